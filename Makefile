@@ -1,0 +1,90 @@
+# `make help` lists what there is. Needs Python 3.11 or later, Node 20 or later for the web pages, and make.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(shell command -v uv)
+# Empty when Node is missing or too old.
+NODE := $(shell node -p 'parseInt(process.versions.node) >= 20 ? "yes" : ""' 2>/dev/null)
+WEB := web-client
+WEB_SOURCES := $(shell find $(WEB) schema/schema.graphql \( -name node_modules -o -name dist -o -name '*.tsbuildinfo' \) -prune \
+	-o -type f -print 2>/dev/null)
+# Handed on to `noroshi up` or pytest: make run ARGS="--port 9000", make test ARGS="tests/storage -x".
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup web web-check run test check schema lock soak clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.installed ## Install the locked Python packages into .venv
+	@:
+
+run: setup web ## Run the whole product with demo data; ARGS="--port 9000" and the like are handed on
+	@exec $(BIN)/noroshi up --demo $(ARGS)
+
+test: setup web ## Run every test but the soak tests
+	$(BIN)/pytest -m "not soak" $(ARGS)
+
+check: setup web-check ## Check format, lint, types, import directions and the exported schema
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/noroshi schema | diff -u schema/schema.graphql -
+
+schema: setup ## Export the GraphQL schema to schema/schema.graphql
+	$(BIN)/noroshi schema > schema/schema.graphql.new
+	mv schema/schema.graphql.new schema/schema.graphql
+
+lock: setup ## Renew requirements.lock from pyproject.toml
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --all-extras --group dev pyproject.toml \
+		-o requirements.lock
+
+soak: setup web ## Run the soak tests, on both MongoDB drivers
+	NOROSHI_MONGO_DRIVER=motor $(BIN)/pytest -m soak --timeout 0 $(ARGS)
+	NOROSHI_MONGO_DRIVER=pymongo $(BIN)/pytest -m soak --timeout 0 $(ARGS)
+
+clean: ## Remove what was installed and built; data stay
+	rm -rf $(VENV) $(WEB)/node_modules $(WEB)/dist *.egg-info
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(VENV)/.installed: requirements.lock pyproject.toml
+ifdef UV
+	$(UV) venv --quiet --allow-existing --python $(PYTHON) $(VENV)
+	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
+	$(UV) pip install --quiet --python $(BIN)/python --no-deps -e .
+else
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+endif
+	@touch $@
+
+ifeq (,$(wildcard $(WEB)/package-lock.json))
+web:
+	@echo "There is no $(WEB)/package-lock.json: the product runs without its web pages."
+web-check:
+	@:
+else ifeq (,$(NODE))
+web:
+	@echo "Node.js 20 or later is not installed: the product runs without its web pages."
+web-check:
+	@echo "Node.js 20 or later is not installed: the web pages are not checked."
+else
+web: $(WEB)/dist/index.html ## Build the web pages when they have changed
+	@:
+
+web-check: $(WEB)/node_modules/.installed
+	cd $(WEB) && npm run --silent check
+
+$(WEB)/node_modules/.installed: $(WEB)/package-lock.json
+	cd $(WEB) && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+$(WEB)/dist/index.html: $(WEB)/node_modules/.installed $(WEB_SOURCES)
+	cd $(WEB) && npm run build
+	@touch $@
+endif

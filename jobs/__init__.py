@@ -1,0 +1,1 @@
+"""Work outside a request: arq functions and sweepers over MongoDB."""

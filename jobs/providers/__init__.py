@@ -1,0 +1,1 @@
+"""The world outside: one protocol a kind, one class a provider."""

@@ -1,0 +1,219 @@
+"""What a web page says about itself: title, description, image, site. Fetched through the address guard only.
+
+Hostile pages are expected. Tags are picked out in linear time, never built into a tree: a page of 512 KiB of nested
+elements or of one tag's attributes keeps HTML tree builders busy for many seconds, and a worker's event loop with them.
+"""
+
+import re
+import time
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from html import unescape
+
+import orjson
+
+from jobs.providers.egress import MAX_URL_CHARS, Egress, EgressFailed, EgressRefused, Fetched, web_url
+
+MAX_PAGE_BYTES = 512 * 1024
+MAX_OEMBED_BYTES = 64 * 1024
+TIMEOUT_S = 3.0
+MAX_TITLE_CHARS = 300
+MAX_DESCRIPTION_CHARS = 500
+MAX_SITE_CHARS = 100
+
+_PAGE_TYPES = ("text/html", "application/xhtml+xml")
+_OEMBED_TYPE = "application/json+oembed"
+_OEMBED_ANSWERS = ("application/json", _OEMBED_TYPE, "text/json", "text/javascript")
+
+_TITLES = ("og:title", "twitter:title", "<title>")
+_DESCRIPTIONS = ("og:description", "twitter:description", "description")
+_IMAGES = ("og:image:secure_url", "og:image", "og:image:url", "twitter:image", "twitter:image:src")
+_SITES = ("og:site_name", "application-name")
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """Plain text without control characters, capped; `url` is as asked for, `image_url` the original remote address."""
+
+    url: str
+    title: str
+    description: str | None
+    image_url: str | None
+    site_name: str | None
+
+
+async def fetch_preview(egress: Egress, url: str) -> Preview | None:
+    """The preview of the page at `url` within 3 s, or None when there is none to be had: refused, no page, no title.
+
+    Reads at most 512 KiB of the page and ignores the rest. Raises: EgressFailed, when another try may give one.
+    """
+    started = time.monotonic()
+    try:
+        page = await egress.get(url, accept=_PAGE_TYPES, max_bytes=MAX_PAGE_BYTES, timeout_s=TIMEOUT_S, truncate=True)
+    except EgressRefused:
+        return None
+    if page.status == 429 or page.status >= 500:
+        raise EgressFailed(f"the page answers {page.status}")
+    said = read_page(page)
+    if not {"title", "image", "site"} <= said.keys() and (address := said.get("oembed")):
+        said = await _oembed(egress, address, TIMEOUT_S - (time.monotonic() - started)) | said
+    return _preview(url, said)
+
+
+def read_page(page: Fetched) -> dict[str, str]:
+    """What an HTML page says, by `title`, `description`, `image`, `site` and `oembed`; nothing empty, never raises."""
+    facts = _facts(_decoded(page))
+    return _kept(
+        title=_text(_first(facts, _TITLES), MAX_TITLE_CHARS),
+        description=_text(_first(facts, _DESCRIPTIONS), MAX_DESCRIPTION_CHARS),
+        image=_web_url(_first(facts, _IMAGES), page.url),
+        site=_text(_first(facts, _SITES), MAX_SITE_CHARS),
+        oembed=_web_url(facts.get("<oembed>", ""), page.url),
+    )
+
+
+async def _oembed(egress: Egress, address: str, timeout_s: float) -> dict[str, str]:
+    try:
+        answer = await egress.get(address, accept=_OEMBED_ANSWERS, max_bytes=MAX_OEMBED_BYTES, timeout_s=timeout_s)
+        said = orjson.loads(answer.body)
+    except (EgressRefused, EgressFailed, orjson.JSONDecodeError):
+        return {}
+    if not isinstance(said, dict):
+        return {}
+    texts = {name: value for name, value in said.items() if isinstance(value, str)}
+    return _kept(
+        title=_text(texts.get("title", ""), MAX_TITLE_CHARS),
+        image=_web_url(texts.get("thumbnail_url", ""), answer.url),
+        site=_text(texts.get("provider_name", ""), MAX_SITE_CHARS),
+    )
+
+
+def _preview(url: str, said: Mapping[str, str]) -> Preview | None:
+    if "title" not in said:
+        return None
+    return Preview(url, said["title"], said.get("description"), said.get("image"), said.get("site"))
+
+
+def _kept(**texts: str) -> dict[str, str]:
+    return {name: text for name, text in texts.items() if text}
+
+
+def _first(facts: Mapping[str, str], names: tuple[str, ...]) -> str:
+    return next((facts[name] for name in names if name in facts), "")
+
+
+# Joiners are format characters too, but hold emoji together; the other ones reorder or hide text.
+_JOINERS = "\u200c\u200d"
+
+
+def _text(raw: str, max_chars: int) -> str:
+    words = " ".join(raw.split())
+    shown = (c for c in words if c in _JOINERS or unicodedata.category(c) not in ("Cc", "Cf", "Cs"))
+    return "".join(shown).strip()[:max_chars].rstrip()
+
+
+def _web_url(raw: str, base: str) -> str:
+    try:
+        url = str(web_url(raw.strip(), base)) if raw.strip() else ""
+    except EgressRefused:
+        return ""
+    return url if len(url) <= MAX_URL_CHARS else ""
+
+
+MAX_TAG_CHARS = 4096
+MAX_TAGS = 1000
+
+# Each pattern consumes what it has looked at, or gives up after MAX_TAG_CHARS: no page is read more than a few times.
+_POINTS = re.compile(
+    r"<!--.*?(?:-->|\Z)"
+    r"|<(script|style)\b.*?(?:</\1\b|\Z)"
+    r"|<title\b[^<>]*+>(?P<title>.*?)(?:</title|\Z)"
+    r"|<(?P<tag>meta|link)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_TAG = re.compile(r"""<\w+(?:(?:[^<>"']|"[^"]*+"|'[^']*+')*+>|[^<>]*+>)""")
+_ATTRIBUTE = re.compile(r"""([^\s"'<>/=]++)(?:\s*+=\s*+(?:"([^"]*+)(?:"|\Z)|'([^']*+)(?:'|\Z)|([^\s>]*+)))?""")
+
+
+def _facts(html: str) -> dict[str, str]:
+    """The first of each that is not blank: metadata by lower-case name, `<title>` and `<oembed>` by these names."""
+    facts: dict[str, str] = {}
+    for name, value in _said(html):
+        if value.strip():
+            facts.setdefault(name, value)
+    return facts
+
+
+def _said(html: str) -> Iterator[tuple[str, str]]:
+    tags = 0
+    for point in _POINTS.finditer(html):
+        if point["title"] is not None:
+            yield "<title>", unescape(point["title"][:MAX_TAG_CHARS])
+        elif point["tag"] and tags < MAX_TAGS:
+            tags += 1
+            tag = _TAG.match(html, point.start(), point.start() + MAX_TAG_CHARS)
+            yield from _tag_said(_attributes(tag[0])) if tag else ()
+
+
+def _tag_said(attributes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    if "content" in attributes:
+        for key in ("property", "name"):
+            if name := attributes.get(key, "").strip().lower():
+                yield name, attributes["content"]
+    elif attributes.get("type", "").strip().lower() == _OEMBED_TYPE:
+        yield "<oembed>", attributes.get("href", "")
+
+
+def _attributes(tag: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, *values in _ATTRIBUTE.findall(tag, len("<meta")):
+        found.setdefault(name.lower(), unescape("".join(values)))
+    return found
+
+
+# The WHATWG's labels that pages use, by Python's codec. A closed list: some of Python's codecs (punycode, idna,
+# unicode_escape) take quadratic time or do what no page should.
+_CODECS = {
+    "utf-8": ("utf8", "unicode-1-1-utf-8"),
+    "cp932": ("shift-jis", "sjis", "x-sjis", "ms-kanji", "windows-31j", "ms932"),
+    "euc_jp": ("euc-jp", "x-euc-jp"),
+    "iso2022_jp": ("iso-2022-jp",),
+    "cp949": ("euc-kr", "ks-c-5601-1987", "korean"),
+    "gb18030": ("gb2312", "gbk", "x-gbk"),
+    "big5hkscs": ("big5", "big5-hkscs", "x-x-big5"),
+    "cp1252": ("iso-8859-1", "latin1", "us-ascii", "ascii", "windows-1252"),
+    "iso8859_2": ("iso-8859-2",),
+    "cp1251": ("windows-1251",),
+    "koi8_r": ("koi8-r",),
+    "utf_16_le": ("utf-16", "utf-16le"),
+    "utf_16_be": ("utf-16be",),
+}
+_CODEC_OF_LABEL = {label: codec for codec, labels in _CODECS.items() for label in (*labels, codec)}
+_BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf_16_le"), (b"\xfe\xff", "utf_16_be"))
+_CHARSET = r"""\s*+=\s*+["']?([\w.:-]{1,40})"""
+_CHARSET_OF_HEADER = re.compile(f"charset{_CHARSET}", re.IGNORECASE)
+_CHARSET_OF_PAGE = re.compile(rf"<(?:meta\b[^<>]*?charset|\?xml\b[^<>]*?encoding){_CHARSET}", re.IGNORECASE)
+_PRESCAN_BYTES = 4096
+
+
+def _decoded(page: Fetched) -> str:
+    codec = (
+        _marked(page.body) or _declared(_CHARSET_OF_HEADER, page.content_type) or _declared_inside(page.body) or "utf-8"
+    )
+    return page.body.decode(codec, errors="replace")
+
+
+def _declared_inside(body: bytes) -> str | None:
+    codec = _declared(_CHARSET_OF_PAGE, body[:_PRESCAN_BYTES].decode("latin-1"))
+    # What can be read as ASCII is not in UTF-16, whatever it says.
+    return None if codec and codec.startswith("utf_16") else codec
+
+
+def _marked(body: bytes) -> str | None:
+    return next((codec for mark, codec in _BYTE_ORDER_MARKS if body.startswith(mark)), None)
+
+
+def _declared(pattern: re.Pattern[str], text: str) -> str | None:
+    label = pattern.search(text)
+    return _CODEC_OF_LABEL.get(label[1].lower().replace("_", "-")) if label else None

@@ -1,0 +1,55 @@
+"""Who may do what (semantics.md, 8). Every resolver that needs somebody asks here first."""
+
+from resolvers.context import Context, Info
+from storage.chat.records import Community, Topic
+from storage.errors import Forbidden, Unauthenticated
+from storage.identity import Role, User
+
+INCLUDED: dict[Role, frozenset[Role]] = {
+    Role.MEMBER: frozenset({Role.MEMBER}),
+    Role.OPERATOR: frozenset({Role.OPERATOR, Role.MEMBER}),
+    Role.ADMIN: frozenset({Role.ADMIN, Role.OPERATOR, Role.MEMBER}),
+    Role.SERVICE: frozenset({Role.SERVICE}),
+}
+
+
+def granted(context: Context) -> frozenset[Role]:
+    """The viewer's roles and those that they include."""
+    return frozenset().union(*(INCLUDED[role] for role in context.roles))
+
+
+def signed_in(info: Info) -> User:
+    """The viewer, whatever the role. Raises: Unauthenticated."""
+    viewer = info.context.viewer
+    if viewer is None:
+        raise Unauthenticated
+    return viewer
+
+
+def member(info: Info) -> User:
+    """The viewer, as somebody who may chat. Raises: Unauthenticated, Forbidden."""
+    return require(info, Role.MEMBER)
+
+
+def require(info: Info, role: Role) -> User:
+    """The viewer, if they have the role. Raises: Unauthenticated, Forbidden."""
+    viewer = signed_in(info)
+    if role not in granted(info.context):
+        raise Forbidden(f"This needs the role {role.value}.")
+    return viewer
+
+
+async def joined_topic(info: Info, viewer: User, topic_id: str) -> Topic:
+    """A topic of a community that the viewer belongs to. Raises: NotFound, Forbidden."""
+    topic = await info.context.stores.topics.get(viewer.organization_id, topic_id)
+    if not await info.context.stores.communities.is_member(topic.community_id, viewer.id):
+        raise Forbidden("Join the community first.")
+    return topic
+
+
+async def joined_community(info: Info, viewer: User, community_id: str) -> Community:
+    """A community that the viewer belongs to. Raises: NotFound, Forbidden."""
+    community = await info.context.stores.communities.get(viewer.organization_id, community_id)
+    if not await info.context.stores.communities.is_member(community.id, viewer.id):
+        raise Forbidden("Join the community first.")
+    return community

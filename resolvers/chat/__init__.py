@@ -1,0 +1,1 @@
+"""Communities, topics, messages and reactions, as a client uses them."""

@@ -1,0 +1,134 @@
+"""Communities and their topics: finding, founding, joining, leaving."""
+
+from typing import Annotated
+
+import strawberry
+from strawberry import ID, UNSET, Parent
+
+from resolvers.access import joined_community, member
+from resolvers.arguments import (
+    After,
+    Inclusive,
+    Latest,
+    ListLimit,
+    Oldest,
+    PageLimit,
+    given,
+    list_limit,
+    page_range,
+    text,
+)
+from resolvers.context import Info
+from resolvers.inputs import CreateCommunityInput, CreateTopicInput
+from storage.chat.communities import NewCommunity
+from storage.chat.records import Community, Topic, TrendingTopic
+from storage.idempotency import idempotency_key
+from storage.identity import User
+from storage.timeline import Page, timeline_range
+
+MAX_NAME = 100
+MAX_DESCRIPTION = 2000
+MAX_TITLE = 200
+
+CommunityId = Annotated[ID, strawberry.argument(description="The community's id.")]
+
+
+async def communities(
+    info: Info,
+    joined: Annotated[
+        bool | None, strawberry.argument(description="Only those joined, or only the others; all when left out.")
+    ] = UNSET,
+    after: After = UNSET,
+    limit: ListLimit = 50,
+) -> list[Community]:
+    """The organization's communities by name."""
+    viewer = member(info)
+    wanted = joined if isinstance(joined, bool) else None
+    return await info.context.stores.communities.list_by_name(
+        viewer.organization_id, viewer.id, wanted, given(after), list_limit(limit)
+    )
+
+
+async def community(info: Info, id: CommunityId) -> Community:
+    """One community."""
+    return await info.context.stores.communities.get(member(info).organization_id, id)
+
+
+async def joined(root: Parent[Community], info: Info) -> bool:
+    """Whether the viewer belongs to it."""
+    return await info.context.stores.communities.is_member(root.id, member(info).id)
+
+
+async def members(root: Parent[Community], info: Info, after: After = UNSET, limit: ListLimit = 50) -> list[User]:
+    """Members by handle."""
+    users = info.context.stores.users
+    last = given(after)
+    handle = None if last is None else (await users.get(root.organization_id, last)).handle
+    ids = await info.context.stores.communities.members(root.id, handle, list_limit(limit))
+    return await users.find_many(root.organization_id, ids)
+
+
+async def latest_topics(root: Parent[Community], info: Info, limit: ListLimit = 20) -> list[Topic]:
+    """The most recently active topics."""
+    newest = timeline_range(latest=-1, limit=list_limit(limit))
+    return list((await info.context.stores.topics.page(root.id, newest)).items)
+
+
+async def create_community(
+    info: Info, input: Annotated[CreateCommunityInput, strawberry.argument(description="The new community.")]
+) -> Community:
+    """Founds a community and joins it."""
+    viewer = member(info)
+    new = NewCommunity(
+        viewer.organization_id,
+        text("name", input.name, 1, MAX_NAME),
+        text("description", input.description, 0, MAX_DESCRIPTION),
+    )
+    arguments = {"name": new.name, "description": new.description}
+    key = idempotency_key(viewer.organization_id, viewer.id, "createCommunity", given(input.idempotency_key), arguments)
+    return await info.context.stores.communities.create(new, viewer, key)
+
+
+async def join_community(info: Info, community_id: CommunityId) -> Community:
+    """Joins a community."""
+    viewer = member(info)
+    found = await info.context.stores.communities.get(viewer.organization_id, community_id)
+    return await info.context.stores.communities.join(found, viewer)
+
+
+async def leave_community(info: Info, community_id: CommunityId) -> Community:
+    """Leaves a community."""
+    viewer = member(info)
+    found = await info.context.stores.communities.get(viewer.organization_id, community_id)
+    return await info.context.stores.communities.leave(found, viewer.id)
+
+
+async def create_topic(
+    info: Info, input: Annotated[CreateTopicInput, strawberry.argument(description="The new topic.")]
+) -> Topic:
+    """Opens a topic."""
+    viewer = member(info)
+    title = text("title", input.title, 1, MAX_TITLE)
+    found = await joined_community(info, viewer, input.community_id)
+    arguments = {"communityId": found.id, "title": title}
+    key = idempotency_key(viewer.organization_id, viewer.id, "createTopic", given(input.idempotency_key), arguments)
+    return await info.context.stores.topics.create(found, viewer.id, title, key)
+
+
+async def community_topics(
+    info: Info,
+    community_id: CommunityId,
+    oldest: Oldest = UNSET,
+    latest: Latest = UNSET,
+    limit: PageLimit = 50,
+    inclusive: Inclusive = True,
+) -> Page[Topic]:
+    """A community's topics by last activity."""
+    asked = page_range(oldest, latest, limit, inclusive)
+    found = await info.context.stores.communities.get(member(info).organization_id, community_id)
+    return await info.context.stores.topics.page(found.id, asked)
+
+
+async def trending_topics(info: Info, limit: ListLimit = 10) -> list[TrendingTopic]:
+    """The organization's hottest topics."""
+    return await info.context.stores.topics.trending(member(info).organization_id, list_limit(limit))

@@ -1,0 +1,222 @@
+"""Messages and reactions: posting, editing, deleting, reacting, and what a message shows."""
+
+import re
+from dataclasses import replace
+from typing import Annotated
+
+import strawberry
+from strawberry import ID, UNSET, Parent
+
+from resolvers.access import granted, joined_topic, member
+from resolvers.arguments import (
+    Inclusive,
+    Latest,
+    ListLimit,
+    Oldest,
+    PageLimit,
+    emoji,
+    given,
+    list_limit,
+    page_range,
+    text,
+)
+from resolvers.context import Info
+from resolvers.inputs import PostMessageInput
+from storage.chat.changes import NewMessage
+from storage.chat.records import LinkPreview, Message, MessageKey, Reaction, ReceivedReaction, Topic, message_key
+from storage.errors import BadUserInput, NotFound
+from storage.idempotency import idempotency_key
+from storage.identity import Role, User
+from storage.links import first_url
+from storage.queue import PREVIEWS
+from storage.stamps import Stamp
+from storage.stamps import stamp as find_stamp
+from storage.timeline import Page
+
+MAX_TEXT = 4000
+MAX_MENTIONS = 50
+_MENTION = re.compile(r"(?<![\w@])@([a-z0-9_]{1,30}(?:-[0-9]+)?)", re.ASCII | re.IGNORECASE)
+
+MessageId = Annotated[ID, strawberry.argument(description="The message's id.")]
+Emoji = Annotated[str, strawberry.argument(description="One emoji.")]
+
+
+async def message(info: Info, id: MessageId) -> Message:
+    """One message, if the viewer may see it."""
+    viewer = member(info)
+    key = await _readable(info, viewer, id)
+    found = await info.context.stores.messages.get(key)
+    if found.author_id in (await info.context.sight(viewer)).blocked:
+        raise NotFound("message", id)
+    return found
+
+
+async def post_message(
+    info: Info, input: Annotated[PostMessageInput, strawberry.argument(description="The new message.")]
+) -> Message:
+    """Posts to a topic."""
+    viewer = member(info)
+    stamp_id = _checked_stamp(given(input.stamp_id))
+    body = text("text", input.text, 1 if stamp_id is None else 0, MAX_TEXT)
+    topic = await joined_topic(info, viewer, input.topic_id)
+    arguments = {"topicId": topic.id, "text": body, "stampId": stamp_id}
+    key = idempotency_key(viewer.organization_id, viewer.id, "postMessage", given(input.idempotency_key), arguments)
+    mentions = await _mentioned(info, viewer, body)
+    new = NewMessage(topic.id, topic.community_id, viewer.id, body, stamp_id, mentions)
+    posted = await info.context.stores.messages.post(new, key)
+    await _wake_preview(info, posted)
+    return posted
+
+
+async def edit_message(
+    info: Info, id: MessageId, text: Annotated[str, strawberry.argument(description="The new text.")]
+) -> Message:
+    """Replaces the text of one's own message."""
+    viewer = member(info)
+    body = _checked_text(text)
+    key = await _readable(info, viewer, id)
+    mentions = await _mentioned(info, viewer, body)
+    edited = await info.context.stores.messages.edit(key, viewer.id, body, mentions)
+    await _wake_preview(info, edited)
+    return edited
+
+
+async def delete_message(info: Info, id: MessageId) -> Message:
+    """Leaves a tombstone."""
+    viewer = member(info)
+    is_admin = Role.ADMIN in granted(info.context)
+    # An ADMIN need not have joined to clean up.
+    key = (await _located(info, viewer, id))[0] if is_admin else await _readable(info, viewer, id)
+    return await info.context.stores.messages.delete(key, viewer.id, is_admin)
+
+
+async def add_reaction(info: Info, message_id: MessageId, emoji: Emoji) -> Message:
+    """Reacts to a message."""
+    viewer = member(info)
+    checked = _checked_emoji(emoji)
+    key = await _seen(info, viewer, message_id)
+    return await info.context.stores.messages.add_reaction(viewer.organization_id, key, viewer.id, checked)
+
+
+async def remove_reaction(info: Info, message_id: MessageId, emoji: Emoji) -> Message:
+    """Takes a reaction back."""
+    viewer = member(info)
+    checked = _checked_emoji(emoji)
+    key = await _seen(info, viewer, message_id)
+    return await info.context.stores.messages.remove_reaction(viewer.organization_id, key, viewer.id, checked)
+
+
+async def reactions_received(
+    info: Info,
+    oldest: Oldest = UNSET,
+    latest: Latest = UNSET,
+    limit: PageLimit = 50,
+    inclusive: Inclusive = True,
+) -> Page[ReceivedReaction]:
+    """Who reacted to the viewer's messages."""
+    viewer = member(info)
+    asked = page_range(oldest, latest, limit, inclusive)
+    sight = await info.context.sight(viewer)
+    return await info.context.stores.reactions.received(viewer.organization_id, viewer.id, asked, sight.blocked)
+
+
+async def author(root: Parent[Message], info: Info) -> User:
+    """Who wrote it."""
+    return await info.context.stores.users.get(member(info).organization_id, root.author_id)
+
+
+async def mentions(root: Parent[Message], info: Info) -> list[User]:
+    """Whom the text mentions."""
+    return await info.context.stores.users.find_many(member(info).organization_id, root.mention_ids)
+
+
+async def stamp(root: Parent[Message]) -> Stamp | None:
+    """The stamp, or None."""
+    return None if root.stamp_id is None else find_stamp(root.stamp_id)
+
+
+async def reactions(root: Parent[Message], info: Info) -> list[Reaction]:
+    """The reactions as the viewer sees them."""
+    if not root.reaction_counts:
+        return []
+    sight = await info.context.sight(member(info))
+    return await info.context.stores.reactions.of_message(root, sight)
+
+
+async def link_preview(root: Parent[Message], info: Info) -> LinkPreview | None:
+    """The preview, its image by way of this server."""
+    preview = root.link_preview
+    if preview is None or preview.image_url is None:
+        return preview
+    return replace(preview, image_url=info.context.sign_image(preview.image_url))
+
+
+async def reaction_users(root: Parent[Reaction], info: Info, limit: ListLimit = 10) -> list[User]:
+    """Who reacted so, the first ones first."""
+    viewer = member(info)
+    sight = await info.context.sight(viewer)
+    ids = await info.context.stores.reactions.users(root.message, root.emoji, list_limit(limit), sight.blocked)
+    return await info.context.stores.users.find_many(viewer.organization_id, ids)
+
+
+async def received_from(root: Parent[ReceivedReaction], info: Info) -> User:
+    """Who reacted."""
+    return await info.context.stores.users.get(member(info).organization_id, root.user_id)
+
+
+async def received_on(root: Parent[ReceivedReaction], info: Info) -> Message:
+    """The message that was reacted to."""
+    return await info.context.stores.messages.get(root.message)
+
+
+async def _located(info: Info, viewer: User, id_: str) -> tuple[MessageKey, Topic]:
+    """Where a message of the viewer's organization would be. Raises: NotFound."""
+    key = message_key(id_)
+    topic = await info.context.stores.topics.find(viewer.organization_id, key.topic_id)
+    if topic is None:
+        raise NotFound("message", id_)
+    return key, topic
+
+
+async def _readable(info: Info, viewer: User, id_: str) -> MessageKey:
+    """The same, in a community that the viewer belongs to. Raises: NotFound, Forbidden."""
+    key, topic = await _located(info, viewer, id_)
+    await joined_topic(info, viewer, topic.id)
+    return key
+
+
+async def _seen(info: Info, viewer: User, id_: str) -> MessageKey:
+    """A message that the viewer sees: not one of somebody blocked. Raises: NotFound, Forbidden."""
+    key = await _readable(info, viewer, id_)
+    found = await info.context.stores.messages.get(key)
+    if found.author_id in (await info.context.sight(viewer)).blocked:
+        raise NotFound("message", id_)
+    return key
+
+
+async def _mentioned(info: Info, viewer: User, body: str) -> list[str]:
+    """Ids of those whom the text mentions, in the order of mention."""
+    handles = list(dict.fromkeys(match.lower() for match in _MENTION.findall(body)))[:MAX_MENTIONS]
+    if not handles:
+        return []
+    found = await info.context.stores.users.find_handles(viewer.organization_id, handles)
+    return [found[handle].id for handle in handles if handle in found]
+
+
+async def _wake_preview(info: Info, message: Message) -> None:
+    if first_url(message.text) is not None and message.link_preview is None:
+        await info.context.stores.queue.enqueue(PREVIEWS, "chat.preview_link", message.topic_id, message.timestamp)
+
+
+def _checked_stamp(stamp_id: str | None) -> str | None:
+    if stamp_id is not None and find_stamp(stamp_id) is None:
+        raise BadUserInput("stampId", "the id of one of `stamps`")
+    return stamp_id
+
+
+def _checked_text(body: str) -> str:
+    return text("text", body, 0, MAX_TEXT)
+
+
+def _checked_emoji(value: str) -> str:
+    return emoji(value)

@@ -1,0 +1,8 @@
+"""The stamps that ship with the product."""
+
+from storage.stamps import STAMPS, Stamp
+
+
+async def stamps() -> list[Stamp]:
+    """All stamps."""
+    return list(STAMPS)

@@ -1,0 +1,113 @@
+"""A topic as its reader sees it: its last message, what is unread, and its timeline."""
+
+from typing import Annotated
+
+import strawberry
+from strawberry import ID, UNSET, Parent
+
+from resolvers.access import joined_topic, member
+from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, moment, page_range
+from resolvers.context import Info
+from storage.chat.records import Community, Message, Topic
+from storage.timeline import Page, Timestamp
+
+TopicId = Annotated[ID, strawberry.argument(description="The topic's id.")]
+
+
+async def topic(info: Info, id: TopicId) -> Topic:
+    """One topic."""
+    return await info.context.stores.topics.get(member(info).organization_id, id)
+
+
+async def community(root: Parent[Topic], info: Info) -> Community:
+    """The community that it belongs to."""
+    return await info.context.stores.communities.get(root.organization_id, root.community_id)
+
+
+async def last_message(root: Parent[Topic], info: Info) -> Message | None:
+    """The newest message that the viewer may see."""
+    viewer = member(info)
+    if not await _is_joined(root, info):
+        return None
+    sight = await info.context.sight(viewer)
+    return await info.context.stores.messages.last(root.id, sight.blocked)
+
+
+async def unread_count(root: Parent[Topic], info: Info) -> int:
+    """Messages after the read mark."""
+    viewer = member(info)
+    if not await _is_joined(root, info):
+        return 0
+    sight = await info.context.sight(viewer)
+    return await info.context.stores.topics.unread_count(root.id, viewer.id, sight.blocked)
+
+
+async def read_up_to(root: Parent[Topic], info: Info) -> Timestamp | None:
+    """The viewer's read mark."""
+    if not await _is_joined(root, info):
+        return None
+    return await info.context.stores.topics.read_up_to(root.id, member(info).id)
+
+
+async def messages_of(
+    root: Parent[Topic],
+    info: Info,
+    oldest: Oldest = UNSET,
+    latest: Latest = UNSET,
+    limit: PageLimit = 50,
+    inclusive: Inclusive = True,
+) -> Page[Message] | None:
+    """The topic's timeline; None for those who have not joined."""
+    asked = page_range(oldest, latest, limit, inclusive)
+    if not await _is_joined(root, info):
+        return None
+    sight = await info.context.sight(member(info))
+    return await info.context.stores.messages.page(root.id, asked, sight.blocked)
+
+
+async def messages(
+    info: Info,
+    topic_id: TopicId,
+    oldest: Oldest = UNSET,
+    latest: Latest = UNSET,
+    limit: PageLimit = 50,
+    inclusive: Inclusive = True,
+) -> Page[Message]:
+    """A topic's timeline."""
+    viewer = member(info)
+    asked = page_range(oldest, latest, limit, inclusive)
+    found = await joined_topic(info, viewer, topic_id)
+    sight = await info.context.sight(viewer)
+    return await info.context.stores.messages.page(found.id, asked, sight.blocked)
+
+
+async def messages_around(
+    info: Info,
+    topic_id: TopicId,
+    timestamp: Annotated[Timestamp, strawberry.argument(description="The centre; no message need be exactly there.")],
+    limit: PageLimit = 50,
+) -> Page[Message]:
+    """The messages around a timestamp."""
+    viewer = member(info)
+    centre = moment("timestamp", timestamp)
+    checked = page_range(centre, UNSET, limit, True).limit
+    found = await joined_topic(info, viewer, topic_id)
+    sight = await info.context.sight(viewer)
+    return await info.context.stores.messages.around(found.id, centre, checked, sight.blocked)
+
+
+async def mark_read(
+    info: Info,
+    topic_id: TopicId,
+    timestamp: Annotated[Timestamp, strawberry.argument(description="Of the newest message that was read.")],
+) -> Topic:
+    """Moves the read mark forward."""
+    viewer = member(info)
+    read = moment("timestamp", timestamp)
+    found = await joined_topic(info, viewer, topic_id)
+    await info.context.stores.topics.mark_read(found.id, viewer.id, read)
+    return found
+
+
+async def _is_joined(topic: Topic, info: Info) -> bool:
+    return await info.context.stores.communities.is_member(topic.community_id, member(info).id)

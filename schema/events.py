@@ -1,0 +1,92 @@
+"""What subscriptions deliver."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+import strawberry
+
+from resolvers.chat import events as records
+from schema.chat import Message, Topic
+from storage.events import Cursor
+
+
+@strawberry.interface(
+    description=(
+        "Each event carries the cursor to resume from. Delivery is at least once, in order; events with equal cursors "
+        "are the same event."
+    )
+)
+class Event:
+    cursor: Cursor = strawberry.field(description="Where to resume from, as `since`.")
+    at: datetime = strawberry.field(description="When it happened, by the database's clock.")
+
+
+class OfKind:
+    """An event's GraphQL type is named by its record's kind."""
+
+    @classmethod
+    def is_type_of(cls, record: Any, _info: object) -> bool:
+        """Whether the record is of this type."""
+        return bool(record.kind == cls.__name__) if hasattr(record, "kind") else False
+
+
+@strawberry.type(
+    description=(
+        "First on every subscription, and again after any break on the server's side. A position, not an event: it is "
+        "never counted among the events."
+    )
+)
+class StreamReady(Event):
+    resumed: bool = strawberry.field(
+        description=(
+            "True: everything after the given `since` follows, and `cursor` is that `since`. False: fetch afresh (no "
+            "since was given, or it is too old, or the stream was reset), then go on with what follows; `cursor` is "
+            "the head at that moment."
+        )
+    )
+
+    @classmethod
+    def is_type_of(cls, record: object, _info: object) -> bool:
+        """Whether the record is of this type."""
+        return isinstance(record, records.StreamReady)
+
+
+@strawberry.type(description="A new message.")
+class MessagePosted(OfKind, Event):
+    message: Message = strawberry.field(description="As it is now.")
+
+
+@strawberry.type(description="A message's text or link preview changed.")
+class MessageEdited(OfKind, Event):
+    message: Message = strawberry.field(description="As it is now.")
+
+
+@strawberry.type(description="A message was deleted.")
+class MessageDeleted(OfKind, Event):
+    message: Message = strawberry.field(description="The tombstone.")
+
+
+@strawberry.type(description="Somebody reacted to a message, or took a reaction back.")
+class ReactionsChanged(OfKind, Event):
+    message: Message = strawberry.field(description="As it is now.")
+
+
+@strawberry.type(description="A new topic in the community.")
+class TopicCreated(OfKind, Event):
+    topic: Topic = strawberry.field(description="The topic.")
+
+
+@strawberry.type(description="A topic has new messages; told at most once a second for each topic.")
+class TopicActivity(OfKind, Event):
+    topic: Topic = strawberry.field(description="The topic.")
+
+
+TopicEvent = Annotated[
+    StreamReady | MessagePosted | MessageEdited | MessageDeleted | ReactionsChanged,
+    strawberry.union("TopicEvent", description="What happens to the messages of a topic."),
+]
+
+CommunityEvent = Annotated[
+    StreamReady | TopicCreated | TopicActivity,
+    strawberry.union("CommunityEvent", description="What happens to the topics of a community."),
+]

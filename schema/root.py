@@ -1,0 +1,118 @@
+"""Query, Mutation, Subscription: one field a thing that clients can do. The table of contents of the product."""
+
+import strawberry
+from strawberry.extensions import SchemaExtension
+from strawberry.schema.config import StrawberryConfig
+
+import resolvers.chat.communities
+import resolvers.chat.events
+import resolvers.chat.messages
+import resolvers.chat.stamps
+import resolvers.chat.topics
+import resolvers.identity
+from schema.binding import field, mutation, subscription
+from schema.chat import (
+    Community,
+    Message,
+    MessageTimeline,
+    ReactionTimeline,
+    Stamp,
+    Topic,
+    TopicTimeline,
+    TrendingTopic,
+)
+from schema.errors import PresentErrors
+from schema.events import CommunityEvent, TopicEvent
+from schema.identity import User
+from schema.scalars import SCALARS
+
+
+@strawberry.type(description="Everything that can be read.")
+class Query:
+    viewer: User | None = field(resolvers.identity.viewer, "The signed-in user; null without a token.")
+    user: User | None = field(resolvers.identity.user, "A user of the viewer's organization.")
+    users: list[User] = field(
+        resolvers.identity.users,
+        "By handle or name, for mentions and for following; members of one community first when one is given.",
+    )
+    blocked_users: list[User] = field(resolvers.identity.blocked_users, "Whom the viewer blocked, by handle.")
+    communities: list[Community] = field(
+        resolvers.chat.communities.communities, "By name; `after` is the id of the last one seen."
+    )
+    community: Community | None = field(resolvers.chat.communities.community, "One community.")
+    topic: Topic | None = field(resolvers.chat.topics.topic, "One topic.")
+    community_topics: TopicTimeline = field(
+        resolvers.chat.communities.community_topics, "A community's topics by last activity."
+    )
+    message: Message | None = field(resolvers.chat.messages.message, "One message, if the viewer may see it.")
+    messages: MessageTimeline = field(
+        resolvers.chat.topics.messages, "A topic's timeline. FORBIDDEN without having joined."
+    )
+    messages_around: MessageTimeline = field(
+        resolvers.chat.topics.messages_around,
+        "limit messages centred on a timestamp, ascending: up to half older, the rest at or after it.",
+    )
+    trending_topics: list[TrendingTopic] = field(
+        resolvers.chat.communities.trending_topics,
+        "Topics by recent posting rate, hottest first; of the whole organization.",
+    )
+    stamps: list[Stamp] = field(resolvers.chat.stamps.stamps, "All stamps that can be posted.")
+    reactions_received: ReactionTimeline = field(
+        resolvers.chat.messages.reactions_received, "Who reacted to the viewer's messages."
+    )
+
+
+@strawberry.type(description="Everything that can be changed.")
+class Mutation:
+    create_community: Community = mutation(
+        resolvers.chat.communities.create_community, "Founds a community; the viewer is its first member."
+    )
+    join_community: Community = mutation(resolvers.chat.communities.join_community, "Joins a community; twice is once.")
+    leave_community: Community = mutation(
+        resolvers.chat.communities.leave_community, "Leaves a community; ends its subscriptions within 5 seconds."
+    )
+    create_topic: Topic = mutation(resolvers.chat.communities.create_topic, "Opens a topic in a joined community.")
+    post_message: Message = mutation(resolvers.chat.messages.post_message, "Posts to a topic. Durable when it returns.")
+    edit_message: Message = mutation(resolvers.chat.messages.edit_message, "Replaces the text of one's own message.")
+    delete_message: Message = mutation(
+        resolvers.chat.messages.delete_message, "Leaves a tombstone. One's own; ADMIN any."
+    )
+    add_reaction: Message = mutation(resolvers.chat.messages.add_reaction, "Reacts to a message; twice is once.")
+    remove_reaction: Message = mutation(
+        resolvers.chat.messages.remove_reaction, "Takes a reaction back; without one nothing changes."
+    )
+    mark_read: Topic = mutation(resolvers.chat.topics.mark_read, "Moves the read mark forward; it never moves back.")
+    block_user: User = mutation(
+        resolvers.identity.block_user, "Hides somebody's messages, reactions and events, and ends follows both ways."
+    )
+    unblock_user: User = mutation(resolvers.identity.unblock_user, "Ends a block.")
+
+
+@strawberry.type(description="Everything that can be listened to. Each begins with StreamReady.")
+class Subscription:
+    topic_events: TopicEvent = subscription(
+        resolvers.chat.events.topic_events, "What happens to the messages of a topic. FORBIDDEN without having joined."
+    )
+    community_events: CommunityEvent = subscription(
+        resolvers.chat.events.community_events,
+        "New topics, and which topics have new messages (at most once a second each): what a sidebar needs.",
+    )
+
+
+def build_schema(*extensions: type[SchemaExtension]) -> strawberry.Schema:
+    """The schema, with further extensions around the presentation of errors."""
+    return _Schema(
+        query=Query,
+        mutation=Mutation,
+        subscription=Subscription,
+        config=StrawberryConfig(scalar_map=SCALARS),
+        extensions=[PresentErrors, *extensions],
+    )
+
+
+class _Schema(strawberry.Schema):
+    def process_errors(self, errors: object, execution_context: object = None) -> None:
+        """Nothing: PresentErrors logs what is unexpected, and expected errors are no news."""
+
+
+schema = build_schema()

@@ -1,0 +1,74 @@
+"""The scalars: instants with an offset, timeline timestamps as strings, opaque cursors."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import strawberry
+from graphql import GraphQLError
+from strawberry.types.scalar import ScalarDefinition
+
+from storage.events import Cursor
+from storage.timeline import NOW, Timestamp, format_timestamp, parse_timestamp
+
+_TIMESTAMP = 'a string like "1639720395.000002": Unix seconds with exactly six decimals'
+_INSTANT = 'an RFC 3339 instant with an offset, such as "2026-11-21T12:00:00Z"'
+
+
+def _parse_timestamp(value: object) -> Timestamp:
+    if value == "now":
+        return NOW
+    try:
+        return parse_timestamp(value if isinstance(value, str) else "")
+    except ValueError:
+        raise _bad_value("Timestamp", _TIMESTAMP) from None
+
+
+def _format_instant(value: datetime) -> str:
+    text = value.astimezone(UTC).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")
+
+
+def _parse_instant(value: object) -> datetime:
+    try:
+        parsed = datetime.fromisoformat(value if isinstance(value, str) else "")
+    except ValueError:
+        raise _bad_value("DateTime", _INSTANT) from None
+    if parsed.tzinfo is None or "T" not in str(value).upper():
+        raise _bad_value("DateTime", _INSTANT)
+    return parsed
+
+
+def _parse_cursor(value: object) -> str:
+    if not isinstance(value, str) or len(value) > 200:
+        raise _bad_value("Cursor", "a cursor that this subscription gave")
+    return value
+
+
+def _bad_value(scalar: str, expected: str) -> GraphQLError:
+    return GraphQLError(f"{scalar}: expected {expected}.", extensions={"code": "BAD_USER_INPUT", "expected": expected})
+
+
+SCALARS: dict[Any, ScalarDefinition] = {
+    Timestamp: strawberry.scalar(
+        name="Timestamp",
+        description=(
+            "A point on a timeline: Unix seconds with exactly six decimals, as a string, "
+            'e.g. "1639720395.000002". A JSON number is refused. As an argument of `latest` the word "now" is '
+            "accepted too."
+        ),
+        serialize=format_timestamp,
+        parse_value=_parse_timestamp,
+    ),
+    datetime: strawberry.scalar(
+        name="DateTime",
+        description="RFC 3339 instant with offset, e.g. 2026-11-21T12:00:00Z. Naive times are refused.",
+        serialize=_format_instant,
+        parse_value=_parse_instant,
+    ),
+    Cursor: strawberry.scalar(
+        name="Cursor",
+        description="Opaque position in an event stream. Compare for equality only.",
+        serialize=str,
+        parse_value=_parse_cursor,
+    ),
+}

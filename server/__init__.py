@@ -1,0 +1,1 @@
+"""Wiring: settings, processes, HTTP and WebSocket. Sees everything; nothing imports it."""

@@ -1,0 +1,195 @@
+"""What executing an operation may cost at most, told from its text and the sizes its variables give.
+
+An object costs 1 plus its fields, a scalar nothing; a list costs its size times one of its objects. The size is,
+in this order: the `limit` argument; the length of a required list argument (`addressBook(addresses:)`); on an object
+that a field with a `limit` returned (a timeline), that limit; else 10. Fields merge as in execution: a fragment
+spread twice costs once. Of the types that an interface or a union may turn out to be, the dearest counts.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from graphql import (
+    DocumentNode,
+    FieldNode,
+    FragmentDefinitionNode,
+    FragmentSpreadNode,
+    GraphQLArgument,
+    GraphQLField,
+    GraphQLList,
+    GraphQLObjectType,
+    GraphQLSchema,
+    InlineFragmentNode,
+    IntValueNode,
+    ListValueNode,
+    OperationDefinitionNode,
+    SelectionNode,
+    SelectionSetNode,
+    ValueNode,
+    VariableNode,
+    get_named_type,
+    get_nullable_type,
+    is_abstract_type,
+    is_composite_type,
+    is_object_type,
+    is_required_argument,
+)
+
+UNKNOWN_SIZE = 10
+STEPS_MAX = 10_000
+
+_Fields = dict[str, list[FieldNode]]
+Sizes = Mapping[str, int | None]
+"""How large a list each variable asks for: an integer's value or a list's length; None for anything else."""
+
+
+class _TooEntangled(Exception):
+    """Fragments and types combine in more ways than can be priced cheaply; no honest document comes near."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """An upper bound, None when it can't be told, and the variables whose size it depends on."""
+
+    total: int | None
+    sized_by: frozenset[str]
+
+
+def size_of(value: object) -> int | None:
+    """What a variable's value would make of a `limit`, or of a list argument, that it is given to."""
+    if isinstance(value, list | tuple):
+        return len(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
+        return None
+    return int(value)
+
+
+def measure_cost(
+    schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode, sizes: Sizes
+) -> Cost:
+    """The cost of one operation. Its fragments must not spread themselves."""
+    root = schema.get_root_type(operation.operation)
+    price = _Price(schema, document, _with_defaults(operation, sizes))
+    try:
+        total = price.of_object(root, (operation.selection_set,), None) if root else 0
+    except _TooEntangled:
+        total = None
+    return Cost(total, frozenset(price.sized_by))
+
+
+def _with_defaults(operation: OperationDefinitionNode, sizes: Sizes) -> dict[str, int | None]:
+    defaults = {
+        definition.variable.name.value: _literal_size(definition.default_value)
+        for definition in operation.variable_definitions or ()
+    }
+    return {**defaults, **sizes}
+
+
+class _Price:
+    """One measurement: what was priced before in the same surroundings is not priced again."""
+
+    def __init__(self, schema: GraphQLSchema, document: DocumentNode, sizes: Sizes) -> None:
+        self._schema, self._sizes = schema, sizes
+        self._fragments = {
+            node.name.value: node for node in document.definitions if isinstance(node, FragmentDefinitionNode)
+        }
+        self._priced: dict[tuple[object, ...], int] = {}
+        self._steps = 0
+        self.sized_by: set[str] = set()
+
+    def of_object(self, type_: GraphQLObjectType, sets: tuple[SelectionSetNode, ...], page: int | None) -> int:
+        """The fields of one object; `page` is the limit that was given to the field it came from."""
+        key = (type_, page, *map(id, sets))
+        if key not in self._priced:
+            fields = self._collect(type_, sets)
+            self._priced[key] = sum(self._of_field(type_, nodes, page) for nodes in fields.values())
+        return self._priced[key]
+
+    def _of_field(self, parent: GraphQLObjectType, nodes: list[FieldNode], page: int | None) -> int:
+        definition = self._schema.get_field(parent, nodes[0].name.value)
+        if definition is None or not is_composite_type(named := get_named_type(definition.type)):
+            return 0
+        sets = tuple(node.selection_set for node in nodes if node.selection_set)
+        limit = self._limit(definition, nodes[0])
+        if not isinstance(get_nullable_type(definition.type), GraphQLList):
+            return 1 + self._of_any(named, sets, limit)
+        candidates = (limit, self._listed(definition, nodes[0]), page, UNKNOWN_SIZE)
+        size = next(candidate for candidate in candidates if candidate is not None)
+        return max(size, 1) * (1 + self._of_any(named, sets, None))
+
+    def _of_any(self, type_: object, sets: tuple[SelectionSetNode, ...], page: int | None) -> int:
+        types = self._schema.get_possible_types(type_) if is_abstract_type(type_) else [type_]
+        return max((self.of_object(t, sets, page) for t in types if is_object_type(t)), default=0)
+
+    def _limit(self, field: GraphQLField, node: FieldNode) -> int | None:
+        argument = field.args.get("limit")
+        return None if argument is None else self._argument("limit", argument, node)
+
+    def _listed(self, field: GraphQLField, node: FieldNode) -> int | None:
+        """The length of a required list argument: one that is optional filters, and tells nothing of the size."""
+        lists = [name for name, argument in field.args.items() if _is_required_list(argument)]
+        sizes = [self._argument(name, field.args[name], node) for name in lists]
+        return max((size for size in sizes if size is not None), default=None)
+
+    def _argument(self, name: str, argument: GraphQLArgument, node: FieldNode) -> int | None:
+        given = next((a.value for a in node.arguments or () if a.name.value == name), None)
+        if isinstance(given, VariableNode):
+            self.sized_by.add(given.name.value)
+            size = self._sizes.get(given.name.value)
+        else:
+            size = _literal_size(given)
+        return _default_size(argument) if size is None else size
+
+    def _collect(self, type_: GraphQLObjectType, sets: tuple[SelectionSetNode, ...]) -> _Fields:
+        """The fields of one object by response key, as execution collects them."""
+        fields: _Fields = {}
+        seen: set[str] = set()
+        pending = list(sets)
+        while pending:
+            for node in pending.pop().selections:
+                self._count_step()
+                if isinstance(node, FieldNode):
+                    fields.setdefault((node.alias or node.name).value, []).append(node)
+                elif inner := self._spread(node, type_, seen):
+                    pending.append(inner)
+        return fields
+
+    def _spread(self, node: SelectionNode, type_: GraphQLObjectType, seen: set[str]) -> SelectionSetNode | None:
+        fragment: object = node
+        if isinstance(node, FragmentSpreadNode):
+            fragment = None if node.name.value in seen else self._fragments.get(node.name.value)
+            seen.add(node.name.value)
+        if isinstance(fragment, InlineFragmentNode | FragmentDefinitionNode) and self._applies(fragment, type_):
+            return fragment.selection_set
+        return None
+
+    def _applies(self, fragment: InlineFragmentNode | FragmentDefinitionNode, type_: GraphQLObjectType) -> bool:
+        if fragment.type_condition is None or fragment.type_condition.name.value == type_.name:
+            return True
+        condition = self._schema.get_type(fragment.type_condition.name.value)
+        return is_abstract_type(condition) and self._schema.is_sub_type(condition, type_)
+
+    def _count_step(self) -> None:
+        self._steps += 1
+        if self._steps > STEPS_MAX:
+            raise _TooEntangled
+
+
+def _is_required_list(argument: GraphQLArgument) -> bool:
+    return is_required_argument(argument) and isinstance(get_nullable_type(argument.type), GraphQLList)
+
+
+def _default_size(argument: GraphQLArgument) -> int | None:
+    if argument.default is None:
+        return size_of(argument.default_value)
+    literal = argument.default.literal
+    return size_of(argument.default.value) if literal is None else _literal_size(literal)
+
+
+def _literal_size(value: ValueNode | None) -> int | None:
+    if isinstance(value, ListValueNode):
+        return len(value.values)
+    if isinstance(value, IntValueNode):
+        # Python refuses to read integers of thousands of digits.
+        return int(value.value[:12])
+    return None

@@ -1,0 +1,72 @@
+"""Whether the servers that the operator named can do what we need. Told at start, in one line without passwords."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from server.processes import StartupError
+
+TIMEOUT_S = 3.0
+REDIS_MIN_VERSION = (6, 2)
+
+
+async def check_servers(mongodb_uri: str | None, redis_url: str | None) -> None:
+    """Checks the servers that are named. Raises: StartupError."""
+    if mongodb_uri:
+        await check_mongodb(mongodb_uri)
+    if redis_url:
+        await check_redis(redis_url)
+
+
+async def check_mongodb(uri: str) -> None:
+    """Raises: StartupError when it can't be reached within 3 s, or has no transactions."""
+    from pymongo import AsyncMongoClient
+    from pymongo.errors import ConfigurationError, InvalidURI, OperationFailure, PyMongoError
+
+    where = f"MONGODB_URI ({_hosts(uri)})"
+    options: dict[str, Any] = {"serverSelectionTimeoutMS": TIMEOUT_S * 1000, "connectTimeoutMS": TIMEOUT_S * 1000}
+    try:
+        async with AsyncMongoClient[dict[str, Any]](uri, **options) as client:
+            hello = await client.admin.command("hello")
+            await client.admin.command("ping")
+    except (ConfigurationError, InvalidURI, ValueError):
+        raise StartupError("MONGODB_URI can't be read: are user, password and options percent-encoded?") from None
+    except OperationFailure as error:
+        raise StartupError(f"{where}: the server refuses ({(error.details or {}).get('codeName')}).") from None
+    except PyMongoError:
+        # The driver forgets servers that answer, but as members of another set or of none.
+        if not client.topology_description.server_descriptions():
+            raise StartupError(
+                f"{where}: not a member of the replica set that the address names; "
+                "a standalone mongod becomes one with --replSet and rs.initiate()"
+            ) from None
+        raise StartupError(f"{where}: no answer within {TIMEOUT_S:g} s. Is it running and reachable?") from None
+    if "setName" not in hello and hello.get("msg") != "isdbgrid":
+        raise StartupError(
+            "MONGODB_URI points to a standalone mongod; transactions need a replica set: "
+            "start it with --replSet and run rs.initiate()"
+        )
+
+
+async def check_redis(url: str) -> None:
+    """Raises: StartupError when it can't be reached within 3 s, or is too old."""
+    from redis.asyncio import Redis
+    from redis.exceptions import AuthenticationError, RedisError
+
+    where = f"REDIS_URL ({_hosts(url)})"
+    try:
+        async with Redis.from_url(url, socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S) as client:
+            version = str((await client.info("server"))["redis_version"])
+    except AuthenticationError:
+        raise StartupError(f"{where}: the server refuses the user or password.") from None
+    except ValueError:
+        raise StartupError("REDIS_URL can't be read: expected redis://user:password@host:port/number.") from None
+    except (RedisError, OSError):
+        raise StartupError(f"{where}: no answer within {TIMEOUT_S:g} s. Is it running and reachable?") from None
+    if tuple(int(part) for part in version.split(".")[:2]) < REDIS_MIN_VERSION:
+        raise StartupError(f"{where}: Redis {version} is too old, 6.2 or later is needed.")
+
+
+def _hosts(address: str) -> str:
+    """Hosts and ports of an address, without who signs in there."""
+    parts = urlsplit(address)
+    return parts.netloc.rpartition("@")[2] or parts.path

@@ -1,0 +1,104 @@
+"""A private mongod as a replica set of one, which transactions need. For development and tests, not for production."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import structlog
+
+from server.embedded.private_server import HOST, PrivateServer
+from server.processes import POLL_INTERVAL_S
+
+if TYPE_CHECKING:
+    from pymongo import AsyncMongoClient
+
+REPLICA_SET = "rs0"
+NOT_YET_INITIALIZED = 94
+
+log = structlog.get_logger(__name__)
+
+
+class Mongod(PrivateServer):
+    """One mongod. With `alone=False` it starts as an empty member, to be joined with others by its caller."""
+
+    name: ClassVar[str] = "mongod"
+    variable: ClassVar[str] = "MONGODB_URI"
+
+    def __init__(self, folder: Path, binary: Path, *, alone: bool = True, options: tuple[str, ...] = ()) -> None:
+        super().__init__(folder, binary)
+        self._alone = alone
+        self._options = options
+
+    @property
+    def address(self) -> str:
+        return f"{HOST}:{self.port}"
+
+    @property
+    def uri(self) -> str:
+        return f"mongodb://{self.address}/?directConnection=true"
+
+    def command(self) -> list[str]:
+        return [
+            *(str(self.binary), "--dbpath", str(self.data), "--replSet", REPLICA_SET),
+            *("--bind_ip", HOST, "--port", str(self.port), "--nounixsocket", "--quiet"),
+            *("--oplogSize", "64", "--wiredTigerCacheSizeGB", "0.25"),
+            *("--setParameter", "diagnosticDataCollectionEnabled=false", *self._options),
+        ]
+
+    async def until_it_serves(self) -> None:
+        # Imported here: it takes a while, and mongod starts meanwhile.
+        from pymongo import AsyncMongoClient
+
+        client: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(self.uri, serverMonitoringMode="poll")
+        async with client:
+            await client.admin.command("ping")
+            while self._alone and not await self._is_primary(client):  # noqa: ASYNC110 - nor can a server
+                await asyncio.sleep(POLL_INTERVAL_S)
+
+    async def _is_primary(self, client: "AsyncMongoClient[dict[str, Any]]") -> bool:
+        from pymongo.errors import PyMongoError
+
+        try:
+            hello = await client.admin.command("hello")
+            if not hello["isWritablePrimary"]:
+                await self._configure(client)
+            return bool(hello["isWritablePrimary"])
+        except PyMongoError as error:
+            # While it loads its configuration or elects itself it refuses this and that, and closes connections.
+            log.debug("mongod_not_primary", reason=str(error))
+            return False
+
+    async def _configure(self, client: "AsyncMongoClient[dict[str, Any]]") -> None:
+        from pymongo.errors import OperationFailure
+
+        try:
+            config = (await client.admin.command("replSetGetConfig"))["config"]
+        except OperationFailure as error:
+            if error.code != NOT_YET_INITIALIZED:
+                raise
+            member = {"_id": 0, "host": self.address}
+            await client.admin.command("replSetInitiate", {"_id": REPLICA_SET, "members": [member]})
+        else:
+            await self._move_here(client, config)
+
+    async def _move_here(self, client: "AsyncMongoClient[dict[str, Any]]", config: dict[str, Any]) -> None:
+        # The set knows its member by address; on another port it would wait for itself for ever.
+        if config["members"][0]["host"] != self.address:
+            config["members"][0]["host"] = self.address
+            await client.admin.command("replSetReconfig", config, force=True)
+
+    def last_words(self, log_lines: list[str]) -> str:
+        for line in reversed(log_lines):
+            entry = _log_entry(line)
+            if entry.get("s") in ("F", "E"):
+                return f"{entry.get('msg')} {json.dumps(entry.get('attr', {}))}"
+        return super().last_words(log_lines)
+
+
+def _log_entry(line: str) -> dict[str, Any]:
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        return {}
+    return entry if isinstance(entry, dict) else {}

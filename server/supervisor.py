@@ -1,0 +1,228 @@
+"""`noroshi up`: embedded servers, web and worker processes, all kept running by one process, and ended with it.
+
+Things end in the order web, workers, Redis, MongoDB. When the supervisor itself is killed, its children notice.
+"""
+
+import asyncio
+import contextlib
+import functools
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine
+from dataclasses import dataclass
+from typing import NoReturn, Protocol
+
+import structlog
+
+from server.embedded import Servers, check_servers, embedded_servers
+from server.processes import ChildProcess, StartupError
+from server.settings import Settings
+from server.sign_in import require_own_tokens, sign_for, with_auth_secret
+from server.web import listen
+
+STOP_DEADLINE_S = 20.0
+READY_DEADLINE_S = 60.0
+READY_POLL_S = 0.05
+PROBE_TIMEOUT_S = 5.0
+FIRST_DELAY_S = 0.2
+MAX_DELAY_S = 5.0
+STEADY_AFTER_S = 30.0
+STARTS_BEFORE_GIVING_UP = 3
+
+log = structlog.get_logger(__name__)
+Say = Callable[[str], None]
+
+
+class Restartable(Protocol):
+    """What can die and run again: one of our programs, or an embedded server."""
+
+    @property
+    def name(self) -> str: ...
+    async def wait(self) -> int: ...
+    async def restart(self) -> None: ...
+
+
+class Program:
+    """`noroshi web` or `noroshi worker`: the same command at every start."""
+
+    def __init__(self, name: str, settings: Settings, listener: socket.socket | None = None) -> None:
+        self.name = f"noroshi {name}"
+        self.starts = 0
+        self._fds = [listener.fileno()] if listener else []
+        inherited = [f"--fd={fd}" for fd in self._fds]
+        # -P: the folder we were started in must not shadow our packages.
+        self._command = [sys.executable, "-P", "-m", "server.cli", name, f"--parent={os.getpid()}", *inherited]
+        self._environment = settings.environment()
+        self._process: ChildProcess | None = None
+
+    async def restart(self) -> None:
+        self.starts += 1
+        self._process = ChildProcess(self._command, environment=self._environment, pass_fds=self._fds)
+
+    async def wait(self) -> int:
+        assert self._process, "not started"
+        return await self._process.wait()
+
+    async def stop(self) -> None:
+        if self._process:
+            await self._process.stop(STOP_DEADLINE_S)
+
+
+@dataclass(frozen=True)
+class Crew:
+    """Everything that is kept running, with the settings that it runs under."""
+
+    settings: Settings
+    servers: Servers
+    web: list[Program]
+    workers: list[Program]
+
+    @property
+    def all(self) -> list[Restartable]:
+        return [*self.servers.all, *self.workers, *self.web]
+
+
+def run_up(settings: Settings, *, web: int, workers: int, say: Say, started_at: float) -> int:
+    """Runs the product until a signal comes, and returns the exit code. `started_at` is on the monotonic clock.
+
+    Raises: StartupError.
+    """
+    return asyncio.run(_until_signal(_up(settings, web, workers, say, started_at)))
+
+
+async def _until_signal(work: Coroutine[None, None, None]) -> int:
+    """The first signal calls the work off; more of them change nothing, as its end must not be cut short."""
+    task = asyncio.ensure_future(work)
+    received: list[int] = []
+
+    def call_off(number: int) -> None:
+        if not received:
+            task.cancel()
+        received.append(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            continue  # `nohup` asked for it
+        asyncio.get_running_loop().add_signal_handler(number, call_off, number)
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+    return 128 + signal.SIGINT if received[:1] == [signal.SIGINT] else 0
+
+
+async def _up(settings: Settings, web: int, workers: int, say: Say, started_at: float) -> None:
+    if settings.demo:
+        require_own_tokens(settings)
+    with listen(settings.host, settings.port) as listener:
+        settings = with_auth_secret(settings.with_values(port=listener.getsockname()[1]))
+        async with _crew(settings, listener, web, workers) as crew:
+            try:
+                await _serve(crew, say, started_at)
+            except* StartupError as failures:
+                raise failures.exceptions[0] from None
+
+
+@contextlib.asynccontextmanager
+async def _crew(settings: Settings, listener: socket.socket, web: int, workers: int) -> AsyncIterator[Crew]:
+    """Everything started; ended in the opposite order."""
+    await check_servers(settings.mongodb_uri, settings.redis_url)
+    async with embedded_servers(
+        settings.data_dir, need_mongodb=not settings.mongodb_uri, need_redis=not settings.redis_url
+    ) as servers:
+        settings = settings.with_values(
+            mongodb_uri=settings.mongodb_uri or servers.mongodb_uri,
+            redis_url=settings.redis_url or servers.redis_url,
+            data_dir=settings.data_dir.absolute(),
+        )
+        crew = Crew(
+            settings,
+            servers,
+            [Program("web", settings, listener) for _ in range(web)],
+            [Program("worker", settings) for _ in range(workers)],
+        )
+        try:
+            for program in (*crew.web, *crew.workers):
+                await program.restart()
+            yield crew
+        finally:
+            # Nobody is let in whom nobody will serve.
+            listener.close()
+            for programs in (crew.web, crew.workers):
+                await asyncio.gather(*(program.stop() for program in programs))
+
+
+async def _serve(crew: Crew, say: Say, started_at: float) -> None:
+    """Until it is called off."""
+    async with asyncio.TaskGroup() as group:
+        for member in crew.all:
+            group.create_task(keep_running(member))
+        await _until_ready(crew)
+        url = f"http://{_local_host(crew.settings)}:{crew.settings.port}"
+        say(f"Noroshi is ready in {time.monotonic() - started_at:.1f} s. Ctrl-C ends it.")
+        say(f"  product   {url}/")
+        say(f"  GraphiQL  {url}/graphiql")
+        if crew.settings.demo:
+            group.create_task(_fill_with_demo_data(crew.settings, url, say))
+
+
+async def keep_running(member: Restartable) -> NoReturn:
+    """Starts it again whenever it ends: after 0.2 s, doubled up to 5 s until it has lived for 30 s."""
+    delay_s = FIRST_DELAY_S
+    while True:
+        since = time.monotonic()
+        exit_code = await member.wait()
+        if time.monotonic() - since > STEADY_AFTER_S:
+            delay_s = FIRST_DELAY_S
+        log.warning("process_ended", process=member.name, exit_code=exit_code, restart_after_s=delay_s)
+        await asyncio.sleep(delay_s)
+        delay_s = min(2 * delay_s, MAX_DELAY_S)
+        try:
+            await member.restart()
+        except StartupError as error:
+            log.error("process_not_restarted", process=member.name, reason=str(error))
+
+
+def _local_host(settings: Settings) -> str:
+    """How this machine reaches the product, whatever the outside does; in brackets when it has to be."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104
+    return f"[{host}]" if ":" in host else host
+
+
+async def _until_ready(crew: Crew) -> None:
+    ends_at = time.monotonic() + READY_DEADLINE_S
+    while " 200 " not in (status := await _readiness(crew.settings)):
+        for program in (*crew.web, *crew.workers):
+            if program.starts > STARTS_BEFORE_GIVING_UP:
+                raise StartupError(f"`{program.name}` ends as soon as it starts; the lines above tell why.")
+        if time.monotonic() > ends_at:
+            raise StartupError(f"Not ready after {READY_DEADLINE_S:g} s: /readyz says {status.strip() or 'nothing'}.")
+        await asyncio.sleep(READY_POLL_S)
+
+
+async def _readiness(settings: Settings) -> str:
+    """The status line of /readyz; empty when there is no answer."""
+    host = _local_host(settings)
+    request = f"GET /readyz HTTP/1.1\r\nHost: {host}:{settings.port}\r\nConnection: close\r\n\r\n"
+    with contextlib.suppress(OSError, TimeoutError):
+        async with asyncio.timeout(PROBE_TIMEOUT_S):
+            reader, writer = await asyncio.open_connection(host.strip("[]"), settings.port)
+            with contextlib.closing(writer):
+                writer.write(request.encode())
+                return (await reader.readline()).decode(errors="replace")
+    return ""
+
+
+async def _fill_with_demo_data(settings: Settings, url: str, say: Say) -> None:
+    """The product serves meanwhile, and goes on serving when this fails."""
+    from server.demo import DEMO_USERS, fill
+
+    try:
+        await fill(url, functools.partial(sign_for, settings))
+    except Exception:
+        log.exception("demo_data_failed")
+    say("Sign in as")
+    for user in DEMO_USERS:
+        who = f"{user.name} (@{user.handle}, {user.organization_id}, {' '.join(user.roles)})"
+        say(f"  {who}  {url}/graphiql#token={sign_for(settings, user)}")

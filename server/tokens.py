@@ -1,0 +1,311 @@
+"""Bearer tokens: verified for every request and socket, minted for tests and the command line.
+
+Which algorithms count is decided by configuration, never by the token: HS256 under the shared secret, or
+RS256 and ES256 under the keys of an identity provider. What a role may do is not decided here.
+"""
+
+import asyncio
+import hashlib
+import math
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import httpx2
+import jwt
+import structlog
+
+from storage.errors import Unauthenticated, Unavailable
+
+ROLES = frozenset({"MEMBER", "OPERATOR", "SERVICE", "ADMIN"})
+PUBLIC_KEY_ALGORITHMS = ("RS256", "ES256")
+TOKEN_MAX_CHARS = 16_384
+TEXT_MAX_CHARS = 200
+VERIFIED_MAX = 10_000
+KEYS_MAX_AGE_S = 300.0
+REFETCH_INTERVAL_S = 10.0
+RETRY_WITHOUT_KEYS_S = 1.0
+FETCH_TIMEOUT_S = 5.0
+
+# Control characters, line separators, and lone surrogates, which no UTF-8 store can hold.
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_BEARER = re.compile(r"bearer +([A-Za-z0-9._~+/=-]+) *", re.IGNORECASE)
+
+log = structlog.get_logger(__name__)
+
+
+class TokenInvalid(Unauthenticated):
+    """The token was never valid: another one is needed."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"The bearer token is not valid: {reason}.")
+        self.reason = reason
+
+
+class TokenExpired(Unauthenticated):
+    """The token was valid until its `exp`: the same user may come back with a fresh one."""
+
+    def __init__(self) -> None:
+        super().__init__("The bearer token has expired.")
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """Who the bearer is. `roles` is never empty; `expires_at` is in Unix seconds."""
+
+    user_id: str
+    organization_id: str
+    roles: frozenset[str]
+    expires_at: float
+    name: str | None
+    handle: str | None
+
+
+def bearer(header: str | None) -> str | None:
+    """The token in an Authorization value; None without one. Raises: TokenInvalid for any other shape."""
+    if header is None:
+        return None
+    match = _BEARER.fullmatch(header.strip(" \t"))
+    if match is None:
+        raise TokenInvalid('expected "Bearer <token>"')
+    return match[1]
+
+
+def mint(
+    secret: str,
+    *,
+    user_id: str,
+    organization_id: str,
+    roles: Iterable[str] = (),
+    name: str | None = None,
+    handle: str | None = None,
+    ttl_s: float = 86_400,
+    audience: str | None = None,
+    issuer: str | None = None,
+) -> str:
+    """An HS256 token for a verifier with the same secret (and audience and issuer, where it has them)."""
+    now = time.time()
+    payload: dict[str, Any] = {"sub": user_id, "org": organization_id, "roles": list(roles)}
+    payload |= {"iat": int(now), "exp": now + ttl_s}
+    optional = {"name": name, "handle": handle, "aud": audience, "iss": issuer}
+    payload |= {claim: value for claim, value in optional.items() if value is not None}
+    return jwt.encode(payload, secret, algorithm="HS256")
+
+
+class TokenVerifier:
+    """Turns tokens into claims.
+
+    With a `jwks_url` only the provider's RS256 and ES256 tokens count, and the secret is not used. The last
+    10,000 tokens are remembered by hash: a signature is checked once, and at every request only `exp`.
+    """
+
+    def __init__(
+        self,
+        *,
+        secret: str | None = None,
+        jwks_url: str | None = None,
+        audience: str | None = None,
+        issuer: str | None = None,
+        now: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if not jwks_url and not secret:
+            raise ValueError("A secret or a JWKS URL is needed to verify tokens.")
+        self._secret = secret or ""
+        self._keys = ProviderKeys(jwks_url, monotonic) if jwks_url else None
+        self._audience, self._issuer, self._now = audience, issuer, now
+        self._verified: OrderedDict[tuple[int, bytes], Claims] = OrderedDict()
+
+    async def verify(self, token: str) -> Claims:
+        """The claims of a token that is valid now, without leeway.
+
+        Raises: TokenInvalid; TokenExpired when only the time is against it; Unavailable when the provider's
+        keys are needed and can't be had.
+        """
+        if len(token) > TOKEN_MAX_CHARS:
+            raise TokenInvalid("too long")
+        generation = self._keys.current_generation() if self._keys else 0
+        place = (generation, hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest())
+        claims = self._verified.get(place) or await self._check(token)
+        self._remember(place, claims)
+        if claims.expires_at <= self._now():
+            raise TokenExpired
+        return claims
+
+    def _remember(self, place: tuple[int, bytes], claims: Claims) -> None:
+        self._verified[place] = claims
+        self._verified.move_to_end(place)
+        if len(self._verified) > VERIFIED_MAX:
+            self._verified.popitem(last=False)
+
+    async def _check(self, token: str) -> Claims:
+        """Everything but the expiry: signature, audience, issuer, `nbf`, and the shape of each claim."""
+        try:
+            payload = await self._signed_payload(token)
+        except (jwt.PyJWTError, ValueError, TypeError) as error:
+            raise TokenInvalid(_why(error)) from error
+        not_before = payload.get("nbf")
+        if not_before is not None and _moment(not_before, "nbf") > self._now():
+            raise TokenInvalid("not valid yet")
+        return _claims(payload)
+
+    async def _signed_payload(self, token: str) -> dict[str, Any]:
+        # The times are compared here with our own clock; PyJWT would take "99" and true for a time.
+        options: Any = {"verify_exp": False, "verify_nbf": False, "verify_iat": False, "verify_jti": False}
+        checks: Any = {"audience": self._audience, "issuer": self._issuer, "options": options}
+        if self._keys is None:
+            return jwt.decode(token, self._secret, algorithms=["HS256"], **checks)
+        key = await self._keys.for_header(jwt.get_unverified_header(token))
+        options["enforce_minimum_key_length"] = True
+        return jwt.decode(token, key, algorithms=[key.algorithm_name], **checks)
+
+
+class ProviderKeys:
+    """The public keys of an identity provider, by key id.
+
+    Fetched when first needed, again for an unknown key id (at most once in 10 s), and in the background when
+    older than 5 minutes, so that a withdrawn key stops counting. A failed fetch keeps the keys there are.
+    """
+
+    def __init__(self, url: str, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._url, self._monotonic = url, monotonic
+        self._keys: dict[tuple[str | None, str], jwt.PyJWK] = {}
+        self._generation = 0
+        self._tried_at = self._fetched_at = -math.inf
+        self._fetching: asyncio.Task[None] | None = None
+
+    def current_generation(self) -> int:
+        """Grows whenever the keys were replaced; starts a fetch in the background when they are old."""
+        if self._keys and self._monotonic() - self._fetched_at > KEYS_MAX_AGE_S:
+            self._start_fetch()
+        return self._generation
+
+    async def for_header(self, header: Mapping[str, Any]) -> jwt.PyJWK:
+        """The key that a token's header names. Raises: TokenInvalid, or Unavailable when it can't be told."""
+        algorithm, kid = header.get("alg"), header.get("kid")
+        if algorithm not in PUBLIC_KEY_ALGORITHMS:
+            raise TokenInvalid("its algorithm is not accepted")
+        key = self._find(kid, algorithm)
+        if key is None:
+            await self._fetch_now()
+            key = self._find(kid, algorithm)
+        return key or self._refuse()
+
+    def _find(self, kid: str | None, algorithm: str) -> jwt.PyJWK | None:
+        if kid is not None:
+            return self._keys.get((kid, algorithm))
+        fitting = [key for (_, name), key in self._keys.items() if name == algorithm]
+        return fitting[0] if len(fitting) == 1 else None
+
+    def _refuse(self) -> NoReturn:
+        # After a failed fetch the key may well exist: "never valid" would send the client away for good.
+        if self._tried_at > self._fetched_at:
+            raise Unavailable("The identity provider's keys can't be fetched.")
+        raise TokenInvalid("its key is unknown")
+
+    async def _fetch_now(self) -> None:
+        """Joins the fetch under way or starts one. A caller that gives up does not end it for the others."""
+        self._start_fetch()
+        if self._fetching is not None:
+            await asyncio.shield(self._fetching)
+
+    def _start_fetch(self) -> None:
+        interval_s = REFETCH_INTERVAL_S if self._keys else RETRY_WITHOUT_KEYS_S
+        if self._fetching is None and self._monotonic() - self._tried_at >= interval_s:
+            self._tried_at = self._monotonic()
+            self._fetching = asyncio.create_task(self._fetch())
+
+    async def _fetch(self) -> None:
+        try:
+            self._replace(await self._download())
+        except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, ValueError, RecursionError) as error:
+            log.warning("jwks_fetch_failed", error=str(error) or type(error).__name__)
+        finally:
+            self._fetching = None
+
+    async def _download(self) -> object:
+        async with asyncio.timeout(FETCH_TIMEOUT_S), httpx2.AsyncClient(trust_env=False) as client:
+            response = await client.get(self._url)
+            response.raise_for_status()
+            return response.json()
+
+    def _replace(self, document: object) -> None:
+        keys = _signing_keys(document)
+        if not keys:
+            raise ValueError("no RS256 or ES256 key in the key set")
+        self._keys = keys
+        self._fetched_at = self._monotonic()
+        self._generation += 1
+
+
+def _signing_keys(document: object) -> dict[tuple[str | None, str], jwt.PyJWK]:
+    """The usable keys of a JWK set; what is for other algorithms or other uses is left out."""
+    entries = document.get("keys") if isinstance(document, dict) else None
+    if not isinstance(entries, list):
+        raise ValueError("not a JWK set")
+    keys = [key for entry in entries if isinstance(entry, dict) and (key := _signing_key(entry))]
+    return {(key.key_id, key.algorithm_name): key for key in keys}
+
+
+def _signing_key(entry: dict[str, Any]) -> jwt.PyJWK | None:
+    algorithm = {"RSA": "RS256", "EC": "ES256"}.get(str(entry.get("kty")))
+    unfit = entry.get("alg", algorithm) != algorithm or entry.get("use", "sig") != "sig"
+    if algorithm is None or unfit or not isinstance(entry.get("kid"), str | None):
+        return None
+    try:
+        return jwt.PyJWK(entry, algorithm)
+    except (jwt.PyJWTError, ValueError, TypeError):
+        return None
+
+
+def _claims(payload: Mapping[str, Any]) -> Claims:
+    return Claims(
+        user_id=_text(payload.get("sub"), "sub"),
+        organization_id=_text(payload.get("org"), "org"),
+        roles=_roles(payload.get("roles")),
+        expires_at=_moment(payload.get("exp"), "exp"),
+        name=_optional_text(payload.get("name"), "name"),
+        handle=_optional_text(payload.get("handle"), "handle"),
+    )
+
+
+def _text(value: object, claim: str) -> str:
+    if not isinstance(value, str) or not 1 <= len(value) <= TEXT_MAX_CHARS or _UNPRINTABLE.search(value):
+        raise TokenInvalid(f"{claim} must be 1 to {TEXT_MAX_CHARS} characters without control characters")
+    return value
+
+
+def _optional_text(value: object, claim: str) -> str | None:
+    return None if value is None or value == "" else _text(value, claim)
+
+
+def _roles(value: object) -> frozenset[str]:
+    """The known ones; a token that names none of them is a member's."""
+    if value is None:
+        return frozenset({"MEMBER"})
+    if not isinstance(value, list) or not all(isinstance(role, str) for role in value):
+        raise TokenInvalid("roles must be a list of strings")
+    return ROLES.intersection(value) or frozenset({"MEMBER"})
+
+
+def _moment(value: object, claim: str) -> float:
+    # A bool is an int to Python, and NaN compares false with every clock.
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e12:
+        raise TokenInvalid(f"{claim} must be a number of Unix seconds")
+    return float(value)
+
+
+def _why(error: Exception) -> str:
+    """A reason that repeats nothing of the token."""
+    reasons: dict[type[Exception], str] = {
+        jwt.InvalidSignatureError: "the signature does not fit",
+        jwt.InvalidAlgorithmError: "its algorithm is not accepted",
+        jwt.InvalidAudienceError: "it is meant for another audience",
+        jwt.InvalidIssuerError: "it comes from another issuer",
+        jwt.MissingRequiredClaimError: "a claim is missing",
+        jwt.InvalidKeyError: "its key is too weak",
+    }
+    return next((why for kind, why in reasons.items() if isinstance(error, kind)), "malformed")

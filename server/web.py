@@ -1,0 +1,44 @@
+"""The web process: uvicorn around the application, on a socket of its own or one inherited from the supervisor."""
+
+import errno
+import socket
+
+import uvicorn
+
+from server.processes import StartupError
+from server.settings import Settings
+
+WS_MAX_SIZE_BYTES = 65_536
+GRACEFUL_SHUTDOWN_S = 10
+BACKLOG = 2048
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket; port 0 takes a free one. Raises: StartupError that names host and port."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        reason = "it is in use" if error.errno == errno.EADDRINUSE else error.strerror
+        raise StartupError(f"Can't listen on {host}:{port}, {reason}: choose another with --port or --host.") from error
+
+
+def serve_web(settings: Settings, listener: socket.socket | None = None) -> None:
+    """Serves until SIGTERM or SIGINT, then lets requests under way finish for at most 10 s."""
+    from server.app import create_app
+
+    listener = listener or listen(settings.host, settings.port)
+    config = uvicorn.Config(
+        create_app(settings),
+        loop="uvloop",
+        ws="websockets-sansio",
+        ws_per_message_deflate=False,
+        ws_max_size=WS_MAX_SIZE_BYTES,
+        timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_S,
+        backlog=BACKLOG,
+        lifespan="on",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+    )
+    uvicorn.Server(config).run(sockets=[listener])

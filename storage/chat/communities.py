@@ -1,0 +1,153 @@
+"""Communities and who belongs to them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from storage.chat.records import Community
+from storage.errors import NotFound
+from storage.gather import Gather
+from storage.idempotency import AlreadyDone, IdempotencyKey, claim
+from storage.identity import User, fold, search_terms
+from storage.ids import new_id
+from storage.mongo import Document, Mongo, Session
+
+Membership = tuple[str, str]
+"""Community id and user id."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewCommunity:
+    """What a community is made of, checked."""
+
+    organization_id: str
+    name: str
+    description: str
+
+
+class CommunityStore:
+    """Reads and changes communities and memberships. The member count moves with the membership, in one transaction."""
+
+    def __init__(self, mongo: Mongo) -> None:
+        self._mongo = mongo
+        self._communities = mongo["communities"]
+        self._memberships = mongo["memberships"]
+        self._members: Gather[Membership, bool] = Gather(self._load_members)
+        self._by_id: Gather[str, Community] = Gather(self._load)
+
+    async def create(self, new: NewCommunity, founder: User, key: IdempotencyKey | None) -> Community:
+        """A new community with its founder as the first member. Raises: Conflict for a reused key."""
+        id_ = new_id()
+        now = datetime.now(UTC)
+
+        async def work(session: Session) -> None:
+            await claim(self._mongo, key, id_, now, session)
+            document = {
+                "_id": id_,
+                "org": new.organization_id,
+                "name": new.name,
+                "sort": fold(new.name),
+                "description": new.description,
+                "members": 1,
+                "at": now,
+            }
+            await self._communities.insert_one(document, session=session)
+            await self._memberships.insert_one(_membership(id_, founder, now), session=session)
+
+        try:
+            await self._mongo.transact(work)
+        except AlreadyDone as done:
+            id_ = done.id
+        return await self.get(new.organization_id, id_)
+
+    async def find(self, organization_id: str, id_: str) -> Community | None:
+        """The organization's community of that id, or None."""
+        community = await self._by_id.get(id_)
+        return community if community is not None and community.organization_id == organization_id else None
+
+    async def get(self, organization_id: str, id_: str) -> Community:
+        """The organization's community of that id. Raises: NotFound."""
+        community = await self.find(organization_id, id_)
+        if community is None:
+            raise NotFound("community", id_)
+        return community
+
+    async def list_by_name(
+        self, organization_id: str, user_id: str, joined: bool | None, after: str | None, limit: int
+    ) -> list[Community]:
+        """Communities by name, those after the one given; only the joined or only the others when asked."""
+        wanted: Document = {"org": organization_id}
+        if joined is not None:
+            mine = [row["community"] async for row in self._memberships.find({"org": organization_id, "user": user_id})]
+            wanted["_id"] = {"$in" if joined else "$nin": mine}
+        if after is not None:
+            last = await self._communities.find_one({"_id": after, "org": organization_id})
+            if last is None:
+                raise NotFound("community", after)
+            wanted["$or"] = [{"sort": {"$gt": last["sort"]}}, {"sort": last["sort"], "_id": {"$gt": after}}]
+            if joined is not None:
+                wanted = {"$and": [{"_id": wanted.pop("_id")}, wanted]}
+        cursor = self._communities.find(wanted).sort([("sort", 1), ("_id", 1)]).limit(limit)
+        return [_community(document) async for document in cursor]
+
+    async def members(self, community_id: str, after_handle: str | None, limit: int) -> list[str]:
+        """Ids of members by handle, those after the one given."""
+        wanted: Document = {"community": community_id}
+        if after_handle is not None:
+            wanted["handle"] = {"$gt": after_handle}
+        cursor = self._memberships.find(wanted, {"user": 1}).sort("handle", 1).limit(limit)
+        return [row["user"] async for row in cursor]
+
+    async def is_member(self, community_id: str, user_id: str) -> bool:
+        """Whether the user belongs to the community now."""
+        return await self._members.get((community_id, user_id)) is not None
+
+    async def join(self, community: Community, user: User) -> Community:
+        """Makes the user a member; joining twice changes nothing."""
+
+        async def work(session: Session) -> None:
+            row = {"community": community.id, "user": user.id}
+            if await self._memberships.find_one(row, session=session) is None:
+                await self._memberships.insert_one(_membership(community.id, user, datetime.now(UTC)), session=session)
+                await self._count(community.id, 1, session)
+
+        await self._mongo.transact(work)
+        return await self.get(community.organization_id, community.id)
+
+    async def leave(self, community: Community, user_id: str) -> Community:
+        """Ends the membership; leaving twice changes nothing."""
+
+        async def work(session: Session) -> None:
+            gone = await self._memberships.delete_one({"community": community.id, "user": user_id}, session=session)
+            if gone.deleted_count:
+                await self._count(community.id, -1, session)
+
+        await self._mongo.transact(work)
+        return await self.get(community.organization_id, community.id)
+
+    async def _count(self, community_id: str, step: int, session: Session) -> None:
+        await self._communities.update_one({"_id": community_id}, {"$inc": {"members": step}}, session=session)
+
+    async def _load(self, ids: Sequence[str]) -> dict[str, Community]:
+        cursor = self._communities.find({"_id": {"$in": list(ids)}})
+        return {document["_id"]: _community(document) async for document in cursor}
+
+    async def _load_members(self, pairs: Sequence[Membership]) -> dict[Membership, bool]:
+        wanted = [{"community": community, "user": user} for community, user in pairs]
+        cursor = self._memberships.find({"$or": wanted}, {"community": 1, "user": 1})
+        return {(row["community"], row["user"]): True async for row in cursor}
+
+
+def _membership(community_id: str, user: User, now: datetime) -> Document:
+    return {
+        "org": user.organization_id,
+        "community": community_id,
+        "user": user.id,
+        "handle": user.handle,
+        "search": search_terms(user.handle, user.name),
+        "at": now,
+    }
+
+
+def _community(document: Document) -> Community:
+    return Community(document["_id"], document["org"], document["name"], document["description"], document["members"])

@@ -1,0 +1,149 @@
+"""Messages of topics: pages, single ones, and the ways to change them, all of which go through the sequencer."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from storage.chat.changes import (
+    AddReaction,
+    DeleteMessage,
+    EditMessage,
+    NewMessage,
+    PostMessage,
+    RemoveReaction,
+    SetPreview,
+)
+from storage.chat.records import LinkPreview, Message, MessageKey, message_key, message_record
+from storage.errors import NotFound
+from storage.events import Event, Stream
+from storage.gather import Gather
+from storage.idempotency import AlreadyDone, IdempotencyKey
+from storage.mongo import Document, Mongo
+from storage.sequencer import Sequencer
+from storage.timeline import END, Page, Range, read_page
+
+NOBODY: frozenset[str] = frozenset()
+
+
+class MessageStore:
+    """Reads at majority; writes in batches with their events."""
+
+    def __init__(self, mongo: Mongo, sequencer: Sequencer) -> None:
+        self._mongo = mongo
+        self._sequencer = sequencer
+        self._messages = mongo["messages"]
+        self._by_key: Gather[MessageKey, Message] = Gather(self._load)
+        self._last: Gather[tuple[str, frozenset[str]], Message] = Gather(self._load_last)
+
+    async def find(self, key: MessageKey) -> Message | None:
+        """The message, be it a tombstone, or None."""
+        return await self._by_key.get(key)
+
+    async def get(self, key: MessageKey) -> Message:
+        """The message, be it a tombstone. Raises: NotFound."""
+        message = await self.find(key)
+        if message is None:
+            raise NotFound("message", key.id)
+        return message
+
+    async def last(self, topic_id: str, blocked: frozenset[str] = NOBODY) -> Message | None:
+        """The topic's newest message that is not from one of the blocked."""
+        return await self._last.get((topic_id, blocked))
+
+    async def page(self, topic_id: str, asked: Range, blocked: frozenset[str] = NOBODY) -> Page[Message]:
+        """Messages of a topic in the order of the range, without those of the blocked; tombstones included."""
+
+        async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[Message]:
+            return await self._fetch(topic_id, low, high, ascending, limit, blocked)
+
+        return await read_page(asked, fetch, lambda message: message.timestamp)
+
+    async def around(
+        self, topic_id: str, timestamp: int, limit: int, blocked: frozenset[str] = NOBODY
+    ) -> Page[Message]:
+        """At most floor(limit/2) messages before the timestamp, then those at or after it; ascending."""
+        half = limit // 2
+        older = await self._fetch(topic_id, 0, timestamp - 1, False, half + 1, blocked)
+        before = older[:half][::-1]
+        room = limit - len(before)
+        newer = await self._fetch(topic_id, timestamp, END, True, room + 1, blocked)
+        items = before + newer[:room]
+        ends = (items[0].timestamp, items[-1].timestamp) if items else (None, None)
+        return Page(items, len(older) > half, len(newer) > room, *ends)
+
+    async def post(self, new: NewMessage, key: IdempotencyKey | None = None) -> Message:
+        """Posts; durable when it returns. A repeated key gives the message that it made, as it is now.
+
+        Raises: Conflict for a key reused with other arguments; Unavailable when the outcome is open.
+        """
+        try:
+            return await self._sequencer.commit(_stream(new.topic_id), PostMessage(new, key))
+        except AlreadyDone as done:
+            return await self.get(message_key(done.id))
+
+    async def edit(self, key: MessageKey, editor_id: str, text: str, mention_ids: Sequence[str]) -> Message:
+        """Raises: NotFound, Conflict for a tombstone, Forbidden, BadUserInput."""
+        return await self._sequencer.commit(_stream(key.topic_id), EditMessage(key, editor_id, text, mention_ids))
+
+    async def delete(self, key: MessageKey, deleter_id: str, may_delete_any: bool) -> Message:
+        """Leaves a tombstone; twice is once. Raises: NotFound, Forbidden."""
+        change = DeleteMessage(key, deleter_id, may_delete_any)
+        tombstone = await self._sequencer.commit(_stream(key.topic_id), change)
+        # A tombstone shows no reactions whether these are gone or not, so they need not ride in the transaction.
+        low, high = _reaction_bounds(key)
+        await self._mongo["reactions"].delete_many({"_id": {"$gte": low, "$lt": high}})
+        await self._mongo["received_reactions"].delete_many({"topic": key.topic_id, "ts": key.timestamp})
+        return tombstone
+
+    async def add_reaction(self, organization_id: str, key: MessageKey, user_id: str, emoji: str) -> Message:
+        """Idempotent. Raises: NotFound, Conflict for a tombstone or too many different emojis."""
+        change = AddReaction(key, organization_id, user_id, emoji)
+        return await self._sequencer.commit(_stream(key.topic_id), change)
+
+    async def remove_reaction(self, organization_id: str, key: MessageKey, user_id: str, emoji: str) -> Message:
+        """Idempotent. Raises: NotFound."""
+        change = RemoveReaction(key, organization_id, user_id, emoji)
+        return await self._sequencer.commit(_stream(key.topic_id), change)
+
+    async def set_preview(self, key: MessageKey, url: str, preview: LinkPreview | None) -> Message:
+        """Keeps what the link's page says of itself, if the text still has that link. Raises: NotFound."""
+        return await self._sequencer.commit(_stream(key.topic_id), SetPreview(key, url, preview))
+
+    async def awaiting_preview(self, before: datetime, limit: int) -> list[MessageKey]:
+        """Messages whose preview has been due since before the given moment, oldest first."""
+        cursor = self._messages.find({"preview_due": {"$lt": before}}, {"_id": 1}).sort("preview_due", 1).limit(limit)
+        return [MessageKey(row["_id"]["t"], row["_id"]["ts"]) async for row in cursor]
+
+    async def of_events(self, topic_id: str, events: Sequence[Event]) -> dict[int, Message]:
+        """The messages that events of the topic speak of, as they are now, by timestamp; one read."""
+        keys = [MessageKey(topic_id, timestamp) for timestamp in {event.ref for event in events}]
+        return {key.timestamp: message for key, message in (await self._load(keys)).items()}
+
+    async def _fetch(
+        self, topic_id: str, low: int, high: int, ascending: bool, limit: int, blocked: frozenset[str]
+    ) -> list[Message]:
+        wanted: Document = {"_id": {"$gte": {"t": topic_id, "ts": low}, "$lte": {"t": topic_id, "ts": high}}}
+        if blocked:
+            wanted["author"] = {"$nin": list(blocked)}
+        cursor = self._messages.find(wanted).sort("_id", 1 if ascending else -1).limit(limit)
+        return [message_record(document) for document in await cursor.to_list(limit)]
+
+    async def _load(self, keys: Sequence[MessageKey]) -> dict[MessageKey, Message]:
+        cursor = self._messages.find({"_id": {"$in": [key.document_id for key in keys]}})
+        messages = [message_record(document) async for document in cursor]
+        return {message.key: message for message in messages}
+
+    async def _load_last(self, keys: Sequence[tuple[str, frozenset[str]]]) -> dict[tuple[str, frozenset[str]], Message]:
+        found: dict[tuple[str, frozenset[str]], Message] = {}
+        for topic_id, blocked in keys:
+            newest = await self._fetch(topic_id, 0, END, False, 1, blocked)
+            if newest:
+                found[topic_id, blocked] = newest[0]
+        return found
+
+
+def _stream(topic_id: str) -> Stream:
+    return Stream("topic", topic_id)
+
+
+def _reaction_bounds(key: MessageKey) -> tuple[Document, Document]:
+    return {"t": key.topic_id, "ts": key.timestamp}, {"t": key.topic_id, "ts": key.timestamp + 1}

@@ -1,0 +1,85 @@
+"""Reading reactions: as one viewer sees them, who reacted, and what a user received."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from storage.chat.records import Message, MessageKey, Reaction, ReceivedReaction
+from storage.gather import Gather
+from storage.mongo import Document, Mongo
+from storage.timeline import Page, Range, Timestamp, read_page
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """Who looks, and whom they blocked."""
+
+    viewer_id: str
+    blocked: frozenset[str]
+
+
+_Asked = tuple[Sight, MessageKey]
+
+
+class ReactionStore:
+    """Reactions under messages. Those of blocked users do not exist for the viewer, not even in the counts."""
+
+    def __init__(self, mongo: Mongo) -> None:
+        self._mongo = mongo
+        self._reactions = mongo["reactions"]
+        self._rows: Gather[_Asked, list[Document]] = Gather(self._load)
+
+    async def of_message(self, message: Message, sight: Sight) -> list[Reaction]:
+        """The message's reactions in the order of first use."""
+        if not message.reaction_counts:
+            return []
+        rows = await self._rows.get((sight, message.key)) or []
+        mine = {row["e"] for row in rows if row["u"] == sight.viewer_id}
+        hidden: defaultdict[str, int] = defaultdict(int)
+        for row in rows:
+            hidden[row["e"]] += row["u"] in sight.blocked
+        return [
+            Reaction(message.key, emoji, count - hidden[emoji], emoji in mine)
+            for emoji, count in message.reaction_counts
+            if count > hidden[emoji]
+        ]
+
+    async def users(self, key: MessageKey, emoji: str, limit: int, blocked: frozenset[str]) -> list[str]:
+        """Ids of those who reacted so, the first ones first."""
+        wanted: Document = {"_id.t": key.topic_id, "_id.ts": key.timestamp, "_id.e": emoji}
+        if blocked:
+            wanted["_id.u"] = {"$nin": list(blocked)}
+        cursor = self._reactions.find(wanted).sort("at", 1).limit(limit)
+        return [row["_id"]["u"] async for row in cursor]
+
+    async def received(
+        self, organization_id: str, user_id: str, asked: Range, blocked: frozenset[str]
+    ) -> Page[ReceivedReaction]:
+        """Who reacted to the user's messages, as a timeline of the user's own."""
+
+        async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[ReceivedReaction]:
+            owner = {"o": organization_id, "u": user_id}
+            wanted: Document = {"_id": {"$gte": {**owner, "ts": low}, "$lte": {**owner, "ts": high}}}
+            if blocked:
+                wanted["from"] = {"$nin": list(blocked)}
+            cursor = self._mongo["received_reactions"].find(wanted).sort("_id", 1 if ascending else -1).limit(limit)
+            return [_received(row) async for row in cursor]
+
+        return await read_page(asked, fetch, lambda received: received.timestamp)
+
+    async def _load(self, asked: Sequence[_Asked]) -> dict[_Asked, list[Document]]:
+        """The rows of the viewer and of those they blocked, for each message; one read a viewer and topic."""
+        groups: defaultdict[tuple[Sight, str], list[int]] = defaultdict(list)
+        for sight, key in asked:
+            groups[sight, key.topic_id].append(key.timestamp)
+        found: defaultdict[_Asked, list[Document]] = defaultdict(list)
+        for (sight, topic_id), timestamps in groups.items():
+            who = [sight.viewer_id, *sight.blocked]
+            wanted = {"_id.t": topic_id, "_id.ts": {"$in": timestamps}, "_id.u": {"$in": who}}
+            async for row in self._reactions.find(wanted, {"_id": 1}):
+                found[sight, MessageKey(topic_id, row["_id"]["ts"])].append(row["_id"])
+        return found
+
+
+def _received(row: Document) -> ReceivedReaction:
+    return ReceivedReaction(Timestamp(row["_id"]["ts"]), row["emoji"], row["from"], MessageKey(row["topic"], row["ts"]))

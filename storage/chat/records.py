@@ -1,0 +1,141 @@
+"""The records of the chat area: frozen, as read. Timestamps are microseconds; instants are aware UTC datetimes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from storage.errors import NotFound
+from storage.mongo import Document
+from storage.timeline import Timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class Community:
+    """A place with members and topics."""
+
+    id: str
+    organization_id: str
+    name: str
+    description: str
+    member_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A chat room of a community. `last_activity` is the last message's timestamp, or its own creation's."""
+
+    id: str
+    organization_id: str
+    community_id: str
+    title: str
+    created_at: datetime
+    last_activity: Timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class TrendingTopic:
+    """A topic and its decaying posting rate."""
+
+    topic: Topic
+    messages_per_minute: float
+
+
+@dataclass(frozen=True, slots=True)
+class MessageKey:
+    """Where a message is: topic and timestamp. Outside it is the id "topic-timestamp"."""
+
+    topic_id: str
+    timestamp: int
+
+    @property
+    def id(self) -> str:
+        """The message's public id."""
+        return f"{self.topic_id}-{self.timestamp}"
+
+    @property
+    def document_id(self) -> Document:
+        """The message's _id; its order is the topic's timeline."""
+        return {"t": self.topic_id, "ts": self.timestamp}
+
+
+def message_key(id_: str) -> MessageKey:
+    """The key of a public id. Raises: NotFound for what can't be one."""
+    topic_id, _, digits = id_.rpartition("-")
+    if not (topic_id and digits.isascii() and digits.isdigit() and len(digits) <= 16):
+        raise NotFound("message", id_)
+    return MessageKey(topic_id, int(digits))
+
+
+@dataclass(frozen=True, slots=True)
+class LinkPreview:
+    """What a linked page says of itself. `image_url` is the remote address."""
+
+    url: str
+    title: str
+    description: str | None
+    image_url: str | None
+    site_name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message, or its tombstone: then without text, stamp and reactions. `reactions` counts everybody's."""
+
+    topic_id: str
+    timestamp: Timestamp
+    author_id: str
+    text: str
+    stamp_id: str | None
+    mention_ids: Sequence[str]
+    reaction_counts: Sequence[tuple[str, int]]
+    link_preview: LinkPreview | None
+    edited_at: datetime | None
+    deleted_at: datetime | None
+
+    @property
+    def key(self) -> MessageKey:
+        """Where it is."""
+        return MessageKey(self.topic_id, self.timestamp)
+
+    @property
+    def id(self) -> str:
+        """Unique across topics."""
+        return f"{self.topic_id}-{self.timestamp}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reaction:
+    """One emoji under a message, as one viewer sees it: without those whom the viewer blocked."""
+
+    message: MessageKey
+    emoji: str
+    count: int
+    reacted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedReaction:
+    """Somebody reacted to a message of the viewer's."""
+
+    timestamp: Timestamp
+    emoji: str
+    user_id: str
+    message: MessageKey
+
+
+def message_record(document: Document) -> Message:
+    """The record of a stored message."""
+    id_ = document["_id"]
+    preview = document.get("preview")
+    return Message(
+        topic_id=id_["t"],
+        timestamp=id_["ts"],
+        author_id=document["author"],
+        text=document["text"],
+        stamp_id=document.get("stamp"),
+        mention_ids=document.get("mentions", ()),
+        reaction_counts=[(r["emoji"], r["count"]) for r in document.get("reactions", ())],
+        link_preview=None if preview is None else LinkPreview(**preview),
+        edited_at=document.get("edited_at"),
+        deleted_at=document.get("deleted_at"),
+    )

@@ -1,0 +1,154 @@
+"""Topics: their lists, their read marks and their unread counts."""
+
+import math
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from storage.changes import Batch, Change
+from storage.chat.records import Community, Topic, TrendingTopic
+from storage.errors import NotFound
+from storage.events import Stream
+from storage.gather import Gather
+from storage.heads import HEAT_TAU_S
+from storage.idempotency import AlreadyDone, IdempotencyKey
+from storage.ids import new_id
+from storage.mongo import Document, Mongo
+from storage.sequencer import Sequencer
+from storage.timeline import END, Page, Range, Timestamp, read_page
+
+UNREAD_CAP = 100
+TRENDING_FLOOR = 0.05
+"""Messages a minute below which a topic does not trend."""
+
+
+@dataclass(slots=True)
+class CreateTopic(Change[str]):
+    """A new topic, and its event in the community's stream. The result is the topic's id."""
+
+    community: Community
+    creator_id: str
+    title: str
+    idempotency: IdempotencyKey | None = None
+    id: str = field(default_factory=new_id)
+
+    def plan(self, batch: Batch) -> str:
+        """Puts the topic, which is the head of its own stream too."""
+        created_us = int(batch.at.timestamp() * 1000) * 1000
+        topic = {
+            "_id": self.id,
+            "org": self.community.organization_id,
+            "community": self.community.id,
+            "title": self.title,
+            "creator": self.creator_id,
+            "created_at": batch.at,
+            "last": created_us,
+            "n": 0,
+            "floor": 0,
+            "epoch": self.id[-8:],
+        }
+        batch.put("topics", topic)
+        batch.emit("TopicCreated", self.id)
+        return self.id
+
+    def result_id(self, result: str) -> str:
+        """The topic's id."""
+        return result
+
+
+class TopicStore:
+    """Reads topics, and what each reader has read of them."""
+
+    def __init__(self, mongo: Mongo, sequencer: Sequencer) -> None:
+        self._mongo = mongo
+        self._sequencer = sequencer
+        self._topics = mongo["topics"]
+        self._marks = mongo["read_marks"]
+        self._by_id: Gather[str, Topic] = Gather(self._load)
+        self._marks_by_id: Gather[tuple[str, str], int] = Gather(self._load_marks)
+
+    async def create(self, community: Community, creator_id: str, title: str, key: IdempotencyKey | None) -> Topic:
+        """A new topic in the community. Raises: Conflict for a reused key."""
+        try:
+            stream = Stream("community", community.id)
+            id_ = await self._sequencer.commit(stream, CreateTopic(community, creator_id, title, key))
+        except AlreadyDone as done:
+            id_ = done.id
+        return await self.get(community.organization_id, id_)
+
+    async def find(self, organization_id: str, id_: str) -> Topic | None:
+        """The organization's topic of that id, or None."""
+        topic = await self._by_id.get(id_)
+        return topic if topic is not None and topic.organization_id == organization_id else None
+
+    async def get(self, organization_id: str, id_: str) -> Topic:
+        """The organization's topic of that id. Raises: NotFound."""
+        topic = await self.find(organization_id, id_)
+        if topic is None:
+            raise NotFound("topic", id_)
+        return topic
+
+    async def page(self, community_id: str, asked: Range) -> Page[Topic]:
+        """A community's topics by last activity."""
+
+        async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[Topic]:
+            wanted = {"community": community_id, "last": {"$gte": low, "$lte": high}}
+            order = 1 if ascending else -1
+            cursor = self._topics.find(wanted).sort([("last", order), ("_id", order)]).limit(limit)
+            return [_topic(document) async for document in cursor]
+
+        return await read_page(asked, fetch, lambda topic: topic.last_activity)
+
+    async def trending(self, organization_id: str, limit: int) -> list[TrendingTopic]:
+        """The organization's topics by decayed posting rate, hottest first; quiet ones are left out."""
+        now = time.time() / HEAT_TAU_S
+        least = math.log(TRENDING_FLOOR * HEAT_TAU_S / 60) + now
+        wanted = {"org": organization_id, "heat": {"$gt": least}}
+        cursor = self._topics.find(wanted).sort("heat", -1).limit(limit)
+        return [
+            TrendingTopic(_topic(document), math.exp(document["heat"] - now) * 60 / HEAT_TAU_S)
+            async for document in cursor
+        ]
+
+    async def read_up_to(self, topic_id: str, user_id: str) -> Timestamp | None:
+        """The user's read mark in the topic, or None."""
+        mark = await self._marks_by_id.get((topic_id, user_id))
+        return None if mark is None else Timestamp(mark)
+
+    async def mark_read(self, topic_id: str, user_id: str, timestamp: int) -> None:
+        """Moves the read mark forward; never back."""
+        id_ = {"t": topic_id, "u": user_id}
+        await self._marks.update_one({"_id": id_}, {"$max": {"ts": timestamp}}, upsert=True)
+
+    async def unread_count(self, topic_id: str, user_id: str, blocked: frozenset[str]) -> int:
+        """Messages after the read mark, up to 100; without one's own, deleted ones and those of the blocked."""
+        mark = await self.read_up_to(topic_id, user_id)
+        wanted = {
+            "_id": {"$gt": {"t": topic_id, "ts": mark or 0}, "$lte": {"t": topic_id, "ts": END}},
+            "author": {"$nin": [user_id, *blocked]},
+            "deleted_at": None,
+        }
+        return await self._mongo["messages"].count_documents(wanted, limit=UNREAD_CAP)
+
+    async def by_id(self, ids: Iterable[str]) -> dict[str, Topic]:
+        """Those of the ids that exist, whatever their organization; one read."""
+        return await self._load(list(set(ids)))
+
+    async def _load(self, ids: Sequence[str]) -> dict[str, Topic]:
+        return {document["_id"]: _topic(document) async for document in self._topics.find({"_id": {"$in": list(ids)}})}
+
+    async def _load_marks(self, pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], int]:
+        ids = [{"t": topic, "u": user} for topic, user in pairs]
+        cursor = self._marks.find({"_id": {"$in": ids}})
+        return {(row["_id"]["t"], row["_id"]["u"]): row["ts"] async for row in cursor}
+
+
+def _topic(document: Document) -> Topic:
+    return Topic(
+        id=document["_id"],
+        organization_id=document["org"],
+        community_id=document["community"],
+        title=document["title"],
+        created_at=document["created_at"],
+        last_activity=Timestamp(document["last"]),
+    )

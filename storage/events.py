@@ -1,0 +1,161 @@
+"""The event log: what happened in each stream, in order, as references. Owns streams, cursors, replay and pruning.
+
+Events are appended by the sequencer, in the transaction of the change. `n` is contiguous per stream. They are kept for
+24 hours; the floor is raised before anything is deleted, so a reader knows what it can't have (semantics.md, 3).
+"""
+
+import base64
+import hashlib
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, NewType
+
+from pymongo import ReturnDocument
+
+from storage.errors import BadUserInput, NotFound
+from storage.mongo import Document, Mongo
+
+Cursor = NewType("Cursor", str)
+"""A position as clients see it: opaque, to be compared for equality only."""
+
+KEPT_S = 24 * 3600
+REPLAY_LIMIT = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """One sequence of events, by kind and id. A topic's head is the topic's own document."""
+
+    kind: str
+    id: str
+
+    @property
+    def name(self) -> str:
+        """How the log, the channels and the outbox call it."""
+        return f"{self.kind}:{self.id}"
+
+    @property
+    def heads(self) -> str:
+        """The collection that holds its head."""
+        return "topics" if self.kind == "topic" else "streams"
+
+
+def stream_named(name: str) -> Stream:
+    """The stream that a name stands for."""
+    kind, _, id_ = name.partition(":")
+    return Stream(kind, id_)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where a stream stands: the last n, the first n that replay can't give (floor), and its incarnation (epoch)."""
+
+    n: int
+    floor: int
+    epoch: str
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One change in a stream. `ref` says where the changed thing is found; `at` is the database's clock."""
+
+    n: int
+    kind: str
+    ref: Any
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A point in one incarnation of a stream; outside it is the opaque Cursor."""
+
+    epoch: str
+    n: int
+
+
+def format_cursor(stream: Stream, position: Position) -> Cursor:
+    """The opaque string of a position."""
+    text = f"{_digest(stream)}.{position.epoch}.{position.n}"
+    return Cursor(base64.urlsafe_b64encode(text.encode()).decode().rstrip("="))
+
+
+def parse_cursor(stream: Stream, cursor: str) -> Position:
+    """Raises: BadUserInput for what is no cursor of this stream."""
+    try:
+        padded = cursor.encode() + b"=" * (-len(cursor) % 4)
+        digest, epoch, n = base64.b64decode(padded, b"-_", validate=True).decode().split(".")
+        position = Position(epoch, int(n))
+    except ValueError:
+        raise BadUserInput("since", "a cursor that this subscription gave") from None
+    if digest != _digest(stream):
+        raise BadUserInput("since", "a cursor of this stream, not of another one")
+    return position
+
+
+def _digest(stream: Stream) -> str:
+    return hashlib.sha256(stream.name.encode()).hexdigest()[:10]
+
+
+class EventLog:
+    """Reading the log and keeping it short. Writing belongs to the sequencer alone."""
+
+    def __init__(self, mongo: Mongo) -> None:
+        self._mongo = mongo
+
+    async def head(self, stream: Stream) -> Head:
+        """Where the stream stands now. A stream that nothing happened in begins here. Raises: NotFound for a topic."""
+        heads = self._mongo[stream.heads]
+        document = await heads.find_one({"_id": stream.id}, _HEAD_FIELDS)
+        if document is None and stream.heads == "topics":
+            raise NotFound(stream.kind, stream.id)
+        if document is None:
+            begin = {"$setOnInsert": {"n": 0, "floor": 0, "epoch": secrets.token_hex(4)}}
+            document = await heads.find_one_and_update(
+                {"_id": stream.id}, begin, upsert=True, projection=_HEAD_FIELDS, return_document=ReturnDocument.AFTER
+            )
+        return _head(document or {})
+
+    async def heads(self, streams: Sequence[Stream]) -> dict[Stream, Head]:
+        """Where many streams stand, in one query a collection."""
+        found: dict[Stream, Head] = {}
+        for collection in {stream.heads for stream in streams}:
+            wanted = {stream.id: stream for stream in streams if stream.heads == collection}
+            cursor = self._mongo[collection].find({"_id": {"$in": list(wanted)}}, _HEAD_FIELDS)
+            async for document in cursor:
+                found[wanted[document["_id"]]] = _head(document)
+        return found
+
+    async def read(self, stream: Stream, after: int, limit: int = REPLAY_LIMIT) -> list[Event]:
+        """Events with n > after, ascending, at most `limit`."""
+        low, high = {"s": stream.name, "n": after}, {"s": stream.name, "n": 2**62}
+        cursor = self._mongo["events"].find({"_id": {"$gt": low, "$lt": high}}).sort("_id", 1).limit(limit)
+        return [_event(document) async for document in cursor]
+
+    async def prune(self, now: datetime, batch: int = 1000) -> int:
+        """Forgets what is older than 24 h: raises each stream's floor first, then deletes. Returns how many went."""
+        old = {"at": {"$lt": now - timedelta(seconds=KEPT_S)}}
+        rows = await self._mongo["events"].find(old, {"_id": 1}).limit(batch).to_list(None)
+        floors: dict[str, int] = {}
+        for row in rows:
+            floors[row["_id"]["s"]] = max(floors.get(row["_id"]["s"], 0), row["_id"]["n"])
+        for name, floor in floors.items():
+            await self._forget(stream_named(name), floor)
+        return len(rows)
+
+    async def _forget(self, stream: Stream, floor: int) -> None:
+        await self._mongo[stream.heads].update_one({"_id": stream.id}, {"$max": {"floor": floor}})
+        low, high = {"s": stream.name, "n": 0}, {"s": stream.name, "n": floor}
+        await self._mongo["events"].delete_many({"_id": {"$gte": low, "$lte": high}})
+
+
+_HEAD_FIELDS = {"n": 1, "floor": 1, "epoch": 1}
+
+
+def _head(document: Document) -> Head:
+    return Head(document["n"], document.get("floor", 0), document["epoch"])
+
+
+def _event(document: Document) -> Event:
+    return Event(document["_id"]["n"], document["kind"], document["ref"], document["at"])

@@ -1,0 +1,39 @@
+"""How a stream's head moves: the one update that hands out timestamps and event numbers (semantics.md, 1)."""
+
+from typing import Any
+
+from storage.events import Stream
+from storage.mongo import Document
+
+HEAT_TAU_S = 300.0
+"""How fast a topic cools: its rate decays by e in five minutes."""
+
+_NOW_MS: Document = {"$toLong": "$$NOW"}
+_NOW_TAU: Document = {"$divide": [_NOW_MS, HEAT_TAU_S * 1000]}
+
+
+def head_update(stream: Stream, timestamps: int, events: int, epoch: str) -> list[Document]:
+    """The update pipeline that allocates: `last = max(last + k, now_us + k - 1)`, `n += events`.
+
+    `now` is the database's clock ($$NOW), so hosts with wrong clocks do no harm, and a primary whose clock is behind
+    can't make timestamps fall. `epoch` is used when the stream is new.
+    """
+    fields: dict[str, Any] = {
+        "n": {"$add": [{"$ifNull": ["$n", 0]}, events]},
+        "epoch": {"$ifNull": ["$epoch", epoch]},
+        "committed_at": "$$NOW",
+    }
+    if timestamps:
+        now_us: Document = {"$multiply": [_NOW_MS, 1000]}
+        free = {"$add": [{"$ifNull": ["$last", 0]}, timestamps]}
+        fields["last"] = {"$max": [free, {"$add": [now_us, timestamps - 1]}]}
+    if timestamps and stream.kind == "topic":
+        fields["heat"] = _heated(timestamps)
+    return [{"$set": fields}]
+
+
+def _heated(posts: int) -> Document:
+    """ln(decayed count) + now/tau: it orders topics by rate at any moment without being touched again."""
+    # Below -50 the old rate is nothing beside one post, and exp would underflow.
+    old = {"$max": [-50.0, {"$subtract": [{"$ifNull": ["$heat", 0.0]}, _NOW_TAU]}]}
+    return {"$add": [{"$ln": {"$add": [{"$exp": old}, posts]}}, _NOW_TAU]}

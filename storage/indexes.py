@@ -1,0 +1,66 @@
+"""Every index, created at start where missing. Most timelines need none: their _id is their order."""
+
+import asyncio
+
+from pymongo import ASCENDING as UP
+from pymongo import DESCENDING as DOWN
+from pymongo import IndexModel
+from pymongo.errors import CollectionInvalid, OperationFailure
+
+from storage import idempotency
+from storage.mongo import Mongo
+
+NAMESPACE_EXISTS = 48
+
+INDEXES: dict[str, list[IndexModel]] = {
+    "users": [
+        IndexModel([("_id.org", UP), ("handle", UP)], unique=True),
+        IndexModel([("_id.org", UP), ("search", UP)]),
+    ],
+    "blocks": [IndexModel([("org", UP), ("user", UP), ("blocked", UP)], unique=True)],
+    "follows": [
+        IndexModel([("org", UP), ("follower", UP), ("followee", UP)], unique=True),
+        IndexModel([("org", UP), ("followee", UP), ("follower", UP)]),
+    ],
+    "communities": [IndexModel([("org", UP), ("sort", UP), ("_id", UP)])],
+    "memberships": [
+        IndexModel([("community", UP), ("user", UP)], unique=True),
+        IndexModel([("community", UP), ("handle", UP)]),
+        IndexModel([("community", UP), ("search", UP)]),
+        IndexModel([("org", UP), ("user", UP)]),
+    ],
+    "topics": [
+        IndexModel([("community", UP), ("last", DOWN), ("_id", DOWN)]),
+        IndexModel([("org", UP), ("heat", DOWN)], partialFilterExpression={"heat": {"$exists": True}}),
+    ],
+    "messages": [IndexModel([("preview_due", UP)], partialFilterExpression={"preview_due": {"$exists": True}})],
+    "reactions": [
+        IndexModel([("_id.t", UP), ("_id.ts", UP), ("_id.u", UP)]),
+        IndexModel([("_id.t", UP), ("_id.ts", UP), ("_id.e", UP), ("at", UP)]),
+    ],
+    "received_reactions": [IndexModel([("topic", UP), ("ts", UP), ("emoji", UP), ("from", UP)], unique=True)],
+    "events": [IndexModel([("at", UP)])],
+    "outbox": [IndexModel([("stream", UP), ("_id", UP)]), IndexModel([("at", UP)])],
+    "idempotency": [IndexModel([("at", UP)], expireAfterSeconds=idempotency.KEPT_S)],
+    # Written in transactions, which must not wait for a collection to be made.
+    "streams": [],
+    "activity": [],
+    "read_marks": [],
+}
+
+
+async def ensure_indexes(mongo: Mongo) -> None:
+    """Creates the collections and indexes that are missing; quick when none is."""
+    existing = set(await mongo.database.list_collection_names())
+    await asyncio.gather(*(_create(mongo, name) for name in INDEXES if name not in existing))
+    await asyncio.gather(*(mongo[name].create_indexes(models) for name, models in INDEXES.items() if models))
+
+
+async def _create(mongo: Mongo, name: str) -> None:
+    try:
+        await mongo.database.create_collection(name)
+    except CollectionInvalid:
+        return  # another process was faster
+    except OperationFailure as error:
+        if error.code != NAMESPACE_EXISTS:
+            raise

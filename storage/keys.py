@@ -1,0 +1,22 @@
+"""Every Redis key and channel name, with type, lifetime and owner. Redis holds hints only: all may vanish."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Names under one prefix, the database's name, so that several products can share one Redis."""
+
+    prefix: str
+
+    def channel(self, stream: str) -> str:
+        """Pub/sub channel of a stream's events. Owner: storage/hub.py."""
+        return f"{self.prefix}:stream:{stream}"
+
+    def turn(self, stream: str) -> str:
+        """String, 200 ms: whose turn it is to commit to a stream. Owner: storage/turns.py."""
+        return f"{self.prefix}:turn:{stream}"
+
+    def queue(self, name: str) -> str:
+        """Sorted set of arq, one for each kind of job. Owner: storage/queue.py and arq."""
+        return f"{self.prefix}:queue:{name}"

@@ -1,0 +1,147 @@
+"""The one seam to MongoDB: client, read and write concerns, transactions, and where the two drivers differ.
+
+Everything is read at majority from the primary and written at majority. Motor and PyMongo Async share one API but for
+the calls wrapped here; both are typed as PyMongo's asynchronous classes (ADR 2).
+"""
+
+import asyncio
+import inspect
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar, cast
+
+from bson.codec_options import CodecOptions
+from motor.motor_asyncio import AsyncIOMotorClient
+from pymongo import AsyncMongoClient
+from pymongo.asynchronous.client_session import AsyncClientSession
+from pymongo.asynchronous.collection import AsyncCollection
+from pymongo.asynchronous.database import AsyncDatabase
+from pymongo.errors import BulkWriteError, ConnectionFailure, OperationFailure, PyMongoError
+from pymongo.read_concern import ReadConcern
+from pymongo.write_concern import WriteConcern
+
+from storage.errors import Unavailable
+
+Driver = Literal["motor", "pymongo"]
+Session = AsyncClientSession
+Document = dict[str, Any]
+Collection = AsyncCollection[Document]
+Result = TypeVar("Result")
+
+MAJORITY = WriteConcern("majority")
+SERVER_SELECTION_S = 5.0
+TRANSACTION_DEADLINE_S = 5.0
+MAX_BACKOFF_S = 0.05
+MAX_DUPLICATES = 3
+DUPLICATE_KEY = 11000
+
+
+async def _settled(value: Any) -> Any:
+    """The value, awaited where one of the drivers hands out an awaitable and the other does not."""
+    return await value if inspect.isawaitable(value) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Mongo:
+    """A database whose facts are read and written at majority."""
+
+    client: AsyncMongoClient[Document]
+    database: AsyncDatabase[Document]
+
+    def __getitem__(self, name: str) -> Collection:
+        """A collection by its name."""
+        return self.database[name]
+
+    async def aggregate(
+        self, collection: str, pipeline: Sequence[Document], session: Session | None = None
+    ) -> list[Document]:
+        """All that the pipeline gives, at once."""
+        cursor = await _settled(self.database[collection].aggregate(pipeline, session=session))
+        return cast(list[Document], await cursor.to_list(None))
+
+    async def transact(
+        self, work: Callable[[Session], Awaitable[Result]], deadline_s: float = TRANSACTION_DEADLINE_S
+    ) -> Result:
+        """Runs `work` in one snapshot transaction, committed at majority.
+
+        `work` runs again from the start after a conflict, so it must have no effect but through its session. A
+        duplicate key counts as one, a few times: whoever looks before inserting sees it on the next snapshot.
+        Raises: Unavailable when no try was through by the deadline (seconds); whether it was committed is then open.
+        """
+        loop = asyncio.get_running_loop()
+        end = loop.time() + deadline_s
+        backoff_s, duplicates = 0.002, 0
+        while True:
+            try:
+                return await self._attempt(work, end)
+            except PyMongoError as error:
+                duplicates += is_duplicate(error)
+                if not error.has_error_label("TransientTransactionError") and not 0 < duplicates <= MAX_DUPLICATES:
+                    raise
+                if loop.time() + backoff_s > end:
+                    raise Unavailable("The database is busy; try again with the same idempotency key.") from error
+            await asyncio.sleep(random.uniform(0.5, 1) * backoff_s)  # noqa: S311
+            backoff_s = min(backoff_s * 2, MAX_BACKOFF_S)
+
+    async def _attempt(self, work: Callable[[Session], Awaitable[Result]], end: float) -> Result:
+        session: Session = await _settled(self.client.start_session())
+        async with session:
+            await _settled(session.start_transaction(ReadConcern("snapshot"), MAJORITY))
+            try:
+                result = await work(session)
+            except BaseException:
+                # Cancelled or failed: the abort must reach the server, or the locks stay for a minute.
+                await asyncio.shield(_abort(session))
+                raise
+            await _commit(session, end)
+            return result
+
+    async def close(self) -> None:
+        """Closes all connections."""
+        await _settled(self.client.close())
+
+
+async def _abort(session: Session) -> None:
+    if session.in_transaction:
+        await session.abort_transaction()
+
+
+async def _commit(session: Session, end: float) -> None:
+    """Commits, and asks again while the outcome is unknown: committing twice is harmless, MongoDB remembers."""
+    while True:
+        try:
+            return await session.commit_transaction()
+        except PyMongoError as error:
+            unknown = error.has_error_label("UnknownTransactionCommitResult")
+            if not unknown or asyncio.get_running_loop().time() > end:
+                raise
+            await asyncio.sleep(0.01)
+
+
+def is_duplicate(error: PyMongoError) -> bool:
+    """Whether a unique index refused the write."""
+    if isinstance(error, BulkWriteError):
+        return any(e["code"] == DUPLICATE_KEY for e in error.details.get("writeErrors", ()))
+    return isinstance(error, OperationFailure) and error.code == DUPLICATE_KEY
+
+
+def connect(uri: str, database: str, driver: Driver = "motor") -> Mongo:
+    """A client for the database, not yet connected. Must be called inside the running event loop."""
+    make = AsyncIOMotorClient if driver == "motor" else AsyncMongoClient
+    client = cast(
+        "AsyncMongoClient[Document]",
+        make(uri, serverSelectionTimeoutMS=int(SERVER_SELECTION_S * 1000), appname="noroshi"),
+    )
+    options: CodecOptions[Document] = CodecOptions(tz_aware=True)
+    facts = client.get_database(
+        database, codec_options=options, write_concern=MAJORITY, read_concern=ReadConcern("majority")
+    )
+    return Mongo(client, facts)
+
+
+def unavailable(error: BaseException) -> Unavailable | None:
+    """What a client is told when MongoDB does not answer; None for every other error."""
+    if isinstance(error, ConnectionFailure):
+        return Unavailable("The database does not answer right now.")
+    return None

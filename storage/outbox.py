@@ -1,0 +1,135 @@
+"""Rows for other streams: written with a change, moved by those streams' own commits.
+
+A transaction locks the head of one stream only (semantics.md, 3). Rows are moved at once by the process that wrote
+them, and by `sweep` within 10 s when that process died.
+"""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+import structlog
+
+from storage.changes import Batch, Change
+from storage.events import Stream, stream_named
+from storage.mongo import Document, Mongo, Session
+from storage.sequencer import Sequencer
+
+MOVE_LIMIT = 200
+STALE_S = 3.0
+
+log = structlog.get_logger(__name__)
+
+
+class Mover(ABC):
+    """How rows of one kind are moved. One instance lives for one batch."""
+
+    @abstractmethod
+    async def load(self, mongo: Mongo, session: Session, rows: Sequence[Document], batch: Batch) -> None:
+        """Reads in the transaction what moving the rows needs."""
+
+    @abstractmethod
+    def move(self, row: Document, batch: Batch) -> float:
+        """Plans one row. Returns 0 when it is done, else the seconds until it may be tried again; then it stays."""
+
+
+Movers = Mapping[str, type[Mover]]
+
+
+class MoveRows(Change[float]):
+    """Moves what waits for a stream. The result is in how many seconds to come again, -1 for not at all."""
+
+    # More than is needed leaves a gap in the timestamps, which is harmless.
+    timestamps = MOVE_LIMIT
+
+    def __init__(self, stream: Stream, movers: Movers) -> None:
+        """`movers` by row kind."""
+        self._stream = stream
+        self._movers = movers
+        self._rows: list[Document] = []
+        self._by_kind: dict[str, Mover] = {}
+
+    async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
+        """Reads the rows, oldest first, and what their movers need."""
+        cursor = mongo["outbox"].find({"stream": self._stream.name}, session=session).sort("_id", 1)
+        self._rows = await cursor.limit(MOVE_LIMIT).to_list(None)
+        kinds: defaultdict[str, list[Document]] = defaultdict(list)
+        for row in self._rows:
+            batch.add("outbox", row)
+            kinds[row["kind"]].append(row)
+        self._by_kind = {kind: self._movers[kind]() for kind in kinds if kind in self._movers}
+        for kind, mover in self._by_kind.items():
+            await mover.load(mongo, session, kinds[kind], batch)
+
+    def plan(self, batch: Batch) -> float:
+        """Moves each row; rows of a kind that this version does not know stay for one that does."""
+        waits = [] if len(self._rows) < MOVE_LIMIT else [0.0]
+        for row in self._rows:
+            mover = self._by_kind.get(row["kind"])
+            if mover is None:
+                continue
+            wait_s = mover.move(row, batch)
+            if wait_s:
+                waits.append(wait_s)
+            else:
+                batch.remove("outbox", row["_id"])
+        return min(waits, default=-1.0)
+
+
+class Outbox:
+    """Keeps rows moving. One for each process."""
+
+    def __init__(self, mongo: Mongo, movers: Movers) -> None:
+        self._mongo = mongo
+        self._movers = movers
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._again: set[str] = set()
+        self._sequencer: Sequencer | None = None
+
+    def start(self, sequencer: Sequencer) -> None:
+        """Begins to move through this sequencer."""
+        self._sequencer = sequencer
+
+    def nudge(self, name: str) -> None:
+        """There are rows for the stream of this name: move them soon."""
+        if name in self._tasks:
+            self._again.add(name)
+            return
+        self._tasks[name] = asyncio.create_task(self._drain(name), name=f"outbox {name}")
+
+    async def sweep(self, now: datetime) -> int:
+        """Moves what was left behind, and returns for how many streams."""
+        stale = {"at": {"$lt": now - timedelta(seconds=STALE_S)}}
+        names = await self._mongo["outbox"].distinct("stream", stale)
+        for name in names:
+            self.nudge(name)
+        return len(names)
+
+    async def close(self) -> None:
+        """Stops; what was not moved is moved by somebody's sweep."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _drain(self, name: str) -> None:
+        try:
+            while True:
+                self._again.discard(name)
+                wait_s = await self._move(name)
+                if wait_s > 0:
+                    await asyncio.sleep(wait_s)
+                if wait_s < 0 and name not in self._again:
+                    return
+        except Exception as error:
+            # Nobody waits for this task; the rows stay, and the next nudge or sweep tries again.
+            log.warning("outbox_delayed", stream=name, error=repr(error))
+        finally:
+            del self._tasks[name]
+
+    async def _move(self, name: str) -> float:
+        assert self._sequencer is not None
+        stream = stream_named(name)
+        return await self._sequencer.commit(stream, MoveRows(stream, self._movers))

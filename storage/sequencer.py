@@ -1,0 +1,200 @@
+"""Group commit: the one way a message or an event gets its place in a stream.
+
+For each process and stream one transaction is in flight; what arrives meanwhile forms the next batch of at most 100.
+Numbers and timestamps are allocated in the transaction that writes the documents, on the stream's head, at majority: so
+the order of numbers is the order of commits, and whoever sees timestamp b sees every smaller one for ever
+(semantics.md, 1; ADR 3).
+"""
+
+import asyncio
+import secrets
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import structlog
+from pymongo import InsertOne, ReturnDocument
+
+from storage.changes import Batch, Change, Write
+from storage.errors import DomainError, NotFound
+from storage.events import Event, Stream
+from storage.heads import head_update
+from storage.idempotency import AlreadyDone, used_keys
+from storage.mongo import Document, Mongo, Session, unavailable
+from storage.turns import Turns
+
+MAX_BATCH = 100
+
+Result = TypeVar("Result")
+Committed = Callable[[Stream, str, Sequence[Event]], None]
+Told = Callable[[str], None]
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class _Member:
+    """A change that waits, and what became of it when it was last planned."""
+
+    change: Change[Any]
+    answer: asyncio.Future[Any]
+    result: Any = None
+    error: Exception | None = None
+
+    def settle(self, error: Exception | None = None) -> None:
+        """Answers whoever still waits."""
+        failure = error or self.error
+        if self.answer.done():
+            return
+        if failure is None:
+            self.answer.set_result(self.result)
+        else:
+            self.answer.set_exception(failure)
+
+
+@dataclass(slots=True)
+class _Lane:
+    """What waits for one stream."""
+
+    task: asyncio.Task[None] | None = None
+    waiting: deque[_Member] = field(default_factory=deque)
+
+
+class Sequencer:
+    """Commits changes to streams, in batches. One for each process; safe beside any number of others."""
+
+    def __init__(self, mongo: Mongo, turns: Turns, committed: Committed, told: Told) -> None:
+        """`committed` hears of a stream's new events once they are durable, `told` of streams with outbox rows."""
+        self._mongo = mongo
+        self._turns = turns
+        self._committed = committed
+        self._told = told
+        self._lanes: dict[Stream, _Lane] = {}
+
+    async def commit(self, stream: Stream, change: Change[Result]) -> Result:
+        """The change's result, once it is durable.
+
+        Raises: what planning raises; AlreadyDone for a repeated idempotency key; NotFound without such a stream;
+        Unavailable when the outcome is open: repeat with the idempotency key.
+        """
+        lane = self._lanes.setdefault(stream, _Lane())
+        answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        lane.waiting.append(_Member(change, answer))
+        if lane.task is None:
+            lane.task = asyncio.create_task(self._drain(stream, lane), name=f"sequencer {stream.name}")
+        return await answer
+
+    async def close(self) -> None:
+        """Waits until everything that was handed in is settled."""
+        tasks = [lane.task for lane in self._lanes.values() if lane.task is not None]
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _drain(self, stream: Stream, lane: _Lane) -> None:
+        while lane.waiting:
+            size = min(MAX_BATCH, len(lane.waiting))
+            await self._settle(stream, [lane.waiting.popleft() for _ in range(size)])
+        del self._lanes[stream]
+
+    async def _settle(self, stream: Stream, members: list[_Member]) -> None:
+        """Commits the members and answers each. What MongoDB refuses as a whole is tried one by one."""
+        try:
+            batch = await self._try(stream, members)
+        except Exception as error:
+            known = error if isinstance(error, DomainError) else unavailable(error)
+            if known is None and len(members) > 1:
+                log.warning("batch_split", stream=stream.name, members=len(members), error=repr(error))
+                for member in members:
+                    await self._settle(stream, [member])
+                return
+            for member in members:
+                member.settle(known or error)
+        else:
+            for member in members:
+                member.settle()
+            self._announce(batch)
+
+    def _announce(self, batch: Batch) -> None:
+        if batch.events:
+            self._committed(batch.stream, batch.head["epoch"], batch.events)
+        for name in {row["stream"] for row in batch.outbox}:
+            self._told(name)
+
+    async def _try(self, stream: Stream, members: list[_Member]) -> Batch:
+        async with self._turns.turn(stream) as turn:
+
+            async def work(session: Session) -> Batch:
+                turn.tries += 1
+                return await self._write(stream, members, session)
+
+            return await self._mongo.transact(work)
+
+    async def _write(self, stream: Stream, members: list[_Member], session: Session) -> Batch:
+        expected = sum(member.change.events for member in members)
+        batch = await self._allocate(stream, members, expected, session)
+        used = await used_keys(self._mongo, [m.change.idempotency for m in members if m.change.idempotency], session)
+        await self._load(batch, members, session)
+        for member in members:
+            _plan(batch, member, used)
+        if len(batch.events) != expected:
+            await self._mongo[stream.heads].update_one(
+                {"_id": stream.id}, {"$set": {"n": batch.next_n - 1}}, session=session
+            )
+        await self._store(batch, session)
+        return batch
+
+    async def _allocate(self, stream: Stream, members: list[_Member], events: int, session: Session) -> Batch:
+        """Locks the head and takes the members' places; another transaction on this head conflicts here."""
+        timestamps = sum(member.change.timestamps for member in members)
+        head: Document | None = await self._mongo[stream.heads].find_one_and_update(
+            {"_id": stream.id},
+            head_update(stream, timestamps, events, secrets.token_hex(4)),
+            upsert=stream.heads == "streams",
+            return_document=ReturnDocument.AFTER,
+            session=session,
+        )
+        if head is None:
+            raise NotFound(stream.kind, stream.id)
+        return Batch(stream, head, head.get("last", 0) - timestamps + 1, head["n"] - events + 1)
+
+    async def _load(self, batch: Batch, members: list[_Member], session: Session) -> None:
+        needs: defaultdict[str, list[Any]] = defaultdict(list)
+        for member in members:
+            for collection, id_ in member.change.needs():
+                needs[collection].append(id_)
+        for collection, ids in needs.items():
+            async for document in self._mongo[collection].find({"_id": {"$in": ids}}, session=session):
+                batch.add(collection, document)
+        for member in members:
+            await member.change.load(self._mongo, session, batch)
+
+    async def _store(self, batch: Batch, session: Session) -> None:
+        writes: defaultdict[str, list[Write]] = defaultdict(list)
+        for (collection, _), id_ in batch.written.items():
+            writes[collection].extend(batch.writes(collection, id_))
+        name = batch.stream.name
+        for event in batch.events:
+            id_ = {"s": name, "n": event.n}
+            writes["events"].append(InsertOne({"_id": id_, "kind": event.kind, "ref": event.ref, "at": event.at}))
+        writes["outbox"].extend(InsertOne(row) for row in batch.outbox)
+        writes["idempotency"].extend(InsertOne(row) for row in batch.keys)
+        for collection, operations in writes.items():
+            if operations:
+                await self._mongo[collection].bulk_write(operations, session=session)
+
+
+def _plan(batch: Batch, member: _Member, used: dict[tuple[str, ...], Document]) -> None:
+    """Plans one member; what it raises is its own, and never its batch's."""
+    change, key = member.change, member.change.idempotency
+    member.result = member.error = None
+    try:
+        if key is not None and key.use in used:
+            key.check(used[key.use])
+        member.result = change.plan(batch)
+    except (DomainError, AlreadyDone) as error:
+        member.error = error
+        return
+    if key is not None:
+        row = key.row(change.result_id(member.result), batch.at)
+        used[key.use] = row
+        batch.keys.append(row)

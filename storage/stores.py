@@ -1,0 +1,123 @@
+"""All of storage, opened together: what resolvers and jobs are handed."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from arq.connections import ArqRedis
+from redis.asyncio import Redis
+
+from storage.chat.communities import CommunityStore
+from storage.chat.messages import MessageStore
+from storage.chat.moves import ReactionReceived, TopicActivity
+from storage.chat.reactions import ReactionStore
+from storage.chat.topics import TopicStore
+from storage.events import Event, EventLog, Stream
+from storage.hub import Hub
+from storage.identity import RelationStore, UserStore
+from storage.indexes import ensure_indexes
+from storage.keys import Keys
+from storage.mongo import Driver, Mongo, connect
+from storage.outbox import Outbox
+from storage.publisher import Publisher
+from storage.queue import JobQueue, deserialize, serialize
+from storage.sequencer import Sequencer
+from storage.turns import Turns
+
+REDIS_TIMEOUT_S = 2.0
+
+MOVERS = {"TopicActivity": TopicActivity, "Reaction": ReactionReceived}
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """One process's access to state. Everything in it is safe to use concurrently."""
+
+    mongo: Mongo
+    redis: Redis
+    keys: Keys
+    users: UserStore
+    relations: RelationStore
+    communities: CommunityStore
+    topics: TopicStore
+    messages: MessageStore
+    reactions: ReactionStore
+    events: EventLog
+    sequencer: Sequencer
+    outbox: Outbox
+    hub: Hub
+    queue: JobQueue
+
+
+@asynccontextmanager
+async def open_stores(
+    mongodb_uri: str, redis_url: str, database: str, driver: Driver = "motor"
+) -> AsyncIterator[Stores]:
+    """Connects, creates missing indexes, and starts the hub, the publisher and the outbox; stops them at the end.
+
+    MongoDB must answer; Redis need not.
+    """
+    mongo = connect(mongodb_uri, database, driver)
+    redis = Redis.from_url(redis_url, socket_timeout=None, socket_connect_timeout=REDIS_TIMEOUT_S)
+    arq: ArqRedis = ArqRedis.from_url(redis_url, socket_timeout=REDIS_TIMEOUT_S, socket_connect_timeout=REDIS_TIMEOUT_S)
+    arq.job_serializer, arq.job_deserializer = serialize, deserialize
+    try:
+        await ensure_indexes(mongo)
+        async with _running(mongo, redis, arq, Keys(database)) as stores:
+            yield stores
+    finally:
+        await redis.aclose()
+        await arq.aclose()
+        await mongo.close()
+
+
+@asynccontextmanager
+async def _running(mongo: Mongo, redis: Redis, arq: ArqRedis, keys: Keys) -> AsyncIterator[Stores]:
+    publisher = Publisher(redis, keys)
+    outbox = Outbox(mongo, MOVERS)
+    sequencer = Sequencer(mongo, Turns(redis, keys), publisher.publish, outbox.nudge)
+    topics, messages = TopicStore(mongo, sequencer), MessageStore(mongo, sequencer)
+    event_log = EventLog(mongo)
+    hub = Hub(redis, keys, event_log, _Hydrator(topics, messages))
+    stores = Stores(
+        mongo=mongo,
+        redis=redis,
+        keys=keys,
+        users=UserStore(mongo),
+        relations=RelationStore(mongo),
+        communities=CommunityStore(mongo),
+        topics=topics,
+        messages=messages,
+        reactions=ReactionStore(mongo),
+        events=event_log,
+        sequencer=sequencer,
+        outbox=outbox,
+        hub=hub,
+        queue=JobQueue(arq, keys),
+    )
+    publisher.start()
+    outbox.start(sequencer)
+    hub.start()
+    try:
+        yield stores
+    finally:
+        await hub.close()
+        await outbox.close()
+        await sequencer.close()
+        await publisher.close()
+
+
+class _Hydrator:
+    """Reads what events speak of, by the kind of their stream."""
+
+    def __init__(self, topics: TopicStore, messages: MessageStore) -> None:
+        self._topics = topics
+        self._messages = messages
+
+    async def __call__(self, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
+        if stream.kind == "topic":
+            found: Mapping[Any, Any] = await self._messages.of_events(stream.id, events)
+        else:
+            found = await self._topics.by_id(event.ref for event in events)
+        return {event.n: found[event.ref] for event in events if event.ref in found}

@@ -1,0 +1,159 @@
+"""The one timeline rule: ranges, pages, and timestamps as int64 microseconds. Pure; no I/O.
+
+Source: semantics.md, section 1; the words are Slack's (oldest, latest, inclusive, limit).
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Generic, NewType, TypeVar
+
+from storage.errors import BadUserInput
+
+Timestamp = NewType("Timestamp", int)
+"""Microseconds since the Unix epoch. Outside: the string "seconds.micros". Never a float."""
+
+NOW = Timestamp(-1)
+"""The word "now": as `latest` it means no upper bound."""
+
+END = Timestamp(10**16 - 1)
+"""The greatest timestamp that can be written: ten digits of seconds, six of microseconds."""
+
+MAX_LIMIT = 999
+
+_PATTERN = re.compile(r"([0-9]{1,10})\.([0-9]{6})", re.ASCII)
+
+Item = TypeVar("Item")
+Other = TypeVar("Other")
+
+
+def parse_timestamp(text: str) -> Timestamp:
+    """Microseconds of "1639720395.000002". Raises: ValueError when it is anything else."""
+    match = _PATTERN.fullmatch(text)
+    if match is None:
+        raise ValueError(f'not a timestamp like "1639720395.000002": {text[:40]!r}')
+    return Timestamp(int(match[1]) * 1_000_000 + int(match[2]))
+
+
+def format_timestamp(timestamp: int) -> str:
+    """ "seconds.micros" with exactly six decimals, by integer arithmetic."""
+    seconds, micros = divmod(timestamp, 1_000_000)
+    return f"{seconds}.{micros:06d}"
+
+
+def instant(timestamp: int) -> datetime:
+    """The same moment as an aware UTC datetime, exact to the microsecond."""
+    seconds, micros = divmod(timestamp, 1_000_000)
+    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=micros)
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What a client asks of a timeline, checked. Bounds are closed: an exclusive bound was moved by one microsecond."""
+
+    low: int
+    high: int
+    ascending: bool
+    limit: int
+    asked_low: int | None
+    asked_high: int | None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no item can lie inside (oldest > latest)."""
+        return self.low > self.high
+
+    @property
+    def reaches_now(self) -> bool:
+        """Whether there is no upper bound."""
+        return self.asked_high is None
+
+
+def timeline_range(
+    oldest: int | None = None, latest: int | None = None, limit: int = 50, inclusive: bool = True
+) -> Range:
+    """The range that the arguments mean.
+
+    Raises: BadUserInput for no bound at all, `oldest: "now"`, and a limit outside 1..999.
+    """
+    if oldest is None and latest is None:
+        raise BadUserInput("oldest", "oldest, latest or both", "Give oldest, latest or both.")
+    if oldest == NOW:
+        raise BadUserInput("oldest", 'a timestamp; "now" is for latest only')
+    _check_limit(limit)
+    high = None if latest == NOW else latest
+    step = 0 if inclusive else 1
+    return Range(
+        low=0 if oldest is None else oldest + step,
+        high=END if high is None else high - step,
+        ascending=oldest is not None,
+        limit=limit,
+        asked_low=oldest,
+        asked_high=high,
+    )
+
+
+def _check_limit(limit: int) -> None:
+    if not 1 <= limit <= MAX_LIMIT:
+        raise BadUserInput("limit", f"a number from 1 to {MAX_LIMIT}, not {limit}")
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[Item]):
+    """Items of a timeline in the order of their range, and whether more lie beyond on either side."""
+
+    items: Sequence[Item]
+    has_older: bool
+    has_newer: bool
+    oldest: Timestamp | None
+    newest: Timestamp | None
+
+    def map(self, make: Callable[[Item], Other]) -> "Page[Other]":
+        """The same page with other items in the same places."""
+        return Page([make(i) for i in self.items], self.has_older, self.has_newer, self.oldest, self.newest)
+
+
+Fetch = Callable[[int, int, bool, int], Awaitable[Sequence[Item]]]
+"""Visible items with low <= timestamp <= high, ascending or descending, at most `limit`."""
+
+
+async def read_page(asked: Range, fetch: Fetch[Item], timestamp: Callable[[Item], int]) -> Page[Item]:
+    """The page of a range over any source that can fetch closed ranges of visible items.
+
+    hasOlder and hasNewer are exact. One item beyond the limit tells the far side; the near side costs one look-up.
+    """
+    if asked.is_empty:
+        items: list[Item] = []
+    else:
+        items = list(await fetch(asked.low, asked.high, asked.ascending, asked.limit + 1))
+    if not items:
+        return await _empty_page(asked, fetch)
+    more = len(items) > asked.limit
+    del items[asked.limit :]
+    ends = timestamp(items[0]), timestamp(items[-1])
+    first, last = min(ends), max(ends)
+    if asked.ascending:
+        older, newer = await _exists(fetch, 0, first - 1), more or await _newer(asked, fetch, last)
+    else:
+        older, newer = more, await _newer(asked, fetch, last)
+    return Page(items, older, newer, Timestamp(first), Timestamp(last))
+
+
+async def _newer(asked: Range, fetch: Fetch[Item], last: int) -> bool:
+    # Nothing was above the page a moment ago when its range has no upper bound: what came since is newer news.
+    if asked.reaches_now:
+        return False
+    return await _exists(fetch, last + 1, END)
+
+
+async def _exists(fetch: Fetch[Item], low: int, high: int) -> bool:
+    return low <= high and bool(await fetch(low, high, True, 1))
+
+
+async def _empty_page(asked: Range, fetch: Fetch[Item]) -> Page[Item]:
+    """An empty page compares with its bounds; where oldest > latest, with oldest on both sides."""
+    low, high = asked.asked_low, asked.asked_high
+    older = low is not None and await _exists(fetch, 0, low)
+    newer = high is not None and await _exists(fetch, max(low or 0, high), END)
+    return Page([], older, newer, None, None)

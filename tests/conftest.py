@@ -1,0 +1,68 @@
+"""What every test may ask for: real servers, started once, and names of its own on them."""
+
+import asyncio
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pymongo
+import pytest
+import redis
+
+from server.embedded import Mongod, Valkey, find_mongod, find_valkey
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def mongodb_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A replica set of one. TEST_MONGODB_URI names one that runs already, and is then shared."""
+    if uri := os.environ.get("TEST_MONGODB_URI"):
+        yield uri
+        return
+    mongod = Mongod(tmp_path_factory.mktemp("mongodb"), find_mongod())
+    asyncio.run(mongod.start())
+    yield mongod.uri
+    asyncio.run(mongod.stop())
+
+
+@pytest.fixture(scope="session")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A Redis or Valkey. TEST_REDIS_URL names one that runs already, and is then shared."""
+    if url := os.environ.get("TEST_REDIS_URL"):
+        yield url
+        return
+    valkey = Valkey(tmp_path_factory.mktemp("redis"), find_valkey())
+    asyncio.run(valkey.start())
+    yield valkey.url
+    asyncio.run(valkey.stop())
+
+
+@pytest.fixture
+def database(mongodb_uri: str, redis_url: str) -> Iterator[str]:
+    """A name nobody else uses: of a MongoDB database, and in front of Redis keys. Both are emptied afterwards."""
+    name = f"t_{secrets.token_hex(6)}"
+    yield name
+    client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(mongodb_uri)
+    with client:
+        client.drop_database(name)
+    with redis.Redis.from_url(redis_url) as keys:
+        for key in keys.scan_iter(match=f"{name}*", count=1000):
+            keys.delete(key)
+
+
+@pytest.fixture(scope="session")
+def mongo_driver() -> str:
+    """The driver that the storage tests run on: motor, unless NOROSHI_MONGO_DRIVER says pymongo."""
+    return os.environ.get("NOROSHI_MONGO_DRIVER", "motor")
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> Path:
+    """Where a test's own `noroshi up` keeps its data; not there yet."""
+    return tmp_path / "data"

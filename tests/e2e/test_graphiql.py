@@ -1,0 +1,104 @@
+"""GraphiQL in a real Chromium against the real product: signed in by link, live, and from own files only."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import pytest
+from graphql import build_schema, parse, validate
+
+ROOT = Path(__file__).resolve().parents[2]
+WEB_CLIENT = ROOT / "web-client"
+OPERATIONS = sorted((WEB_CLIENT / "src/graphiql/operations").glob("*.graphql"))
+TABS = ["WhoAmI", "ReadTimeline", "PageForward", "PostMessage", "LiveTopic", "React", "WhoReactedToMe"]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+VISIT_S = 150
+PNG = b"\x89PNG"
+
+
+class Product(Protocol):
+    @property
+    def url(self) -> str: ...
+
+    def token(self, user: str, *, name: str | None = None, handle: str | None = None) -> str: ...
+
+
+def found(*programs: str) -> str:
+    """The first of these programs that is installed; skips the test when none is."""
+    for program in programs:
+        if path := shutil.which(program):
+            return path
+    pytest.skip(f"Needs {' or '.join(programs)} on PATH.")
+
+
+@pytest.fixture
+def chromium() -> str:
+    return found(*BROWSERS)
+
+
+@pytest.fixture
+def node() -> str:
+    return found("node")
+
+
+@pytest.mark.parametrize("path", OPERATIONS, ids=lambda path: path.stem)
+def test_a_ready_made_operation_is_valid_against_the_schema(path: Path) -> None:
+    schema = build_schema((ROOT / "schema/schema.graphql").read_text(encoding="utf-8"))
+    assert validate(schema, parse(path.read_text(encoding="utf-8"))) == []
+
+
+@pytest.mark.browser
+@pytest.mark.timeout(VISIT_S + 60)
+def test_graphiql_signs_in_by_link_runs_and_subscribes_without_leaving_its_origin(
+    product: Product, node: str, chromium: str, tmp_path: Path
+) -> None:
+    token = product.token("ann", name="Ann", handle="ann")
+    screenshot = tmp_path / "graphiql.png"
+
+    seen = visit(node, product.url, chromium, token, tmp_path / "profile", screenshot)
+
+    assert seen["title"] == "Noroshi GraphiQL"
+    assert seen["address"] == f"{product.url}/graphiql", "The token is still in the address bar."
+    assert seen["tabs"] == TABS
+    assert seen["viewer"]["handle"] == "ann"
+    assert seen["ready"]["__typename"] == "StreamReady"
+    assert seen["arrived"]["__typename"] == "MessagePosted"
+    assert seen["arrived"]["message"]["text"] == seen["posted"]["text"] == "a fire on the hill"
+    assert not seen["tokenStored"], "Nobody chose to keep the headers."
+    assert seen["refusal"].startswith("Closed with 4401")
+    assert seen["complaints"] == []
+    assert elsewhere(seen["requests"], product.url) == []
+    assert screenshot.read_bytes().startswith(PNG)
+
+
+def visit(node: str, url: str, chromium: str, token: str, profile: Path, screenshot: Path) -> dict[str, Any]:
+    """What web-client/e2e/graphiql.mjs saw."""
+    order = {
+        "url": url,
+        "chromium": chromium,
+        "token": token,
+        "profile": str(profile),
+        "screenshot": str(screenshot),
+    }
+    ended = subprocess.run(
+        [node, "e2e/graphiql.mjs"],
+        cwd=WEB_CLIENT,
+        input=json.dumps(order),
+        capture_output=True,
+        text=True,
+        timeout=VISIT_S,
+    )
+    assert ended.returncode == 0, ended.stderr
+    answer: dict[str, Any] = json.loads(ended.stdout)
+    return answer
+
+
+def elsewhere(requests: list[str], url: str) -> list[str]:
+    """The requests to another host and port. Data and blob addresses go nowhere."""
+    own = urlsplit(url).netloc
+    outward = [address for address in requests if not address.startswith(("data:", "blob:"))]
+    assert outward, "No request was seen at all."
+    return [address for address in outward if urlsplit(address).netloc != own]

@@ -1,0 +1,536 @@
+"""The address guard against real servers on loopback: what is refused is never connected to."""
+
+import asyncio
+import gzip
+import ssl
+import tracemalloc
+import zlib
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from pathlib import Path
+
+import httpx2
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobs.providers.egress import (
+    USER_AGENT,
+    Address,
+    Egress,
+    EgressFailed,
+    EgressRefused,
+    EgressTooLarge,
+    GuardedTransport,
+    Network,
+    check_addresses,
+    is_public,
+)
+from tests.jobs.providers.upstream import Upstream, endless, head, redirect, respond, silent, upstream
+
+LOOPBACK: tuple[Network, ...] = (ip_network("127.0.0.0/8"),)
+ONLY_ONE: tuple[Network, ...] = (ip_network("127.0.0.1/32"),)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Upstream]:
+    async with upstream() as served:
+        yield served
+
+
+@pytest.fixture
+async def egress() -> AsyncIterator[Egress]:
+    guarded = Egress(LOOPBACK, timeout_s=5)
+    yield guarded
+    await guarded.aclose()
+
+
+# Which addresses are public
+
+PRIVATE = [
+    "0.0.0.0",
+    "10.1.2.3",
+    "100.64.0.1",
+    "100.127.255.255",
+    "127.0.0.1",
+    "169.254.169.254",
+    "172.16.0.1",
+    "192.0.0.8",
+    "192.0.2.1",
+    "192.88.99.1",
+    "192.168.1.1",
+    "198.18.0.1",
+    "198.51.100.1",
+    "203.0.113.1",
+    "224.0.0.1",
+    "239.255.255.250",
+    "240.0.0.1",
+    "255.255.255.255",
+    "::",
+    "::1",
+    "::7f00:1",
+    "::808:808",
+    "::ffff:10.0.0.1",
+    "::ffff:169.254.169.254",
+    "::ffff:0:127.0.0.1",
+    "64:ff9b::10.0.0.1",
+    "64:ff9b::169.254.169.254",
+    "64:ff9b:1::8.8.8.8",
+    "100::1",
+    "2001::1",
+    "2001:0:808:808:0:0:f7f7:f7f7",
+    "2001:db8::1",
+    "2002:7f00:1::1",
+    "2002:a9fe:a9fe::1",
+    "3fff::1",
+    "5f00::1",
+    "fc00::1",
+    "fd00:ec2::254",
+    "fe80::1",
+    "fe80::1%eth0",
+    "fec0::1",
+    "ff02::1",
+    "ff0e::1",
+]
+PUBLIC = ["1.1.1.1", "8.8.8.8", "100.63.255.255", "2606:4700:4700::1111", "::ffff:8.8.8.8", "64:ff9b::8.8.8.8"]
+
+
+@pytest.mark.parametrize("text", PRIVATE)
+def test_an_address_that_is_not_public_is_refused(text: str) -> None:
+    assert not is_public(ip_address(text))
+    with pytest.raises(EgressRefused, match="not a public address"):
+        check_addresses([text], 443, ())
+
+
+@pytest.mark.parametrize("text", PUBLIC)
+def test_a_public_address_may_be_reached_on_the_ports_of_the_web(text: str) -> None:
+    check_addresses([text], 80, ())
+    check_addresses([text], 443, ())
+    with pytest.raises(EgressRefused, match="port 6379"):
+        check_addresses([text], 6379, ())
+
+
+@pytest.mark.parametrize("addresses", [["8.8.8.8", "10.0.0.1"], ["10.0.0.1", "8.8.8.8"], ["8.8.8.8", "::1"]])
+def test_a_name_with_one_private_address_among_public_ones_is_refused(addresses: list[str]) -> None:
+    with pytest.raises(EgressRefused):
+        check_addresses(addresses, 443, ())
+
+
+def test_an_allowed_range_may_be_reached_on_any_port_but_takes_nothing_else_along() -> None:
+    check_addresses(["127.0.0.1", "::ffff:127.0.0.2"], 6379, LOOPBACK)
+    with pytest.raises(EgressRefused, match=r"10\.0\.0\.1"):
+        check_addresses(["127.0.0.1", "10.0.0.1"], 80, LOOPBACK)
+    with pytest.raises(EgressRefused, match="port 6379"):
+        check_addresses(["127.0.0.1", "8.8.8.8"], 6379, LOOPBACK)
+
+
+@pytest.mark.parametrize("text", ["64:ff9b::127.0.0.1", "2002:7f00:1::1"])
+def test_an_allowed_range_does_not_open_the_gateways_that_could_carry_it(text: str) -> None:
+    with pytest.raises(EgressRefused):
+        check_addresses([text], 80, LOOPBACK)
+
+
+def embedding(prefix: str, shift: int) -> Callable[[IPv4Address], IPv6Address]:
+    return lambda carried: IPv6Address(int(IPv6Address(prefix)) | int(carried) << shift)
+
+
+V4 = st.integers(0, 2**32 - 1).map(IPv4Address) | st.sampled_from(PRIVATE[:18]).map(IPv4Address)
+ADDRESSES = st.one_of(
+    V4,
+    st.ip_addresses(v=6),
+    V4.map(embedding("::ffff:0:0", 0)),
+    V4.map(embedding("::", 0)),
+    V4.map(embedding("64:ff9b::", 0)),
+    V4.map(embedding("64:ff9b:1::", 0)),
+    V4.map(embedding("2002::", 80)),
+    V4.map(embedding("2001::", 64)),
+)
+
+
+def embedded(address: Address) -> list[IPv4Address]:
+    """Every IPv4 address inside, as `ipaddress` finds them; it knows nothing of NAT64."""
+    if isinstance(address, IPv4Address):
+        return []
+    nat64 = [IPv4Address(address.packed[-4:])] if address.packed[:12] == bytes.fromhex("0064ff9b") + bytes(8) else []
+    found = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ()), *nat64]
+    return [carried for carried in found if carried is not None]
+
+
+@given(ADDRESSES)
+def test_whatever_counts_as_public_is_global_and_carries_nothing_that_is_not(address: Address) -> None:
+    if is_public(address):
+        inside = embedded(address)
+        assert inside or address.is_global
+        assert all(carried.is_global for carried in inside)
+        for each in (address, *inside):
+            assert not each.is_multicast
+            assert not each.is_loopback
+            assert not each.is_link_local
+            assert not each.is_unspecified
+
+
+@given(V4)
+def test_an_ipv4_address_is_public_when_ipaddress_calls_it_a_global_unicast_one(address: IPv4Address) -> None:
+    set_aside = any(address in ip_network(network) for network in ("192.0.0.0/24", "192.88.99.0/24"))
+    assert is_public(address) == (address.is_global and not address.is_multicast and not set_aside)
+
+
+@given(V4)
+def test_an_ipv4_address_is_judged_alike_in_each_of_its_ipv6_dresses(address: IPv4Address) -> None:
+    for dress in (embedding("::ffff:0:0", 0), embedding("64:ff9b::", 0), embedding("2002::", 80)):
+        assert is_public(dress(address)) == is_public(address)
+
+
+# URLs
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("file:///etc/passwd", "scheme 'file'"),
+        ("gopher://example.com/", "scheme 'gopher'"),
+        ("ftp://127.0.0.1/", "scheme 'ftp'"),
+        ("//127.0.0.1/", "scheme ''"),
+        ("http://user:secret@127.0.0.1/", "credentials"),
+        ("http://example.com@127.0.0.1/", "credentials"),
+        ("http:///path", "no host"),
+        ("http://a b/", "no host"),
+        ("http://[fe80::1%25lo]/", "no host"),
+        ("http://１２７.0.0.1/", "not a URL"),
+        ("http://0177.0.0.1/", "not a URL"),
+        ("http://127.0.0.1:0/", "no port 0"),
+        ("http://127.0.0.1:65536/", "no port 65536"),
+        ("http://a\x00b/", "not a URL"),
+        ("http://x/\ud800", "not a URL"),
+        ("http://" + "a" * 64 + ".example/", "not a host name"),
+        ("http://127.0.0.1/" + "a" * 2048, "longer than 2048"),
+    ],
+)
+async def test_a_url_that_no_link_should_be_is_refused(egress: Egress, url: str, reason: str) -> None:
+    with pytest.raises(EgressRefused, match=reason):
+        await egress.get(url)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "2130706433", "0x7f000001", "0x7f.1", "127.1", "[::ffff:127.0.0.1]", "localhost", "0"]
+)
+async def test_a_refused_address_is_never_connected_to_however_it_is_spelled(server: Upstream, host: str) -> None:
+    with pytest.raises(EgressRefused, match="not a public address"):
+        await Egress().get(server.url(host=host))
+    assert server.connections == 0
+    await Egress(LOOPBACK).get(server.url(host="127.0.0.1"))
+    assert server.connections == 1
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("host", ["2130706433", "0x7f.1", "localhost", "[::ffff:127.0.0.1]"])
+async def test_other_spellings_reach_an_allowed_address(server: Upstream, egress: Egress, host: str) -> None:
+    server.answers["/"] = respond(b"here")
+    assert (await egress.get(server.url(host=host))).body == b"here"
+
+
+@given(st.text())
+def test_no_text_makes_the_guard_fail_in_an_unforeseen_way(text: str) -> None:
+    # No name is looked up: what parses is refused for its scheme, by its port 0, or for its private address.
+    for url in (text, f"http://127.0.0.1:0/{text}", f"http://[::1]/{text}", f"gopher://{text}"):
+        with pytest.raises(EgressRefused):
+            asyncio.run(Egress(ssl_context=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)).get(url))
+
+
+@pytest.mark.anyio
+async def test_a_name_that_does_not_resolve_may_be_tried_again(egress: Egress) -> None:
+    with pytest.raises(EgressFailed, match="does not resolve"):
+        await egress.get("http://nowhere.invalid/")
+
+
+# What is sent
+
+
+@pytest.mark.anyio
+async def test_the_request_names_the_host_of_the_url_and_says_who_asks(server: Upstream, egress: Egress) -> None:
+    server.answers["/a?b=%E3%81%82"] = respond(b"ok")
+    fetched = await egress.get(server.url("/a?b=あ#part", host="localhost"), accept=("text/html", "text/plain"))
+    assert fetched.body == b"ok"
+    lines = server.requests[0].rstrip().split("\r\n")
+    assert lines[0] == "GET /a?b=%E3%81%82 HTTP/1.1"
+    assert set(lines[1:]) == {
+        f"Host: localhost:{server.port}",
+        f"User-Agent: {USER_AGENT}",
+        "Accept: text/html, text/plain",
+        "Accept-Encoding: gzip, deflate",
+    }
+
+
+@pytest.mark.anyio
+async def test_cookies_are_never_sent_back(server: Upstream, egress: Egress) -> None:
+    server.answers["/"] = respond(b"", 302, Location="/next", Set_Cookie="a=b")
+    server.answers["/next"] = respond(b"", Set_Cookie="c=d")
+    await egress.get(server.url())
+    await egress.get(server.url())
+    assert server.paths() == ["/", "/next", "/", "/next"]
+    assert not any("cookie" in request.lower() for request in server.requests)
+
+
+@pytest.mark.anyio
+async def test_a_proxy_in_the_environment_is_not_used(server: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with upstream() as proxy:
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+            monkeypatch.setenv(name, proxy.url())
+        await Egress(LOOPBACK).get(server.url())
+        assert (server.connections, proxy.connections) == (1, 0)
+
+
+@pytest.mark.anyio
+async def test_no_connection_is_used_for_a_second_name_at_the_same_address(server: Upstream, egress: Egress) -> None:
+    async def keep_alive(writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        await writer.drain()
+        await asyncio.Event().wait()
+
+    server.answers["/"] = keep_alive
+    await egress.get(server.url(host="127.0.0.1"))
+    await egress.get(server.url(host="localhost"))
+    assert server.connections == 2
+
+
+# Redirects
+
+
+@pytest.mark.anyio
+async def test_a_redirect_to_a_refused_address_is_never_connected_to(server: Upstream) -> None:
+    async with upstream("127.0.0.2") as secret:
+        server.answers["/"] = redirect(secret.url("/admin"))
+        guarded = Egress(ONLY_ONE)
+        with pytest.raises(EgressRefused, match=r"127\.0\.0\.2 is not a public address"):
+            await guarded.get(server.url())
+        assert (server.connections, secret.connections) == (1, 0)
+        with pytest.raises(EgressRefused):
+            await guarded.get(secret.url())
+        assert secret.connections == 0
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("location", "reason"),
+    [
+        ("file:///etc/passwd", "scheme"),
+        ("http://169.254.169.254/latest/meta-data/", "not a public address"),
+        ("http://[::1]/", "not a public address"),
+        ("//10.0.0.1/", "not a public address"),
+        ("http://u:p@127.0.0.1/", "credentials"),
+        ("http://[", "no host"),
+        ("/" + "a" * 3000, "longer than"),
+    ],
+)
+async def test_a_redirect_is_checked_like_the_first_url(
+    server: Upstream, egress: Egress, location: str, reason: str
+) -> None:
+    server.answers["/"] = redirect(location)
+    with pytest.raises(EgressRefused, match=reason):
+        await egress.get(server.url())
+    assert server.connections == 1
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_relative_redirect_is_followed_and_the_last_url_told(
+    server: Upstream, egress: Egress, status: int
+) -> None:
+    server.answers["/a/b"] = redirect("../c?d", status)
+    server.answers["/c?d"] = respond(b"found")
+    fetched = await egress.get(server.url("/a/b"))
+    assert (fetched.url, fetched.body) == (server.url("/c?d"), b"found")
+
+
+@pytest.mark.anyio
+async def test_three_redirects_are_followed_and_a_loop_ends(server: Upstream, egress: Egress) -> None:
+    server.answers |= {"/3": redirect("/2"), "/2": redirect("/1"), "/1": redirect("/0"), "/0": respond(b"end")}
+    server.answers |= {"/4": redirect("/3"), "/loop": redirect("/loop")}
+    assert (await egress.get(server.url("/3"))).body == b"end"
+    with pytest.raises(EgressRefused, match="more than 3 redirects"):
+        await egress.get(server.url("/4"))
+    server.requests.clear()
+    with pytest.raises(EgressRefused, match="more than 3 redirects"):
+        await egress.get(server.url("/loop"))
+    assert server.paths() == ["/loop"] * 4
+
+
+# Answers
+
+
+@pytest.mark.anyio
+async def test_an_answer_without_success_has_a_status_and_no_body(server: Upstream, egress: Egress) -> None:
+    server.answers["/"] = respond(b"secret", 404)
+    fetched = await egress.get(server.url(), accept=("image/png",))
+    assert (fetched.status, fetched.body, fetched.content_type) == (404, b"", "text/html; charset=utf-8")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("sent", ["video/mp4", "text/htmlx", ""])
+async def test_an_answer_of_another_type_is_refused_unread(server: Upstream, egress: Egress, sent: str) -> None:
+    server.answers["/"] = silent(head(content_type=sent))
+    with pytest.raises(EgressRefused, match="the answer is"):
+        await egress.get(server.url(), accept=("text/html",), timeout_s=30)
+
+
+@pytest.mark.anyio
+async def test_a_type_is_known_by_its_name_without_case_and_parameters(server: Upstream, egress: Egress) -> None:
+    server.answers["/"] = respond(b"x", content_type="Text/HTML ; charset=x")
+    assert (await egress.get(server.url(), accept=("text/html",))).content_type == "Text/HTML ; charset=x"
+
+
+@pytest.mark.anyio
+async def test_reading_stops_soon_after_the_most_bytes_wanted(server: Upstream, egress: Egress) -> None:
+    written: list[int] = []
+    server.answers["/"] = endless(bytes(65536), written)
+    with pytest.raises(EgressTooLarge, match="larger than 100000 bytes"):
+        await egress.get(server.url(), max_bytes=100_000)
+    fetched = await egress.get(server.url(), max_bytes=100_000, truncate=True)
+    assert fetched.body == bytes(100_000)
+    assert sum(written) < 2 * 16 * 1024 * 1024  # What socket buffers swallow, and no more.
+
+
+@pytest.mark.anyio
+async def test_a_body_of_exactly_the_most_bytes_is_no_excess(server: Upstream, egress: Egress) -> None:
+    server.answers["/"] = respond(bytes(1000))
+    assert len((await egress.get(server.url(), max_bytes=1000)).body) == 1000
+    with pytest.raises(EgressTooLarge):
+        await egress.get(server.url(), max_bytes=999)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("layers", [1, 2, 3])
+async def test_a_gzip_bomb_is_counted_after_decompression(server: Upstream, egress: Egress, layers: int) -> None:
+    bomb = bytes(64 * 1024 * 1024)
+    for _ in range(layers):
+        bomb = gzip.compress(bomb, 6)
+    server.answers["/"] = respond(bomb, Content_Encoding=", ".join(["gzip"] * layers))
+    tracemalloc.start()
+    with pytest.raises(EgressTooLarge):
+        await egress.get(server.url(), max_bytes=1_000_000)
+    assert tracemalloc.get_traced_memory()[1] < 16 * 1024 * 1024
+    tracemalloc.stop()
+
+
+@pytest.mark.anyio
+async def test_compressed_bodies_are_read_and_broken_ones_may_be_tried_again(server: Upstream, egress: Egress) -> None:
+    server.answers["/gzip"] = respond(gzip.compress(b"plain"), Content_Encoding="gzip")
+    server.answers["/deflate"] = respond(zlib.compress(b"plain"), Content_Encoding="deflate")
+    server.answers["/broken"] = respond(b"not gzip", Content_Encoding="gzip")
+    server.answers["/layers"] = respond(b"x", Content_Encoding=", ".join(["gzip"] * 50))
+    assert (await egress.get(server.url("/gzip"))).body == b"plain"
+    assert (await egress.get(server.url("/deflate"))).body == b"plain"
+    for path in ("/broken", "/layers"):
+        with pytest.raises(EgressFailed, match="DecodingError"):
+            await egress.get(server.url(path))
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort",
+        b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 50_000 + b"\r\n",
+        b"",
+    ],
+    ids=["another protocol", "cut off", "endless headers", "nothing"],
+)
+async def test_an_answer_that_is_no_http_may_be_tried_again(server: Upstream, egress: Egress, answer: bytes) -> None:
+    async def broken(writer: asyncio.StreamWriter) -> None:
+        writer.write(answer)
+
+    server.answers["/"] = broken
+    with pytest.raises(EgressFailed):
+        await egress.get(server.url())
+
+
+@pytest.mark.anyio
+async def test_a_refused_connection_may_be_tried_again(egress: Egress) -> None:
+    async with upstream() as gone:
+        address = gone.url()
+    with pytest.raises(EgressFailed, match="ConnectError"):
+        await egress.get(address)
+
+
+@pytest.mark.anyio
+async def test_one_deadline_covers_redirects_headers_and_body(server: Upstream, egress: Egress) -> None:
+    async def dripping(writer: asyncio.StreamWriter) -> None:
+        writer.write(head())
+        while not writer.is_closing():
+            writer.write(b".")
+            await writer.drain()
+            await asyncio.sleep(0.02)
+
+    server.answers |= {"/silent": silent(), "/drip": dripping, "/redirect": redirect("/drip")}
+    for path in ("/silent", "/drip", "/redirect"):
+        started = asyncio.get_running_loop().time()
+        with pytest.raises(EgressFailed, match=r"no complete answer within 0\.3 s"):
+            await egress.get(server.url(path), timeout_s=0.3)
+        assert asyncio.get_running_loop().time() - started < 2
+
+
+# TLS
+
+
+def certificate_for(name: str, folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """A server's context with a certificate for `name`, and a client's that trusts it and nothing else."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder(subject, subject, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = certificate.public_bytes(Encoding.PEM)
+    (folder / "key.pem").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()) + pem)
+    server_side = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server_side.load_cert_chain(folder / "key.pem")
+    client_side = ssl.create_default_context(cadata=pem.decode())
+    return server_side, client_side
+
+
+@pytest.mark.anyio
+async def test_tls_is_verified_by_the_name_although_an_address_is_connected_to(tmp_path: Path) -> None:
+    server_side, client_side = certificate_for("localhost", tmp_path)
+    asked: list[str | None] = []
+    server_side.sni_callback = lambda _socket, name, _context: asked.append(name)
+    async with upstream(tls=server_side) as server:
+        server.answers["/"] = respond(b"sealed")
+        guarded = Egress(LOOPBACK, ssl_context=client_side)
+        assert (await guarded.get(server.url(host="localhost", scheme="https"))).body == b"sealed"
+        assert asked == ["localhost"]
+        with pytest.raises(EgressFailed, match="CERTIFICATE_VERIFY_FAILED"):
+            await guarded.get(server.url(host="127.0.0.1", scheme="https"))
+        with pytest.raises(EgressFailed, match="CERTIFICATE_VERIFY_FAILED"):
+            await Egress(LOOPBACK).get(server.url(host="localhost", scheme="https"))
+        assert server.paths() == ["/"]
+
+
+# The transport, for clients that do more than GET
+
+
+@pytest.mark.anyio
+async def test_a_client_on_the_guarded_transport_posts_and_is_refused_alike(server: Upstream) -> None:
+    server.answers["/hook"] = respond(b"{}", 201)
+    async with httpx2.AsyncClient(transport=GuardedTransport(ONLY_ONE), follow_redirects=True) as client:
+        assert (await client.post(server.url("/hook"), json={"a": 1})).status_code == 201
+        assert server.requests[0].startswith("POST /hook")
+        async with upstream("127.0.0.2") as secret:
+            server.answers["/hook"] = redirect(secret.url(), 307)
+            for url in (secret.url(), server.url("/hook")):
+                with pytest.raises(EgressRefused):
+                    await client.post(url, json={"a": 1})
+            assert secret.connections == 0

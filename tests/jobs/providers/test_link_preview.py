@@ -1,0 +1,385 @@
+"""Link previews of real pages on loopback: Japanese ones, poor ones, and hostile ones."""
+
+import time
+import unicodedata
+from collections.abc import AsyncIterator
+from ipaddress import ip_network
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobs.providers.egress import Egress, EgressFailed, Fetched
+from jobs.providers.link_preview import MAX_PAGE_BYTES, Preview, fetch_preview, read_page
+from tests.jobs.providers.upstream import Upstream, endless, redirect, respond, silent, upstream
+
+PAGE_URL = "https://example.com/articles/1"
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Upstream]:
+    async with upstream() as served:
+        yield served
+
+
+EGRESS = Egress((ip_network("127.0.0.1/32"),))
+
+
+def said(html: str | bytes, content_type: str = "text/html; charset=utf-8") -> dict[str, str]:
+    return read_page(Fetched(PAGE_URL, 200, content_type, html if isinstance(html, bytes) else html.encode()))
+
+
+# A whole preview
+
+FULL = """<!doctype html><html><head>
+<title>Title of the page</title>
+<meta property="og:title" content="狼煙 &amp; 烽火">
+<meta property="og:description" content="From hilltop
+   to   hilltop.">
+<meta property="og:image" content="/images/a b.png?c=d&amp;e">
+<meta property="og:site_name" content="Noroshi">
+</head><body>...</body></html>"""
+
+
+@pytest.mark.anyio
+async def test_a_page_with_open_graph_gives_a_whole_preview(server: Upstream) -> None:
+    server.answers["/a"] = respond(FULL.encode())
+    assert await fetch_preview(EGRESS, server.url("/a")) == Preview(
+        url=server.url("/a"),
+        title="狼煙 & 烽火",
+        description="From hilltop to hilltop.",
+        image_url=server.url("/images/a%20b.png?c=d&e"),
+        site_name="Noroshi",
+    )
+
+
+@pytest.mark.anyio
+async def test_a_relative_image_belongs_to_where_redirects_ended_and_the_url_stays_the_asked_one(
+    server: Upstream,
+) -> None:
+    server.answers["/short"] = redirect("/blog/2026/post")
+    server.answers["/blog/2026/post"] = respond(b"<title>T</title><meta property=og:image content=cover.jpg>")
+    preview = await fetch_preview(EGRESS, server.url("/short"))
+    assert preview == Preview(server.url("/short"), "T", None, server.url("/blog/2026/cover.jpg"), None)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("status", "body", "content_type"),
+    [
+        (200, b"<p>no title", "text/html"),
+        (200, b"<title> \n </title>", "text/html"),
+        (200, b"<title>T</title>", "application/pdf"),
+        (200, b"<title>T</title>", "image/svg+xml"),
+        (404, b"<title>Not found</title>", "text/html"),
+        (403, b"<title>Forbidden</title>", "text/html"),
+    ],
+)
+async def test_what_is_no_page_with_a_title_has_no_preview(
+    server: Upstream, status: int, body: bytes, content_type: str
+) -> None:
+    server.answers["/"] = respond(body, status, content_type)
+    assert await fetch_preview(EGRESS, server.url()) is None
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("url", ["http://10.0.0.1/", "http://127.0.0.2/", "file:///etc/passwd", "nonsense"])
+async def test_a_refused_url_has_no_preview(url: str) -> None:
+    assert await fetch_preview(EGRESS, url) is None
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("status", [429, 500, 503])
+async def test_a_page_in_trouble_may_be_tried_again(server: Upstream, status: int) -> None:
+    server.answers["/"] = respond(b"<title>Trouble</title>", status)
+    with pytest.raises(EgressFailed, match=str(status)):
+        await fetch_preview(EGRESS, server.url())
+
+
+@pytest.mark.anyio
+async def test_a_page_that_does_not_answer_may_be_tried_again(
+    server: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jobs.providers.link_preview.TIMEOUT_S", 0.2)
+    server.answers["/"] = silent()
+    with pytest.raises(EgressFailed, match=r"0\.2 s"):
+        await fetch_preview(EGRESS, server.url())
+
+
+@pytest.mark.anyio
+async def test_a_page_without_end_is_read_to_512_kib_and_no_further(server: Upstream) -> None:
+    written: list[int] = []
+    start = b"<title>Long</title>".ljust(65536)
+    server.answers["/"] = endless(start, written)
+    preview = await fetch_preview(EGRESS, server.url())
+    assert preview is not None
+    assert preview.title == "Long"
+    assert sum(written) < 32 * MAX_PAGE_BYTES  # What socket buffers swallow, and no more.
+
+
+# oEmbed
+
+
+def with_oembed(server: Upstream, path: str = "/oembed?format=json", head: str = "") -> None:
+    link = f'<link rel="alternate" type="application/json+oembed" href="{path.replace("&", "&amp;")}">'
+    server.answers["/"] = respond(f"<head>{head}{link}</head>".encode())
+
+
+@pytest.mark.anyio
+async def test_oembed_fills_what_the_page_does_not_say(server: Upstream) -> None:
+    with_oembed(server, head="<meta name=description content=D><meta property=og:site_name content=Site>")
+    answer = {"title": "Song\n1", "thumbnail_url": "t.png", "provider_name": "Provider", "version": 1.0}
+    server.answers["/oembed?format=json"] = respond(orjson.dumps(answer), content_type="application/json+oembed")
+    preview = await fetch_preview(EGRESS, server.url())
+    assert preview == Preview(server.url(), "Song 1", "D", server.url("/t.png"), "Site")
+    assert server.paths() == ["/", "/oembed?format=json"]
+
+
+@pytest.mark.anyio
+async def test_oembed_is_not_asked_when_the_page_says_everything(server: Upstream) -> None:
+    with_oembed(server, head=FULL)
+    assert await fetch_preview(EGRESS, server.url()) is not None
+    assert server.paths() == ["/"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"[]",
+        b"null",
+        b"{",
+        b'"title"',
+        b'{"title": 5}',
+        b'{"title": "\\ud800"}',
+        b'{"title": ["x"]}',
+        b"[" * 60000,
+    ],
+)
+async def test_a_senseless_oembed_answer_says_nothing(server: Upstream, body: bytes) -> None:
+    with_oembed(server, head="<title>T</title>")
+    server.answers["/oembed?format=json"] = respond(body, content_type="application/json")
+    assert await fetch_preview(EGRESS, server.url()) == Preview(server.url(), "T", None, None, None)
+
+
+@pytest.mark.anyio
+async def test_oembed_goes_through_the_same_guard(server: Upstream) -> None:
+    async with upstream("127.0.0.2") as secret:
+        secret.answers["/admin"] = respond(b'{"title": "secret"}', content_type="application/json")
+        server.answers["/redirect"] = redirect(secret.url("/admin"))
+        for path in (secret.url("/admin"), "/redirect", "file:///etc/passwd", "javascript:alert(1)"):
+            with_oembed(server, path, head="<title>T</title>")
+            assert await fetch_preview(EGRESS, server.url()) == Preview(server.url(), "T", None, None, None)
+        assert secret.connections == 0
+
+
+@pytest.mark.anyio
+async def test_page_and_oembed_share_one_deadline(server: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobs.providers.link_preview.TIMEOUT_S", 0.3)
+    with_oembed(server, head="<title>T</title>")
+    server.answers["/oembed?format=json"] = silent()
+    started = time.monotonic()
+    assert await fetch_preview(EGRESS, server.url()) == Preview(server.url(), "T", None, None, None)
+    assert time.monotonic() - started < 2
+
+
+# What is read of a page
+
+
+@pytest.mark.parametrize(
+    ("html", "title"),
+    [
+        ("<title>plain</title>", "plain"),
+        ("<TITLE lang='ja'>upper</TITLE>", "upper"),
+        ("<title>a < b &lt; c</title>", "a < b < c"),
+        ("<title>unclosed", "unclosed"),
+        ("<title></title><title>second</title>", "second"),
+        ("<title>t</title><meta name=twitter:title content=w>", "w"),
+        ("<meta name=twitter:title content=w><meta property=og:title content=o>", "o"),
+        ("<meta property=og:title content=''><title>t</title>", "t"),
+        ("<meta property=og:title content=1><meta property=og:title content=2>", "1"),
+        ("<meta content='before' property='og:title'>", "before"),
+        ("<meta name='og:title' content='as a name'/>", "as a name"),
+        ("<META PROPERTY=OG:Title CONTENT=upper>", "upper"),
+        ("<meta property = 'og:title' content = \"a > b's\" >", "a > b's"),
+        ("<meta property=og:title content=it's>", "it's"),
+        ("<!-- <title>hidden</title> --><title>shown</title>", "shown"),
+        ("<script>'<title>script</title>'</script><title>shown</title>", "shown"),
+        ("<meta property=og:title content='a&#x202e;b&#0;&#7;c &zwj;'>", "ab\ufffdc \u200d"),
+        ("<title>\U0001f468\u200d\U0001f469\u200d\U0001f467</title>", "\U0001f468\u200d\U0001f469\u200d\U0001f467"),
+        ("<title>\u3000全角\u3000空白\n</title>", "全角 空白"),
+    ],
+)
+def test_the_title_is_the_best_one_that_is_not_blank(html: str, title: str) -> None:
+    assert said(html).get("title") == title
+
+
+def test_each_text_is_cut_to_its_length() -> None:
+    html = "".join(
+        f"<meta property={name} content='{'あ' * 2000}'>" for name in ("og:title", "og:description", "og:site_name")
+    )
+    assert {name: len(text) for name, text in said(html).items()} == {"title": 300, "description": 500, "site": 100}
+
+
+@pytest.mark.parametrize(
+    ("content", "image"),
+    [
+        ("https://cdn.example/a.png", "https://cdn.example/a.png"),
+        ("//cdn.example/a.png", "https://cdn.example/a.png"),
+        ("/a.png", "https://example.com/a.png"),
+        ("a.png", "https://example.com/articles/a.png"),
+        (" /画像.png ", "https://example.com/%E7%94%BB%E5%83%8F.png"),
+        ("data:image/png;base64,AAAA", None),
+        ("javascript:alert(1)", None),
+        ("ftp://example.com/a.png", None),
+        ("http://", None),
+        ("http://[", None),
+        ("http://a\x01b/", None),
+        ("/" + "a" * 2048, None),
+        ("/" + "画" * 1000, None),
+    ],
+)
+def test_an_image_is_an_absolute_web_address_or_none(content: str, image: str | None) -> None:
+    assert said(f'<meta property="og:image" content="{content}">').get("image") == image
+
+
+def test_the_secure_image_comes_first_and_twitters_last() -> None:
+    twitter = "<meta name=twitter:image content=/t.png>"
+    plain = "<meta property=og:image content=/p.png>"
+    secure = "<meta property=og:image:secure_url content=/s.png>"
+    assert said(twitter + plain + secure)["image"].endswith("/s.png")
+    assert said(twitter + plain)["image"].endswith("/p.png")
+    assert said(twitter)["image"].endswith("/t.png")
+
+
+# Encodings
+
+JAPANESE = "狼煙を上げる①～髙"
+
+
+@pytest.mark.parametrize(
+    ("codec", "label"),
+    [
+        ("utf-8", "utf-8"),
+        ("utf-8", "UTF8"),
+        ("cp932", "Shift_JIS"),
+        ("cp932", "x-sjis"),
+        ("cp932", "Windows-31J"),
+        ("euc_jp", "EUC-JP"),
+        ("iso2022_jp", "ISO-2022-JP"),
+    ],
+)
+def test_japanese_encodings_are_known_by_header_by_meta_and_by_xml_declaration(codec: str, label: str) -> None:
+    title = JAPANESE if codec in ("utf-8", "cp932") else "狼煙を上げる"
+    page = f"<title>{title}</title>".encode(codec)
+    old = f'<meta http-equiv="Content-Type" content="text/html; charset={label}">'.encode()
+    assert said(page, f"text/html; charset={label}")["title"] == title
+    assert said(page, f'text/html;charset="{label}"')["title"] == title
+    assert said(f"<meta charset='{label}'>".encode() + page, "text/html")["title"] == title
+    assert said(old + page, "text/html")["title"] == title
+    assert said(f'<?xml version="1.0" encoding="{label}"?>'.encode() + page, "text/html")["title"] == title
+
+
+def test_the_header_outranks_the_page_and_a_byte_order_mark_both() -> None:
+    page = f"<meta charset=euc-jp><title>{JAPANESE}</title>"
+    assert said(page.encode("cp932"), "text/html; charset=shift_jis")["title"] == JAPANESE
+    assert said(page.encode("utf-8-sig"), "text/html; charset=shift_jis")["title"] == JAPANESE
+    assert said(page.encode("utf-16"), "text/html; charset=shift_jis")["title"] == JAPANESE
+
+
+@pytest.mark.parametrize(
+    "label", ["punycode", "idna", "unicode_escape", "zlib", "base64", "utf-7", "rot13", "x", "utf-16"]
+)
+def test_an_encoding_that_no_page_should_declare_is_read_as_utf_8(label: str) -> None:
+    assert said(f"<meta charset={label}><title>\\u0041 狼煙</title>".encode(), "text/html")["title"] == "\\u0041 狼煙"
+
+
+def test_bytes_that_do_not_fit_the_encoding_are_replaced() -> None:
+    assert said(b"<title>a\xff\x81b</title>")["title"] == "a\ufffd\ufffdb"
+
+
+# Hostile pages
+
+PIECES = [
+    b"<",
+    b">",
+    b"<meta ",
+    b"<title>",
+    b"</title>",
+    b"<link type=application/json+oembed href=",
+    b"<!--",
+    b"-->",
+    b"<script>",
+    b"</script",
+    b'"',
+    b"'",
+    b"=",
+    b"/",
+    b" property=og:title",
+    b" property=og:image",
+    b" content=",
+    b"http://[",
+    b"&#",
+    b"9" * 5000,
+    b"&#xd800;",
+    b"charset=",
+    b"iso-2022-jp",
+    b"\x1b$B",
+    b"\xed\xa0\x80",
+    b"\0",
+    "狼".encode(),
+]
+
+
+@given(
+    st.binary() | st.lists(st.sampled_from(PIECES) | st.binary(max_size=5), max_size=40).map(b"".join),
+    st.text(max_size=30) | st.sampled_from(["text/html; charset=utf-16", "text/html; charset=big5", "charset=gb2312"]),
+)
+def test_no_page_makes_the_reader_fail_or_say_what_is_unfit_to_show(body: bytes, content_type: str) -> None:
+    answer = said(body, content_type)
+    for name, text in answer.items():
+        assert text == text.strip() != ""
+        assert len(text) <= {"title": 300, "description": 500, "site": 100}.get(name, 2048)
+        assert not any(unicodedata.category(character) in ("Cc", "Cs") for character in text)
+        text.encode()
+    for name in {"image", "oembed"} & answer.keys():
+        assert answer[name].startswith(("http://", "https://"))
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        b"<div>",
+        b"<b></p>",
+        b"<meta ",
+        b"<meta '",
+        b'<meta "',
+        b"<meta x=\"'>",
+        b"<meta a" + b" a" * 2000 + b">",
+        b"<meta " + b"a" * 4000 + b">",
+        b"<meta a=" + b'"b="' * 900 + b">",
+        b"<meta " + b"a=1 " * 1000,
+        b"<link <title ",
+        b"<title ",
+        b"<title>",
+        b"<script ",
+        b"<script></script ",
+        b"<!--",
+        b"<!-- -",
+        b"<meta content='" + b"&" * 3000 + b"' name=x>",
+        b"<meta content='" + b"&#9" * 1000 + b"' name=x>",
+        b"<title>" + b"&#" + b"9" * 6000,
+        b"<meta charset=",
+        b"<?xml ",
+        b" ",
+        b"<",
+        b"=",
+    ],
+)
+def test_a_hostile_page_is_read_in_a_fraction_of_a_second(piece: bytes) -> None:
+    page = piece * (MAX_PAGE_BYTES // len(piece))
+    started = time.perf_counter()
+    said(page, "text/html")
+    assert time.perf_counter() - started < 0.5

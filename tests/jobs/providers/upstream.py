@@ -1,0 +1,97 @@
+"""A real HTTP server on loopback whose every answer is a coroutine: counts connections and what was asked."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+Answer = Callable[[asyncio.StreamWriter], Awaitable[None]]
+
+
+class Upstream:
+    def __init__(self, host: str) -> None:
+        self.host = host
+        self.port = 0
+        self.connections = 0
+        self.requests: list[str] = []
+        self.answers: dict[str, Answer] = {}
+        self.open: set[asyncio.Task[None]] = set()
+        self.most_open = 0
+
+    def url(self, path: str = "/", host: str | None = None, scheme: str = "http") -> str:
+        return f"{scheme}://{host or self.host}:{self.port}{path}"
+
+    def paths(self) -> list[str]:
+        return [request.split(" ")[1] for request in self.requests]
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        task = asyncio.current_task()
+        assert task
+        self.open.add(task)
+        self.most_open = max(self.most_open, len(self.open))
+        try:
+            request = (await reader.readuntil(b"\r\n\r\n")).decode()
+            self.requests.append(request)
+            await self.answers.get(request.split(" ")[1], respond(b"", status=404))(writer)
+            await writer.drain()
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+            self.open.discard(task)
+
+
+@asynccontextmanager
+async def upstream(host: str = "127.0.0.1", tls: ssl.SSLContext | None = None) -> AsyncIterator[Upstream]:
+    served = Upstream(host)
+    server = await asyncio.start_server(served.serve, host, 0, ssl=tls)
+    served.port = server.sockets[0].getsockname()[1]
+    try:
+        yield served
+    finally:
+        server.close()
+        for task in list(served.open):
+            task.cancel()
+        await asyncio.gather(*served.open, return_exceptions=True)
+
+
+def head(status: int = 200, content_type: str = "text/html; charset=utf-8", **headers: str) -> bytes:
+    named = {"Content-Type": content_type, "Connection": "close", **headers}
+    lines = [f"HTTP/1.1 {status} X", *(f"{name.replace('_', '-')}: {value}" for name, value in named.items())]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n"
+
+
+def respond(body: bytes, status: int = 200, content_type: str = "text/html; charset=utf-8", **headers: str) -> Answer:
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        writer.write(head(status, content_type, **headers, Content_Length=str(len(body))) + body)
+
+    return answer
+
+
+def redirect(location: str, status: int = 302) -> Answer:
+    return respond(b"", status, Location=location)
+
+
+def endless(chunk: bytes, written: list[int], content_type: str = "text/html", **headers: str) -> Answer:
+    """Writes `chunk` until the other side hangs up; `written` collects the sizes that went out."""
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        writer.write(head(200, content_type, **headers))
+        while not writer.is_closing():
+            writer.write(chunk)
+            await writer.drain()
+            written.append(len(chunk))
+
+    return answer
+
+
+def silent(start: bytes = b"") -> Answer:
+    """Writes `start` and then nothing, forever."""
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        writer.write(start)
+        await writer.drain()
+        await asyncio.Event().wait()
+
+    return answer

@@ -1,0 +1,105 @@
+"""The whole product as processes of its own: `noroshi up`, started, watched and killed from outside."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TypeVar
+
+Found = TypeVar("Found")
+NOROSHI = [sys.executable, "-P", "-m", "server.cli"]
+
+
+def eventually(look: Callable[[], Found], deadline_s: float = 30.0, interval_s: float = 0.05) -> Found:
+    """What `look` finds as soon as it is true; the last thing it found when the deadline is over."""
+    ends_at = time.monotonic() + deadline_s
+    while not (found := look()) and time.monotonic() < ends_at:
+        time.sleep(interval_s)
+    return found
+
+
+def environment(**more: str) -> dict[str, str]:
+    """This process's environment without settings of the product, and with the given ones."""
+    own = ("NOROSHI_", "MONGODB_URI", "REDIS_URL")
+    return {name: value for name, value in os.environ.items() if not name.startswith(own)} | more
+
+
+def processes() -> dict[int, tuple[int, str]]:
+    """Every process: its parent's id and its command line. Ended ones that nobody waited for are left out."""
+    rows = _proc() if Path("/proc/self/stat").exists() else _ps()
+    return {pid: (parent, command.strip()) for pid, parent, state, command in rows if state != "Z"}
+
+
+def _proc() -> Iterator[tuple[int, int, str, str]]:
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
+            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            yield int(folder.name), int(parent), state, command
+
+
+def _ps() -> Iterator[tuple[int, int, str, str]]:
+    listing = subprocess.run(["ps", "-Ao", "pid=,ppid=,state=,args="], capture_output=True, text=True, check=True)
+    for line in listing.stdout.splitlines():
+        pid, parent, state, command = line.split(None, 3)
+        yield int(pid), int(parent), state[0], command
+
+
+class Product:
+    """One `noroshi up`. Its output goes to files beside the data folder."""
+
+    def __init__(self, data_dir: Path, *arguments: str, **variables: str) -> None:
+        self.data_dir = data_dir
+        self._out, self._err = data_dir.with_name("out"), data_dir.with_name("err")
+        with self._out.open("w") as out, self._err.open("w") as err:
+            self.process = subprocess.Popen(
+                [*NOROSHI, "up", "--port", "0", "--data-dir", str(data_dir), *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                env=environment(**variables),
+            )
+
+    @property
+    def output(self) -> str:
+        return self._out.read_text()
+
+    @property
+    def errors(self) -> str:
+        return self._err.read_text()
+
+    @property
+    def url(self) -> str:
+        """Where it serves; waits until it is ready."""
+        eventually(lambda: "  product " in self.output or self.process.poll() is not None, 60)
+        assert "  product " in self.output, f"not ready: {self.output}\n{self.errors}"
+        return self.output.partition("  product ")[2].split()[0].rstrip("/")
+
+    def children(self) -> dict[int, str]:
+        """The command lines of the processes that it started and that run."""
+        return {pid: command for pid, (parent, command) in processes().items() if parent == self.process.pid}
+
+    def child(self, words: str) -> int | None:
+        """The id of the first child whose command line holds these words."""
+        return next((pid for pid, command in self.children().items() if words in command), None)
+
+    def interrupt(self) -> int:
+        """Ctrl-C; the exit code."""
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(60)
+
+
+@contextmanager
+def running(data_dir: Path, *arguments: str, **variables: str) -> Iterator[Product]:
+    """A product that serves; ended afterwards, if it still runs."""
+    product = Product(data_dir, *arguments, **variables)
+    try:
+        assert product.url
+        yield product
+    finally:
+        if product.process.poll() is None:
+            product.interrupt()

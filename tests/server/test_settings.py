@@ -1,0 +1,115 @@
+"""Settings: defaults, refusals, and what a child process gets."""
+
+from ipaddress import IPv4Network, IPv6Network
+from pathlib import Path
+
+import pytest
+
+from server.settings import Settings, SettingsError
+
+SECRET = "a secret of more than thirty-two bytes"
+
+
+@pytest.fixture(autouse=True)
+def _empty_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in Settings().environment():
+        if name.startswith(("NOROSHI_", "MONGODB_URI", "REDIS_URL")):
+            monkeypatch.delenv(name, raising=False)
+
+
+def refusal(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> str:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError) as refused:
+        Settings.from_environment()
+    return str(refused.value)
+
+
+def test_defaults_need_no_environment() -> None:
+    settings = Settings.from_environment()
+    assert (settings.mongodb_uri, settings.redis_url, settings.auth_secret) == (None, None, None)
+    assert (settings.database, settings.mongo_driver) == ("noroshi", "motor")
+    assert (settings.host, settings.port, settings.data_dir) == ("127.0.0.1", 8000, Path(".noroshi"))
+    assert settings.base_url == "http://127.0.0.1:8000"
+
+
+def test_lists_are_separated_by_commas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NOROSHI_EGRESS_ALLOW", "10.0.0.0/8, ::1/128,")
+    monkeypatch.setenv("NOROSHI_ALLOWED_ORIGINS", "https://Example.org/, http://localhost:5173")
+    settings = Settings.from_environment()
+    assert settings.egress_allow == (IPv4Network("10.0.0.0/8"), IPv6Network("::1/128"))
+    assert settings.allowed_origins == ("https://example.org", "http://localhost:5173")
+
+
+def test_an_option_wins_over_its_variable_unless_it_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NOROSHI_PORT", "9000")
+    assert Settings.from_environment(port=9001).port == 9001
+    assert Settings.from_environment(port=None).port == 9000
+
+
+def test_an_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MONGODB_URI", "")
+    assert Settings.from_environment().mongodb_uri is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("NOROSHI_PORT", "70000", "a number from 0 to 65535"),
+        ("NOROSHI_PORT", "http", "a number from 0 to 65535"),
+        ("NOROSHI_EGRESS_ALLOW", "10.0.0.1/8", "address ranges"),
+        ("NOROSHI_ALLOWED_ORIGINS", "*", "origins such as"),
+        ("NOROSHI_ALLOWED_ORIGINS", "https://example.org/chat", "origins such as"),
+        ("NOROSHI_MONGO_DRIVER", "mongoose", "motor or pymongo"),
+        ("NOROSHI_DATABASE", "a b", "letters, digits"),
+        ("NOROSHI_DEMO", "perhaps", "true or false"),
+        ("NOROSHI_PUBLIC_URL", "example.org", "http or https"),
+        ("NOROSHI_LOG_LEVEL", "loud", "debug, info, warning or error"),
+        ("REDIS_URL", "localhost:6379", "redis://"),
+    ],
+)
+def test_a_bad_value_is_one_line_that_names_the_variable(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, expected: str
+) -> None:
+    message = refusal(monkeypatch, name, value)
+    assert message.startswith(f"{name}: expected ")
+    assert expected in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("MONGODB_URI", "http://user:hunter2@host"), ("NOROSHI_AUTH_SECRET", "hunter2")]
+)
+def test_a_refused_secret_is_not_repeated(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    assert "hunter2" not in refusal(monkeypatch, name, value)
+
+
+def test_secrets_do_not_show_in_the_representation() -> None:
+    settings = Settings.from_environment(auth_secret=SECRET, mongodb_uri="mongodb://user:hunter2@host/")
+    assert SECRET not in repr(settings)
+    assert "hunter2" not in repr(settings)
+
+
+def test_a_child_process_reads_the_same_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NOROSHI_AUTH_ISSUER", "https://issuer.example")
+    monkeypatch.setenv("redis_url", "redis://overridden/0")
+    settings = Settings.from_environment(
+        mongodb_uri="mongodb://127.0.0.1:20001/?directConnection=true",
+        auth_secret=SECRET,
+        egress_allow="10.0.0.0/8,::1/128",
+        allowed_origins="https://example.org",
+        demo=True,
+        log_format="json",
+        log_level="warning",
+        port=0,
+    ).with_values(redis_url="redis://127.0.0.1:20002/0", port=8123)
+    environment = settings.environment()
+    for name in ("NOROSHI_AUTH_ISSUER", "redis_url"):
+        monkeypatch.delenv(name)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert Settings.from_environment() == settings
+
+
+def test_settings_can_not_be_changed() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        Settings.from_environment().port = 1

@@ -1,0 +1,34 @@
+/**
+ * The header editor's content when the page opens. A sign-in link's token lasts as long as the browser's tab, so that
+ * a reload stays signed in; beyond that GraphiQL keeps headers only after the reader asked for it in its settings.
+ */
+import { takeTokenFromFragment } from "../token";
+
+const LINK_TOKEN = "noroshi:linkToken";
+const KEPT_HEADERS = "graphiql:headers";
+const KEPT_TABS = "graphiql:tabState";
+const KEEP = "graphiql:shouldPersistHeaders";
+
+/** Whether the reader chose to keep headers in this browser. GraphiQL's own default would be to keep them. */
+export const headersAreKept = (): boolean => localStorage.getItem(KEEP) === "true";
+
+/** The headers of the sign-in link that led here, as JSON, or undefined when none did. */
+export function headersFromLink(): string | undefined {
+  const arrived = takeTokenFromFragment();
+  if (arrived !== null) {
+    sessionStorage.setItem(LINK_TOKEN, arrived);
+    forgetKeptHeaders();
+  }
+  const token = sessionStorage.getItem(LINK_TOKEN);
+  return token === null ? undefined : JSON.stringify({ Authorization: `Bearer ${token}` }, null, 2);
+}
+
+/** What an earlier visit kept would win over the link. */
+function forgetKeptHeaders(): void {
+  localStorage.removeItem(KEPT_HEADERS);
+  const tabs = localStorage.getItem(KEPT_TABS);
+  if (tabs !== null) localStorage.setItem(KEPT_TABS, withoutHeaders(tabs));
+}
+
+const withoutHeaders = (tabs: string): string =>
+  JSON.stringify(JSON.parse(tabs), (key, value) => (key === "headers" ? null : value));

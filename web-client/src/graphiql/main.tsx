@@ -1,0 +1,39 @@
+/** GraphiQL for Noroshi: its explorer, own headers, subscriptions, and the ready-made operations of a first visit. */
+import "./workers";
+import "graphiql/style.css";
+import "@graphiql/plugin-explorer/style.css";
+import "./graphiql.css";
+import { explorerPlugin } from "@graphiql/plugin-explorer";
+import { GraphiQL } from "graphiql";
+import { createRoot } from "react-dom/client";
+import { tokenInFragment } from "../token";
+import { fetcher } from "./fetcher";
+import { headersAreKept, headersFromLink } from "./headers";
+import { OPERATIONS } from "./operations";
+
+// Without GraphiQL's history: it writes the headers of every run to local storage, whatever the reader chose.
+const plugins = [explorerPlugin({ showAttribution: false })];
+
+// A sign-in link opened while the page is there changes only the fragment.
+addEventListener("hashchange", () => {
+  if (tokenInFragment() !== null) location.reload();
+});
+
+createRoot(document.getElementById("graphiql") as HTMLElement).render(
+  <GraphiQL
+    fetcher={fetcher}
+    plugins={plugins}
+    defaultTabs={OPERATIONS}
+    defaultHeaders={headersFromLink()}
+    defaultEditorToolsVisibility="variables"
+    shouldPersistHeaders={headersAreKept()}
+    showPersistHeadersSettings
+  >
+    <GraphiQL.Logo>
+      <a className="noroshi-logo" href="/">
+        <img src="/favicon.svg" alt="" width="24" height="24" />
+        Noroshi
+      </a>
+    </GraphiQL.Logo>
+  </GraphiQL>,
+);

@@ -1,0 +1,23 @@
+/** The tabs of a first visit, in order. Their tests run each against the schema (tests/e2e/test_graphiql.py). */
+import liveTopic from "./operations/live-topic.graphql?raw";
+import pageForward from "./operations/page-forward.graphql?raw";
+import postMessage from "./operations/post-message.graphql?raw";
+import react from "./operations/react.graphql?raw";
+import readTimeline from "./operations/read-timeline.graphql?raw";
+import whoAmI from "./operations/who-am-i.graphql?raw";
+import whoReacted from "./operations/who-reacted.graphql?raw";
+
+const variables = (values: Record<string, unknown>): string => JSON.stringify(values, null, 2);
+
+export const OPERATIONS = [
+  { query: whoAmI },
+  { query: readTimeline, variables: variables({ topicId: "", limit: 20 }) },
+  { query: pageForward, variables: variables({ topicId: "", oldest: "0.000000", limit: 20 }) },
+  {
+    query: postMessage,
+    variables: variables({ topicId: "", text: "Hello from GraphiQL", idempotencyKey: "hello-1" }),
+  },
+  { query: liveTopic, variables: variables({ topicId: "" }) },
+  { query: react, variables: variables({ messageId: "", emoji: "🔥" }) },
+  { query: whoReacted, variables: variables({ topicId: "", timestamp: "0.000000" }) },
+];
