@@ -156,13 +156,19 @@ def demo(
     import asyncio
     from functools import partial
 
+    import httpx2
+
     from server.demo import fill
     from server.settings import Settings
-    from server.sign_in import sign_for, with_auth_secret
+    from server.sign_in import require_own_tokens, sign_for, with_auth_secret
 
     settings = with_auth_secret(Settings.from_environment(data_dir=data_dir))
-    with _progress("Demo data") as show:
-        asyncio.run(fill(url.rstrip("/"), partial(sign_for, settings), show))
+    require_own_tokens(settings)
+    try:
+        with _progress("Demo data") as show:
+            asyncio.run(fill(url.rstrip("/"), partial(sign_for, settings), show))
+    except httpx2.HTTPError as error:
+        raise StartupError(f"{url} does not answer ({error}): is the product running there?") from error
 
 
 @app.command()

@@ -138,7 +138,7 @@ class _Price:
             size = self._sizes.get(given.name.value)
         else:
             size = _literal_size(given)
-        return _default_size(argument) if size is None else size
+        return size
 
     def _collect(self, type_: GraphQLObjectType, sets: tuple[SelectionSetNode, ...]) -> _Fields:
         """The fields of one object by response key, as execution collects them."""

@@ -143,9 +143,6 @@ def _answer(request: Request, image: Image) -> Response:
     known = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
     if image.etag in known or "*" in known:
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
-    if request.method == "HEAD":
-        headers["Content-Length"] = str(len(image.body))
-        return Response(media_type=image.media_type, headers=headers)
     return Response(image.body, media_type=image.media_type, headers=headers)
 
 

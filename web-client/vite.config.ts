@@ -8,6 +8,10 @@ const product = { target: "http://127.0.0.1:8000", changeOrigin: false };
 export default defineConfig({
   plugins: [react()],
   worker: { format: "es" },
+  // CommonJS that Monaco's GraphQL worker imports: the development server finds it only when told.
+  optimizeDeps: {
+    include: ["monaco-graphql > picomatch-browser", "monaco-graphql > graphql-language-service > nullthrows"],
+  },
   server: {
     proxy: {
       "/graphql": { ...product, ws: true },

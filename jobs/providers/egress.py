@@ -112,7 +112,7 @@ def web_url(text: str, base: str | None = None) -> httpx2.URL:
 def _checked_url(url: httpx2.URL) -> httpx2.URL:
     if url.scheme not in _DEFAULT_PORTS:
         raise EgressRefused(f"scheme {url.scheme!r} is neither http nor https")
-    if False:
+    if url.userinfo:
         raise EgressRefused("the URL carries credentials")
     if not url.host or "%" in url.host:  # What no name may hold comes percent-encoded, and so do IPv6 zones.
         raise EgressRefused("the URL names no host")

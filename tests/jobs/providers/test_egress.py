@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import socket
 import ssl
 import tracemalloc
 import zlib
@@ -9,6 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -249,6 +251,68 @@ def test_no_text_makes_the_guard_fail_in_an_unforeseen_way(text: str) -> None:
 async def test_a_name_that_does_not_resolve_may_be_tried_again(egress: Egress) -> None:
     with pytest.raises(EgressFailed, match="does not resolve"):
         await egress.get("http://nowhere.invalid/")
+
+
+# Names. The system's resolver is not ours to command, so its answers are put in its place.
+
+Say = Callable[[list[str]], None]
+
+
+@pytest.fixture
+def say(monkeypatch: pytest.MonkeyPatch) -> Say:
+    """Queues the addresses that the next lookup of `name.example` gets; the last ones stay."""
+    queued: list[list[str]] = []
+    system = socket.getaddrinfo
+
+    def look_up(host: str | None, port: int, *rest: int, **more: int) -> list[Any]:
+        if host not in ("name.example", b"name.example"):
+            return list(system(host, port, *rest, **more))
+        addresses = queued.pop(0) if len(queued) > 1 else queued[0]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in addresses]
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    return queued.append
+
+
+@pytest.mark.anyio
+async def test_a_name_that_changes_its_answer_after_the_check_gains_nothing(server: Upstream, say: Say) -> None:
+    async with upstream("127.0.0.2", port=server.port) as secret:
+        server.answers["/"] = respond(b"public")
+        secret.answers["/"] = respond(b"secret")
+        say(["127.0.0.1"])
+        say(["127.0.0.2"])
+        guarded = Egress(ONLY_ONE)
+        assert (await guarded.get(server.url(host="name.example"))).body == b"public"
+        with pytest.raises(EgressRefused):
+            await guarded.get(server.url(host="name.example"))
+        assert (server.connections, secret.connections) == (1, 0)
+
+
+@pytest.mark.anyio
+async def test_a_name_with_a_refused_address_among_its_answers_is_never_connected_to(
+    server: Upstream, say: Say
+) -> None:
+    say(["127.0.0.1", "127.0.0.2"])
+    with pytest.raises(EgressRefused, match=r"127\.0\.0\.2"):
+        await Egress(ONLY_ONE).get(server.url(host="name.example"))
+    assert server.connections == 0
+
+
+@pytest.mark.anyio
+async def test_the_next_address_is_tried_when_one_takes_no_connection(
+    server: Upstream, egress: Egress, say: Say
+) -> None:
+    server.answers["/"] = respond(b"here")
+    say(["127.0.0.3", "127.0.0.1"])
+    assert (await egress.get(server.url(host="name.example"))).body == b"here"
+
+
+@pytest.mark.anyio
+async def test_only_the_first_four_addresses_are_tried(server: Upstream, egress: Egress, say: Say) -> None:
+    say([f"127.0.0.{last}" for last in (3, 4, 5, 6, 1)])
+    with pytest.raises(EgressFailed, match="ConnectError"):
+        await egress.get(server.url(host="name.example"))
+    assert server.connections == 0
 
 
 # What is sent

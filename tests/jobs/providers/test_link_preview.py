@@ -302,6 +302,20 @@ def test_bytes_that_do_not_fit_the_encoding_are_replaced() -> None:
 
 # Hostile pages
 
+
+def test_a_tag_of_more_than_4096_characters_is_passed_over() -> None:
+    tag = "<meta property=og:title content={}>"
+    fitting = tag.format("a" * (4096 - len(tag) + 2))
+    assert said(fitting)["title"] == "a" * 300
+    assert said(fitting.replace(">", "a>") + "<title>after</title>")["title"] == "after"
+
+
+def test_only_the_first_1000_tags_are_read() -> None:
+    tag = "<meta property=og:title content=found>"
+    assert said("<meta a>" * 999 + tag) == {"title": "found"}
+    assert said("<meta a>" * 1000 + tag) == {}
+
+
 PIECES = [
     b"<",
     b">",

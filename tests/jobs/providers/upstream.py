@@ -43,9 +43,11 @@ class Upstream:
 
 
 @asynccontextmanager
-async def upstream(host: str = "127.0.0.1", tls: ssl.SSLContext | None = None) -> AsyncIterator[Upstream]:
+async def upstream(
+    host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[Upstream]:
     served = Upstream(host)
-    server = await asyncio.start_server(served.serve, host, 0, ssl=tls)
+    server = await asyncio.start_server(served.serve, host, port, ssl=tls)
     served.port = server.sockets[0].getsockname()[1]
     try:
         yield served

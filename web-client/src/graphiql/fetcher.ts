@@ -19,7 +19,7 @@ type RequestHeaders = Record<string, string>;
 /** What GraphiQL calls for every operation and for introspection. */
 export const fetcher: Fetcher = (params, options) => {
   const operation = chosenOperation(params);
-  const request = { ...params };
+  const request = { ...params, operationName: operation?.name?.value };
   const headers = options?.headers ?? {};
   return operation?.operation === "subscription" ? subscribe(request, headers) : post(request, headers);
 };

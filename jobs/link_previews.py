@@ -1,0 +1,57 @@
+"""Link previews: a job after each message with a link, and the sweeper that finds those whose job was lost."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import structlog
+from arq import Retry
+
+from jobs.context import JobContext
+from jobs.providers.egress import EgressFailed
+from jobs.providers.link_preview import Preview, fetch_preview
+from storage.chat.records import LinkPreview, MessageKey
+from storage.errors import NotFound
+from storage.links import first_url
+from storage.queue import PREVIEWS
+
+MAX_TRIES = 3
+RETRY_AFTER_S = 5
+LOST_AFTER_S = 20
+SWEEP_LIMIT = 100
+
+log = structlog.get_logger(__name__)
+
+
+async def preview_link(ctx: dict[str, Any], topic_id: str, timestamp: int) -> None:
+    """Fetches the preview of the message's first link and stores it as an edit. What is gone by now is done."""
+    jobs: JobContext = ctx["jobs"]
+    key = MessageKey(topic_id, timestamp)
+    message = await jobs.stores.messages.find(key)
+    url = None if message is None or message.deleted_at is not None else first_url(message.text)
+    if url is None:
+        return
+    try:
+        preview = _record(await fetch_preview(jobs.egress, url))
+    except EgressFailed as error:
+        if ctx["job_try"] < MAX_TRIES:
+            raise Retry(defer=RETRY_AFTER_S * ctx["job_try"]) from error
+        preview = None
+    try:
+        await jobs.stores.messages.set_preview(key, url, preview)
+    except NotFound:
+        return
+
+
+def _record(found: Preview | None) -> LinkPreview | None:
+    if found is None:
+        return None
+    return LinkPreview(found.url, found.title, found.description, found.image_url, found.site_name)
+
+
+async def find_lost_previews(jobs: JobContext) -> int:
+    """Queues again every message that has waited for its preview for 20 s. Returns how many."""
+    before = datetime.now(UTC) - timedelta(seconds=LOST_AFTER_S)
+    keys = await jobs.stores.messages.awaiting_preview(before, SWEEP_LIMIT)
+    for key in keys:
+        await jobs.stores.queue.enqueue(PREVIEWS, "chat.preview_link", key.topic_id, key.timestamp)
+    return len(keys)

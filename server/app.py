@@ -1,0 +1,70 @@
+"""The web application: opens the stores, wires everything together, and serves the routes of interfaces.md."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+
+from jobs.providers.egress import Egress
+from schema.root import build_schema
+from server import health
+from server.graphql import GraphQLView
+from server.images import ImageCache, images_route
+from server.limits import DocumentLimitsExtension
+from server.pages import page_routes
+from server.settings import Settings
+from server.tokens import TokenVerifier
+from server.viewers import Viewers
+from storage.image_urls import ImageUrls
+from storage.secrets import shared_secret
+from storage.stores import Stores, open_stores
+
+
+def create_app(settings: Settings) -> Starlette:
+    """The application for these settings, whose servers must be named. Nothing is opened before the lifespan begins."""
+    assert settings.mongodb_uri is not None
+    assert settings.redis_url is not None
+    servers = settings.mongodb_uri, settings.redis_url
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        egress = Egress(settings.egress_allow)
+        async with open_stores(*servers, settings.database, settings.mongo_driver) as stores:
+            app.state.stores = stores
+            # Added here, before the pages, since they need what is open only now.
+            app.router.routes[:0] = await _product_routes(settings, stores, egress)
+            yield
+        await egress.aclose()
+
+    return Starlette(routes=[*health.ROUTES, *page_routes()], middleware=_middleware(settings), lifespan=lifespan)
+
+
+async def _product_routes(settings: Settings, stores: Stores, egress: Egress) -> list[BaseRoute]:
+    image_urls = ImageUrls(settings.base_url, await shared_secret(stores.mongo, "image_urls"))
+    viewers = Viewers(_verifier(settings), stores.users)
+    schema = build_schema(DocumentLimitsExtension)
+    view = GraphQLView(schema, stores, viewers, image_urls.sign, settings.allowed_origins)
+    return [
+        Route("/graphql", view),
+        WebSocketRoute("/graphql", view),
+        images_route(image_urls, ImageCache(egress)),
+    ]
+
+
+def _verifier(settings: Settings) -> TokenVerifier:
+    return TokenVerifier(
+        secret=settings.auth_secret,
+        jwks_url=settings.auth_jwks_url,
+        audience=settings.auth_audience,
+        issuer=settings.auth_issuer,
+    )
+
+
+def _middleware(settings: Settings) -> list[Middleware]:
+    if not settings.allowed_origins:
+        return []
+    allowed = list(settings.allowed_origins)
+    return [Middleware(CORSMiddleware, allow_origins=allowed, allow_methods=["POST"], allow_headers=["*"])]

@@ -1,0 +1,153 @@
+"""GraphQL over HTTP on Strawberry's view: POST with JSON only, one operation a request, errors as JSON everywhere.
+
+Conforms to the audits of npm graphql-http: application/json always answers 200, application/graphql-response+json
+answers 400 where nothing was executed. What is refused before that is 400, 401, 413 or 415.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any
+
+import orjson
+import strawberry
+from cross_web import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+from starlette.websockets import WebSocket
+from strawberry.asgi import GraphQL
+from strawberry.http import GraphQLHTTPResponse
+from strawberry.subscriptions import GRAPHQL_TRANSPORT_WS_PROTOCOL
+from strawberry.types import ExecutionResult
+
+from resolvers.context import Context
+from server.sockets import SocketAdapter, SocketHandler
+from server.viewers import Session, Viewers
+from storage.errors import DomainError, Unauthenticated
+from storage.stores import Stores
+
+MAX_BODY_BYTES = 1_000_000
+INIT_TIMEOUT_S = 5.0
+MAX_OPERATIONS = 50
+RESPONSE_TYPE = "application/graphql-response+json"
+
+
+class BodyTooLarge(Exception):
+    """The request's body is over the limit."""
+
+
+class GraphQLView(GraphQL[Context, None]):
+    """The endpoint /graphql, for HTTP and WebSocket."""
+
+    websocket_adapter_class = SocketAdapter
+    graphql_transport_ws_handler_class = SocketHandler
+
+    def __init__(
+        self,
+        schema: strawberry.Schema,
+        stores: Stores,
+        viewers: Viewers,
+        sign_image: Callable[[str], str],
+        allowed_origins: tuple[str, ...],
+    ) -> None:
+        super().__init__(
+            schema,
+            graphql_ide=None,
+            allow_queries_via_get=False,
+            subscription_protocols=[GRAPHQL_TRANSPORT_WS_PROTOCOL],
+            connection_init_wait_timeout=timedelta(seconds=INIT_TIMEOUT_S),
+            max_subscriptions_per_connection=MAX_OPERATIONS,
+            allowed_origins=allowed_origins,
+        )
+        self.viewers = viewers
+        self._stores = stores
+        self._sign_image = sign_image
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one request, or serves one socket to its end."""
+        if scope["type"] == "websocket":
+            await self.run(WebSocket(scope, receive=receive, send=send))
+            return
+        response = await self._respond(Request(scope, _limited(receive)))
+        await response(scope, receive, send)
+
+    async def _respond(self, request: Request) -> Response:
+        try:
+            if request.method != "POST":
+                return _refusal(405, "BAD_USER_INPUT", "Send operations by POST.", {"Allow": "POST"})
+            return await self.run(request)
+        except BodyTooLarge:
+            return _refusal(413, "BAD_USER_INPUT", f"The body is over {MAX_BODY_BYTES} bytes.")
+        except Unauthenticated as error:
+            return _refusal(401, error.code, error.message, {"WWW-Authenticate": "Bearer"})
+        except DomainError as error:
+            return _refusal(503, error.code, error.message, {"Retry-After": "1"})
+        except HTTPException as error:
+            return _refusal(error.status_code, "BAD_USER_INPUT", error.reason)
+
+    async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Context:
+        """A request's context with its viewer; a socket's gets the viewer from connection_init."""
+        context = Context(self._stores, self._sign_image)
+        if isinstance(request, Request):
+            admit(context, await self.viewers.session(request.headers.get("authorization")))
+        return context
+
+    async def get_sub_response(self, request: Request | WebSocket) -> Response:
+        """Remembers which media type the client asked for."""
+        response = await super().get_sub_response(request)
+        response.headers["Vary"] = "Accept"
+        if RESPONSE_TYPE in request.headers.get("accept", ""):
+            response.headers["content-type"] = f"{RESPONSE_TYPE}; charset=utf-8"
+        return response
+
+    async def process_result(self, request: Request, result: ExecutionResult) -> GraphQLHTTPResponse:
+        """A result without `data` where nothing was executed."""
+        processed = await super().process_result(request, result)
+        errors = result.errors or ()
+        if result.data is None and errors and all(error.path is None for error in errors):
+            processed.pop("data", None)
+        return processed
+
+    def create_response(
+        self, response_data: GraphQLHTTPResponse | list[GraphQLHTTPResponse], sub_response: Response
+    ) -> Response:
+        """The answer in the media type that was asked for."""
+        new_type = "content-type" in sub_response.headers
+        status = sub_response.status_code or (400 if new_type and "data" not in response_data else 200)
+        media_type = sub_response.headers.get("content-type", "application/json")
+        headers = {name: value for name, value in sub_response.headers.items() if name != "content-type"}
+        return Response(self.encode_json(response_data), status, headers, media_type)
+
+    def encode_json(self, data: object) -> bytes:
+        """JSON by orjson."""
+        return orjson.dumps(data)
+
+    def decode_json(self, data: str | bytes) -> object:
+        """JSON by orjson. Raises: ValueError."""
+        return orjson.loads(data)
+
+
+def admit(context: Context, session: Session | None) -> None:
+    """Puts whoever signed in into the context."""
+    if session is not None:
+        context.viewer, context.roles = session.user, session.roles
+
+
+def _limited(receive: Receive) -> Receive:
+    """Gives up reading a body that is too large before it is in memory."""
+    read_bytes = 0
+
+    async def limited() -> Message:
+        nonlocal read_bytes
+        message = await receive()
+        read_bytes += len(message.get("body", b""))
+        if read_bytes > MAX_BODY_BYTES:
+            raise BodyTooLarge
+        return message
+
+    return limited
+
+
+def _refusal(status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> Response:
+    body: dict[str, Any] = {"errors": [{"message": message, "extensions": {"code": code}}]}
+    return Response(orjson.dumps(body), status, dict(headers or {}), "application/json")

@@ -1,0 +1,103 @@
+"""The worker process: an arq worker for each queue and the sweepers, all supervised; SIGTERM drains.
+
+arq ends itself when Redis goes away, so each of its workers is started again with a growing pause.
+"""
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import structlog
+from arq.connections import RedisSettings
+from arq.worker import Worker
+
+from jobs import FUNCTIONS, SWEEPERS, Sweeper
+from jobs.context import JobContext
+from jobs.providers.egress import Egress
+from server.settings import Settings
+from storage.queue import deserialize, redis_settings, serialize
+from storage.stores import open_stores
+
+RESTART_S = (0.2, 5.0)
+DRAIN_S = 10
+MAX_JOBS = 50
+
+log = structlog.get_logger(__name__)
+
+
+def run_worker(settings: Settings, queues: tuple[str, ...] = ()) -> None:
+    """Works until SIGTERM or SIGINT; then running jobs may finish for 10 s. No queues given means all."""
+    import uvloop
+
+    uvloop.run(_run(settings, queues or tuple(FUNCTIONS)))
+
+
+async def _run(settings: Settings, queues: tuple[str, ...]) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    egress = Egress(settings.egress_allow)
+    async with open_stores(
+        settings.mongodb_uri or "", settings.redis_url or "", settings.database, settings.mongo_driver
+    ) as stores:
+        jobs = JobContext(stores, egress)
+        loops = [_arq_loop(jobs, redis_settings(settings.redis_url or ""), queue) for queue in queues]
+        tasks = [asyncio.create_task(loop) for loop in [*loops, *(_sweep_loop(jobs, each) for each in SWEEPERS)]]
+        log.info("worker_ready", queues=queues)
+        await stop.wait()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    await egress.aclose()
+
+
+async def _arq_loop(jobs: JobContext, redis: RedisSettings, queue: str) -> None:
+    async def work() -> None:
+        worker = Worker(
+            functions=FUNCTIONS[queue],
+            queue_name=jobs.stores.keys.queue(queue),
+            redis_settings=redis,
+            ctx={"jobs": jobs},
+            handle_signals=False,
+            poll_delay=0.1,
+            max_jobs=MAX_JOBS,
+            queue_read_limit=40 * MAX_JOBS,
+            job_completion_wait=DRAIN_S,
+            health_check_interval=10,
+            job_serializer=serialize,
+            job_deserializer=deserialize,
+        )
+        try:
+            await worker.async_run()
+        finally:
+            # The server may be the very thing that is gone.
+            with suppress(Exception):
+                await worker.close()
+
+    await _supervise(f"queue {queue}", work)
+
+
+async def _sweep_loop(jobs: JobContext, sweeper: Sweeper) -> None:
+    async def work() -> None:
+        while True:
+            found = await sweeper.run(jobs)
+            if found:
+                log.info("swept", sweeper=sweeper.name, found=found)
+            await asyncio.sleep(sweeper.every_s)
+
+    await _supervise(sweeper.name, work)
+
+
+async def _supervise(name: str, work: Callable[[], Awaitable[None]]) -> None:
+    """Runs the work for ever; after a failure again, with a growing pause."""
+    pause_s = RESTART_S[0]
+    loop = asyncio.get_running_loop()
+    while True:
+        started = loop.time()
+        try:
+            await work()
+        except Exception as error:
+            log.warning("restarting", loop=name, error=repr(error))
+        pause_s = RESTART_S[0] if loop.time() - started > 30 else min(pause_s * 2, RESTART_S[1])
+        await asyncio.sleep(pause_s)
