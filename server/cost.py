@@ -59,7 +59,7 @@ def size_of(value: object) -> int | None:
     """What a variable's value would make of a `limit`, or of a list argument, that it is given to."""
     if isinstance(value, list | tuple):
         return len(value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
+    if not isinstance(value, int | float) or value != value // 1:
         return None
     return int(value)
 
@@ -138,7 +138,7 @@ class _Price:
             size = self._sizes.get(given.name.value)
         else:
             size = _literal_size(given)
-        return size
+        return _default_size(argument) if size is None else size
 
     def _collect(self, type_: GraphQLObjectType, sets: tuple[SelectionSetNode, ...]) -> _Fields:
         """The fields of one object by response key, as execution collects them."""

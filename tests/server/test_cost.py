@@ -130,6 +130,12 @@ def test_of_a_unions_types_the_dearest_counts() -> None:
     assert cost("{ search { ... on Named { name ... on User { friends(limit: 9) { id } } } } }") == 10 * 10
 
 
+@pytest.mark.parametrize("turn", [1, -1])
+def test_fields_of_other_types_under_the_same_name_do_not_hide_the_dear_one(turn: int) -> None:
+    fragments = ["... on User { x: friends { id } }", "... on Topic { x: author { id } }"][::turn]
+    assert cost(f"{{ search {{ {' '.join(fragments)} }} }}") == 10 * 21
+
+
 def test_the_introspection_of_every_tool_stays_inside_the_limit() -> None:
     total = cost(get_introspection_query())
     assert total is not None
@@ -148,6 +154,13 @@ def test_fragments_that_double_thirty_times_are_priced_at_once() -> None:
     started = time.process_time()
     assert cost('{ topic(id: "1") { ...F0 } }' + " ".join(doubling) + "fragment F30 on Topic { author { id } }") == 2
     assert time.process_time() - started < 2
+
+
+def test_fragments_whose_fields_double_thirty_times_have_their_exact_price() -> None:
+    inner = "a: friends(limit: 1) {{ ...F{n} }} b: friends(limit: 1) {{ ...F{n} }}"
+    doubling = [f"fragment F{n} on User {{ {inner.format(n=n + 1)} }}" for n in range(30)]
+    query = "{ unlimited { ...F0 } }" + " ".join(doubling) + "fragment F30 on User { id }"
+    assert measure_cost(SCHEMA, parse(query), operation(parse(query)), {}).total == 10 * (2**31 - 1)
 
 
 def test_fragments_too_entangled_to_price_have_no_price_instead_of_a_long_wait() -> None:

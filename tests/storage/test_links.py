@@ -97,6 +97,6 @@ def test_what_is_found_is_a_trimmed_piece_of_the_text(text: str) -> None:
 
 @pytest.mark.parametrize("piece", ["https://", "https://)", "https://a.", "(", "http", "https://a" + "." * 50])
 def test_a_long_hostile_text_is_searched_in_linear_time(piece: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     first_url(piece * (400_000 // len(piece)))
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1

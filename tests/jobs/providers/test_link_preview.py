@@ -394,6 +394,6 @@ def test_no_page_makes_the_reader_fail_or_say_what_is_unfit_to_show(body: bytes,
 )
 def test_a_hostile_page_is_read_in_a_fraction_of_a_second(piece: bytes) -> None:
     page = piece * (MAX_PAGE_BYTES // len(piece))
-    started = time.perf_counter()
+    started = time.process_time()
     said(page, "text/html")
-    assert time.perf_counter() - started < 0.5
+    assert time.process_time() - started < 0.5

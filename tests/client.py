@@ -1,0 +1,109 @@
+"""A GraphQL client for tests, on httpx2 and websockets: HTTP, and graphql-transport-ws frame by frame."""
+
+import itertools
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+import orjson
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.typing import Subprotocol
+
+
+class GraphQLFailed(AssertionError):
+    """The answer has errors; `codes` are theirs."""
+
+    def __init__(self, errors: list[dict[str, Any]]) -> None:
+        super().__init__(str(errors))
+        self.errors = errors
+        self.codes = [error["extensions"]["code"] for error in errors]
+
+
+class Client:
+    """Somebody who uses the API."""
+
+    def __init__(self, url: str, token: str | None, http: httpx2.AsyncClient) -> None:
+        self.url, self.token, self.http = url, token, http
+
+    async def post(self, query: str, **variables: Any) -> dict[str, Any]:
+        """The whole answer, errors included."""
+        headers = {"authorization": f"Bearer {self.token}"} if self.token else {}
+        body = {"query": query, "variables": variables}
+        response = await self.http.post(f"{self.url}/graphql", json=body, headers=headers)
+        answer: dict[str, Any] = orjson.loads(response.content)
+        return answer
+
+    async def run(self, query: str, **variables: Any) -> dict[str, Any]:
+        """The data. Raises: GraphQLFailed."""
+        answer = await self.post(query, **variables)
+        if answer.get("errors"):
+            raise GraphQLFailed(answer["errors"])
+        data: dict[str, Any] = answer["data"]
+        return data
+
+    async def fails(self, query: str, **variables: Any) -> dict[str, Any]:
+        """The extensions of the one error that it must have."""
+        answer = await self.post(query, **variables)
+        (error,) = answer["errors"]
+        extensions: dict[str, Any] = error["extensions"]
+        return extensions
+
+    @asynccontextmanager
+    async def socket(self) -> AsyncIterator["Socket"]:
+        """An acknowledged socket."""
+        async with raw_socket(self.url) as ws:
+            await ws.send(
+                orjson.dumps({"type": "connection_init", "payload": {"authorization": f"Bearer {self.token}"}}).decode()
+            )
+            assert orjson.loads(await ws.recv())["type"] == "connection_ack"
+            yield Socket(ws)
+
+
+@asynccontextmanager
+async def raw_socket(url: str, protocol: str = "graphql-transport-ws") -> AsyncIterator[ClientConnection]:
+    """A socket on which nothing was said yet."""
+    address = url.replace("http", "ws", 1) + "/graphql"
+    async with connect(address, subprotocols=[Subprotocol(protocol)], max_size=None, max_queue=None) as ws:
+        yield ws
+
+
+class Socket:
+    """Subscriptions on one socket, one after the other or at once."""
+
+    def __init__(self, ws: ClientConnection) -> None:
+        self.ws = ws
+        self._ids = itertools.count(1)
+
+    async def start(self, query: str, **variables: Any) -> str:
+        """Subscribes and gives the operation's id."""
+        id_ = str(next(self._ids))
+        payload = {"query": query, "variables": variables}
+        await self.ws.send(orjson.dumps({"id": id_, "type": "subscribe", "payload": payload}).decode())
+        return id_
+
+    async def message(self) -> dict[str, Any]:
+        """The next frame that is no ping."""
+        while True:
+            frame: dict[str, Any] = orjson.loads(await self.ws.recv())
+            if frame["type"] != "ping":
+                return frame
+
+    async def event(self) -> dict[str, Any]:
+        """The one root field's value in the next `next` frame. Raises: GraphQLFailed."""
+        frame = await self.message()
+        assert frame["type"] in ("next", "error"), frame
+        if frame["type"] == "error":
+            raise GraphQLFailed(frame["payload"])
+        if frame["payload"].get("errors"):
+            raise GraphQLFailed(frame["payload"]["errors"])
+        (value,) = frame["payload"]["data"].values()
+        event: dict[str, Any] = value
+        return event
+
+
+@asynccontextmanager
+async def client(url: str, token: str | None) -> AsyncIterator[Client]:
+    """A client with connections of its own."""
+    async with httpx2.AsyncClient(timeout=30) as http:
+        yield Client(url, token, http)

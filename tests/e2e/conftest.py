@@ -1,0 +1,41 @@
+"""The whole product, started once for all end-to-end tests: `noroshi up` in a folder of its own."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from server.tokens import mint
+from tests import product as processes
+
+
+@dataclass(frozen=True)
+class Product:
+    """A running product with an empty database."""
+
+    url: str
+    data_dir: Path
+    run: processes.Product
+
+    def token(
+        self,
+        user: str,
+        org: str = "acme",
+        roles: list[str] | None = None,
+        name: str | None = None,
+        handle: str | None = None,
+        ttl_s: float = 3600,
+    ) -> str:
+        """A token that it accepts."""
+        secret = json.loads((self.data_dir / "secrets.json").read_text())["auth_secret"]
+        return mint(secret, user_id=user, organization_id=org, roles=roles or (), name=name, handle=handle, ttl_s=ttl_s)
+
+
+@pytest.fixture(scope="session")
+def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    """Two web processes and one worker; user-given URLs may lead to loopback addresses."""
+    data_dir = tmp_path_factory.mktemp("product") / "data"
+    with processes.running(data_dir, "--web", "2", NOROSHI_EGRESS_ALLOW="127.0.0.0/8") as run:
+        yield Product(run.url, data_dir, run)
