@@ -1,6 +1,5 @@
 """Link previews: a job after each message with a link, and the sweeper that finds those whose job was lost."""
 
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import structlog
@@ -50,8 +49,7 @@ def _record(found: Preview | None) -> LinkPreview | None:
 
 async def find_lost_previews(jobs: JobContext) -> int:
     """Queues again every message that has waited for its preview for 20 s. Returns how many."""
-    before = datetime.now(UTC) - timedelta(seconds=LOST_AFTER_S)
-    keys = await jobs.stores.messages.awaiting_preview(before, SWEEP_LIMIT)
+    keys = await jobs.stores.messages.awaiting_preview(LOST_AFTER_S, SWEEP_LIMIT)
     for key in keys:
         await jobs.stores.queue.enqueue(PREVIEWS, "chat.preview_link", key.topic_id, key.timestamp)
     return len(keys)

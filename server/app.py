@@ -11,6 +11,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from jobs.providers.egress import Egress
 from schema.root import build_schema
 from server import health
+from server.demo_sign_in import demo_sign_in_routes
 from server.graphql import GraphQLView
 from server.images import ImageCache, images_route
 from server.limits import DocumentLimitsExtension
@@ -39,7 +40,8 @@ def create_app(settings: Settings) -> Starlette:
             yield
         await egress.aclose()
 
-    return Starlette(routes=[*health.ROUTES, *page_routes()], middleware=_middleware(settings), lifespan=lifespan)
+    routes = [*health.ROUTES, *demo_sign_in_routes(settings), *page_routes()]
+    return Starlette(routes=routes, middleware=_middleware(settings), lifespan=lifespan)
 
 
 async def _product_routes(settings: Settings, stores: Stores, egress: Egress) -> list[BaseRoute]:

@@ -177,7 +177,8 @@ class DocumentLimitsExtension(SchemaExtension):
     """Applies the limits to every operation of a schema, and gives parse and validation errors their code.
 
     Takes the place of Strawberry's ParserCache and ValidationCache. Refusals are ordinary errors of the steps they
-    belong to, so every transport answers them as it answers a syntax error.
+    belong to, so every transport answers them as it answers a syntax error. The schema takes the class, never an
+    instance: what is shared between requests is the cache, which belongs to the class.
     """
 
     limits: ClassVar[DocumentLimits] = DocumentLimits()
@@ -188,7 +189,7 @@ class DocumentLimitsExtension(SchemaExtension):
         prepared = self.documents.find(context.schema._schema, context.query or "")
         if prepared is not None:
             context.graphql_document = prepared.document
-        too_long = self._limit_parser(context)
+        too_long = None if prepared else self._limit_parser(context)
         yield
         for error in context.pre_execution_errors or ():
             error.message = too_long or error.message
@@ -198,7 +199,7 @@ class DocumentLimitsExtension(SchemaExtension):
         context = self.execution_context
         if context.pre_execution_errors is None:
             prepared = self._prepare(context)
-            context.pre_execution_errors = prepared.errors(context.variables, context.operation_name)
+            context.pre_execution_errors = list(prepared.errors(context.variables, context.operation_name))
         yield
 
     def _limit_parser(self, context: ExecutionContext) -> str | None:

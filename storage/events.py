@@ -9,13 +9,13 @@ import hashlib
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, NewType
 
 from pymongo import ReturnDocument
 
 from storage.errors import BadUserInput, NotFound
-from storage.mongo import Document, Mongo
+from storage.mongo import Document, Mongo, older_than
 
 Cursor = NewType("Cursor", str)
 """A position as clients see it: opaque, to be compared for equality only."""
@@ -133,10 +133,10 @@ class EventLog:
         cursor = self._mongo["events"].find({"_id": {"$gt": low, "$lt": high}}).sort("_id", 1).limit(limit)
         return [_event(document) async for document in cursor]
 
-    async def prune(self, now: datetime, batch: int = 1000) -> int:
+    async def prune(self, kept_s: float = KEPT_S, batch: int = 1000) -> int:
         """Forgets what is older than 24 h: raises each stream's floor first, then deletes. Returns how many went."""
-        old = {"at": {"$lt": now - timedelta(seconds=KEPT_S)}}
-        rows = await self._mongo["events"].find(old, {"_id": 1}).limit(batch).to_list(None)
+        old = self._mongo["events"].find(older_than("at", kept_s), {"_id": 1}).sort("at", 1)
+        rows = await old.limit(batch).to_list(None)
         floors: dict[str, int] = {}
         for row in rows:
             floors[row["_id"]["s"]] = max(floors.get(row["_id"]["s"], 0), row["_id"]["n"])

@@ -19,6 +19,7 @@ from redis.exceptions import RedisError
 
 from storage.events import Event, EventLog, Head, Position, Stream
 from storage.keys import Keys
+from storage.metrics import EVENTS_HEARD, OVERFLOWS, RECONNECTS, SUBSCRIBERS
 from storage.publisher import decode
 
 COMPARE_EVERY_S = 10.0
@@ -72,6 +73,7 @@ class Subscriber:
         self.queue.clear()
         self.overflowed = True
         self.ready.set()
+        OVERFLOWS.inc()
 
 
 @dataclass(slots=True, eq=False)
@@ -127,11 +129,13 @@ class Hub:
             local = self._locals[stream.name] = _Local(stream)
             await self._send_subscribe(local)
         local.subscribers.add(subscriber)
+        SUBSCRIBERS.inc()
         try:
             await self._prime(local)
             yield subscriber
         finally:
             local.subscribers.discard(subscriber)
+            SUBSCRIBERS.dec()
             if not local.subscribers and self._locals.get(stream.name) is local:
                 del self._locals[stream.name]
                 await self._send_unsubscribe(local)
@@ -190,6 +194,7 @@ class Hub:
                         if message is not None:
                             self._hear(message)
             except (RedisError, OSError) as error:
+                RECONNECTS.inc()
                 log.warning("hub_disconnected", error=repr(error))
             finally:
                 self._detach()
@@ -256,10 +261,13 @@ class Hub:
         while (event := local.heard.get(local.last + 1 + len(heard))) is not None:
             heard.append(event)
         if heard:
+            EVENTS_HEARD.labels("redis").inc(len(heard))
             return await self._hydrated(local.stream, heard)
         local.heard.clear()
         try:
-            return await self.replay(local.stream, Position(local.epoch, local.last))
+            events = await self.replay(local.stream, Position(local.epoch, local.last))
+            EVENTS_HEARD.labels("log").inc(len(events))
+            return events
         except Behind:
             await self._reset(local)
             return []

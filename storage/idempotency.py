@@ -78,10 +78,12 @@ async def used_keys(mongo: Mongo, keys: Iterable[IdempotencyKey], session: Sessi
     return {tuple(row["_id"].values()): row for row in rows}
 
 
-async def claim(mongo: Mongo, key: IdempotencyKey | None, result: str, at: datetime, session: Session) -> None:
+async def claim(mongo: Mongo, key: IdempotencyKey | None, result: str, session: Session) -> None:
     """Remembers inside a transaction that the key makes `result`. Raises: AlreadyDone, Conflict."""
     if key is None:
         return
     for row in (await used_keys(mongo, [key], session)).values():
         key.check(row)
-    await mongo["idempotency"].insert_one(key.row(result, at), session=session)
+    # A pipeline, since only there the database's own clock can be written.
+    row = {"digest": key.digest, "result": result, "at": "$$NOW"}
+    await mongo["idempotency"].update_one({"_id": key.id}, [{"$set": row}], upsert=True, session=session)

@@ -220,8 +220,10 @@ def stream_owner(stream: Stream) -> tuple[str, str]:
 
 def normalize_handle(text: str) -> str:
     """The text as a handle, `[a-z0-9_]{1,30}`: accents dropped, everything else an underscore."""
+    if re.fullmatch(f"[a-z0-9_]{{1,{MAX_HANDLE}}}", text):
+        return text
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
-    return re.sub(r"[^a-z0-9]+", "_", plain).strip("_")[:MAX_HANDLE] or "user"
+    return re.sub(r"[^a-z0-9_]+", "_", plain).strip("_")[:MAX_HANDLE] or "user"
 
 
 def fold(text: str) -> str:

@@ -102,6 +102,11 @@ class Mongo:
         await _settled(self.client.close())
 
 
+def older_than(field: str, age_s: float) -> Document:
+    """A filter for documents whose instant lies further back than that, by the database's clock."""
+    return {"$expr": {"$lt": [f"${field}", {"$subtract": ["$$NOW", int(age_s * 1000)]}]}}
+
+
 async def _abort(session: Session) -> None:
     if session.in_transaction:
         await session.abort_transaction()

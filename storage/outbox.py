@@ -8,13 +8,12 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
 
 import structlog
 
 from storage.changes import Batch, Change
 from storage.events import Stream, stream_named
-from storage.mongo import Document, Mongo, Session
+from storage.mongo import Document, Mongo, Session, older_than
 from storage.sequencer import Sequencer
 
 MOVE_LIMIT = 200
@@ -99,10 +98,9 @@ class Outbox:
             return
         self._tasks[name] = asyncio.create_task(self._drain(name), name=f"outbox {name}")
 
-    async def sweep(self, now: datetime) -> int:
+    async def sweep(self) -> int:
         """Moves what was left behind, and returns for how many streams."""
-        stale = {"at": {"$lt": now - timedelta(seconds=STALE_S)}}
-        names = await self._mongo["outbox"].distinct("stream", stale)
+        names = await self._mongo["outbox"].distinct("stream", older_than("at", STALE_S))
         for name in names:
             self.nudge(name)
         return len(names)

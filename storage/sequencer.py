@@ -21,6 +21,7 @@ from storage.errors import DomainError, NotFound
 from storage.events import Event, Stream
 from storage.heads import head_update
 from storage.idempotency import AlreadyDone, used_keys
+from storage.metrics import BATCH_MEMBERS, COMMIT_RETRIES, COMMIT_SECONDS
 from storage.mongo import Document, Mongo, Session, unavailable
 from storage.turns import Turns
 
@@ -121,13 +122,17 @@ class Sequencer:
             self._told(name)
 
     async def _try(self, stream: Stream, members: list[_Member]) -> Batch:
+        BATCH_MEMBERS.labels(stream.kind).observe(len(members))
         async with self._turns.turn(stream) as turn:
 
             async def work(session: Session) -> Batch:
                 turn.tries += 1
                 return await self._write(stream, members, session)
 
-            return await self._mongo.transact(work)
+            with COMMIT_SECONDS.labels(stream.kind).time():
+                batch = await self._mongo.transact(work)
+            COMMIT_RETRIES.labels(stream.kind).inc(turn.tries - 1)
+            return batch
 
     async def _write(self, stream: Stream, members: list[_Member], session: Session) -> Batch:
         expected = sum(member.change.events for member in members)

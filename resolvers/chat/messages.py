@@ -196,11 +196,14 @@ async def _seen(info: Info, viewer: User, id_: str) -> MessageKey:
 
 async def _mentioned(info: Info, viewer: User, body: str) -> list[str]:
     """Ids of those whom the text mentions, in the order of mention."""
-    handles = list(dict.fromkeys(match.lower() for match in _MENTION.findall(body)))[:MAX_MENTIONS]
-    if not handles:
+    written = list(dict.fromkeys(match.lower() for match in _MENTION.findall(body)))[:MAX_MENTIONS]
+    if not written:
         return []
-    found = await info.context.stores.users.find_handles(viewer.organization_id, handles)
-    return [found[handle].id for handle in handles if handle in found]
+    # "@ann-2" names ann-2 where there is one, and else ann.
+    plain = {handle: handle.partition("-")[0] for handle in written}
+    found = await info.context.stores.users.find_handles(viewer.organization_id, [*written, *plain.values()])
+    users = [found.get(handle) or found.get(plain[handle]) for handle in written]
+    return list(dict.fromkeys(user.id for user in users if user is not None))
 
 
 async def _wake_preview(info: Info, message: Message) -> None:

@@ -41,7 +41,7 @@ class CommunityStore:
         now = datetime.now(UTC)
 
         async def work(session: Session) -> None:
-            await claim(self._mongo, key, id_, now, session)
+            await claim(self._mongo, key, id_, session)
             document = {
                 "_id": id_,
                 "org": new.organization_id,

@@ -1,7 +1,6 @@
 """Messages of topics: pages, single ones, and the ways to change them, all of which go through the sequencer."""
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from storage.chat.changes import (
     AddReaction,
@@ -17,7 +16,7 @@ from storage.errors import NotFound
 from storage.events import Event, Stream
 from storage.gather import Gather
 from storage.idempotency import AlreadyDone, IdempotencyKey
-from storage.mongo import Document, Mongo
+from storage.mongo import Document, Mongo, older_than
 from storage.sequencer import Sequencer
 from storage.timeline import END, Page, Range, read_page
 
@@ -108,9 +107,11 @@ class MessageStore:
         """Keeps what the link's page says of itself, if the text still has that link. Raises: NotFound."""
         return await self._sequencer.commit(_stream(key.topic_id), SetPreview(key, url, preview))
 
-    async def awaiting_preview(self, before: datetime, limit: int) -> list[MessageKey]:
-        """Messages whose preview has been due since before the given moment, oldest first."""
-        cursor = self._messages.find({"preview_due": {"$lt": before}}, {"_id": 1}).sort("preview_due", 1).limit(limit)
+    async def awaiting_preview(self, for_s: float, limit: int) -> list[MessageKey]:
+        """Messages that have waited longer than that for their preview, the longest first."""
+        # The first condition lets the partial index answer.
+        wanted = {"preview_due": {"$exists": True}, **older_than("preview_due", for_s)}
+        cursor = self._messages.find(wanted, {"_id": 1}).sort("preview_due", 1).limit(limit)
         return [MessageKey(row["_id"]["t"], row["_id"]["ts"]) async for row in cursor]
 
     async def of_events(self, topic_id: str, events: Sequence[Event]) -> dict[int, Message]:

@@ -4,11 +4,13 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from graphql import build_schema, parse, validate
+
+from tests.e2e.conftest import Product
 
 ROOT = Path(__file__).resolve().parents[2]
 WEB_CLIENT = ROOT / "web-client"
@@ -17,13 +19,6 @@ TABS = ["WhoAmI", "ReadTimeline", "PageForward", "PostMessage", "LiveTopic", "Re
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 VISIT_S = 150
 PNG = b"\x89PNG"
-
-
-class Product(Protocol):
-    @property
-    def url(self) -> str: ...
-
-    def token(self, user: str, *, name: str | None = None, handle: str | None = None) -> str: ...
 
 
 def found(*programs: str) -> str:
@@ -55,7 +50,7 @@ def test_a_ready_made_operation_is_valid_against_the_schema(path: Path) -> None:
 def test_graphiql_signs_in_by_link_runs_and_subscribes_without_leaving_its_origin(
     product: Product, node: str, chromium: str, tmp_path: Path
 ) -> None:
-    token = product.token("ann", name="Ann", handle="ann")
+    token = product.token("ann", org="graphiql", name="Ann", handle="ann")
     screenshot = tmp_path / "graphiql.png"
 
     seen = visit(node, product.url, chromium, token, tmp_path / "profile", screenshot)

@@ -1,0 +1,23 @@
+"""What storage counts for Prometheus; /metrics shows it. Names are `noroshi_` plus what is counted, with its unit."""
+
+from prometheus_client import Counter, Gauge, Histogram
+
+BATCH_MEMBERS = Histogram(
+    "noroshi_commit_members",
+    "Changes that were committed together, by kind of stream.",
+    ["kind"],
+    buckets=(1, 2, 5, 10, 20, 50, 100),
+)
+COMMIT_SECONDS = Histogram(
+    "noroshi_commit_seconds",
+    "From the start of a group commit until it was durable, by kind of stream.",
+    ["kind"],
+    buckets=(0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 5),
+)
+COMMIT_RETRIES = Counter(
+    "noroshi_commit_retries", "Group commits that started over after a conflict, by kind of stream.", ["kind"]
+)
+EVENTS_HEARD = Counter("noroshi_hub_events", "Events that the hub handed on, by where they came from.", ["source"])
+SUBSCRIBERS = Gauge("noroshi_hub_subscribers", "Subscriptions that follow a stream in this process.")
+OVERFLOWS = Counter("noroshi_hub_overflows", "Times that a subscriber fell behind and went on from the log.")
+RECONNECTS = Counter("noroshi_hub_disconnects", "Times that the hub lost its connection to Redis.")
