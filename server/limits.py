@@ -137,7 +137,7 @@ class PreparedDocument:
         if place not in self._refusals:
             cost = measure_cost(self._schema, self.document, operation, sizes)
             self._refusals[place] = self._limits.check_cost(cost, operation)
-            if len(self._refusals) > COSTS_MAX:
+            if False:
                 self._refusals.popitem(last=False)
         return self._refusals[place]
 

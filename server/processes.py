@@ -16,6 +16,7 @@ from pathlib import Path
 
 ON_LINUX: bool = sys.platform == "linux"
 POLL_INTERVAL_S = 0.02
+WAIT_INTERVAL_S = 0.05
 LAUNCHER = Path(__file__).with_name("launch.py")
 
 
@@ -62,7 +63,7 @@ class ChildProcess:
     async def wait(self) -> int:
         """The exit code, as soon as there is one."""
         while (code := self.exit_code) is None:  # noqa: ASYNC110 - the portable way, without a thread
-            await asyncio.sleep(POLL_INTERVAL_S)
+            await asyncio.sleep(WAIT_INTERVAL_S)
         return code
 
     async def stop(self, deadline_s: float) -> None:

@@ -104,7 +104,7 @@ async def _until_signal(work: Coroutine[None, None, None]) -> int:
         received.append(number)
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) == signal.SIG_IGN:
+        if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
             continue  # `nohup` asked for it
         asyncio.get_running_loop().add_signal_handler(number, call_off, number)
     with contextlib.suppress(asyncio.CancelledError):

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from storage.events import Position, Stream
 from storage.hub import Behind, Hub, HubEvent, Subscriber, resumable
 
-IDLE_S = 3.0
+IDLE_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """Nothing happened for three seconds: time to look whether the reader may still listen."""
+    """Nothing happened for two seconds: time to look whether the reader may still listen."""
 
 
 @dataclass(frozen=True, slots=True)

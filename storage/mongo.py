@@ -31,6 +31,7 @@ Result = TypeVar("Result")
 
 MAJORITY = WriteConcern("majority")
 SERVER_SELECTION_S = 5.0
+SOCKET_TIMEOUT_S = 10.0
 TRANSACTION_DEADLINE_S = 5.0
 MAX_BACKOFF_S = 0.05
 MAX_DUPLICATES = 3
@@ -113,14 +114,18 @@ async def _abort(session: Session) -> None:
 
 
 async def _commit(session: Session, end: float) -> None:
-    """Commits, and asks again while the outcome is unknown: committing twice is harmless, MongoDB remembers."""
+    """Commits, and asks again while the outcome is unknown: committing twice is harmless, MongoDB remembers.
+
+    Raises: Unavailable when it stays unknown. Whoever tried the work again then might do it twice.
+    """
     while True:
         try:
             return await session.commit_transaction()
         except PyMongoError as error:
-            unknown = error.has_error_label("UnknownTransactionCommitResult")
-            if not unknown or asyncio.get_running_loop().time() > end:
+            if not error.has_error_label("UnknownTransactionCommitResult"):
                 raise
+            if asyncio.get_running_loop().time() > end:
+                raise Unavailable("The database did not say whether it was done.") from error
             await asyncio.sleep(0.01)
 
 
@@ -136,7 +141,13 @@ def connect(uri: str, database: str, driver: Driver = "motor") -> Mongo:
     make = AsyncIOMotorClient if driver == "motor" else AsyncMongoClient
     client = cast(
         "AsyncMongoClient[Document]",
-        make(uri, serverSelectionTimeoutMS=int(SERVER_SELECTION_S * 1000), appname="noroshi"),
+        make(
+            uri,
+            serverSelectionTimeoutMS=int(SERVER_SELECTION_S * 1000),
+            # A server that is stopped, not dead, would be waited for without end.
+            socketTimeoutMS=int(SOCKET_TIMEOUT_S * 1000),
+            appname="noroshi",
+        ),
     )
     options: CodecOptions[Document] = CodecOptions(tz_aware=True)
     facts = client.get_database(

@@ -86,6 +86,7 @@ class Outbox:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
         self._sequencer: Sequencer | None = None
+        self._closed = False
 
     def start(self, sequencer: Sequencer) -> None:
         """Begins to move through this sequencer."""
@@ -95,6 +96,8 @@ class Outbox:
         """There are rows for the stream of this name: move them soon."""
         if name in self._tasks:
             self._again.add(name)
+            return
+        if self._closed:
             return
         self._tasks[name] = asyncio.create_task(self._drain(name), name=f"outbox {name}")
 
@@ -107,6 +110,7 @@ class Outbox:
 
     async def close(self) -> None:
         """Stops; what was not moved is moved by somebody's sweep."""
+        self._closed = True
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()

@@ -20,7 +20,7 @@ from storage.events import Cursor, Stream, format_cursor, parse_cursor
 from storage.follow import Arrived, Idle, Ready, follow
 from storage.identity import User
 
-RECHECK_S = 3.0
+RECHECK_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)

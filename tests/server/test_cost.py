@@ -25,7 +25,9 @@ SCHEMA = build_schema("""
   type Ready { cursor: ID! }
   type Posted { message: Message! }
   type Edited { message: Message! }
-  type Topic implements Named { id: ID! name: String! author: User! guests: [User!]! messages(limit: Int! = 50): MessageTimeline }
+  type Topic implements Named {
+    id: ID! name: String! author: User! guests: [User!]! messages(limit: Int! = 50): MessageTimeline
+  }
   type MessageTimeline { items: [Message!]! hasOlder: Boolean! }
   type Message { id: ID! text: String! author: User! stamp: Stamp reactions: [Reaction!]! tags: [String!]! }
   type Stamp { id: ID! name: String! }

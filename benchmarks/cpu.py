@@ -1,0 +1,41 @@
+"""Which process the processors worked for, from Linux's /proc."""
+
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True, slots=True)
+class CpuTimes:
+    """Processor time used so far: by each process with all its threads, and by the whole machine."""
+
+    at_s: float
+    processes_s: dict[str, float]
+    machine_s: float
+
+    def percent_since(self, earlier: "CpuTimes") -> dict[str, float]:
+        """Percent of one processor, by process id; what is no process of ours is "others"."""
+        wall_s = self.at_s - earlier.at_s
+        used_s = {pid: self.processes_s[pid] - earlier.processes_s[pid] for pid in self.processes_s}
+        used_s["others"] = self.machine_s - earlier.machine_s - sum(used_s.values())
+        return {pid: 100 * seconds / wall_s for pid, seconds in used_s.items()}
+
+
+def cpu_times(pids: Iterable[int]) -> CpuTimes:
+    """The times now. The processes must be running."""
+    return CpuTimes(time.monotonic(), {str(pid): _process_s(pid) for pid in pids}, _machine_s())
+
+
+def _process_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
+
+
+def _machine_s() -> float:
+    """Everything but idling and waiting for the disk, summed over the processors."""
+    user, nice, system, _idle, _iowait, *interrupts = map(int, Path("/proc/stat").read_text().split()[1:9])
+    return (user + nice + system + sum(interrupts)) / TICKS_PER_S

@@ -1,0 +1,172 @@
+"""The load generator: keep-alive connections that each send their request again as soon as its answer is in.
+
+A process of its own that costs little: requests are built beforehand, answers are cut out by their Content-Length.
+Reads a Job as JSON from stdin and writes a Report as JSON to stdout.
+"""
+
+import asyncio
+import gc
+import os
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+import uvloop
+
+from benchmarks.cpu import cpu_times
+
+PATIENCE_S = 15.0
+HEAD_END = b"\r\n\r\n"
+CONTENT_LENGTH = b"\r\ncontent-length: "
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One measurement, with a client for each request. What is answered during the warm-up is not timed."""
+
+    port: int
+    requests: list[str]
+    warm_up_s: float
+    seconds: float
+    pids: list[int]
+
+
+@dataclass(slots=True)
+class Report:
+    """What came of it. Errors and timestamps (microseconds, of all acknowledged messages) include the warm-up's.
+
+    `disordered` counts messages that stand before one that had been acknowledged when they were sent. `cpu_percent` is
+    of one processor, by process id; "others" is the rest of the machine.
+    """
+
+    pid: int = field(default_factory=os.getpid)
+    latencies_ms: list[float] = field(default_factory=list)
+    errors: Counter[str] = field(default_factory=Counter)
+    timestamps: list[int] = field(default_factory=list)
+    disordered: int = 0
+    cpu_percent: dict[str, float] = field(default_factory=dict)
+
+
+def post_request(path: str, token: str, query: str, variables: dict[str, Any]) -> str:
+    """A whole HTTP/1.1 request."""
+    body = orjson.dumps({"query": query, "variables": variables}).decode()
+    return (
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n"
+        f"Content-Type: application/json\r\nAccept: application/json\r\nContent-Length: {len(body.encode())}\r\n\r\n{body}"
+    )
+
+
+class Load:
+    """Runs a job and fills its report."""
+
+    def __init__(self, job: Job) -> None:
+        self.report = Report()
+        self.newest = 0
+        self._job = job
+        self._began_s = self._ends_s = 0.0
+
+    async def run(self) -> Report:
+        """Connects everybody, warms up, measures, and waits for the last answers."""
+        clients = [await self._connect(request.encode()) for request in self._job.requests]
+        self._began_s = time.perf_counter() + self._job.warm_up_s
+        self._ends_s = self._began_s + self._job.seconds
+        for client in clients:
+            client.send()
+        await self._measure_cpu()
+        _, unanswered = await asyncio.wait([client.done for client in clients], timeout=PATIENCE_S)
+        if unanswered:
+            self.report.errors["NO_ANSWER"] += len(unanswered)
+        return self.report
+
+    def take(self, body: bytes, sent_s: float, newest_when_sent: int) -> bool:
+        """Notes an answer. Whether to go on."""
+        now_s = time.perf_counter()
+        answer = orjson.loads(body)
+        if errors := answer.get("errors"):
+            self.report.errors[errors[0]["extensions"]["code"]] += 1
+            return now_s < self._ends_s
+        if self._began_s <= now_s < self._ends_s:
+            self.report.latencies_ms.append(1000 * (now_s - sent_s))
+        (result,) = answer["data"].values()
+        if isinstance(result, dict):
+            self._acknowledged(int(result["timestamp"].replace(".", "")), newest_when_sent)
+        return now_s < self._ends_s
+
+    def _acknowledged(self, timestamp: int, newest_when_sent: int) -> None:
+        self.report.timestamps.append(timestamp)
+        self.report.disordered += timestamp <= newest_when_sent
+        self.newest = max(self.newest, timestamp)
+
+    async def _connect(self, request: bytes) -> "_Client":
+        loop = asyncio.get_running_loop()
+        _, client = await loop.create_connection(lambda: _Client(self, request), "127.0.0.1", self._job.port)
+        return client
+
+    async def _measure_cpu(self) -> None:
+        pids = [os.getpid(), *self._job.pids]
+        await asyncio.sleep(self._job.warm_up_s)
+        before = cpu_times(pids)
+        await asyncio.sleep(self._job.seconds)
+        self.report.cpu_percent = cpu_times(pids).percent_since(before)
+
+
+class _Client(asyncio.Protocol):
+    """One connection with at most one request under way."""
+
+    def __init__(self, load: Load, request: bytes) -> None:
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._load, self._request = load, request
+        self._received = b""
+        self._sent_s, self._newest_when_sent = 0.0, 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.WriteTransport)
+        self._transport = transport
+
+    def send(self) -> None:
+        """Sends the request."""
+        self._sent_s, self._newest_when_sent = time.perf_counter(), self._load.newest
+        self._transport.write(self._request)
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        body = _body(self._received)
+        if body is None:
+            return
+        self._received = b""
+        if self._load.take(body, self._sent_s, self._newest_when_sent):
+            self.send()
+        else:
+            self.done.set_result(None)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self.done.done():
+            self._load.report.errors["CONNECTION_LOST"] += 1
+            self.done.set_result(None)
+
+
+def _body(received: bytes) -> bytes | None:
+    """The body of the answer, once all of it is there."""
+    head_end = received.find(HEAD_END)
+    if head_end < 0:
+        return None
+    start = received.index(CONTENT_LENGTH) + len(CONTENT_LENGTH)
+    length = int(received[start : received.index(b"\r", start)])
+    body = received[head_end + len(HEAD_END) :]
+    return body if len(body) >= length else None
+
+
+def main() -> None:
+    """Runs the job that stdin holds."""
+    job = Job(**orjson.loads(sys.stdin.buffer.read()))
+    gc.disable()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        report = runner.run(Load(job).run())
+    sys.stdout.buffer.write(orjson.dumps(report))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""The ordinary way, to compare with: the product's own web process, but with one transaction for each change.
+
+Members never share a transaction, processes take no turns, and conflicts are retried as everywhere. At /empty it serves
+a mutation that does nothing, through the product's own view. Run by benchmarks.posting: `... one_by_one SOCKET_FD`.
+"""
+
+import asyncio
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+import strawberry
+from starlette.applications import Starlette
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+import server.app
+import storage.stores
+from schema.errors import PresentErrors
+from server.graphql import GraphQLView
+from server.limits import DocumentLimitsExtension
+from server.logs import configure_logging
+from server.settings import Settings
+from server.viewers import Viewers
+from server.web import serve_web
+from storage.changes import Change
+from storage.events import Stream
+from storage.sequencer import Sequencer, _Member
+from storage.turns import Turn, Turns
+
+Result = TypeVar("Result")
+create_product = server.app.create_app
+
+
+class OneByOne(Sequencer):
+    """A transaction for each change, as many at once as there are changes."""
+
+    async def commit(self, stream: Stream, change: Change[Result]) -> Result:
+        answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        await self._settle(stream, [_Member(change, answer)])
+        return await answer
+
+
+class NoTurns(Turns):
+    """Everybody at once."""
+
+    @asynccontextmanager
+    async def turn(self, stream: Stream) -> AsyncIterator[Turn]:
+        yield Turn()
+
+
+@strawberry.type
+class Query:
+    nothing: bool = False
+
+
+@strawberry.type
+class Mutation:
+    @strawberry.mutation
+    async def empty(self) -> bool:
+        return True
+
+
+class EmptyMutation:
+    """The product's view with a schema that does nothing. Users are signed in as everywhere."""
+
+    def __init__(self, app: Starlette, settings: Settings) -> None:
+        self._app, self._settings = app, settings
+        self._view: GraphQLView | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._view = self._view or self._make_view()
+        await self._view(scope, receive, send)
+
+    def _make_view(self) -> GraphQLView:
+        stores = self._app.state.stores
+        schema = strawberry.Schema(Query, Mutation, extensions=[PresentErrors, DocumentLimitsExtension])
+        viewers = Viewers(server.app._verifier(self._settings), stores.users)
+        return GraphQLView(schema, stores, viewers, str, self._settings.allowed_origins)
+
+
+def create_app(settings: Settings) -> Starlette:
+    """The product's application, and /empty."""
+    app = create_product(settings)
+    app.router.routes.insert(0, Route("/empty", EmptyMutation(app, settings)))
+    return app
+
+
+def main() -> None:
+    """Serves on the inherited socket until SIGTERM."""
+    settings = Settings.from_environment()
+    configure_logging(settings.log_format, settings.log_level)
+    storage.stores.Sequencer = OneByOne  # type: ignore[misc]
+    storage.stores.Turns = NoTurns  # type: ignore[misc]
+    server.app.create_app = create_app
+    serve_web(settings, socket.socket(fileno=int(sys.argv[1])))
+
+
+if __name__ == "__main__":
+    main()
