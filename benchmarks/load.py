@@ -11,7 +11,7 @@ import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import orjson
 import uvloop
@@ -53,10 +53,9 @@ class Report:
 def post_request(path: str, token: str, query: str, variables: dict[str, Any]) -> str:
     """A whole HTTP/1.1 request."""
     body = orjson.dumps({"query": query, "variables": variables}).decode()
-    return (
-        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n"
-        f"Content-Type: application/json\r\nAccept: application/json\r\nContent-Length: {len(body.encode())}\r\n\r\n{body}"
-    )
+    head = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1", f"Authorization: Bearer {token}", "Accept: application/json"]
+    content = ["Content-Type: application/json", f"Content-Length: {len(body.encode())}", "", body]
+    return "\r\n".join([*head, *content])
 
 
 class Load:
@@ -123,8 +122,8 @@ class _Client(asyncio.Protocol):
         self._sent_s, self._newest_when_sent = 0.0, 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.WriteTransport)
-        self._transport = transport
+        # uvloop's transports are of classes of its own.
+        self._transport = cast(asyncio.WriteTransport, transport)
 
     def send(self) -> None:
         """Sends the request."""

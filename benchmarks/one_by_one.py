@@ -92,9 +92,8 @@ def main() -> None:
     """Serves on the inherited socket until SIGTERM."""
     settings = Settings.from_environment()
     configure_logging(settings.log_format, settings.log_level)
-    storage.stores.Sequencer = OneByOne  # type: ignore[misc]
-    storage.stores.Turns = NoTurns  # type: ignore[misc]
-    server.app.create_app = create_app
+    vars(storage.stores).update(Sequencer=OneByOne, Turns=NoTurns)
+    vars(server.app).update(create_app=create_app)
     serve_web(settings, socket.socket(fileno=int(sys.argv[1])))
 
 

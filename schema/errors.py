@@ -7,9 +7,11 @@ from typing import Any
 
 import structlog
 from graphql import GraphQLError, GraphQLSyntaxError
+from strawberry.exceptions import MissingQueryError
 from strawberry.extensions import SchemaExtension
+from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOperationTypeError
 
-from storage.errors import DomainError
+from storage.errors import BadUserInput, DomainError
 from storage.mongo import unavailable
 
 _VARIABLE = re.compile(r"Variable '\$(\w+)'")
@@ -22,10 +24,21 @@ def presented(error: GraphQLError) -> GraphQLError:
     original = error.original_error
     if original is None or isinstance(original, GraphQLError):
         return _coded(error)
-    known = original if isinstance(original, DomainError) else unavailable(original)
+    known = original if isinstance(original, DomainError) else _unexecutable(original) or unavailable(original)
     if known is None:
         return _masked(error, original)
     return _copy(error, known.message, known.extensions)
+
+
+def _unexecutable(error: BaseException) -> BadUserInput | None:
+    """Why a request has nothing to execute; None for every other error."""
+    if isinstance(error, MissingQueryError):
+        return BadUserInput("query", "a GraphQL document")
+    if isinstance(error, InvalidOperationTypeError):
+        return BadUserInput("query", "a query or a mutation; subscriptions go over WebSocket")
+    if isinstance(error, CannotGetOperationTypeError):
+        return BadUserInput("operationName", "the name of an operation of the document")
+    return None
 
 
 def _coded(error: GraphQLError) -> GraphQLError:

@@ -1,39 +1,58 @@
 """GraphQL over HTTP on Strawberry's view: POST with JSON only, one operation a request, errors as JSON everywhere.
 
 Conforms to the audits of npm graphql-http: application/json always answers 200, application/graphql-response+json
-answers 400 where nothing was executed. What is refused before that is 400, 401, 413 or 415.
+answers 400 where nothing was executed. What is refused before that is 400, 401, 405 or 413, and 503 when a server that
+is needed does not answer.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
 import orjson
 import strawberry
-from cross_web import HTTPException
-from starlette.requests import Request
+from cross_web import AsyncHTTPRequestAdapter, HTTPException
+from graphql import GraphQLError
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 from strawberry.asgi import GraphQL
-from strawberry.http import GraphQLHTTPResponse
+from strawberry.http import GraphQLHTTPResponse, GraphQLRequestData
+from strawberry.http.parse_content_type import parse_content_type
 from strawberry.subscriptions import GRAPHQL_TRANSPORT_WS_PROTOCOL
 from strawberry.types import ExecutionResult
+from strawberry.types.graphql import OperationType
 
 from resolvers.context import Context
+from schema.errors import presented
 from server.sockets import SocketAdapter, SocketHandler
 from server.viewers import Session, Viewers
-from storage.errors import DomainError, Unauthenticated
+from storage.errors import BadUserInput
 from storage.stores import Stores
 
 MAX_BODY_BYTES = 1_000_000
 INIT_TIMEOUT_S = 5.0
 MAX_OPERATIONS = 50
+REQUEST_TYPE = "application/json"
 RESPONSE_TYPE = "application/graphql-response+json"
+OPERATIONS = {OperationType.QUERY, OperationType.MUTATION}
+HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
-class BodyTooLarge(Exception):
+class BodyTooLarge(BadUserInput):
     """The request's body is over the limit."""
+
+    def __init__(self) -> None:
+        super().__init__("body", f"at most {MAX_BODY_BYTES} bytes")
+
+
+class MethodNotAllowed(BadUserInput):
+    """Neither a query nor anything else is executed by GET."""
+
+    def __init__(self) -> None:
+        super().__init__("method", "POST", "Send operations by POST.")
 
 
 class GraphQLView(GraphQL[Context, None]):
@@ -74,16 +93,17 @@ class GraphQLView(GraphQL[Context, None]):
     async def _respond(self, request: Request) -> Response:
         try:
             if request.method != "POST":
-                return _refusal(405, "BAD_USER_INPUT", "Send operations by POST.", {"Allow": "POST"})
-            return await self.run(request)
-        except BodyTooLarge:
-            return _refusal(413, "BAD_USER_INPUT", f"The body is over {MAX_BODY_BYTES} bytes.")
-        except Unauthenticated as error:
-            return _refusal(401, error.code, error.message, {"WWW-Authenticate": "Bearer"})
-        except DomainError as error:
-            return _refusal(503, error.code, error.message, {"Retry-After": "1"})
+                raise MethodNotAllowed
+            response = await self.run(request)
+        except ClientDisconnect:
+            # Nobody is left to read this.
+            return Response(status_code=400)
         except HTTPException as error:
-            return _refusal(error.status_code, "BAD_USER_INPUT", error.reason)
+            response = _refusal(BadUserInput("body", "one GraphQL operation as a JSON object", error.reason))
+        except Exception as error:
+            response = _refusal(error)
+        response.headers.update(HEADERS)
+        return response
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Context:
         """A request's context with its viewer; a socket's gets the viewer from connection_init."""
@@ -99,6 +119,37 @@ class GraphQLView(GraphQL[Context, None]):
         if RESPONSE_TYPE in request.headers.get("accept", ""):
             response.headers["content-type"] = f"{RESPONSE_TYPE}; charset=utf-8"
         return response
+
+    async def parse_http_body(self, request: AsyncHTTPRequestAdapter) -> GraphQLRequestData | list[GraphQLRequestData]:
+        """The operation. Any other media type is refused, since browsers send some of them without asking first."""
+        if parse_content_type(request.content_type or "")[0] != REQUEST_TYPE:
+            raise BadUserInput("Content-Type", REQUEST_TYPE)
+        return await super().parse_http_body(request)
+
+    def parse_json(self, data: str | bytes) -> Any:
+        """The body. Raises: HTTPException for anything but an object; batches are lists."""
+        body = super().parse_json(data)
+        if not isinstance(body, dict):
+            raise HTTPException(400, "Send one operation at a time, as a JSON object.")
+        return body
+
+    async def execute_single(
+        self,
+        request: Request,
+        request_adapter: AsyncHTTPRequestAdapter,
+        sub_response: Response,
+        context: Context,
+        root_value: None,
+        request_data: GraphQLRequestData,
+    ) -> ExecutionResult:
+        """The result of a query or mutation; subscriptions go over WebSocket."""
+        return await self.schema.execute(
+            request_data.query,
+            variable_values=request_data.variables,
+            context_value=context,
+            operation_name=request_data.operation_name,
+            allowed_operation_types=OPERATIONS,
+        )
 
     async def process_result(self, request: Request, result: ExecutionResult) -> GraphQLHTTPResponse:
         """A result without `data` where nothing was executed."""
@@ -148,6 +199,23 @@ def _limited(receive: Receive) -> Receive:
     return limited
 
 
-def _refusal(status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> Response:
-    body: dict[str, Any] = {"errors": [{"message": message, "extensions": {"code": code}}]}
-    return Response(orjson.dumps(body), status, dict(headers or {}), "application/json")
+def _refusal(error: Exception) -> Response:
+    """The answer to a request that was not executed; its error looks as in a result."""
+    told = presented(GraphQLError(str(error), original_error=error))
+    status, headers = _status(error, told.extensions or {})
+    return Response(orjson.dumps({"errors": [told.formatted]}), status, headers, REQUEST_TYPE)
+
+
+def _status(error: Exception, extensions: Mapping[str, Any]) -> tuple[int, dict[str, str]]:
+    if isinstance(error, MethodNotAllowed):
+        return 405, {"Allow": "POST"}
+    if isinstance(error, BodyTooLarge):
+        return 413, {}
+    match extensions["code"]:
+        case "BAD_USER_INPUT":
+            return 400, {}
+        case "UNAUTHENTICATED":
+            return 401, {"WWW-Authenticate": "Bearer"}
+        case "UNAVAILABLE":
+            return 503, {"Retry-After": str(math.ceil(extensions["retryAfterMs"] / 1000))}
+    return 500, {}

@@ -137,7 +137,7 @@ class PreparedDocument:
         if place not in self._refusals:
             cost = measure_cost(self._schema, self.document, operation, sizes)
             self._refusals[place] = self._limits.check_cost(cost, operation)
-            if False:
+            if len(self._refusals) > COSTS_MAX:
                 self._refusals.popitem(last=False)
         return self._refusals[place]
 
@@ -218,7 +218,9 @@ class DocumentLimitsExtension(SchemaExtension):
         prepared = self.documents.find(schema, context.query or "")
         if prepared is None or prepared.document is not document or prepared.rules != context.validation_rules:
             prepared = PreparedDocument(schema, document, context.validation_rules, self.limits)
-            self.documents.keep(schema, context.query or "", prepared)
+            # An extension may have put another document in the place of the text's own.
+            if document.loc is not None and document.loc.source.body == context.query:
+                self.documents.keep(schema, context.query, prepared)
         return prepared
 
 

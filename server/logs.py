@@ -13,7 +13,7 @@ import structlog
 
 HIDDEN = "[hidden]"
 # Of libraries whose ordinary steps are of no interest.
-QUIET_LOGGERS = ("uvicorn", "pymongo", "motor", "httpx2", "httpcore2", "websockets", "asyncio")
+QUIET_LOGGERS = ("uvicorn", "arq", "pymongo", "motor", "httpx2", "httpcore2", "websockets", "asyncio")
 
 _SENSITIVE_KEYS = frozenset({"authorization", "cookie", "credentials", "password", "secret", "token"})
 # A JWT, and what stands before the @ of an address.

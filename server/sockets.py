@@ -7,18 +7,22 @@ what is no protocol message with 4400 (semantics.md, 3).
 import asyncio
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 import orjson
 import structlog
+from graphql import GraphQLError
 from starlette.websockets import WebSocketDisconnect
 from strawberry.asgi import ASGIWebSocketAdapter
 from strawberry.http.exceptions import NonTextMessageReceived, WebSocketDisconnected
 from strawberry.subscriptions.protocols.graphql_transport_ws.handlers import BaseGraphQLTransportWSHandler
+from strawberry.subscriptions.protocols.graphql_transport_ws.types import SubscribeMessage
 
 from resolvers.context import Context
+from schema.errors import presented
 from server.tokens import TokenExpired, TokenInvalid
-from storage.errors import DomainError
+from storage.errors import RateLimited
 
 if TYPE_CHECKING:
     from server.graphql import GraphQLView
@@ -28,6 +32,7 @@ UNAUTHORIZED = 4401
 FORBIDDEN = 4403
 TRY_AGAIN_LATER = 1013
 SEND_TIMEOUT_S = 10.0
+MAX_REASON_BYTES = 123
 
 log = structlog.get_logger(__name__)
 
@@ -48,11 +53,9 @@ class SocketAdapter(ASGIWebSocketAdapter):
             raise WebSocketDisconnected from error
 
     async def close(self, code: int, reason: str) -> None:
-        """Closes, unless it is closed already."""
-        try:
-            await self.ws.close(code=code, reason=reason[:120])
-        except RuntimeError:
-            return
+        """Closes, unless it is closed already. A frame has room for 123 bytes of the reason."""
+        with suppress(WebSocketDisconnect, RuntimeError):
+            await self.ws.close(code=code, reason=reason.encode()[:MAX_REASON_BYTES].decode(errors="ignore"))
 
 
 class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
@@ -73,14 +76,17 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
         if self.connection_init_received or self.connection_timed_out:
             await super().handle_connection_init(message)
             return
+        if self.connection_init_timeout_task is not None:
+            # It came in time, however long it takes to find out who this is.
+            self.connection_init_timeout_task.cancel()
         try:
             expires_at = await self._sign_in(message.get("payload") or {})
         except TokenExpired as error:
             await self.websocket.close(FORBIDDEN, error.message)
         except TokenInvalid as error:
             await self.websocket.close(UNAUTHORIZED, error.message)
-        except DomainError as error:
-            await self.websocket.close(TRY_AGAIN_LATER, error.message)
+        except Exception as error:
+            await self.websocket.close(TRY_AGAIN_LATER, _presented(error).message)
         else:
             self._expire_at(expires_at)
             await super().handle_connection_init(message)
@@ -96,6 +102,15 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
             raise TokenInvalid("no token: send it as `authorization` in the payload of connection_init")
         self.context.viewer, self.context.roles = session.user, session.roles
         return session.expires_at
+
+    async def handle_subscribe(self, message: SubscribeMessage) -> None:
+        """Starts an operation; one too many ends at once, and the others go on."""
+        most = self.max_subscriptions_per_connection or 0
+        if self.connection_acknowledged and message["id"] not in self.operations and len(self.operations) >= most:
+            refusal = _presented(RateLimited(f"A socket runs at most {most} operations at a time.", 1000))
+            await self.send_message({"id": message["id"], "type": "error", "payload": [refusal.formatted]})
+        else:
+            await super().handle_subscribe(message)
 
     def _expire_at(self, expires_at: float) -> None:
         loop = asyncio.get_running_loop()
@@ -118,6 +133,10 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
             log.error("socket_task_failed", exc_info=error)
 
 
+def _presented(error: Exception) -> GraphQLError:
+    return presented(GraphQLError(str(error), original_error=error))
+
+
 def _fault(message: Any) -> str | None:
     """What is wrong with a frame's shape; None for a message of the protocol."""
     if not isinstance(message, dict) or not isinstance(message.get("type"), str):
@@ -137,6 +156,8 @@ def _subscribe_fault(payload: dict[str, Any] | None) -> str | None:
         return "A subscribe message has a payload with a query"
     if not isinstance(payload.get("variables"), dict | None):
         return "Variables are an object"
+    if not isinstance(payload.get("extensions"), dict | None):
+        return "Extensions are an object"
     if not isinstance(payload.get("operationName"), str | None):
         return "An operationName is a string"
     return None

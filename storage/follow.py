@@ -4,7 +4,7 @@ Everything is bounded: a reader that can't keep up is fed from the log at its ow
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -37,14 +37,37 @@ class Arrived:
     event: HubEvent
 
 
+@dataclass(frozen=True, slots=True)
+class Several:
+    """Events that arrived together, at least one, in order. `position` is the last one's."""
+
+    position: Position
+    events: Sequence[HubEvent]
+
+
 Step = Ready | Idle | Arrived
 
 
 async def follow(hub: Hub, stream: Stream, since: Position | None) -> AsyncGenerator[Step, None]:
     """Ready first, and again after a break that can't be healed; then each event once, in order.
 
-    Close the generator when done (contextlib.aclosing), or the stream stays subscribed.
+    Events whose object is gone are left out. Close the generator when done (contextlib.aclosing), or the stream stays
+    subscribed.
     """
+    async with aclosing(follow_together(hub, stream, since)) as steps:
+        async for step in steps:
+            if not isinstance(step, Several):
+                yield step
+                continue
+            for event in step.events:
+                if event.subject is not None:
+                    yield Arrived(Position(step.position.epoch, event.event.n), event)
+
+
+async def follow_together(
+    hub: Hub, stream: Stream, since: Position | None
+) -> AsyncGenerator[Ready | Idle | Several, None]:
+    """The same, with the events that arrived together in one step, those without an object too."""
     async with hub.subscribe(stream) as subscriber:
         while True:
             head = await hub.head(stream)
@@ -62,40 +85,49 @@ async def follow(hub: Hub, stream: Stream, since: Position | None) -> AsyncGener
 
 async def _run(
     hub: Hub, stream: Stream, subscriber: Subscriber, position: Position
-) -> AsyncGenerator[Arrived | Idle, None]:
+) -> AsyncGenerator[Several | Idle, None]:
     """Alternates between the log and the queue. Raises: Behind."""
     while True:
         # From here on the queue collects again what comes while the log is read.
         subscriber.overflowed = False
         while events := await hub.replay(stream, position):
-            for event in events:
-                position = Position(position.epoch, event.event.n)
-                if event.subject is not None:
-                    yield Arrived(position, event)
+            position = Position(position.epoch, events[-1].event.n)
+            yield Several(position, events)
         async with aclosing(_live(subscriber, position)) as steps:
             async for step in steps:
-                if isinstance(step, Arrived):
+                if isinstance(step, Several):
                     position = step.position
-                    if step.event.subject is None:
-                        continue
                 yield step
 
 
-async def _live(subscriber: Subscriber, position: Position) -> AsyncGenerator[Arrived | Idle, None]:
+async def _live(subscriber: Subscriber, position: Position) -> AsyncGenerator[Several | Idle, None]:
     """What the hub hands on, until there is a hole."""
     while not subscriber.overflowed:
-        while subscriber.queue:
-            event = subscriber.queue.popleft()
-            n = event.event.n
-            if n <= position.n:
-                continue
-            if n > position.n + 1:
-                return
-            position = Position(position.epoch, n)
-            yield Arrived(position, event)
+        events, hole = _drain(subscriber, position.n)
+        if events:
+            position = Position(position.epoch, events[-1].event.n)
+            yield Several(position, events)
+        if hole:
+            return
+        if subscriber.queue or subscriber.overflowed:
+            continue
         subscriber.ready.clear()
         try:
             async with asyncio.timeout(IDLE_S):
                 await subscriber.ready.wait()
         except TimeoutError:
             yield Idle()
+
+
+def _drain(subscriber: Subscriber, last: int) -> tuple[list[HubEvent], bool]:
+    """What waits in the queue after `last`, without gap, and whether a gap follows."""
+    events: list[HubEvent] = []
+    while subscriber.queue:
+        n = subscriber.queue[0].event.n
+        if n > last + 1:
+            return events, True
+        event = subscriber.queue.popleft()
+        if n == last + 1:
+            events.append(event)
+            last = n
+    return events, False

@@ -158,11 +158,16 @@ class RelationStore:
         self._blocks = mongo["blocks"]
         self._follows = mongo["follows"]
         self._blocked: Gather[tuple[str, str], frozenset[str]] = Gather(self._load_blocked)
+        self._blockers: Gather[tuple[str, str], frozenset[str]] = Gather(self._load_blockers)
         self._following: Gather[tuple[str, str, str], bool] = Gather(self._load_following)
 
     async def blocked_by(self, organization_id: str, user_id: str) -> frozenset[str]:
         """The ids of all whom the user blocked."""
         return await self._blocked.get((organization_id, user_id)) or frozenset()
+
+    async def blockers_of(self, organization_id: str, user_id: str) -> frozenset[str]:
+        """The ids of all who blocked the user."""
+        return await self._blockers.get((organization_id, user_id)) or frozenset()
 
     async def follows(self, organization_id: str, follower: str, followee: str) -> bool:
         """Whether the one follows the other."""
@@ -174,6 +179,13 @@ class RelationStore:
         async for row in self._blocks.find({"$or": wanted}):
             found[row["org"], row["user"]].add(row["blocked"])
         return {user: frozenset(blocked) for user, blocked in found.items()}
+
+    async def _load_blockers(self, users: Sequence[tuple[str, str]]) -> dict[tuple[str, str], frozenset[str]]:
+        found: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        wanted = [{"org": organization, "blocked": user} for organization, user in users]
+        async for row in self._blocks.find({"$or": wanted}):
+            found[row["org"], row["blocked"]].add(row["user"])
+        return {user: frozenset(blockers) for user, blockers in found.items()}
 
     async def _load_following(self, pairs: Sequence[tuple[str, str, str]]) -> dict[tuple[str, str, str], bool]:
         wanted = [{"org": organization, "follower": one, "followee": other} for organization, one, other in pairs]

@@ -17,7 +17,10 @@ INDEXES: dict[str, list[IndexModel]] = {
         IndexModel([("_id.org", UP), ("handle", UP)], unique=True),
         IndexModel([("_id.org", UP), ("search", UP)]),
     ],
-    "blocks": [IndexModel([("org", UP), ("user", UP), ("blocked", UP)], unique=True)],
+    "blocks": [
+        IndexModel([("org", UP), ("user", UP), ("blocked", UP)], unique=True),
+        IndexModel([("org", UP), ("blocked", UP), ("user", UP)]),
+    ],
     "follows": [
         IndexModel([("org", UP), ("follower", UP), ("followee", UP)], unique=True),
         IndexModel([("org", UP), ("followee", UP), ("follower", UP)]),

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, cast
 
+import pymongo
 from bson.codec_options import CodecOptions
 from motor.motor_asyncio import AsyncIOMotorClient
 from pymongo import AsyncMongoClient
@@ -33,6 +34,7 @@ MAJORITY = WriteConcern("majority")
 SERVER_SELECTION_S = 5.0
 SOCKET_TIMEOUT_S = 10.0
 TRANSACTION_DEADLINE_S = 5.0
+ABORT_TIMEOUT_S = 1.0
 MAX_BACKOFF_S = 0.05
 MAX_DUPLICATES = 3
 DUPLICATE_KEY = 11000
@@ -78,9 +80,11 @@ class Mongo:
                 return await self._attempt(work, end)
             except PyMongoError as error:
                 duplicates += is_duplicate(error)
-                if not error.has_error_label("TransientTransactionError") and not 0 < duplicates <= MAX_DUPLICATES:
+                again = error.has_error_label("TransientTransactionError")
+                again = again or (is_duplicate(error) and duplicates <= MAX_DUPLICATES)
+                if not (again or _is_open(error)):
                     raise
-                if loop.time() + backoff_s > end:
+                if not again or loop.time() + backoff_s > end:
                     raise Unavailable("The database is busy; try again with the same idempotency key.") from error
             await asyncio.sleep(random.uniform(0.5, 1) * backoff_s)  # noqa: S311
             backoff_s = min(backoff_s * 2, MAX_BACKOFF_S)
@@ -89,13 +93,16 @@ class Mongo:
         session: Session = await _settled(self.client.start_session())
         async with session:
             await _settled(session.start_transaction(ReadConcern("snapshot"), MAJORITY))
+            # Without a limit a server that hangs is waited for half a minute and longer.
+            left_s = max(end - asyncio.get_running_loop().time(), 0.01)
             try:
-                result = await work(session)
+                with pymongo.timeout(left_s):
+                    result = await work(session)
+                    await _commit(session, end)
             except BaseException:
                 # Cancelled or failed: the abort must reach the server, or the locks stay for a minute.
                 await asyncio.shield(_abort(session))
                 raise
-            await _commit(session, end)
             return result
 
     async def close(self) -> None:
@@ -110,7 +117,13 @@ def older_than(field: str, age_s: float) -> Document:
 
 async def _abort(session: Session) -> None:
     if session.in_transaction:
-        await session.abort_transaction()
+        with pymongo.timeout(ABORT_TIMEOUT_S):
+            await session.abort_transaction()
+
+
+def _is_open(error: PyMongoError) -> bool:
+    """Whether nobody can say what became of the transaction, or time ran out: it may have been committed."""
+    return error.timeout or error.has_error_label("UnknownTransactionCommitResult")
 
 
 async def _commit(session: Session, end: float) -> None:
@@ -158,6 +171,6 @@ def connect(uri: str, database: str, driver: Driver = "motor") -> Mongo:
 
 def unavailable(error: BaseException) -> Unavailable | None:
     """What a client is told when MongoDB does not answer; None for every other error."""
-    if isinstance(error, ConnectionFailure):
+    if isinstance(error, ConnectionFailure) or (isinstance(error, PyMongoError) and error.timeout):
         return Unavailable("The database does not answer right now.")
     return None

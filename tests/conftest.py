@@ -3,15 +3,17 @@
 import asyncio
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pymongo
 import pytest
 import redis
 
 from server.embedded import Mongod, Valkey, find_mongod, find_valkey
+from storage.mongo import Driver
+from storage.stores import Stores, open_stores
 
 
 @pytest.fixture(scope="session")
@@ -57,9 +59,16 @@ def database(mongodb_uri: str, redis_url: str) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def mongo_driver() -> str:
+def mongo_driver() -> Driver:
     """The driver that the storage tests run on: motor, unless NOROSHI_MONGO_DRIVER says pymongo."""
-    return os.environ.get("NOROSHI_MONGO_DRIVER", "motor")
+    return cast(Driver, os.environ.get("NOROSHI_MONGO_DRIVER", "motor"))
+
+
+@pytest.fixture
+async def stores(mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver) -> AsyncIterator[Stores]:
+    """All of storage, on an empty database."""
+    async with open_stores(mongodb_uri, redis_url, database, mongo_driver) as stores:
+        yield stores
 
 
 @pytest.fixture

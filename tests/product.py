@@ -62,6 +62,7 @@ class Product:
                 stdout=out,
                 stderr=err,
                 env=environment(**variables),
+                start_new_session=True,
             )
 
     @property
@@ -87,9 +88,13 @@ class Product:
         """The id of the first child whose command line holds these words."""
         return next((pid for pid, command in self.children().items() if words in command), None)
 
-    def interrupt(self) -> int:
-        """Ctrl-C; the exit code."""
-        self.process.send_signal(signal.SIGINT)
+    def interrupt(self) -> None:
+        """Ctrl-C, as a terminal does it: for the whole process group."""
+        os.killpg(self.process.pid, signal.SIGINT)
+
+    def end(self) -> int:
+        """Interrupts it; the exit code."""
+        self.interrupt()
         return self.process.wait(60)
 
 
@@ -102,4 +107,4 @@ def running(data_dir: Path, *arguments: str, **variables: str) -> Iterator[Produ
         yield product
     finally:
         if product.process.poll() is None:
-            product.interrupt()
+            product.end()

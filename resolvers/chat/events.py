@@ -1,11 +1,10 @@
-"""Subscriptions: a stream followed for one viewer, until the viewer may no longer listen."""
+"""Subscriptions: which stream a viewer may listen to, and what its events look like."""
 
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from strawberry import UNSET
 
@@ -13,11 +12,12 @@ from resolvers.access import joined_topic, member
 from resolvers.arguments import Since, given
 from resolvers.chat.communities import CommunityId
 from resolvers.chat.topics import TopicId
-from resolvers.context import Info
+from resolvers.context import Context, Info
 from storage.chat.records import Message, Topic
 from storage.errors import Forbidden
-from storage.events import Cursor, Stream, format_cursor, parse_cursor
-from storage.follow import Arrived, Idle, Ready, follow
+from storage.events import Cursor, Position, Stream, format_cursor, parse_cursor
+from storage.follow import Arrived, Ready, follow
+from storage.hub import HubEvent
 from storage.identity import User
 
 RECHECK_S = 2.0
@@ -54,51 +54,80 @@ class TopicEvent(Event):
     topic: Topic
 
 
-async def topic_events(
-    info: Info, topic_id: TopicId, since: Since = UNSET
-) -> AsyncGenerator[StreamReady | MessageEvent, None]:
+EventRecord = StreamReady | MessageEvent | TopicEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A stream that the viewer may listen to. Iterated, it gives this one viewer's events.
+
+    Servers that know many sources of one stream may read the stream once for all of them, asking `hidden_from` and
+    `may_listen` on the way (server/broadcasts.py). `community_id` is the community that must be joined, if any.
+    """
+
+    context: Context
+    viewer: User
+    stream: Stream
+    since: Position | None
+    community_id: str | None
+
+    def ready(self, step: Ready) -> StreamReady:
+        """The record of a beginning."""
+        return StreamReady(format_cursor(self.stream, step.position), step.at, step.resumed)
+
+    def record(self, epoch: str, event: HubEvent) -> EventRecord:
+        """The record of an event whose object is there."""
+        cursor = format_cursor(self.stream, Position(epoch, event.event.n))
+        if isinstance(event.subject, Message):
+            return MessageEvent(cursor, event.event.at, event.event.kind, event.subject)
+        return TopicEvent(cursor, event.event.at, event.event.kind, event.subject)
+
+    async def hidden_from(self, event: HubEvent) -> frozenset[str]:
+        """Ids of those who must not see the event: they blocked its author."""
+        if not isinstance(event.subject, Message):
+            return frozenset()
+        return await self.context.stores.relations.blockers_of(self.viewer.organization_id, event.subject.author_id)
+
+    async def may_listen(self, user_id: str) -> bool:
+        """Whether the user belongs where one must belong, now."""
+        if self.community_id is None:
+            return True
+        return await self.context.stores.communities.is_member(self.community_id, user_id)
+
+    async def __aiter__(self) -> AsyncIterator[EventRecord]:
+        """The viewer's events. Raises: Forbidden, at the latest 5 s after the viewer left."""
+        checked_at = time.monotonic()
+        async with aclosing(follow(self.context.stores.hub, self.stream, self.since)) as steps:
+            async for step in steps:
+                if time.monotonic() - checked_at >= RECHECK_S:
+                    if not await self.may_listen(self.viewer.id):
+                        raise left()
+                    checked_at = time.monotonic()
+                if isinstance(step, Ready):
+                    yield self.ready(step)
+                elif isinstance(step, Arrived) and self.viewer.id not in await self.hidden_from(step.event):
+                    yield self.record(step.position.epoch, step.event)
+
+
+def left() -> Forbidden:
+    """Why a subscription ends whose viewer may no longer listen."""
+    return Forbidden("You left the community.")
+
+
+async def topic_events(info: Info, topic_id: TopicId, since: Since = UNSET) -> Source:
     """What happens to the messages of a topic, without those of whom the viewer blocked."""
     viewer = member(info)
     topic = await joined_topic(info, viewer, topic_id)
-    stream = Stream("topic", topic.id)
-    async with aclosing(_events(info, viewer, stream, topic.community_id, given(since))) as steps:
-        async for step in steps:
-            if isinstance(step, StreamReady):
-                yield step
-            elif step.event.subject.author_id not in (await info.context.sight(viewer)).blocked:
-                event = step.event.event
-                yield MessageEvent(format_cursor(stream, step.position), event.at, event.kind, step.event.subject)
+    return _source(info, viewer, Stream("topic", topic.id), given(since), topic.community_id)
 
 
-async def community_events(
-    info: Info, community_id: CommunityId, since: Since = UNSET
-) -> AsyncGenerator[StreamReady | TopicEvent, None]:
+async def community_events(info: Info, community_id: CommunityId, since: Since = UNSET) -> Source:
     """New topics of a community, and which topics have new messages."""
     viewer = member(info)
     community = await info.context.stores.communities.get(viewer.organization_id, community_id)
-    stream = Stream("community", community.id)
-    async with aclosing(_events(info, viewer, stream, None, given(since))) as steps:
-        async for step in steps:
-            if isinstance(step, StreamReady):
-                yield step
-            else:
-                event = step.event.event
-                yield TopicEvent(format_cursor(stream, step.position), event.at, event.kind, step.event.subject)
+    return _source(info, viewer, Stream("community", community.id), given(since), None)
 
 
-async def _events(
-    info: Info, viewer: User, stream: Stream, community_id: str | None, since: str | None
-) -> AsyncGenerator[StreamReady | Arrived, Any]:
-    """A stream's steps. Ends with Forbidden at the latest 5 s after the viewer left the community, if one is named."""
+def _source(info: Info, viewer: User, stream: Stream, since: str | None, community_id: str | None) -> Source:
     position = None if since is None else parse_cursor(stream, since)
-    checked_at = time.monotonic()
-    async with aclosing(follow(info.context.stores.hub, stream, position)) as steps:
-        async for step in steps:
-            if community_id is not None and time.monotonic() - checked_at >= RECHECK_S:
-                if not await info.context.stores.communities.is_member(community_id, viewer.id):
-                    raise Forbidden("You left the community.")
-                checked_at = time.monotonic()
-            if isinstance(step, Ready):
-                yield StreamReady(format_cursor(stream, step.position), step.at, step.resumed)
-            elif not isinstance(step, Idle):
-                yield step
+    return Source(info.context, viewer, stream, position, community_id)

@@ -111,8 +111,24 @@ def test_an_unreachable_mongodb_is_one_line_without_the_password(data_dir: Path)
     assert "hunter2" not in refused.stderr
 
 
-def test_a_product_on_given_servers_starts_none_of_its_own(data_dir: Path, mongodb_uri: str, redis_url: str) -> None:
-    with running(data_dir, MONGODB_URI=mongodb_uri, REDIS_URL=redis_url, NOROSHI_DATABASE="t_up") as product:
+def test_a_web_process_that_never_starts_ends_the_start(data_dir: Path, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import os, sys\nif 'web' in sys.orig_argv: os._exit(7)\n")
+    refused = up("--port", "0", "--data-dir", str(data_dir), PYTHONPATH=str(tmp_path))
+    assert refused.returncode == 1
+    assert refused.stderr.endswith("noroshi: `noroshi web` ends as soon as it starts; the lines above tell why.\n")
+    assert "Traceback" not in refused.stderr
+
+
+def test_demo_users_can_not_be_signed_in_for_an_identity_provider(data_dir: Path) -> None:
+    refused = up("--demo", "--data-dir", str(data_dir), NOROSHI_AUTH_JWKS_URL="https://issuer.example/keys")
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("noroshi: Tokens come from the identity provider")
+
+
+def test_a_product_on_given_servers_starts_none_of_its_own(
+    data_dir: Path, database: str, mongodb_uri: str, redis_url: str
+) -> None:
+    with running(data_dir, MONGODB_URI=mongodb_uri, REDIS_URL=redis_url, NOROSHI_DATABASE=database) as product:
         assert sorted(product.children().values()) == ["noroshi web", "noroshi worker"]
 
 
@@ -120,7 +136,7 @@ def test_ctrl_c_ends_everything_with_the_databases_last(data_dir: Path) -> None:
     product = Product(data_dir)
     assert product.url
     children = product.children()
-    product.process.send_signal(signal.SIGINT)
+    product.interrupt()
     while product.process.poll() is None:
         alive = " ".join(command for pid, (_, command) in processes().items() if pid in children)
         assert "mongod" in alive or not alive
@@ -135,7 +151,7 @@ def test_ctrl_c_during_the_start_leaves_nothing(data_dir: Path, present: str) ->
     product = Product(data_dir)
     assert eventually(lambda: product.child(present))
     children = product.children()
-    assert product.interrupt() == 130
+    assert product.end() == 130
     assert not set(children) & set(processes())
     assert "Traceback" not in product.errors
 

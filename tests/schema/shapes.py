@@ -1,0 +1,128 @@
+"""Walks the GraphQL types beside the records that their resolvers return, and tells where the two don't agree.
+
+Strawberry takes a field's type from the annotation of the class attribute and its value from the record, so no type
+checker compares them (reference: schema/binding.py).
+"""
+
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from dataclasses import is_dataclass
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from strawberry import ID
+from strawberry.types.base import StrawberryList, StrawberryObjectDefinition, StrawberryOptional
+from strawberry.types.enum import StrawberryEnumDefinition
+from strawberry.types.field import StrawberryField
+from strawberry.types.lazy_type import LazyType
+from strawberry.types.union import StrawberryUnion
+
+LISTS = (list, tuple, Sequence)
+
+
+class Walk:
+    """One walk from the root types. Each pair of a type and a record is looked at once."""
+
+    def __init__(self) -> None:
+        self.records: dict[str, set[Any]] = {}
+        self._misfits: dict[tuple[str, Any], list[str]] = {}
+
+    def root(self, type_: Any) -> list[str]:
+        """The misfits of everything that can be reached from a root type."""
+        return [line for field in _definition(type_).fields for line in self._of_field(type_, field, None)]
+
+    def of(self, place: str, type_: Any, record: Any) -> list[str]:
+        """Why values annotated as `record` can't be shown as the GraphQL type `type_`; empty when they can."""
+        records = _alternatives(record)
+        if isinstance(type_, LazyType):
+            return self.of(place, type_.resolve_type(), record)
+        if isinstance(type_, StrawberryOptional):
+            return self.of(place, type_.of_type, _union([each for each in records if each is not NoneType]))
+        if NoneType in records:
+            return [f"{place}: may be None, and its type is not nullable"]
+        if isinstance(type_, StrawberryList):
+            return self._of_list(place, type_, record)
+        if isinstance(type_, StrawberryUnion):
+            return self._of_union(place, type_, records)
+        if definition := getattr(type_, "__strawberry_definition__", None):
+            return self._of_object(place, definition, record)
+        wanted = type_.wrapped_cls if isinstance(type_, StrawberryEnumDefinition) else str if type_ is ID else type_
+        return [] if record is wanted else [f"{place}: {_name(record)} is no {_name(wanted)}"]
+
+    def _of_list(self, place: str, type_: StrawberryList, record: Any) -> list[str]:
+        if get_origin(record) not in LISTS:
+            return [f"{place}: {_name(record)} is no list"]
+        return self.of(place, type_.of_type, get_args(record)[0])
+
+    def _of_union(self, place: str, type_: StrawberryUnion, records: Sequence[Any]) -> list[str]:
+        """Each member of the union is some record, and each record some member."""
+        members = [type_.types[index] for index in range(len(type_.types))]
+        found = [[self.of(place, member, record) for record in records] for member in members]
+        unused = [record for index, record in enumerate(records) if all(row[index] for row in found)]
+        lines = [line for row in found if all(row) for line in min(row, key=len)]
+        return lines + [f"{place}: {_name(record)} is no member of {type_.graphql_name}" for record in unused]
+
+    def _of_object(self, place: str, definition: StrawberryObjectDefinition, record: Any) -> list[str]:
+        if not is_dataclass(get_origin(record) or record):
+            return [f"{place}: {_name(record)} is no record"]
+        key = definition.name, record
+        if key not in self._misfits:
+            self._misfits[key] = []  # A type that leads back to itself is being looked at already.
+            self.records.setdefault(definition.name, set()).add(record)
+            fields = definition.fields
+            self._misfits[key] += [line for f in fields for line in self._of_field(definition.origin, f, record)]
+        return self._misfits[key]
+
+    def _of_field(self, type_: Any, field: StrawberryField, record: Any) -> Iterator[str]:
+        place = f"{_definition(type_).name}.{field.python_name}"
+        if field.base_resolver is None:
+            annotation = attributes(record).get(field.python_name)
+            if annotation is None:
+                yield f"{place}: {_name(record)} has no such attribute"
+                return
+        else:
+            hints = get_type_hints(field.base_resolver.wrapped_func)
+            annotation = hints["return"]
+            if record is not None and "root" in hints and hints["root"] is not record:
+                yield f"{place}: its resolver takes {_name(hints['root'])}, not {_name(record)}"
+        yield from self.of(place, field.type, _yielded(annotation))
+
+
+def attributes(record: Any) -> dict[str, Any]:
+    """What a record has, by name: its fields and properties with their types, type parameters filled in."""
+    origin = get_origin(record) or record
+    given = dict(zip(getattr(origin, "__parameters__", ()), get_args(record), strict=False))
+    properties = {name: value for each in reversed(origin.__mro__) for name, value in vars(each).items()}
+    found = {
+        name: get_type_hints(value.fget)["return"] for name, value in properties.items() if isinstance(value, property)
+    }
+    found |= get_type_hints(origin)
+    return {name: _filled(annotation, given) for name, annotation in found.items()}
+
+
+def _filled(annotation: Any, given: dict[Any, Any]) -> Any:
+    parameters = getattr(annotation, "__parameters__", ())
+    if annotation in given:
+        return given[annotation]
+    return annotation[tuple(given[each] for each in parameters)] if parameters else annotation
+
+
+def _yielded(annotation: Any) -> Any:
+    """What a subscription's resolver yields, what any other returns."""
+    return get_args(annotation)[0] if get_origin(annotation) is AsyncGenerator else annotation
+
+
+def _alternatives(annotation: Any) -> tuple[Any, ...]:
+    return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+
+
+def _union(alternatives: Iterable[Any]) -> Any:
+    return Union[tuple(alternatives)]  # noqa: UP007
+
+
+def _definition(type_: Any) -> StrawberryObjectDefinition:
+    definition: StrawberryObjectDefinition = type_.__strawberry_definition__
+    return definition
+
+
+def _name(annotation: Any) -> str:
+    return getattr(annotation, "__name__", None) or str(annotation)

@@ -1,0 +1,131 @@
+"""The schema has everything that the public contract promises for the areas that are built, exactly as it says."""
+
+import pytest
+from graphql import ObjectTypeDefinitionNode
+
+from schema.root import schema
+from tests.schema.contract import AREAS, CONTRACT, EVERYWHERE, ROOTS, Contract, lacks
+
+AREAS_BUILT = ("identity", "chat")
+"""Grows with the product, never shrinks."""
+
+CONTRACT_TEXT = CONTRACT.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def contract() -> Contract:
+    return Contract(CONTRACT_TEXT)
+
+
+@pytest.fixture(scope="module")
+def sdl() -> str:
+    return schema.as_str()
+
+
+def test_the_schema_has_all_that_the_contract_promises(contract: Contract, sdl: str) -> None:
+    assert lacks(sdl, contract, AREAS_BUILT) == []
+
+
+def test_every_definition_of_the_contract_belongs_to_an_area(contract: Contract) -> None:
+    areas = {name: contract.area(node) for name, node in contract.types.items() if name not in ROOTS}
+    for root in ROOTS:
+        node = contract.types[root]
+        assert isinstance(node, ObjectTypeDefinitionNode)
+        areas |= {f"{root}.{field.name.value}": contract.field_area(node, field) for field in node.fields or ()}
+    assert {name for name, area in areas.items() if area not in (*AREAS, EVERYWHERE)} == set()
+    assert set(areas.values()) == {*AREAS, EVERYWHERE}
+
+
+@pytest.mark.parametrize(
+    ("name", "area"),
+    [
+        ("Timestamp", EVERYWHERE),
+        ("Timeline", EVERYWHERE),
+        ("StreamReady", EVERYWHERE),
+        ("User", "identity"),
+        ("Role", "identity"),
+        ("TopicTimeline", "chat"),
+        ("PostMessageInput", "chat"),
+        ("TopicActivity", "chat"),
+        ("Post", "feed"),
+        ("Network", "publishing"),
+        ("CallReportEvent", "calls"),
+        ("DeliveryEventKind", "mail"),
+    ],
+)
+def test_a_definition_is_told_its_area_by_the_section_it_stands_in(contract: Contract, name: str, area: str) -> None:
+    assert contract.area(contract.types[name]) == area
+
+
+@pytest.mark.parametrize(
+    ("field", "area"),
+    [
+        ("Query.viewer", "identity"),
+        ("Query.blockedUsers", "identity"),
+        ("Query.communities", "chat"),
+        ("Query.reactionsReceived", "chat"),
+        ("Query.homeFeed", "feed"),
+        ("Query.bounceRates", "mail"),
+        ("Mutation.createCommunity", "chat"),
+        ("Mutation.unblockUser", "chat"),
+        ("Mutation.follow", "feed"),
+        ("Subscription.communityEvents", "chat"),
+        ("Subscription.jobEvents", "feed"),
+    ],
+)
+def test_a_root_field_is_told_its_area_by_the_comment_above_it(contract: Contract, field: str, area: str) -> None:
+    root, _, name = field.partition(".")
+    node = contract.types[root]
+    assert isinstance(node, ObjectTypeDefinitionNode)
+    (found,) = [each for each in node.fields or () if each.name.value == name]
+    assert contract.field_area(node, found) == area
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "lack"),
+    [
+        ("handle: String!", "", "User.handle is missing"),
+        ("unreadCount: Int!", "unreadCount: Int", "Topic.unreadCount: Int instead of Int!"),
+        ("lastMessage: Message", "lastMessage: Message!", "Topic.lastMessage: Message! instead of Message"),
+        ("users(limit: Int! = 10)", "users", "Reaction.users(limit) is missing"),
+        (
+            "topics(limit: Int! = 20)",
+            "topics(limit: Int! = 10)",
+            "Community.topics: limit: Int! = 10 instead of limit: Int! = 20",
+        ),
+        ('text: String! = ""', "text: String!", 'PostMessageInput: text: String! instead of text: String! = ""'),
+        ("users(query: String!,", "users(query: String,", "Query.users: query: String instead of query: String!"),
+        ("stampId: ID idempo", "stampId: ID! idempo", "PostMessageInput: stampId: ID! instead of stampId: ID"),
+        ("input CreateTopicInput {", "input CreateTopicInput { colour: String!", "(colour) is required"),
+        ("joinCommunity(", "joinCommunity(how: String!, ", "Mutation.joinCommunity(how) is required"),
+        ("OPERATOR SERVICE ADMIN", "OPERATOR ADMIN", "Role: value SERVICE is missing"),
+        ("| TopicActivity", "", "CommunityEvent: member TopicActivity is missing"),
+        ("TopicTimeline implements Timeline", "TopicTimeline", "TopicTimeline: interface Timeline is missing"),
+        ("scalar Cursor", "scalar Position", "Cursor: nothing instead of scalar"),
+        ("scalar Cursor", "enum Cursor { A }", "Cursor: enum instead of scalar"),
+        ("communityEvents(", "villageEvents(", "Subscription.communityEvents is missing"),
+    ],
+)
+def test_the_comparison_sees_a_broken_promise(contract: Contract, was: str, becomes: str, lack: str) -> None:
+    broken = CONTRACT_TEXT.replace(was, becomes)
+    assert broken != CONTRACT_TEXT
+    assert any(lack in line for line in lacks(broken, contract, AREAS_BUILT))
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes"),
+    [
+        ("handle: String!", "handle: String! nickname: String"),
+        ("users(limit: Int! = 10)", 'users(limit: Int! = 10, named: String, order: String! = "")'),
+        ("OPERATOR SERVICE ADMIN", "OPERATOR SERVICE ADMIN GUEST"),
+        ("input CreateTopicInput {", "input CreateTopicInput { colour: String"),
+        ("type Post {", "type Letter {"),
+        ("callLimits: CallLimits!", ""),
+    ],
+)
+def test_growing_beside_the_contract_and_areas_not_built_are_no_fault(
+    contract: Contract, was: str, becomes: str
+) -> None:
+    grown = CONTRACT_TEXT.replace(was, becomes)
+    assert grown != CONTRACT_TEXT
+    assert lacks(grown, contract, AREAS_BUILT) == []

@@ -1,0 +1,86 @@
+"""Where storage tests take place: a topic of a community, and posts to it from one or several processes."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from storage.chat.changes import NewMessage, PostMessage
+from storage.chat.communities import NewCommunity
+from storage.chat.records import Community, Message, Topic
+from storage.events import Stream
+from storage.idempotency import IdempotencyKey, idempotency_key
+from storage.mongo import Document
+from storage.stores import Stores
+
+ORG = "acme"
+
+Found = TypeVar("Found")
+OpenStores = Callable[[], AbstractAsyncContextManager[Stores]]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A topic, and one process's way to it."""
+
+    stores: Stores
+    community: Community
+    topic: Topic
+
+    @property
+    def stream(self) -> Stream:
+        return Stream("topic", self.topic.id)
+
+    @property
+    def community_stream(self) -> Stream:
+        return Stream("community", self.community.id)
+
+    def through(self, stores: Stores) -> "Place":
+        """The same topic from another process."""
+        return replace(self, stores=stores)
+
+    def new(self, text: str = "hello", author: str = "ann") -> NewMessage:
+        """A message for this topic."""
+        return NewMessage(self.topic.id, self.community.id, author, text, None, ())
+
+    def key(self, key: str, text: str = "hello", author: str = "ann") -> IdempotencyKey:
+        """The idempotency key of posting that message."""
+        made = idempotency_key(ORG, author, "postMessage", key, {"topicId": self.topic.id, "text": text})
+        assert made is not None
+        return made
+
+    def change(self, text: str = "hello", key: str | None = None) -> PostMessage:
+        """Posting as the sequencer is handed it."""
+        return PostMessage(self.new(text), None if key is None else self.key(key, text))
+
+    async def post(self, text: str = "hello", author: str = "ann", key: str | None = None) -> Message:
+        """Posts through this place's process."""
+        used = None if key is None else self.key(key, text, author)
+        return await self.stores.messages.post(self.new(text, author), used)
+
+    async def messages(self) -> list[Document]:
+        """The topic's messages as they are stored, in their order."""
+        found = self.stores.mongo["messages"].find({"_id.t": self.topic.id}).sort("_id", 1)
+        return await found.to_list(None)
+
+    async def events(self) -> list[Document]:
+        """The topic's events as they are stored, in their order."""
+        found = self.stores.mongo["events"].find({"_id.s": self.stream.name}).sort("_id", 1)
+        return await found.to_list(None)
+
+
+async def found_place(stores: Stores, title: str = "Beacons") -> Place:
+    """A new community of ann's with one topic."""
+    founder = await stores.users.sign_in(ORG, "ann", (), "Ann", None)
+    community = await stores.communities.create(NewCommunity(ORG, "Hilltops", ""), founder, None)
+    return Place(stores, community, await stores.topics.create(community, "ann", title, None))
+
+
+async def soon(look: Callable[[], Awaitable[Found]], deadline_s: float = 15.0) -> Found:
+    """What `look` finds as soon as it is true; the last thing it found when the deadline is over."""
+    loop = asyncio.get_running_loop()
+    ends_at = loop.time() + deadline_s
+    while not (found := await look()) and loop.time() < ends_at:
+        await asyncio.sleep(0.01)
+    return found
