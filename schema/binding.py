@@ -9,10 +9,17 @@ from typing import Any
 
 import strawberry
 
+from schema.sharing import SHARED
+
 
 def field(resolver: Callable[..., Any], description: str) -> Any:
-    """A field of a query or an object."""
+    """A field of a query or an object. What it gives may depend on the viewer."""
     return strawberry.field(resolver=resolver, description=description)
+
+
+def shared_field(resolver: Callable[..., Any], description: str) -> Any:
+    """A field that gives every viewer of the organization the same, so that subscriptions may share it."""
+    return strawberry.field(resolver=resolver, description=description, metadata={SHARED: True})
 
 
 def mutation(resolver: Callable[..., Any], description: str) -> Any:

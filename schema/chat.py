@@ -9,7 +9,7 @@ from strawberry import ID
 import resolvers.chat.communities
 import resolvers.chat.messages
 import resolvers.chat.topics
-from schema.binding import field
+from schema.binding import field, shared_field
 from schema.identity import User
 from schema.timeline import OfPage, Timeline
 from storage.timeline import Timestamp
@@ -60,14 +60,14 @@ class Message:
     id: ID = strawberry.field(description="Unique across topics, safe as a client cache key.")
     timestamp: Timestamp = strawberry.field(description="Unique and strictly increasing within the topic.")
     topic_id: ID = strawberry.field(description="The topic that it stands in.")
-    author: User = field(resolvers.chat.messages.author, "Who wrote it.")
+    author: User = shared_field(resolvers.chat.messages.author, "Who wrote it.")
     text: str = strawberry.field(description="As written; empty where there is only a stamp, and on a tombstone.")
-    stamp: Stamp | None = field(resolvers.chat.messages.stamp, "The stamp, if any.")
-    mentions: list[User] = field(resolvers.chat.messages.mentions, "Whom the text mentions, in that order.")
+    stamp: Stamp | None = shared_field(resolvers.chat.messages.stamp, "The stamp, if any.")
+    mentions: list[User] = shared_field(resolvers.chat.messages.mentions, "Whom the text mentions, in that order.")
     reactions: list[Reaction] = field(
         resolvers.chat.messages.reactions, "At most 30 different ones, in the order of first use."
     )
-    link_preview: LinkPreview | None = field(
+    link_preview: LinkPreview | None = shared_field(
         resolvers.chat.messages.link_preview,
         "Of the first link in the text; comes a moment after posting, as a MessageEdited event.",
     )
@@ -86,7 +86,7 @@ class MessageTimeline(OfPage, Timeline):
 class Topic:
     id: ID = strawberry.field(description="Opaque.")
     title: str = strawberry.field(description="What it is about.")
-    community: Community = field(resolvers.chat.topics.community, "The community that it belongs to.")
+    community: Community = shared_field(resolvers.chat.topics.community, "The community that it belongs to.")
     created_at: datetime = strawberry.field(description="When it was opened.")
     last_activity: Timestamp = strawberry.field(description="Of the last message, or of its creation.")
     last_message: Message | None = field(

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 import strawberry
 from cross_web import AsyncHTTPRequestAdapter, HTTPException
-from graphql import GraphQLError
+from graphql import GraphQLError, GraphQLSchema
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
@@ -27,6 +27,7 @@ from strawberry.types.graphql import OperationType
 
 from resolvers.context import Context
 from schema.errors import presented
+from server.broadcasts import Broadcasts
 from server.sockets import SocketAdapter, SocketHandler
 from server.viewers import Session, Viewers
 from storage.errors import BadUserInput
@@ -79,6 +80,9 @@ class GraphQLView(GraphQL[Context, None]):
             allowed_origins=allowed_origins,
         )
         self.viewers = viewers
+        self.broadcasts = Broadcasts()
+        # Strawberry offers no other way to graphql-core's schema; tests/server/test_sharing.py pins it.
+        self.core_schema: GraphQLSchema = schema._schema
         self._stores = stores
         self._sign_image = sign_image
 

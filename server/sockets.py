@@ -16,13 +16,16 @@ from graphql import GraphQLError
 from starlette.websockets import WebSocketDisconnect
 from strawberry.asgi import ASGIWebSocketAdapter
 from strawberry.http.exceptions import NonTextMessageReceived, WebSocketDisconnected
-from strawberry.subscriptions.protocols.graphql_transport_ws.handlers import BaseGraphQLTransportWSHandler
+from strawberry.subscriptions.protocols.graphql_transport_ws.handlers import BaseGraphQLTransportWSHandler, Operation
 from strawberry.subscriptions.protocols.graphql_transport_ws.types import SubscribeMessage
 
 from resolvers.context import Context
 from schema.errors import presented
+from server.broadcasts import Listener
+from server.sharing import NotStarted, subscribe
 from server.tokens import TokenExpired, TokenInvalid
-from storage.errors import RateLimited
+from server.wire import Wire, wire_of
+from storage.errors import DomainError, RateLimited
 
 if TYPE_CHECKING:
     from server.graphql import GraphQLView
@@ -47,7 +50,9 @@ class SocketAdapter(ASGIWebSocketAdapter):
             async with asyncio.timeout(SEND_TIMEOUT_S):
                 await self.ws.send_text(text)
         except TimeoutError:
-            await self.close(TRY_AGAIN_LATER, "Reading too slowly")
+            # Closing the ordinary way would wait for this client once more.
+            if wire := wire_of(self.ws.scope):
+                wire.drop("Reading too slowly")
             raise WebSocketDisconnected from None
         except (WebSocketDisconnect, RuntimeError) as error:
             raise WebSocketDisconnected from error
@@ -112,6 +117,34 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
         else:
             await super().handle_subscribe(message)
 
+    async def run_operation(self, operation: Operation[Context, None]) -> None:
+        """Joins a broadcast where the operation is a subscription; everything else runs as Strawberry runs it."""
+        wire = wire_of(cast(SocketAdapter, self.websocket).ws.scope)
+        if wire is None or not await self._attend(operation, wire):
+            await super().run_operation(operation)
+
+    async def _attend(self, operation: Operation[Context, None], wire: Wire) -> bool:
+        """Listens until the client or the server ends it. False for what is no subscription."""
+        view = cast("GraphQLView", self.view)
+        try:
+            subscribed = await subscribe(
+                view.core_schema, self.context, operation.query, operation.variables, operation.operation_name
+            )
+            if subscribed is None:
+                return False
+            ended = asyncio.get_running_loop().create_future()
+            id_ = orjson.dumps(operation.id)[1:-1]
+            listener = Listener(wire, id_, subscribed.source.viewer.id, ended)
+            broadcast = view.broadcasts.get(subscribed.key, subscribed.executor, subscribed.source)
+            ended_by = await broadcast.attend(listener, subscribed.source.since)
+            errors: list[Exception] = [] if ended_by is None else [ended_by]
+        except NotStarted as refused:
+            errors = [*refused.errors]
+        except DomainError as refused:
+            errors = [refused]
+        await operation.send_initial_errors([_presented(error) for error in errors])
+        return True
+
     def _expire_at(self, expires_at: float) -> None:
         loop = asyncio.get_running_loop()
         # Timers of the loop overflow beyond some weeks; no socket lives that long.
@@ -134,7 +167,8 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
 
 
 def _presented(error: Exception) -> GraphQLError:
-    return presented(GraphQLError(str(error), original_error=error))
+    known = error if isinstance(error, GraphQLError) else GraphQLError(str(error), original_error=error)
+    return presented(known)
 
 
 def _fault(message: Any) -> str | None:

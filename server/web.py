@@ -7,10 +7,14 @@ import uvicorn
 
 from server.processes import StartupError
 from server.settings import Settings
+from server.wire import Wire
 
 WS_MAX_SIZE_BYTES = 65_536
 GRACEFUL_SHUTDOWN_S = 10
 BACKLOG = 2048
+# A client that stops reading answers no ping, and is gone within 25 s.
+PING_EVERY_S = 10.0
+PING_TIMEOUT_S = 15.0
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -31,7 +35,9 @@ def serve_web(settings: Settings, listener: socket.socket | None = None) -> None
     config = uvicorn.Config(
         create_app(settings),
         loop="uvloop",
-        ws="websockets-sansio",
+        ws=Wire,
+        ws_ping_interval=PING_EVERY_S,
+        ws_ping_timeout=PING_TIMEOUT_S,
         ws_per_message_deflate=False,
         ws_max_size=WS_MAX_SIZE_BYTES,
         timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_S,

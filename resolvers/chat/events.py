@@ -4,7 +4,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from strawberry import UNSET
 
@@ -81,6 +81,11 @@ class Source:
         if isinstance(event.subject, Message):
             return MessageEvent(cursor, event.event.at, event.event.kind, event.subject)
         return TopicEvent(cursor, event.event.at, event.event.kind, event.subject)
+
+    @staticmethod
+    def now() -> datetime:
+        """When a beginning happens that no step of the stream tells of."""
+        return datetime.now(UTC)
 
     async def hidden_from(self, event: HubEvent) -> frozenset[str]:
         """Ids of those who must not see the event: they blocked its author."""

@@ -4,7 +4,7 @@ Strawberry takes a field's type from the annotation of the class attribute and i
 checker compares them (reference: schema/binding.py).
 """
 
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -54,12 +54,9 @@ class Walk:
         return self.of(place, type_.of_type, get_args(record)[0])
 
     def _of_union(self, place: str, type_: StrawberryUnion, records: Sequence[Any]) -> list[str]:
-        """Each member of the union is some record, and each record some member."""
-        members = [type_.types[index] for index in range(len(type_.types))]
-        found = [[self.of(place, member, record) for record in records] for member in members]
-        unused = [record for index, record in enumerate(records) if all(row[index] for row in found)]
-        lines = [line for row in found if all(row) for line in min(row, key=len)]
-        return lines + [f"{place}: {_name(record)} is no member of {type_.graphql_name}" for record in unused]
+        """Each member of the union is one of the records."""
+        found = [[self.of(place, member, record) for record in records] for member in type_.types]
+        return [line for row in found if all(row) for line in min(row, key=len)]
 
     def _of_object(self, place: str, definition: StrawberryObjectDefinition, record: Any) -> list[str]:
         if not is_dataclass(get_origin(record) or record):
@@ -108,7 +105,10 @@ def _filled(annotation: Any, given: dict[Any, Any]) -> Any:
 
 def _yielded(annotation: Any) -> Any:
     """What a subscription's resolver yields, what any other returns."""
-    return get_args(annotation)[0] if get_origin(annotation) is AsyncGenerator else annotation
+    if get_origin(annotation) in (AsyncGenerator, AsyncIterator):
+        return get_args(annotation)[0]
+    iterate = getattr(annotation, "__aiter__", None)
+    return annotation if iterate is None else _yielded(get_type_hints(iterate)["return"])
 
 
 def _alternatives(annotation: Any) -> tuple[Any, ...]:

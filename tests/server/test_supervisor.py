@@ -8,7 +8,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from itertools import pairwise
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -201,24 +203,32 @@ class Crashing:
         self._process = self._run()
 
 
-async def kept_for(member: Crashing, seconds: float) -> None:
-    with pytest.raises(TimeoutError):
-        await asyncio.wait_for(keep_running(member), seconds)
+@asynccontextmanager
+async def kept_running(member: Crashing) -> AsyncIterator[None]:
+    keeping = asyncio.create_task(keep_running(member))
+    yield
+    keeping.cancel()
+    await asyncio.wait({keeping})
     await member.wait()
+
+
+async def until_started(member: Crashing, times: int) -> None:
+    async with asyncio.timeout(30):
+        while len(member.starts) < times:
+            await asyncio.sleep(0.05)
 
 
 @pytest.mark.anyio
 async def test_the_pauses_between_restarts_grow() -> None:
     member = Crashing()
-    await kept_for(member, 2.0)
-    pauses = [later - sooner for sooner, later in zip(member.starts, member.starts[1:], strict=False)]
-    assert len(pauses) in (2, 3)
-    assert pauses[0] >= 0.2
-    assert pauses[1] >= 0.4
+    async with kept_running(member):
+        await until_started(member, 4)
+    pauses = [later - sooner for sooner, later in pairwise(member.starts)]
+    assert [pause >= at_least for pause, at_least in zip(pauses, (0.2, 0.4, 0.8), strict=False)] == [True] * 3
 
 
 @pytest.mark.anyio
 async def test_a_restart_that_fails_is_tried_again() -> None:
-    member = Crashing(failures=1)
-    await kept_for(member, 2.0)
-    assert len(member.starts) >= 2
+    member = Crashing(failures=2)
+    async with kept_running(member):
+        await until_started(member, 2)

@@ -1,0 +1,251 @@
+"""Execute once: subscriptions that are the same operation share one execution and one payload per event.
+
+Per distinct operation, variables and rights one broadcast follows the stream. What arrives together is executed, turned
+into frames once, and written to each socket in one piece with only the operation's id put in (semantics.md, 3).
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+import structlog
+from graphql.execution import Executor, execute_subscription_event
+
+from resolvers.chat.events import EventRecord, Source, left
+from schema.errors import presented
+from server.wire import Wire, text_frame_header
+from storage.errors import DomainError
+from storage.events import Position
+from storage.follow import Ready, Several, follow_together
+from storage.hub import Behind, HubEvent, resumable
+
+RECHECK_S = 2.0
+RESTART_S = 0.5
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class Listener:
+    """One subscription on one socket. `id` is the operation's, as it stands in JSON, without quotes."""
+
+    wire: Wire
+    id: bytes
+    viewer_id: str
+    ended: asyncio.Future[DomainError | None]
+    live: bool = False
+
+    def end(self, error: DomainError | None = None) -> None:
+        """No more events; with an error that the client is told."""
+        if not self.ended.done():
+            self.ended.set_result(error)
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """An event's `payload` as JSON, and who must not get it."""
+
+    json: bytes
+    hidden_from: frozenset[str]
+
+
+class Frames:
+    """Several events as frames, whole but for the operation's id."""
+
+    def __init__(self, payloads: Sequence[Payload]) -> None:
+        self._payloads = payloads
+        self._hiding = any(payload.hidden_from for payload in payloads)
+        self._pieces: dict[tuple[int, tuple[int, ...]], list[bytes]] = {}
+
+    def write(self, listener: Listener) -> None:
+        """Writes to one listener all that it may see."""
+        hidden: tuple[int, ...] = ()
+        if self._hiding:
+            hidden = tuple(i for i, each in enumerate(self._payloads) if listener.viewer_id in each.hidden_from)
+        count = len(self._payloads) - len(hidden)
+        if count:
+            pieces = self._cut(len(listener.id), hidden)
+            listener.wire.offer(listener.id.join(pieces), count)
+
+    def _cut(self, id_bytes: int, hidden: tuple[int, ...]) -> list[bytes]:
+        """The frames' bytes, cut where the id belongs; the headers depend on its length."""
+        key = id_bytes, hidden
+        pieces = self._pieces.get(key)
+        if pieces is None:
+            shown = [each.json for i, each in enumerate(self._payloads) if i not in hidden]
+            pieces = self._pieces[key] = _cut(shown, id_bytes)
+        return pieces
+
+
+def _cut(payloads: Sequence[bytes], id_bytes: int) -> list[bytes]:
+    pieces: list[bytes] = []
+    rest = b""
+    for payload in payloads:
+        before, after = b'{"type":"next","id":"', b'","payload":' + payload + b"}"
+        header = text_frame_header(len(before) + id_bytes + len(after))
+        pieces.append(rest + header + before)
+        rest = after
+    pieces.append(rest)
+    return pieces
+
+
+@dataclass(slots=True, eq=False)
+class Broadcast:
+    """One stream followed for one operation. `position` is the last event that was handed on."""
+
+    executor: Executor[Any]
+    source: Source
+    closed: Callable[["Broadcast"], None]
+    position: Position | None = None
+    listeners: set[Listener] = field(default_factory=set)
+    started: asyncio.Event = field(default_factory=asyncio.Event)
+    task: asyncio.Task[None] | None = None
+    checked_at: float = 0.0
+    replays: dict[Position, asyncio.Task[tuple[Position, Frames | None]]] = field(default_factory=dict)
+
+    async def attend(self, listener: Listener, since: Position | None) -> DomainError | None:
+        """Serves the listener until it is cancelled or ended; the error that ended it, if any. Raises: DomainError."""
+        self.listeners.add(listener)
+        try:
+            if self.task is None:
+                self.checked_at = time.monotonic()
+                self.task = asyncio.create_task(self._run(), name=f"broadcast {self.source.stream.name}")
+            await self.started.wait()
+            await self._begin(listener, since)
+            return await listener.ended
+        finally:
+            self._leave(listener)
+
+    def _leave(self, listener: Listener) -> None:
+        self.listeners.discard(listener)
+        if not self.listeners and self.task is not None:
+            self.task.cancel()
+            self.closed(self)
+
+    async def _begin(self, listener: Listener, since: Position | None) -> None:
+        """Ready, then what was missed, until the listener is where everybody is."""
+        assert self.position is not None
+        at = since
+        if at is None or not resumable(at, await self.source.context.stores.hub.head(self.source.stream)):
+            at = None
+        await self._tell_ready([listener], self.position if at is None else at, resumed=at is not None)
+        while at is not None and at.n < self.position.n:
+            try:
+                at, frames = await self._replay(at)
+            except Behind:
+                await self._tell_ready([listener], self.position, resumed=False)
+                break
+            if frames is not None:
+                frames.write(listener)
+                await listener.wire.writable.wait()
+        # Nothing is awaited between the comparison and this, so no event falls between.
+        listener.live = True
+
+    async def _replay(self, after: Position) -> tuple[Position, Frames | None]:
+        """The events after a position, executed once for all who come back from it at the same time."""
+        task = self.replays.get(after)
+        if task is None:
+            task = self.replays[after] = asyncio.create_task(self._read(after))
+            task.add_done_callback(lambda _: self.replays.pop(after, None))
+        return await asyncio.shield(task)
+
+    async def _read(self, after: Position) -> tuple[Position, Frames | None]:
+        events = await self.source.context.stores.hub.replay(self.source.stream, after)
+        # What the broadcast itself has not handed on yet comes live.
+        assert self.position is not None
+        missed = [event for event in events if event.event.n <= self.position.n]
+        if not missed:
+            return self.position, None
+        return Position(after.epoch, missed[-1].event.n), await self._frames(after.epoch, missed)
+
+    async def _run(self) -> None:
+        """Follows the stream; after a failure again, from where it was."""
+        while True:
+            try:
+                await self._follow()
+            except Exception as error:
+                log.warning("broadcast_restarts", stream=self.source.stream.name, error=repr(error))
+            await asyncio.sleep(RESTART_S)
+
+    async def _follow(self) -> None:
+        hub = self.source.context.stores.hub
+        async with aclosing(follow_together(hub, self.source.stream, self.position)) as steps:
+            async for step in steps:
+                if isinstance(step, Ready):
+                    await self._ready(step)
+                elif isinstance(step, Several):
+                    await self._hand_on(step)
+                if time.monotonic() - self.checked_at >= RECHECK_S:
+                    await self._recheck()
+
+    async def _ready(self, step: Ready) -> None:
+        first, self.position = self.position is None, step.position
+        self.started.set()
+        if not first and not step.resumed:
+            await self._tell_ready([each for each in self.listeners if each.live], step.position, resumed=False)
+
+    async def _hand_on(self, step: Several) -> None:
+        frames = await self._frames(step.position.epoch, step.events)
+        self.position = step.position
+        for listener in self.listeners:
+            if listener.live and frames is not None:
+                frames.write(listener)
+
+    async def _frames(self, epoch: str, events: Sequence[HubEvent]) -> Frames | None:
+        shown = [event for event in events if event.subject is not None]
+        payloads = await asyncio.gather(*(self._payload(epoch, event) for event in shown))
+        return Frames(payloads) if payloads else None
+
+    async def _payload(self, epoch: str, event: HubEvent) -> Payload:
+        record = self.source.record(epoch, event)
+        json, hidden_from = await asyncio.gather(self._execute(record), self.source.hidden_from(event))
+        return Payload(json, hidden_from)
+
+    async def _execute(self, record: EventRecord) -> bytes:
+        result = execute_subscription_event(self.executor.build_per_event_executor(record))
+        executed = await result if isinstance(result, Awaitable) else result
+        payload: dict[str, Any] = {"data": executed.data}
+        if executed.errors:
+            payload["errors"] = [presented(error).formatted for error in executed.errors]
+        return orjson.dumps(payload)
+
+    async def _tell_ready(self, listeners: Sequence[Listener], position: Position, resumed: bool) -> None:
+        record = self.source.ready(Ready(position, resumed, self.source.now()))
+        frames = Frames([Payload(await self._execute(record), frozenset())])
+        for listener in listeners:
+            frames.write(listener)
+
+    async def _recheck(self) -> None:
+        """Ends those who may no longer listen."""
+        self.checked_at = time.monotonic()
+        listeners = list(self.listeners)
+        allowed = await asyncio.gather(*(self.source.may_listen(each.viewer_id) for each in listeners))
+        for listener, may in zip(listeners, allowed, strict=True):
+            if not may:
+                listener.end(left())
+
+
+class Broadcasts:
+    """The broadcasts of this process, by what makes subscriptions the same."""
+
+    def __init__(self) -> None:
+        self._broadcasts: dict[Hashable, Broadcast] = {}
+
+    def get(self, key: Hashable, executor: Executor[Any], source: Source) -> Broadcast:
+        """The broadcast of that key; a new one runs by this executor and source."""
+        broadcast = self._broadcasts.get(key)
+        if broadcast is None:
+
+            def closed(ended: Broadcast) -> None:
+                if self._broadcasts.get(key) is ended:
+                    del self._broadcasts[key]
+
+            broadcast = self._broadcasts[key] = Broadcast(executor, source, closed)
+        return broadcast
+
+    def __len__(self) -> int:
+        return len(self._broadcasts)

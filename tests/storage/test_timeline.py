@@ -1,0 +1,227 @@
+"""The timeline rule: every combination of arguments, over a list and over MongoDB, against the rule's own words."""
+
+import asyncio
+import itertools
+from collections.abc import Coroutine, Sequence
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from storage.errors import BadUserInput
+from storage.stores import Stores
+from storage.timeline import (
+    END,
+    NOW,
+    Page,
+    format_timestamp,
+    instant,
+    parse_timestamp,
+    read_page,
+    timeline_range,
+)
+from tests.storage.timeline_rule import Asked, Expected, as_expected, expected_page
+
+Result = TypeVar("Result")
+
+TIMELINES = [[], [20], [20, 21, 23]]
+"""Neighbours one microsecond apart and two: exclusive bounds move by one."""
+
+POINTS = range(18, 26)
+BOUNDS = [
+    (oldest, latest)
+    for oldest, latest in itertools.product([None, *POINTS], [None, NOW, *POINTS])
+    if oldest is not None or latest is not None
+]
+EVERY = [
+    Asked(oldest, latest, limit, inclusive)
+    for (oldest, latest), limit, inclusive in itertools.product(BOUNDS, [1, 2, 3, 999], [True, False])
+]
+
+
+def finished(work: Coroutine[Any, Any, Result]) -> Result:
+    """The result of a coroutine that never has to wait."""
+    try:
+        work.send(None)
+    except StopIteration as stop:
+        result: Result = stop.value
+        return result
+    raise AssertionError("it waits")
+
+
+def page_of(timeline: Sequence[int], asked: Asked) -> Page[int]:
+    """A page over a plain ascending list."""
+
+    async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[int]:
+        inside = [timestamp for timestamp in timeline if low <= timestamp <= high]
+        return (inside if ascending else inside[::-1])[:limit]
+
+    return finished(read_page(asked.range, fetch, lambda item: item))
+
+
+def seen(page: Page[int]) -> Expected:
+    return as_expected(page, list(page.items))
+
+
+@pytest.mark.parametrize("timeline", TIMELINES, ids=["empty", "one", "three"])
+def test_every_combination_of_bounds_gives_what_the_rule_says(timeline: list[int]) -> None:
+    for asked in EVERY:
+        assert seen(page_of(timeline, asked)) == expected_page(timeline, asked), asked
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("timeline", TIMELINES, ids=["empty", "one", "three"])
+async def test_messages_in_mongodb_page_by_the_same_rule(stores: Stores, timeline: list[int]) -> None:
+    # Neighbouring topics must not show through.
+    for topic_id in ("s", "t", "u"):
+        await insert_messages(stores, topic_id, timeline if topic_id == "t" else [19, 20, 22, 24])
+    for some in in_hundreds(EVERY):
+        pages = await asyncio.gather(*(stores.messages.page("t", asked.range) for asked in some))
+        for asked, page in zip(some, pages, strict=True):
+            timestamps: list[int] = [message.timestamp for message in page.items]
+            assert as_expected(page, timestamps) == expected_page(timeline, asked), asked
+
+
+def in_hundreds(asked: Sequence[Asked]) -> list[Sequence[Asked]]:
+    return [asked[start : start + 100] for start in range(0, len(asked), 100)]
+
+
+async def insert_messages(stores: Stores, topic_id: str, timestamps: Sequence[int], author: str = "ann") -> None:
+    """Messages at chosen moments, past the sequencer."""
+    documents = [
+        {"_id": {"t": topic_id, "ts": timestamp}, "author": author, "text": "", "stamp": "wave", "reactions": []}
+        for timestamp in timestamps
+    ]
+    if documents:
+        await stores.mongo["messages"].insert_many(documents)
+
+
+PAIRS = [f"1639720395.00000{micros}" for micros in (1, 2, 3, 4)]
+"""The four messages of the article about the community chat of Pairs (seeds/001)."""
+
+
+def pairs_page(limit: int, oldest: str | None = None, latest: str | None = None) -> list[str]:
+    bounds = [None if bound is None else parse_timestamp(bound) for bound in (oldest, latest)]
+    page = page_of([parse_timestamp(id_) for id_ in PAIRS], Asked(bounds[0], bounds[1], limit))
+    return [format_timestamp(timestamp) for timestamp in page.items]
+
+
+def test_the_example_of_the_pairs_article_gives_the_two_messages_between_its_bounds() -> None:
+    assert pairs_page(4, "1639720395.000002", "1639720395.000003") == ["1639720395.000002", "1639720395.000003"]
+
+
+def test_the_two_requests_around_a_reaction_in_the_pairs_article_meet_at_the_message() -> None:
+    assert pairs_page(10, oldest="1639720395.000002") == PAIRS[1:]
+    assert pairs_page(10, latest="1639720395.000002") == PAIRS[1::-1]
+
+
+@pytest.mark.parametrize("limit", [-1, 0, 1000, 10**30])
+def test_a_limit_outside_1_to_999_is_refused_and_never_clamped(limit: int) -> None:
+    with pytest.raises(BadUserInput) as refused:
+        timeline_range(latest=NOW, limit=limit)
+    assert refused.value.extensions["field"] == "limit"
+
+
+@pytest.mark.parametrize("limit", [1, 999])
+def test_a_limit_of_1_and_of_999_is_taken(limit: int) -> None:
+    assert len(page_of(range(1, 2000), Asked(latest=NOW, limit=limit)).items) == limit
+
+
+def test_a_page_without_any_bound_is_refused() -> None:
+    with pytest.raises(BadUserInput):
+        timeline_range()
+
+
+@pytest.mark.parametrize("latest", [None, NOW, 5])
+def test_now_is_refused_as_oldest(latest: int | None) -> None:
+    with pytest.raises(BadUserInput) as refused:
+        timeline_range(oldest=NOW, latest=latest)
+    assert refused.value.extensions["field"] == "oldest"
+
+
+@pytest.mark.parametrize("inclusive", [True, False])
+def test_the_first_and_the_last_timestamp_there_can_be_are_bounds_as_any_other(inclusive: bool) -> None:
+    for asked in (Asked(oldest=END, inclusive=inclusive), Asked(latest=0, inclusive=inclusive)):
+        assert seen(page_of([0, 7, END], asked)) == expected_page([0, 7, END], asked)
+
+
+def test_now_reaches_what_clocks_ahead_have_posted() -> None:
+    assert page_of([END], Asked(latest=NOW)).items == [END]
+
+
+Timelines = st.lists(st.integers(0, 60), unique=True).map(sorted)
+
+
+@given(Timelines, st.integers(0, 61), st.lists(st.integers(1, 7), min_size=1))
+def test_walking_by_oldest_shows_everything_from_there_once_in_order(
+    timeline: list[int], start: int, limits: list[int]
+) -> None:
+    walked: list[int] = []
+    asked = Asked(oldest=start, limit=limits[0])
+    for limit in itertools.cycle(limits):
+        page = page_of(timeline, asked)
+        walked += page.items
+        if page.newest is None or not page.has_newer:
+            break
+        asked = Asked(oldest=page.newest, limit=limit, inclusive=False)
+    assert walked == [timestamp for timestamp in timeline if timestamp >= start]
+
+
+@given(Timelines, st.integers(0, 61), st.lists(st.integers(1, 7), min_size=1))
+def test_walking_by_latest_shows_everything_up_to_there_once_in_reverse(
+    timeline: list[int], start: int, limits: list[int]
+) -> None:
+    walked: list[int] = []
+    asked = Asked(latest=start, limit=limits[0])
+    for limit in itertools.cycle(limits):
+        page = page_of(timeline, asked)
+        walked += page.items
+        if page.oldest is None or not page.has_older:
+            break
+        asked = Asked(latest=page.oldest, limit=limit, inclusive=False)
+    assert walked == [timestamp for timestamp in timeline if timestamp <= start][::-1]
+
+
+@given(Timelines, st.sampled_from(EVERY))
+def test_any_timeline_pages_by_the_rule(timeline: list[int], asked: Asked) -> None:
+    assert seen(page_of(timeline, asked)) == expected_page(timeline, asked)
+
+
+@given(st.integers(0, END))
+@example(0)
+@example(END)
+@example(999_999)
+@example(2**53 + 1)
+@example(1639720395_000002)
+def test_every_timestamp_survives_being_written_and_read(timestamp: int) -> None:
+    text = format_timestamp(timestamp)
+    assert parse_timestamp(text) == timestamp
+    assert isinstance(parse_timestamp(text), int)
+    assert text.partition(".")[2] == f"{timestamp % 1_000_000:06d}"
+
+
+@given(st.integers(0, END), st.integers(0, END))
+def test_neighbouring_timestamps_stay_apart(one: int, other: int) -> None:
+    assert (format_timestamp(one) == format_timestamp(other)) == (one == other)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "now", "1", "1639720395", "1639720395.00002", "1639720395.0000020", "12345678901.000000", "-1.000000"]
+    + ["1e9.000000", "1639720395,000002", " 1639720395.000002", "1639720395.000002\n", "１.000000", "NaN", "1.-00001"],
+)
+def test_what_has_not_exactly_six_decimals_is_no_timestamp(text: str) -> None:
+    with pytest.raises(ValueError, match="not a timestamp"):
+        parse_timestamp(text)
+
+
+def test_an_instant_is_exact_to_the_microsecond() -> None:
+    assert instant(1639720395_000002) == datetime(2021, 12, 17, 5, 53, 15, 2, UTC)
+    assert instant(4102444799_999999).microsecond == 999_999
+
+
+def test_mapping_a_page_keeps_its_places_and_ends() -> None:
+    page = page_of([20, 21, 23], Asked(oldest=20, limit=2))
+    assert page.map(str) == Page(["20", "21"], False, True, page.oldest, page.newest)
