@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Annotated, Any
 
@@ -126,10 +127,8 @@ class Posting:
 async def _run_load(job: Job) -> Report:
     """The report of a load generator in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.load"]
-    process = await asyncio.create_subprocess_exec(*command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    output, _ = await process.communicate(orjson.dumps(job))
-    assert process.returncode == 0, "the load generator failed"
-    return Report(**orjson.loads(output))
+    run = partial(subprocess.run, command, input=orjson.dumps(job), stdout=subprocess.PIPE, check=True)
+    return Report(**orjson.loads((await asyncio.to_thread(run)).stdout))
 
 
 def _check(report: Report, stored: Sequence[int]) -> None:

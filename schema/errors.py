@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import structlog
-from graphql import GraphQLError, GraphQLSyntaxError
+from graphql import GraphQLError, GraphQLSyntaxError, Node, TokenKind, VariableDefinitionNode, print_ast
 from strawberry.exceptions import MissingQueryError
 from strawberry.extensions import SchemaExtension
 from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOperationTypeError
@@ -14,7 +14,7 @@ from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOpe
 from storage.errors import BadUserInput, DomainError
 from storage.mongo import unavailable
 
-_VARIABLE = re.compile(r"Variable '\$(\w+)'")
+_VALUE = re.compile(r"(?:Variable|Argument) '\$?(\w+)' has invalid value(?: at (\S+))?: (.*)", re.DOTALL)
 
 log = structlog.get_logger(__name__)
 
@@ -42,17 +42,39 @@ def _unexecutable(error: BaseException) -> BadUserInput | None:
 
 
 def _coded(error: GraphQLError) -> GraphQLError:
-    """GraphQL's own errors: about the document, unless they are about values given for a field."""
+    """GraphQL's own errors: about the document, about a value given for a field, or about a value of ours."""
     extensions = dict(error.extensions or {})
     if isinstance(error, GraphQLSyntaxError):
         extensions.setdefault("code", "GRAPHQL_PARSE_FAILED")
-    elif variable := _VARIABLE.match(error.message):
-        extensions = {"code": "BAD_USER_INPUT", "field": variable[1], **extensions}
+    elif extensions.get("code") == "BAD_USER_INPUT" or _VALUE.match(error.message):
+        extensions = {"code": "BAD_USER_INPUT", **_about_value(error), **extensions}
     elif error.path is None:
         extensions.setdefault("code", "GRAPHQL_VALIDATION_FAILED")
-    else:
-        extensions.setdefault("code", "BAD_USER_INPUT")
+    elif "code" not in extensions:
+        # The operation was executed, so what can't be shown came from a resolver.
+        return _masked(error, error.original_error or error)
     return _copy(error, error.message, extensions)
+
+
+def _about_value(error: GraphQLError) -> dict[str, str]:
+    """`field` and `expected` of a refused value: a literal of the document, or what a variable or argument holds."""
+    node = error.nodes[0] if error.nodes else None
+    refused = _VALUE.match(error.message)
+    if refused is None:
+        return {"field": _named_before(node)} if node else {}
+    name, place, why = refused.groups()
+    inner = re.findall(r"\.(\w+)", place or "")
+    if place is None and isinstance(node, VariableDefinitionNode):
+        return {"field": name, "expected": f"a value of type {print_ast(node.type)}"}
+    return {"field": inner[-1] if inner else name, "expected": why.removeprefix("Expected ")}
+
+
+def _named_before(value: Node) -> str:
+    """The argument, input field or variable that a literal was written for: the name before the last colon."""
+    token = value.loc.start_token if value.loc else None
+    while token and token.kind is not TokenKind.COLON:
+        token = token.prev
+    return token.prev.value or "" if token and token.prev else ""
 
 
 def _masked(error: GraphQLError, original: BaseException) -> GraphQLError:

@@ -1,10 +1,12 @@
 """The scalars: instants with an offset, timeline timestamps as strings, opaque cursors."""
 
+import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import strawberry
-from graphql import GraphQLError
+from graphql import GraphQLError, StringValueNode, ValueNode
 from strawberry.types.scalar import ScalarDefinition
 
 from storage.events import Cursor
@@ -12,6 +14,10 @@ from storage.timeline import NOW, Timestamp, format_timestamp, parse_timestamp
 
 _TIMESTAMP = 'a string like "1639720395.000002": Unix seconds with exactly six decimals'
 _INSTANT = 'an RFC 3339 instant with an offset, such as "2026-11-21T12:00:00Z"'
+
+_RFC_3339 = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)", re.ASCII | re.IGNORECASE
+)
 
 
 def _parse_timestamp(value: object) -> Timestamp:
@@ -29,19 +35,30 @@ def _format_instant(value: datetime) -> str:
 
 
 def _parse_instant(value: object) -> datetime:
+    # fromisoformat alone takes much that is ISO 8601 and not RFC 3339, such as week dates and hours without minutes.
+    text = value.upper() if isinstance(value, str) and _RFC_3339.fullmatch(value) else ""
     try:
-        parsed = datetime.fromisoformat(value if isinstance(value, str) else "")
-    except ValueError:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
         raise _bad_value("DateTime", _INSTANT) from None
-    if parsed.tzinfo is None or "T" not in str(value).upper():
-        raise _bad_value("DateTime", _INSTANT)
-    return parsed
 
 
 def _parse_cursor(value: object) -> str:
     if not isinstance(value, str) or len(value) > 200:
         raise _bad_value("Cursor", "a cursor that this subscription gave")
     return value
+
+
+def _literal(parse: Callable[[object], Any]) -> Callable[..., Any]:
+    """The same for a literal, which must be a string; an error tells where in the document it stands."""
+
+    def parse_literal(node: ValueNode, _variables: dict[str, Any] | None = None) -> Any:
+        try:
+            return parse(node.value if isinstance(node, StringValueNode) else None)
+        except GraphQLError as error:
+            raise GraphQLError(error.message, node, extensions=error.extensions) from None
+
+    return parse_literal
 
 
 def _bad_value(scalar: str, expected: str) -> GraphQLError:
@@ -58,17 +75,20 @@ SCALARS: dict[Any, ScalarDefinition] = {
         ),
         serialize=format_timestamp,
         parse_value=_parse_timestamp,
+        parse_literal=_literal(_parse_timestamp),
     ),
     datetime: strawberry.scalar(
         name="DateTime",
         description="RFC 3339 instant with offset, e.g. 2026-11-21T12:00:00Z. Naive times are refused.",
         serialize=_format_instant,
         parse_value=_parse_instant,
+        parse_literal=_literal(_parse_instant),
     ),
     Cursor: strawberry.scalar(
         name="Cursor",
         description="Opaque position in an event stream. Compare for equality only.",
         serialize=str,
         parse_value=_parse_cursor,
+        parse_literal=_literal(_parse_cursor),
     ),
 }

@@ -25,7 +25,7 @@ from server.broadcasts import Listener
 from server.sharing import NotStarted, subscribe
 from server.tokens import TokenExpired, TokenInvalid
 from server.wire import Wire, wire_of
-from storage.errors import DomainError, RateLimited
+from storage.errors import RateLimited
 
 if TYPE_CHECKING:
     from server.graphql import GraphQLView
@@ -140,8 +140,8 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
             errors: list[Exception] = [] if ended_by is None else [ended_by]
         except NotStarted as refused:
             errors = [*refused.errors]
-        except DomainError as refused:
-            errors = [refused]
+        except Exception as error:
+            errors = [error]
         await operation.send_initial_errors([_presented(error) for error in errors])
         return True
 

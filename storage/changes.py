@@ -44,6 +44,7 @@ class Batch:
     loaded: set[tuple[str, Any]] = field(default_factory=set)
     written: dict[tuple[str, Any], Any] = field(default_factory=dict)
     _documents: dict[tuple[str, Any], Document | None] = field(default_factory=dict)
+    _told: set[tuple[str, str, Any]] = field(default_factory=set)
 
     @property
     def at(self) -> datetime:
@@ -62,7 +63,11 @@ class Batch:
         self.next_n += 1
 
     def tell(self, stream: Stream, kind: str, ref: Any) -> None:
-        """Leaves a row for another stream, to be moved there by that stream's own commit."""
+        """Leaves a row for another stream, to be moved there by that stream's own commit; once for the same thing."""
+        told = (stream.name, *_key(kind, ref))
+        if told in self._told:
+            return
+        self._told.add(told)
         self.outbox.append({"_id": ObjectId(), "stream": stream.name, "kind": kind, "ref": ref, "at": self.at})
 
     def add(self, collection: str, document: Document) -> None:
@@ -86,6 +91,11 @@ class Batch:
         key = _key(collection, id_)
         self._documents[key] = None
         self.written[key] = id_
+
+    def changed(self, collection: str) -> list[Document]:
+        """The documents of a collection that the batch wrote, as they are now; without those it deleted."""
+        keys = [key for key in self.written if key[0] == collection]
+        return [document for key in keys if (document := self._documents[key]) is not None]
 
     def writes(self, collection: str, id_: Any) -> list[Write]:
         """The write that takes a document from how it was read to how it is now."""

@@ -1,5 +1,6 @@
 """How a stream's head moves: the one update that hands out timestamps and event numbers (semantics.md, 1)."""
 
+import math
 from typing import Any
 
 from storage.events import Stream
@@ -30,6 +31,11 @@ def head_update(stream: Stream, timestamps: int, events: int, epoch: str) -> lis
     if timestamps and stream.kind == "topic":
         fields["heat"] = _heated(timestamps)
     return [{"$set": fields}]
+
+
+def messages_per_minute(heat: float | None, now_s: float) -> float:
+    """The decayed posting rate that a heat stands for at a moment (Unix seconds)."""
+    return 0.0 if heat is None else math.exp(min(heat - now_s / HEAT_TAU_S, 50.0)) * 60 / HEAT_TAU_S
 
 
 def _heated(posts: int) -> Document:

@@ -17,6 +17,10 @@ class Keys:
         """String, 200 ms: whose turn it is to commit to a stream. Owner: storage/turns.py."""
         return f"{self.prefix}:turn:{stream}"
 
+    def pool(self, topic_id: str) -> list[str]:
+        """Hash, sorted set and hash, one minute after the last use: a hot topic's messages. Owner: storage/pools.py."""
+        return [f"{self.prefix}:pool:{topic_id}:{part}" for part in ("meta", "items", "pending")]
+
     def queue(self, name: str) -> str:
         """Sorted set of arq, one for each kind of job. Owner: storage/queue.py and arq."""
         return f"{self.prefix}:queue:{name}"

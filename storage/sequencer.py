@@ -9,7 +9,7 @@ the order of numbers is the order of commits, and whoever sees timestamp b sees 
 import asyncio
 import secrets
 from collections import defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -30,6 +30,7 @@ MAX_BATCH = 100
 Result = TypeVar("Result")
 Committed = Callable[[Stream, str, Sequence[Event]], None]
 Told = Callable[[str], None]
+BeforeAnswer = Callable[[Batch], Awaitable[None]]
 
 log = structlog.get_logger(__name__)
 
@@ -65,13 +66,20 @@ class _Lane:
 class Sequencer:
     """Commits changes to streams, in batches. One for each process; safe beside any number of others."""
 
-    def __init__(self, mongo: Mongo, turns: Turns, committed: Committed, told: Told) -> None:
-        """`committed` hears of a stream's new events once they are durable, `told` of streams with outbox rows."""
+    def __init__(
+        self, mongo: Mongo, turns: Turns, committed: Committed, told: Told, before_answer: BeforeAnswer | None = None
+    ) -> None:
+        """`committed` hears of a stream's new events once they are durable, `told` of streams with outbox rows.
+
+        `before_answer` is awaited for a topic's batches, in their order, before anyone hears that they are durable.
+        """
+        self._before_answer = before_answer
         self._mongo = mongo
         self._turns = turns
         self._committed = committed
         self._told = told
         self._lanes: dict[Stream, _Lane] = {}
+        self._answering: dict[Stream, asyncio.Task[None]] = {}
 
     async def commit(self, stream: Stream, change: Change[Result]) -> Result:
         """The change's result, once it is durable.
@@ -90,6 +98,7 @@ class Sequencer:
         """Waits until everything that was handed in is settled."""
         tasks = [lane.task for lane in self._lanes.values() if lane.task is not None]
         await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._answering.values(), return_exceptions=True)
 
     async def _drain(self, stream: Stream, lane: _Lane) -> None:
         while lane.waiting:
@@ -111,9 +120,25 @@ class Sequencer:
             for member in members:
                 member.settle(known or error)
         else:
-            for member in members:
-                member.settle()
             self._announce(batch)
+            previous = self._answering.get(stream)
+            if self._before_answer is None or stream.kind != "topic":
+                _settle_all(members)
+                return
+            # The next batch is committed meanwhile; answers keep the order of commits.
+            task = asyncio.create_task(self._answer(previous, batch, members), name=f"answer {stream.name}")
+            self._answering[stream] = task
+
+    async def _answer(self, previous: asyncio.Task[None] | None, batch: Batch, members: list[_Member]) -> None:
+        assert self._before_answer is not None
+        if previous is not None:
+            await asyncio.wait([previous])
+        try:
+            await self._before_answer(batch)
+        finally:
+            _settle_all(members)
+            if self._answering.get(batch.stream) is asyncio.current_task():
+                del self._answering[batch.stream]
 
     def _announce(self, batch: Batch) -> None:
         if batch.events:
@@ -186,6 +211,11 @@ class Sequencer:
         for collection, operations in writes.items():
             if operations:
                 await self._mongo[collection].bulk_write(operations, session=session)
+
+
+def _settle_all(members: Sequence[_Member]) -> None:
+    for member in members:
+        member.settle()
 
 
 def _plan(batch: Batch, member: _Member, used: dict[tuple[str, ...], Document]) -> None:

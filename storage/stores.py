@@ -20,6 +20,7 @@ from storage.indexes import ensure_indexes
 from storage.keys import Keys
 from storage.mongo import Driver, Mongo, connect
 from storage.outbox import Outbox
+from storage.pools import Pools
 from storage.publisher import Publisher
 from storage.queue import JobQueue, deserialize, serialize
 from storage.sequencer import Sequencer
@@ -76,8 +77,9 @@ async def open_stores(
 async def _running(mongo: Mongo, redis: Redis, arq: ArqRedis, keys: Keys) -> AsyncIterator[Stores]:
     publisher = Publisher(redis, keys)
     outbox = Outbox(mongo, MOVERS)
-    sequencer = Sequencer(mongo, Turns(redis, keys), publisher.publish, outbox.nudge)
-    topics, messages = TopicStore(mongo, sequencer), MessageStore(mongo, sequencer)
+    pools = Pools(redis, keys, mongo)
+    sequencer = Sequencer(mongo, Turns(redis, keys), publisher.publish, outbox.nudge, pools.extend)
+    topics, messages = TopicStore(mongo, sequencer), MessageStore(mongo, sequencer, pools)
     event_log = EventLog(mongo)
     hub = Hub(redis, keys, event_log, _Hydrator(topics, messages))
     stores = Stores(
@@ -105,6 +107,7 @@ async def _running(mongo: Mongo, redis: Redis, arq: ArqRedis, keys: Keys) -> Asy
         await hub.close()
         await outbox.close()
         await sequencer.close()
+        await pools.close()
         await publisher.close()
 
 

@@ -134,10 +134,15 @@ async def read_page(asked: Range, fetch: Fetch[Item], timestamp: Callable[[Item]
     ends = timestamp(items[0]), timestamp(items[-1])
     first, last = min(ends), max(ends)
     if asked.ascending:
-        older, newer = await _exists(fetch, 0, first - 1), more or await _newer(asked, fetch, last)
+        older, newer = await _older(fetch, first), more or await _newer(asked, fetch, last)
     else:
         older, newer = more, await _newer(asked, fetch, last)
     return Page(items, older, newer, Timestamp(first), Timestamp(last))
+
+
+async def _older(fetch: Fetch[Item], first: int) -> bool:
+    # Downwards from the page: what lies near it may be at hand where the whole past is not.
+    return first > 0 and bool(await fetch(0, first - 1, False, 1))
 
 
 async def _newer(asked: Range, fetch: Fetch[Item], last: int) -> bool:

@@ -9,6 +9,7 @@ from resolvers.access import joined_topic, member
 from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, moment, page_range
 from resolvers.context import Info
 from storage.chat.records import Community, Message, Topic
+from storage.pools import is_hot
 from storage.timeline import Page, Timestamp
 
 TopicId = Annotated[ID, strawberry.argument(description="The topic's id.")]
@@ -62,7 +63,7 @@ async def messages_of(
     if not await _is_joined(root, info):
         return None
     sight = await info.context.sight(member(info))
-    return await info.context.stores.messages.page(root.id, asked, sight.blocked)
+    return await info.context.stores.messages.page(root.id, asked, sight.blocked, hot=is_hot(root))
 
 
 async def messages(
@@ -78,7 +79,7 @@ async def messages(
     asked = page_range(oldest, latest, limit, inclusive)
     found = await joined_topic(info, viewer, topic_id)
     sight = await info.context.sight(viewer)
-    return await info.context.stores.messages.page(found.id, asked, sight.blocked)
+    return await info.context.stores.messages.page(found.id, asked, sight.blocked, hot=is_hot(found))
 
 
 async def messages_around(

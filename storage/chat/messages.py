@@ -17,6 +17,7 @@ from storage.events import Event, Stream
 from storage.gather import Gather
 from storage.idempotency import AlreadyDone, IdempotencyKey
 from storage.mongo import Document, Mongo, older_than
+from storage.pools import Pools
 from storage.sequencer import Sequencer
 from storage.timeline import END, Page, Range, read_page
 
@@ -26,9 +27,10 @@ NOBODY: frozenset[str] = frozenset()
 class MessageStore:
     """Reads at majority; writes in batches with their events."""
 
-    def __init__(self, mongo: Mongo, sequencer: Sequencer) -> None:
+    def __init__(self, mongo: Mongo, sequencer: Sequencer, pools: Pools) -> None:
         self._mongo = mongo
         self._sequencer = sequencer
+        self._pools = pools
         self._messages = mongo["messages"]
         self._by_key: Gather[MessageKey, Message] = Gather(self._load)
         self._last: Gather[tuple[str, frozenset[str]], Message] = Gather(self._load_last)
@@ -48,10 +50,18 @@ class MessageStore:
         """The topic's newest message that is not from one of the blocked."""
         return await self._last.get((topic_id, blocked))
 
-    async def page(self, topic_id: str, asked: Range, blocked: frozenset[str] = NOBODY) -> Page[Message]:
-        """Messages of a topic in the order of the range, without those of the blocked; tombstones included."""
+    async def page(
+        self, topic_id: str, asked: Range, blocked: frozenset[str] = NOBODY, *, hot: bool = False
+    ) -> Page[Message]:
+        """Messages of a topic in the order of the range, without those of the blocked; tombstones included.
+
+        Of a hot topic from its pool, where that has the range and nobody is blocked.
+        """
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[Message]:
+            pooled = await self._pools.read(topic_id, low, high, ascending, limit) if hot and not blocked else None
+            if pooled is not None:
+                return pooled
             return await self._fetch(topic_id, low, high, ascending, limit, blocked)
 
         return await read_page(asked, fetch, lambda message: message.timestamp)

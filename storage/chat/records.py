@@ -22,7 +22,10 @@ class Community:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A chat room of a community. `last_activity` is the last message's timestamp, or its own creation's."""
+    """A chat room of a community.
+
+    `last_activity` is the last message's timestamp, or its own creation's; `heat` tells how often it is posted to.
+    """
 
     id: str
     organization_id: str
@@ -30,6 +33,7 @@ class Topic:
     title: str
     created_at: datetime
     last_activity: Timestamp
+    heat: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from storage.chat.records import Community, Topic, TrendingTopic
 from storage.errors import NotFound
 from storage.events import Stream
 from storage.gather import Gather
-from storage.heads import HEAT_TAU_S
+from storage.heads import HEAT_TAU_S, messages_per_minute
 from storage.idempotency import AlreadyDone, IdempotencyKey
 from storage.ids import new_id
 from storage.mongo import Document, Mongo
@@ -106,7 +106,7 @@ class TopicStore:
         wanted = {"org": organization_id, "heat": {"$gt": least}}
         cursor = self._topics.find(wanted).sort("heat", -1).limit(limit)
         return [
-            TrendingTopic(_topic(document), math.exp(document["heat"] - now) * 60 / HEAT_TAU_S)
+            TrendingTopic(_topic(document), messages_per_minute(document["heat"], now * HEAT_TAU_S))
             async for document in cursor
         ]
 
@@ -151,4 +151,5 @@ def _topic(document: Document) -> Topic:
         title=document["title"],
         created_at=document["created_at"],
         last_activity=Timestamp(document["last"]),
+        heat=document.get("heat"),
     )

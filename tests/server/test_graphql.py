@@ -161,7 +161,7 @@ def test_without_a_token_the_viewer_is_null_and_everything_else_needs_one(http: 
     "authorization", ["Bearer garbage", "Bearer", "Bearer a.b.c", "Basic YTpi", "x", "Bearer \xe9"]
 )
 def test_a_token_that_does_not_count_is_401(http: httpx2.Client, authorization: str) -> None:
-    headers = JSON | {"authorization": authorization.encode("latin-1")}
+    headers = {b"content-type": b"application/json", b"authorization": authorization.encode("latin-1")}
     response = http.post("/graphql", content=orjson.dumps(TYPENAME), headers=headers)
     assert response.status_code == 401
     assert response.headers["www-authenticate"] == "Bearer"

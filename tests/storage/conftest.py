@@ -1,8 +1,9 @@
 """A topic to post to, further processes on the same database, and servers that a test may stop or make fail."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 
 import pytest
 
@@ -35,3 +36,19 @@ def own_mongod(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mongod]:
     asyncio.run(mongod.start())
     yield mongod
     asyncio.run(mongod.stop())
+
+
+@pytest.fixture
+async def own_place(own_mongod: Mongod, redis_url: str, database: str, mongo_driver: Driver) -> AsyncIterator[Place]:
+    """A topic on the mongod that may fail."""
+    async with open_stores(own_mongod.uri, redis_url, database, mongo_driver) as stores:
+        yield await found_place(stores)
+
+
+@pytest.fixture
+async def own_valkey(tmp_path: Path) -> AsyncIterator[Valkey]:
+    """A Redis of the test's own, which may be killed."""
+    valkey = Valkey(tmp_path / "own-redis", find_valkey())
+    await valkey.start()
+    yield valkey
+    await valkey.stop()

@@ -1,0 +1,222 @@
+"""Puts the demo into a running product by its public API, as its people would: they sign in, found, join, post, react.
+
+Doing it again within a day changes nothing, because whatever is made has an idempotency key; once the last topic holds
+its messages, which are posted last of all, nothing is done at all.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import httpx2
+
+from server.demo.cast import BLOCKED, BLOCKER, DEMO_USERS, DemoCommunity, DemoTopic, DemoUser, all_topics, user
+from server.demo.talk import Line, Reaction, Talk, talk
+from server.processes import StartupError
+
+AT_ONCE = 50
+POSTS_UNDER_WAY = 4
+REACTIONS_A_REQUEST = 15
+TRIES = 5
+TIMEOUT_S = 30.0
+
+Progress = Callable[[int, int], None]
+Result = TypeVar("Result")
+Posted = dict[str, Any]
+
+VIEWER = "query Viewer { viewer { id } }"
+CREATE_COMMUNITY = "mutation CreateCommunity($input: CreateCommunityInput!) { createCommunity(input: $input) { id } }"
+JOIN_COMMUNITY = "mutation JoinCommunity($id: ID!) { joinCommunity(communityId: $id) { id } }"
+CREATE_TOPIC = "mutation CreateTopic($input: CreateTopicInput!) { createTopic(input: $input) { id } }"
+POST_MESSAGE = "mutation PostMessage($input: PostMessageInput!) { postMessage(input: $input) { id timestamp } }"
+MARK_READ = "mutation MarkRead($id: ID!, $at: Timestamp!) { markRead(topicId: $id, timestamp: $at) { id } }"
+BLOCK_USER = "mutation BlockUser($id: ID!) { blockUser(userId: $id) { id } }"
+FILLED = """
+query Filled($limit: Int!) {
+  communities(joined: true) { name topics { title messages(latest: "now", limit: $limit) { items { id } } } }
+}
+"""
+
+
+class DemoError(StartupError):
+    """The product refused something: names the operation and what the server said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A topic that exists, with all that is going to happen in it."""
+
+    id: str
+    community: DemoCommunity
+    topic: DemoTopic
+    talk: Talk
+
+    @property
+    def steps(self) -> int:
+        """How many messages, reactions and read marks there are."""
+        return len(self.talk.lines) + len(self.talk.reactions) + len(self.talk.read)
+
+
+async def fill(base_url: str, token_for: Callable[[DemoUser], str], progress: Progress | None = None) -> None:
+    """Fills the product at `base_url`; `progress` hears how many steps are done, and of how many.
+
+    Raises: DemoError; httpx2.HTTPError when the product does not answer.
+    """
+    async with httpx2.AsyncClient(base_url=base_url, timeout=TIMEOUT_S, trust_env=False) as client:
+        api = _Api(client, token_for)
+        if not await _is_filled(api):
+            await _Filling(api, progress or (lambda done, total: None)).run()
+
+
+async def _is_filled(api: "_Api") -> bool:
+    *_, (community, topic) = all_topics()
+    answer = await api.run(user(community.members[0]), FILLED, limit=topic.size)
+    pages = {
+        (found["name"], each["title"]): each["messages"]["items"]
+        for found in answer["communities"]
+        for each in found["topics"]
+    }
+    return len(pages.get((community.name, topic.title), ())) >= topic.size
+
+
+class _Api:
+    """Operations in the name of demo users, so many at once."""
+
+    def __init__(self, client: httpx2.AsyncClient, token_for: Callable[[DemoUser], str]) -> None:
+        self._client = client
+        self._headers = {each.id: {"Authorization": f"Bearer {token_for(each)}"} for each in DEMO_USERS}
+        self._slots = asyncio.Semaphore(AT_ONCE)
+
+    async def run(self, who: DemoUser, document: str, **variables: object) -> dict[str, Any]:
+        """The data of one operation. What is temporarily refused is tried again. Raises: DemoError."""
+        for tries_left in reversed(range(TRIES)):
+            answer = await self._post(who, document, variables)
+            if not answer.get("errors"):
+                break
+            error = answer["errors"][0]
+            retry_after_ms = error.get("extensions", {}).get("retryAfterMs")
+            if retry_after_ms is None or not tries_left:
+                raise DemoError(f"{_name(document)} as {who.id} failed: {_reason(error)}")
+            await asyncio.sleep(retry_after_ms / 1000)
+        data: dict[str, Any] = answer["data"]
+        return data
+
+    async def _post(self, who: DemoUser, document: str, variables: dict[str, object]) -> dict[str, Any]:
+        body = {"query": document, "variables": variables}
+        async with self._slots:
+            response = await self._client.post("/graphql", json=body, headers=self._headers[who.id])
+        try:
+            answer: dict[str, Any] = response.json()
+        except ValueError:
+            raise DemoError(f"{_name(document)} as {who.id} failed: HTTP {response.status_code}") from None
+        return answer
+
+
+class _Filling:
+    """One run, step by step."""
+
+    def __init__(self, api: _Api, progress: Progress) -> None:
+        self._api, self._progress = api, progress
+        self._done = self._total = 0
+
+    async def run(self) -> None:
+        """Everything but the last topic's messages, then these: they tell that all is done."""
+        await _together(self._api.run(each, VIEWER) for each in DEMO_USERS)
+        communities = {community.key: community for community, _ in all_topics()}
+        ids = dict(zip(communities, await _together(map(self._found, communities.values())), strict=True))
+        places = await _together(self._open(ids[community.key], community, topic) for community, topic in all_topics())
+        self._total = sum(place.steps for place in places)
+        await _together(self._fill(place) for place in places[:-1])
+        await self._api.run(user(BLOCKER), BLOCK_USER, id=user(BLOCKED).id)
+        await self._fill(places[-1])
+
+    async def _found(self, community: DemoCommunity) -> str:
+        """The id of the community, which its other members have joined."""
+        founder, *others = map(user, community.members)
+        given = {"name": community.name, "description": community.description}
+        wanted = {**given, "idempotencyKey": f"demo-{community.key}"}
+        created = await self._api.run(founder, CREATE_COMMUNITY, input=wanted)
+        id_: str = created["createCommunity"]["id"]
+        await _together(self._api.run(each, JOIN_COMMUNITY, id=id_) for each in others)
+        return id_
+
+    async def _open(self, community_id: str, community: DemoCommunity, topic: DemoTopic) -> Place:
+        wanted = {"communityId": community_id, "title": topic.title, "idempotencyKey": _key(community, topic)}
+        created = await self._api.run(user(community.members[0]), CREATE_TOPIC, input=wanted)
+        return Place(created["createTopic"]["id"], community, topic, talk(community, topic))
+
+    async def _fill(self, place: Place) -> None:
+        """Reactions and marks come before the last messages, so that a topic with all of them lacks nothing."""
+        posted = await self._post_all(place)
+        requests = [self._react(posted, handle, some) for handle, some in _by_author(place.talk.reactions)]
+        requests += [self._mark(place, posted[line], handle) for handle, line in place.talk.read.items()]
+        await _together(requests)
+
+    async def _post_all(self, place: Place) -> list[Posted]:
+        """In order, give or take the few that are under way at the same time."""
+        under_way = asyncio.Semaphore(POSTS_UNDER_WAY)
+        return await _together(self._post(place, n, line, under_way) for n, line in enumerate(place.talk.lines))
+
+    async def _post(self, place: Place, n: int, line: Line, under_way: asyncio.Semaphore) -> Posted:
+        key = f"{_key(place.community, place.topic)}-{n}"
+        wanted = {"topicId": place.id, "text": line.text, "stampId": line.stamp_id, "idempotencyKey": key}
+        async with under_way:
+            answer = await self._api.run(user(line.author), POST_MESSAGE, input=wanted)
+        self._advance(1)
+        posted: Posted = answer["postMessage"]
+        return posted
+
+    async def _react(self, posted: list[Posted], handle: str, reactions: Sequence[Reaction]) -> None:
+        variables = {f"m{n}": posted[each.line]["id"] for n, each in enumerate(reactions)}
+        variables |= {f"e{n}": each.emoji for n, each in enumerate(reactions)}
+        await self._api.run(user(handle), _add_reactions(len(reactions)), **variables)
+        self._advance(len(reactions))
+
+    async def _mark(self, place: Place, posted: Posted, handle: str) -> None:
+        await self._api.run(user(handle), MARK_READ, id=place.id, at=posted["timestamp"])
+        self._advance(1)
+
+    def _advance(self, steps: int) -> None:
+        self._done += steps
+        self._progress(self._done, self._total)
+
+
+async def _together(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
+    """All of it at once; the first failure ends the rest and is raised by itself."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(each) for each in work]
+    except* (DemoError, httpx2.HTTPError) as failures:
+        raise failures.exceptions[0] from None
+    return [task.result() for task in tasks]
+
+
+def _by_author(reactions: Sequence[Reaction]) -> Iterator[tuple[str, list[Reaction]]]:
+    """Each author's reactions, as many as one request may hold."""
+    by_author: dict[str, list[Reaction]] = defaultdict(list)
+    for reaction in reactions:
+        by_author[reaction.author].append(reaction)
+    for author, own in by_author.items():
+        for start in range(0, len(own), REACTIONS_A_REQUEST):
+            yield author, own[start : start + REACTIONS_A_REQUEST]
+
+
+def _add_reactions(count: int) -> str:
+    """One mutation that adds so many reactions; for each count always the same text, which servers cache."""
+    declared = ", ".join(f"$m{n}: ID!, $e{n}: String!" for n in range(count))
+    added = " ".join(f"a{n}: addReaction(messageId: $m{n}, emoji: $e{n}) {{ id }}" for n in range(count))
+    return f"mutation AddReactions({declared}) {{ {added} }}"
+
+
+def _key(community: DemoCommunity, topic: DemoTopic) -> str:
+    return f"demo-{community.key}-{topic.theme}"
+
+
+def _name(document: str) -> str:
+    return document.split()[1].partition("(")[0]
+
+
+def _reason(error: dict[str, Any]) -> str:
+    return f"{error.get('message')} ({error.get('extensions', {}).get('code')})"

@@ -1,0 +1,136 @@
+"""What the demo users talk about: handwritten scenes, woven into conversations that come out the same every time.
+
+A scene is a block of lines in scenes.txt. A letter stands for its speaker, `@A` for a mention, `{peak}` for one of the
+words below, and a last word like `#tea` for a stamp.
+"""
+
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+from pathlib import Path
+
+from server.demo.cast import BLOCKED, BLOCKER, DemoCommunity, DemoTopic
+
+SCENES = Path(__file__).with_name("scenes.txt")
+WORDS: dict[str, tuple[str, ...]] = {
+    "peak": ("高尾山", "陣馬山", "塔ノ岳", "金時山", "筑波山", "御岳山", "丹沢山", "大山"),
+    "station": ("新宿駅", "高尾駅", "秦野駅", "奥多摩駅", "町田駅"),
+    "hour": ("6", "7", "8", "9", "10"),
+    "day": ("土曜", "日曜", "来週の土曜", "祝日", "金曜の夜"),
+    "weekday": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday"),
+    "dish": ("肉じゃが", "筑前煮", "親子丼", "麻婆豆腐", "鯖の味噌煮", "ミネストローネ", "カレー", "おでん"),
+    "herb": ("thyme", "shiso", "coriander", "dill", "mitsuba", "basil"),
+    "tea": ("ほうじ茶", "煎茶", "玄米茶", "番茶", "アールグレイ", "ルイボス", "和紅茶"),
+    "sweet": ("大福", "羊羹", "どら焼き", "scones", "banana bread", "カステラ", "shortbread"),
+    "book": ("「こころ」", "「銀河鉄道の夜」", "「細雪」", "Kokoro", "Mrs Dalloway", "「草枕」", "Middlemarch"),
+    "chapter": ("3", "5", "8", "11", "14"),
+    "game": ("カタン", "Azul", "Wingspan", "囲碁", "どうぶつしょうぎ", "Codenames", "花札"),
+    "film": ("東京物語", "Tampopo", "Local Hero", "羅生門", "Paterson", "七人の侍"),
+    "lens": ("35mm", "50mm", "85mm", "28mm"),
+    "gear": ("雨具", "ザック", "ヘッドライト", "登山靴", "ストック", "寝袋"),
+    "brew": ("flat white", "filter coffee", "ほうじ茶ラテ", "decaf"),
+    "version": ("4.18", "4.19", "5.0-rc1", "4.18.2", "5.0"),
+    "service": ("billing", "search", "the gateway", "notifications", "the importer"),
+    "minutes": ("5", "10", "15", "20", "30"),
+    "count": ("2", "3", "4", "5", "6"),
+    "percent": ("12", "18", "25", "31", "40"),
+    "place": ("the taco stand", "the noodle bar", "the new deli", "the canteen", "the falafel van"),
+}
+
+# What somebody throws in between two scenes.
+ASIDES: dict[str, tuple[str, ...]] = {
+    "ja": (
+        "なるほど！",
+        "いいですね〜",
+        "👍",
+        "賛成です。",
+        "あとで読みます。",
+        "了解しました。",
+        "気になる……",
+        "✨",
+    ),
+    "en": ("Nice!", "👍", "Same here.", "Good point.", "Ha!", "Reading this later.", "Agreed.", "🎉", "Interesting…"),
+}
+EMOJI = ("👍", "❤️", "😂", "🎉", "🙏", "👀", "🔥", "🍵", "🏔️", "✨", "😮", "👏")
+ASIDE_SHARE = 0.18
+REACTION_SHARE = 0.22
+# How many messages somebody may have left unread; None never opened the topic.
+BEHIND = (0, 0, 0, 1, 3, 7, 20, 60, None)
+
+_LINE = re.compile(r"([A-C]) (.*?)(?: ?#([a-z-]+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One message to be posted: by whom (a handle), and a text, a stamp or both."""
+
+    author: str
+    text: str
+    stamp_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reaction:
+    """Somebody's (a handle's) emoji on the n-th line."""
+
+    line: int
+    author: str
+    emoji: str
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """Lines in their order, the reactions to them, and up to which line each handle has read."""
+
+    lines: list[Line]
+    reactions: list[Reaction]
+    read: dict[str, int]
+
+
+@cache
+def scenes() -> dict[str, list[list[str]]]:
+    """The handwritten scenes by theme, each as its lines."""
+    themes = (SCENES.read_text("utf-8")).removeprefix("== ").split("\n== ")
+    named = (theme.strip().split("\n\n") for theme in themes)
+    return {name: [scene.splitlines() for scene in written] for name, *written in named}
+
+
+def talk(community: DemoCommunity, topic: DemoTopic) -> Talk:
+    """All that happens in one topic, always the same."""
+    chance = random.Random(f"{community.key}/{topic.title}")  # noqa: S311 - the point is that it can be foreseen
+    lines = list(islice(_endless(topic.theme, community, chance), topic.size))
+    reactions = [each for n, line in enumerate(lines) for each in _reactions(n, line.author, community, chance)]
+    behind = {member: chance.choice(BEHIND) for member in community.members}
+    read = {member: topic.size - 1 - by for member, by in behind.items() if by is not None and by < topic.size}
+    return Talk(lines, reactions, read)
+
+
+def _endless(theme: str, community: DemoCommunity, chance: random.Random) -> Iterator[Line]:
+    """Scene after scene; each scene comes up once before any comes up again."""
+    while True:
+        for scene in chance.sample(scenes()[theme], len(scenes()[theme])):
+            cast = dict(zip("ABC", chance.sample(community.members, 3), strict=True))
+            words = {slot: chance.choice(choices) for slot, choices in WORDS.items()}
+            yield from (_spoken(line, cast, words) for line in scene)
+            if chance.random() < ASIDE_SHARE:
+                yield Line(chance.choice(community.members), chance.choice(ASIDES[community.language]))
+
+
+def _spoken(line: str, cast: dict[str, str], words: dict[str, str]) -> Line:
+    match = _LINE.fullmatch(line)
+    assert match is not None, f"not a line of a scene: {line}"
+    speaker, text, stamp_id = match.groups()
+    mentioned = re.sub(r"@([A-C])\b", lambda letter: f"@{cast[letter[1]]}", text)
+    return Line(cast[speaker], mentioned.format_map(words), stamp_id)
+
+
+def _reactions(n: int, author: str, community: DemoCommunity, chance: random.Random) -> Iterator[Reaction]:
+    """Of others than the author, and of nobody who blocked the author."""
+    others = [member for member in community.members if member != author and (member, author) != (BLOCKER, BLOCKED)]
+    if chance.random() < REACTION_SHARE:
+        for emoji in chance.sample(EMOJI, chance.choice((1, 1, 2))):
+            for member in chance.sample(others, chance.randint(1, min(3, len(others)))):
+                yield Reaction(n, member, emoji)

@@ -1,0 +1,204 @@
+"""Pools of hot topics: their newest messages in Redis, so that readers need not go to MongoDB each time.
+
+After a `postMessage` returned, no reader gets a page without it (semantics.md, 2):
+
+- A pool holds everything up to event n of its stream. Who commits events extends the pool before anyone is answered; an
+  extension whose predecessor is missing waits, and meanwhile the pool answers nothing.
+- A pool answers only within a lease of 2 s, counted from before MongoDB was last compared with it. Who can't reach
+  Redis answers its posters only after every such lease ran out.
+- A pool of another run of Redis is dropped, since a restart may have brought an older one back.
+"""
+
+import asyncio
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+import structlog
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from storage.changes import Batch
+from storage.chat.records import LinkPreview, Message, Topic, message_record
+from storage.heads import messages_per_minute
+from storage.keys import Keys
+from storage.metrics import POOL_READS
+from storage.mongo import Mongo, Session
+from storage.timeline import END, Timestamp
+
+SIZE = 500
+LEASE_S = 2.0
+REDIS_TIMEOUT_S = 0.5
+RENEW_EVERY_S = 0.7
+BUILD_EVERY_S = 1.0
+HOT_PER_MINUTE = 10.0
+"""Topics that are posted to more often than this are read from pools."""
+
+MAYBE_HOT_PER_MINUTE = HOT_PER_MINUTE / 2
+"""From here on posters care for the pool: a reader may have found the topic hot a moment ago."""
+
+_SCRIPT = (Path(__file__).parent / "lua" / "pool.lua").read_text()
+_FAILURES = (RedisError, OSError, TimeoutError)
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """What a pool knows of a range: messages in its order, and the timestamp above which it is complete."""
+
+    floor: int
+    messages: list[Message]
+
+
+class Pools:
+    """Reads and keeps the pools. One for each process."""
+
+    def __init__(self, redis: Redis, keys: Keys, mongo: Mongo) -> None:
+        self._script = redis.register_script(_SCRIPT)
+        self._keys = keys
+        self._mongo = mongo
+        self._renewing: dict[str, asyncio.Task[None]] = {}
+        self._renewed_at: dict[str, float] = {}
+        self._built_at: dict[str, float] = {}
+
+    async def read(self, topic_id: str, low: int, high: int, ascending: bool, limit: int) -> list[Message] | None:
+        """Messages with low <= timestamp <= high, as MongoDB would give them; None when MongoDB must be asked."""
+        pooled = await self._pooled(topic_id, low, high, ascending, limit)
+        complete = pooled is not None and _is_complete(pooled, low, ascending, limit)
+        POOL_READS.labels("hit" if complete else "miss").inc()
+        self._care(topic_id, missing=pooled is None)
+        return pooled.messages if pooled is not None and complete else None
+
+    async def extend(self, batch: Batch) -> None:
+        """Brings a committed batch into the topic's pool. Returns when no reader can get a page without it."""
+        if not batch.events or messages_per_minute(batch.head.get("heat"), time.time()) < MAYBE_HOT_PER_MINUTE:
+            return
+        committed_at = time.monotonic()
+        changed = [message_record(document) for document in batch.changed("messages")]
+        first, last = batch.events[0].n, batch.events[-1].n
+        try:
+            await self._run(batch.stream.id, "extend", first, last, SIZE, *map(encode, changed))
+        except _FAILURES as error:
+            log.warning("pool_unreachable", topic=batch.stream.id, error=repr(error))
+            await asyncio.sleep(committed_at + LEASE_S - time.monotonic())
+
+    async def close(self) -> None:
+        """Stops what goes on in the background."""
+        tasks = list(self._renewing.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _pooled(self, topic_id: str, low: int, high: int, ascending: bool, limit: int) -> Pooled | None:
+        try:
+            found = await self._run(topic_id, "read", low, high, int(ascending), limit)
+        except _FAILURES:
+            return None
+        if not found:
+            return None
+        return Pooled(int(found[0]), [decode(topic_id, each) for each in found[2:]])
+
+    def _care(self, topic_id: str, missing: bool) -> None:
+        """Builds or renews the pool in the background, at most so often."""
+        now = time.monotonic()
+        seldom = self._built_at if missing else self._renewed_at
+        every_s = BUILD_EVERY_S if missing else RENEW_EVERY_S
+        if topic_id in self._renewing or now - seldom.get(topic_id, -every_s) < every_s:
+            return
+        seldom[topic_id] = now
+        task = asyncio.create_task(self._renew_or_build(topic_id), name=f"pool {topic_id}")
+        self._renewing[topic_id] = task
+        task.add_done_callback(lambda _: self._renewing.pop(topic_id, None))
+
+    async def _renew_or_build(self, topic_id: str) -> None:
+        try:
+            if not await self._renew(topic_id):
+                await self._build(topic_id)
+        except Exception as error:
+            # Nobody waits for this task; readers go to MongoDB until another try succeeds.
+            log.warning("pool_not_kept", topic=topic_id, error=repr(error))
+
+    async def _renew(self, topic_id: str) -> bool:
+        started_ms = await self._clock_ms(topic_id)
+        head = await self._mongo["topics"].find_one({"_id": topic_id}, {"n": 1})
+        return head is not None and bool(await self._run(topic_id, "renew", head["n"], started_ms))
+
+    async def _build(self, topic_id: str) -> None:
+        if not await self._run(topic_id, "begin"):
+            return
+        started_ms = await self._clock_ms(topic_id)
+        n, messages = await self._mongo.transact(lambda session: self._newest(topic_id, session))
+        # A pool with everything has no floor.
+        floor = messages[0].timestamp if len(messages) == SIZE else 0
+        await self._run(topic_id, "install", n, floor, started_ms, SIZE, *map(encode, messages))
+
+    async def _newest(self, topic_id: str, session: Session) -> tuple[int, list[Message]]:
+        """The stream's position and the newest messages at that position, ascending: one snapshot."""
+        head = await self._mongo["topics"].find_one({"_id": topic_id}, {"n": 1}, session=session)
+        wanted = {"_id": {"$gte": {"t": topic_id, "ts": 0}, "$lte": {"t": topic_id, "ts": END}}}
+        cursor = self._mongo["messages"].find(wanted, session=session).sort("_id", -1).limit(SIZE)
+        documents = await cursor.to_list(None)
+        return (head or {"n": 0})["n"], [message_record(document) for document in reversed(documents)]
+
+    async def _clock_ms(self, topic_id: str) -> int:
+        return int((await self._run(topic_id, "clock"))[0])
+
+    async def _run(self, topic_id: str, command: str, *arguments: str | bytes | int) -> Any:
+        async with asyncio.timeout(REDIS_TIMEOUT_S):
+            return await self._script(keys=self._keys.pool(topic_id), args=[command, *arguments])
+
+
+def is_hot(topic: Topic) -> bool:
+    """Whether the topic is posted to so often that its readers are served from a pool."""
+    return messages_per_minute(topic.heat, time.time()) >= HOT_PER_MINUTE
+
+
+def _is_complete(pooled: Pooled, low: int, ascending: bool, limit: int) -> bool:
+    """Whether MongoDB could not add anything to what the pool gave."""
+    if low > pooled.floor or pooled.floor == 0:
+        return True
+    # From the newest downwards a full page ends above the floor; from below, something could be missing first.
+    return not ascending and len(pooled.messages) >= limit
+
+
+def encode(message: Message) -> bytes:
+    """A message as a pool's item: JSON, the timestamp first."""
+    preview = message.link_preview
+    return orjson.dumps(
+        [
+            str(message.timestamp),
+            message.author_id,
+            message.text,
+            message.stamp_id,
+            message.mention_ids,
+            message.reaction_counts,
+            preview and [preview.url, preview.title, preview.description, preview.image_url, preview.site_name],
+            message.edited_at,
+            message.deleted_at,
+        ]
+    )
+
+
+def decode(topic_id: str, item: bytes) -> Message:
+    """The message of a pool's item."""
+    timestamp, author, text, stamp, mentions, reactions, preview, edited_at, deleted_at = orjson.loads(item)
+    return Message(
+        topic_id=topic_id,
+        timestamp=Timestamp(int(timestamp)),
+        author_id=author,
+        text=text,
+        stamp_id=stamp,
+        mention_ids=mentions,
+        reaction_counts=[(emoji, count) for emoji, count in reactions],
+        link_preview=preview and LinkPreview(*preview),
+        edited_at=_instant(edited_at),
+        deleted_at=_instant(deleted_at),
+    )
+
+
+def _instant(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)

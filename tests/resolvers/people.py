@@ -1,0 +1,227 @@
+"""People who execute operations in this process, with real stores and no server between."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from strawberry import Schema
+from strawberry.types import ExecutionResult
+
+from resolvers.context import Context
+from schema.root import schema
+from storage.identity import Role, User
+from storage.stores import Stores
+from tests.client import GraphQLFailed
+
+Answer = dict[str, Any]
+DEADLINE_S = 20.0
+
+MESSAGE = """
+fragment message on Message {
+  id timestamp topicId text editedAt deletedAt
+  author { id } stamp { id } mentions { handle } reactions { emoji count reacted users { handle } }
+}
+"""
+POST = "mutation ($input: PostMessageInput!) { done: postMessage(input: $input) { ...message } }" + MESSAGE
+PAGE = (
+    """
+query ($topic: ID!, $oldest: Timestamp, $latest: Timestamp, $limit: Int! = 50) {
+  messages(topicId: $topic, oldest: $oldest, latest: $latest, limit: $limit) {
+    items { ...message } hasOlder hasNewer oldest newest
+  }
+}
+"""
+    + MESSAGE
+)
+REACT = (
+    "mutation ($id: ID!, $emoji: String!) { done: addReaction(messageId: $id, emoji: $emoji) { ...message } }" + MESSAGE
+)
+UNREACT = REACT.replace("addReaction", "removeReaction")
+EDIT = "mutation ($id: ID!, $text: String!) { done: editMessage(id: $id, text: $text) { ...message } }" + MESSAGE
+DELETE = "mutation ($id: ID!) { done: deleteMessage(id: $id) { ...message } }" + MESSAGE
+LISTEN = (
+    """
+subscription ($topic: ID!, $since: Cursor) {
+  topicEvents(topicId: $topic, since: $since) {
+    type: __typename
+    ... on Event { cursor }
+    ... on StreamReady { resumed }
+    ... on MessagePosted { message { ...message } }
+    ... on MessageEdited { message { ...message } }
+    ... on MessageDeleted { message { ...message } }
+    ... on ReactionsChanged { message { ...message } }
+  }
+}
+"""
+    + MESSAGE
+)
+
+
+def as_signed(url: str) -> str:
+    """What stands for the address guard's own addresses."""
+    return f"/images/signed/{url}"
+
+
+@dataclass
+class Person:
+    """Somebody who asks; `user` is None for who did not sign in."""
+
+    stores: Stores
+    user: User | None = None
+    roles: frozenset[Role] = frozenset()
+    sign_image: Callable[[str], str] = as_signed
+    schema: Schema = schema
+
+    @property
+    def id(self) -> str:
+        assert self.user is not None
+        return self.user.id
+
+    @property
+    def context(self) -> Context:
+        return Context(self.stores, self.sign_image, self.user, self.roles)
+
+    async def ask(self, query: str, **variables: Any) -> Answer:
+        """The whole answer to a query or a mutation."""
+        result = await self.schema.execute(query, variables, context_value=self.context)
+        assert isinstance(result, ExecutionResult)
+        return _answer(result)
+
+    async def run(self, query: str, **variables: Any) -> Answer:
+        """The data. Raises: GraphQLFailed."""
+        return _data(await self.ask(query, **variables))
+
+    async def fails(self, query: str, **variables: Any) -> Answer:
+        """The extensions of the one error that there must be."""
+        (error,) = (await self.ask(query, **variables))["errors"]
+        extensions: Answer = error["extensions"]
+        return extensions
+
+    async def code(self, query: str, **variables: Any) -> str | None:
+        """The code of the one error; None when all went well."""
+        errors = (await self.ask(query, **variables))["errors"]
+        assert len(errors) <= 1, errors
+        return errors[0]["extensions"]["code"] if errors else None
+
+    async def answers(self, query: str, **variables: Any) -> AsyncGenerator[Answer, None]:
+        """The answers that a subscription gives, one after the other."""
+        results = await self.schema.subscribe(query, variables, context_value=self.context)
+        if isinstance(results, ExecutionResult):
+            yield _answer(results)
+            return
+        async with aclosing(results) as open_results:
+            async for result in open_results:
+                yield _answer(result)
+
+    @asynccontextmanager
+    async def listening(self, query: str, **variables: Any) -> AsyncIterator["Listener"]:
+        """A subscription that has begun, until it is left."""
+        async with aclosing(self.answers(query, **variables)) as answers:
+            listener = Listener(answers)
+            await listener.event()
+            yield listener
+
+    async def found(self, name: str = "Fishers", **more: Any) -> str:
+        """Founds a community and gives its id."""
+        query = "mutation ($input: CreateCommunityInput!) { done: createCommunity(input: $input) { id } }"
+        return str((await self.run(query, input={"name": name, **more}))["done"]["id"])
+
+    async def join(self, community: str) -> None:
+        """Becomes a member."""
+        await self.run("mutation ($id: ID!) { joinCommunity(communityId: $id) { id } }", id=community)
+
+    async def leave(self, community: str) -> None:
+        """Is no member any more."""
+        await self.run("mutation ($id: ID!) { leaveCommunity(communityId: $id) { id } }", id=community)
+
+    async def open_topic(self, community: str, title: str = "Tides") -> str:
+        """Opens a topic and gives its id."""
+        query = "mutation ($input: CreateTopicInput!) { done: createTopic(input: $input) { id } }"
+        return str((await self.run(query, input={"communityId": community, "title": title}))["done"]["id"])
+
+    async def post(self, topic: str, text: str = "Hello", **more: Any) -> Answer:
+        """Posts and gives the message."""
+        return await self.do(POST, input={"topicId": topic, "text": text, **more})
+
+    async def do(self, query: str, **variables: Any) -> Answer:
+        """What the field called `done` gives."""
+        done: Answer = (await self.run(query, **variables))["done"]
+        return done
+
+    async def page(self, topic: str, **bounds: Any) -> Answer:
+        """A page of a topic, the newest when no bound is given."""
+        page: Answer = (await self.run(PAGE, topic=topic, **(bounds or {"latest": "now"})))["messages"]
+        return page
+
+    async def texts(self, topic: str) -> list[str]:
+        """What the newest page says, oldest first."""
+        return [item["text"] for item in reversed((await self.page(topic))["items"])]
+
+    async def block(self, other: "Person") -> None:
+        """Blocks somebody."""
+        await self.run("mutation ($id: ID!) { blockUser(userId: $id) { blocked } }", id=other.id)
+
+    async def unblock(self, other: "Person") -> None:
+        """Ends a block."""
+        await self.run("mutation ($id: ID!) { unblockUser(userId: $id) { blocked } }", id=other.id)
+
+
+class Listener:
+    """What a subscription hears."""
+
+    def __init__(self, answers: AsyncIterator[Answer]) -> None:
+        self._answers = answers
+
+    async def answer(self) -> Answer:
+        """The next answer, errors included."""
+        async with asyncio.timeout(DEADLINE_S):
+            return await anext(self._answers)
+
+    async def event(self) -> Answer:
+        """The next event. Raises: GraphQLFailed."""
+        (event,) = _data(await self.answer()).values()
+        found: Answer = event
+        return found
+
+
+@dataclass
+class Room:
+    """A community of Ann and Bob with one topic. Eve is in their organization, and in no community."""
+
+    ann: Person
+    bob: Person
+    eve: Person
+    community: str
+    topic: str
+
+
+class SignIn:
+    """Signs people in to stores."""
+
+    def __init__(self, stores: Stores) -> None:
+        self.stores = stores
+
+    async def __call__(
+        self,
+        id_: str,
+        organization: str = "acme",
+        roles: Iterable[Role] = (Role.MEMBER,),
+        name: str | None = None,
+        handle: str | None = None,
+    ) -> Person:
+        """The person of that id, known to the organization from now on."""
+        user = await self.stores.users.sign_in(organization, id_, list(roles), name, handle)
+        return Person(self.stores, user, frozenset(roles))
+
+
+def _answer(result: ExecutionResult) -> Answer:
+    return {"data": result.data, "errors": [error.formatted for error in result.errors or ()]}
+
+
+def _data(answer: Answer) -> Answer:
+    if answer["errors"]:
+        raise GraphQLFailed(answer["errors"])
+    data: Answer = answer["data"]
+    return data

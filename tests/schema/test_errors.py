@@ -1,0 +1,263 @@
+"""What clients see of errors: a code of the closed list each; the unexpected masked, here and in every event."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import strawberry
+from structlog.testing import capture_logs
+
+from resolvers.context import Context
+from schema.errors import PresentErrors
+from schema.root import schema
+from storage.chat.records import LinkPreview, message_key
+from storage.errors import BadUserInput, Conflict, Forbidden, NotFound, RateLimited, Unauthenticated, Unavailable
+from storage.identity import Role, User
+from storage.stores import Stores
+from tests.resolvers.people import Person, SignIn
+
+pytestmark = pytest.mark.anyio
+
+POST = "mutation ($input: PostMessageInput!) { postMessage(input: $input) { id } }"
+PAGE = "query ($latest: Timestamp, $limit: Int!) { messages(topicId: 1, latest: $latest, limit: $limit) { oldest } }"
+TIMESTAMP = 'a string like "1639720395.000002": Unix seconds with exactly six decimals'
+
+
+class Unforeseen(Exception):
+    """What no client may ever read of."""
+
+
+def without_stores() -> Context:
+    """Every resolver that needs a store fails as none should."""
+    user = User("ann", "ann", "Ann", "acme", (Role.MEMBER,), 0, 0)
+    return Context(None, str, user, frozenset({Role.MEMBER}))  # type: ignore[arg-type]
+
+
+async def errors_of(query: str, context: Context | None = None, **variables: Any) -> list[dict[str, Any]]:
+    result = await schema.execute(query, variables, context_value=context or without_stores())
+    return [dict(error.formatted) for error in result.errors or ()]
+
+
+async def error_of(query: str, context: Context | None = None, **variables: Any) -> dict[str, Any]:
+    (error,) = await errors_of(query, context, **variables)
+    return error
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("{ viewer { id }", "GRAPHQL_PARSE_FAILED"),
+        ("{ viewer { shoeSize } }", "GRAPHQL_VALIDATION_FAILED"),
+        ("{ messages { oldest } }", "GRAPHQL_VALIDATION_FAILED"),
+        ("query ($a: Nothing) { viewer { id } }", "GRAPHQL_VALIDATION_FAILED"),
+        ("query ($a: Int) { viewer { id } }", "GRAPHQL_VALIDATION_FAILED"),
+        ("query ($a: String) { trendingTopics(limit: $a) { messagesPerMinute } }", "GRAPHQL_VALIDATION_FAILED"),
+        ("query ($a: Boolean) { viewer @include(if: $a) { id } }", "GRAPHQL_VALIDATION_FAILED"),
+        ('{ trendingTopics(limit: "3") { messagesPerMinute } }', "GRAPHQL_VALIDATION_FAILED"),
+    ],
+)
+async def test_a_document_that_cannot_be_executed_has_a_code_of_its_own(query: str, code: str) -> None:
+    assert {error["extensions"]["code"] for error in await errors_of(query)} == {code}
+
+
+@pytest.mark.parametrize(
+    ("query", "variables", "field", "expected"),
+    [
+        (PAGE, {"limit": 3, "latest": 5}, "latest", TIMESTAMP),
+        (PAGE, {"limit": "3"}, "limit", "a value of type Int!"),
+        (PAGE, {"limit": 2**31}, "limit", "a value of type Int!"),
+        (PAGE, {}, "limit", "a value of type Int!"),
+        (POST, {"input": None}, "input", "a value of type PostMessageInput!"),
+        (POST, {"input": {"topicId": 1.5}}, "topicId", "ID cannot represent value: 1.5"),
+        (POST, {"input": {"topicId": "1", "text": None}}, "text", "value of non-null type 'String!' not to be None."),
+        (PAGE.replace("Int!)", "Int = 3)"), {"limit": None}, "limit", None),
+        (
+            POST.replace("$input: PostMessageInput!", "$t: String").replace("$input", "{topicId: 1, text: $t}"),
+            {"t": None},
+            "text",
+            None,
+        ),
+        ("query ($a: Boolean! = true) { viewer @include(if: $a) { id } }", {"a": 3}, "a", "a value of type Boolean!"),
+        ("query ($a: Boolean = true) { viewer @include(if: $a) { id } }", {"a": None}, "if", None),
+        ("{ messages(topicId: 1, latest: 5) { oldest } }", {}, "latest", TIMESTAMP),
+        ("query ($l: Timestamp = 5) { messages(topicId: 1, latest: $l) { oldest } }", {}, "l", TIMESTAMP),
+    ],
+)
+async def test_a_value_of_the_wrong_kind_is_told_with_its_field_and_what_was_expected(
+    query: str, variables: dict[str, Any], field: str, expected: str | None
+) -> None:
+    extensions = (await error_of(query, **variables))["extensions"]
+    assert extensions["code"] == "BAD_USER_INPUT"
+    assert extensions["field"] == field
+    assert extensions["expected"] == expected if expected else extensions["expected"]
+
+
+@pytest.mark.parametrize(
+    ("error", "extensions"),
+    [
+        (BadUserInput("text", "a text"), {"code": "BAD_USER_INPUT", "field": "text", "expected": "a text"}),
+        (Unauthenticated(), {"code": "UNAUTHENTICATED"}),
+        (Forbidden("No."), {"code": "FORBIDDEN"}),
+        (NotFound("topic", "1"), {"code": "NOT_FOUND"}),
+        (Conflict("Too late."), {"code": "CONFLICT"}),
+        (RateLimited("Slowly.", 300), {"code": "RATE_LIMITED", "retryAfterMs": 300}),
+        (Unavailable("Later.", 500), {"code": "UNAVAILABLE", "retryAfterMs": 500}),
+    ],
+)
+async def test_an_expected_failure_is_shown_as_it_is(error: Exception, extensions: dict[str, Any]) -> None:
+    with capture_logs() as logged:
+        shown = await failing_with(error)
+    assert (shown["message"], shown["extensions"]) == (str(error), extensions)
+    assert logged == []
+
+
+async def failing_with(error: Exception) -> dict[str, Any]:
+    """What a client sees of a resolver that raises the error."""
+
+    async def fail() -> int:
+        raise error
+
+    @strawberry.type
+    class Query:
+        answer: int | None = strawberry.field(resolver=fail)
+
+    result = await strawberry.Schema(Query, extensions=[PresentErrors]).execute("{ answer }")
+    (shown,) = result.errors or []
+    return dict(shown.formatted)
+
+
+def told(logged: list[Any]) -> Any:
+    (entry,) = [entry for entry in logged if entry["event"] == "unexpected_error"]
+    return entry
+
+
+def assert_masked(error: dict[str, Any], logged: list[Any]) -> None:
+    """The client gets an id and not a word of what happened; the log has it whole under the same id."""
+    assert error["message"] == "Unexpected error."
+    assert set(error["extensions"]) == {"code", "requestId"}
+    assert error["extensions"]["code"] == "INTERNAL_SERVER_ERROR"
+    assert not set(error) - {"message", "locations", "path", "extensions"}
+    entry = told(logged)
+    assert entry["request_id"] == error["extensions"]["requestId"]
+    assert type(entry["exc_info"]).__name__ not in json.dumps(error)
+    assert str(entry["exc_info"]) not in json.dumps(error)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "{ communities { id } }",
+        "{ topic(id: 1) { id } }",
+        'mutation { postMessage(input: {topicId: 1, text: "a"}) { id } }',
+    ],
+)
+async def test_a_fault_of_ours_is_masked_and_logged_whole(query: str) -> None:
+    with capture_logs() as logged:
+        error = await error_of(query)
+    assert_masked(error, logged)
+    assert isinstance(told(logged)["exc_info"], AttributeError)
+
+
+async def test_each_fault_has_an_id_of_its_own() -> None:
+    with capture_logs():
+        errors = await errors_of("{ a: topic(id: 1) { id } b: topic(id: 1) { id } }")
+    assert len({error["extensions"]["requestId"] for error in errors}) == 2
+
+
+def text_for_a_number() -> int:
+    return "abc"  # type: ignore[return-value]
+
+
+def nothing_for_a_number() -> int:
+    return None  # type: ignore[return-value]
+
+
+def nobody_knows_what() -> Any:
+    return Unforeseen("12345")
+
+
+@strawberry.type
+class Cat:
+    name: str
+
+    @classmethod
+    def is_type_of(cls, record: object, _info: object) -> bool:
+        return isinstance(record, str)
+
+
+@strawberry.type
+class Dog:
+    name: str
+
+    @classmethod
+    def is_type_of(cls, record: object, _info: object) -> bool:
+        return isinstance(record, str)
+
+
+@strawberry.type
+class Ill:
+    number: int | None = strawberry.field(resolver=text_for_a_number)
+    required: int = strawberry.field(resolver=nothing_for_a_number)
+    pet: Cat | Dog | None = strawberry.field(resolver=nobody_knows_what)
+
+
+@pytest.mark.parametrize("query", ["{ number }", "{ required }", "{ pet { __typename } }"])
+async def test_a_value_that_cannot_be_shown_is_a_fault_of_ours_and_not_the_clients(query: str) -> None:
+    with capture_logs() as logged:
+        result = await strawberry.Schema(Ill, extensions=[PresentErrors]).execute(query)
+    (error,) = result.errors or []
+    assert_masked(dict(error.formatted), logged)
+
+
+LISTEN = """
+subscription ($topic: ID!) {
+  topicEvents(topicId: $topic) { type: __typename ... on MessageEdited { message { linkPreview { imageUrl } } } }
+}
+"""
+
+
+def break_down(_url: str) -> str:
+    raise Unforeseen("the signing key is 12345")
+
+
+@pytest.fixture
+async def ann(stores: Stores) -> Person:
+    return await SignIn(stores)("ann")
+
+
+async def test_a_fault_in_an_event_is_masked_in_its_frame_and_the_subscription_goes_on(ann: Person) -> None:
+    topic = await ann.open_topic(await ann.found())
+    message = message_key((await ann.post(topic, "https://example.org/"))["id"])
+    ann.sign_image = break_down
+    async with ann.listening(LISTEN, topic=topic) as heard:
+        with capture_logs() as logged:
+            preview = LinkPreview("https://example.org/", "Example", None, "https://example.org/a.png", None)
+            await ann.stores.messages.set_preview(message, "https://example.org/", preview)
+            answer = await heard.answer()
+        assert answer["data"] == {"topicEvents": {"type": "MessageEdited", "message": {"linkPreview": None}}}
+        (error,) = answer["errors"]
+        assert_masked(error, logged)
+        await ann.post(topic)
+        assert await heard.event() == {"type": "MessagePosted"}
+
+
+async def test_a_fault_at_the_start_of_a_subscription_is_masked_too() -> None:
+    nobody = Person(None, without_stores().viewer, frozenset({Role.MEMBER}))  # type: ignore[arg-type]
+    with capture_logs() as logged:
+        answers = [answer async for answer in nobody.answers(LISTEN, topic="1")]
+    (answer,) = answers
+    (error,) = answer["errors"]
+    assert_masked(error, logged)
+
+
+async def test_an_expected_failure_of_a_subscription_keeps_its_code(ann: Person) -> None:
+    answers = [answer async for answer in ann.answers(LISTEN, topic="nowhere")]
+    assert [[error["extensions"]["code"] for error in answer["errors"]] for answer in answers] == [["NOT_FOUND"]]
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """What the tests don't look at is not written to the terminal either."""
+    with capture_logs():
+        yield

@@ -1,0 +1,95 @@
+"""The schema as a whole: told in words, exported, and as large as it says."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from graphql import (
+    GraphQLArgument,
+    GraphQLEnumType,
+    GraphQLField,
+    GraphQLInputField,
+    GraphQLInputObjectType,
+    GraphQLInterfaceType,
+    GraphQLNamedType,
+    GraphQLObjectType,
+    GraphQLSchema,
+    build_schema,
+    is_introspection_type,
+    is_specified_scalar_type,
+    print_schema,
+    validate_schema,
+)
+
+from schema.root import schema
+
+EXPORTED = Path(__file__).parents[2] / "schema" / "schema.graphql"
+SENTENCE_ENDS = (".", "!", "?", ")")
+
+Described = GraphQLNamedType | GraphQLField | GraphQLArgument | GraphQLInputField
+
+
+def described(graphql_schema: GraphQLSchema) -> Iterator[tuple[str, Described]]:
+    """Everything that must have a description, with its name."""
+    for name, type_ in graphql_schema.type_map.items():
+        if is_introspection_type(type_) or is_specified_scalar_type(type_):
+            continue
+        yield name, type_
+        if isinstance(type_, GraphQLObjectType | GraphQLInterfaceType):
+            for field_name, field in type_.fields.items():
+                yield f"{name}.{field_name}", field
+                yield from ((f"{name}.{field_name}({each})", argument) for each, argument in field.args.items())
+        elif isinstance(type_, GraphQLInputObjectType):
+            yield from ((f"{name}.{each}", field) for each, field in type_.fields.items())
+
+
+def undescribed(graphql_schema: GraphQLSchema) -> list[str]:
+    return [name for name, thing in described(graphql_schema) if not (thing.description or "").strip()]
+
+
+def test_everything_in_the_schema_is_described() -> None:
+    assert undescribed(schema._schema) == []
+
+
+def test_descriptions_are_sentences() -> None:
+    assert [
+        name
+        for name, thing in described(schema._schema)
+        if not (thing.description or "").endswith(SENTENCE_ENDS) or (thing.description or "")[:1].isspace()
+    ] == []
+
+
+@pytest.mark.parametrize(
+    ("sdl", "missing"),
+    [
+        ('type Query { "A." a: Int }', ["Query"]),
+        ('"Q." type Query { a: Int }', ["Query.a"]),
+        ('"Q." type Query { "A." a(b: Int): Int }', ["Query.a(b)"]),
+        ('"Q." type Query { "A." a("B." b: In): Int } "I." input In { c: Int }', ["In.c"]),
+        ('"Q." type Query { "A." a: E } enum E { X }', ["E"]),
+        ('"Q." type Query { "A." a: U } union U = Query', ["U"]),
+        ('"Q." type Query { "A." a: S } "" scalar S', ["S"]),
+    ],
+)
+def test_a_missing_description_is_seen(sdl: str, missing: list[str]) -> None:
+    assert undescribed(build_schema(sdl)) == missing
+
+
+def test_the_exported_schema_is_the_one_that_is_served() -> None:
+    assert EXPORTED.read_text(encoding="utf-8").rstrip("\n") == schema.as_str().rstrip("\n"), (
+        "Run `noroshi schema > schema/schema.graphql`."
+    )
+
+
+def test_the_schema_is_valid_and_can_be_read_back() -> None:
+    assert validate_schema(schema._schema) == []
+    read_back = build_schema(schema.as_str())
+    assert build_schema(print_schema(read_back)).type_map.keys() == read_back.type_map.keys()
+
+
+def test_enum_values_are_in_capitals_and_fields_in_camel_case() -> None:
+    enums = [type_ for type_ in schema._schema.type_map.values() if isinstance(type_, GraphQLEnumType)]
+    values = [value for enum in enums if not is_introspection_type(enum) for value in enum.values]
+    assert [value for value in values if not value.isupper()] == []
+    names = [name.rpartition(".")[2] for name, _ in described(schema._schema) if "." in name]
+    assert [name for name in names if "_" in name or name[:1].isupper()] == []

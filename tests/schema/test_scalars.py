@@ -1,0 +1,216 @@
+"""Scalars: exact timestamps as strings, instants with an offset, opaque cursors; everything else is refused."""
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from graphql import GraphQLError, parse_value
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schema.root import schema
+from schema.scalars import SCALARS
+from storage.events import Cursor
+from storage.timeline import END, NOW, Timestamp
+
+TIMESTAMP, DATE_TIME, CURSOR = (schema._schema.type_map[name] for name in ("Timestamp", "DateTime", "Cursor"))
+INT64 = st.integers(-(2**63), 2**63 - 1)
+
+
+def read(scalar: Any, value: object) -> Any:
+    """What a variable of this value becomes."""
+    return scalar.parse_value(value)
+
+
+def read_literal(scalar: Any, literal: str) -> Any:
+    """What this text in a document becomes."""
+    return scalar.parse_literal(parse_value(literal))
+
+
+def refusal(scalar: Any, value: object) -> dict[str, Any]:
+    """The extensions of the error that the value is refused with."""
+    with pytest.raises(GraphQLError) as refused:
+        read(scalar, value)
+    return dict(refused.value.extensions or {})
+
+
+def test_every_scalar_of_ours_is_in_the_schema() -> None:
+    assert {definition.name for definition in SCALARS.values()} == {"Timestamp", "DateTime", "Cursor"}
+
+
+@pytest.mark.parametrize(
+    ("text", "microseconds"),
+    [
+        ("0.000000", 0),
+        ("0.000001", 1),
+        ("1639720395.000002", 1_639_720_395_000_002),
+        ("1639720395.999999", 1_639_720_395_999_999),
+        ("9999999999.999999", END),
+        ("0001.000000", 1_000_000),
+        ("now", NOW),
+    ],
+)
+def test_a_timestamp_is_read_exactly(text: str, microseconds: int) -> None:
+    assert read(TIMESTAMP, text) == microseconds
+    assert read_literal(TIMESTAMP, f'"{text}"') == microseconds
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        1639720395,
+        1639720395.000002,
+        True,
+        None,
+        [],
+        ["1.000000"],
+        {},
+        "",
+        "1639720395",
+        "1639720395.",
+        ".000002",
+        "1639720395.00002",
+        "1639720395.0000020",
+        "16397203950.000002",
+        "1639720395,000002",
+        "-1.000000",
+        "+1.000000",
+        "1e9.000000",
+        " 1.000000",
+        "1.000000\n",
+        "1.000000 ",
+        "１.000000",
+        "1.00000٠",
+        "Now",
+        "NOW",
+        " now",
+        "infinity",
+        "2026-11-21T12:00:00Z",
+    ],
+)
+def test_anything_else_is_no_timestamp(value: object) -> None:
+    extensions = refusal(TIMESTAMP, value)
+    assert extensions["code"] == "BAD_USER_INPUT"
+    assert "1639720395.000002" in extensions["expected"]
+
+
+@pytest.mark.parametrize("literal", ["1639720395", "1639720395.000002", "true", "now", '["now"]', "{a: 1}", '"1.5"'])
+def test_a_literal_that_is_no_timestamp_is_refused_and_located(literal: str) -> None:
+    with pytest.raises(GraphQLError) as refused:
+        read_literal(TIMESTAMP, literal)
+    assert refused.value.nodes
+    assert refused.value.extensions
+    assert refused.value.extensions["code"] == "BAD_USER_INPUT"
+
+
+@given(INT64)
+def test_a_timestamp_that_is_written_is_read_as_the_same_or_refused_where_it_has_no_text(microseconds: int) -> None:
+    text = TIMESTAMP.serialize(microseconds)  # type: ignore[attr-defined]
+    if 0 <= microseconds <= END:
+        assert read(TIMESTAMP, text) == microseconds
+    else:
+        refusal(TIMESTAMP, text)
+
+
+@given(st.integers(0, END), st.integers(0, END))
+def test_written_timestamps_of_equal_length_have_the_order_of_their_moments(one: int, other: int) -> None:
+    texts = [TIMESTAMP.serialize(each).rjust(17, "0") for each in (one, other)]  # type: ignore[attr-defined]
+    assert (texts[0] < texts[1], texts[0] == texts[1]) == (one < other, one == other)
+
+
+@pytest.mark.parametrize(
+    ("text", "instant"),
+    [
+        ("2026-11-21T12:00:00Z", datetime(2026, 11, 21, 12, tzinfo=UTC)),
+        ("2026-11-21t12:00:00z", datetime(2026, 11, 21, 12, tzinfo=UTC)),
+        ("2026-11-21T12:00:00.5Z", datetime(2026, 11, 21, 12, 0, 0, 500_000, tzinfo=UTC)),
+        ("2026-11-21T12:00:00.123456789Z", datetime(2026, 11, 21, 12, 0, 0, 123_456, tzinfo=UTC)),
+        ("2026-11-21T21:00:00+09:00", datetime(2026, 11, 21, 12, tzinfo=UTC)),
+        ("2026-11-21T06:30:00-05:30", datetime(2026, 11, 21, 12, tzinfo=UTC)),
+        ("2026-11-21T12:00:00-00:00", datetime(2026, 11, 21, 12, tzinfo=UTC)),
+        ("0001-01-01T00:00:00Z", datetime(1, 1, 1, tzinfo=UTC)),
+    ],
+)
+def test_an_instant_is_read_with_its_offset(text: str, instant: datetime) -> None:
+    assert read(DATE_TIME, text) == instant
+    assert read_literal(DATE_TIME, f'"{text}"') == instant
+    assert read(DATE_TIME, text).utcoffset() == timedelta(0)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        1639720395,
+        1639720395.5,
+        True,
+        None,
+        "",
+        "now",
+        "2026-11-21T12:00:00",
+        "2026-11-21",
+        "2026-11-21 12:00:00Z",
+        "2026-11-21T12:00Z",
+        "2026-11-21T12Z",
+        "20261121T120000Z",
+        "2026-W47-6T12:00:00Z",
+        "2026-325T12:00:00Z",
+        "2026-11-21T12:00:00,5Z",
+        "2026-11-21T12:00:00.Z",
+        "2026-11-21T12:00:00+09",
+        "2026-11-21T12:00:00+0900",
+        "2026-11-21T12:00:00+09:00:30",
+        "2026-11-21T12:00:00+24:00",
+        "2026-11-21T12:00:00+09:60",
+        "2026-02-30T12:00:00Z",
+        "2026-13-01T12:00:00Z",
+        "2026-11-21T24:00:00Z",
+        "2026-11-21T12:60:00Z",
+        "0000-01-01T00:00:00Z",
+        "0001-01-01T00:00:00+14:00",
+        "9999-12-31T23:59:59-14:00",
+        "2026-11-21T12:00:00Z\n",
+        "２026-11-21T12:00:00Z",
+        "1639720395.000002",
+    ],
+)
+def test_anything_else_is_no_instant(value: object) -> None:
+    assert refusal(DATE_TIME, value)["code"] == "BAD_USER_INPUT"
+
+
+@pytest.mark.parametrize(
+    ("instant", "text"),
+    [
+        (datetime(2026, 11, 21, 12, tzinfo=UTC), "2026-11-21T12:00:00.000Z"),
+        (datetime(2026, 11, 21, 12, 0, 0, 123_999, tzinfo=UTC), "2026-11-21T12:00:00.123Z"),
+        (datetime(2026, 11, 21, 21, tzinfo=timezone(timedelta(hours=9))), "2026-11-21T12:00:00.000Z"),
+    ],
+)
+def test_an_instant_is_written_in_utc_to_the_millisecond(instant: datetime, text: str) -> None:
+    assert DATE_TIME.serialize(instant) == text  # type: ignore[attr-defined]
+    assert read(DATE_TIME, text) <= instant
+
+
+@given(st.datetimes(timezones=st.timezones()))
+def test_an_instant_that_is_written_is_read_as_the_same_millisecond(instant: datetime) -> None:
+    try:
+        instant = instant.astimezone(UTC)
+    except OverflowError:
+        return
+    text = DATE_TIME.serialize(instant)  # type: ignore[attr-defined]
+    assert read(DATE_TIME, text) == instant.replace(microsecond=instant.microsecond // 1000 * 1000)
+
+
+def test_a_cursor_is_handed_through_as_it_is() -> None:
+    assert read(CURSOR, "b3BhcXVl") == "b3BhcXVl"
+    assert read_literal(CURSOR, '"b3BhcXVl"') == "b3BhcXVl"
+    assert CURSOR.serialize(Cursor("b3BhcXVl")) == "b3BhcXVl"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("value", [7, 7.5, None, True, [], {}, "a" * 201])
+def test_what_is_no_short_string_is_no_cursor(value: object) -> None:
+    extensions = refusal(CURSOR, value)
+    assert extensions == {"code": "BAD_USER_INPUT", "expected": "a cursor that this subscription gave"}
+
+
+def test_timestamps_are_numbers_only_inside() -> None:
+    assert TIMESTAMP.serialize(Timestamp(1_639_720_395_000_002)) == "1639720395.000002"  # type: ignore[attr-defined]

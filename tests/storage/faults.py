@@ -1,0 +1,38 @@
+"""Faults on demand: commands that MongoDB refuses, and processes that hang."""
+
+import os
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+from pymongo import AsyncMongoClient
+
+
+@asynccontextmanager
+async def failing(uri: str, command: str, times: int | None = None, **how: Any) -> AsyncIterator[None]:
+    """Makes a command of the product's clients fail, the next `times` times or until the block ends.
+
+    `errorCode=` refuses it, `closeConnection=True` drops it unread, `writeConcernError=` does it and then says that it
+    may be lost. Source: MongoDB's failCommand, which needs enableTestCommands.
+    """
+    mode = "alwaysOn" if times is None else {"times": times}
+    data = {"failCommands": [command], "appName": "noroshi", **how}
+    client: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(uri)
+    async with client:
+        await client.admin.command("configureFailPoint", "failCommand", mode=mode, data=data)
+        try:
+            yield
+        finally:
+            await client.admin.command("configureFailPoint", "failCommand", mode="off")
+
+
+@contextmanager
+def hanging(pid: int | None) -> Iterator[None]:
+    """A process that keeps its connections and answers nothing."""
+    assert pid is not None, "it does not run"
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
