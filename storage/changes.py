@@ -36,8 +36,9 @@ class Batch:
 
     stream: Stream
     head: Document
-    next_timestamp: int
+    first_timestamp: int
     next_n: int
+    taken: int = 0
     events: list[Event] = field(default_factory=list)
     outbox: list[Document] = field(default_factory=list)
     keys: list[Document] = field(default_factory=list)
@@ -54,13 +55,19 @@ class Batch:
 
     def take_timestamp(self) -> int:
         """The next timestamp of the stream, in microseconds."""
-        self.next_timestamp += 1
-        return self.next_timestamp - 1
+        self.taken += 1
+        return self.first_timestamp + self.taken - 1
 
     def emit(self, kind: str, ref: Any) -> None:
         """Appends an event to the stream."""
         self.events.append(Event(self.next_n, kind, ref, self.at))
         self.next_n += 1
+
+    @property
+    def end(self) -> Document:
+        """Where the head belongs, once the members took what they needed."""
+        last = {"last": self.first_timestamp + self.taken - 1} if self.taken else self.head["before"]
+        return {"n": self.next_n - 1, **last}
 
     def tell(self, stream: Stream, kind: str, ref: Any) -> None:
         """Leaves a row for another stream, to be moved there by that stream's own commit; once for the same thing."""

@@ -17,12 +17,14 @@ def head_update(stream: Stream, timestamps: int, events: int, epoch: str) -> lis
     """The update pipeline that allocates: `last = max(last + k, now_us + k - 1)`, `n += events`.
 
     `now` is the database's clock ($$NOW), so hosts with wrong clocks do no harm, and a primary whose clock is behind
-    can't make timestamps fall. `epoch` is used when the stream is new.
+    can't make timestamps fall. `epoch` is used when the stream is new. `before` is what a batch that takes no timestamp
+    after all puts back: a topic where nothing was posted has had no activity.
     """
     fields: dict[str, Any] = {
         "n": {"$add": [{"$ifNull": ["$n", 0]}, events]},
         "epoch": {"$ifNull": ["$epoch", epoch]},
         "committed_at": "$$NOW",
+        "before": {"last": "$last", "heat": "$heat"},
     }
     if timestamps:
         now_us: Document = {"$multiply": [_NOW_MS, 1000]}

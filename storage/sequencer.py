@@ -167,9 +167,7 @@ class Sequencer:
         for member in members:
             _plan(batch, member, used)
         if len(batch.events) != expected:
-            await self._mongo[stream.heads].update_one(
-                {"_id": stream.id}, {"$set": {"n": batch.next_n - 1}}, session=session
-            )
+            await self._mongo[stream.heads].update_one({"_id": stream.id}, {"$set": batch.end}, session=session)
         await self._store(batch, session)
         return batch
 

@@ -1,9 +1,9 @@
-"""One `noroshi web` process of a test's own, on databases that run already: the real command, quick to start."""
+"""One `noroshi web` or `noroshi worker` of a test's own, on databases that run already: the real command."""
 
 import secrets
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,54 +20,90 @@ STOP_DEADLINE_S = 20
 
 
 @dataclass(frozen=True)
-class Web:
-    """A process that serves; browsers at ORIGIN may use it."""
+class Running:
+    """A process with its log."""
 
-    url: str
     process: subprocess.Popen[bytes]
-    database: str
-    secret: str
     log: Path
-
-    def token(self, user: str = "ann", org: str = "acme", roles: tuple[str, ...] = (), ttl_s: float = 3600) -> str:
-        """A token that it accepts."""
-        return mint(self.secret, user_id=user, organization_id=org, roles=roles, ttl_s=ttl_s)
 
     @property
     def errors(self) -> str:
         """What it logged so far."""
         return self.log.read_text()
 
+    def says(self, words: str, deadline_s: float = 20) -> bool:
+        """Whether the log has these words, now or soon."""
+        return eventually(lambda: words in self.errors, deadline_s)
+
+    def terminate(self) -> int:
+        """SIGTERM; the exit code."""
+        self.process.terminate()
+        return self.process.wait(STOP_DEADLINE_S)
+
+
+@dataclass(frozen=True)
+class Web(Running):
+    """A web process that serves; browsers at ORIGIN may use it."""
+
+    url: str
+    database: str
+    secret: str
+
+    def token(self, user: str = "ann", org: str = "acme", roles: tuple[str, ...] = (), ttl_s: float = 3600) -> str:
+        """A token that it accepts."""
+        return mint(self.secret, user_id=user, organization_id=org, roles=roles, ttl_s=ttl_s)
+
 
 @contextmanager
 def serving(folder: Path, mongodb_uri: str, redis_url: str) -> Iterator[Web]:
-    """A process that serves on a database of its own, which is dropped afterwards."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """A web process that serves, on a database of its own, which is dropped afterwards."""
     secret, database = secrets.token_hex(32), f"t_{secrets.token_hex(6)}"
-    with socket.create_server(("127.0.0.1", 0), backlog=1024) as listener, (folder / "log").open("wb") as log:
+    variables = servers(mongodb_uri, redis_url, database)
+    variables |= {"NOROSHI_AUTH_SECRET": secret, "NOROSHI_ALLOWED_ORIGINS": ORIGIN}
+    with socket.create_server(("127.0.0.1", 0), backlog=1024) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        fd = listener.fileno()
+        with running(folder, ["web", f"--fd={fd}"], variables, pass_fds=[fd]) as web:
+            assert eventually(lambda: _serves(url) or web.process.poll() is not None), web.errors
+            yield Web(web.process, web.log, url, database, secret)
+    _drop(mongodb_uri, database)
+
+
+@contextmanager
+def working(folder: Path, mongodb_uri: str, redis_url: str, database: str) -> Iterator[Running]:
+    """A worker process that works; user-given URLs may lead to loopback addresses."""
+    variables = servers(mongodb_uri, redis_url, database) | {"NOROSHI_EGRESS_ALLOW": "127.0.0.0/8"}
+    with running(folder, ["worker"], variables) as worker:
+        assert worker.says("worker_ready"), worker.errors
+        yield worker
+
+
+def servers(mongodb_uri: str, redis_url: str, database: str) -> dict[str, str]:
+    """The environment that names them."""
+    return {"MONGODB_URI": mongodb_uri, "REDIS_URL": redis_url, "NOROSHI_DATABASE": database}
+
+
+@contextmanager
+def running(
+    folder: Path, command: Sequence[str], variables: dict[str, str], pass_fds: Sequence[int] = ()
+) -> Iterator[Running]:
+    """A command of ours; ended afterwards, if it still runs."""
+    folder.mkdir(parents=True, exist_ok=True)
+    log = folder / "log"
+    with log.open("wb") as output:
         process = subprocess.Popen(
-            [*NOROSHI, "web", f"--fd={listener.fileno()}"],
+            [*NOROSHI, *command],
             stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            pass_fds=[listener.fileno()],
-            env=environment(
-                MONGODB_URI=mongodb_uri,
-                REDIS_URL=redis_url,
-                NOROSHI_DATABASE=database,
-                NOROSHI_AUTH_SECRET=secret,
-                NOROSHI_ALLOWED_ORIGINS=ORIGIN,
-            ),
+            stdout=output,
+            stderr=output,
+            pass_fds=pass_fds,
+            env=environment(**variables),
         )
-        web = Web(url, process, database, secret, folder / "log")
-        try:
-            assert eventually(lambda: _serves(url) or process.poll() is not None), web.errors
-            yield web
-        finally:
-            process.terminate()
-            process.wait(STOP_DEADLINE_S)
-            _drop(mongodb_uri, database)
+    try:
+        yield Running(process, log)
+    finally:
+        process.terminate()
+        process.wait(STOP_DEADLINE_S)
 
 
 def _serves(url: str) -> bool:

@@ -20,6 +20,7 @@ AT_ONCE = 50
 POSTS_UNDER_WAY = 4
 REACTIONS_A_REQUEST = 15
 TRIES = 5
+RETRY_S = 0.5
 TIMEOUT_S = 30.0
 
 Progress = Callable[[int, int], None]
@@ -42,6 +43,14 @@ query Filled($limit: Int!) {
 
 class DemoError(StartupError):
     """The product refused something: names the operation and what the server said."""
+
+
+class _NotNow(DemoError):
+    """The server asks to come back later."""
+
+    def __init__(self, message: str, retry_after_s: float) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,28 +99,32 @@ class _Api:
         self._slots = asyncio.Semaphore(AT_ONCE)
 
     async def run(self, who: DemoUser, document: str, **variables: object) -> dict[str, Any]:
-        """The data of one operation. What is temporarily refused is tried again. Raises: DemoError."""
-        for tries_left in reversed(range(TRIES)):
-            answer = await self._post(who, document, variables)
-            if not answer.get("errors"):
-                break
-            error = answer["errors"][0]
-            retry_after_ms = error.get("extensions", {}).get("retryAfterMs")
-            if retry_after_ms is None or not tries_left:
-                raise DemoError(f"{_name(document)} as {who.id} failed: {_reason(error)}")
-            await asyncio.sleep(retry_after_ms / 1000)
-        data: dict[str, Any] = answer["data"]
-        return data
+        """The data of one operation; what fails for the moment is tried again, as every operation may be repeated.
 
-    async def _post(self, who: DemoUser, document: str, variables: dict[str, object]) -> dict[str, Any]:
-        body = {"query": document, "variables": variables}
+        Raises: DemoError, httpx2.HTTPError.
+        """
+        for tries_left in reversed(range(TRIES)):
+            try:
+                return await self._try(who, document, variables)
+            except (_NotNow, httpx2.TransportError) as error:
+                if not tries_left:
+                    raise
+                await asyncio.sleep(error.retry_after_s if isinstance(error, _NotNow) else RETRY_S)
+        raise AssertionError("unreachable")
+
+    async def _try(self, who: DemoUser, document: str, variables: dict[str, object]) -> dict[str, Any]:
         async with self._slots:
+            body = {"query": document, "variables": variables}
             response = await self._client.post("/graphql", json=body, headers=self._headers[who.id])
+        what = f"{_name(document)} as {who.id} failed"
         try:
             answer: dict[str, Any] = response.json()
         except ValueError:
-            raise DemoError(f"{_name(document)} as {who.id} failed: HTTP {response.status_code}") from None
-        return answer
+            raise DemoError(f"{what}: HTTP {response.status_code}") from None
+        for error in answer.get("errors") or ():
+            raise _refusal(what, error)
+        data: dict[str, Any] = answer["data"]
+        return data
 
 
 class _Filling:
@@ -218,5 +231,8 @@ def _name(document: str) -> str:
     return document.split()[1].partition("(")[0]
 
 
-def _reason(error: dict[str, Any]) -> str:
-    return f"{error.get('message')} ({error.get('extensions', {}).get('code')})"
+def _refusal(what: str, error: dict[str, Any]) -> DemoError:
+    extensions = error.get("extensions") or {}
+    message = f"{what}: {error.get('message')} ({extensions.get('code')})"
+    retry_after_ms = extensions.get("retryAfterMs")
+    return DemoError(message) if retry_after_ms is None else _NotNow(message, retry_after_ms / 1000)

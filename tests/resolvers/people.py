@@ -216,6 +216,13 @@ class SignIn:
         return Person(self.stores, user, frozenset(roles))
 
 
+async def settled(stores: Stores) -> None:
+    """Waits until every stream has heard what others left for it."""
+    async with asyncio.timeout(DEADLINE_S):
+        while await stores.mongo["outbox"].count_documents({}):
+            await asyncio.sleep(0.02)
+
+
 def _answer(result: ExecutionResult) -> Answer:
     return {"data": result.data, "errors": [error.formatted for error in result.errors or ()]}
 

@@ -1,0 +1,155 @@
+"""Operations made from the schema itself: one for every root field, with arguments and everything selected.
+
+A field that is new needs nothing here as long as its arguments are named like those before; else NoRecipe says what to add.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from graphql import (
+    GraphQLArgument,
+    GraphQLField,
+    GraphQLInputField,
+    GraphQLInputObjectType,
+    GraphQLObjectType,
+    GraphQLUnionType,
+    get_named_type,
+    get_nullable_type,
+    is_leaf_type,
+    is_list_type,
+    is_required_argument,
+    is_required_input_field,
+)
+
+from schema.root import schema
+
+Value = GraphQLArgument | GraphQLInputField
+
+VALUES: dict[str, object] = {
+    "description": "Words",
+    "emoji": "👍",
+    "latest": "now",
+    "name": "Word",
+    "query": "a",
+    "text": "Words",
+    "timestamp": "1.000000",
+    "title": "Words",
+}
+"""What to give for arguments that are no ids, by name. Optional ones that are not here are left out."""
+
+SAME_FOR_ALL = {"Stamp": "hello"}
+"""Catalogues that belong to no organization."""
+
+DEPTH = 4
+
+
+class NoRecipe(AssertionError):
+    """The walk does not know what to give for an argument, so it would not be complete."""
+
+
+@dataclass(frozen=True)
+class RootField:
+    """A field of Query, Mutation or Subscription."""
+
+    root: str
+    name: str
+    field: GraphQLField
+
+    def __str__(self) -> str:
+        return f"{self.root}.{self.name}"
+
+    @property
+    def kinds(self) -> list[str]:
+        """The types of the objects that its arguments name by id, SAME_FOR_ALL left out."""
+        found = {each for name, argument in self.field.args.items() for each in self._kinds(name, argument)}
+        return sorted(found - SAME_FOR_ALL.keys())
+
+    def _kinds(self, name: str, value: Value) -> Iterator[str]:
+        type_ = get_named_type(value.type)
+        if isinstance(type_, GraphQLInputObjectType):
+            for each, field in type_.fields.items():
+                yield from self._kinds(each, field)
+        elif type_.name == "ID":
+            yield self._kind(name)
+
+    def _kind(self, name: str) -> str:
+        """`topicId` and `topicIds` name a Topic; `id` and `after` what the field returns."""
+        stem = name.removesuffix("s").removesuffix("Id")
+        return get_named_type(self.field.type).name if name in ("id", "after") else stem[:1].upper() + stem[1:]
+
+    def text(self, depth: int = DEPTH) -> str:
+        """The operation, its variables named like the arguments, with everything selected to that depth."""
+        arguments = [name for name, argument in self.field.args.items() if self._is_given(name, argument)]
+        declared = ", ".join(f"${name}: {self.field.args[name].type}" for name in arguments)
+        passed = ", ".join(f"{name}: ${name}" for name in arguments)
+        head = f"{self.root.lower()} ({declared}) {{ {self.name}({passed})" if arguments else self._bare_head
+        return f"{head} {selection(get_named_type(self.field.type), depth)} }}"
+
+    @property
+    def _bare_head(self) -> str:
+        return f"{self.root.lower()} {{ {self.name}"
+
+    def variables(self, ids: Mapping[str, str], **values: object) -> dict[str, Any]:
+        """The variables with these ids by type. Raises: NoRecipe."""
+        given = {**VALUES, **values}
+        return {
+            name: self._value(name, argument, ids, given)
+            for name, argument in self.field.args.items()
+            if self._is_given(name, argument)
+        }
+
+    def _is_given(self, name: str, value: Value) -> bool:
+        is_required = (
+            is_required_argument(value) if isinstance(value, GraphQLArgument) else is_required_input_field(value)
+        )
+        return is_required or name in VALUES or any(True for _ in self._kinds(name, value))
+
+    def _value(self, name: str, value: Value, ids: Mapping[str, str], given: Mapping[str, object]) -> object:
+        type_ = get_named_type(value.type)
+        if isinstance(type_, GraphQLInputObjectType):
+            fields = [(each, field) for each, field in type_.fields.items() if self._is_given(each, field)]
+            made: object = {each: self._value(each, field, ids, given) for each, field in fields}
+        elif type_.name == "ID":
+            made = self._id(name, ids)
+        elif name in given:
+            return given[name]
+        else:
+            raise NoRecipe(
+                f"{self} takes {name}: {value.type}. Give it a value in tests/resolvers/operations.py, VALUES."
+            )
+        return [made] if is_list_type(get_nullable_type(value.type)) else made
+
+    def _id(self, name: str, ids: Mapping[str, str]) -> str:
+        kind = self._kind(name)
+        if kind in SAME_FOR_ALL:
+            return SAME_FOR_ALL[kind]
+        if kind not in ids:
+            raise NoRecipe(f"{self} takes {name}, the id of a {kind}. Let tests/resolvers/worlds.py make one.")
+        return ids[kind]
+
+
+def root_fields() -> list[RootField]:
+    """Everything that clients can do."""
+    roots = (schema._schema.query_type, schema._schema.mutation_type, schema._schema.subscription_type)
+    return [RootField(root.name, name, field) for root in roots if root for name, field in root.fields.items()]
+
+
+def selection(type_: object, depth: int) -> str:
+    """A selection of every field to that depth; empty for scalars and enums."""
+    if isinstance(type_, GraphQLUnionType):
+        parts = [f"... on {member.name} {selection(member, depth)}" for member in type_.types]
+    elif isinstance(type_, GraphQLObjectType):
+        parts = [_selected(name, field, depth) for name, field in type_.fields.items()]
+    else:
+        return ""
+    return f"{{ __typename {' '.join(parts)} }}"
+
+
+def _selected(name: str, field: GraphQLField, depth: int) -> str:
+    if is_leaf_type(get_named_type(field.type)):
+        return name
+    if depth == 1:
+        return ""
+    arguments = '(latest: "now")' if "latest" in field.args else ""
+    return f"{name}{arguments} {selection(get_named_type(field.type), depth - 1)}"

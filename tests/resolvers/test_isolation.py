@@ -1,0 +1,141 @@
+"""Nothing of one organization is seen or changed from another one, by any field of the schema.
+
+The walk is made from the schema: a root field that it can't call fails it, so it stays complete.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from graphql import GraphQLObjectType, GraphQLString, get_named_type
+
+from schema.root import schema
+from storage.stores import Stores
+from tests.resolvers.operations import RootField, root_fields
+from tests.resolvers.people import Answer, Person, SignIn, settled
+from tests.resolvers.worlds import World, build, never_existed
+
+pytestmark = pytest.mark.anyio
+
+FIELDS = root_fields()
+WITH_IDS = [field for field in FIELDS if field.kinds]
+
+UNMARKED = {"Reaction.emoji", "ReceivedReaction.emoji", "Stamp.name", "Stamp.imageUrl"}
+"""Texts that can't hold a mark."""
+
+
+@pytest.fixture
+async def theirs(sign_in: SignIn) -> World:
+    """Organization A."""
+    return await build(sign_in, "canary")
+
+
+@pytest.fixture
+async def ours(sign_in: SignIn) -> World:
+    """Organization B, whose Ann and Cat have the ids that A's have."""
+    return await build(sign_in, "sparrow")
+
+
+async def answer_to(person: Person, field: RootField, ids: dict[str, str], **values: object) -> Answer:
+    """The answer; a subscription's first one."""
+    variables = field.variables(ids, **values)
+    if field.root == "Subscription":
+        return await anext(person.answers(field.text(), **variables))
+    return await person.ask(field.text(), **variables)
+
+
+async def everything(stores: Stores) -> dict[str, list[str]]:
+    """Every document of the database."""
+    names = await stores.mongo.database.list_collection_names()
+    return {name: sorted([repr(document) async for document in stores.mongo[name].find()]) for name in names}
+
+
+def test_the_walk_meets_every_kind_of_object_that_has_ids() -> None:
+    assert {kind for field in WITH_IDS for kind in field.kinds} == set(never_existed())
+
+
+async def test_ids_of_another_organization_are_answered_like_ids_that_never_existed(theirs: World, ours: World) -> None:
+    before = await everything(ours.stores)
+    for field in WITH_IDS:
+        for kind in field.kinds:
+            real, fake = theirs.ids, never_existed()
+            answers = [await answer_to(ours.ann, field, {**ours.ids, kind: ids[kind]}) for ids in (real, fake)]
+            told = [
+                json.dumps(answer).replace(ids[kind], "?") for answer, ids in zip(answers, (real, fake), strict=True)
+            ]
+            assert told[0] == told[1], f"{field} tells whether a {kind} exists elsewhere."
+            assert [error["extensions"]["code"] for error in answers[0]["errors"]] == ["NOT_FOUND"], f"{field}({kind})"
+            assert not (answers[0]["data"] or {}).get(field.name), f"{field} shows a {kind} of another organization."
+    assert await everything(ours.stores) == before
+
+
+async def test_malformed_and_half_true_ids_of_messages_are_not_found_either(theirs: World, ours: World) -> None:
+    topic, _, timestamp = theirs.ids["Message"].rpartition("-")
+    shapes = ["", "-", "nonsense", topic, f"{topic}-", f"{topic}-x", f"{topic}-1", f"{ours.ids['Topic']}-{timestamp}"]
+    shapes += [f"{ours.ids['Topic']}-{'9' * 30}", f"{topic}-{timestamp}-{timestamp}", f"{ours.ids['Topic']}-٣"]
+    for field in WITH_IDS:
+        for shape in shapes if "Message" in field.kinds else ():
+            answer = await answer_to(ours.ann, field, {**ours.ids, "Message": shape})
+            assert [error["extensions"]["code"] for error in answer["errors"]] == ["NOT_FOUND"], f"{field}({shape})"
+
+
+async def test_the_same_operations_succeed_with_the_own_ids(theirs: World) -> None:
+    for field in WITH_IDS:
+        answer = await answer_to(theirs.ann, field, await theirs.renew())
+        assert answer["errors"] == [], field
+        assert answer["data"][field.name] is not None
+
+
+@pytest.mark.parametrize("name", ["ann", "cat", "dog"])
+async def test_no_field_shows_anything_of_another_organization(theirs: World, ours: World, name: str) -> None:
+    """Ann and Cat of B have the ids of A's Ann and Cat: an id alone must lead nowhere."""
+    asker = getattr(ours, name)
+    foreign = [theirs.mark, *theirs.ids.values()]
+    for field in FIELDS:
+        answer = await answer_to(asker, field, await ours.renew(), query=theirs.mark)
+        shown = json.dumps(answer, ensure_ascii=False)
+        assert [mark for mark in foreign if mark in shown] == [], f"{field} shows what is another organization's."
+
+
+async def test_no_event_of_another_organization_is_heard(theirs: World, ours: World) -> None:
+    for field in (each for each in FIELDS if each.root == "Subscription"):
+        async with ours.ann.listening(field.text(), **field.variables(ours.ids)) as heard:
+            await theirs.cat.post(theirs.ids["Topic"], theirs.mark)
+            await ours.cat.post(ours.ids["Topic"], ours.mark)
+            shown = json.dumps(await heard.event())
+            assert theirs.mark not in shown
+            assert ours.ids["Topic"] in shown
+        await settled(ours.stores)
+
+
+def strings_of_the_schema() -> set[str]:
+    types = [type_ for name, type_ in schema._schema.type_map.items() if not name.startswith("__")]
+    objects = [type_ for type_ in types if isinstance(type_, GraphQLObjectType)]
+    texts = {
+        f"{type_.name}.{name}"
+        for type_ in objects
+        for name, field in type_.fields.items()
+        if get_named_type(field.type) is GraphQLString
+    }
+    return texts - UNMARKED
+
+
+def marked(data: Any, mark: str) -> Iterator[str]:
+    """The fields whose text has the mark."""
+    if isinstance(data, list):
+        for item in data:
+            yield from marked(item, mark)
+    elif isinstance(data, dict):
+        for name, value in data.items():
+            if isinstance(value, str) and mark in value:
+                yield f"{data.get('__typename')}.{name}"
+            yield from marked(value, mark)
+
+
+async def test_every_text_that_can_be_shown_has_the_mark_that_the_walk_looks_for(theirs: World) -> None:
+    shown = [
+        await answer_to(theirs.ann, field, theirs.ids, query=theirs.mark) for field in FIELDS if field.root == "Query"
+    ]
+    found = {place for answer in shown for place in marked(answer["data"], theirs.mark)}
+    assert strings_of_the_schema() - found == set(), "Put the mark into these in tests/resolvers/worlds.py."

@@ -1,0 +1,66 @@
+"""An organization with one of everything, and a mark in every text of it."""
+
+from dataclasses import dataclass, field
+
+from storage.chat.records import LinkPreview, message_key
+from storage.ids import new_id
+from storage.stores import Stores
+from tests.resolvers.people import REACT, Person, SignIn, settled
+
+MARK_READ = "mutation ($topic: ID!, $at: Timestamp!) { markRead(topicId: $topic, timestamp: $at) { id } }"
+
+
+@dataclass
+class World:
+    """Ann writes, Cat answers, Dog is blocked by Ann. `ids` has one id of every type that has ids."""
+
+    mark: str
+    ann: Person
+    cat: Person
+    dog: Person
+    ids: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def stores(self) -> Stores:
+        return self.ann.stores
+
+    async def renew(self) -> dict[str, str]:
+        """The ids, with a message that nothing was done to; Ann and Cat are members again."""
+        await self.ann.join(self.ids["Community"])
+        await self.cat.join(self.ids["Community"])
+        message = await self.ann.post(self.ids["Topic"], f"{self.mark} @{self.mark}_cat https://{self.mark}.example/")
+        self.ids["Message"] = message["id"]
+        return self.ids
+
+
+async def build(sign_in: SignIn, mark: str) -> World:
+    """The world of the organization named by the mark. Ann and Cat have the same ids in every organization."""
+    people = [
+        await sign_in(id_, mark, name=f"{mark} {name}", handle=f"{mark}_{name}")
+        for id_, name in (("ann", "ann"), ("cat", "cat"), (f"dog-of-{mark}", "dog"))
+    ]
+    world = World(mark, *people)
+    world.ids |= {"User": world.dog.id}
+    world.ids["Community"] = await world.ann.found(f"{mark} Fishers", description=f"{mark} on the sea")
+    world.ids["Topic"] = await world.ann.open_topic(world.ids["Community"], f"{mark} Tides")
+    await world.renew()
+    await _fill(world)
+    await settled(world.stores)
+    return world
+
+
+async def _fill(world: World) -> None:
+    ann, cat, topic = world.ann, world.cat, world.ids["Topic"]
+    await ann.block(world.dog)
+    message = await ann.post(topic, f"{world.mark} @{world.mark}_cat https://{world.mark}.example/", stampId="hello")
+    await cat.run(REACT, id=message["id"], emoji="🐟")
+    await ann.run(MARK_READ, topic=topic, at=message["timestamp"])
+    url = f"https://{world.mark}.example/"
+    preview = LinkPreview(url, f"{world.mark} title", f"{world.mark} words", f"{url}a.png", f"{world.mark} site")
+    await world.stores.messages.set_preview(message_key(message["id"]), url, preview)
+    world.ids["Message"] = message["id"]
+
+
+def never_existed() -> dict[str, str]:
+    """Ids that look like real ones and name nothing."""
+    return {"User": "nobody", "Community": new_id(), "Topic": new_id(), "Message": f"{new_id()}-1700000000000000"}

@@ -1,0 +1,136 @@
+"""The application as it is put together: what it opens, what it closes, and where everything is found."""
+
+import asyncio
+import socket
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+import pytest
+from pymongo.errors import PyMongoError
+
+from server.app import create_app
+from server.settings import Settings
+
+ORIGIN = "https://app.example.org"
+SECRET = "a secret of the tests, longer than 32 bytes"
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def settings(mongodb_uri: str, redis_url: str, database: str) -> Settings:
+    return Settings.from_environment(
+        mongodb_uri=mongodb_uri, redis_url=redis_url, database=database, auth_secret=SECRET
+    )
+
+
+@asynccontextmanager
+async def visiting(settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
+    app = create_app(settings)
+    transport = httpx2.ASGITransport(app)
+    async with (
+        app.router.lifespan_context(app),
+        httpx2.AsyncClient(transport=transport, base_url="http://noroshi") as http,
+    ):
+        yield http
+
+
+def closed_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/graphql", 405),
+        ("/healthz", 200),
+        ("/readyz", 200),
+        ("/metrics", 200),
+        ("/stamps/hello.svg", 200),
+        ("/images/not-signed/at-all", 404),
+        ("/nowhere", 404),
+    ],
+)
+async def test_everything_is_where_the_interface_says(settings: Settings, path: str, status: int) -> None:
+    async with visiting(settings) as http:
+        assert (await http.get(path)).status_code == status
+
+
+@pytest.mark.parametrize("path", ["/", "/graphiql"])
+async def test_the_pages_are_there_built_or_not(settings: Settings, path: str) -> None:
+    async with visiting(settings) as http:
+        assert (await http.get(path)).status_code in (200, 503)
+
+
+async def test_the_api_answers_from_a_new_database(settings: Settings) -> None:
+    async with visiting(settings) as http:
+        response = await http.post("/graphql", json={"query": "{ viewer { id } }"})
+    assert response.json() == {"data": {"viewer": None}}
+
+
+async def test_two_processes_sign_image_addresses_alike(settings: Settings) -> None:
+    from server.app import shared_secret
+
+    async with visiting(settings), visiting(settings):
+        from storage.mongo import connect
+
+        mongo = connect(settings.mongodb_uri or "", settings.database)
+        assert await shared_secret(mongo, "image_urls") == await shared_secret(mongo, "image_urls")
+        await mongo.close()
+
+
+async def test_nothing_is_opened_before_the_lifespan_begins(settings: Settings) -> None:
+    nowhere = settings.with_values(mongodb_uri=f"mongodb://127.0.0.1:{closed_port()}/")
+    began = time.monotonic()
+    create_app(nowhere)
+    assert time.monotonic() - began < 1
+
+
+async def test_without_mongodb_it_does_not_start(settings: Settings) -> None:
+    nowhere = settings.with_values(
+        mongodb_uri=f"mongodb://127.0.0.1:{closed_port()}/?serverSelectionTimeoutMS=500&timeoutMS=500"
+    )
+    with pytest.raises(PyMongoError):
+        async with visiting(nowhere):
+            pass
+
+
+async def test_without_redis_it_starts_and_serves(settings: Settings) -> None:
+    async with visiting(settings.with_values(redis_url=f"redis://127.0.0.1:{closed_port()}")) as http:
+        response = await http.get("/readyz")
+    assert response.status_code == 200
+    assert response.json()["redis"].startswith("does not answer")
+
+
+async def test_the_end_of_the_lifespan_leaves_no_task_behind(settings: Settings) -> None:
+    before = asyncio.all_tasks()
+    async with visiting(settings) as http:
+        await http.get("/readyz")
+    left = [task for task in asyncio.all_tasks() - before if not task.done()]
+    assert left == []
+
+
+async def test_no_other_origin_may_ask_unless_one_is_named(settings: Settings) -> None:
+    preflight = {"origin": ORIGIN, "access-control-request-method": "POST"}
+    async with visiting(settings) as http:
+        refused = await http.options("/graphql", headers=preflight)
+    async with visiting(settings.with_values(allowed_origins=(ORIGIN,))) as http:
+        allowed = await http.options("/graphql", headers=preflight)
+    assert "access-control-allow-origin" not in refused.headers
+    assert allowed.headers["access-control-allow-origin"] == ORIGIN
+
+
+@pytest.mark.parametrize(
+    "values", [{}, {"demo": True, "host": "0.0.0.0"}, {"demo": True, "auth_jwks_url": "https://id.example.org/keys"}]
+)
+async def test_nobody_signs_in_by_a_click_unless_it_is_a_demo_on_this_machine(
+    settings: Settings, values: dict[str, Any]
+) -> None:
+    async with visiting(settings.with_values(**values)) as http:
+        response = await http.post("/demo/sign-in", json={"user": "ann"})
+    assert response.status_code == 404
