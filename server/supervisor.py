@@ -218,11 +218,11 @@ async def _fill_with_demo_data(settings: Settings, url: str, say: Say) -> None:
     """The product serves meanwhile, and goes on serving when this fails."""
     from server.demo import DEMO_USERS, fill
 
-    try:
-        await fill(url, functools.partial(sign_for, settings))
-    except Exception:
-        log.exception("demo_data_failed")
     say("Sign in as")
     for user in DEMO_USERS:
         who = f"{user.name} (@{user.handle}, {user.organization_id}, {' '.join(user.roles)})"
         say(f"  {who}  {url}/graphiql#token={sign_for(settings, user)}")
+    try:
+        await fill(url, functools.partial(sign_for, settings))
+    except Exception:
+        log.exception("demo_data_failed")

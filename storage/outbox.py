@@ -103,7 +103,11 @@ class Outbox:
 
     async def sweep(self) -> int:
         """Moves what was left behind, and returns for how many streams."""
-        names = await self._mongo["outbox"].distinct("stream", older_than("at", STALE_S))
+        # `distinct` knows no $$NOW.
+        rows = await self._mongo.aggregate(
+            "outbox", [{"$match": older_than("at", STALE_S)}, {"$group": {"_id": "$stream"}}]
+        )
+        names = [row["_id"] for row in rows]
         for name in names:
             self.nudge(name)
         return len(names)

@@ -1,6 +1,6 @@
 """Operations made from the schema itself: one for every root field, with arguments and everything selected.
 
-A field that is new needs nothing here as long as its arguments are named like those before; else NoRecipe says what to add.
+A new field needs nothing here as long as its arguments are named like those before; else NoRecipe says what to add.
 """
 
 from collections.abc import Iterator, Mapping

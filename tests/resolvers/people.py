@@ -83,29 +83,29 @@ class Person:
     def context(self) -> Context:
         return Context(self.stores, self.sign_image, self.user, self.roles)
 
-    async def ask(self, query: str, **variables: Any) -> Answer:
+    async def ask(self, query: str, /, **variables: Any) -> Answer:
         """The whole answer to a query or a mutation."""
         result = await self.schema.execute(query, variables, context_value=self.context)
         assert isinstance(result, ExecutionResult)
         return _answer(result)
 
-    async def run(self, query: str, **variables: Any) -> Answer:
+    async def run(self, query: str, /, **variables: Any) -> Answer:
         """The data. Raises: GraphQLFailed."""
         return _data(await self.ask(query, **variables))
 
-    async def fails(self, query: str, **variables: Any) -> Answer:
+    async def fails(self, query: str, /, **variables: Any) -> Answer:
         """The extensions of the one error that there must be."""
         (error,) = (await self.ask(query, **variables))["errors"]
         extensions: Answer = error["extensions"]
         return extensions
 
-    async def code(self, query: str, **variables: Any) -> str | None:
+    async def code(self, query: str, /, **variables: Any) -> str | None:
         """The code of the one error; None when all went well."""
         errors = (await self.ask(query, **variables))["errors"]
         assert len(errors) <= 1, errors
         return errors[0]["extensions"]["code"] if errors else None
 
-    async def answers(self, query: str, **variables: Any) -> AsyncGenerator[Answer, None]:
+    async def answers(self, query: str, /, **variables: Any) -> AsyncGenerator[Answer, None]:
         """The answers that a subscription gives, one after the other."""
         results = await self.schema.subscribe(query, variables, context_value=self.context)
         if isinstance(results, ExecutionResult):
@@ -116,7 +116,7 @@ class Person:
                 yield _answer(result)
 
     @asynccontextmanager
-    async def listening(self, query: str, **variables: Any) -> AsyncIterator["Listener"]:
+    async def listening(self, query: str, /, **variables: Any) -> AsyncIterator["Listener"]:
         """A subscription that has begun, until it is left."""
         async with aclosing(self.answers(query, **variables)) as answers:
             listener = Listener(answers)
@@ -145,7 +145,7 @@ class Person:
         """Posts and gives the message."""
         return await self.do(POST, input={"topicId": topic, "text": text, **more})
 
-    async def do(self, query: str, **variables: Any) -> Answer:
+    async def do(self, query: str, /, **variables: Any) -> Answer:
         """What the field called `done` gives."""
         done: Answer = (await self.run(query, **variables))["done"]
         return done

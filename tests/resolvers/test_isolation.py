@@ -5,6 +5,7 @@ The walk is made from the schema: a root field that it can't call fails it, so i
 
 import json
 from collections.abc import Iterator
+from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -20,6 +21,8 @@ pytestmark = pytest.mark.anyio
 
 FIELDS = root_fields()
 WITH_IDS = [field for field in FIELDS if field.kinds]
+
+ROOTS = {field.root for field in FIELDS}
 
 UNMARKED = {"Reaction.emoji", "ReceivedReaction.emoji", "Stamp.name", "Stamp.imageUrl"}
 """Texts that can't hold a mark."""
@@ -41,7 +44,8 @@ async def answer_to(person: Person, field: RootField, ids: dict[str, str], **val
     """The answer; a subscription's first one."""
     variables = field.variables(ids, **values)
     if field.root == "Subscription":
-        return await anext(person.answers(field.text(), **variables))
+        async with aclosing(person.answers(field.text(), **variables)) as answers:
+            return await anext(answers)
     return await person.ask(field.text(), **variables)
 
 
@@ -56,6 +60,7 @@ def test_the_walk_meets_every_kind_of_object_that_has_ids() -> None:
 
 
 async def test_ids_of_another_organization_are_answered_like_ids_that_never_existed(theirs: World, ours: World) -> None:
+    await settled(ours.stores)
     before = await everything(ours.stores)
     for field in WITH_IDS:
         for kind in field.kinds:
@@ -78,6 +83,27 @@ async def test_malformed_and_half_true_ids_of_messages_are_not_found_either(thei
         for shape in shapes if "Message" in field.kinds else ():
             answer = await answer_to(ours.ann, field, {**ours.ids, "Message": shape})
             assert [error["extensions"]["code"] for error in answer["errors"]] == ["NOT_FOUND"], f"{field}({shape})"
+
+
+def test_only_these_fields_of_objects_take_ids() -> None:
+    """The walk calls root fields. What else takes ids has a test of its own."""
+    types = [type_ for name, type_ in schema._schema.type_map.items() if not name.startswith("__")]
+    objects = [type_ for type_ in types if isinstance(type_, GraphQLObjectType) and type_.name not in ROOTS]
+    fields = [RootField(type_.name, name, field) for type_ in objects for name, field in type_.fields.items()]
+    assert [str(field) for field in fields if field.kinds] == ["Community.members"]
+
+
+async def test_the_member_that_a_list_goes_on_after_is_looked_for_in_the_own_organization(
+    theirs: World, ours: World
+) -> None:
+    query = "query ($id: ID!, $after: ID) { community(id: $id) { members(after: $after) { id } } }"
+    answers = [
+        await ours.ann.ask(query, id=ours.ids["Community"], after=after) for after in (theirs.dog.id, "nobody-at-all")
+    ]
+    for answer in answers:
+        (error,) = answer["errors"]
+        assert error["extensions"] == {"code": "NOT_FOUND"}
+        assert answer["data"] == {"community": None}
 
 
 async def test_the_same_operations_succeed_with_the_own_ids(theirs: World) -> None:
@@ -106,7 +132,6 @@ async def test_no_event_of_another_organization_is_heard(theirs: World, ours: Wo
             shown = json.dumps(await heard.event())
             assert theirs.mark not in shown
             assert ours.ids["Topic"] in shown
-        await settled(ours.stores)
 
 
 def strings_of_the_schema() -> set[str]:
@@ -134,6 +159,7 @@ def marked(data: Any, mark: str) -> Iterator[str]:
 
 
 async def test_every_text_that_can_be_shown_has_the_mark_that_the_walk_looks_for(theirs: World) -> None:
+    await settled(theirs.stores)
     shown = [
         await answer_to(theirs.ann, field, theirs.ids, query=theirs.mark) for field in FIELDS if field.root == "Query"
     ]

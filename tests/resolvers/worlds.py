@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from storage.chat.records import LinkPreview, message_key
 from storage.ids import new_id
 from storage.stores import Stores
-from tests.resolvers.people import REACT, Person, SignIn, settled
+from tests.resolvers.people import REACT, Person, SignIn
 
 MARK_READ = "mutation ($topic: ID!, $at: Timestamp!) { markRead(topicId: $topic, timestamp: $at) { id } }"
 
@@ -35,17 +35,15 @@ class World:
 
 async def build(sign_in: SignIn, mark: str) -> World:
     """The world of the organization named by the mark. Ann and Cat have the same ids in every organization."""
-    people = [
+    ann, cat, dog = [
         await sign_in(id_, mark, name=f"{mark} {name}", handle=f"{mark}_{name}")
         for id_, name in (("ann", "ann"), ("cat", "cat"), (f"dog-of-{mark}", "dog"))
     ]
-    world = World(mark, *people)
-    world.ids |= {"User": world.dog.id}
+    world = World(mark, ann, cat, dog, {"User": dog.id})
     world.ids["Community"] = await world.ann.found(f"{mark} Fishers", description=f"{mark} on the sea")
     world.ids["Topic"] = await world.ann.open_topic(world.ids["Community"], f"{mark} Tides")
     await world.renew()
     await _fill(world)
-    await settled(world.stores)
     return world
 
 

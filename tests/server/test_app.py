@@ -13,9 +13,24 @@ from pymongo.errors import PyMongoError
 
 from server.app import create_app
 from server.settings import Settings
+from storage.image_urls import ImageUrls
+from storage.secrets import shared_secret
+from storage.stores import open_stores
 
 ORIGIN = "https://app.example.org"
 SECRET = "a secret of the tests, longer than 32 bytes"
+PATHS = {
+    "/graphql": {405},
+    "/healthz": {200},
+    "/readyz": {200},
+    "/metrics": {200},
+    "/stamps/hello.svg": {200},
+    "/images/not-signed/at-all": {404},
+    "/nowhere": {404},
+    # Built or not.
+    "/": {200, 503},
+    "/graphiql": {200, 503},
+}
 
 pytestmark = pytest.mark.anyio
 
@@ -44,27 +59,10 @@ def closed_port() -> int:
         return port
 
 
-@pytest.mark.parametrize(
-    ("path", "status"),
-    [
-        ("/graphql", 405),
-        ("/healthz", 200),
-        ("/readyz", 200),
-        ("/metrics", 200),
-        ("/stamps/hello.svg", 200),
-        ("/images/not-signed/at-all", 404),
-        ("/nowhere", 404),
-    ],
-)
-async def test_everything_is_where_the_interface_says(settings: Settings, path: str, status: int) -> None:
+async def test_everything_is_where_the_interface_says(settings: Settings) -> None:
     async with visiting(settings) as http:
-        assert (await http.get(path)).status_code == status
-
-
-@pytest.mark.parametrize("path", ["/", "/graphiql"])
-async def test_the_pages_are_there_built_or_not(settings: Settings, path: str) -> None:
-    async with visiting(settings) as http:
-        assert (await http.get(path)).status_code in (200, 503)
+        for path, statuses in PATHS.items():
+            assert (await http.get(path)).status_code in statuses, path
 
 
 async def test_the_api_answers_from_a_new_database(settings: Settings) -> None:
@@ -73,15 +71,13 @@ async def test_the_api_answers_from_a_new_database(settings: Settings) -> None:
     assert response.json() == {"data": {"viewer": None}}
 
 
-async def test_two_processes_sign_image_addresses_alike(settings: Settings) -> None:
-    from server.app import shared_secret
-
-    async with visiting(settings), visiting(settings):
-        from storage.mongo import connect
-
-        mongo = connect(settings.mongodb_uri or "", settings.database)
-        assert await shared_secret(mongo, "image_urls") == await shared_secret(mongo, "image_urls")
-        await mongo.close()
+async def test_an_image_address_of_one_process_counts_in_another(settings: Settings) -> None:
+    async with open_stores(settings.mongodb_uri or "", settings.redis_url or "", settings.database) as stores:
+        signed = ImageUrls("http://noroshi", await shared_secret(stores.mongo, "image_urls"))
+        path = signed.sign("http://127.0.0.1/refused-by-the-guard.png")
+        for _ in range(2):
+            async with visiting(settings) as http:
+                assert (await http.get(path)).status_code == 502
 
 
 async def test_nothing_is_opened_before_the_lifespan_begins(settings: Settings) -> None:

@@ -1,0 +1,123 @@
+"""The servers of the fan-out benchmark: MongoDB, Redis, and one web process at a time, alone on a core of its own."""
+
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from server.embedded import embedded_servers
+from server.tokens import mint
+from server.web import listen
+from storage.mongo import Driver
+from tests.product import NOROSHI, environment, eventually
+
+ORGANIZATION, DATABASE = "benchmark", "fanout"
+SERVER_CORE, OTHERS_CORE = 0, 1
+STOP_DEADLINE_S = 5.0
+PRODUCT = "noroshi"
+
+
+@dataclass(frozen=True)
+class Databases:
+    """Servers that run, and what a web process needs to use them."""
+
+    mongodb_uri: str
+    redis_url: str
+    mongod_pid: int
+    driver: Driver
+    secret: str
+
+    def token(self, user_id: str) -> str:
+        """A member's token."""
+        return mint(self.secret, user_id=user_id, organization_id=ORGANIZATION)
+
+    def environment(self) -> dict[str, str]:
+        """The settings."""
+        return environment(
+            MONGODB_URI=self.mongodb_uri,
+            REDIS_URL=self.redis_url,
+            NOROSHI_DATABASE=DATABASE,
+            NOROSHI_AUTH_SECRET=self.secret,
+            NOROSHI_MONGO_DRIVER=self.driver,
+            NOROSHI_LOG_LEVEL="warning",
+        )
+
+
+@dataclass(frozen=True)
+class Web:
+    """A web process that serves."""
+
+    pid: int
+    port: int
+    log: Path
+
+    def rss_kib(self) -> int:
+        """How much memory it has in use."""
+        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1])
+        return 0
+
+
+def move_to(core: int, pid: int = 0) -> None:
+    """Keeps a process on one core, with the threads and processes that it is going to start."""
+    if os.cpu_count() != 1:
+        os.sched_setaffinity(pid, {core})
+
+
+@asynccontextmanager
+async def databases(driver: Driver) -> AsyncIterator[Databases]:
+    """Embedded servers in a temporary folder."""
+    with tempfile.TemporaryDirectory(prefix="noroshi-fanout-") as folder:
+        async with embedded_servers(Path(folder) / "data") as servers:
+            assert servers.mongod and servers.mongodb_uri and servers.redis_url
+            assert servers.mongod.pid
+            yield Databases(servers.mongodb_uri, servers.redis_url, servers.mongod.pid, driver, secrets.token_hex(32))
+
+
+@contextmanager
+def web(way: str, servers: Databases) -> Iterator[Web]:
+    """A web process of that way, alone on its core; ended afterwards."""
+    log_file = tempfile.NamedTemporaryFile(prefix="noroshi-fanout-", suffix=".log")  # noqa: SIM115
+    with listen("127.0.0.1", 0) as listener, log_file as log:
+        process = _start(way, listener.fileno(), servers, log.fileno())
+        port = listener.getsockname()[1]
+        try:
+            assert eventually(lambda: _serves(port) or process.poll() is not None), "it does not serve"
+            assert process.poll() is None, Path(log.name).read_text()
+            yield Web(process.pid, port, Path(log.name))
+        finally:
+            process.send_signal(signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(STOP_DEADLINE_S)
+            process.kill()
+            process.wait()
+
+
+def _start(way: str, fd: int, servers: Databases, log_fd: int) -> subprocess.Popen[bytes]:
+    module = [sys.executable, "-m", "benchmarks.fanout_apps", way, str(fd)]
+    command = [*NOROSHI, "web", f"--fd={fd}"] if way == PRODUCT else module
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=log_fd,
+        stderr=log_fd,
+        pass_fds=[fd],
+        env=servers.environment(),
+        cwd=Path(__file__).parents[1],
+    )
+    move_to(SERVER_CORE, process.pid)
+    return process
+
+
+def _serves(port: int) -> bool:
+    with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5) as answer:
+        return bool(answer.status == 200)
+    return False

@@ -1,0 +1,122 @@
+"""Who may do what: every root field against every kind of asker (semantics.md, 2 and 8)."""
+
+from contextlib import aclosing
+
+import pytest
+
+from resolvers.access import INCLUDED
+from storage.identity import Role
+from tests.resolvers.operations import RootField, root_fields
+from tests.resolvers.people import Person, SignIn
+from tests.resolvers.worlds import World, build
+
+pytestmark = pytest.mark.anyio
+
+OUTSIDE = ("anonymous", "outsider", "operator", "service", "admin")
+INSIDE = ("member", "author")
+
+# The outsider is a member of another community of the organization; operator and admin have joined none at all, so that
+# the table shows what a role alone opens. "." goes through, U is UNAUTHENTICATED, F is FORBIDDEN.
+DECISIONS = {
+    # field                          anonymous outsider operator service admin member author
+    "Query.viewer":                  ". . . . . . .",
+    "Query.user":                    "U . . . . . .",
+    "Query.users":                   "U . . F . . .",
+    "Query.blockedUsers":            "U . . . . . .",
+    "Query.communities":             "U . . F . . .",
+    "Query.community":               "U . . F . . .",
+    "Query.topic":                   "U . . F . . .",
+    "Query.communityTopics":         "U . . F . . .",
+    "Query.message":                 "U F F F F . .",
+    "Query.messages":                "U F F F F . .",
+    "Query.messagesAround":          "U F F F F . .",
+    "Query.trendingTopics":          "U . . F . . .",
+    "Query.stamps":                  ". . . . . . .",
+    "Query.reactionsReceived":       "U . . F . . .",
+    "Mutation.createCommunity":      "U . . F . . .",
+    "Mutation.joinCommunity":        "U . . F . . .",
+    "Mutation.leaveCommunity":       "U . . F . . .",
+    "Mutation.createTopic":          "U F F F F . .",
+    "Mutation.postMessage":          "U F F F F . .",
+    "Mutation.editMessage":          "U F F F F F .",
+    "Mutation.deleteMessage":        "U F F F . F .",
+    "Mutation.addReaction":          "U F F F F . .",
+    "Mutation.removeReaction":       "U F F F F . .",
+    "Mutation.markRead":             "U F F F F . .",
+    "Mutation.blockUser":            "U . . F . . .",
+    "Mutation.unblockUser":          "U . . F . . .",
+    "Subscription.topicEvents":      "U F F F F . .",
+    "Subscription.communityEvents":  "U . . F . . .",
+}  # fmt: skip
+
+CODES = {None: ".", "UNAUTHENTICATED": "U", "FORBIDDEN": "F"}
+
+
+async def askers(sign_in: SignIn, world: World) -> dict[str, Person]:
+    """Everybody of the table, by name."""
+    outsider = await sign_in("outsider", world.mark)
+    await outsider.found("Another one")
+    return {
+        "anonymous": Person(world.stores),
+        "outsider": outsider,
+        "operator": await sign_in("operator", world.mark, [Role.OPERATOR]),
+        "service": await sign_in("service", world.mark, [Role.SERVICE]),
+        "admin": await sign_in("admin", world.mark, [Role.ADMIN]),
+        "member": world.cat,
+        "author": world.ann,
+    }
+
+
+async def decision(person: Person, field: RootField, ids: dict[str, str]) -> str:
+    """What the person gets, as a letter of the table."""
+    query, variables = field.text(depth=1), field.variables(ids)
+    if field.root == "Subscription":
+        async with aclosing(person.answers(query, **variables)) as answers:
+            errors = (await anext(answers))["errors"]
+    else:
+        errors = (await person.ask(query, **variables))["errors"]
+    code = errors[0]["extensions"]["code"] if errors else None
+    return CODES.get(code, f"{code}!")
+
+
+def test_the_table_has_every_field_and_no_other() -> None:
+    assert {str(field) for field in root_fields()} == set(DECISIONS), "Decide who may do this, in the table above."
+
+
+async def test_everybody_may_do_what_the_table_says_and_nothing_else(sign_in: SignIn) -> None:
+    world = await build(sign_in, "acme")
+    people = await askers(sign_in, world)
+    found = {}
+    for field in root_fields():
+        letters = []
+        for name, person in people.items():
+            letters.append(await decision(person, field, await world.renew()))
+            if name in OUTSIDE and str(field) == "Mutation.joinCommunity" and letters[-1] == ".":
+                await person.leave(world.ids["Community"])
+        found[str(field)] = " ".join(letters)
+    assert found == {str(field): DECISIONS[str(field)] for field in root_fields()}
+
+
+async def test_a_token_of_several_roles_may_do_what_any_of_them_may(sign_in: SignIn) -> None:
+    world = await build(sign_in, "acme")
+    both = await sign_in("both", world.mark, [Role.SERVICE, Role.MEMBER])
+    assert await both.code("{ communities { id } }") is None
+
+
+async def test_roles_are_those_of_the_token_and_not_the_stored_ones(sign_in: SignIn) -> None:
+    world = await build(sign_in, "acme")
+    once = await sign_in("once", world.mark, [Role.ADMIN])
+    await sign_in("once", world.mark, [Role.MEMBER])
+    delete = "mutation ($id: ID!) { deleteMessage(id: $id) { id } }"
+    assert await once.code(delete, id=world.ids["Message"]) is None
+    again = await sign_in("once", world.mark, [Role.MEMBER])
+    assert await again.code(delete, id=world.ids["Message"]) == "FORBIDDEN"
+
+
+def test_admin_includes_operator_includes_member_and_service_stands_alone() -> None:
+    assert {
+        Role.MEMBER: {Role.MEMBER},
+        Role.OPERATOR: {Role.OPERATOR, Role.MEMBER},
+        Role.ADMIN: {Role.ADMIN, Role.OPERATOR, Role.MEMBER},
+        Role.SERVICE: {Role.SERVICE},
+    } == INCLUDED

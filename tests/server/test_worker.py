@@ -1,0 +1,203 @@
+"""The worker process: does its jobs, drains when told to stop, and outlives the servers that it needs."""
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs import FUNCTIONS, SWEEPERS
+from server.embedded import Mongod, Valkey, find_mongod, find_valkey
+from storage.chat.records import Message
+from storage.queue import PREVIEWS, QUEUES
+from storage.stores import Stores, open_stores
+from tests.jobs.providers.upstream import Answer, Upstream, respond, upstream
+from tests.serving import Running, working
+from tests.storage.places import Place, found_place, soon
+
+PAGE = b'<meta property="og:title" content="The Mountain"><meta property="og:site_name" content="Hills">'
+
+pytestmark = pytest.mark.anyio
+
+
+@asynccontextmanager
+async def valkey_of_ones_own(folder: Path) -> AsyncIterator[Valkey]:
+    valkey = Valkey(folder / "redis", find_valkey())
+    await valkey.start()
+    yield valkey
+    await valkey.stop(0)
+
+
+@asynccontextmanager
+async def place_to_post(
+    folder: Path, mongodb_uri: str, redis_url: str, database: str
+) -> AsyncIterator[tuple[Place, Running]]:
+    """A topic, and a worker of the same database."""
+    async with open_stores(mongodb_uri, redis_url, database) as stores:
+        with working(folder / "worker", mongodb_uri, redis_url, database) as worker:
+            yield await found_place(stores), worker
+
+
+async def post(place: Place, link: str) -> Message:
+    """Posts a link and wakes the worker, as the API does."""
+    message = await place.post(f"look {link}")
+    await wake(place, message)
+    return message
+
+
+async def wake(place: Place, message: Message) -> None:
+    await place.stores.queue.enqueue(PREVIEWS, "chat.preview_link", message.topic_id, message.timestamp)
+
+
+def previewed(place: Place, message: Message) -> Callable[[], Coroutine[Any, Any, bool]]:
+    async def look() -> bool:
+        found = await place.stores.messages.get(message.key)
+        return found.link_preview is not None
+
+    return look
+
+
+def held(release: asyncio.Event) -> Answer:
+    """Answers when it is released."""
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        await release.wait()
+        await respond(PAGE)(writer)
+
+    return answer
+
+
+async def asked_for(served: Upstream, path: str) -> bool:
+    return path in served.paths()
+
+
+async def test_it_does_what_it_is_woken_for(tmp_path: Path, mongodb_uri: str, redis_url: str, database: str) -> None:
+    async with upstream() as served, place_to_post(tmp_path, mongodb_uri, redis_url, database) as (place, _):
+        served.answers["/page"] = respond(PAGE)
+        message = await post(place, served.url("/page"))
+        assert await soon(previewed(place, message))
+        assert served.paths() == ["/page"]
+
+
+async def test_sigterm_lets_running_jobs_finish(
+    tmp_path: Path, mongodb_uri: str, redis_url: str, database: str
+) -> None:
+    release = asyncio.Event()
+    async with upstream() as served, place_to_post(tmp_path, mongodb_uri, redis_url, database) as (place, worker):
+        served.answers["/slow"] = held(release)
+        message = await post(place, served.url("/slow"))
+        assert await soon(lambda: asked_for(served, "/slow"))
+        worker.process.send_signal(signal.SIGTERM)
+        await asyncio.sleep(0.3)
+        assert worker.process.poll() is None, "It did not wait for its job."
+        release.set()
+        assert await soon(lambda: ended(worker))
+        assert worker.process.returncode == 0
+        assert await previewed(place, message)()
+        assert "Traceback" not in worker.errors
+
+
+async def test_sigterm_without_work_ends_it_at_once(
+    tmp_path: Path, mongodb_uri: str, redis_url: str, database: str
+) -> None:
+    with working(tmp_path, mongodb_uri, redis_url, database) as worker:
+        began = asyncio.get_running_loop().time()
+        assert worker.terminate() == 0
+    assert asyncio.get_running_loop().time() - began < 3
+    assert "Traceback" not in worker.errors
+
+
+async def test_it_outlives_a_redis_that_dies_and_comes_back_empty(
+    tmp_path: Path, mongodb_uri: str, database: str
+) -> None:
+    async with upstream() as served, valkey_of_ones_own(tmp_path) as valkey:
+        served.answers |= {"/before": respond(PAGE), "/after": respond(PAGE)}
+        async with place_to_post(tmp_path, mongodb_uri, valkey.url, database) as (place, worker):
+            assert await soon(previewed(place, await post(place, served.url("/before"))))
+            valkey.kill()
+            await valkey.wait()
+            assert worker.says("restarting")
+            await valkey.restart()
+            message = await place.post(f"look {served.url('/after')}")
+
+            async def waking() -> bool:
+                await wake(place, message)
+                return await previewed(place, message)()
+
+            assert await soon(waking, 30)
+            assert worker.process.poll() is None
+
+
+async def test_it_outlives_a_mongodb_that_is_restarted(tmp_path: Path, redis_url: str, database: str) -> None:
+    mongod = Mongod(tmp_path / "mongodb", find_mongod())
+    await mongod.start()
+    try:
+        async with upstream() as served, place_to_post(tmp_path, mongod.uri, redis_url, database) as (place, worker):
+            served.answers["/after"] = respond(PAGE)
+            mongod.kill()
+            await mongod.wait()
+            assert worker.says("restarting")
+            await mongod.restart()
+            message = await post(place, served.url("/after"))
+            assert await soon(previewed(place, message), 30)
+            assert worker.process.poll() is None
+    finally:
+        await mongod.stop(0)
+
+
+async def test_a_pickle_in_the_queue_runs_nothing_and_stops_nobody(
+    tmp_path: Path, mongodb_uri: str, redis_url: str, database: str
+) -> None:
+    trap = tmp_path / "sprung"
+    async with upstream() as served, place_to_post(tmp_path, mongodb_uri, redis_url, database) as (place, worker):
+        served.answers["/page"] = respond(PAGE)
+        await push(place.stores, pickled(trap))
+        assert await soon(lambda: nothing_queued(place.stores, "evil"))
+        assert await soon(previewed(place, await post(place, served.url("/page"))))
+        assert not trap.exists()
+        assert worker.process.poll() is None
+
+
+def pickled(trap: Path) -> bytes:
+    """What makes a file when it is unpickled."""
+    return b"cposix\nsystem\n(V" + f"touch {trap}".encode() + b"\ntR."
+
+
+async def push(stores: Stores, payload: bytes) -> None:
+    """A job as somebody would write it who can write to Redis."""
+    await stores.redis.set("arq:job:evil", payload, px=60_000)
+    await stores.redis.zadd(stores.keys.queue(PREVIEWS), {"evil": 1})
+
+
+async def nothing_queued(stores: Stores, job_id: str) -> bool:
+    return await stores.redis.zscore(stores.keys.queue(PREVIEWS), job_id) is None
+
+
+async def ended(worker: Running) -> bool:
+    return worker.process.poll() is not None
+
+
+async def test_every_queue_has_functions_and_every_sweeper_a_name_of_its_own() -> None:
+    assert set(FUNCTIONS) == set(QUEUES)
+    assert all(FUNCTIONS.values())
+    names = [sweeper.name for sweeper in SWEEPERS]
+    assert len(set(names)) == len(names)
+    assert all(sweeper.every_s > 0 for sweeper in SWEEPERS)
+
+
+async def test_no_result_of_a_job_is_kept() -> None:
+    assert {function.keep_result_s for functions in FUNCTIONS.values() for function in functions} == {0}
+
+
+async def test_two_workers_do_a_job_once(tmp_path: Path, mongodb_uri: str, redis_url: str, database: str) -> None:
+    async with upstream() as served, place_to_post(tmp_path, mongodb_uri, redis_url, database) as (place, _):
+        with working(tmp_path / "second", mongodb_uri, redis_url, database):
+            links = [served.url(f"/{n}") for n in range(20)]
+            served.answers |= {f"/{n}": respond(PAGE) for n in range(20)}
+            messages = [await post(place, link) for link in links]
+            for message in messages:
+                assert await soon(previewed(place, message))
+            assert sorted(served.paths()) == sorted(f"/{n}" for n in range(20))
