@@ -46,6 +46,7 @@ lock: setup ## Renew requirements.lock from pyproject.toml
 soak: setup web ## Run the soak tests, on both MongoDB drivers
 	NOROSHI_MONGO_DRIVER=motor $(BIN)/pytest -m soak --timeout 0 $(ARGS)
 	NOROSHI_MONGO_DRIVER=pymongo $(BIN)/pytest -m soak --timeout 0 $(ARGS)
+	NOROSHI_MONGO_DRIVER=pymongo $(BIN)/pytest tests/storage
 
 clean: ## Remove what was installed and built; data stay
 	rm -rf $(VENV) $(WEB)/node_modules $(WEB)/dist *.egg-info

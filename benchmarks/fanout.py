@@ -101,10 +101,10 @@ async def listeners(job: Job) -> AsyncIterator[Listeners]:
     command = [sys.executable, "-m", "benchmarks.fanout_load"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     process = await asyncio.create_subprocess_exec(*command, limit=1 << 28, cwd=Path(__file__).parents[1], **pipes)
-    assert process.stdin
-    process.stdin.write(orjson.dumps(asdict(job)) + b"\n")
+    load = Listeners(process)
     try:
-        yield Listeners(process)
+        await load.ask(orjson.dumps(asdict(job)).decode())
+        yield load
     finally:
         process.kill()
         await process.wait()
@@ -250,7 +250,7 @@ def _next(best: Step | None, bad: Step | None) -> float:
 
 async def _measure(way: Way, servers: Databases, place: Place, tokens: list[str], seconds: float) -> Row:
     post = RawPlace(place.stores.redis, place.topic.id).post if way.is_raw else place.post
-    with web(way.name, servers) as target:
+    async with web(way.name, servers) as target:
         job = Job(target.port, tokens, QUERY, FIELD, {"topicId": place.topic.id}, SAMPLED)
         await _warm_up(job, Poster(post))
         async with listeners(job) as load:

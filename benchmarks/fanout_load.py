@@ -181,8 +181,13 @@ class Load:
                 command = sys.stdin.buffer.readline().strip().decode()
                 if not command:
                     return
-                sys.stdout.buffer.write(orjson.dumps(getattr(self, command)()) + b"\n")
-                sys.stdout.buffer.flush()
+                self.answer(getattr(self, command)())
+
+    @staticmethod
+    def answer(answer: dict[str, Any]) -> None:
+        """One line."""
+        sys.stdout.buffer.write(orjson.dumps(answer) + b"\n")
+        sys.stdout.buffer.flush()
 
     def connect(self) -> dict[str, Any]:
         """Opens every socket that is not open, some at a time."""
@@ -284,7 +289,9 @@ def main() -> None:
     while not line.endswith(b"\n"):
         line += os.read(0, 1 << 20)
     gc.disable()
-    Load(Job(**orjson.loads(line))).run()
+    load = Load(Job(**orjson.loads(line)))
+    load.answer({})
+    load.run()
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The servers of the fan-out benchmark: MongoDB, Redis, and one web process at a time, alone on a core of its own."""
 
+import asyncio
 import os
 import secrets
 import signal
@@ -7,8 +8,8 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,21 +83,21 @@ async def databases(driver: Driver) -> AsyncIterator[Databases]:
             yield Databases(servers.mongodb_uri, servers.redis_url, servers.mongod.pid, driver, secrets.token_hex(32))
 
 
-@contextmanager
-def web(way: str, servers: Databases) -> Iterator[Web]:
+@asynccontextmanager
+async def web(way: str, servers: Databases) -> AsyncIterator[Web]:
     """A web process of that way, alone on its core; ended afterwards."""
     log_file = tempfile.NamedTemporaryFile(prefix="noroshi-fanout-", suffix=".log")  # noqa: SIM115
     with listen("127.0.0.1", 0) as listener, log_file as log:
         process = _start(way, listener.fileno(), servers, log.fileno())
         port = listener.getsockname()[1]
         try:
-            assert eventually(lambda: _serves(port) or process.poll() is not None), "it does not serve"
+            await asyncio.to_thread(eventually, lambda: _serves(port) or process.poll() is not None)
             assert process.poll() is None, Path(log.name).read_text()
             yield Web(process.pid, port, Path(log.name))
         finally:
             process.send_signal(signal.SIGTERM)
             with suppress(subprocess.TimeoutExpired):
-                process.wait(STOP_DEADLINE_S)
+                await asyncio.to_thread(process.wait, STOP_DEADLINE_S)
             process.kill()
             process.wait()
 

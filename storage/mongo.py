@@ -8,10 +8,12 @@ import asyncio
 import inspect
 import random
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, cast
 
 import pymongo
+import structlog
 from bson.codec_options import CodecOptions
 from motor.motor_asyncio import AsyncIOMotorClient
 from pymongo import AsyncMongoClient
@@ -35,9 +37,15 @@ SERVER_SELECTION_S = 5.0
 SOCKET_TIMEOUT_S = 10.0
 TRANSACTION_DEADLINE_S = 5.0
 ABORT_TIMEOUT_S = 1.0
+ORPHAN_S = 1.5
+"""A transaction that nobody has touched for so long was left by a process that died or a connection that broke."""
+
+APP_NAME = "noroshi"
 MAX_BACKOFF_S = 0.05
 MAX_DUPLICATES = 3
 DUPLICATE_KEY = 11000
+
+log = structlog.get_logger(__name__)
 
 
 async def _settled(value: Any) -> Any:
@@ -73,7 +81,7 @@ class Mongo:
         Raises: Unavailable when no try was through by the deadline (seconds); whether it was committed is then open.
         """
         loop = asyncio.get_running_loop()
-        end = loop.time() + deadline_s
+        end, look_at = loop.time() + deadline_s, loop.time() + ORPHAN_S
         backoff_s, duplicates = 0.002, 0
         while True:
             try:
@@ -86,6 +94,9 @@ class Mongo:
                     raise
                 if not again or loop.time() + backoff_s > end:
                     raise Unavailable("The database is busy; try again with the same idempotency key.") from error
+            if loop.time() > look_at:
+                look_at = loop.time() + ORPHAN_S / 2
+                await self._end_orphans()
             await asyncio.sleep(random.uniform(0.5, 1) * backoff_s)  # noqa: S311
             backoff_s = min(backoff_s * 2, MAX_BACKOFF_S)
 
@@ -104,6 +115,20 @@ class Mongo:
                 await asyncio.shield(_abort(session))
                 raise
             return result
+
+    async def _end_orphans(self) -> None:
+        """Ends transactions of ours that nobody touches: MongoDB would keep them, and their locks, for a minute.
+
+        One whose process only slept starts over.
+        """
+        idle = {"type": "idleSession", "transaction.timeInactiveMicros": {"$gt": int(ORPHAN_S * 1_000_000)}}
+        ours = {"$match": {**idle, "clientMetadata.application.name": APP_NAME}}
+        with suppress(PyMongoError), pymongo.timeout(ABORT_TIMEOUT_S):
+            cursor = await _settled(self.client.admin.aggregate([{"$currentOp": {"idleSessions": True}}, ours]))
+            sessions = [{"id": row["lsid"]["id"]} for row in await cursor.to_list(None)]
+            if sessions:
+                await self.client.admin.command("killSessions", sessions)
+                log.warning("orphans_ended", count=len(sessions))
 
     async def close(self) -> None:
         """Closes all connections."""
@@ -159,7 +184,7 @@ def connect(uri: str, database: str, driver: Driver = "motor") -> Mongo:
             serverSelectionTimeoutMS=int(SERVER_SELECTION_S * 1000),
             # A server that is stopped, not dead, would be waited for without end.
             socketTimeoutMS=int(SOCKET_TIMEOUT_S * 1000),
-            appname="noroshi",
+            appname=APP_NAME,
         ),
     )
     options: CodecOptions[Document] = CodecOptions(tz_aware=True)
