@@ -103,6 +103,7 @@ class Broadcast:
     position: Position | None = None
     listeners: set[Listener] = field(default_factory=set)
     started: asyncio.Event = field(default_factory=asyncio.Event)
+    moved: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
     checked_at: float = 0.0
     replays: dict[Position, asyncio.Task[tuple[Position, Frames | None]]] = field(default_factory=dict)
@@ -127,22 +128,30 @@ class Broadcast:
             self.closed(self)
 
     async def _begin(self, listener: Listener, since: Position | None) -> None:
-        """Ready, then what was missed, until the listener is where everybody is."""
-        assert self.position is not None
-        at = since
-        if at is None or not resumable(at, await self.source.context.stores.hub.head(self.source.stream)):
-            at = None
-        await self._tell_ready([listener], self.position if at is None else at, resumed=at is not None)
-        while at is not None and at.n < self.position.n:
+        """Ready, then what was missed; again from here on where that is gone for good."""
+        hub = self.source.context.stores.hub
+        at = since if since is not None and resumable(since, await hub.head(self.source.stream)) else None
+        while not listener.live:
+            assert self.position is not None
+            resumed, at = at is not None, at or self.position
+            await self._tell_ready([listener], at, resumed)
             try:
-                at, frames = await self._replay(at)
+                await self._catch_up(listener, at)
             except Behind:
-                await self._tell_ready([listener], self.position, resumed=False)
-                break
+                at = None
+
+    async def _catch_up(self, listener: Listener, at: Position) -> None:
+        """Brings the listener from where it was told to be to where everybody is. Raises: Behind."""
+        while self.position is not None and at != self.position:
+            if at.epoch == self.position.epoch and at.n > self.position.n:
+                # It comes from a process that was faster: what it has seen must not come again.
+                await self.moved.wait()
+                continue
+            at, frames = await self._replay(at)
             if frames is not None:
                 frames.write(listener)
                 await listener.wire.writable.wait()
-        # Nothing is awaited between the comparison and this, so no event falls between.
+        # Nothing is awaited between the last comparison and this, so no event falls between.
         listener.live = True
 
     async def _replay(self, after: Position) -> tuple[Position, Frames | None]:
@@ -183,14 +192,20 @@ class Broadcast:
                     await self._recheck()
 
     async def _ready(self, step: Ready) -> None:
-        first, self.position = self.position is None, step.position
+        first = self.position is None
+        self._move_to(step.position)
         self.started.set()
         if not first and not step.resumed:
             await self._tell_ready([each for each in self.listeners if each.live], step.position, resumed=False)
 
+    def _move_to(self, position: Position) -> None:
+        self.position = position
+        self.moved.set()
+        self.moved = asyncio.Event()
+
     async def _hand_on(self, step: Several) -> None:
         frames = await self._frames(step.position.epoch, step.events)
-        self.position = step.position
+        self._move_to(step.position)
         for listener in self.listeners:
             if listener.live and frames is not None:
                 frames.write(listener)
