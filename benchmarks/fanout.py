@@ -87,11 +87,13 @@ class Listeners:
         self.pid = process.pid
         assert process.stdin and process.stdout
         self._input, self._output = process.stdin, process.stdout
+        self._asking = asyncio.Lock()
 
     async def ask(self, command: str) -> dict[str, Any]:
         """The answer to a command."""
-        self._input.write(command.encode() + b"\n")
-        answer: dict[str, Any] = orjson.loads(await self._output.readline())
+        async with self._asking:
+            self._input.write(command.encode() + b"\n")
+            answer: dict[str, Any] = orjson.loads(await self._output.readline())
         return answer
 
 
@@ -183,11 +185,13 @@ class Measurement:
     async def step(self, rate: float, seconds: float) -> Step:
         """Posts at a rate, waits until everything has arrived, and sees to it that everybody is there again."""
         await self.listeners.ask("mark")
-        before, began_s = self._cpu(), time.time()
-        watch = asyncio.create_task(self._watch(rate))
+        before, began_s = self._cpu(), time.monotonic()
+        over = asyncio.Event()
+        watch = asyncio.create_task(self._watch(rate, over))
         await self.poster.run(rate, seconds, lambda: not watch.done())
         cpu = self._cpu_since(before)
-        watch.cancel()
+        over.set()
+        await watch
         await self._drain()
         report = await self.listeners.ask("report")
         step = self._judge(rate, seconds, report, began_s, cpu)
@@ -216,9 +220,9 @@ class Measurement:
             return f"posting: commits took {step.commit_ms:.0f} ms"
         return f"p99 {step.latency_ms(99):.0f} ms" if step.latency_ms(99) > LATE_MS else ""
 
-    async def _watch(self, rate: float) -> None:
+    async def _watch(self, rate: float, over: asyncio.Event) -> None:
         """Returns when the listeners are hopelessly behind, or one of them is gone."""
-        while True:
+        while not over.is_set():
             await asyncio.sleep(0.1)
             progress = await self.listeners.ask("progress")
             if progress["open"] < self.sockets or self.poster.posted - progress["least"] > max(rate * BEHIND_S, 10):

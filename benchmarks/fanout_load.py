@@ -44,7 +44,7 @@ class Tally:
 
     latencies_ms: list[float] = field(default_factory=list)
     faults: Counter[str] = field(default_factory=Counter)
-    began_s: float = field(default_factory=time.time)
+    began_s: float = field(default_factory=time.monotonic)
     last_s: float = 0.0
     cpu_s: float = field(default_factory=time.process_time)
     frame_bytes: int = 0
@@ -222,7 +222,7 @@ class Load:
     def report(self) -> dict[str, Any]:
         """The tally. Times in milliseconds and seconds."""
         tally, counts = self.tally, [each.frames - each.marked for each in self._at.values()]
-        cpu_percent = 100 * (time.process_time() - tally.cpu_s) / (time.time() - tally.began_s)
+        cpu_percent = 100 * (time.process_time() - tally.cpu_s) / (time.monotonic() - tally.began_s)
         return {
             **self.progress(),
             "frames": sum(counts),
@@ -252,7 +252,7 @@ class Load:
                 size = listener.sock.recv_into(buffer)
             except OSError:
                 size = 0
-            self.now_s = self.tally.last_s = time.time()
+            self.now_s = self.tally.last_s = time.monotonic()
             if size:
                 listener.take(buffer, size)
             else:

@@ -20,12 +20,12 @@ from storage.events import Position, Stream, format_cursor
 from storage.identity import search_terms
 from storage.stores import Stores, open_stores
 
-AUTHOR = "author"
+AUTHOR = "ann"
 FIELD = "topicEvents"
 QUERY = """subscription($topicId: ID!) { topicEvents(topicId: $topicId) { __typename ... on Event { cursor at }
   ... on MessagePosted { message { id timestamp text author { id handle name } } } } }"""
-# So long that a frame has 351 bytes.
-TEXT_CHARS = 27
+# Number and clock, and as few more characters as make all of the same length.
+TEXT_CHARS = 23
 TURN_S = 0.002
 
 
@@ -71,7 +71,7 @@ class Poster:
 
     def _text(self) -> str:
         self.number += 1
-        return f"{self.number} {time.time():.6f} ".ljust(TEXT_CHARS, ".")
+        return f"{self.number} {time.monotonic():.6f} ".ljust(TEXT_CHARS, ".")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +95,12 @@ class RawPlace:
 
     redis: Redis
     topic_id: str
+    _order: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def post(self, texts: list[str]) -> None:
         """Publishes what arrives together as one message."""
-        await self.redis.publish(RAW_CHANNEL, b"\n".join(map(self._payload, texts)))
+        async with self._order:
+            await self.redis.publish(RAW_CHANNEL, b"\n".join(map(self._payload, texts)))
 
     def _payload(self, text: str) -> bytes:
         author = {"id": AUTHOR, "handle": AUTHOR, "name": AUTHOR}

@@ -6,7 +6,6 @@ arq ends itself when Redis goes away, so each of its workers is started again wi
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 
 import structlog
 from arq.connections import RedisSettings
@@ -20,7 +19,7 @@ from storage.queue import deserialize, redis_settings, serialize
 from storage.stores import open_stores
 
 RESTART_S = (0.2, 5.0)
-DRAIN_S = 10
+DRAIN_S = 10.0
 MAX_JOBS = 50
 
 log = structlog.get_logger(__name__)
@@ -63,17 +62,19 @@ async def _arq_loop(jobs: JobContext, redis: RedisSettings, queue: str) -> None:
             poll_delay=0.1,
             max_jobs=MAX_JOBS,
             queue_read_limit=40 * MAX_JOBS,
-            job_completion_wait=DRAIN_S,
             health_check_interval=10,
             job_serializer=serialize,
             job_deserializer=deserialize,
         )
         try:
             await worker.async_run()
+        except asyncio.CancelledError:
+            if worker.tasks:
+                await asyncio.wait(worker.tasks.values(), timeout=DRAIN_S)
+            raise
         finally:
-            # The server may be the very thing that is gone.
-            with suppress(Exception):
-                await worker.close()
+            # What it raises is of no interest: the server may be the very thing that is gone.
+            await asyncio.gather(worker.close(), return_exceptions=True)
 
     await _supervise(f"queue {queue}", work)
 

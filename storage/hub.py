@@ -94,7 +94,15 @@ class _Local:
 class Hub:
     """Hands committed events to local subscribers, in order, each once."""
 
-    def __init__(self, redis: Redis, keys: Keys, event_log: EventLog, hydrate: Hydrate) -> None:
+    def __init__(
+        self,
+        redis: Redis,
+        keys: Keys,
+        event_log: EventLog,
+        hydrate: Hydrate,
+        compare_every_s: float = COMPARE_EVERY_S,
+    ) -> None:
+        self._compare_every_s = compare_every_s
         self._redis = redis
         self._keys = keys
         self._log = event_log
@@ -124,13 +132,13 @@ class Hub:
     async def subscribe(self, stream: Stream) -> AsyncIterator[Subscriber]:
         """A subscriber of the stream, from now on. What happens after this returns is in its queue or in the log."""
         subscriber = Subscriber()
-        local = self._locals.get(stream.name)
-        if local is None:
-            local = self._locals[stream.name] = _Local(stream)
-            await self._send_subscribe(local)
+        is_new = stream.name not in self._locals
+        local = self._locals.setdefault(stream.name, _Local(stream))
         local.subscribers.add(subscriber)
         SUBSCRIBERS.inc()
         try:
+            if is_new:
+                await self._send_subscribe(local)
             await self._prime(local)
             yield subscriber
         finally:
@@ -193,7 +201,8 @@ class Hub:
                         message = await pubsub.get_message(timeout=COMPARE_EVERY_S)
                         if message is not None:
                             self._hear(message)
-            except (RedisError, OSError) as error:
+            except Exception as error:
+                # Whatever it was, somebody's broken message too: without this task the process would be deaf.
                 RECONNECTS.inc()
                 log.warning("hub_disconnected", error=repr(error))
             finally:
@@ -281,7 +290,7 @@ class Hub:
 
     async def _compare(self) -> None:
         while True:
-            await asyncio.sleep(COMPARE_EVERY_S)
+            await asyncio.sleep(self._compare_every_s)
             try:
                 await self.compare()
             except Exception as error:

@@ -51,29 +51,33 @@ class MoveRows(Change[float]):
         self._by_kind: dict[str, Mover] = {}
 
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
-        """Reads the rows, oldest first, and what their movers need."""
-        cursor = mongo["outbox"].find({"stream": self._stream.name}, session=session).sort("_id", 1)
+        """Reads the rows, oldest first, and what their movers need.
+
+        Rows of a kind that this version does not know stay for one that does.
+        """
+        wanted = {"stream": self._stream.name, "kind": {"$in": [*self._movers]}}
+        cursor = mongo["outbox"].find(wanted, session=session).sort("_id", 1)
         self._rows = await cursor.limit(MOVE_LIMIT).to_list(None)
         kinds: defaultdict[str, list[Document]] = defaultdict(list)
         for row in self._rows:
             batch.add("outbox", row)
             kinds[row["kind"]].append(row)
-        self._by_kind = {kind: self._movers[kind]() for kind in kinds if kind in self._movers}
+        self._by_kind = {kind: self._movers[kind]() for kind in kinds}
         for kind, mover in self._by_kind.items():
             await mover.load(mongo, session, kinds[kind], batch)
 
     def plan(self, batch: Batch) -> float:
-        """Moves each row; rows of a kind that this version does not know stay for one that does."""
-        waits = [] if len(self._rows) < MOVE_LIMIT else [0.0]
+        """Moves each row, or finds out how long it has to wait."""
+        waits: list[float] = []
         for row in self._rows:
-            mover = self._by_kind.get(row["kind"])
-            if mover is None:
-                continue
-            wait_s = mover.move(row, batch)
+            wait_s = self._by_kind[row["kind"]].move(row, batch)
             if wait_s:
                 waits.append(wait_s)
             else:
                 batch.remove("outbox", row["_id"])
+        # More may lie behind a full load; behind one that has to wait as a whole, they wait as well.
+        if len(waits) < len(self._rows) == MOVE_LIMIT:
+            return 0.0
         return min(waits, default=-1.0)
 
 
@@ -103,10 +107,9 @@ class Outbox:
 
     async def sweep(self) -> int:
         """Moves what was left behind, and returns for how many streams."""
+        stale = {**older_than("at", STALE_S), "kind": {"$in": [*self._movers]}}
         # `distinct` knows no $$NOW.
-        rows = await self._mongo.aggregate(
-            "outbox", [{"$match": older_than("at", STALE_S)}, {"$group": {"_id": "$stream"}}]
-        )
+        rows = await self._mongo.aggregate("outbox", [{"$match": stale}, {"$group": {"_id": "$stream"}}])
         names = [row["_id"] for row in rows]
         for name in names:
             self.nudge(name)

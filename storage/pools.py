@@ -1,16 +1,13 @@
 """Pools of hot topics: their newest messages in Redis, so that readers need not go to MongoDB each time.
 
-After a `postMessage` returned, no reader gets a page without it (semantics.md, 2):
-
-- A pool holds everything up to event n of its stream. Who commits events extends the pool before anyone is answered; an
-  extension whose predecessor is missing waits, and meanwhile the pool answers nothing.
-- A pool answers only within a lease of 2 s, counted from before MongoDB was last compared with it. Who can't reach
-  Redis answers its posters only after every such lease ran out.
-- A pool of another run of Redis is dropped, since a restart may have brought an older one back.
+After a `postMessage` returned, no reader gets a page without it (semantics.md, 2), nor one that is older than any other
+change that returned; ADR 9 says why.
 """
 
 import asyncio
+import secrets
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -34,11 +31,14 @@ LEASE_S = 2.0
 REDIS_TIMEOUT_S = 0.5
 RENEW_EVERY_S = 0.7
 BUILD_EVERY_S = 1.0
+AWAY_S = 1.0
+"""For so long readers don't ask a Redis that did not answer."""
+
 HOT_PER_MINUTE = 10.0
-"""Topics that are posted to more often than this are read from pools."""
+"""Only to topics that are posted to more often than this, by the database's clock, leases are given."""
 
 MAYBE_HOT_PER_MINUTE = HOT_PER_MINUTE / 2
-"""From here on posters care for the pool: a reader may have found the topic hot a moment ago."""
+"""From here on posters care for the pool. A topic needs minutes to cool so far, and a lease ends after seconds."""
 
 _SCRIPT = (Path(__file__).parent / "lua" / "pool.lua").read_text()
 _FAILURES = (RedisError, OSError, TimeoutError)
@@ -48,7 +48,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
-    """What a pool knows of a range: messages in its order, and the timestamp above which it is complete."""
+    """What a pool knows of a range: messages in its order, and the timestamp from which on it is complete."""
 
     floor: int
     messages: list[Message]
@@ -57,10 +57,13 @@ class Pooled:
 class Pools:
     """Reads and keeps the pools. One for each process."""
 
-    def __init__(self, redis: Redis, keys: Keys, mongo: Mongo) -> None:
+    def __init__(self, redis: Redis, keys: Keys, mongo: Mongo, size: int = SIZE) -> None:
+        """A pool holds at most `size` messages."""
         self._script = redis.register_script(_SCRIPT)
         self._keys = keys
         self._mongo = mongo
+        self._size = size
+        self._away_until = 0.0
         self._renewing: dict[str, asyncio.Task[None]] = {}
         self._renewed_at: dict[str, float] = {}
         self._built_at: dict[str, float] = {}
@@ -74,15 +77,18 @@ class Pools:
         return pooled.messages if pooled is not None and complete else None
 
     async def extend(self, batch: Batch) -> None:
-        """Brings a committed batch into the topic's pool. Returns when no reader can get a page without it."""
-        if not batch.events or messages_per_minute(batch.head.get("heat"), time.time()) < MAYBE_HOT_PER_MINUTE:
-            return
+        """Brings a committed batch into the topic's pool. Returns when no reader can get a page without it.
+
+        A batch that changed nothing found something done already, perhaps by a process that died before it told the
+        pool: then readers get no page without all that the batch saw.
+        """
         committed_at = time.monotonic()
-        changed = [message_record(document) for document in batch.changed("messages")]
-        first, last = batch.events[0].n, batch.events[-1].n
+        if messages_per_minute(batch.head.get("heat"), batch.at.timestamp()) < MAYBE_HOT_PER_MINUTE:
+            return
         try:
-            await self._run(batch.stream.id, "extend", first, last, SIZE, *map(encode, changed))
-        except _FAILURES as error:
+            await self._run(batch.stream.id, *self._news(batch))
+        except Exception as error:
+            # Whatever it was: until every lease ran out, readers may get a page without the batch.
             log.warning("pool_unreachable", topic=batch.stream.id, error=repr(error))
             await asyncio.sleep(committed_at + LEASE_S - time.monotonic())
 
@@ -93,14 +99,24 @@ class Pools:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    def _news(self, batch: Batch) -> list[str | bytes | int]:
+        if not batch.events:
+            return ["reach", batch.next_n - 1]
+        changed = [message_record(document) for document in batch.changed("messages")]
+        return ["extend", batch.events[0].n, batch.events[-1].n, self._size, *map(encode, changed)]
+
     async def _pooled(self, topic_id: str, low: int, high: int, ascending: bool, limit: int) -> Pooled | None:
+        if time.monotonic() < self._away_until:
+            return None
         try:
             found = await self._run(topic_id, "read", low, high, int(ascending), limit)
+            return Pooled(int(found[0]), [decode(topic_id, each) for each in found[1:]]) if found else None
         except _FAILURES:
-            return None
-        if not found:
-            return None
-        return Pooled(int(found[0]), [decode(topic_id, each) for each in found[2:]])
+            self._away_until = time.monotonic() + AWAY_S
+        except (ValueError, TypeError) as error:
+            log.warning("pool_garbled", topic=topic_id, error=repr(error))
+            await self._forget(topic_id)
+        return None
 
     def _care(self, topic_id: str, missing: bool) -> None:
         """Builds or renews the pool in the background, at most so often."""
@@ -124,42 +140,57 @@ class Pools:
 
     async def _renew(self, topic_id: str) -> bool:
         started_ms = await self._clock_ms(topic_id)
-        head = await self._mongo["topics"].find_one({"_id": topic_id}, {"n": 1})
-        return head is not None and bool(await self._run(topic_id, "renew", head["n"], started_ms))
+        n, hot = await self._head(topic_id)
+        return hot and bool(await self._run(topic_id, "renew", n, started_ms))
 
     async def _build(self, topic_id: str) -> None:
-        if not await self._run(topic_id, "begin"):
+        builder = secrets.token_hex(8)
+        if not await self._run(topic_id, "begin", builder):
             return
         started_ms = await self._clock_ms(topic_id)
-        n, messages = await self._mongo.transact(lambda session: self._newest(topic_id, session))
-        # A pool with everything has no floor.
-        floor = messages[0].timestamp if len(messages) == SIZE else 0
-        await self._run(topic_id, "install", n, floor, started_ms, SIZE, *map(encode, messages))
+        n, hot, messages = await self._mongo.transact(lambda session: self._newest(topic_id, session))
+        if hot:
+            # A pool with everything has no floor.
+            floor = messages[0].timestamp if len(messages) == self._size else 0
+            arguments = (builder, n, floor, started_ms, self._size)
+            await self._run(topic_id, "install", *arguments, *map(encode, messages))
 
-    async def _newest(self, topic_id: str, session: Session) -> tuple[int, list[Message]]:
-        """The stream's position and the newest messages at that position, ascending: one snapshot."""
-        head = await self._mongo["topics"].find_one({"_id": topic_id}, {"n": 1}, session=session)
+    async def _newest(self, topic_id: str, session: Session) -> tuple[int, bool, list[Message]]:
+        """The stream's position, whether it is hot, and the newest messages there, ascending: one snapshot."""
+        n, hot = await self._head(topic_id, session)
         wanted = {"_id": {"$gte": {"t": topic_id, "ts": 0}, "$lte": {"t": topic_id, "ts": END}}}
-        cursor = self._mongo["messages"].find(wanted, session=session).sort("_id", -1).limit(SIZE)
+        cursor = self._mongo["messages"].find(wanted, session=session).sort("_id", -1).limit(self._size)
         documents = await cursor.to_list(None)
-        return (head or {"n": 0})["n"], [message_record(document) for document in reversed(documents)]
+        return n, hot, [message_record(document) for document in reversed(documents)]
+
+    async def _head(self, topic_id: str, session: Session | None = None) -> tuple[int, bool]:
+        """The stream's position, and whether the topic is hot by the database's clock, as posters reckon too."""
+        fields = {"n": 1, "heat": 1, "now": "$$NOW"}
+        head = await self._mongo["topics"].find_one({"_id": topic_id}, fields, session=session)
+        if head is None:
+            return 0, False
+        return head["n"], messages_per_minute(head.get("heat"), head["now"].timestamp()) >= HOT_PER_MINUTE
+
+    async def _forget(self, topic_id: str) -> None:
+        with suppress(*_FAILURES):
+            await self._run(topic_id, "drop")
 
     async def _clock_ms(self, topic_id: str) -> int:
-        return int((await self._run(topic_id, "clock"))[0])
+        return int(await self._run(topic_id, "clock"))
 
-    async def _run(self, topic_id: str, command: str, *arguments: str | bytes | int) -> Any:
+    async def _run(self, topic_id: str, command: str | bytes | int, *arguments: str | bytes | int) -> Any:
         async with asyncio.timeout(REDIS_TIMEOUT_S):
             return await self._script(keys=self._keys.pool(topic_id), args=[command, *arguments])
 
 
 def is_hot(topic: Topic) -> bool:
-    """Whether the topic is posted to so often that its readers are served from a pool."""
+    """Whether the topic seems to be posted to so often that its readers should ask the pool first."""
     return messages_per_minute(topic.heat, time.time()) >= HOT_PER_MINUTE
 
 
 def _is_complete(pooled: Pooled, low: int, ascending: bool, limit: int) -> bool:
     """Whether MongoDB could not add anything to what the pool gave."""
-    if low > pooled.floor or pooled.floor == 0:
+    if low >= pooled.floor:
         return True
     # From the newest downwards a full page ends above the floor; from below, something could be missing first.
     return not ascending and len(pooled.messages) >= limit
@@ -184,20 +215,23 @@ def encode(message: Message) -> bytes:
 
 
 def decode(topic_id: str, item: bytes) -> Message:
-    """The message of a pool's item."""
-    timestamp, author, text, stamp, mentions, reactions, preview, edited_at, deleted_at = orjson.loads(item)
-    return Message(
-        topic_id=topic_id,
-        timestamp=Timestamp(int(timestamp)),
-        author_id=author,
-        text=text,
-        stamp_id=stamp,
-        mention_ids=mentions,
-        reaction_counts=[(emoji, count) for emoji, count in reactions],
-        link_preview=preview and LinkPreview(*preview),
-        edited_at=_instant(edited_at),
-        deleted_at=_instant(deleted_at),
-    )
+    """The message of a pool's item. Raises: ValueError, TypeError for anything else: others may write to Redis too."""
+    match orjson.loads(item):
+        case [str(timestamp), str(author), str(text), str() | None as stamp, list(mentions), list(reactions), *more]:
+            preview, edited_at, deleted_at = more
+            return Message(
+                topic_id=topic_id,
+                timestamp=Timestamp(int(timestamp)),
+                author_id=author,
+                text=text,
+                stamp_id=stamp,
+                mention_ids=[str(user_id) for user_id in mentions],
+                reaction_counts=[(str(emoji), int(count)) for emoji, count in reactions],
+                link_preview=None if preview is None else LinkPreview(*preview),
+                edited_at=_instant(edited_at),
+                deleted_at=_instant(deleted_at),
+            )
+    raise ValueError("not a message")
 
 
 def _instant(text: str | None) -> datetime | None:

@@ -71,7 +71,8 @@ class Sequencer:
     ) -> None:
         """`committed` hears of a stream's new events once they are durable, `told` of streams with outbox rows.
 
-        `before_answer` is awaited for a topic's batches, in their order, before anyone hears that they are durable.
+        `before_answer` is started for a topic's batches in their order, and awaited before anyone hears that they are
+        durable.
         """
         self._before_answer = before_answer
         self._mongo = mongo
@@ -131,10 +132,11 @@ class Sequencer:
 
     async def _answer(self, previous: asyncio.Task[None] | None, batch: Batch, members: list[_Member]) -> None:
         assert self._before_answer is not None
-        if previous is not None:
-            await asyncio.wait([previous])
         try:
+            # All at once: while Redis is away each takes as long as a pool's lease.
             await self._before_answer(batch)
+            if previous is not None:
+                await asyncio.wait([previous])
         finally:
             _settle_all(members)
             if self._answering.get(batch.stream) is asyncio.current_task():

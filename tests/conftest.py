@@ -2,18 +2,16 @@
 
 import asyncio
 import os
-import secrets
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
-import pymongo
 import pytest
-import redis
 
 from server.embedded import Mongod, Valkey, find_mongod, find_valkey
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
+from tests.databases import fresh_database
 
 
 @pytest.fixture(scope="session")
@@ -48,14 +46,8 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture
 def database(mongodb_uri: str, redis_url: str) -> Iterator[str]:
     """A name nobody else uses: of a MongoDB database, and in front of Redis keys. Both are emptied afterwards."""
-    name = f"t_{secrets.token_hex(6)}"
-    yield name
-    client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(mongodb_uri)
-    with client:
-        client.drop_database(name)
-    with redis.Redis.from_url(redis_url) as keys:
-        for key in keys.scan_iter(match=f"{name}*", count=1000):
-            keys.delete(key)
+    with fresh_database(mongodb_uri, redis_url) as name:
+        yield name
 
 
 @pytest.fixture(scope="session")

@@ -66,7 +66,7 @@ def serving(folder: Path, mongodb_uri: str, redis_url: str) -> Iterator[Web]:
         with running(folder, ["web", f"--fd={fd}"], variables, pass_fds=[fd]) as web:
             assert eventually(lambda: _serves(url) or web.process.poll() is not None), web.errors
             yield Web(web.process, web.log, url, database, secret)
-    _drop(mongodb_uri, database)
+    drop(mongodb_uri, database)
 
 
 @contextmanager
@@ -113,7 +113,8 @@ def _serves(url: str) -> bool:
         return False
 
 
-def _drop(mongodb_uri: str, database: str) -> None:
+def drop(mongodb_uri: str, database: str) -> None:
+    """Drops a database, if its server still answers soon."""
     client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(mongodb_uri, serverSelectionTimeoutMS=2000)
     with client:
         client.drop_database(database)

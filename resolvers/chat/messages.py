@@ -35,7 +35,7 @@ from storage.timeline import Page
 
 MAX_TEXT = 4000
 MAX_MENTIONS = 50
-_MENTION = re.compile(r"(?<![\w@])@([a-z0-9_]{1,30}(?:-[0-9]+)?)", re.ASCII | re.IGNORECASE)
+_MENTION = re.compile(r"(?<![\w@])@([a-z0-9_]{1,30}(?:-[0-9]+)?)(?!\w)", re.ASCII | re.IGNORECASE)
 
 MessageId = Annotated[ID, strawberry.argument(description="The message's id.")]
 Emoji = Annotated[str, strawberry.argument(description="One emoji.")]

@@ -55,10 +55,10 @@ COMMUNITIES: tuple[DemoCommunity, ...] = (
         "ja",
         ("hana", "ken", "yuki", "emma", "sora"),
         (
-            DemoTopic("今週の山", "hikes", 520),
-            DemoTopic("道具の話 / Gear", "gear", 180),
-            DemoTopic("写真", "photos", 140),
-            DemoTopic("はじめまして", "hello", 90),
+            DemoTopic("今週の山", "hikes", 300),
+            DemoTopic("道具の話 / Gear", "gear", 200),
+            DemoTopic("写真", "photos", 180),
+            DemoTopic("はじめまして", "hello", 120),
         ),
     ),
     DemoCommunity(
@@ -68,9 +68,9 @@ COMMUNITIES: tuple[DemoCommunity, ...] = (
         "ja",
         ("yuki", "hana", "emma", "sora"),
         (
-            DemoTopic("今日のごはん", "meals", 420),
-            DemoTopic("お茶の時間", "tea", 260),
-            DemoTopic("Recipes wanted", "recipes", 110),
+            DemoTopic("今日のごはん", "meals", 300),
+            DemoTopic("お茶の時間", "tea", 240),
+            DemoTopic("Recipes wanted", "recipes", 180),
         ),
     ),
     DemoCommunity(
@@ -80,9 +80,9 @@ COMMUNITIES: tuple[DemoCommunity, ...] = (
         "ja",
         ("emma", "ken", "yuki", "hana"),
         (
-            DemoTopic("今月の一冊", "books", 300),
+            DemoTopic("今月の一冊", "books", 280),
             DemoTopic("ボードゲームの夜", "games", 240),
-            DemoTopic("Film club", "films", 130),
+            DemoTopic("Film club", "films", 180),
         ),
     ),
     DemoCommunity(
@@ -91,7 +91,7 @@ COMMUNITIES: tuple[DemoCommunity, ...] = (
         "Releases, pages and who is awake.",
         "en",
         ("priya", "liam", "noor"),
-        (DemoTopic("Releases", "releases", 200), DemoTopic("On call", "oncall", 160)),
+        (DemoTopic("Releases", "releases", 240), DemoTopic("On call", "oncall", 200)),
     ),
     DemoCommunity(
         "water-cooler",
@@ -99,7 +99,7 @@ COMMUNITIES: tuple[DemoCommunity, ...] = (
         "Everything that is not work.",
         "en",
         ("noor", "liam", "priya"),
-        (DemoTopic("Lunch", "lunch", 170), DemoTopic("Ideas", "ideas", 80)),
+        (DemoTopic("Lunch", "lunch", 200), DemoTopic("Ideas", "ideas", 140)),
     ),
 )
 

@@ -56,7 +56,7 @@ ASIDES: dict[str, tuple[str, ...]] = {
 }
 EMOJI = ("👍", "❤️", "😂", "🎉", "🙏", "👀", "🔥", "🍵", "🏔️", "✨", "😮", "👏")
 ASIDE_SHARE = 0.18
-REACTION_SHARE = 0.22
+REACTION_SHARE = 0.16
 # How many messages somebody may have left unread; None never opened the topic.
 BEHIND = (0, 0, 0, 1, 3, 7, 20, 60, None)
 
@@ -99,10 +99,10 @@ def scenes() -> dict[str, list[list[str]]]:
 
 
 def talk(community: DemoCommunity, topic: DemoTopic) -> Talk:
-    """All that happens in one topic, always the same."""
+    """All that happens in one topic, always the same. Nobody has reacted to the last line yet."""
     chance = random.Random(f"{community.key}/{topic.title}")  # noqa: S311 - the point is that it can be foreseen
     lines = list(islice(_endless(topic.theme, community, chance), topic.size))
-    reactions = [each for n, line in enumerate(lines) for each in _reactions(n, line.author, community, chance)]
+    reactions = [each for n, line in enumerate(lines[:-1]) for each in _reactions(n, line.author, community, chance)]
     behind = {member: chance.choice(BEHIND) for member in community.members}
     read = {member: topic.size - 1 - by for member, by in behind.items() if by is not None and by < topic.size}
     return Talk(lines, reactions, read)

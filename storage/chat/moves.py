@@ -34,7 +34,8 @@ class TopicActivity(Mover):
             return 0.0
         if told is not None:
             since_s = (batch.at - told).total_seconds()
-            if since_s < ACTIVITY_EVERY_S:
+            # Told in the future: the clock fell back, and nobody knows by how much.
+            if 0 <= since_s < ACTIVITY_EVERY_S:
                 return ACTIVITY_EVERY_S - since_s
         self._told[topic_id] = batch.at
         batch.put("activity", {"_id": topic_id, "at": batch.at})

@@ -26,6 +26,8 @@ TRENDING_FLOOR = 0.05
 class CreateTopic(Change[str]):
     """A new topic, and its event in the community's stream. The result is the topic's id."""
 
+    # Of the community's stream, so that no two topics are created at the same point of its timeline.
+    timestamps = 1
     community: Community
     creator_id: str
     title: str
@@ -34,7 +36,6 @@ class CreateTopic(Change[str]):
 
     def plan(self, batch: Batch) -> str:
         """Puts the topic, which is the head of its own stream too."""
-        created_us = int(batch.at.timestamp() * 1000) * 1000
         topic = {
             "_id": self.id,
             "org": self.community.organization_id,
@@ -42,7 +43,7 @@ class CreateTopic(Change[str]):
             "title": self.title,
             "creator": self.creator_id,
             "created_at": batch.at,
-            "last": created_us,
+            "last": batch.take_timestamp(),
             "n": 0,
             "floor": 0,
             "epoch": self.id[-8:],

@@ -1,9 +1,11 @@
 """The worker process: does its jobs, drains when told to stop, and outlives the servers that it needs."""
 
 import asyncio
+import secrets
 import signal
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +17,35 @@ from storage.chat.records import Message
 from storage.queue import PREVIEWS, QUEUES
 from storage.stores import Stores, open_stores
 from tests.jobs.providers.upstream import Answer, Upstream, respond, upstream
-from tests.serving import Running, working
+from tests.serving import Running, drop, working
 from tests.storage.places import Place, found_place, soon
 
 PAGE = b'<meta property="og:title" content="The Mountain"><meta property="og:site_name" content="Hills">'
 
 pytestmark = pytest.mark.anyio
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A worker that many tests use, and the database that it works on."""
+
+    worker: Running
+    database: str
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[Shared]:
+    name = f"t_{secrets.token_hex(6)}"
+    with working(tmp_path_factory.mktemp("worker"), mongodb_uri, redis_url, name) as worker:
+        yield Shared(worker, name)
+    drop(mongodb_uri, name)
+
+
+@pytest.fixture
+async def place(shared: Shared, mongodb_uri: str, redis_url: str) -> AsyncIterator[Place]:
+    """A topic of the shared worker's database."""
+    async with open_stores(mongodb_uri, redis_url, shared.database) as stores:
+        yield await found_place(stores)
 
 
 @asynccontextmanager
@@ -74,8 +99,8 @@ async def asked_for(served: Upstream, path: str) -> bool:
     return path in served.paths()
 
 
-async def test_it_does_what_it_is_woken_for(tmp_path: Path, mongodb_uri: str, redis_url: str, database: str) -> None:
-    async with upstream() as served, place_to_post(tmp_path, mongodb_uri, redis_url, database) as (place, _):
+async def test_it_does_what_it_is_woken_for(place: Place) -> None:
+    async with upstream() as served:
         served.answers["/page"] = respond(PAGE)
         message = await post(place, served.url("/page"))
         assert await soon(previewed(place, message))
@@ -114,12 +139,14 @@ async def test_it_outlives_a_redis_that_dies_and_comes_back_empty(
     tmp_path: Path, mongodb_uri: str, database: str
 ) -> None:
     async with upstream() as served, valkey_of_ones_own(tmp_path) as valkey:
-        served.answers |= {"/before": respond(PAGE), "/after": respond(PAGE)}
+        served.answers |= {"/held": held(asyncio.Event()), "/after": respond(PAGE)}
         async with place_to_post(tmp_path, mongodb_uri, valkey.url, database) as (place, worker):
-            assert await soon(previewed(place, await post(place, served.url("/before"))))
+            await post(place, served.url("/held"))
+            assert await soon(lambda: asked_for(served, "/held"))
             valkey.kill()
             await valkey.wait()
             assert worker.says("restarting")
+            (valkey.data / "appendonlydir").rename(tmp_path / "lost")
             await valkey.restart()
             message = await place.post(f"look {served.url('/after')}")
 
@@ -149,16 +176,16 @@ async def test_it_outlives_a_mongodb_that_is_restarted(tmp_path: Path, redis_url
 
 
 async def test_a_pickle_in_the_queue_runs_nothing_and_stops_nobody(
-    tmp_path: Path, mongodb_uri: str, redis_url: str, database: str
+    tmp_path: Path, place: Place, shared: Shared
 ) -> None:
     trap = tmp_path / "sprung"
-    async with upstream() as served, place_to_post(tmp_path, mongodb_uri, redis_url, database) as (place, worker):
+    async with upstream() as served:
         served.answers["/page"] = respond(PAGE)
         await push(place.stores, pickled(trap))
         assert await soon(lambda: nothing_queued(place.stores, "evil"))
         assert await soon(previewed(place, await post(place, served.url("/page"))))
         assert not trap.exists()
-        assert worker.process.poll() is None
+        assert shared.worker.process.poll() is None
 
 
 def pickled(trap: Path) -> bytes:
@@ -192,12 +219,14 @@ async def test_no_result_of_a_job_is_kept() -> None:
     assert {function.keep_result_s for functions in FUNCTIONS.values() for function in functions} == {0}
 
 
-async def test_two_workers_do_a_job_once(tmp_path: Path, mongodb_uri: str, redis_url: str, database: str) -> None:
-    async with upstream() as served, place_to_post(tmp_path, mongodb_uri, redis_url, database) as (place, _):
-        with working(tmp_path / "second", mongodb_uri, redis_url, database):
+async def test_two_workers_do_a_job_once(
+    tmp_path: Path, mongodb_uri: str, redis_url: str, place: Place, shared: Shared
+) -> None:
+    async with upstream() as served:
+        with working(tmp_path / "second", mongodb_uri, redis_url, shared.database):
             links = [served.url(f"/{n}") for n in range(20)]
             served.answers |= {f"/{n}": respond(PAGE) for n in range(20)}
-            messages = [await post(place, link) for link in links]
+            messages = await asyncio.gather(*(post(place, link) for link in links))
             for message in messages:
                 assert await soon(previewed(place, message))
             assert sorted(served.paths()) == sorted(f"/{n}" for n in range(20))

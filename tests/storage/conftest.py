@@ -1,4 +1,8 @@
-"""A topic to post to, further processes on the same database, and servers that a test may stop or make fail."""
+"""A topic to post to, further processes on the same database, and servers that a test may stop or make fail.
+
+One database serves all tests of a module, since opening one takes longer than most tests. Each test has a topic of its
+own; `stores` is for those that need an empty database.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -10,20 +14,37 @@ import pytest
 from server.embedded import Mongod, Valkey, find_mongod, find_valkey
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
+from tests.databases import fresh_database
 from tests.storage.places import OpenStores, Place, found_place
 
 
-@pytest.fixture
-async def place(stores: Stores) -> Place:
-    return await found_place(stores)
+@pytest.fixture(scope="module")
+def shared_database(mongodb_uri: str, redis_url: str) -> Iterator[str]:
+    """The name of the module's database."""
+    with fresh_database(mongodb_uri, redis_url) as name:
+        yield name
+
+
+@pytest.fixture(scope="module")
+async def shared_stores(
+    mongodb_uri: str, redis_url: str, shared_database: str, mongo_driver: Driver
+) -> AsyncIterator[Stores]:
+    async with open_stores(mongodb_uri, redis_url, shared_database, mongo_driver) as stores:
+        yield stores
 
 
 @pytest.fixture
-def another(mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver) -> OpenStores:
-    """Opens what another process would have."""
+async def place(shared_stores: Stores) -> Place:
+    """A topic in a community of its own."""
+    return await found_place(shared_stores)
 
-    def opened() -> AbstractAsyncContextManager[Stores]:
-        return open_stores(mongodb_uri, redis_url, database, mongo_driver)
+
+@pytest.fixture
+def another(mongodb_uri: str, redis_url: str, shared_database: str, mongo_driver: Driver) -> OpenStores:
+    """Opens what another process would have; other servers on request."""
+
+    def opened(redis_url: str = redis_url) -> AbstractAsyncContextManager[Stores]:
+        return open_stores(mongodb_uri, redis_url, shared_database, mongo_driver)
 
     return opened
 
@@ -38,11 +59,18 @@ def own_mongod(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mongod]:
     asyncio.run(mongod.stop())
 
 
+@pytest.fixture(scope="module")
+async def own_stores(own_mongod: Mongod, redis_url: str, mongo_driver: Driver) -> AsyncIterator[Stores]:
+    """Storage on the mongod that may fail."""
+    with fresh_database(own_mongod.uri, redis_url) as name:
+        async with open_stores(own_mongod.uri, redis_url, name, mongo_driver) as stores:
+            yield stores
+
+
 @pytest.fixture
-async def own_place(own_mongod: Mongod, redis_url: str, database: str, mongo_driver: Driver) -> AsyncIterator[Place]:
-    """A topic on the mongod that may fail."""
-    async with open_stores(own_mongod.uri, redis_url, database, mongo_driver) as stores:
-        yield await found_place(stores)
+async def own_place(own_stores: Stores) -> Place:
+    """A topic there."""
+    return await found_place(own_stores)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Where storage tests take place: a topic of a community, and posts to it from one or several processes."""
 
 import asyncio
+import secrets
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
@@ -14,10 +15,8 @@ from storage.idempotency import IdempotencyKey, idempotency_key
 from storage.mongo import Document
 from storage.stores import Stores
 
-ORG = "acme"
-
 Found = TypeVar("Found")
-OpenStores = Callable[[], AbstractAsyncContextManager[Stores]]
+OpenStores = Callable[..., AbstractAsyncContextManager[Stores]]
 
 
 @dataclass(frozen=True)
@@ -27,6 +26,10 @@ class Place:
     stores: Stores
     community: Community
     topic: Topic
+
+    @property
+    def organization_id(self) -> str:
+        return self.topic.organization_id
 
     @property
     def stream(self) -> Stream:
@@ -46,7 +49,8 @@ class Place:
 
     def key(self, key: str, text: str = "hello", author: str = "ann") -> IdempotencyKey:
         """The idempotency key of posting that message."""
-        made = idempotency_key(ORG, author, "postMessage", key, {"topicId": self.topic.id, "text": text})
+        arguments = {"topicId": self.topic.id, "text": text}
+        made = idempotency_key(self.organization_id, author, "postMessage", key, arguments)
         assert made is not None
         return made
 
@@ -70,11 +74,12 @@ class Place:
         return await found.to_list(None)
 
 
-async def found_place(stores: Stores, title: str = "Beacons") -> Place:
-    """A new community of ann's with one topic."""
-    founder = await stores.users.sign_in(ORG, "ann", (), "Ann", None)
-    community = await stores.communities.create(NewCommunity(ORG, "Hilltops", ""), founder, None)
-    return Place(stores, community, await stores.topics.create(community, "ann", title, None))
+async def found_place(stores: Stores, organization_id: str | None = None) -> Place:
+    """A new community of ann's with one topic; in a new organization, if none is named."""
+    organization_id = organization_id or secrets.token_hex(6)
+    founder = await stores.users.sign_in(organization_id, "ann", (), "Ann", None)
+    community = await stores.communities.create(NewCommunity(organization_id, "Hilltops", ""), founder, None)
+    return Place(stores, community, await stores.topics.create(community, "ann", "Beacons", None))
 
 
 async def soon(look: Callable[[], Awaitable[Found]], deadline_s: float = 15.0) -> Found:

@@ -190,7 +190,7 @@ async def test_one_key_from_several_processes_at_once_makes_one_message(place: P
 
 
 async def test_one_key_for_two_topics_at_once_makes_one_message_and_a_conflict(place: Place) -> None:
-    other = await found_place(place.stores, "Signals")
+    other = await found_place(place.stores, place.organization_id)
     for key in map(str, range(10)):
         both = await asyncio.gather(place.post(key=key), other.post(key=key), return_exceptions=True)
         assert sorted(type(outcome).__name__ for outcome in both) == ["Conflict", "Message"]
@@ -233,8 +233,8 @@ async def test_a_waiter_that_gives_up_stops_neither_its_commit_nor_the_others(pl
 async def test_changes_that_change_nothing_leave_no_hole_in_the_numbers(place: Place) -> None:
     message = await place.post()
     for _ in range(2):
-        await place.stores.messages.add_reaction("acme", message.key, "bob", "👍")
-        await place.stores.messages.remove_reaction("acme", message.key, "cyd", "👍")
+        await place.stores.messages.add_reaction(place.organization_id, message.key, "bob", "👍")
+        await place.stores.messages.remove_reaction(place.organization_id, message.key, "cyd", "👍")
     await asyncio.gather(*(place.stores.messages.delete(message.key, "ann", False) for _ in range(3)))
     await place.post()
     events = await place.events()
@@ -250,7 +250,9 @@ async def test_changes_that_change_nothing_leave_no_hole_in_the_numbers(place: P
 
 async def test_each_member_is_planned_on_what_those_before_it_left(place: Place) -> None:
     message = await place.post()
-    reactions = [place.stores.messages.add_reaction("acme", message.key, f"user{n}", "👍") for n in range(40)]
+    reactions = [
+        place.stores.messages.add_reaction(place.organization_id, message.key, f"user{n}", "👍") for n in range(40)
+    ]
     await asyncio.gather(*reactions)
     assert (await place.stores.messages.get(message.key)).reaction_counts == [("👍", 40)]
 

@@ -1,7 +1,7 @@
 """Puts the demo into a running product by its public API, as its people would: they sign in, found, join, post, react.
 
 Doing it again within a day changes nothing, because whatever is made has an idempotency key; once the last topic holds
-its messages, which are posted last of all, nothing is done at all.
+all its messages, the last of which is posted last of all, nothing is done at all.
 """
 
 import asyncio
@@ -13,11 +13,10 @@ from typing import Any, TypeVar
 import httpx2
 
 from server.demo.cast import BLOCKED, BLOCKER, DEMO_USERS, DemoCommunity, DemoTopic, DemoUser, all_topics, user
-from server.demo.talk import Line, Reaction, Talk, talk
+from server.demo.talk import Reaction, Talk, talk
 from server.processes import StartupError
 
 AT_ONCE = 50
-POSTS_UNDER_WAY = 4
 REACTIONS_A_REQUEST = 15
 TRIES = 5
 RETRY_S = 0.5
@@ -36,7 +35,9 @@ MARK_READ = "mutation MarkRead($id: ID!, $at: Timestamp!) { markRead(topicId: $i
 BLOCK_USER = "mutation BlockUser($id: ID!) { blockUser(userId: $id) { id } }"
 FILLED = """
 query Filled($limit: Int!) {
-  communities(joined: true) { name topics { title messages(latest: "now", limit: $limit) { items { id } } } }
+  communities(joined: true, limit: 20) {
+    name topics(limit: 20) { title messages(latest: "now", limit: $limit) { items { id } } }
+  }
 }
 """
 
@@ -135,15 +136,17 @@ class _Filling:
         self._done = self._total = 0
 
     async def run(self) -> None:
-        """Everything but the last topic's messages, then these: they tell that all is done."""
+        """Everything but the last topic's last message, then this: it tells that all is done."""
         await _together(self._api.run(each, VIEWER) for each in DEMO_USERS)
         communities = {community.key: community for community, _ in all_topics()}
         ids = dict(zip(communities, await _together(map(self._found, communities.values())), strict=True))
         places = await _together(self._open(ids[community.key], community, topic) for community, topic in all_topics())
         self._total = sum(place.steps for place in places)
-        await _together(self._fill(place) for place in places[:-1])
+        *others, last = places
+        closing = len(last.talk.lines) - 1
+        await _together([self._fill(last, closing), *(self._fill(place, len(place.talk.lines)) for place in others)])
         await self._api.run(user(BLOCKER), BLOCK_USER, id=user(BLOCKED).id)
-        await self._fill(places[-1])
+        await self._post(last, closing)
 
     async def _found(self, community: DemoCommunity) -> str:
         """The id of the community, which its other members have joined."""
@@ -160,23 +163,18 @@ class _Filling:
         created = await self._api.run(user(community.members[0]), CREATE_TOPIC, input=wanted)
         return Place(created["createTopic"]["id"], community, topic, talk(community, topic))
 
-    async def _fill(self, place: Place) -> None:
-        """Reactions and marks come before the last messages, so that a topic with all of them lacks nothing."""
-        posted = await self._post_all(place)
+    async def _fill(self, place: Place, size: int) -> None:
+        """So many lines, one after the other, so that answers follow their questions; then reactions and marks."""
+        posted = [await self._post(place, n) for n in range(size)]
         requests = [self._react(posted, handle, some) for handle, some in _by_author(place.talk.reactions)]
-        requests += [self._mark(place, posted[line], handle) for handle, line in place.talk.read.items()]
+        requests += [self._mark(place, posted[min(n, size - 1)], handle) for handle, n in place.talk.read.items()]
         await _together(requests)
 
-    async def _post_all(self, place: Place) -> list[Posted]:
-        """In order, give or take the few that are under way at the same time."""
-        under_way = asyncio.Semaphore(POSTS_UNDER_WAY)
-        return await _together(self._post(place, n, line, under_way) for n, line in enumerate(place.talk.lines))
-
-    async def _post(self, place: Place, n: int, line: Line, under_way: asyncio.Semaphore) -> Posted:
+    async def _post(self, place: Place, n: int) -> Posted:
+        line = place.talk.lines[n]
         key = f"{_key(place.community, place.topic)}-{n}"
         wanted = {"topicId": place.id, "text": line.text, "stampId": line.stamp_id, "idempotencyKey": key}
-        async with under_way:
-            answer = await self._api.run(user(line.author), POST_MESSAGE, input=wanted)
+        answer = await self._api.run(user(line.author), POST_MESSAGE, input=wanted)
         self._advance(1)
         posted: Posted = answer["postMessage"]
         return posted

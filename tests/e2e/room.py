@@ -1,0 +1,130 @@
+"""A community with one topic, and what people do there, through the public API."""
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from tests.client import Client, Socket
+
+MESSAGE = "id timestamp text stamp { id } editedAt deletedAt author { id } mentions { id } reactions { emoji count }"
+TOPIC_EVENTS = f"""
+    subscription ($topic: ID!, $since: Cursor) {{
+      topicEvents(topicId: $topic, since: $since) {{
+        __typename
+        ... on Event {{ cursor at }}
+        ... on StreamReady {{ resumed }}
+        ... on MessagePosted {{ message {{ {MESSAGE} }} }}
+        ... on MessageEdited {{ message {{ {MESSAGE} linkPreview {{ url title imageUrl }} }} }}
+        ... on MessageDeleted {{ message {{ {MESSAGE} }} }}
+        ... on ReactionsChanged {{ message {{ {MESSAGE} }} }}
+      }}
+    }}
+"""
+PLAIN_EVENTS = """
+    subscription ($topic: ID!, $since: Cursor) {
+      topicEvents(topicId: $topic, since: $since) {
+        __typename
+        ... on StreamReady { cursor resumed }
+        ... on MessagePosted { cursor message { text timestamp } }
+      }
+    }
+"""
+PAGE_LIMIT = 999
+
+Event = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Room:
+    """Where it is."""
+
+    community: str
+    topic: str
+
+
+async def found(founder: Client) -> Room:
+    """A new one, which its founder has joined."""
+    made = await founder.run('mutation { createCommunity(input: {name: "Hills"}) { id } }')
+    community = made["createCommunity"]["id"]
+    create = 'mutation ($id: ID!) { createTopic(input: {communityId: $id, title: "Watch"}) { id } }'
+    return Room(community, (await founder.run(create, id=community))["createTopic"]["id"])
+
+
+async def join(room: Room, *people: Client) -> None:
+    """They belong to it when this returns."""
+    for person in people:
+        await person.run("mutation ($id: ID!) { joinCommunity(communityId: $id) { id } }", id=room.community)
+
+
+async def leave(room: Room, person: Client) -> None:
+    await person.run("mutation ($id: ID!) { leaveCommunity(communityId: $id) { id } }", id=room.community)
+
+
+async def post(room: Room, author: Client, text: str, key: str | None = None) -> dict[str, Any]:
+    """The new message."""
+    mutation = f"mutation ($input: PostMessageInput!) {{ postMessage(input: $input) {{ {MESSAGE} }} }}"
+    given = {"topicId": room.topic, "text": text, "idempotencyKey": key}
+    posted: dict[str, Any] = (await author.run(mutation, input=given))["postMessage"]
+    return posted
+
+
+async def post_several(room: Room, author: Client, texts: Sequence[str]) -> list[dict[str, Any]]:
+    """At most 15 messages in one request, in this order."""
+    inputs = ", ".join(f"$i{n}: PostMessageInput!" for n in range(len(texts)))
+    fields = " ".join(f"m{n}: postMessage(input: $i{n}) {{ text timestamp }}" for n in range(len(texts)))
+    given = {f"i{n}": {"topicId": room.topic, "text": text} for n, text in enumerate(texts)}
+    return list((await author.run(f"mutation ({inputs}) {{ {fields} }}", **given)).values())
+
+
+async def change(person: Client, mutation: str, **variables: str) -> dict[str, Any]:
+    """`deleteMessage(id: $id)` and the like, with variables by name; all of them are ids or strings."""
+    types = {"id": "ID!", "messageId": "ID!", "userId": "ID!", "text": "String!", "emoji": "String!"}
+    declared = ", ".join(f"${name}: {types[name]}" for name in variables)
+    answer = await person.run(f"mutation ({declared}) {{ it: {mutation} {{ id }} }}", **variables)
+    changed: dict[str, Any] = answer["it"]
+    return changed
+
+
+async def everything(room: Room, reader: Client, fields: str = MESSAGE) -> list[dict[str, Any]]:
+    """All messages that the reader sees, page by page, from the oldest on."""
+    query = f"""
+        query ($topic: ID!, $oldest: Timestamp!, $limit: Int!) {{
+          messages(topicId: $topic, oldest: $oldest, inclusive: false, limit: $limit) {{
+            hasNewer newest items {{ {fields} }}
+          }}
+        }}
+    """
+    items: list[dict[str, Any]] = []
+    page = {"hasNewer": True, "newest": "0.000000"}
+    while page["hasNewer"]:
+        answer = await reader.run(query, topic=room.topic, oldest=page["newest"], limit=PAGE_LIMIT)
+        page = answer["messages"]
+        items += answer["messages"]["items"]
+    return items
+
+
+@asynccontextmanager
+async def listening(
+    room: Room, person: Client, since: str | None = None, document: str = TOPIC_EVENTS
+) -> AsyncIterator[tuple[Socket, Event]]:
+    """A socket that listens to the topic, and the StreamReady that it began with."""
+    async with person.socket() as socket:
+        await socket.start(document, topic=room.topic, since=since)
+        async with asyncio.timeout(15):
+            ready = await socket.event()
+        assert ready["__typename"] == "StreamReady"
+        yield socket, ready
+
+
+async def events(socket: Socket, count: int, deadline_s: float = 15) -> list[Event]:
+    """The next ones."""
+    async with asyncio.timeout(deadline_s):
+        return [await socket.event() for _ in range(count)]
+
+
+def number(cursor: str) -> int:
+    """Where a cursor stands in its stream. Clients must not look; a test may."""
+    return int(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).rpartition(b".")[2])

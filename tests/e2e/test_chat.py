@@ -1,0 +1,158 @@
+"""Chat as several people use it at once, through several processes: what one does, everybody else has."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import pytest
+
+from tests.client import Client, GraphQLFailed, Socket, client
+from tests.e2e.conftest import Product
+from tests.e2e.room import TOPIC_EVENTS, Room, change, everything, found, join, listening, post
+
+pytestmark = pytest.mark.anyio
+
+EMOJIS = ["👍", "🔥", "🎉"]
+
+
+@asynccontextmanager
+async def people(product: Product, org: str, *names: str) -> AsyncIterator[list[Client]]:
+    """Each with connections of their own."""
+    async with AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(client(product.url, product.token(name, org))) for name in names]
+
+
+async def test_a_conversation_reaches_everybody_as_it_happens(product: Product) -> None:
+    async with people(product, "talk", "ann", "ben") as (ann, ben):
+        room = await found(ann)
+        await join(room, ben)
+        async with listening(room, ben) as (socket, _):
+            posted = await post(room, ann, "smoke over there, @ben!")
+            event = await socket.event()
+            assert (event["__typename"], event["message"]) == ("MessagePosted", posted)
+            assert posted["mentions"] == [{"id": "ben"}]
+
+            await change(ben, "addReaction(messageId: $messageId, emoji: $emoji)", messageId=posted["id"], emoji="🔥")
+            event = await socket.event()
+            assert event["__typename"] == "ReactionsChanged"
+            assert event["message"]["reactions"] == [{"emoji": "🔥", "count": 1}]
+
+            await change(ann, "editMessage(id: $id, text: $text)", id=posted["id"], text="it is only fog")
+            event = await socket.event()
+            assert event["__typename"] == "MessageEdited"
+            assert (event["message"]["text"], event["message"]["mentions"]) == ("it is only fog", [])
+            assert event["message"]["editedAt"]
+
+            await change(ann, "deleteMessage(id: $id)", id=posted["id"])
+            event = await socket.event()
+            assert event["__typename"] == "MessageDeleted"
+            assert (event["message"]["text"], event["message"]["reactions"]) == ("", [])
+            assert event["message"]["deletedAt"]
+
+
+async def test_a_page_with_the_events_after_it_is_the_page_of_later(product: Product) -> None:
+    """Subscribe first, then page, then apply: at every moment that is what a page taken anew shows."""
+    dice = random.Random(7)
+    async with people(product, "mirror", "ann", "ben", "cem") as everybody:
+        room = await found(everybody[0])
+        await join(room, *everybody[1:])
+        for n in range(5):
+            await post(room, everybody[n % 3], f"before {n}")
+        async with listening(room, everybody[0]) as (socket, _):
+            mirror = {message["timestamp"]: message for message in await everything(room, everybody[0])}
+            for _ in range(8):
+                known = [message["id"] for message in mirror.values()]
+                await asyncio.gather(*(act(dice, room, person, known) for person in everybody * 4))
+                mark = await post(room, everybody[1], "that was all")
+                while mirror.get(mark["timestamp"]) != mark:
+                    message = await next_message(socket)
+                    mirror[message["timestamp"]] = message
+                assert [mirror[at] for at in sorted(mirror)] == await everything(room, everybody[0])
+
+
+async def act(dice: random.Random, room: Room, person: Client, known: list[str]) -> None:
+    """Something that a person may try at any time; what is not allowed is answered so, and changes nothing."""
+    target, emoji, text = dice.choice(known), dice.choice(EMOJIS), f"狼煙 {dice.random()}"
+    mutation = dice.choice(
+        [
+            f'postMessage(input: {{topicId: "{room.topic}", text: "{text}"}})',
+            f'postMessage(input: {{topicId: "{room.topic}", text: "{text}", stampId: "hello"}})',
+            f'editMessage(id: "{target}", text: "{text}")',
+            f'deleteMessage(id: "{target}")',
+            f'addReaction(messageId: "{target}", emoji: "{emoji}")',
+            f'removeReaction(messageId: "{target}", emoji: "{emoji}")',
+        ]
+    )
+    answer = await person.post(f"mutation {{ {mutation} {{ id }} }}")
+    codes = {error["extensions"]["code"] for error in answer.get("errors", [])}
+    assert codes <= {"FORBIDDEN", "CONFLICT"}
+
+
+async def next_message(socket: Socket) -> dict[str, Any]:
+    """What the next event says that a message is now."""
+    async with asyncio.timeout(15):
+        message: dict[str, Any] = (await socket.event())["message"]
+    message.pop("linkPreview", None)
+    return message
+
+
+async def test_who_posts_is_read_by_everybody_at_once(product: Product) -> None:
+    """Connections are spread over the processes: whichever answers, the message is there."""
+    async with people(product, "at-once", "ann") as (ann,), AsyncExitStack() as stack:
+        room = await found(ann)
+        readers = [await stack.enter_async_context(client(product.url, ann.token)) for _ in range(6)]
+        newest = f'{{ messages(topicId: "{room.topic}", latest: "now", limit: 1) {{ items {{ id }} }} }}'
+        for n in range(25):
+            posted = await post(room, ann, f"{n}")
+            pages = await asyncio.gather(*(reader.run(newest) for reader in readers))
+            assert {page["messages"]["items"][0]["id"] for page in pages} == {posted["id"]}
+
+
+async def test_timestamps_are_unique_and_grow_whoever_posts_through_whatever_process(product: Product) -> None:
+    async with people(product, "order", *(f"u{n}" for n in range(8))) as everybody:
+        room = await found(everybody[0])
+        await join(room, *everybody[1:])
+        own = await asyncio.gather(*(in_turn(room, person, 10) for person in everybody))
+        seen = [message["timestamp"] for message in await everything(room, everybody[0])]
+        assert seen == sorted(set(seen))
+        assert len(seen) == 80
+        assert all(mine == sorted(mine) for mine in own)
+
+
+async def in_turn(room: Room, person: Client, count: int) -> list[str]:
+    return [(await post(room, person, f"{n}"))["timestamp"] for n in range(count)]
+
+
+async def test_a_key_posts_once_however_often_and_wherever_it_is_sent(product: Product) -> None:
+    async with people(product, "once", *(["ann"] * 10)) as tabs:
+        room = await found(tabs[0])
+        posted = await asyncio.gather(*(post(room, tab, "once", key="k1") for tab in tabs))
+        assert len({message["id"] for message in posted}) == 1
+        assert len(await everything(room, tabs[0])) == 1
+        other = await tabs[0].fails(
+            "mutation ($input: PostMessageInput!) { postMessage(input: $input) { id } }",
+            input={"topicId": room.topic, "text": "other", "idempotencyKey": "k1"},
+        )
+        assert other["code"] == "CONFLICT"
+
+
+async def test_organizations_never_meet(product: Product) -> None:
+    async with people(product, "here", "ann") as (ann,), people(product, "there", "ann") as (stranger,):
+        room = await found(ann)
+        posted = await post(room, ann, "only for us")
+        for query in (
+            f'{{ topic(id: "{room.topic}") {{ id }} }}',
+            f'{{ community(id: "{room.community}") {{ id }} }}',
+            f'{{ message(id: "{posted["id"]}") {{ id }} }}',
+            f'{{ messages(topicId: "{room.topic}", latest: "now") {{ items {{ id }} }} }}',
+            f'mutation {{ joinCommunity(communityId: "{room.community}") {{ id }} }}',
+            f'mutation {{ addReaction(messageId: "{posted["id"]}", emoji: "🔥") {{ id }} }}',
+        ):
+            assert (await stranger.fails(query))["code"] == "NOT_FOUND"
+        async with stranger.socket() as socket:
+            await socket.start(TOPIC_EVENTS, topic=room.topic)
+            with pytest.raises(GraphQLFailed) as refused:
+                await socket.event()
+        assert refused.value.codes == ["NOT_FOUND"]

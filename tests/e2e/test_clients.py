@@ -1,0 +1,131 @@
+"""The common GraphQL clients against the running product: query, mutation, subscription, and resuming after a cut."""
+
+import json
+import shutil
+import subprocess
+from contextlib import AsyncExitStack, aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gql import Client, GraphQLRequest
+from gql.client import AsyncClientSession
+from gql.transport.exceptions import TransportQueryError
+from gql.transport.httpx import HTTPXAsyncTransport
+from gql.transport.websockets import WebsocketsTransport
+
+from tests.e2e.conftest import Product
+
+WEB_CLIENT = Path(__file__).resolve().parents[2] / "web-client"
+PATIENCE_S = 60
+NODE_CLIENTS = ["graphql-ws", "urql", "apollo", "relay"]
+# Our contract executes nothing by GET; the audits would only allow it.
+GET_AUDITS = {"5A70", "D6D5", "6A70"}
+
+LISTEN = """
+    subscription ($id: ID!, $since: Cursor) {
+      topicEvents(topicId: $id, since: $since) {
+        __typename
+        ... on StreamReady { cursor resumed }
+        ... on MessagePosted { cursor message { text timestamp } }
+      }
+    }
+"""
+
+
+def told_by(script: str, **order: str) -> dict[str, Any]:
+    """What a script of web-client/e2e/clients prints; skips where it can't run."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("Needs node on PATH.")
+    if not (WEB_CLIENT / "node_modules").exists():
+        pytest.skip("Needs web-client/node_modules: `make web` installs them.")
+    ended = subprocess.run(
+        [node, f"e2e/clients/{script}.mjs"],
+        cwd=WEB_CLIENT,
+        input=json.dumps(order),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
+    assert ended.returncode == 0, ended.stderr
+    told: dict[str, Any] = json.loads(ended.stdout)
+    return told
+
+
+@pytest.mark.parametrize("script", NODE_CLIENTS)
+def test_a_javascript_client_asks_changes_listens_and_resumes(product: Product, script: str) -> None:
+    told = told_by(script, url=product.url, token=product.token("ann", org=f"clients-{script}"))
+    assert told["viewer"]["handle"] == "ann"
+    assert told["refusal"] == "NOT_FOUND"
+    assert_resumed(told)
+
+
+def assert_resumed(told: dict[str, Any]) -> None:
+    """One event before the cut, two during it, one afterwards: each once, in order, none missed."""
+    assert (told["ready"]["__typename"], told["ready"]["resumed"]) == ("StreamReady", False)
+    assert (told["resumed"]["__typename"], told["resumed"]["resumed"]) == ("StreamReady", True)
+    assert told["resumed"]["cursor"] == told["seen"]["cursor"]
+    events = [told["seen"], *told["missed"], told["live"]]
+    assert [event["message"]["text"] for event in events] == ["one", "two", "three", "four"]
+    assert [event["message"]["timestamp"] for event in events] == told["posted"]
+    assert len({event["cursor"] for event in [told["ready"], *events]}) == 5
+
+
+@pytest.mark.anyio
+async def test_python_gql_asks_changes_listens_and_resumes(product: Product) -> None:
+    authorization = f"Bearer {product.token('ann', org='clients-gql')}"
+    http = HTTPXAsyncTransport(f"{product.url}/graphql", headers={"authorization": authorization})
+    async with Client(transport=http, fetch_schema_from_transport=True) as session:
+        told: dict[str, Any] = {"viewer": (await session.execute(GraphQLRequest("{ viewer { id handle } }")))["viewer"]}
+        topic = await open_topic(session)
+        async with AsyncExitStack() as cut:
+            transport, events = await listening(cut, product.url, authorization, id=topic)
+            told["ready"] = await anext(events)
+            told["posted"] = [await post(session, topic, "one")]
+            told["seen"] = await anext(events)
+            transport.adapter.websocket.transport.abort()
+        told["posted"] += [await post(session, topic, text) for text in ("two", "three")]
+        async with AsyncExitStack() as stack:
+            _, events = await listening(stack, product.url, authorization, id=topic, since=told["seen"]["cursor"])
+            told["resumed"], *told["missed"] = [await anext(events) for _ in range(3)]
+            told["posted"].append(await post(session, topic, "four"))
+            told["live"] = await anext(events)
+        with pytest.raises(TransportQueryError) as refused:
+            await session.execute(GraphQLRequest('{ topic(id: "nowhere") { id } }'))
+    assert (refused.value.errors or [])[0]["extensions"]["code"] == "NOT_FOUND"
+    assert told["viewer"]["handle"] == "ann"
+    assert_resumed(told)
+
+
+async def listening(stack: AsyncExitStack, url: str, authorization: str, **variables: str) -> tuple[Any, Any]:
+    """A socket of its own, and the events on it."""
+    transport = WebsocketsTransport(
+        f"{url.replace('http', 'ws')}/graphql",
+        init_payload={"authorization": authorization},
+        subprotocols=[WebsocketsTransport.GRAPHQLWS_SUBPROTOCOL],
+    )
+    session = await stack.enter_async_context(Client(transport=transport))
+    stream = session.subscribe(GraphQLRequest(LISTEN, variable_values=dict(variables)))
+    results = await stack.enter_async_context(aclosing(stream))
+    return transport, (result["topicEvents"] async for result in results)
+
+
+async def open_topic(session: AsyncClientSession) -> str:
+    found = await session.execute(GraphQLRequest('mutation { createCommunity(input: {name: "Hills"}) { id } }'))
+    create = 'mutation ($id: ID!) { createTopic(input: {communityId: $id, title: "Watch"}) { id } }'
+    opened = await session.execute(GraphQLRequest(create, variable_values={"id": found["createCommunity"]["id"]}))
+    return str(opened["createTopic"]["id"])
+
+
+async def post(session: AsyncClientSession, topic: str, text: str) -> str:
+    mutation = "mutation ($id: ID!, $text: String!) { postMessage(input: {topicId: $id, text: $text}) { timestamp } }"
+    posted = await session.execute(GraphQLRequest(mutation, variable_values={"id": topic, "text": text}))
+    return str(posted["postMessage"]["timestamp"])
+
+
+def test_the_audits_of_graphql_http_pass_but_for_get(product: Product) -> None:
+    told = told_by("audits", url=product.url)
+    assert told["total"] == 61
+    assert {audit["id"] for audit in told["failed"]} == GET_AUDITS
+    assert all(audit["name"].startswith("MAY ") and "GET" in audit["name"] for audit in told["failed"])

@@ -1,0 +1,213 @@
+"""Clients that don't read, and clients that send anything: they harm themselves alone, and no fault is logged."""
+
+import asyncio
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from urllib.parse import urlsplit
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from websockets.exceptions import ConnectionClosed
+from websockets.frames import Frame, Opcode
+from websockets.sync.client import connect
+from websockets.typing import Subprotocol
+
+from tests.client import Client, client
+from tests.e2e.room import PLAIN_EVENTS, events, found, listening, post_several
+from tests.serving import Web, serving
+
+PROTOCOL = "graphql-transport-ws"
+HANDSHAKE = (
+    "GET /graphql HTTP/1.1\r\nHost: {}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+    f"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: {PROTOCOL}\r\n\r\n"
+)
+# 1007 and 1009 are about bytes, 1002 about frames.
+CLOSED_BY_US = {1002, 1007, 1009, 4400, 4401, 4403, 4409, 4429}
+PATIENCE_S = 5
+GONE_WITHIN_S = 30
+FUZZ = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.fixture(scope="module")
+def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[Web]:
+    """Whose log stays free of tracebacks."""
+    with serving(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url) as web:
+        yield web
+        assert "Traceback" not in web.errors
+
+
+class BareSocket:
+    """A WebSocket client that reads and writes only when it is told to."""
+
+    def __init__(self, url: str, receive_buffer_bytes: int = 65_536) -> None:
+        address = urlsplit(url)
+        self.socket = socket.socket()
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
+        self.socket.settimeout(PATIENCE_S)
+        self.socket.connect((address.hostname, address.port))
+        self.socket.sendall(HANDSHAKE.format(address.netloc).encode())
+        self.read_until(b"\r\n\r\n")
+
+    def send(self, message: object) -> None:
+        """One text frame."""
+        self.socket.sendall(Frame(Opcode.TEXT, orjson.dumps(message)).serialize(mask=True))
+
+    def read_until(self, ending: bytes) -> None:
+        """Reads until these bytes came."""
+        seen = b""
+        while ending not in seen:
+            received = self.socket.recv(1024)
+            assert received, "hung up"
+            seen += received
+
+    def close(self) -> None:
+        self.socket.close()
+
+
+def stalled(web: Web, topic: str) -> BareSocket:
+    """Subscribes, reads that it is ready, and never reads again."""
+    bare = BareSocket(web.url, receive_buffer_bytes=4096)
+    bare.send({"type": "connection_init", "payload": {"authorization": f"Bearer {web.token()}"}})
+    bare.read_until(b"connection_ack")
+    # Spelled in a way of its own, and so counted as a subscription of its own.
+    payload = {"query": f"{PLAIN_EVENTS} # {topic}", "variables": {"topic": topic}}
+    bare.send({"id": "1", "type": "subscribe", "payload": payload})
+    bare.read_until(b"StreamReady")
+    return bare
+
+
+async def gone_after_s(ann: Client, left: int) -> float:
+    """How long it takes until only so many subscriptions are left; more than the limit when it never happens."""
+    began = time.monotonic()
+    while await subscriptions(ann) != left and time.monotonic() - began < GONE_WITHIN_S + 5:
+        await asyncio.sleep(0.1)
+    return time.monotonic() - began
+
+
+async def subscriptions(ann: Client) -> int:
+    """How many different ones the process has."""
+    text = (await ann.http.get(f"{ann.url}/metrics")).text
+    (line,) = (line for line in text.splitlines() if line.startswith("noroshi_hub_subscribers "))
+    return int(float(line.split()[1]))
+
+
+@pytest.mark.anyio
+async def test_a_reader_that_stops_reading_is_gone_soon_and_delays_nobody(web: Web) -> None:
+    async with client(web.url, web.token()) as ann:
+        room = await found(ann)
+        with closing(stalled(web, room.topic)):
+            async with listening(room, ann, document=PLAIN_EVENTS) as (healthy, _):
+                assert await subscriptions(ann) == 2
+                texts = [f"{n} ".ljust(4000, "狼") for n in range(600)]
+                for n in range(0, len(texts), 15):
+                    await post_several(room, ann, texts[n : n + 15])
+                    heard = await events(healthy, 15, deadline_s=5)
+                    assert [event["message"]["text"] for event in heard] == texts[n : n + 15]
+                assert await gone_after_s(ann, left=1) < 10
+
+
+@pytest.mark.soak
+@pytest.mark.anyio
+async def test_a_reader_that_stops_reading_is_gone_even_when_nothing_happens(web: Web) -> None:
+    async with client(web.url, web.token()) as ann:
+        room = await found(ann)
+        with closing(stalled(web, room.topic)):
+            assert await subscriptions(ann) == 1
+            assert 10 < await gone_after_s(ann, left=0) < GONE_WITHIN_S
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.text(max_size=30),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
+    max_leaves=10,
+)
+TYPES = st.sampled_from(["connection_init", "ping", "pong", "subscribe", "complete", "next", "error", "nope"])
+QUERIES = st.sampled_from(
+    [
+        *(
+            "{ __typename }",
+            "{ viewer { id } }",
+            "{",
+            "",
+            "\0",
+            "{ nope }",
+            "query A { __typename } query B { __typename }",
+        ),
+        *(
+            'subscription { topicEvents(topicId: "x") { __typename } }',
+            "subscription { nope }",
+            "mutation { a }",
+            "# 狼",
+        ),
+        "query ($a: Int!) { __typename @skip(if: $a) }",
+        "fragment F on Query { ...F } { ...F }",
+    ]
+)
+PAYLOADS = st.fixed_dictionaries(
+    {},
+    optional={
+        "query": QUERIES | JSON,
+        "variables": st.dictionaries(st.sampled_from(["a", "topic", "since"]), JSON, max_size=3) | JSON,
+        "operationName": st.sampled_from(["A", "B", "C", ""]) | JSON,
+        "extensions": JSON,
+        "authorization": JSON,
+    },
+)
+MESSAGES = st.fixed_dictionaries(
+    {}, optional={"type": TYPES | JSON, "id": st.sampled_from(["1", "2", "狼" * 60]) | JSON, "payload": PAYLOADS | JSON}
+)
+FRAMES = st.one_of(
+    MESSAGES.map(lambda message: orjson.dumps(message, default=str, option=orjson.OPT_NON_STR_KEYS).decode()),
+    st.text(max_size=50).map(lambda text: text.encode("utf-8", "replace").decode()),
+    st.binary(max_size=50),
+)
+
+
+@given(signs_in=st.booleans(), frames=st.lists(FRAMES, max_size=8))
+@example(signs_in=True, frames=['{"type":"subscribe","id":"1","payload":{"query":"{a}","variables":{"a":1e999}}}'])
+@example(signs_in=True, frames=["\ud83d\udd25".encode("utf-16", "surrogatepass").decode("utf-16")])
+@FUZZ
+def test_any_frames_are_answered_or_closed_by_the_protocol(web: Web, signs_in: bool, frames: list[str | bytes]) -> None:
+    init = orjson.dumps({"type": "connection_init", "payload": {"authorization": f"Bearer {web.token()}"}}).decode()
+    address = f"{web.url.replace('http', 'ws')}/graphql"
+    with connect(address, subprotocols=[Subprotocol(PROTOCOL)], compression=None) as ws, suppress(ConnectionClosed):
+        for frame in [init] * signs_in + frames:
+            ws.send(frame)
+        ws.send('{"type":"ping"}')
+        kinds: list[str] = []
+        while "pong" not in kinds:
+            kinds.append(orjson.loads(ws.recv(timeout=PATIENCE_S))["type"])
+        assert set(kinds) <= {"connection_ack", "next", "error", "complete", "pong"}
+        return
+    assert ws.protocol.close_rcvd is not None, "hung up without a close frame"
+    assert ws.protocol.close_rcvd.code in CLOSED_BY_US
+
+
+@given(data=st.binary(min_size=1, max_size=200))
+@example(data=Frame(Opcode.TEXT, b"\xff\xfe").serialize(mask=True))
+@example(data=Frame(Opcode.TEXT, b'{"type":"ping"}', fin=False).serialize(mask=True))
+@example(data=Frame(Opcode.CONT, b"x").serialize(mask=True))
+@example(data=Frame(Opcode.TEXT, b'{"type":"ping"}').serialize(mask=False))
+@example(data=Frame(Opcode.CLOSE, b"\x03").serialize(mask=True))
+@example(data=Frame(Opcode.CLOSE, (1011).to_bytes(2) + b"\xff").serialize(mask=True))
+@example(data=Frame(Opcode.PING, b"x" * 125).serialize(mask=True))
+@example(data=b"\x81\xff" + (2**62).to_bytes(8) + b"mask")
+@example(data=b"\xf1\x80mask")
+@FUZZ
+def test_any_bytes_after_the_handshake_harm_nobody(web: Web, data: bytes) -> None:
+    with closing(BareSocket(web.url)) as bare, closing(BareSocket(web.url)) as other:
+        bare.socket.sendall(data)
+        other.send({"type": "ping"})
+        other.read_until(b"pong")
+
+
+def test_after_all_that_it_serves_and_has_nothing_to_report(web: Web) -> None:
+    with closing(BareSocket(web.url)) as bare:
+        bare.send({"type": "connection_init", "payload": {"authorization": f"Bearer {web.token()}"}})
+        bare.read_until(b"connection_ack")
+    assert "Traceback" not in web.errors
+    assert "unexpected_error" not in web.errors

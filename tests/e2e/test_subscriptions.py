@@ -1,0 +1,265 @@
+"""Subscriptions of the running product: what is replayed, who is left out, and who may no longer listen."""
+
+import asyncio
+import signal
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pymongo
+import pytest
+
+from tests.client import Client, GraphQLFailed, Socket, client
+from tests.e2e.conftest import Product
+from tests.e2e.room import (
+    Room,
+    change,
+    events,
+    found,
+    join,
+    leave,
+    listening,
+    post,
+    post_several,
+)
+from tests.serving import serving
+
+LISTEN = "subscription ($topic: ID!, $since: Cursor) { topicEvents(topicId: $topic, since: $since) { __typename } }"
+
+pytestmark = pytest.mark.anyio
+
+
+@asynccontextmanager
+async def people(product: Product, org: str, *names: str) -> AsyncIterator[list[Client]]:
+    """Each with connections of their own."""
+    async with AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(client(product.url, product.token(name, org))) for name in names]
+
+
+def texts(happened: list[dict[str, Any]]) -> list[str]:
+    return [event["message"]["text"] for event in happened]
+
+
+async def refusal(socket: Socket, query: str, **variables: Any) -> dict[str, Any]:
+    """The extensions of the error that the subscription ends with at once."""
+    await socket.start(query, **variables)
+    with pytest.raises(GraphQLFailed) as refused:
+        await socket.event()
+    extensions: dict[str, Any] = refused.value.errors[0]["extensions"]
+    return extensions
+
+
+async def test_every_socket_on_every_process_hears_every_event_in_order(product: Product) -> None:
+    async with people(product, "many", "ann") as (ann,), AsyncExitStack() as stack:
+        room = await found(ann)
+        sockets = [(await stack.enter_async_context(listening(room, ann)))[0] for _ in range(20)]
+        sent = [f"{n}" for n in range(60)]
+        for n in range(0, 60, 15):
+            await post_several(room, ann, sent[n : n + 15])
+        for each in sockets:
+            assert texts(await events(each, 60)) == sent
+
+
+async def test_a_resume_continues_exactly_after_its_cursor(product: Product) -> None:
+    async with people(product, "exact", "ann") as (ann,):
+        room = await found(ann)
+        async with listening(room, ann) as (socket, ready):
+            assert ready["resumed"] is False
+            await post_several(room, ann, ["a", "b", "c"])
+            seen = [ready, *await events(socket, 3)]
+        for missed in range(4):
+            cursor = seen[3 - missed]["cursor"]
+            async with listening(room, ann, since=cursor) as (socket, ready):
+                assert (ready["resumed"], ready["cursor"]) == (True, cursor)
+                assert await events(socket, missed) == seen[4 - missed :]
+
+
+async def test_after_a_resume_it_goes_on_live(product: Product) -> None:
+    async with people(product, "live", "ann") as (ann,):
+        room = await found(ann)
+        async with listening(room, ann) as (_, ready):
+            pass
+        await post(room, ann, "missed")
+        async with listening(room, ann, since=ready["cursor"]) as (socket, _):
+            await post(room, ann, "live")
+            assert texts(await events(socket, 2)) == ["missed", "live"]
+
+
+async def test_a_cursor_of_another_stream_or_of_nothing_is_refused(product: Product) -> None:
+    async with people(product, "cursor", "ann") as (ann,), ann.socket() as socket:
+        room, other = await found(ann), await found(ann)
+        async with listening(other, ann) as (_, ready):
+            pass
+        for since in (ready["cursor"], "", "x", "狼煙", "YS5iLmM", 'Ym9ndXMuMS4"'):
+            refused = await refusal(socket, LISTEN, topic=room.topic, since=since)
+            assert (refused["code"], refused["field"]) == ("BAD_USER_INPUT", "since")
+
+
+async def test_a_cursor_whose_events_are_forgotten_is_told_so(product: Product) -> None:
+    async with people(product, "forgotten", "ann") as (ann,):
+        room = await found(ann)
+        async with listening(room, ann) as (_, ready):
+            pass
+        await post_several(room, ann, ["a", "b", "c"])
+        forget(product, room, 2)
+        async with listening(room, ann, since=ready["cursor"]) as (socket, fresh):
+            assert fresh["resumed"] is False
+            assert fresh["cursor"] != ready["cursor"]
+            await post(room, ann, "d")
+            assert texts(await events(socket, 1)) == ["d"]
+
+
+def forget(product: Product, room: Room, count: int) -> None:
+    """What the janitor does a day later: raises the floor, then deletes."""
+    port = (product.data_dir / "mongodb" / "port").read_text()
+    connected: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(
+        f"mongodb://127.0.0.1:{port}/?directConnection=true"
+    )
+    with connected:
+        database = connected["noroshi"]
+        database["topics"].update_one({"_id": room.topic}, {"$set": {"floor": count}})
+        gone = database["events"].delete_many({"_id.s": f"topic:{room.topic}", "_id.n": {"$lte": count}})
+        assert gone.deleted_count == count
+
+
+async def test_what_was_deleted_or_edited_is_replayed_as_it_is_now(product: Product) -> None:
+    async with people(product, "tombstones", "ann") as (ann,):
+        room = await found(ann)
+        async with listening(room, ann) as (_, ready):
+            pass
+        secret, draft = [await post(room, ann, text) for text in ("a secret", "a draft")]
+        await change(ann, "deleteMessage(id: $id)", id=secret["id"])
+        await change(ann, "editMessage(id: $id, text: $text)", id=draft["id"], text="the final text")
+        async with listening(room, ann, since=ready["cursor"]) as (socket, _):
+            replayed = await events(socket, 4)
+    assert [event["__typename"] for event in replayed] == [
+        *("MessagePosted", "MessagePosted"),
+        *("MessageDeleted", "MessageEdited"),
+    ]
+    assert texts(replayed) == ["", "the final text", "", "the final text"]
+    assert all(event["message"]["deletedAt"] for event in (replayed[0], replayed[2]))
+    assert "a secret" not in str(replayed)
+
+
+async def test_a_block_withholds_from_the_one_and_from_nobody_else(product: Product) -> None:
+    async with people(product, "blocks", "ann", "ben", "cem") as (ann, ben, cem):
+        room = await found(ann)
+        await join(room, ben, cem)
+        async with listening(room, ann) as (anns, start), listening(room, cem) as (cems, _):
+            await change(ann, "blockUser(userId: $userId)", userId="ben")
+            await post(room, ben, "hidden")
+            await post(room, cem, "shown")
+            assert texts(await events(anns, 1)) == ["shown"]
+            assert texts(await events(cems, 2)) == ["hidden", "shown"]
+            await change(ann, "unblockUser(userId: $userId)", userId="ben")
+            await post(room, ben, "shown again")
+            assert texts(await events(anns, 1)) == ["shown again"]
+            await change(ann, "blockUser(userId: $userId)", userId="ben")
+        async with listening(room, ann, since=start["cursor"]) as (again, _):
+            assert texts(await events(again, 1)) == ["shown"]
+            await post(room, cem, "live")
+            assert texts(await events(again, 1)) == ["live"]
+
+
+async def test_each_viewer_gets_what_depends_on_the_viewer(product: Product) -> None:
+    document = """
+        subscription ($topic: ID!) { topicEvents(topicId: $topic) {
+          __typename ... on ReactionsChanged { message { reactions { count reacted } author { blocked } } }
+        } }
+    """
+    async with people(product, "own", "ann", "ben") as (ann, ben):
+        room = await found(ann)
+        await join(room, ben)
+        message = await post(room, ann, "look")
+        async with (
+            listening(room, ann, document=document) as (anns, _),
+            listening(room, ben, document=document) as (bens, _),
+        ):
+            await change(ben, "addReaction(messageId: $messageId, emoji: $emoji)", messageId=message["id"], emoji="👍")
+            (for_ann,), (for_ben,) = await events(anns, 1), await events(bens, 1)
+    assert for_ann["message"]["reactions"] == [{"count": 1, "reacted": False}]
+    assert for_ben["message"]["reactions"] == [{"count": 1, "reacted": True}]
+
+
+@pytest.mark.parametrize("busy", [False, True], ids=["in a quiet topic", "in a busy topic"])
+async def test_leaving_ends_the_subscription_within_5_seconds(product: Product, busy: bool) -> None:
+    async with people(product, f"leave-{busy}", "ann", "ben") as (ann, ben):
+        room = await found(ann)
+        await join(room, ben)
+        async with listening(room, ben) as (bens, _), listening(room, ann) as (anns, _):
+            chatter = asyncio.create_task(chat(room, ann)) if busy else None
+            await leave(room, ben)
+            began = time.monotonic()
+            with pytest.raises(GraphQLFailed) as ended:
+                await events(bens, 10_000)
+            if chatter is not None:
+                chatter.cancel()
+            assert ended.value.codes == ["FORBIDDEN"]
+            assert time.monotonic() - began < 5
+            await post(room, ann, "still here")
+            while texts(await events(anns, 1)) != ["still here"]:
+                pass
+
+
+async def chat(room: Room, author: Client) -> None:
+    while True:
+        await post(room, author, "blah")
+        await asyncio.sleep(0.05)
+
+
+async def test_who_has_not_joined_may_not_listen(product: Product) -> None:
+    async with people(product, "strangers", "ann", "ben") as (ann, ben):
+        room = await found(ann)
+        async with ben.socket() as socket:
+            assert await refusal(socket, LISTEN, topic=room.topic) == {"code": "FORBIDDEN"}
+
+
+async def test_a_community_tells_of_new_topics_and_of_activity_at_most_once_a_second(product: Product) -> None:
+    document = """
+        subscription ($id: ID!) { communityEvents(communityId: $id) {
+          __typename ... on TopicCreated { topic { title } } ... on TopicActivity { topic { id } }
+        } }
+    """
+    async with people(product, "sidebar", "ann") as (ann,), ann.socket() as socket:
+        room = await found(ann)
+        await socket.start(document, id=room.community)
+        assert (await socket.event())["__typename"] == "StreamReady"
+        await ann.run(f'mutation {{ createTopic(input: {{communityId: "{room.community}", title: "New"}}) {{ id }} }}')
+        assert (await events(socket, 1))[0] == {"__typename": "TopicCreated", "topic": {"title": "New"}}
+        began = time.monotonic()
+        told = asyncio.create_task(heard(socket))
+        for _ in range(10):
+            await post_several(room, ann, ["a", "b", "c"])
+        lasted_s = time.monotonic() - began
+        happened = await told
+        assert 1 <= len(happened) <= lasted_s + 2
+        assert all(event == {"__typename": "TopicActivity", "topic": {"id": room.topic}} for event in happened)
+
+
+async def heard(socket: Socket) -> list[dict[str, Any]]:
+    """What comes until nothing has come for 3 s."""
+    happened = []
+    while True:
+        try:
+            happened += await events(socket, 1, deadline_s=3)
+        except TimeoutError:
+            return happened
+
+
+async def test_a_deploy_closes_with_1012_and_ends_in_good_order(
+    tmp_path: Path, mongodb_uri: str, redis_url: str
+) -> None:
+    with serving(tmp_path, mongodb_uri, redis_url) as web:
+        async with client(web.url, web.token()) as ann, AsyncExitStack() as stack:
+            room = await found(ann)
+            sockets = [(await stack.enter_async_context(listening(room, ann)))[0] for _ in range(5)]
+            web.process.send_signal(signal.SIGTERM)
+            for each in sockets:
+                async with asyncio.timeout(10):
+                    await each.ws.wait_closed()
+                assert each.ws.close_code == 1012
+        # uvicorn ends by the signal itself, once everything is closed.
+        assert web.process.wait(10) in (0, -signal.SIGTERM)
+        assert "Traceback" not in web.errors

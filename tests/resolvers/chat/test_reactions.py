@@ -1,0 +1,146 @@
+"""Reactions: one per message, person and emoji; who reacted; and what one received (semantics.md, 2)."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.resolvers.people import DELETE, REACT, UNREACT, Person, Room, SignIn, settled
+
+pytestmark = pytest.mark.anyio
+
+RECEIVED = """
+query ($oldest: Timestamp, $latest: Timestamp, $limit: Int! = 50) {
+  reactionsReceived(oldest: $oldest, latest: $latest, limit: $limit) {
+    items { timestamp emoji user { id } message { id topicId timestamp } } hasOlder hasNewer oldest newest
+  }
+}
+"""
+AROUND = "query ($topic: ID!, $at: Timestamp!) { messagesAround(topicId: $topic, timestamp: $at) { items { id } } }"
+REACTIONS = """
+query ($id: ID!, $limit: Int! = 10) {
+  message(id: $id) { reactions { emoji count reacted users(limit: $limit) { id } } }
+}
+"""
+FACES = [chr(0x1F600 + number) for number in range(31)]
+
+
+async def react(person: Person, message: dict[str, Any], *emojis: str) -> None:
+    for emoji in emojis:
+        await person.run(REACT, id=message["id"], emoji=emoji)
+
+
+async def reactions(person: Person, message: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (await person.run(REACTIONS, id=message["id"], **more))["message"]["reactions"]
+    return found
+
+
+async def received(person: Person, **bounds: Any) -> dict[str, Any]:
+    await settled(person.stores)
+    page: dict[str, Any] = (await person.run(RECEIVED, **(bounds or {"latest": "now"})))["reactionsReceived"]
+    return page
+
+
+async def test_reactions_are_counted_by_emoji_in_the_order_of_first_use(room: Room) -> None:
+    message = await room.ann.post(room.topic)
+    await react(room.bob, message, "🌊", "👍")
+    await react(room.ann, message, "👍")
+    assert await reactions(room.bob, message) == [
+        {"emoji": "🌊", "count": 1, "reacted": True, "users": [{"id": "bob"}]},
+        {"emoji": "👍", "count": 2, "reacted": True, "users": [{"id": "bob"}, {"id": "ann"}]},
+    ]
+    assert [reaction["reacted"] for reaction in await reactions(room.ann, message)] == [False, True]
+
+
+async def test_the_mutation_answers_with_the_message_as_it_is_then(room: Room) -> None:
+    message = await room.ann.post(room.topic)
+    done = await room.bob.do(REACT, id=message["id"], emoji="👍")
+    assert done["reactions"] == [{"emoji": "👍", "count": 1, "reacted": True, "users": [{"handle": "bob"}]}]
+    assert (await room.bob.do(UNREACT, id=message["id"], emoji="👍"))["reactions"] == []
+
+
+async def test_the_same_reaction_twice_changes_nothing_and_tells_nobody(room: Room) -> None:
+    message = await room.ann.post(room.topic)
+    await react(room.bob, message, "👍")
+    before = await room.bob.stores.mongo["topics"].find_one({"_id": room.topic}, {"n": 1})
+    await react(room.bob, message, "👍")
+    assert await room.bob.stores.mongo["topics"].find_one({"_id": room.topic}, {"n": 1}) == before
+    assert [reaction["count"] for reaction in await reactions(room.bob, message)] == [1]
+
+
+async def test_taking_back_what_is_not_there_changes_nothing(room: Room) -> None:
+    message = await room.ann.post(room.topic)
+    await react(room.bob, message, "👍")
+    await room.ann.run(UNREACT, id=message["id"], emoji="👍")
+    await room.bob.run(UNREACT, id=message["id"], emoji="🌊")
+    assert [reaction["count"] for reaction in await reactions(room.bob, message)] == [1]
+    for _ in range(2):
+        await room.bob.run(UNREACT, id=message["id"], emoji="👍")
+    assert await reactions(room.bob, message) == []
+
+
+async def test_many_at_once_are_all_counted(room: Room, sign_in: SignIn) -> None:
+    message = await room.ann.post(room.topic)
+    people = [await sign_in(f"crowd{number}") for number in range(12)]
+    for person in people:
+        await person.join(room.community)
+    await asyncio.gather(*(react(person, message, "👍") for person in people for _ in range(2)))
+    (reaction,) = await reactions(room.ann, message, limit=999)
+    assert reaction["count"] == len(reaction["users"]) == 12
+    assert len((await reactions(room.ann, message))[0]["users"]) == 10
+    assert len((await reactions(room.ann, message, limit=3))[0]["users"]) == 3
+
+
+async def test_a_message_has_thirty_different_reactions_at_most(room: Room) -> None:
+    message = await room.ann.post(room.topic)
+    await react(room.bob, message, *FACES[:30])
+    assert await room.ann.code(REACT, id=message["id"], emoji=FACES[30]) == "CONFLICT"
+    await react(room.ann, message, FACES[0])
+    assert len(await reactions(room.ann, message)) == 30
+    await room.bob.run(UNREACT, id=message["id"], emoji=FACES[1])
+    await react(room.ann, message, FACES[30])
+    assert [reaction["emoji"] for reaction in await reactions(room.ann, message)] == [FACES[0], *FACES[2:]]
+
+
+async def test_what_is_no_single_emoji_is_refused(room: Room) -> None:
+    message = await room.ann.post(room.topic)
+    for query in (REACT, UNREACT):
+        refusal = await room.bob.fails(query, id=message["id"], emoji="👍👍")
+        assert refusal == {"code": "BAD_USER_INPUT", "field": "emoji", "expected": "one emoji"}
+
+
+async def test_a_received_reaction_leads_to_the_message_and_its_surroundings(room: Room) -> None:
+    await room.ann.post(room.topic, "before")
+    message = await room.ann.post(room.topic)
+    await react(room.bob, message, "🌊", "👍")
+    page = await received(room.ann)
+    assert [(item["emoji"], item["user"]["id"]) for item in page["items"]] == [("👍", "bob"), ("🌊", "bob")]
+    assert (page["newest"], page["oldest"]) == (page["items"][0]["timestamp"], page["items"][1]["timestamp"])
+    on = page["items"][0]["message"]
+    assert on["id"] == message["id"]
+    around = (await room.ann.run(AROUND, topic=on["topicId"], at=on["timestamp"]))["messagesAround"]["items"]
+    assert message["id"] in [item["id"] for item in around]
+
+
+async def test_received_reactions_are_a_timeline(room: Room) -> None:
+    message = await room.ann.post(room.topic)
+    await react(room.bob, message, *FACES[:5])
+    newest = await received(room.ann, latest="now", limit=2)
+    assert [item["emoji"] for item in newest["items"]] == [FACES[4], FACES[3]]
+    assert (newest["hasOlder"], newest["hasNewer"]) == (True, False)
+    oldest = await received(room.ann, oldest="0.000000", limit=3)
+    assert [item["emoji"] for item in oldest["items"]] == FACES[:3]
+    assert (oldest["hasOlder"], oldest["hasNewer"]) == (False, True)
+    assert (await room.ann.fails(RECEIVED))["code"] == "BAD_USER_INPUT"
+
+
+async def test_what_was_taken_back_or_deleted_or_is_ones_own_is_not_received(room: Room) -> None:
+    kept, deleted = await room.ann.post(room.topic), await room.ann.post(room.topic)
+    await react(room.ann, kept, "👍")
+    await react(room.bob, kept, "🌊", "👍")
+    await react(room.bob, deleted, "🌊")
+    await received(room.ann)
+    await room.bob.run(UNREACT, id=kept["id"], emoji="🌊")
+    await room.ann.run(DELETE, id=deleted["id"])
+    assert [(item["emoji"], item["user"]["id"]) for item in (await received(room.ann))["items"]] == [("👍", "bob")]
+    assert (await received(room.bob))["items"] == []

@@ -1,0 +1,26 @@
+"""The stamps that can be posted, and that who posts one shows it."""
+
+import pytest
+
+from storage.stamps import STAMPS
+from tests.resolvers.people import Room
+
+pytestmark = pytest.mark.anyio
+
+LIST = "{ stamps { id name imageUrl } }"
+
+
+async def test_every_stamp_is_listed_with_a_picture_of_this_server(room: Room) -> None:
+    listed = (await room.ann.run(LIST))["stamps"]
+    assert listed == [{"id": each.id, "name": each.name, "imageUrl": each.image_url} for each in STAMPS]
+    assert len({stamp["id"] for stamp in listed}) == len(listed) > 0
+    assert all(stamp["imageUrl"].startswith("/stamps/") for stamp in listed)
+
+
+async def test_every_listed_stamp_can_be_posted(room: Room) -> None:
+    query = """
+    mutation ($input: PostMessageInput!) { postMessage(input: $input) { stamp { id name imageUrl } } }
+    """
+    for stamp in (await room.ann.run(LIST))["stamps"]:
+        posted = await room.ann.run(query, input={"topicId": room.topic, "stampId": stamp["id"]})
+        assert posted["postMessage"]["stamp"] == stamp

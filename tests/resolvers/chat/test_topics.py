@@ -1,0 +1,141 @@
+"""A topic as its readers see it: its page and what is unread; of one not joined, the title (semantics.md, 2)."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.resolvers.people import DELETE, PAGE, Person, Room
+
+pytestmark = pytest.mark.anyio
+
+TOPIC = """
+query ($id: ID!) {
+  topic(id: $id) {
+    title unreadCount readUpTo lastActivity createdAt
+    community { id }
+    lastMessage { text }
+    messages(latest: "now") { items { text } }
+  }
+}
+"""
+MARK_READ = """
+mutation ($topic: ID!, $at: Timestamp!) { markRead(topicId: $topic, timestamp: $at) { id readUpTo unreadCount } }
+"""
+AROUND = 'query ($topic: ID!) { messagesAround(topicId: $topic, timestamp: "1.000000") { oldest } }'
+
+
+async def seen(person: Person, topic: str) -> dict[str, Any]:
+    found: dict[str, Any] = (await person.run(TOPIC, id=topic))["topic"]
+    return found
+
+
+async def unread(person: Person, topic: str) -> int:
+    count: int = (await seen(person, topic))["unreadCount"]
+    return count
+
+
+async def mark_read(person: Person, topic: str, timestamp: str) -> dict[str, Any]:
+    marked: dict[str, Any] = (await person.run(MARK_READ, topic=topic, at=timestamp))["markRead"]
+    return marked
+
+
+async def test_a_member_sees_the_last_message_and_the_page(room: Room) -> None:
+    empty = await seen(room.bob, room.topic)
+    assert (empty["lastMessage"], empty["readUpTo"], empty["unreadCount"]) == (None, None, 0)
+    assert empty["messages"] == {"items": []}
+    await room.ann.post(room.topic, "first")
+    last = await room.ann.post(room.topic, "second")
+    found = await seen(room.bob, room.topic)
+    assert (found["title"], found["community"]["id"]) == ("Tides", room.community)
+    assert found["lastMessage"] == {"text": "second"}
+    assert found["lastActivity"] == last["timestamp"]
+    assert found["messages"] == {"items": [{"text": "second"}, {"text": "first"}]}
+
+
+async def test_who_has_not_joined_sees_the_title_and_nothing_that_was_said_without_an_error(room: Room) -> None:
+    posted = await room.ann.post(room.topic)
+    await room.eve.join(room.community)
+    await mark_read(room.eve, room.topic, posted["timestamp"])
+    await room.bob.post(room.topic)
+    assert (await seen(room.eve, room.topic))["unreadCount"] == 1
+    await room.eve.leave(room.community)
+    found = await seen(room.eve, room.topic)
+    assert found["title"] == "Tides"
+    assert [found[name] for name in ("lastMessage", "readUpTo", "messages", "unreadCount")] == [None, None, None, 0]
+
+
+async def test_who_has_not_joined_is_refused_the_messages_themselves(room: Room) -> None:
+    posted = await room.ann.post(room.topic)
+    assert await room.eve.code(PAGE, topic=room.topic, latest="now") == "FORBIDDEN"
+    assert await room.eve.code(AROUND, topic=room.topic) == "FORBIDDEN"
+    assert await room.eve.code(MARK_READ, topic=room.topic, at="1.000000") == "FORBIDDEN"
+    message = "query ($id: ID!) { message(id: $id) { text } }"
+    for id_ in (posted["id"], f"{room.topic}-1"):
+        answer = await room.eve.ask(message, id=id_)
+        assert answer["data"] == {"message": None}
+        assert answer["errors"][0]["extensions"]["code"] == "FORBIDDEN"
+
+
+async def test_wrong_bounds_are_told_to_who_has_not_joined_too(room: Room) -> None:
+    query = "query ($id: ID!) { topic(id: $id) { messages { oldest } } }"
+    assert (await room.eve.fails(query, id=room.topic))["code"] == "BAD_USER_INPUT"
+
+
+async def test_a_page_follows_the_timeline_rule(room: Room) -> None:
+    posted = [await room.ann.post(room.topic, str(number)) for number in range(6)]
+    at = [message["timestamp"] for message in posted]
+    for bounds, texts, older, newer in (
+        ({"latest": "now", "limit": 2}, "54", True, False),
+        ({"latest": at[3], "limit": 2}, "32", True, True),
+        ({"oldest": at[4]}, "45", True, False),
+        ({"oldest": "0.000000", "limit": 3}, "012", False, True),
+        ({"oldest": at[1], "latest": at[3]}, "123", True, True),
+        ({"oldest": at[1], "latest": "now", "limit": 2}, "12", True, True),
+        ({"oldest": at[3], "latest": at[1]}, "", True, True),
+    ):
+        page = await room.bob.page(room.topic, **bounds)
+        assert "".join(item["text"] for item in page["items"]) == texts, bounds
+        assert (page["hasOlder"], page["hasNewer"]) == (older, newer), bounds
+
+
+async def test_every_message_after_the_read_mark_is_unread(room: Room) -> None:
+    posted = [await room.ann.post(room.topic, str(number)) for number in range(4)]
+    assert await unread(room.bob, room.topic) == 4
+    marked = await mark_read(room.bob, room.topic, posted[1]["timestamp"])
+    assert marked == {"id": room.topic, "readUpTo": posted[1]["timestamp"], "unreadCount": 2}
+    assert await unread(room.ann, room.topic) == 0
+
+
+async def test_the_read_mark_never_moves_back(room: Room) -> None:
+    posted = [await room.ann.post(room.topic, str(number)) for number in range(3)]
+    late, early = posted[2]["timestamp"], posted[0]["timestamp"]
+    await mark_read(room.bob, room.topic, late)
+    assert (await mark_read(room.bob, room.topic, early))["readUpTo"] == late
+    await asyncio.gather(*(mark_read(room.bob, room.topic, message["timestamp"]) for message in posted))
+    assert (await seen(room.bob, room.topic))["readUpTo"] == late
+
+
+async def test_read_marks_belong_to_one_reader_and_one_topic(room: Room) -> None:
+    other = await room.ann.open_topic(room.community, "Nets")
+    await room.ann.post(other)
+    posted = await room.ann.post(room.topic)
+    await mark_read(room.bob, room.topic, posted["timestamp"])
+    assert await unread(room.bob, other) == 1
+    await room.eve.join(room.community)
+    assert (await seen(room.eve, room.topic))["readUpTo"] is None
+
+
+async def test_ones_own_and_deleted_messages_are_not_unread(room: Room) -> None:
+    await room.bob.post(room.topic)
+    deleted, _ = await room.ann.post(room.topic), await room.ann.post(room.topic)
+    await room.ann.run(DELETE, id=deleted["id"])
+    assert await unread(room.bob, room.topic) == 1
+    assert await unread(room.ann, room.topic) == 1
+
+
+async def test_unread_messages_are_counted_up_to_a_hundred(room: Room) -> None:
+    await asyncio.gather(*(room.ann.post(room.topic) for _ in range(99)))
+    assert await unread(room.bob, room.topic) == 99
+    await asyncio.gather(*(room.ann.post(room.topic) for _ in range(6)))
+    assert await unread(room.bob, room.topic) == 100

@@ -1,0 +1,124 @@
+"""The checks of what clients send, and that a refusal names the field as the client wrote it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from strawberry import UNSET
+
+from resolvers.arguments import emoji, given, list_limit, moment, page_range, text
+from storage.errors import BadUserInput
+from storage.timeline import NOW
+from tests.resolvers.people import Room
+
+EMOJIS = [
+    *("👍", "👍🏽", "👨‍👩‍👧", "🇯🇵", "❤️", "❤", "1️⃣", "#️⃣", "*⃣"),
+    *("🏳️‍🌈", "🏴‍☠️", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "👩🏿‍❤️‍💋‍👨🏻", "👁️‍🗨️", "🧑‍🚀", "⛹🏿‍♀️", "🫱🏻‍🫲🏿", "🐻‍❄️"),
+    *("©", "™️", "‼️", "☀", "㊗️", "🀄", "🆗", "🈁", "🫠", "⭐", "↔️", "〰️", "🏽"),
+]
+NO_EMOJIS = [
+    *("", "a", "1", "#", "あ", "漢", "é", "ß", " ", "\n", "👍 ", " 👍", "👍\n", ":+1:", "x️⃣"),
+    *("👍👍", "👍a", "🇯🇵🇯🇵", "🇯", "❤️❤️", "1️⃣2️⃣", "👍\u200d", "\u200d👍", "👍🏽🏽", "\ufe0f", "\u20e3"),
+    *("🏴" + "\U000e0061" * 1000 + "\U000e007f", "👍" + "\u200d👍" * 20, "\ud83d", "\U0010ffff"),
+]
+
+
+@pytest.mark.parametrize("value", EMOJIS)
+def test_one_emoji_of_whatever_making_is_an_emoji(value: str) -> None:
+    assert emoji(value) == value
+
+
+@pytest.mark.parametrize("value", NO_EMOJIS)
+def test_anything_but_one_emoji_is_refused(value: str) -> None:
+    with pytest.raises(BadUserInput) as refused:
+        emoji(value)
+    assert refused.value.extensions == {"code": "BAD_USER_INPUT", "field": "emoji", "expected": "one emoji"}
+
+
+@pytest.mark.parametrize("value", ["a", "a" * 5, "  a  ", "日本語です", "\u0000"])
+def test_a_text_within_its_limits_stays_as_it_is(value: str) -> None:
+    assert text("title", value, 1, 5) == value
+
+
+@pytest.mark.parametrize("value", ["", "a" * 6, " ", "\u3000", "\ud800", "a\udc00"])
+def test_a_text_that_is_too_short_too_long_blank_or_no_text_is_refused_by_its_field(value: str) -> None:
+    with pytest.raises(BadUserInput) as refused:
+        text("title", value, 1, 5)
+    assert refused.value.details["field"] == "title"
+
+
+def test_a_text_that_may_be_empty_may_still_not_be_blank() -> None:
+    assert text("description", "", 0, 5) == ""
+    with pytest.raises(BadUserInput):
+        text("description", " ", 0, 5)
+
+
+@pytest.mark.parametrize("limit", [1, 50, 999])
+def test_a_limit_within_its_bounds_is_kept(limit: int) -> None:
+    assert list_limit(limit) == limit
+    assert page_range(UNSET, NOW, limit, True).limit == limit
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1000, 2**31 - 1])
+@pytest.mark.parametrize("check", [list_limit, lambda limit: page_range(UNSET, NOW, limit, True)])
+def test_a_limit_outside_its_bounds_is_refused_and_never_clamped(check: Callable[[int], Any], limit: int) -> None:
+    with pytest.raises(BadUserInput) as refused:
+        check(limit)
+    assert refused.value.details["field"] == "limit"
+
+
+def test_left_out_and_null_are_the_same_for_optional_arguments() -> None:
+    assert given(UNSET) is None
+    assert given(None) is None
+    assert given("") == ""
+    assert page_range(None, 5, 1, True) == page_range(UNSET, 5, 1, True)
+
+
+def test_the_word_now_is_no_moment() -> None:
+    assert moment("timestamp", 5) == 5
+    with pytest.raises(BadUserInput) as refused:
+        moment("timestamp", NOW)
+    assert refused.value.details["field"] == "timestamp"
+
+
+REFUSED = [
+    ('{ users(query: "") { id } }', "query"),
+    ('{ users(query: " @ ") { id } }', "query"),
+    ('{ users(query: "a", limit: 0) { id } }', "limit"),
+    ("{ communities(limit: 1000) { id } }", "limit"),
+    ("{ trendingTopics(limit: -1) { messagesPerMinute } }", "limit"),
+    ("{ community(id: $community) { members(limit: 0) { id } } }", "limit"),
+    ("{ community(id: $community) { topics(limit: 1000) { id } } }", "limit"),
+    ("{ messages(topicId: $topic) { oldest } }", "oldest"),
+    ('{ messages(topicId: $topic, oldest: "now") { oldest } }', "oldest"),
+    ('{ messages(topicId: $topic, oldest: "now", latest: "now") { oldest } }', "oldest"),
+    ('{ messages(topicId: $topic, latest: "now", limit: 0) { oldest } }', "limit"),
+    ('{ messages(topicId: $topic, latest: "now", limit: 1000) { oldest } }', "limit"),
+    ('{ topic(id: $topic) { messages(oldest: "now") { oldest } } }', "oldest"),
+    ('{ messagesAround(topicId: $topic, timestamp: "now") { oldest } }', "timestamp"),
+    ('{ messagesAround(topicId: $topic, timestamp: "1.000000", limit: 0) { oldest } }', "limit"),
+    ("{ communityTopics(communityId: $community) { oldest } }", "oldest"),
+    ("{ reactionsReceived { oldest } }", "oldest"),
+    ('mutation { markRead(topicId: $topic, timestamp: "now") { id } }', "timestamp"),
+    ('mutation { blockUser(userId: "ann") { id } }', "userId"),
+    ('mutation { createCommunity(input: {name: ""}) { id } }', "name"),
+    ('mutation { createCommunity(input: {name: "LONG"}) { id } }', "name"),
+    ('mutation { createCommunity(input: {name: "a", description: "LONG"}) { id } }', "description"),
+    ('mutation { createCommunity(input: {name: "a", idempotencyKey: ""}) { id } }', "idempotencyKey"),
+    ('mutation { createTopic(input: {communityId: $community, title: " "}) { id } }', "title"),
+    ('mutation { createTopic(input: {communityId: $community, title: "LONG"}) { id } }', "title"),
+    ('mutation { postMessage(input: {topicId: $topic, text: "LONG"}) { id } }', "text"),
+    ('mutation { postMessage(input: {topicId: $topic, stampId: "none"}) { id } }', "stampId"),
+    ('mutation { postMessage(input: {topicId: $topic, text: "a", idempotencyKey: "LONG"}) { id } }', "idempotencyKey"),
+    ('mutation { addReaction(messageId: "a-1", emoji: "a") { id } }', "emoji"),
+]
+
+
+@pytest.mark.anyio
+async def test_a_refusal_names_the_field_as_the_client_wrote_it_and_what_was_expected(room: Room) -> None:
+    for query, field in REFUSED:
+        written = query.replace("LONG", "x" * 5000)
+        written = written.replace("$topic", f'"{room.topic}"').replace("$community", f'"{room.community}"')
+        refusal = await room.ann.fails(written)
+        assert (refusal["code"], refusal["field"]) == ("BAD_USER_INPUT", field), query
+        assert refusal["expected"], query

@@ -1,0 +1,194 @@
+"""A mutation repeated with its idempotency key is done once, whoever repeats it when (semantics.md, 1)."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from storage.mongo import Driver
+from storage.stores import Stores, open_stores
+from tests.resolvers.people import DELETE, EDIT, REACT, Person, Room
+
+pytestmark = pytest.mark.anyio
+
+Input = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Creation:
+    """A mutation that takes a key: what it is given, what else it could be given, and where its work is found."""
+
+    mutation: str
+    collection: str
+    input: Callable[[Room], Input]
+    other: Input
+
+    async def by(self, person: Person, room: Room, **changes: Any) -> str:
+        """The id of what the person made."""
+        return str((await person.do(self.query, input={**self.input(room), **changes}))["id"])
+
+    async def refusal(self, person: Person, room: Room, **changes: Any) -> Input:
+        return await person.fails(self.query, input={**self.input(room), **changes})
+
+    @property
+    def query(self) -> str:
+        input_type = self.mutation[0].upper() + self.mutation[1:] + "Input"
+        return f"mutation ($input: {input_type}!) {{ done: {self.mutation}(input: $input) {{ id }} }}"
+
+    async def count(self, room: Room) -> int:
+        """How many there are."""
+        return await room.ann.stores.mongo[self.collection].count_documents({})
+
+
+CREATIONS = [
+    Creation("createCommunity", "communities", lambda _room: {"name": "Sailors"}, {"description": "Other words"}),
+    Creation(
+        "createTopic", "topics", lambda room: {"communityId": room.community, "title": "Nets"}, {"title": "Other words"}
+    ),
+    Creation("postMessage", "messages", lambda room: {"topicId": room.topic, "text": "Hello"}, {"stampId": "hello"}),
+]
+
+
+@pytest.fixture(params=CREATIONS, ids=lambda creation: creation.mutation)
+def creation(request: pytest.FixtureRequest) -> Creation:
+    found: Creation = request.param
+    return found
+
+
+@pytest.fixture
+async def elsewhere(mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver) -> AsyncIterator[Stores]:
+    """What another process has open on the same database."""
+    async with open_stores(mongodb_uri, redis_url, database, mongo_driver) as stores:
+        yield stores
+
+
+async def test_the_same_key_and_arguments_give_the_same_thing_once(creation: Creation, room: Room) -> None:
+    before = await creation.count(room)
+    ids = {await creation.by(room.ann, room, idempotencyKey="k") for _ in range(3)}
+    assert len(ids) == 1
+    assert await creation.count(room) == before + 1
+
+
+async def test_other_arguments_are_a_conflict_and_change_nothing(creation: Creation, room: Room) -> None:
+    made = await creation.by(room.ann, room, idempotencyKey="k")
+    before = await creation.count(room)
+    refusal = await creation.refusal(room.ann, room, idempotencyKey="k", **creation.other)
+    assert refusal["code"] == "CONFLICT"
+    assert await creation.count(room) == before
+    assert await creation.by(room.ann, room, idempotencyKey="k") == made
+
+
+async def test_other_keys_no_keys_and_other_people_are_independent(creation: Creation, room: Room) -> None:
+    made = [await creation.by(room.ann, room, idempotencyKey=key) for key in ("k", "l", "K", "k ")]
+    made += [await creation.by(room.ann, room, **none) for none in ({}, {}, {"idempotencyKey": None})]
+    made += [await creation.by(room.bob, room, idempotencyKey="k")]
+    assert len(set(made)) == len(made)
+
+
+async def test_one_key_may_be_used_for_every_mutation(room: Room) -> None:
+    made = [await creation.by(room.ann, room, idempotencyKey="k") for creation in CREATIONS]
+    assert [await creation.by(room.ann, room, idempotencyKey="k") for creation in CREATIONS] == made
+
+
+async def test_duplicates_at_the_same_moment_make_one(creation: Creation, room: Room) -> None:
+    before = await creation.count(room)
+    ids = await asyncio.gather(*(creation.by(room.ann, room, idempotencyKey="k") for _ in range(8)))
+    assert len(set(ids)) == 1
+    assert await creation.count(room) == before + 1
+
+
+async def test_duplicates_on_two_processes_at_the_same_moment_make_one(
+    creation: Creation, room: Room, elsewhere: Stores
+) -> None:
+    before = await creation.count(room)
+    there = Person(elsewhere, room.ann.user, room.ann.roles)
+    tries = [creation.by(person, room, idempotencyKey="k") for _ in range(4) for person in (room.ann, there)]
+    assert len(set(await asyncio.gather(*tries))) == 1
+    assert await creation.count(room) == before + 1
+
+
+async def test_of_two_with_other_arguments_at_the_same_moment_one_is_a_conflict(
+    creation: Creation, room: Room, elsewhere: Stores
+) -> None:
+    there = Person(elsewhere, room.ann.user, room.ann.roles)
+    inputs = [
+        {**creation.input(room), "idempotencyKey": "k"},
+        {**creation.input(room), "idempotencyKey": "k", **creation.other},
+    ]
+    before = await creation.count(room)
+    answers = await asyncio.gather(
+        room.ann.code(creation.query, input=inputs[0]), there.code(creation.query, input=inputs[1])
+    )
+    assert sorted(answers, key=str) == ["CONFLICT", None]
+    assert await creation.count(room) == before + 1
+
+
+async def test_a_key_has_one_to_two_hundred_characters(creation: Creation, room: Room) -> None:
+    for key in ("", "k" * 201):
+        refusal = await creation.refusal(room.ann, room, idempotencyKey=key)
+        assert refusal == {"code": "BAD_USER_INPUT", "field": "idempotencyKey", "expected": "1 to 200 characters"}
+    for key in ("k", "k" * 200, "鍵"):
+        assert await creation.by(room.ann, room, idempotencyKey=key)
+
+
+async def test_a_repeated_post_gives_the_message_as_it_is_now(room: Room) -> None:
+    selected = "{ id text deletedAt reactions { emoji } }"
+    query = f"mutation ($input: PostMessageInput!) {{ done: postMessage(input: $input) {selected} }}"
+    input_ = {"topicId": room.topic, "text": "Hello", "idempotencyKey": "k"}
+    first = await room.ann.do(query, input=input_)
+    await room.ann.run(EDIT, id=first["id"], text="Changed")
+    await room.bob.run(REACT, id=first["id"], emoji="👍")
+    again = await room.ann.do(query, input=input_)
+    assert again == {"id": first["id"], "text": "Changed", "deletedAt": None, "reactions": [{"emoji": "👍"}]}
+    await room.ann.run(DELETE, id=first["id"])
+    gone = await room.ann.do(query, input=input_)
+    assert (gone["id"], gone["text"]) == (first["id"], "")
+    assert gone["deletedAt"]
+    assert len((await room.ann.page(room.topic))["items"]) == 1
+
+
+async def test_a_repeated_founding_gives_the_community_as_it_is_now(room: Room) -> None:
+    query = "mutation ($input: CreateCommunityInput!) { done: createCommunity(input: $input) { id memberCount } }"
+    input_ = {"name": "Sailors", "idempotencyKey": "k"}
+    first = await room.ann.do(query, input=input_)
+    await room.bob.join(first["id"])
+    assert await room.ann.do(query, input=input_) == {"id": first["id"], "memberCount": 2}
+
+
+async def test_a_repeated_topic_is_given_as_it_is_now(room: Room) -> None:
+    query = "mutation ($input: CreateTopicInput!) { done: createTopic(input: $input) { id lastActivity } }"
+    input_ = {"communityId": room.community, "title": "Nets", "idempotencyKey": "k"}
+    first = await room.ann.do(query, input=input_)
+    posted = await room.bob.post(first["id"])
+    assert await room.ann.do(query, input=input_) == {"id": first["id"], "lastActivity": posted["timestamp"]}
+
+
+@pytest.mark.parametrize("mutation", ["createTopic", "postMessage"])
+async def test_a_failed_try_stores_no_key(room: Room, mutation: str) -> None:
+    (creation,) = [each for each in CREATIONS if each.mutation == mutation]
+    assert (await creation.refusal(room.eve, room, idempotencyKey="k", **creation.other))["code"] == "FORBIDDEN"
+    await room.eve.join(room.community)
+    assert await creation.by(room.eve, room, idempotencyKey="k")
+
+
+async def test_a_try_with_bad_input_stores_no_key(creation: Creation, room: Room) -> None:
+    bad = {"createCommunity": "name", "createTopic": "title", "postMessage": "text"}[creation.mutation]
+    refusal = await creation.refusal(room.ann, room, idempotencyKey="k", **{bad: "x" * 5000})
+    assert refusal["code"] == "BAD_USER_INPUT"
+    assert await room.ann.stores.mongo["idempotency"].count_documents({}) == 0
+    assert await creation.by(room.ann, room, idempotencyKey="k")
+
+
+async def test_keys_are_kept_for_a_day(room: Room) -> None:
+    """MongoDB forgets them itself: the index says when."""
+    indexes = await room.ann.stores.mongo["idempotency"].index_information()
+    assert [index["expireAfterSeconds"] for index in indexes.values() if "expireAfterSeconds" in index] == [24 * 3600]
+
+
+async def test_one_posted_under_a_key_is_told_of_once(room: Room) -> None:
+    for _ in range(3):
+        await room.ann.post(room.topic, idempotencyKey="k")
+    events = room.ann.stores.mongo["events"].find({"_id.s": f"topic:{room.topic}", "kind": "MessagePosted"})
+    assert len([event async for event in events]) == 1

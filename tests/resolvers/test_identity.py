@@ -1,0 +1,142 @@
+"""Who asks, finding others, and the list of those one blocked."""
+
+from typing import Any
+
+import pytest
+
+from storage.identity import Role
+from tests.resolvers.people import Person, Room, SignIn
+
+pytestmark = pytest.mark.anyio
+
+USER = "id handle name organizationId roles followerCount followingCount following blocked"
+SEARCH = """
+query ($query: String!, $community: ID, $limit: Int! = 10) {
+  users(query: $query, communityId: $community, limit: $limit) { handle }
+}
+"""
+
+
+async def search(person: Person, query: str, **more: Any) -> list[str]:
+    variables = {"query": query, **more}
+    answer = await person.schema.execute(SEARCH, variables, context_value=person.context)
+    assert not answer.errors, answer.errors
+    assert answer.data
+    return [user["handle"] for user in answer.data["users"]]
+
+
+async def test_the_viewer_is_who_signed_in_and_nobody_without_a_token(sign_in: SignIn) -> None:
+    ann = await sign_in("ann-17", name="Ann Lee", handle="Ann", roles=[Role.OPERATOR])
+    assert (await ann.run(f"{{ viewer {{ {USER} }} }}"))["viewer"] == {
+        "id": "ann-17",
+        "handle": "ann",
+        "name": "Ann Lee",
+        "organizationId": "acme",
+        "roles": ["OPERATOR"],
+        "followerCount": 0,
+        "followingCount": 0,
+        "following": False,
+        "blocked": False,
+    }
+    assert await Person(sign_in.stores).run("{ viewer { id } }") == {"viewer": None}
+
+
+async def test_a_user_is_found_by_id_and_who_is_not_there_is_null_with_an_error(sign_in: SignIn) -> None:
+    ann = await sign_in("ann")
+    await sign_in("bob", name="Bob")
+    query = "query ($id: ID!) { user(id: $id) { name } }"
+    assert await ann.run(query, id="bob") == {"user": {"name": "Bob"}}
+    answer = await ann.ask(query, id="nobody")
+    assert answer["data"] == {"user": None}
+    assert answer["errors"][0]["extensions"] == {"code": "NOT_FOUND"}
+
+
+@pytest.fixture
+async def crowd(sign_in: SignIn) -> Person:
+    """Ann, who asks, and some to be found."""
+    for id_, name in (
+        ("mika", "Mika Sato"),
+        ("mina", "Mina Mori"),
+        ("sato", "Ken Sato"),
+        ("kato", "Ren Kato"),
+        ("u1", "佐藤 花子"),
+        ("u2", "Ｍｉｋｅ"),
+        ("u3", "ÉMILE"),
+    ):
+        await sign_in(id_, name=name)
+    await sign_in("mikael", "elsewhere")
+    return await sign_in("ann")
+
+
+async def test_users_are_found_by_the_beginning_of_handle_name_or_a_word_of_it(crowd: Person) -> None:
+    for query, handles in (
+        ("mi", ["mika", "mina", "u2"]),
+        ("MIK", ["mika", "u2"]),
+        ("@mika", ["mika"]),
+        ("sato", ["mika", "sato"]),
+        (" sato ", ["mika", "sato"]),
+        ("mika s", ["mika"]),
+        ("佐", ["u1"]),
+        ("花", ["u1"]),
+        ("mike", ["u2"]),
+        ("émi", ["u3"]),
+        ("ika", []),
+        (".*", []),
+        ("$", []),
+    ):
+        assert await search(crowd, query) == handles, query
+
+
+async def test_a_search_gives_so_many_and_no_more(crowd: Person) -> None:
+    assert await search(crowd, "mi", limit=2) == ["mika", "mina"]
+    assert await search(crowd, "a" * 100) == []
+    answer = await crowd.schema.execute(SEARCH, {"query": "a" * 101}, context_value=crowd.context)
+    assert answer.errors
+    assert answer.errors[0].extensions == {
+        "code": "BAD_USER_INPUT",
+        "field": "query",
+        "expected": "1 to 100 characters",
+    }
+
+
+async def test_members_of_the_community_come_first_each_part_by_handle(crowd: Person, sign_in: SignIn) -> None:
+    community = await crowd.found()
+    for id_ in ("u2", "mina"):
+        await (await sign_in(id_)).join(community)
+    assert await search(crowd, "mi", community=community) == ["mina", "u2", "mika"]
+    assert await search(crowd, "mi", community=community, limit=1) == ["mina"]
+    assert await search(crowd, "mi", community=community, limit=2) == ["mina", "u2"]
+    assert await search(crowd, "mi", community=None) == ["mika", "mina", "u2"]
+
+
+async def test_a_new_name_is_found_and_the_old_one_is_not(crowd: Person, sign_in: SignIn) -> None:
+    community = await crowd.found()
+    await (await sign_in("kato")).join(community)
+    await sign_in("kato", name="Ren Abe")
+    assert await search(crowd, "abe", community=community) == ["kato"]
+    assert await search(crowd, "abe") == ["kato"]
+    assert await search(crowd, "ren kato", community=community) == []
+
+
+async def test_nobody_blocks_themselves_or_who_does_not_exist(room: Room) -> None:
+    block = "mutation ($id: ID!) { blockUser(userId: $id) { id } }"
+    assert await room.ann.fails(block, id="ann") == {
+        "code": "BAD_USER_INPUT",
+        "field": "userId",
+        "expected": "somebody else: nobody can block themselves",
+    }
+    assert await room.ann.code(block, id="nobody") == "NOT_FOUND"
+    assert await room.ann.code(block.replace("blockUser", "unblockUser"), id="nobody") == "NOT_FOUND"
+
+
+async def test_blocked_users_are_listed_by_handle_and_marked_wherever_they_are_shown(room: Room) -> None:
+    for other in (room.eve, room.bob, room.eve):
+        await room.ann.block(other)
+    listed = "{ blockedUsers { id blocked } }"
+    both = [{"id": "bob", "blocked": True}, {"id": "eve", "blocked": True}]
+    assert (await room.ann.run(listed))["blockedUsers"] == both
+    assert (await room.bob.run(listed))["blockedUsers"] == []
+    assert (await room.bob.run('{ user(id: "ann") { blocked } }'))["user"] == {"blocked": False}
+    await room.ann.unblock(room.bob)
+    await room.ann.unblock(room.bob)
+    assert (await room.ann.run(listed))["blockedUsers"] == both[1:]

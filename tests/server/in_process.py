@@ -1,0 +1,126 @@
+"""An application behind our wire in the test's own process and loop, and a client that decides itself what it reads."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.server import ServerState
+
+from server.wire import Wire
+
+HANDSHAKE = (
+    "GET /graphql HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+    "Sec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n"
+).encode()
+# Clients must mask; with a key of zeros the payload stays as it is.
+MASK = b"\0\0\0\0"
+
+
+class InProcess:
+    """Where it serves, and the wires that are connected."""
+
+    def __init__(self, port: int, state: ServerState) -> None:
+        self.port = port
+        self.url = f"ws://127.0.0.1:{port}/graphql"
+        self._state = state
+
+    @property
+    def wires(self) -> list[Wire]:
+        return [each for each in self._state.connections if isinstance(each, Wire)]
+
+    async def is_left(self, deadline_s: float) -> bool:
+        """Whether no connection is open, now or soon."""
+        ends_at = asyncio.get_running_loop().time() + deadline_s
+        while self.wires and asyncio.get_running_loop().time() < ends_at:
+            await asyncio.sleep(0.01)
+        return not self.wires
+
+
+@asynccontextmanager
+async def in_process(app: ASGIApp, **options: Any) -> AsyncIterator[InProcess]:
+    """Serves WebSockets only. `options` are uvicorn's."""
+    settings = {"lifespan": "off", "log_config": None, "ws_per_message_deflate": False, "ws_ping_interval": None}
+    config = uvicorn.Config(app, ws=Wire, **(settings | options))
+    config.load()
+    state = ServerState()
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: Wire(config, state, {}), "127.0.0.1", 0)
+    served = InProcess(server.sockets[0].getsockname()[1], state)
+    try:
+        yield served
+    finally:
+        server.close()
+        for wire in served.wires:
+            wire.transport.abort()
+        await asyncio.gather(*state.tasks, return_exceptions=True)
+        assert await served.is_left(5)
+
+
+class RawClient:
+    """A client of bytes: it reads, answers and closes only when it is told to."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._received = b""
+
+    async def say(self, opcode: int, payload: bytes = b"") -> None:
+        """Sends one frame of less than 64 KiB."""
+        size = len(payload)
+        length = bytes((0x80 | size,)) if size < 126 else b"\xfe" + size.to_bytes(2)
+        await asyncio.get_running_loop().sock_sendall(self._sock, bytes((opcode,)) + length + MASK + payload)
+
+    async def frame(self) -> tuple[int, bytes]:
+        """The next frame: its first byte and its payload. Raises: EOFError."""
+        first, length = await self._exactly(2)
+        if length >= 126:
+            length = int.from_bytes(await self._exactly(2 if length == 126 else 8))
+        return first, await self._exactly(length)
+
+    async def rest(self) -> bytes:
+        """Everything until the server ends the connection, orderly or not."""
+        while await self._receive():
+            pass
+        return self._received
+
+    async def head(self) -> bytes:
+        """The answer to the handshake."""
+        while b"\r\n\r\n" not in self._received and await self._receive():
+            pass
+        head, _, self._received = self._received.partition(b"\r\n\r\n")
+        return head
+
+    async def _exactly(self, size: int) -> bytes:
+        while len(self._received) < size:
+            if not await self._receive():
+                raise EOFError
+        taken, self._received = self._received[:size], self._received[size:]
+        return taken
+
+    async def _receive(self) -> bool:
+        try:
+            data = await asyncio.get_running_loop().sock_recv(self._sock, 65_536)
+        except ConnectionError:
+            return False
+        self._received += data
+        return bool(data)
+
+
+@asynccontextmanager
+async def raw_client(port: int, buffer_bytes: int | None = None) -> AsyncIterator[RawClient]:
+    """One that is connected. `buffer_bytes` is how much the kernel takes for it while it does not read."""
+    with socket.socket() as sock:
+        if buffer_bytes is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer_bytes)
+        sock.setblocking(False)
+        loop = asyncio.get_running_loop()
+        await loop.sock_connect(sock, ("127.0.0.1", port))
+        await loop.sock_sendall(sock, HANDSHAKE)
+        client = RawClient(sock)
+        head = await client.head()
+        assert head.startswith(b"HTTP/1.1 101"), head
+        yield client

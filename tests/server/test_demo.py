@@ -1,0 +1,246 @@
+"""The demo: what is said makes sense to the product, it is said once only, and failures are told in one line."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+import pytest
+from graphql import parse, validate
+
+from schema.root import build_schema
+from server.demo import DEMO_USERS, DemoError, DemoUser, fill, filling
+from server.demo.cast import BLOCKED, BLOCKER, COMMUNITIES, DemoCommunity, DemoTopic, all_topics, user
+from server.demo.talk import ASIDES, WORDS, Talk, scenes, talk
+from server.limits import DocumentLimits, DocumentLimitsExtension
+from server.tokens import mint
+from storage.stamps import stamp
+from tests.serving import Web, serving
+
+TALKS = [(community, topic, talk(community, topic)) for community, topic in all_topics()]
+
+
+class TestCast:
+    def test_two_organizations_of_people_with_handles_of_their_own(self) -> None:
+        assert (
+            len({each.id for each in DEMO_USERS}) == len({each.handle for each in DEMO_USERS}) == len(DEMO_USERS) == 8
+        )
+        assert {each.organization_id for each in DEMO_USERS} == {"acme", "globex"}
+        assert {role for each in DEMO_USERS for role in each.roles} <= {"MEMBER", "OPERATOR", "SERVICE", "ADMIN"}
+
+    def test_a_community_has_members_of_one_organization_and_enough_of_them_for_a_scene(self) -> None:
+        for community in COMMUNITIES:
+            assert len({user(handle).organization_id for handle in community.members}) == 1
+            assert len(set(community.members)) == len(community.members) >= 3
+
+    def test_keys_are_unique(self) -> None:
+        assert len({community.key for community in COMMUNITIES}) == 5
+        assert len({(community.key, topic.theme) for community, topic in all_topics()}) == 14
+
+
+class TestTalk:
+    def test_three_thousand_messages_that_come_out_the_same_every_time(self) -> None:
+        assert sum(len(each.lines) for _, _, each in TALKS) == 3000
+        assert [talk(community, topic) for community, topic, _ in TALKS] == [each for _, _, each in TALKS]
+
+    def test_every_theme_is_written_and_talked_about(self) -> None:
+        assert {topic.theme for _, topic in all_topics()} == set(scenes())
+        assert {community.language for community in COMMUNITIES} == set(ASIDES)
+
+    def test_every_line_is_something_that_can_be_posted(self) -> None:
+        for community, _, each in TALKS:
+            for line in each.lines:
+                assert line.author in community.members
+                assert line.text.strip() or line.stamp_id
+                assert len(line.text) <= 500
+                assert line.stamp_id is None or stamp(line.stamp_id) is not None, line
+                assert not re.search(r"[{}#]|https?:|www\.", line.text), line
+                assert set(re.findall(r"@([a-z]+)", line.text)) <= set(community.members)
+
+    def test_every_word_has_its_place_and_every_stamp_is_used(self) -> None:
+        written = "\n".join(line for theme in scenes().values() for scene in theme for line in scene)
+        assert set(re.findall(r"{(\w+)}", written)) == set(WORDS)
+        assert len({line.stamp_id for _, _, each in TALKS for line in each.lines}) == 13
+
+    def test_nobody_reacts_to_themselves_or_to_whom_they_block_or_outside_their_communities(self) -> None:
+        for community, _, each in TALKS:
+            pairs = {(reaction.author, each.lines[reaction.line].author) for reaction in each.reactions}
+            assert not any(reactor == author for reactor, author in pairs)
+            assert (BLOCKER, BLOCKED) not in pairs
+            assert {reactor for reactor, _ in pairs} <= set(community.members)
+            assert max(reaction.line for reaction in each.reactions) < len(each.lines) - 1
+
+    def test_reactions_and_unread_counts_are_many_and_differ(self) -> None:
+        assert 800 < sum(len(each.reactions) for _, _, each in TALKS) < 2000
+        behind = {len(each.lines) - 1 - line for _, _, each in TALKS for line in each.read.values()}
+        assert len(behind) >= 5
+        assert any(len(each.read) < len(community.members) for community, _, each in TALKS)
+
+
+@pytest.mark.parametrize("count", [1, filling.REACTIONS_A_REQUEST])
+def test_every_operation_is_valid_and_within_the_limits(count: int) -> None:
+    documents = [filling.VIEWER, filling.CREATE_COMMUNITY, filling.JOIN_COMMUNITY, filling.CREATE_TOPIC]
+    documents += [filling.POST_MESSAGE, filling.MARK_READ, filling.BLOCK_USER, filling.FILLED]
+    schema = build_schema(DocumentLimitsExtension)._schema
+    for document in [*map(parse, documents), parse(filling._add_reactions(count))]:
+        assert validate(schema, document) == []
+        assert DocumentLimits().check(schema, document, {"limit": 200}, None) == []
+
+
+@pytest.fixture(scope="module")
+def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[Web]:
+    with serving(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url) as web:
+        yield web
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> list[tuple[DemoCommunity, DemoTopic]]:
+    """The same demo with three short topics in two communities."""
+    hikers, _, _, platform, _ = COMMUNITIES
+    topics = [(hikers, DemoTopic("今週の山", "hikes", 40)), (hikers, DemoTopic("写真", "photos", 12))]
+    topics.append((platform, DemoTopic("Releases", "releases", 20)))
+    monkeypatch.setattr(filling, "all_topics", lambda: iter(topics))
+    return topics
+
+
+CONTENT = """
+{ blockedUsers { handle } communities(joined: true, limit: 2) { name description memberCount topics(limit: 2) {
+  title unreadCount readUpTo messages(oldest: "0.000000", limit: 40) { items {
+    timestamp text author { handle } stamp { id } reactions { emoji users { handle } } mentions { handle } } } } } }
+"""
+
+
+class TestFilling:
+    def test_a_product_holds_the_demo_afterwards_and_filling_it_again_changes_nothing(
+        self, web: Web, small: list[tuple[DemoCommunity, DemoTopic]]
+    ) -> None:
+        steps: list[tuple[int, int]] = []
+        asyncio.run(fill(web.url, self.token_for(web), lambda done, total: steps.append((done, total))))
+        filled = {handle: content(web, self.token_for(web), handle) for handle in ("hana", "sora", "emma", "priya")}
+        assert steps[-1][0] == steps[-1][1] == max(steps)[0]
+        for community, topic in small:
+            reader = "hana" if community.key == "hikers" else "priya"
+            self.check(filled[reader], community, topic, talk(community, topic))
+        assert filled["emma"]["blockedUsers"] == [{"handle": "sora"}]
+
+        steps.clear()
+        asyncio.run(fill(web.url, self.token_for(web), lambda done, total: steps.append((done, total))))
+        assert steps == []
+        forget_that_it_is_filled = pytest.MonkeyPatch()
+        forget_that_it_is_filled.setattr(filling, "_is_filled", answer_no)
+        asyncio.run(fill(web.url, self.token_for(web)))
+        forget_that_it_is_filled.undo()
+        assert {handle: content(web, self.token_for(web), handle) for handle in filled} == filled
+
+    @staticmethod
+    def token_for(web: Web) -> Callable[[DemoUser], str]:
+        return lambda each: mint(
+            web.secret,
+            user_id=each.id,
+            organization_id=each.organization_id,
+            roles=each.roles,
+            name=each.name,
+            handle=each.handle,
+        )
+
+    @staticmethod
+    def check(filled: dict[str, Any], community: DemoCommunity, topic: DemoTopic, expected: Talk) -> None:
+        (found,) = [each for each in filled["communities"] if each["name"] == community.name]
+        assert (found["memberCount"], found["description"]) == (len(community.members), community.description)
+        (shown,) = [each for each in found["topics"] if each["title"] == topic.title]
+        items = shown["messages"]["items"]
+        assert [(each["author"]["handle"], each["text"]) for each in items] == [
+            (line.author, line.text) for line in expected.lines
+        ]
+        assert [each["stamp"] and each["stamp"]["id"] for each in items] == [line.stamp_id for line in expected.lines]
+        assert {
+            (n, who["handle"], reaction["emoji"])
+            for n, each in enumerate(items)
+            for reaction in each["reactions"]
+            for who in reaction["users"]
+        } == {(reaction.line, reaction.author, reaction.emoji) for reaction in expected.reactions}
+        assert all(set(re.findall(r"@([a-z]+)", each["text"])) == handles(each["mentions"]) for each in items)
+
+
+def handles(users: list[dict[str, str]]) -> set[str]:
+    return {each["handle"] for each in users}
+
+
+def content(web: Web, token_for: Callable[[DemoUser], str], handle: str) -> dict[str, Any]:
+    headers = {"authorization": f"Bearer {token_for(user(handle))}"}
+    answer = httpx2.post(f"{web.url}/graphql", json={"query": CONTENT}, headers=headers, trust_env=False).json()
+    assert "errors" not in answer, answer["errors"]
+    data: dict[str, Any] = answer["data"]
+    return data
+
+
+async def answer_no(*_: object) -> bool:
+    return False
+
+
+@asynccontextmanager
+async def server_that_answers(*answers: str | None) -> AsyncIterator[str]:
+    """Gives these bodies one after the other, the last one for ever; closes the connection for None."""
+    remaining = list(answers)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
+        await reader.readexactly(int(length[1]) if length else 0)
+        body = remaining.pop(0) if len(remaining) > 1 else remaining[0]
+        if body is not None:
+            size = len(body.encode())
+            writer.write(f"HTTP/1.1 200 OK\r\nContent-Length: {size}\r\nConnection: close\r\n\r\n{body}".encode())
+            await writer.drain()
+        writer.close()
+
+    listening = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with listening:
+        yield f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+
+
+def refused(code: str, **extensions: object) -> str:
+    return json.dumps({"errors": [{"message": "No.", "extensions": {"code": code, **extensions}}]})
+
+
+FULL = json.dumps(
+    {
+        "data": {
+            "communities": [
+                {"name": "Water Cooler", "topics": [{"title": "Ideas", "messages": {"items": [{}] * 999}}]},
+            ]
+        }
+    }
+)
+
+
+@pytest.mark.anyio
+class TestRefusals:
+    async def test_a_refusal_names_the_operation_and_what_the_server_said(self) -> None:
+        async with server_that_answers(refused("FORBIDDEN")) as url:
+            with pytest.raises(DemoError, match=r"^Filled as noor failed: No\. \(FORBIDDEN\)$"):
+                await fill(url, lambda each: "token")
+
+    async def test_the_first_of_many_failures_is_raised_by_itself(self) -> None:
+        async with server_that_answers('{"data": {"communities": []}}', refused("CONFLICT")) as url:
+            with pytest.raises(DemoError, match=r"^Viewer as [a-z]+ failed: No\. \(CONFLICT\)$"):
+                await fill(url, lambda each: "token")
+
+    async def test_an_answer_that_is_no_json_is_told_by_its_status(self) -> None:
+        async with server_that_answers("<html>") as url:
+            with pytest.raises(DemoError, match="HTTP 200"):
+                await fill(url, lambda each: "token")
+
+    async def test_what_fails_for_the_moment_is_tried_again(self) -> None:
+        async with server_that_answers(None, refused("UNAVAILABLE", retryAfterMs=1), FULL) as url:
+            await fill(url, lambda each: "token")
+
+    async def test_but_not_for_ever(self) -> None:
+        async with server_that_answers(refused("RATE_LIMITED", retryAfterMs=1)) as url:
+            with pytest.raises(DemoError, match="RATE_LIMITED"):
+                await fill(url, lambda each: "token")
+        with pytest.raises(httpx2.ConnectError):
+            await fill(url, lambda each: "token")

@@ -1,0 +1,291 @@
+"""Frames past ASGI: whole, never after a close, never kept for those who don't read; on both event loops."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from starlette.types import Message, Receive, Scope, Send
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed
+
+import server.wire
+from server.wire import ABORT_AFTER_S, MAX_WAITING_BYTES, MAX_WAITING_EVENTS, Wire, text_frame_header, wire_of
+from tests.server.in_process import InProcess, RawClient, in_process, raw_client
+
+TEXT, CLOSE, PING, PONG = 0x81, 0x88, 0x89, 0x8A
+PATIENCE_S = 5
+# Far less than the transport, and far more than a client with a small buffer takes.
+KILOBYTE = 1024
+SMALL_BUFFER = 4 * KILOBYTE
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["asyncio", "uvloop"])
+def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
+    return "asyncio", {"use_uvloop": request.param}
+
+
+@pytest.fixture
+def aborting_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those who don't read are gone in no time."""
+    monkeypatch.setattr(server.wire, "ABORT_AFTER_S", 0.2)
+
+
+class Hall:
+    """An application that accepts everybody, closes when it is told to, and notes how sockets ended."""
+
+    def __init__(self) -> None:
+        self.entered: asyncio.Queue[Wire] = asyncio.Queue()
+        self.ended: list[Message] = []
+        self.close = asyncio.Event()
+        self.errors: list[BaseException] = []
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        await send({"type": "websocket.accept"})
+        wire = wire_of(scope)
+        assert wire is not None
+        self.entered.put_nowait(wire)
+        closing = asyncio.create_task(self._close_when_told(send))
+        while (message := await receive())["type"] != "websocket.disconnect":
+            await self._answer(message["text"], send)
+        self.ended.append(message)
+        closing.cancel()
+
+    async def _answer(self, text: str, send: Send) -> None:
+        try:
+            await send({"type": "websocket.send", "text": text})
+        except OSError as error:
+            self.errors.append(error)
+
+    async def _close_when_told(self, send: Send) -> None:
+        await self.close.wait()
+        await send({"type": "websocket.close", "code": 4403, "reason": "Token expired"})
+
+
+@asynccontextmanager
+async def hall(**options: Any) -> AsyncIterator[tuple[Hall, InProcess]]:
+    app = Hall()
+    async with in_process(app, **options) as served:
+        yield app, served
+
+
+@asynccontextmanager
+async def somebody(app: Hall, served: InProcess) -> AsyncIterator[tuple[RawClient, Wire]]:
+    """A client that reads only when it is told to, and its wire."""
+    async with raw_client(served.port, SMALL_BUFFER) as raw:
+        yield raw, await app.entered.get()
+
+
+def text_frame(payload: bytes) -> bytes:
+    return text_frame_header(len(payload)) + payload
+
+
+def fill(wire: Wire, size: int = 64 * KILOBYTE) -> None:
+    """Offers frames until some of it waits in the transport."""
+    while not wire.transport.get_write_buffer_size():
+        wire.offer(text_frame(b"x" * size), 1)
+
+
+async def eventually(look: Callable[[], object], deadline_s: float = PATIENCE_S) -> bool:
+    loop = asyncio.get_running_loop()
+    ends_at = loop.time() + deadline_s
+    while not look() and loop.time() < ends_at:
+        await asyncio.sleep(0.01)
+    return bool(look())
+
+
+@pytest.mark.parametrize("size", [0, 1, 125, 126, 127, 65_535, 65_536, 70_000])
+async def test_a_frame_of_any_size_is_read_by_a_common_client(size: int) -> None:
+    text = ("狼煙" * size)[: size // 3] + "x" * (size % 3)
+    assert len(text.encode()) == size
+    async with hall() as (app, served), connect(served.url, max_size=None) as ws:
+        (await app.entered.get()).offer(text_frame(text.encode()) + text_frame(b"next"), 2)
+        async with asyncio.timeout(PATIENCE_S):
+            assert [await ws.recv(), await ws.recv()] == [text, "next"]
+
+
+async def test_frames_and_asgis_messages_keep_their_order() -> None:
+    async with hall() as (app, served), connect(served.url) as ws:
+        wire = await app.entered.get()
+        async with asyncio.timeout(PATIENCE_S):
+            for n in range(100):
+                wire.offer(text_frame(b"offered %d" % n), 1)
+                await ws.send(f"sent {n}")
+                assert [await ws.recv(), await ws.recv()] == [f"offered {n}", f"sent {n}"]
+
+
+async def test_dropping_closes_with_1013_and_tells_the_application() -> None:
+    async with hall() as (app, served), connect(served.url) as ws:
+        wire = await app.entered.get()
+        assert wire.is_open
+        wire.drop("Reading too slowly")
+        assert not wire.is_open
+        with pytest.raises(ConnectionClosed) as closed:
+            async with asyncio.timeout(PATIENCE_S):
+                await ws.recv()
+        assert closed.value.rcvd is not None
+        assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (1013, "Reading too slowly")
+        assert await eventually(lambda: app.ended)
+        assert app.ended[0]["code"] == 1013
+        assert await served.is_left(PATIENCE_S)
+
+
+CLOSERS: dict[str, tuple[int, Callable[[Hall, Wire], None]]] = {
+    "a drop": (1013, lambda app, wire: wire.drop("Reading too slowly")),
+    "the application": (4403, lambda app, wire: app.close.set()),
+    "a shutdown": (1012, lambda app, wire: wire.shutdown()),
+}
+
+
+@pytest.mark.parametrize("closer", CLOSERS)
+async def test_nothing_is_written_after_a_close_frame(closer: str) -> None:
+    code, close = CLOSERS[closer]
+    async with hall() as (app, served), somebody(app, served) as (raw, wire):
+        wire.offer(text_frame(b"before"), 1)
+        close(app, wire)
+        assert await eventually(lambda: not wire.is_open)
+        wire.offer(text_frame(b"after"), 1)
+        wire.drop("Once more")
+        wire.keepalive_timeout()
+        async with asyncio.timeout(PATIENCE_S):
+            assert await raw.frame() == (TEXT, b"before")
+            opcode, payload = await raw.frame()
+            assert (opcode, int.from_bytes(payload[:2])) == (CLOSE, code)
+            await raw.say(CLOSE, payload[:2])
+            assert await raw.rest() == b""
+
+
+async def test_nothing_is_written_to_a_client_that_said_goodbye() -> None:
+    async with hall() as (app, served), somebody(app, served) as (raw, wire):
+        await raw.say(CLOSE, (1000).to_bytes(2))
+        assert await eventually(lambda: not wire.is_open)
+        wire.offer(text_frame(b"after"), 1)
+        async with asyncio.timeout(PATIENCE_S):
+            assert await raw.frame() == (CLOSE, (1000).to_bytes(2))
+            assert await raw.rest() == b""
+
+
+def test_a_client_that_never_reads_is_gone_5_seconds_after_it_was_closed() -> None:
+    assert ABORT_AFTER_S <= 5
+
+
+@pytest.mark.parametrize("closer", CLOSERS)
+@pytest.mark.usefixtures("aborting_soon")
+async def test_a_client_that_never_reads_is_gone_however_it_was_closed(closer: str) -> None:
+    async with hall() as (app, served), somebody(app, served) as (_, wire):
+        fill(wire)
+        # The frame of the close still finds room in the transport, and then waits there.
+        assert wire.writable.is_set()
+        CLOSERS[closer][1](app, wire)
+        assert await served.is_left(2)
+
+
+@pytest.mark.usefixtures("aborting_soon")
+async def test_a_client_that_says_goodbye_and_never_reads_is_gone() -> None:
+    async with hall() as (app, served), somebody(app, served) as (raw, wire):
+        fill(wire)
+        await raw.say(CLOSE, (1000).to_bytes(2))
+        assert await served.is_left(2)
+
+
+@pytest.mark.usefixtures("aborting_soon")
+async def test_a_drop_frees_whoever_waits_to_send() -> None:
+    async with hall() as (app, served), somebody(app, served) as (raw, wire):
+        wire.offer(text_frame(b"x" * 8 * MAX_WAITING_BYTES), 1)
+        assert await eventually(lambda: not wire.writable.is_set())
+        await raw.say(TEXT, b"answer me")
+        await asyncio.sleep(0.1)
+        assert not app.errors
+        wire.drop("Reading too slowly")
+        assert await eventually(lambda: app.errors and app.ended)
+        assert await served.is_left(2)
+
+
+async def test_a_client_that_reads_loses_nothing_before_its_close_frame() -> None:
+    async with hall() as (app, served), somebody(app, served) as (raw, wire):
+        fill(wire)
+        wire.drop("Reading too slowly")
+        async with asyncio.timeout(PATIENCE_S):
+            while (frame := await raw.frame())[0] == TEXT:
+                assert frame[1].strip(b"x") == b""
+            assert frame[0] == CLOSE
+
+
+async def test_an_unanswered_ping_closes_with_1013() -> None:
+    async with hall(ws_ping_interval=0.1, ws_ping_timeout=0.2) as (app, served), somebody(app, served) as (raw, _):
+        async with asyncio.timeout(PATIENCE_S):
+            opcode, payload = await raw.frame()
+            assert opcode == PING
+            await raw.say(PONG, payload)
+            assert (await raw.frame())[0] == PING
+            opcode, payload = await raw.frame()
+        assert (opcode, int.from_bytes(payload[:2])) == (CLOSE, 1013)
+        assert await eventually(lambda: app.ended)
+        assert app.ended[0]["code"] == 1013
+
+
+@pytest.mark.usefixtures("aborting_soon")
+async def test_a_client_that_does_not_read_its_pings_is_gone() -> None:
+    async with hall(ws_ping_interval=0.1, ws_ping_timeout=0.2) as (app, served), somebody(app, served) as (_, wire):
+        fill(wire)
+        assert await served.is_left(2)
+
+
+async def test_more_than_a_mebibyte_of_events_does_not_wait_for_anybody() -> None:
+    async with hall() as (app, served), somebody(app, served) as (_, wire):
+        fill(wire)
+        most = wire.transport.get_write_buffer_size()
+        for _ in range(40):
+            wire.offer(text_frame(b"x" * 64 * KILOBYTE), 1)
+            most = max(most, wire.transport.get_write_buffer_size())
+        assert not wire.is_open
+        assert MAX_WAITING_BYTES < most < MAX_WAITING_BYTES + 3 * 64 * KILOBYTE
+
+
+async def test_more_than_256_events_do_not_wait_for_anybody() -> None:
+    async with hall() as (app, served), somebody(app, served) as (_, wire):
+        fill(wire)
+        before = wire.transport.get_write_buffer_size()
+        for _ in range(MAX_WAITING_EVENTS - 1):
+            wire.offer(text_frame(b"event"), 1)
+        assert wire.is_open
+        wire.offer(text_frame(b"event"), 1)
+        wire.offer(text_frame(b"event"), 1)
+        assert not wire.is_open
+        assert wire.transport.get_write_buffer_size() < before + 10 * KILOBYTE
+
+
+async def test_who_reads_all_the_time_is_not_closed_for_what_left_long_ago() -> None:
+    async with hall() as (app, served), somebody(app, served) as (raw, wire):
+        fill(wire, 4 * KILOBYTE)
+        received = 0
+        async with asyncio.timeout(PATIENCE_S):
+            while received < 4 * MAX_WAITING_EVENTS:
+                # Always a few events behind, but never more: something waits whenever the next one comes.
+                while wire.is_open and wire.transport.get_write_buffer_size() < 32 * KILOBYTE:
+                    wire.offer(text_frame(b"x" * 4 * KILOBYTE), 1)
+                assert wire.is_open
+                assert (await raw.frame())[0] == TEXT
+                received += 1
+
+
+async def test_a_large_answer_that_waits_is_no_event_that_waits() -> None:
+    async with hall() as (app, served), somebody(app, served) as (raw, wire):
+        fill(wire)
+        wire.transport.write(text_frame(b"x" * 2 * MAX_WAITING_BYTES))
+        for _ in range(3):
+            wire.offer(text_frame(b"event"), 1)
+        assert wire.is_open
+        async with asyncio.timeout(PATIENCE_S):
+            events = 0
+            while events < 3:
+                events += await raw.frame() == (TEXT, b"event")
+
+
+def test_other_servers_have_no_wire() -> None:
+    assert wire_of({"type": "websocket"}) is None
+    assert wire_of({"type": "websocket", "extensions": {server.wire.EXTENSION: object()}}) is None

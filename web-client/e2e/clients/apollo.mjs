@@ -1,0 +1,48 @@
+/** Apollo Client: queries and mutations over HTTP, subscriptions over graphql-ws. */
+import { ApolloClient, ApolloLink, gql, HttpLink, InMemoryCache } from "@apollo/client";
+import { GraphQLWsLink } from "@apollo/client/link/subscriptions";
+import { OperationTypeNode } from "graphql";
+import { createClient } from "graphql-ws";
+import { WebSocket } from "ws";
+import { Inbox, order, REFUSED, tell } from "./story.mjs";
+
+const authorization = `Bearer ${order.token}`;
+const sockets = createClient({
+  url: `${order.url.replace("http", "ws")}/graphql`,
+  webSocketImpl: WebSocket,
+  connectionParams: { authorization },
+  retryAttempts: 0,
+});
+const client = new ApolloClient({
+  cache: new InMemoryCache(),
+  defaultOptions: { query: { fetchPolicy: "no-cache" }, mutate: { fetchPolicy: "no-cache" } },
+  link: ApolloLink.split(
+    ({ operationType }) => operationType === OperationTypeNode.SUBSCRIPTION,
+    new GraphQLWsLink(sockets),
+    new HttpLink({ uri: `${order.url}/graphql`, headers: { authorization } }),
+  ),
+});
+
+async function run(document, variables) {
+  const parsed = gql(document);
+  const { data } = document.startsWith("mutation")
+    ? await client.mutate({ mutation: parsed, variables })
+    : await client.query({ query: parsed, variables });
+  return data;
+}
+
+await tell({
+  run,
+
+  listen(document, variables) {
+    const inbox = new Inbox();
+    const subscription = client
+      .subscribe({ query: gql(document), variables, fetchPolicy: "no-cache" })
+      .subscribe({ next: ({ data }) => data && inbox.put(data.topicEvents), error: () => {} });
+    return { next: () => inbox.next(), stop: () => subscription.unsubscribe() };
+  },
+
+  cut: () => sockets.terminate(),
+
+  refusal: () => run(REFUSED, {}).catch((error) => error.errors[0].extensions.code),
+});
