@@ -13,7 +13,10 @@ from typing import Any
 
 import orjson
 import structlog
-from graphql.execution import Executor, execute_subscription_event
+from graphql import GraphQLError
+from graphql.execution import Executor
+from graphql.execution.collect_fields import collect_fields
+from prometheus_client import Counter
 
 from resolvers.chat.events import EventRecord, Source, left
 from schema.errors import presented
@@ -25,6 +28,7 @@ from storage.hub import Behind, HubEvent, resumable
 
 RECHECK_S = 2.0
 RESTART_S = 0.5
+EXECUTIONS = Counter("noroshi_broadcast_executions", "Events executed, each for all who listen to the same operation.")
 
 log = structlog.get_logger(__name__)
 
@@ -93,11 +97,42 @@ def _cut(payloads: Sequence[bytes], id_bytes: int) -> list[bytes]:
     return pieces
 
 
+class Execution:
+    """One operation, executed for one event after the other.
+
+    graphql-core would collect the fields anew for each event, and keep what it collected as long as the operation
+    runs: some 4 KiB an event. So the fields are collected here, once, and executed as it executes them.
+    """
+
+    def __init__(self, executor: Executor[Any]) -> None:
+        root_type = executor.schema.get_root_type(executor.operation.operation)
+        assert root_type is not None
+        self._executor, self._root_type = executor, root_type
+        collected = collect_fields(
+            executor.schema, executor.fragments, executor.variable_values, root_type, executor.operation
+        )
+        self._fields = collected.grouped_field_set
+
+    async def run(self, record: EventRecord) -> bytes:
+        """The event's `payload` as JSON."""
+        executor = self._executor.build_per_event_executor(record)
+        data: dict[str, Any] | None = None
+        try:
+            result = executor.execute_collected_root_fields(self._root_type, record, self._fields, False, ())
+            data = await result if isinstance(result, Awaitable) else result
+        except GraphQLError as error:
+            executor.collected_errors.add(error, None)
+        payload: dict[str, Any] = {"data": data}
+        if errors := executor.collected_errors.errors:
+            payload["errors"] = [presented(error).formatted for error in errors]
+        return orjson.dumps(payload)
+
+
 @dataclass(slots=True, eq=False)
 class Broadcast:
     """One stream followed for one operation. `position` is the last event that was handed on."""
 
-    executor: Executor[Any]
+    execution: Execution
     source: Source
     closed: Callable[["Broadcast"], None]
     position: Position | None = None
@@ -105,6 +140,7 @@ class Broadcast:
     started: asyncio.Event = field(default_factory=asyncio.Event)
     moved: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
+    checking: asyncio.Task[None] | None = None
     checked_at: float = 0.0
     replays: dict[Position, asyncio.Task[tuple[Position, Frames | None]]] = field(default_factory=dict)
 
@@ -125,6 +161,8 @@ class Broadcast:
         self.listeners.discard(listener)
         if not self.listeners and self.task is not None:
             self.task.cancel()
+            if self.checking is not None:
+                self.checking.cancel()
             self.closed(self)
 
     async def _begin(self, listener: Listener, since: Position | None) -> None:
@@ -142,15 +180,15 @@ class Broadcast:
 
     async def _catch_up(self, listener: Listener, at: Position) -> None:
         """Brings the listener from where it was told to be to where everybody is. Raises: Behind."""
-        while self.position is not None and at != self.position:
-            if at.epoch == self.position.epoch and at.n > self.position.n:
-                # It comes from a process that was faster: what it has seen must not come again.
-                await self.moved.wait()
-                continue
+        while at != self.position:
+            moved, before = self.moved, at
             at, frames = await self._replay(at)
             if frames is not None:
                 frames.write(listener)
                 await listener.wire.writable.wait()
+            elif at == before:
+                # It comes from a process that was faster: what it has seen must not come again.
+                await moved.wait()
         # Nothing is awaited between the last comparison and this, so no event falls between.
         listener.live = True
 
@@ -168,7 +206,7 @@ class Broadcast:
         assert self.position is not None
         missed = [event for event in events if event.event.n <= self.position.n]
         if not missed:
-            return self.position, None
+            return after, None
         return Position(after.epoch, missed[-1].event.n), await self._frames(after.epoch, missed)
 
     async def _run(self) -> None:
@@ -189,7 +227,7 @@ class Broadcast:
                 elif isinstance(step, Several):
                     await self._hand_on(step)
                 if time.monotonic() - self.checked_at >= RECHECK_S:
-                    await self._recheck()
+                    self._start_recheck()
 
     async def _ready(self, step: Ready) -> None:
         first = self.position is None
@@ -212,35 +250,35 @@ class Broadcast:
 
     async def _frames(self, epoch: str, events: Sequence[HubEvent]) -> Frames | None:
         shown = [event for event in events if event.subject is not None]
-        payloads = await asyncio.gather(*(self._payload(epoch, event) for event in shown))
-        return Frames(payloads) if payloads else None
-
-    async def _payload(self, epoch: str, event: HubEvent) -> Payload:
-        record = self.source.record(epoch, event)
-        json, hidden_from = await asyncio.gather(self._execute(record), self.source.hidden_from(event))
-        return Payload(json, hidden_from)
-
-    async def _execute(self, record: EventRecord) -> bytes:
-        result = execute_subscription_event(self.executor.build_per_event_executor(record))
-        executed = await result if isinstance(result, Awaitable) else result
-        payload: dict[str, Any] = {"data": executed.data}
-        if executed.errors:
-            payload["errors"] = [presented(error).formatted for error in executed.errors]
-        return orjson.dumps(payload)
+        if not shown:
+            return None
+        EXECUTIONS.inc(len(shown))
+        executions = [self.execution.run(self.source.record(epoch, event)) for event in shown]
+        jsons, hidden = await asyncio.gather(asyncio.gather(*executions), self.source.hidden_from(shown))
+        return Frames([Payload(*each) for each in zip(jsons, hidden, strict=True)])
 
     async def _tell_ready(self, listeners: Sequence[Listener], position: Position, resumed: bool) -> None:
         record = self.source.ready(Ready(position, resumed, self.source.now()))
-        frames = Frames([Payload(await self._execute(record), frozenset())])
+        frames = Frames([Payload(await self.execution.run(record), frozenset())])
         for listener in listeners:
             frames.write(listener)
 
+    def _start_recheck(self) -> None:
+        """In the background: with thousands of listeners it takes longer than an event may."""
+        if self.checking is None or self.checking.done():
+            self.checked_at = time.monotonic()
+            self.checking = asyncio.create_task(self._recheck(), name=f"recheck {self.source.stream.name}")
+
     async def _recheck(self) -> None:
         """Ends those who may no longer listen."""
-        self.checked_at = time.monotonic()
         listeners = list(self.listeners)
-        allowed = await asyncio.gather(*(self.source.may_listen(each.viewer_id) for each in listeners))
-        for listener, may in zip(listeners, allowed, strict=True):
-            if not may:
+        try:
+            allowed = await self.source.may_listen({each.viewer_id for each in listeners})
+        except Exception as error:
+            log.warning("recheck_failed", stream=self.source.stream.name, error=repr(error))
+            return
+        for listener in listeners:
+            if listener.viewer_id not in allowed:
                 listener.end(left())
 
 
@@ -259,7 +297,7 @@ class Broadcasts:
                 if self._broadcasts.get(key) is ended:
                     del self._broadcasts[key]
 
-            broadcast = self._broadcasts[key] = Broadcast(executor, source, closed)
+            broadcast = self._broadcasts[key] = Broadcast(Execution(executor), source, closed)
         return broadcast
 
     def __len__(self) -> int:

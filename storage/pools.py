@@ -28,11 +28,14 @@ from storage.timeline import END, Timestamp
 
 SIZE = 500
 LEASE_S = 2.0
-REDIS_TIMEOUT_S = 0.5
+REDIS_TIMEOUT_S = LEASE_S
+"""As long as posters wait anyway. A process that has too much to do must not turn to MongoDB as well."""
+
+AWAY_S = 2.0
+"""When Redis did not answer, one reader tries it again so often."""
+
 RENEW_EVERY_S = 0.7
 BUILD_EVERY_S = 1.0
-AWAY_S = 1.0
-"""For so long readers don't ask a Redis that did not answer."""
 
 HOT_PER_MINUTE = 10.0
 """Only to topics that are posted to more often than this, by the database's clock, leases are given."""
@@ -106,10 +109,11 @@ class Pools:
         return ["extend", batch.events[0].n, batch.events[-1].n, self._size, *map(encode, changed)]
 
     async def _pooled(self, topic_id: str, low: int, high: int, ascending: bool, limit: int) -> Pooled | None:
-        if time.monotonic() < self._away_until:
+        if not self._may_ask():
             return None
         try:
             found = await self._run(topic_id, "read", low, high, int(ascending), limit)
+            self._away_until = 0.0
             return Pooled(int(found[0]), [decode(topic_id, each) for each in found[1:]]) if found else None
         except _FAILURES:
             self._away_until = time.monotonic() + AWAY_S
@@ -117,6 +121,14 @@ class Pools:
             log.warning("pool_garbled", topic=topic_id, error=repr(error))
             await self._forget(topic_id)
         return None
+
+    def _may_ask(self) -> bool:
+        now = time.monotonic()
+        if now < self._away_until:
+            return False
+        if self._away_until:
+            self._away_until = now + AWAY_S
+        return True
 
     def _care(self, topic_id: str, missing: bool) -> None:
         """Builds or renews the pool in the background, at most so often."""

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from pymongo import AsyncMongoClient
+from pymongo.errors import PyMongoError
 
 from server.embedded import Mongod, find_mongod
 
 MEMBERS = 3
+TEST_COMMANDS = ("--setParameter", "enableTestCommands=1")
 
 
 class ReplicaSet:
@@ -33,12 +35,27 @@ class ReplicaSet:
     async def step_down(self) -> None:
         """The primary becomes an ordinary member, and another one is elected."""
         async with self._client() as client:
-            await client.admin.command("replSetStepDown", 10, force=True)
+            await client.admin.command("replSetStepDown", 3, force=True)
+
+    async def lose_writes(self, during_s: float) -> None:
+        """Elects a member that has nothing of what the primary did during that time: it will be rolled back there.
+
+        What waits for a majority meanwhile was never acknowledged.
+        """
+        primary = await self.primary()
+        others = [member for member in self.members if member is not primary]
+        await asyncio.gather(*(_command(each, **_replication(off=True)) for each in others))
+        try:
+            await asyncio.sleep(during_s)
+            await _until_elected(others)
+        finally:
+            await asyncio.gather(*(_command(each, **_replication(off=False)) for each in others))
 
     async def initiate(self) -> None:
         addresses = [{"_id": number, "host": member.address} for number, member in enumerate(self.members)]
-        # A short election timeout, so that tests don't wait long for the next primary.
-        config = {"_id": "rs0", "members": addresses, "settings": {"electionTimeoutMillis": 1000}}
+        # Short times, so that tests don't wait long for the next primary; and it starts with what it has.
+        times = {"electionTimeoutMillis": 1000, "heartbeatIntervalMillis": 250, "catchUpTimeoutMillis": 0}
+        config = {"_id": "rs0", "members": addresses, "settings": times}
         client: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(self.members[0].uri)
         async with client:
             await client.admin.command("replSetInitiate", config)
@@ -48,10 +65,33 @@ class ReplicaSet:
         return AsyncMongoClient(self.uri, serverSelectionTimeoutMS=20_000)
 
 
+def _replication(off: bool) -> dict[str, Any]:
+    return {"configureFailPoint": "stopReplProducer", "mode": "alwaysOn" if off else "off"}
+
+
+async def _command(member: Mongod, **command: Any) -> None:
+    client: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(member.uri)
+    async with client:
+        await client.admin.command(command)
+
+
+async def _until_elected(members: list[Mongod]) -> None:
+    """One of them becomes the primary. The one that is behind the other gets no votes."""
+    for _ in range(100):
+        for member in members:
+            try:
+                return await _command(member, replSetStepUp=1)
+            except PyMongoError:
+                await asyncio.sleep(0.1)
+    raise TimeoutError("nobody was elected")
+
+
 @asynccontextmanager
-async def replica_set(folder: Path) -> AsyncIterator[ReplicaSet]:
+async def replica_set(folder: Path, options: tuple[str, ...] = ()) -> AsyncIterator[ReplicaSet]:
     """A replica set with its data in `folder`, ended afterwards."""
-    members = [Mongod(folder / f"member-{number}", find_mongod(), alone=False) for number in range(MEMBERS)]
+    members = [
+        Mongod(folder / f"member-{number}", find_mongod(), alone=False, options=options) for number in range(MEMBERS)
+    ]
     try:
         await asyncio.gather(*(member.start() for member in members))
         members_set = ReplicaSet(members)

@@ -1,7 +1,9 @@
 """Subscriptions: which stream a viewer may listen to, and what its events look like."""
 
+import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -87,17 +89,19 @@ class Source:
         """When a beginning happens that no step of the stream tells of."""
         return datetime.now(UTC)
 
-    async def hidden_from(self, event: HubEvent) -> frozenset[str]:
-        """Ids of those who must not see the event: they blocked its author."""
-        if not isinstance(event.subject, Message):
-            return frozenset()
-        return await self.context.stores.relations.blockers_of(self.viewer.organization_id, event.subject.author_id)
+    async def hidden_from(self, events: Sequence[HubEvent]) -> list[frozenset[str]]:
+        """For each event the ids of those who must not see it: they blocked its author."""
+        authors = list({event.subject.author_id for event in events if isinstance(event.subject, Message)})
+        look_up, organization_id = self.context.stores.relations.blockers_of, self.viewer.organization_id
+        found = await asyncio.gather(*(look_up(organization_id, author) for author in authors))
+        blockers = dict(zip(authors, found, strict=True))
+        return [blockers.get(getattr(event.subject, "author_id", ""), frozenset()) for event in events]
 
-    async def may_listen(self, user_id: str) -> bool:
-        """Whether the user belongs where one must belong, now."""
+    async def may_listen(self, user_ids: Collection[str]) -> AbstractSet[str]:
+        """Those of the users who belong where one must belong, now."""
         if self.community_id is None:
-            return True
-        return await self.context.stores.communities.is_member(self.community_id, user_id)
+            return set(user_ids)
+        return await self.context.stores.communities.members_among(self.community_id, user_ids)
 
     async def __aiter__(self) -> AsyncIterator[EventRecord]:
         """The viewer's events. Raises: Forbidden, at the latest 5 s after the viewer left."""
@@ -105,13 +109,17 @@ class Source:
         async with aclosing(follow(self.context.stores.hub, self.stream, self.since)) as steps:
             async for step in steps:
                 if time.monotonic() - checked_at >= RECHECK_S:
-                    if not await self.may_listen(self.viewer.id):
+                    if not await self.may_listen([self.viewer.id]):
                         raise left()
                     checked_at = time.monotonic()
                 if isinstance(step, Ready):
                     yield self.ready(step)
-                elif isinstance(step, Arrived) and self.viewer.id not in await self.hidden_from(step.event):
+                elif isinstance(step, Arrived) and not await self._is_hidden(step.event):
                     yield self.record(step.position.epoch, step.event)
+
+    async def _is_hidden(self, event: HubEvent) -> bool:
+        (hidden_from,) = await self.hidden_from([event])
+        return self.viewer.id in hidden_from
 
 
 def left() -> Forbidden:

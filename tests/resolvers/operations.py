@@ -4,7 +4,7 @@ A new field needs nothing here as long as its arguments are named like those bef
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from graphql import (
@@ -50,11 +50,12 @@ class NoRecipe(AssertionError):
 
 @dataclass(frozen=True)
 class RootField:
-    """A field of Query, Mutation or Subscription."""
+    """A field of Query, Mutation or Subscription, called with every id that it takes or with the required ones only."""
 
     root: str
     name: str
     field: GraphQLField
+    with_all_ids: bool = True
 
     def __str__(self) -> str:
         return f"{self.root}.{self.name}"
@@ -77,6 +78,10 @@ class RootField:
         """`topicId` and `topicIds` name a Topic; `id` and `after` what the field returns."""
         stem = name.removesuffix("s").removesuffix("Id")
         return get_named_type(self.field.type).name if name in ("id", "after") else stem[:1].upper() + stem[1:]
+
+    def bare(self) -> "RootField":
+        """The same without the ids that need not be given."""
+        return replace(self, with_all_ids=False)
 
     def text(self, depth: int = DEPTH) -> str:
         """The operation, its variables named like the arguments, with everything selected to that depth."""
@@ -103,7 +108,7 @@ class RootField:
         is_required = (
             is_required_argument(value) if isinstance(value, GraphQLArgument) else is_required_input_field(value)
         )
-        return is_required or name in VALUES or any(True for _ in self._kinds(name, value))
+        return is_required or name in VALUES or (self.with_all_ids and any(True for _ in self._kinds(name, value)))
 
     def _value(self, name: str, value: Value, ids: Mapping[str, str], given: Mapping[str, object]) -> object:
         type_ = get_named_type(value.type)

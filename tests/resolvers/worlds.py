@@ -26,8 +26,9 @@ class World:
 
     async def renew(self) -> dict[str, str]:
         """The ids, with a message that nothing was done to; Ann and Cat are members again."""
-        await self.ann.join(self.ids["Community"])
-        await self.cat.join(self.ids["Community"])
+        for person in (self.ann, self.cat):
+            if not await self.stores.communities.is_member(self.ids["Community"], person.id):
+                await person.join(self.ids["Community"])
         message = await self.ann.post(self.ids["Topic"], f"{self.mark} @{self.mark}_cat https://{self.mark}.example/")
         self.ids["Message"] = message["id"]
         return self.ids

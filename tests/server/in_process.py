@@ -13,10 +13,10 @@ from uvicorn.server import ServerState
 from server.wire import Wire
 
 HANDSHAKE = (
-    "GET /graphql HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
-    "Sec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n"
-).encode()
+    b"GET /graphql HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+    b"Sec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n"
+)
 # Clients must mask; with a key of zeros the payload stays as it is.
 MASK = b"\0\0\0\0"
 
@@ -57,6 +57,8 @@ async def in_process(app: ASGIApp, **options: Any) -> AsyncIterator[InProcess]:
         server.close()
         for wire in served.wires:
             wire.transport.abort()
+        for task in state.tasks:
+            task.cancel()
         await asyncio.gather(*state.tasks, return_exceptions=True)
         assert await served.is_left(5)
 

@@ -93,7 +93,7 @@ async def test_mentions_are_resolved_in_the_order_of_the_text(room: Room, sign_i
 
 
 async def test_people_of_other_organizations_are_never_mentioned(room: Room, sign_in: SignIn) -> None:
-    await sign_in("zoe", "elsewhere")
+    await sign_in("eve", "elsewhere", handle="zoe")
     assert (await room.ann.post(room.topic, "@zoe"))["mentions"] == []
 
 

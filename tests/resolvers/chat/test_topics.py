@@ -1,6 +1,7 @@
 """A topic as its readers see it: its page and what is unread; of one not joined, the title (semantics.md, 2)."""
 
 import asyncio
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -44,6 +45,8 @@ async def test_a_member_sees_the_last_message_and_the_page(room: Room) -> None:
     empty = await seen(room.bob, room.topic)
     assert (empty["lastMessage"], empty["readUpTo"], empty["unreadCount"]) == (None, None, 0)
     assert empty["messages"] == {"items": []}
+    created_at = datetime.fromisoformat(empty["createdAt"]).timestamp()
+    assert float(empty["lastActivity"]) == pytest.approx(created_at, abs=0.1)
     await room.ann.post(room.topic, "first")
     last = await room.ann.post(room.topic, "second")
     found = await seen(room.bob, room.topic)

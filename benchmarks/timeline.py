@@ -1,0 +1,201 @@
+"""Timeline pages: 50 messages with author and reactions, by the product and, in the same run, the ordinary way.
+
+32 connections, closed loop. The web process has core 0 to itself; MongoDB, Redis and the load share core 1. B is a
+random topic and a random `latest`, C the newest page of one hot topic. Linux only.
+"""
+
+import asyncio
+import math
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import orjson
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.fanout_targets import DATABASE, OTHERS_CORE, SERVER_CORE, Databases, databases, move_to
+from benchmarks.timeline_data import PAGE, Library, library
+from benchmarks.timeline_load import Job, Report
+from server.web import listen
+from storage.mongo import Driver
+from tests.product import NOROSHI, eventually, processes
+
+CONNECTIONS = 32
+WARM_UP_S = 1.5
+PAGES = 2000
+STOP_DEADLINE_S = 5.0
+HITS = re.compile(r'^noroshi_pool_reads_total\{outcome="hit"\} (\S+)$', re.MULTILINE)
+WAYS = {
+    "Noroshi": [*NOROSHI, "web", "--fd"],
+    "Strawberry, ordinary": [sys.executable, "-m", "benchmarks.timeline_apps"],
+}
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@dataclass(frozen=True)
+class Web:
+    """A web process that serves."""
+
+    pid: int
+    port: int
+
+    def get(self, path: str) -> str:
+        """What it answers; empty when it doesn't."""
+        with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
+            return str(answer.read().decode()) or "ready"
+        return ""
+
+    def pool_hits(self) -> float:
+        """Reads that pools answered so far."""
+        found = HITS.search(self.get("/metrics"))
+        return float(found[1]) if found else 0.0
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement. `hits` and `searches` (of the messages collection) are for each page."""
+
+    way: str
+    what: str
+    seconds: float
+    hits: float
+    searches: float
+    pids: dict[str, int]
+    report: Report
+
+    def cells(self) -> list[str]:
+        """As the table shows it."""
+        latencies = sorted(self.report.latencies_ms)
+        ranks = [
+            latencies[math.ceil(len(latencies) * percent / 100) - 1] if latencies else math.nan for percent in (50, 99)
+        ]
+        cpu = {name: self.report.cpu_percent[str(pid)] for name, pid in self.pids.items()}
+        cpu |= {"load": self.report.cpu_percent[str(self.report.pid)], "others": self.report.cpu_percent["others"]}
+        return [
+            *(self.what, self.way, f"{len(latencies) / self.seconds:,.0f}", *(f"{rank:,.1f}" for rank in ranks)),
+            *(f"{self.hits:.2f}", f"{self.searches:.2f}", f"{self.report.answer_bytes / 1000:.1f}"),
+            *(f"{cpu[name]:.0f}" for name in ("web", "mongod", "redis", "load", "others")),
+            str(sum(self.report.errors.values())),
+        ]
+
+
+def _rank(latencies: Sequence[float], percent: int) -> float:
+    return latencies[math.ceil(len(latencies) * percent / 100) - 1] if latencies else math.nan
+
+
+@asynccontextmanager
+async def web(way: str, servers: Databases) -> AsyncIterator[Web]:
+    """A web process of that way, alone on its core; ended afterwards."""
+    with listen("127.0.0.1", 0) as listener:
+        fd = listener.fileno()
+        command = [*WAYS[way], str(fd)]
+        root = Path(__file__).parents[1]
+        process = subprocess.Popen(
+            command, pass_fds=[fd], env=servers.environment(), cwd=root, stdin=subprocess.DEVNULL
+        )
+        move_to(SERVER_CORE, process.pid)
+        target = Web(process.pid, listener.getsockname()[1])
+        try:
+            await asyncio.to_thread(eventually, lambda: target.get("/readyz") or process.poll() is not None)
+            yield target
+        finally:
+            process.send_signal(signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                await asyncio.to_thread(process.wait, STOP_DEADLINE_S)
+            process.kill()
+            process.wait()
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A way to be measured."""
+
+    way: str
+    web: Web
+    servers: Databases
+    library: Library
+    seconds: float
+
+    async def row(self, what: str, requests: list[str]) -> Row:
+        """Loads it with these requests."""
+        pids = {"web": self.web.pid, "mongod": self.servers.mongod_pid, "redis": _redis_pid()}
+        job = Job(self.web.port, requests, CONNECTIONS, PAGE, WARM_UP_S, self.seconds, list(pids.values()))
+        await _run_load(Job(self.web.port, requests, CONNECTIONS, PAGE, 0.0, WARM_UP_S, []))
+        hits, searches = self.web.pool_hits(), await self._searches()
+        report = await _run_load(job)
+        # What was answered before the clock began counts too, so it is estimated.
+        pages = max(len(report.latencies_ms) * (1 + WARM_UP_S / self.seconds), 1)
+        hits, searches = self.web.pool_hits() - hits, await self._searches() - searches
+        return Row(self.way, what, self.seconds, hits / pages, searches / pages, pids, report)
+
+    async def _searches(self) -> int:
+        """Commands that read the messages collection so far."""
+        top = await self.library.stores.mongo.client.admin.command("top")
+        return int(top["totals"][f"{DATABASE}.messages"]["queries"]["count"])
+
+
+def _redis_pid() -> int:
+    """The embedded one."""
+    return next(pid for pid, (parent, command) in processes().items() if parent == os.getpid() and "valkey" in command)
+
+
+async def _run_load(job: Job) -> Report:
+    """The report of a load generator in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.timeline_load"]
+    run = partial(subprocess.run, command, input=orjson.dumps(job), stdout=subprocess.PIPE, check=True)
+    return Report(**orjson.loads((await asyncio.to_thread(run)).stdout))
+
+
+async def _rows(seconds: float, driver: Driver) -> list[Row]:
+    rows = []
+    async with databases(driver) as servers, library(servers) as books:
+        for way in WAYS:
+            async with web(way, servers) as target:
+                bench = Bench(way, target, servers, books, seconds)
+                rows.append(await bench.row("B", books.random_pages(PAGES)))
+                rows.append(await bench.row("C", books.newest_page()))
+                for row in rows[-2:]:
+                    typer.echo(" | ".join(row.cells()), err=True)
+                    if row.report.errors:
+                        typer.echo(row.report.errors, err=True)
+    return sorted(rows, key=lambda row: row.what)
+
+
+def _table(rows: Sequence[Row], seconds: float) -> Table:
+    table = Table(title=f"Pages of {PAGE}, {CONNECTIONS} connections, {seconds:g} s each; CPU in percent of one core")
+    table.add_column("page")
+    table.add_column("way")
+    for name in ["pages/s", "p50 ms", "p99 ms", "pool hits a page", "message queries a page", "kB a page"]:
+        table.add_column(name, justify="right")
+    for name in ["web CPU", "mongod", "redis", "load", "others", "errors"]:
+        table.add_column(name, justify="right")
+    for row in rows:
+        table.add_row(*row.cells())
+    return table
+
+
+@app.command()
+def main(
+    seconds: Annotated[float, typer.Option(min=0.5, help="How long each row is measured.")] = 4.0,
+    driver: Annotated[str, typer.Option(help="motor or pymongo.")] = "motor",
+) -> None:
+    """Measures timeline pages, and prints a table."""
+    move_to(OTHERS_CORE)
+    rows = asyncio.run(_rows(seconds, "motor" if driver == "motor" else "pymongo"))
+    Console(width=None if sys.stdout.isatty() else 180).print(_table(rows, seconds))
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,175 @@
+"""The ordinary way to serve a timeline in Strawberry, over the product's data: `... timeline_apps SOCKET_FD`.
+
+Strawberry's view and executor as they are, a resolver that reads MongoDB, a DataLoader for the authors and one for what
+the viewer reacted to. It answers the benchmark's query as the product does, and nothing else.
+"""
+
+import socket
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+
+import strawberry
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.websockets import WebSocket
+from strawberry.asgi import GraphQL
+from strawberry.dataloader import DataLoader
+from strawberry.schema.config import StrawberryConfig
+
+import server.app
+import server.web
+from schema.scalars import SCALARS
+from server.logs import configure_logging
+from server.settings import Settings
+from server.viewers import Session, Viewers
+from storage.mongo import Document, Mongo
+from storage.stores import open_stores
+from storage.timeline import END, NOW, Timestamp
+
+
+@dataclass
+class Context:
+    """Who asks, and what one request loads at once."""
+
+    mongo: Mongo
+    viewer: Session
+    authors: "DataLoader[str, Document]"
+    reacted: "DataLoader[tuple[str, int], set[str]]"
+
+
+Info = strawberry.Info[Context, None]
+
+
+@strawberry.type
+class User:
+    id: strawberry.ID
+    handle: str
+    name: str
+
+
+@strawberry.type
+class Reaction:
+    emoji: str
+    count: int
+    reacted: bool
+
+
+@strawberry.type
+class Message:
+    id: strawberry.ID
+    timestamp: Timestamp
+    text: str
+    document: strawberry.Private[Document]
+
+    @strawberry.field
+    async def author(self, info: Info) -> User:
+        found = await info.context.authors.load(self.document["author"])
+        return User(id=found["_id"]["id"], handle=found["handle"], name=found["name"])
+
+    @strawberry.field
+    async def reactions(self, info: Info) -> list[Reaction]:
+        counts = self.document["reactions"]
+        mine = await info.context.reacted.load(tuple(self.document["_id"].values())) if counts else set()
+        return [Reaction(emoji=each["emoji"], count=each["count"], reacted=each["emoji"] in mine) for each in counts]
+
+
+@strawberry.type
+class Page:
+    items: list[Message]
+    has_older: bool
+    has_newer: bool
+
+
+def _message(document: Document) -> Message:
+    topic, at = document["_id"]["t"], document["_id"]["ts"]
+    return Message(id=f"{topic}-{at}", timestamp=at, text=document["text"], document=document)  # type: ignore[arg-type]
+
+
+@strawberry.type
+class Query:
+    @strawberry.field
+    async def messages(self, info: Info, topic_id: strawberry.ID, latest: Timestamp, limit: int) -> Page:
+        mongo, viewer = info.context.mongo, info.context.viewer.user
+        topic = await mongo["topics"].find_one({"_id": topic_id, "org": viewer.organization_id})
+        assert topic is not None
+        assert await mongo["memberships"].find_one({"community": topic["community"], "user": viewer.id})
+        blocks = await mongo["blocks"].find({"org": viewer.organization_id, "user": viewer.id}).to_list(None)
+        high = END if latest == NOW else latest
+        wanted: Document = {"_id": {"$gte": {"t": topic_id, "ts": 0}, "$lte": {"t": topic_id, "ts": high}}}
+        wanted["author"] = {"$nin": [block["blocked"] for block in blocks]}
+        found = await mongo["messages"].find(wanted).sort("_id", -1).limit(limit + 1).to_list(None)
+        newer = {"_id": {"$gt": {"t": topic_id, "ts": high}, "$lte": {"t": topic_id, "ts": END}}}
+        has_newer = latest != NOW and await mongo["messages"].find_one(newer) is not None
+        return Page(items=[_message(each) for each in found[:limit]], has_older=len(found) > limit, has_newer=has_newer)
+
+
+async def load_authors(mongo: Mongo, organization_id: str, ids: list[str]) -> Sequence[Document]:
+    """In the order of the ids."""
+    wanted = {"_id": {"$in": [{"org": organization_id, "id": id_} for id_ in ids]}}
+    found = {each["_id"]["id"]: each async for each in mongo["users"].find(wanted)}
+    return [found[id_] for id_ in ids]
+
+
+async def load_reacted(mongo: Mongo, viewer_id: str, keys: list[tuple[str, int]]) -> Sequence[set[str]]:
+    """The viewer's emojis under each of one topic's messages."""
+    wanted = {"_id.t": keys[0][0], "_id.ts": {"$in": [timestamp for _, timestamp in keys]}, "_id.u": viewer_id}
+    mine: dict[tuple[str, int], set[str]] = {key: set() for key in keys}
+    async for row in mongo["reactions"].find(wanted):
+        mine[row["_id"]["t"], row["_id"]["ts"]].add(row["_id"]["e"])
+    return list(mine.values())
+
+
+class OrdinaryView(GraphQL[Context, None]):
+    """Strawberry's view as it is."""
+
+    def __init__(self, schema: strawberry.Schema, mongo: Mongo, viewers: Viewers) -> None:
+        super().__init__(schema)
+        self._mongo, self._viewers = mongo, viewers
+
+    async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Context:
+        """A request's."""
+        session = await self._viewers.session(request.headers["authorization"])
+        assert session is not None
+        user = session.user
+        authors = DataLoader(partial(load_authors, self._mongo, user.organization_id))
+        return Context(self._mongo, session, authors, DataLoader(partial(load_reacted, self._mongo, user.id)))
+
+
+async def ready(_request: Request) -> Response:
+    """For whoever waits until the process serves."""
+    return Response()
+
+
+def create_app(settings: Settings) -> Starlette:
+    """The application."""
+    schema = strawberry.Schema(query=Query, config=StrawberryConfig(scalar_map=SCALARS))
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        assert settings.mongodb_uri
+        assert settings.redis_url
+        async with open_stores(
+            settings.mongodb_uri, settings.redis_url, settings.database, settings.mongo_driver
+        ) as stores:
+            view = OrdinaryView(schema, stores.mongo, Viewers(server.app._verifier(settings), stores.users))
+            app.router.routes.append(Route("/graphql", view, methods=["POST"]))
+            yield
+
+    return Starlette(routes=[Route("/readyz", ready)], lifespan=lifespan)
+
+
+def main() -> None:
+    """Serves on the inherited socket until SIGTERM."""
+    settings = Settings.from_environment()
+    configure_logging(settings.log_format, settings.log_level)
+    vars(server.app).update(create_app=create_app)
+    server.web.serve_web(settings, socket.socket(fileno=int(sys.argv[1])))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""What the timeline benchmark reads: topics full of messages by many authors, and the requests for pages of them."""
+
+import math
+import random
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from benchmarks.fanout_targets import DATABASE, ORGANIZATION, Databases
+from benchmarks.load import post_request
+from storage.chat.communities import NewCommunity
+from storage.chat.records import Topic
+from storage.heads import HEAT_TAU_S
+from storage.identity import search_terms
+from storage.mongo import Document
+from storage.stores import Stores, open_stores
+from storage.timeline import format_timestamp
+
+VIEWER = "viewer"
+AUTHORS = 200
+TOPICS, MESSAGES = 40, 1500
+PAGE = 50
+EMOJIS = "🔥👍🎉"
+REACTED_TO = 0.3
+HOT_PER_MINUTE = 1000.0
+"""Hot enough for the whole benchmark."""
+
+TEXT = "The beacon on the next hill is lit: pass it on, and keep yours burning until the one after it answers."
+QUERY = """query($topicId: ID!, $latest: Timestamp!) { messages(topicId: $topicId, latest: $latest, limit: 50) {
+  items { id timestamp text author { id handle name } reactions { emoji count reacted } } hasOlder hasNewer } }"""
+
+
+@dataclass(frozen=True)
+class Library:
+    """Topics, the hot one first, with the same timestamps in each."""
+
+    stores: Stores
+    topics: list[Topic]
+    timestamps: list[int]
+    token: str
+
+    def random_pages(self, count: int) -> list[str]:
+        """Requests for pages anywhere in any of the topics that are not hot."""
+        dice = random.Random(count)
+        places = [(dice.choice(self.topics[1:]), dice.choice(self.timestamps[PAGE:])) for _ in range(count)]
+        return [self._request(topic, format_timestamp(latest)) for topic, latest in places]
+
+    def newest_page(self) -> list[str]:
+        """The request for the hot topic's newest page."""
+        return [self._request(self.topics[0], "now")]
+
+    def _request(self, topic: Topic, latest: str) -> str:
+        return post_request("/graphql", self.token, QUERY, {"topicId": topic.id, "latest": latest})
+
+
+@asynccontextmanager
+async def library(servers: Databases) -> AsyncIterator[Library]:
+    """Fills the database of freshly started servers."""
+    async with open_stores(servers.mongodb_uri, servers.redis_url, DATABASE, "pymongo") as stores:
+        await stores.mongo["users"].insert_many([_user(f"user{number}") for number in range(AUTHORS)])
+        founder = await stores.users.sign_in(ORGANIZATION, VIEWER, [], VIEWER, VIEWER)
+        community = await stores.communities.create(NewCommunity(ORGANIZATION, "Hilltops", ""), founder, None)
+        now_us = int(time.time() * 1000) * 1000
+        timestamps = [now_us - 1_000_000 * (MESSAGES - number) for number in range(MESSAGES)]
+        topics = []
+        for number in range(TOPICS):
+            topic = await stores.topics.create(community, founder.id, f"Smoke {number}", None)
+            await _fill(stores, topic.id, timestamps)
+            topics.append(topic)
+        heat = math.log(HOT_PER_MINUTE * HEAT_TAU_S / 60) + time.time() / HEAT_TAU_S
+        await stores.mongo["topics"].update_one({"_id": topics[0].id}, {"$set": {"heat": heat}})
+        topics[0] = replace(topics[0], heat=heat)
+        yield Library(stores, topics, timestamps, servers.token(VIEWER))
+
+
+async def _fill(stores: Stores, topic_id: str, timestamps: list[int]) -> None:
+    dice = random.Random(topic_id)
+    messages = [_message(dice, topic_id, timestamp) for timestamp in timestamps]
+    reactions = [
+        {"_id": {"t": topic_id, "ts": message["_id"]["ts"], "e": each["emoji"], "u": user}, "at": datetime.now(UTC)}
+        for message in messages
+        for each in message["reactions"]
+        for user in (VIEWER, *(f"user{number}" for number in range(each["count"])))[: each["count"]]
+    ]
+    await stores.mongo["messages"].insert_many(messages)
+    await stores.mongo["reactions"].insert_many(reactions)
+    end = {"last": timestamps[-1], "n": len(timestamps)}
+    await stores.mongo["topics"].update_one({"_id": topic_id}, {"$set": end})
+
+
+def _message(dice: random.Random, topic_id: str, timestamp: int) -> Document:
+    emojis = EMOJIS[: dice.randint(1, len(EMOJIS))] if dice.random() < REACTED_TO else ""
+    return {
+        "_id": {"t": topic_id, "ts": timestamp},
+        "author": f"user{dice.randrange(AUTHORS)}",
+        "text": TEXT,
+        "stamp": None,
+        "mentions": [],
+        "reactions": [{"emoji": emoji, "count": dice.randint(1, 3)} for emoji in emojis],
+    }
+
+
+def _user(id_: str) -> Document:
+    names: Document = {"handle": id_, "name": id_, "search": search_terms(id_, id_)}
+    counts: Document = {"roles": ["MEMBER"], "followers": 0, "following": 0}
+    return {"_id": {"org": ORGANIZATION, "id": id_}, **names, **counts, "at": datetime.now(UTC)}

@@ -1,0 +1,163 @@
+"""The load generator of the timeline benchmark: connections that each send the next request when its answer is in.
+
+A process of its own that costs little: requests are built beforehand, of the answers only a sample is parsed. Reads a
+Job as JSON from stdin and writes a Report as JSON to stdout.
+"""
+
+import asyncio
+import gc
+import itertools
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import cast
+
+import orjson
+import uvloop
+
+from benchmarks.cpu import cpu_times
+
+PATIENCE_S = 15.0
+PARSED_EVERY = 50
+OK = b"HTTP/1.1 200"
+HEAD_END = b"\r\n\r\n"
+CONTENT_LENGTH = b"\r\ncontent-length: "
+GOOD = b'{"data":{"messages":{'
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One measurement. Connections take the requests in turn. What is answered during the warm-up is not timed."""
+
+    port: int
+    requests: list[str]
+    connections: int
+    page: int
+    warm_up_s: float
+    seconds: float
+    pids: list[int]
+
+
+@dataclass(slots=True)
+class Report:
+    """What came of it. `cpu_percent` is of one processor, by process id; "others" is the rest of the machine."""
+
+    pid: int = field(default_factory=os.getpid)
+    latencies_ms: list[float] = field(default_factory=list)
+    answer_bytes: int = 0
+    errors: Counter[str] = field(default_factory=Counter)
+    cpu_percent: dict[str, float] = field(default_factory=dict)
+
+
+class Load:
+    """Runs a job and fills its report."""
+
+    def __init__(self, job: Job) -> None:
+        self.report = Report()
+        self._job = job
+        self._requests: Iterator[bytes] = itertools.cycle([request.encode() for request in job.requests])
+        self._answers = itertools.count(1)
+        self._began_s = self._ends_s = 0.0
+
+    async def run(self) -> Report:
+        """Connects everybody, warms up, measures, and waits for the last answers."""
+        clients = [await self._connect() for _ in range(self._job.connections)]
+        self._began_s = time.perf_counter() + self._job.warm_up_s
+        self._ends_s = self._began_s + self._job.seconds
+        for client in clients:
+            client.send()
+        await self._measure_cpu()
+        _, unanswered = await asyncio.wait([client.done for client in clients], timeout=PATIENCE_S)
+        if unanswered:
+            self.report.errors["NO_ANSWER"] += len(unanswered)
+        return self.report
+
+    def request(self) -> bytes:
+        """The next one."""
+        return next(self._requests)
+
+    def take(self, head: bytes, body: bytes, sent_s: float) -> bool:
+        """Notes an answer. Whether to go on."""
+        now_s = time.perf_counter()
+        if not (head.startswith(OK) and body.replace(b" ", b"", 3).startswith(GOOD)):
+            self.report.errors[body[:200].decode(errors="replace")] += 1
+        elif next(self._answers) % PARSED_EVERY == 0:
+            self._look_at(body)
+        if self._began_s <= now_s < self._ends_s:
+            self.report.latencies_ms.append(1000 * (now_s - sent_s))
+        return now_s < self._ends_s
+
+    def _look_at(self, body: bytes) -> None:
+        self.report.answer_bytes = len(body)
+        answer = orjson.loads(body)
+        items = answer["data"]["messages"]["items"]
+        if answer.get("errors") or len(items) != self._job.page or not all(item["author"]["handle"] for item in items):
+            self.report.errors["NOT_A_PAGE"] += 1
+
+    async def _connect(self) -> "_Client":
+        loop = asyncio.get_running_loop()
+        _, client = await loop.create_connection(lambda: _Client(self), "127.0.0.1", self._job.port)
+        return client
+
+    async def _measure_cpu(self) -> None:
+        pids = [os.getpid(), *self._job.pids]
+        await asyncio.sleep(self._job.warm_up_s)
+        before = cpu_times(pids)
+        await asyncio.sleep(self._job.seconds)
+        self.report.cpu_percent = cpu_times(pids).percent_since(before)
+
+
+class _Client(asyncio.Protocol):
+    """One connection with at most one request under way."""
+
+    def __init__(self, load: Load) -> None:
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._load = load
+        self._received = b""
+        self._sent_s = 0.0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports are of classes of its own.
+        self._transport = cast(asyncio.WriteTransport, transport)
+
+    def send(self) -> None:
+        """Sends the next request."""
+        self._sent_s = time.perf_counter()
+        self._transport.write(self._load.request())
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        head, end, body = self._received.partition(HEAD_END)
+        if not end or len(body) < _content_length(head):
+            return
+        self._received = b""
+        if self._load.take(head, body, self._sent_s):
+            self.send()
+        else:
+            self.done.set_result(None)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self.done.done():
+            self._load.report.errors["CONNECTION_LOST"] += 1
+            self.done.set_result(None)
+
+
+def _content_length(head: bytes) -> int:
+    start = head.index(CONTENT_LENGTH) + len(CONTENT_LENGTH)
+    return int(head[start:].partition(b"\r")[0])
+
+
+def main() -> None:
+    """Runs the job that stdin holds."""
+    job = Job(**orjson.loads(sys.stdin.buffer.read()))
+    gc.disable()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        report = runner.run(Load(job).run())
+    sys.stdout.buffer.write(orjson.dumps(report))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""A topic that many post to: it trends, and its newest page comes from a pool, with every post that returned."""
+
+import re
+from collections.abc import Sequence
+
+import pytest
+
+from tests.client import Client, client
+from tests.e2e.conftest import Product
+from tests.e2e.room import Room, found, join, post, post_several
+from tests.storage.places import soon
+
+pytestmark = pytest.mark.anyio
+
+ORG = "hot-topics"
+PAGE = 'query($topic: ID!) { messages(topicId: $topic, latest: "now", limit: 50) { items { text } hasOlder hasNewer } }'
+TRENDING = "{ trendingTopics(limit: 10) { topic { id } messagesPerMinute } }"
+HITS = re.compile(r'^noroshi_pool_reads_total\{outcome="hit"\} (\S+)$', re.MULTILINE)
+
+
+async def pool_hits(reader: Client) -> float:
+    """Of the process that the reader's connection leads to."""
+    found = HITS.search((await reader.http.get(f"{reader.url}/metrics")).text)
+    return float(found[1]) if found else 0.0
+
+
+async def newest(room: Room, reader: Client) -> Sequence[str]:
+    """The texts of the newest page, the newest first."""
+    page = (await reader.run(PAGE, topic=room.topic))["messages"]
+    assert page["hasOlder"]
+    assert not page["hasNewer"]
+    return [item["text"] for item in page["items"]]
+
+
+async def test_a_topic_that_many_post_to_trends_and_is_read_from_a_pool(product: Product) -> None:
+    async with (
+        client(product.url, product.token("ann", ORG)) as ann,
+        client(product.url, product.token("bob", ORG)) as bob,
+    ):
+        room, quiet = await found(ann), await found(ann)
+        await join(room, bob)
+        await post(quiet, ann, "anybody here?")
+        texts = [str(number) for number in range(90)]
+        for at in range(0, len(texts), 15):
+            await post_several(room, ann, texts[at : at + 15])
+
+        async def from_the_pool() -> bool:
+            before = await pool_hits(bob)
+            assert await newest(room, bob) == texts[:-51:-1]
+            return await pool_hits(bob) > before
+
+        assert await soon(from_the_pool)
+        before = await pool_hits(bob)
+        for number in range(20):
+            text = f"and number {number}"
+            await post(room, ann, text)
+            assert (await newest(room, bob))[0] == text
+        assert await pool_hits(bob) - before >= 10
+
+        trending = (await bob.run(TRENDING))["trendingTopics"]
+        assert [each["topic"]["id"] for each in trending] == [room.topic, quiet.topic]
+        assert trending[0]["messagesPerMinute"] > 10 > trending[1]["messagesPerMinute"]

@@ -1,0 +1,264 @@
+"""No gaps: a listener that is cut off again and again, while servers are killed, has every event once and in order."""
+
+import asyncio
+import os
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import orjson
+import pytest
+from websockets.frames import Frame, Opcode
+
+from tests import product as processes
+from tests.client import Client, client
+from tests.e2e.conftest import Product
+from tests.e2e.room import PLAIN_EVENTS, Room, everything, found, join
+
+POSTERS = 4
+BATCH = 15
+PATIENCE_S = 30
+HANDSHAKE = (
+    "GET /graphql HTTP/1.1\r\nHost: {}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n"
+)
+
+
+@pytest.fixture
+def breakable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    """A product of the test's own, whose processes may be killed."""
+    data_dir = tmp_path_factory.mktemp("breakable") / "data"
+    with processes.running(data_dir, "--web", "2") as run:
+        yield Product(run.url, data_dir, run)
+
+
+@dataclass
+class Run:
+    """What was posted and heard so far. Posting keeps step with the cuts, so that each of them misses something."""
+
+    room: Room
+    cuts: int
+    messages: int
+    posted: int = 0
+    cut: int = 0
+    since: str | None = None
+    events: list[dict[str, Any]] = field(default_factory=list)
+    ends: Counter[str] = field(default_factory=Counter)
+    longest_silence_s: float = 0
+    heard_at: float = 0
+
+    @property
+    def is_over(self) -> bool:
+        return len(self.events) >= self.messages
+
+    def may_post(self) -> bool:
+        """Whether the next batch is due. Nothing is before there is a cursor to go on from."""
+        return self.since is not None and self.posted / self.messages <= (self.cut + 2) / self.cuts
+
+    def hear(self, event: dict[str, Any]) -> None:
+        """Remembers an event and its cursor. A beginning must go on from the last cursor."""
+        if event["__typename"] == "StreamReady":
+            if self.since is not None:
+                assert (event["resumed"], event["cursor"]) == (True, self.since)
+        else:
+            self.events.append(event)
+        now = time.monotonic()
+        self.longest_silence_s = max(self.longest_silence_s, now - (self.heard_at or now))
+        self.heard_at = now
+        self.since = event["cursor"]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """When a connection ends: in the middle of subscribing, after so many bytes, or after so many seconds."""
+
+    while_subscribing: bool = False
+    after_bytes: float = float("inf")
+    after_s: float = PATIENCE_S
+
+
+def a_cut(dice: random.Random) -> Cut:
+    kind = dice.random()
+    if kind < 0.1:
+        return Cut(while_subscribing=True)
+    if kind < 0.5:
+        return Cut(after_bytes=dice.randint(1, 20_000), after_s=0.5)
+    return Cut(after_s=dice.uniform(0, 0.25))
+
+
+class Connection:
+    """A WebSocket that is read byte by byte, so that it can end in the middle of a frame."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        self.buffer = bytearray()
+        self.bytes_left: float = float("inf")
+
+    async def shake_hands(self, host: str) -> None:
+        self._writer.write(HANDSHAKE.format(host).encode())
+        await self._reader.readuntil(b"\r\n\r\n")
+
+    def send(self, message: object, part: float = 1) -> None:
+        """A text frame, or the first part of it."""
+        self._write(Opcode.TEXT, orjson.dumps(message), part)
+
+    def _write(self, opcode: Opcode, payload: bytes, part: float = 1) -> None:
+        data = Frame(opcode, payload).serialize(mask=True)
+        self._writer.write(data[: int(len(data) * part)])
+
+    async def messages(self) -> AsyncIterator[dict[str, Any]]:
+        """Each as it comes. Raises: ConnectionError when either side ends it."""
+        while True:
+            while (frame := self._next_frame()) is not None:
+                opcode, payload = frame
+                if opcode == Opcode.CLOSE:
+                    raise ConnectionResetError(f"closed with {int.from_bytes(payload[:2])}")
+                if opcode == Opcode.PING:
+                    self._write(Opcode.PONG, payload)
+                if opcode == Opcode.TEXT:
+                    yield orjson.loads(payload)
+            received = await self._reader.read(int(min(self.bytes_left, 65_536)))
+            if not received:
+                raise ConnectionResetError("cut off" if self.bytes_left < 1 else "hung up")
+            self.bytes_left -= len(received)
+            self.buffer += received
+
+    def _next_frame(self) -> tuple[int, bytes] | None:
+        """The first whole frame. Servers don't mask theirs."""
+        if len(self.buffer) < 2:
+            return None
+        short = self.buffer[1] & 0x7F
+        start = {126: 4, 127: 10}.get(short, 2)
+        if len(self.buffer) < start:
+            return None
+        end = start + (short if start == 2 else int.from_bytes(self.buffer[2:start]))
+        if len(self.buffer) < end:
+            return None
+        frame = self.buffer[0] & 0x0F, bytes(self.buffer[start:end])
+        del self.buffer[:end]
+        return frame
+
+    def abort(self) -> None:
+        self._writer.transport.abort()
+
+
+async def listen(run: Run, url: str, token: str, dice: random.Random) -> None:
+    """Until everything was heard; cut off as often as it should be, and coming back each time."""
+    while not run.is_over:
+        cut = a_cut(dice) if run.cut < run.cuts else Cut()
+        address = urlsplit(url)
+        connection = Connection(*await asyncio.open_connection(address.hostname, address.port))
+        try:
+            await connection.shake_hands(address.netloc)
+            await listen_once(run, connection, token, cut)
+        except (ConnectionError, TimeoutError, asyncio.IncompleteReadError) as error:
+            run.ends[f"{error or 'cut off'}"] += 1
+            run.ends["in the middle of a frame"] += bool(connection.buffer)
+        finally:
+            connection.abort()
+        run.cut += 1
+
+
+async def listen_once(run: Run, connection: Connection, token: str, cut: Cut) -> None:
+    """Raises: ConnectionError, TimeoutError when the connection ends."""
+    connection.send({"type": "connection_init", "payload": {"authorization": f"Bearer {token}"}})
+    payload = {"query": PLAIN_EVENTS, "variables": {"topic": run.room.topic, "since": run.since}}
+    async with asyncio.timeout(PATIENCE_S) as patience:
+        async for message in connection.messages():
+            if message["type"] == "connection_ack":
+                part = 0.5 if cut.while_subscribing else 1
+                connection.send({"id": "1", "type": "subscribe", "payload": payload}, part)
+                if cut.while_subscribing:
+                    return
+                continue
+            assert message["type"] == "next", message
+            event = message["payload"]["data"]["topicEvents"]
+            run.hear(event)
+            if event["__typename"] == "StreamReady":
+                connection.bytes_left = cut.after_bytes
+                patience.reschedule(asyncio.get_running_loop().time() + cut.after_s)
+            if run.is_over:
+                return
+
+
+async def post_all(run: Run, author: Client, texts: list[str]) -> None:
+    """Posts every text, however often it takes: the keys keep them from being posted twice."""
+    for start in range(0, len(texts), BATCH):
+        while not run.may_post():
+            await asyncio.sleep(0.005)
+        batch = texts[start : start + BATCH]
+        while not await is_posted(run.room, author, batch):
+            await asyncio.sleep(0.1)
+        run.posted += len(batch)
+
+
+async def is_posted(room: Room, author: Client, texts: list[str]) -> bool:
+    """Whether all of them are posted now; False when that is open."""
+    declared = ", ".join(f"$i{n}: PostMessageInput!" for n in range(len(texts)))
+    fields = " ".join(f"m{n}: postMessage(input: $i{n}) {{ id }}" for n in range(len(texts)))
+    given = {f"i{n}": {"topicId": room.topic, "text": text, "idempotencyKey": text} for n, text in enumerate(texts)}
+    try:
+        answer = await author.post(f"mutation ({declared}) {{ {fields} }}", **given)
+    except (httpx2.HTTPError, orjson.JSONDecodeError):
+        return False
+    codes = {error["extensions"]["code"] for error in answer.get("errors", [])}
+    assert codes <= {"UNAVAILABLE"}
+    return not codes
+
+
+async def break_things(run: Run, product: Product) -> None:
+    """Kills Redis after a third of the cuts, and a web process after two thirds."""
+    for share, words in ((1 / 3, "valkey-server"), (2 / 3, "noroshi web")):
+        while run.cut < run.cuts * share:
+            await asyncio.sleep(0.01)
+        pid = product.run.child(words)
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+
+
+async def cut_off_again_and_again(product: Product, cuts: int, messages: int) -> Run:
+    """A run to its end, checked."""
+    async with AsyncExitStack() as stack:
+        names = [f"u{n}" for n in range(POSTERS)]
+        people = [await stack.enter_async_context(client(product.url, product.token(name))) for name in names]
+        run = Run(await found(people[0]), cuts, messages)
+        await join(run.room, *people[1:])
+        shares = [[f"{name}-{n}" for n in range(i, messages, POSTERS)] for i, name in enumerate(names)]
+        began = time.monotonic()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(break_things(run, product))
+            tasks.create_task(listen(run, product.url, product.token("u0"), random.Random(cuts)))
+            for person, texts in zip(people, shares, strict=True):
+                tasks.create_task(post_all(run, person, texts))
+        took_s = time.monotonic() - began
+        timeline = await everything(run.room, people[0], "text timestamp")
+    print(
+        f"{cuts} cuts, {messages} messages in {took_s:.1f} s; longest silence {run.longest_silence_s:.1f} s; {run.ends}"
+    )
+    assert sorted(message["text"] for message in timeline) == sorted(text for texts in shares for text in texts)
+    assert [message["timestamp"] for message in timeline] == sorted({message["timestamp"] for message in timeline})
+    assert [event["message"] for event in run.events] == timeline
+    assert len({event["cursor"] for event in run.events}) == messages
+    assert run.ends["in the middle of a frame"]
+    return run
+
+
+@pytest.mark.anyio
+@pytest.mark.timeout(180)
+async def test_sixty_cuts_two_kills_and_not_one_event_missed(breakable: Product) -> None:
+    run = await cut_off_again_and_again(breakable, cuts=60, messages=1500)
+    assert run.longest_silence_s < 15
+
+
+@pytest.mark.soak
+@pytest.mark.anyio
+@pytest.mark.timeout(600)
+async def test_two_hundred_cuts_two_kills_and_not_one_event_missed(breakable: Product) -> None:
+    await cut_off_again_and_again(breakable, cuts=200, messages=5000)

@@ -1,0 +1,103 @@
+"""Communities: listed by name, joined and left once, and counted as they are."""
+
+import asyncio
+
+import pytest
+
+from storage.chat.communities import NewCommunity
+from storage.chat.records import Community
+from storage.errors import Conflict, NotFound
+from storage.idempotency import idempotency_key
+from storage.identity import User
+from storage.ids import new_id
+from storage.stores import Stores
+from tests.storage.places import Place
+
+pytestmark = pytest.mark.anyio
+
+
+async def user(stores: Stores, organization_id: str, id_: str) -> User:
+    return await stores.users.sign_in(organization_id, id_, (), id_.title(), None)
+
+
+async def test_a_new_community_has_its_founder_and_a_repeated_key_finds_it(shared_stores: Stores) -> None:
+    ann = await user(shared_stores, org := new_id(), "ann")
+    key = idempotency_key(org, "ann", "createCommunity", "k", {"name": "Hills"})
+    new = NewCommunity(org, "Hills", "Beacons")
+    made = await asyncio.gather(*(shared_stores.communities.create(new, ann, key) for _ in range(5)))
+    assert len({community.id for community in made}) == 1
+    assert (made[0].name, made[0].description, made[0].member_count) == ("Hills", "Beacons", 1)
+    assert await shared_stores.communities.is_member(made[0].id, "ann")
+    other = idempotency_key(org, "ann", "createCommunity", "k", {"name": "Other"})
+    with pytest.raises(Conflict):
+        await shared_stores.communities.create(NewCommunity(org, "Other", ""), ann, other)
+
+
+async def test_a_community_of_another_organization_is_not_found(place: Place) -> None:
+    communities = place.stores.communities
+    assert await communities.find("another", place.community.id) is None
+    with pytest.raises(NotFound):
+        await communities.get("another", place.community.id)
+
+
+async def test_joining_and_leaving_many_times_at_once_counts_once(place: Place) -> None:
+    communities, bob = place.stores.communities, await user(place.stores, place.organization_id, "bob")
+    await asyncio.gather(*(communities.join(place.community, bob) for _ in range(8)))
+    assert (await communities.get(place.organization_id, place.community.id)).member_count == 2
+    await asyncio.gather(*(communities.leave(place.community, "bob") for _ in range(8)))
+    assert (await communities.get(place.organization_id, place.community.id)).member_count == 1
+    assert not await communities.is_member(place.community.id, "bob")
+
+
+async def test_the_count_is_right_after_everybody_came_at_once(place: Place) -> None:
+    users = [await user(place.stores, place.organization_id, f"user{number}") for number in range(15)]
+    await asyncio.gather(*(place.stores.communities.join(place.community, each) for each in users))
+    assert (await place.stores.communities.get(place.organization_id, place.community.id)).member_count == 16
+
+
+async def test_members_come_by_handle_in_parts(place: Place) -> None:
+    communities = place.stores.communities
+    for name in ("dan", "bob", "cyd"):
+        await communities.join(place.community, await user(place.stores, place.organization_id, name))
+    assert await communities.members(place.community.id, None, 3) == ["ann", "bob", "cyd"]
+    assert await communities.members(place.community.id, "cyd", 3) == ["dan"]
+    assert await communities.members_among(place.community.id, ["bob", "eve", "ann"]) == {"ann", "bob"}
+
+
+@pytest.fixture
+async def hills(shared_stores: Stores) -> list[Community]:
+    """Communities of one organization, by name; ann founded all, bob has joined the second."""
+    ann = await user(shared_stores, org := new_id(), "ann")
+    names = ["alpha", "Beta", "beta", "Gamma", "山"]
+    made = [await shared_stores.communities.create(NewCommunity(org, name, ""), ann, None) for name in names]
+    await shared_stores.communities.join(made[1], await user(shared_stores, org, "bob"))
+    return made
+
+
+async def listed(stores: Stores, hills: list[Community], joined: bool | None, limit: int = 10) -> list[str]:
+    """The names that bob gets, walked in pages."""
+    names: list[str] = []
+    after = None
+    while True:
+        page = await stores.communities.list_by_name(hills[0].organization_id, "bob", joined, after, limit)
+        names += [community.name for community in page]
+        if len(page) < limit:
+            return names
+        after = page[-1].id
+
+
+@pytest.mark.parametrize("limit", [1, 2, 10])
+async def test_communities_are_listed_by_name_and_by_who_joined(
+    shared_stores: Stores, hills: list[Community], limit: int
+) -> None:
+    everything = await listed(shared_stores, hills, None, limit)
+    assert [name.lower() for name in everything] == ["alpha", "beta", "beta", "gamma", "山"]
+    assert sorted(everything) == sorted(community.name for community in hills)
+    assert await listed(shared_stores, hills, True, limit) == ["Beta"]
+    others = await listed(shared_stores, hills, False, limit)
+    assert [name.lower() for name in others] == ["alpha", "beta", "gamma", "山"]
+
+
+async def test_a_list_can_not_go_on_after_what_is_not_there(shared_stores: Stores, hills: list[Community]) -> None:
+    with pytest.raises(NotFound):
+        await shared_stores.communities.list_by_name(hills[0].organization_id, "bob", None, "nowhere", 10)

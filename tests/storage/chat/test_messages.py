@@ -1,0 +1,157 @@
+"""Messages as they are read: around a moment, without the blocked, the last one, and what waits for a preview."""
+
+import itertools
+import random
+
+import pytest
+
+from storage.chat.records import LinkPreview, MessageKey
+from storage.errors import NotFound
+from storage.ids import new_id
+from storage.stores import Stores
+from storage.timeline import END, NOW, timeline_range
+from tests.storage.places import Place
+from tests.storage.timeline_rule import as_expected, expected_around
+
+pytestmark = pytest.mark.anyio
+
+TIMELINE = [20, 21, 23, 24, 27]
+AUTHORS = ["ann", "bob", "cyd"]
+
+
+async def written(stores: Stores, authors: dict[int, str]) -> str:
+    """A topic with messages at chosen moments, past the sequencer."""
+    topic_id = new_id()
+    documents = [
+        {"_id": {"t": topic_id, "ts": timestamp}, "author": author, "text": "", "reactions": []}
+        for timestamp, author in authors.items()
+    ]
+    if documents:
+        await stores.mongo["messages"].insert_many(documents)
+    return topic_id
+
+
+async def test_around_any_moment_at_most_half_is_older_and_the_rest_is_newer(shared_stores: Stores) -> None:
+    topic_id = await written(shared_stores, dict.fromkeys(TIMELINE, "ann"))
+    for timestamp, limit in itertools.product([0, *range(18, 30), END], [1, 2, 3, 4, 5, 6, 999]):
+        page = await shared_stores.messages.around(topic_id, timestamp, limit)
+        seen = as_expected(page, [message.timestamp for message in page.items])
+        assert seen == expected_around(TIMELINE, timestamp, limit), (timestamp, limit)
+
+
+async def test_around_is_never_refilled_from_the_older_side(shared_stores: Stores) -> None:
+    topic_id = await written(shared_stores, dict.fromkeys(TIMELINE, "ann"))
+    page = await shared_stores.messages.around(topic_id, 27, 4)
+    assert [message.timestamp for message in page.items] == [23, 24, 27]
+    assert (page.has_older, page.has_newer) == (True, False)
+    page = await shared_stores.messages.around(topic_id, 20, 4)
+    assert [message.timestamp for message in page.items] == [20, 21, 23, 24]
+    assert (page.has_older, page.has_newer) == (False, True)
+
+
+async def test_around_in_an_empty_topic_is_an_empty_page(shared_stores: Stores) -> None:
+    page = await shared_stores.messages.around(new_id(), 20, 4)
+    assert (page.items, page.has_older, page.has_newer, page.oldest, page.newest) == ([], False, False, None, None)
+
+
+@pytest.mark.parametrize("upwards", [True, False])
+@pytest.mark.parametrize("limit", [1, 2, 3, 7])
+async def test_walking_with_blocked_authors_is_short_only_at_the_end_and_covers_everything_once(
+    shared_stores: Stores, limit: int, upwards: bool
+) -> None:
+    for seed in range(12):
+        chance = random.Random(seed)
+        authors = {timestamp: chance.choice(AUTHORS) for timestamp in range(1, 40) if chance.random() < 0.6}
+        blocked = frozenset(chance.sample(AUTHORS, chance.randint(0, 2)))
+        topic_id = await written(shared_stores, authors)
+        visible = [timestamp for timestamp, author in authors.items() if author not in blocked]
+        walked = await walk(shared_stores, topic_id, blocked, limit, upwards)
+        assert walked == (visible if upwards else visible[::-1]), seed
+
+
+async def walk(stores: Stores, topic_id: str, blocked: frozenset[str], limit: int, upwards: bool) -> list[int]:
+    """Every page from one end to the other. Only the last one may be short."""
+    walked: list[int] = []
+    asked = timeline_range(oldest=0, limit=limit) if upwards else timeline_range(latest=NOW, limit=limit)
+    while True:
+        page = await stores.messages.page(topic_id, asked, blocked)
+        walked += [message.timestamp for message in page.items]
+        if not (page.has_newer if upwards else page.has_older):
+            return walked
+        assert len(page.items) == limit, "more lies beyond a short page"
+        if upwards:
+            asked = timeline_range(oldest=walked[-1], limit=limit, inclusive=False)
+        else:
+            asked = timeline_range(latest=walked[-1], limit=limit, inclusive=False)
+
+
+async def test_a_message_of_a_blocked_author_does_not_count_for_what_lies_beyond(shared_stores: Stores) -> None:
+    topic_id = await written(shared_stores, {20: "bob", 21: "ann", 22: "bob"})
+    page = await shared_stores.messages.page(topic_id, timeline_range(oldest=21, latest=21), frozenset({"bob"}))
+    assert [message.timestamp for message in page.items] == [21]
+    assert (page.has_older, page.has_newer) == (False, False)
+
+
+async def test_the_last_message_is_the_newest_that_is_visible(shared_stores: Stores) -> None:
+    topic_id = await written(shared_stores, {20: "ann", 21: "bob"})
+    last = await shared_stores.messages.last(topic_id)
+    assert last is not None
+    assert last.timestamp == 21
+    visible = await shared_stores.messages.last(topic_id, frozenset({"bob"}))
+    assert visible is not None
+    assert visible.timestamp == 20
+    assert await shared_stores.messages.last(topic_id, frozenset({"ann", "bob"})) is None
+
+
+async def test_a_message_that_was_never_there_is_none_or_not_found(place: Place) -> None:
+    missing = MessageKey(place.topic.id, 5)
+    assert await place.stores.messages.find(missing) is None
+    with pytest.raises(NotFound):
+        await place.stores.messages.get(missing)
+
+
+async def test_a_tombstone_keeps_its_place_and_nothing_else(place: Place) -> None:
+    message = await place.post("see https://example.com")
+    await place.stores.messages.add_reaction(place.organization_id, message.key, "bob", "👍")
+    tombstone = await place.stores.messages.delete(message.key, "ann", False)
+    assert tombstone == await place.stores.messages.get(message.key)
+    assert (tombstone.timestamp, tombstone.author_id) == (message.timestamp, "ann")
+    assert (tombstone.text, tombstone.stamp_id, list(tombstone.reaction_counts)) == ("", None, [])
+    assert tombstone.deleted_at is not None
+    page = await place.stores.messages.page(place.topic.id, timeline_range(latest=NOW))
+    assert page.items == [tombstone]
+
+
+async def waiting_previews(place: Place) -> list[MessageKey]:
+    """Those of the topic, of any age."""
+    keys = await place.stores.messages.awaiting_preview(-60, 1000)
+    return [key for key in keys if key.topic_id == place.topic.id]
+
+
+async def test_only_messages_with_a_link_wait_for_a_preview_until_they_get_one(place: Place) -> None:
+    messages = place.stores.messages
+    plain, linked = await place.post("hello"), await place.post("see https://example.com")
+    assert await waiting_previews(place) == [linked.key]
+    preview = LinkPreview("https://example.com", "Example", None, None, None)
+    shown = await messages.set_preview(linked.key, "https://example.com", preview)
+    assert shown.link_preview == preview
+    assert await waiting_previews(place) == []
+    await messages.edit(plain.key, "ann", "see https://example.org", ())
+    assert await waiting_previews(place) == [plain.key]
+    await messages.set_preview(plain.key, "https://example.org", None)
+    assert await waiting_previews(place) == []
+
+
+async def test_a_preview_of_a_link_that_is_no_longer_the_first_is_dropped(place: Place) -> None:
+    messages = place.stores.messages
+    message = await place.post("see https://example.com")
+    await messages.edit(message.key, "ann", "see https://example.org", ())
+    late = await messages.set_preview(message.key, "https://example.com", LinkPreview("u", "t", None, None, None))
+    assert late.link_preview is None
+    assert await waiting_previews(place) == [message.key]
+
+
+async def test_fresh_messages_are_left_to_their_job_before_anybody_sweeps_for_them(place: Place) -> None:
+    await place.post("see https://example.com")
+    keys = await place.stores.messages.awaiting_preview(60, 1000)
+    assert all(key.topic_id != place.topic.id for key in keys)

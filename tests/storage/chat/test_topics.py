@@ -1,0 +1,120 @@
+"""Topics: their places in lists, read marks that never move back, and what is unread."""
+
+import asyncio
+
+import pytest
+
+from storage.chat.topics import UNREAD_CAP
+from storage.errors import Conflict, NotFound
+from storage.events import Stream
+from storage.idempotency import IdempotencyKey, idempotency_key
+from storage.timeline import NOW, timeline_range
+from tests.storage.places import Place
+
+pytestmark = pytest.mark.anyio
+
+NOBODY: frozenset[str] = frozenset()
+
+
+def key(place: Place, title: str) -> IdempotencyKey | None:
+    return idempotency_key(place.organization_id, "ann", "createTopic", "k", {"title": title})
+
+
+async def test_a_new_topic_is_told_to_its_community_once(place: Place) -> None:
+    topics = place.stores.topics
+    made = await asyncio.gather(*(topics.create(place.community, "ann", "New", key(place, "New")) for _ in range(5)))
+    assert len({topic.id for topic in made}) == 1
+    events = await place.stores.events.read(Stream("community", place.community.id), 0)
+    assert [(event.kind, event.ref) for event in events][-1] == ("TopicCreated", made[0].id)
+    assert len(events) == 2
+    with pytest.raises(Conflict):
+        await topics.create(place.community, "ann", "Other", key(place, "Other"))
+
+
+async def test_a_topic_of_another_organization_is_not_found(place: Place) -> None:
+    topics = place.stores.topics
+    assert await topics.get(place.organization_id, place.topic.id) == place.topic
+    assert await topics.find("another", place.topic.id) is None
+    with pytest.raises(NotFound):
+        await topics.get("another", place.topic.id)
+
+
+async def last_activity(place: Place) -> int:
+    return (await place.stores.topics.get(place.organization_id, place.topic.id)).last_activity
+
+
+async def test_the_last_activity_is_the_last_messages_and_moves_with_nothing_else(place: Place) -> None:
+    assert await last_activity(place) == int(place.topic.created_at.timestamp() * 1000) * 1000
+    message = await place.post(key="k")
+    assert await last_activity(place) == message.timestamp
+    await place.post(key="k")
+    await place.stores.messages.add_reaction(place.organization_id, message.key, "bob", "👍")
+    with pytest.raises(Conflict):
+        await place.post("another text", key="k")
+    assert await last_activity(place) == message.timestamp
+    both = await asyncio.gather(place.post(), place.post(key="k"))
+    assert await last_activity(place) == max(message.timestamp for message in both)
+
+
+async def test_a_repeated_key_does_not_warm_a_topic(place: Place) -> None:
+    await place.post(key="k")
+    before = await place.stores.mongo["topics"].find_one({"_id": place.topic.id}, {"heat": 1})
+    for _ in range(5):
+        await place.post(key="k")
+    assert await place.stores.mongo["topics"].find_one({"_id": place.topic.id}, {"heat": 1}) == before
+
+
+async def test_topics_are_listed_by_last_activity(place: Place) -> None:
+    other = await place.stores.topics.create(place.community, "ann", "Other", None)
+
+    async def listed() -> list[str]:
+        page = await place.stores.topics.page(place.community.id, timeline_range(latest=NOW))
+        return [topic.id for topic in page.items]
+
+    await place.post()
+    assert await listed() == [place.topic.id, other.id]
+    await Place(place.stores, place.community, other).post()
+    assert await listed() == [other.id, place.topic.id]
+
+
+async def test_trending_ranks_the_organizations_topics_by_their_rate(place: Place) -> None:
+    hot = Place(place.stores, place.community, await place.stores.topics.create(place.community, "ann", "Hot", None))
+    await place.stores.topics.create(place.community, "ann", "Quiet", None)
+    await asyncio.gather(*(hot.post() for _ in range(20)), *(place.post() for _ in range(5)))
+    trending = await place.stores.topics.trending(place.organization_id, 10)
+    assert [each.topic.id for each in trending] == [hot.topic.id, place.topic.id]
+    assert [each.messages_per_minute for each in trending] == pytest.approx([4, 1], rel=0.1)
+    assert await place.stores.topics.trending("another", 10) == []
+    assert len(await place.stores.topics.trending(place.organization_id, 1)) == 1
+
+
+async def test_a_read_mark_never_moves_back(place: Place) -> None:
+    topics = place.stores.topics
+    assert await topics.read_up_to(place.topic.id, "bob") is None
+    await asyncio.gather(*(topics.mark_read(place.topic.id, "bob", timestamp) for timestamp in (5, 9, 7)))
+    assert await topics.read_up_to(place.topic.id, "bob") == 9
+    assert await topics.read_up_to(place.topic.id, "cyd") is None
+
+
+async def test_ones_own_deleted_and_blocked_messages_are_not_unread(place: Place) -> None:
+    first, *_, gone = [await place.post(author=author) for author in ("ann", "bob", "cyd", "ann", "ann")]
+    await place.stores.messages.delete(gone.key, "ann", False)
+
+    async def unread(user: str, blocked: frozenset[str] = NOBODY) -> int:
+        return await place.stores.topics.unread_count(place.topic.id, user, blocked)
+
+    assert await unread("bob") == 3
+    assert await unread("bob", frozenset({"ann"})) == 1
+    assert await unread("ann") == 2
+    await place.stores.topics.mark_read(place.topic.id, "bob", first.timestamp)
+    assert await unread("bob") == 2
+
+
+async def test_unread_messages_are_counted_to_a_hundred(place: Place) -> None:
+    await asyncio.gather(*(place.post() for _ in range(UNREAD_CAP + 10)))
+    assert await place.stores.topics.unread_count(place.topic.id, "bob", NOBODY) == UNREAD_CAP
+
+
+async def test_topics_are_read_together_whatever_their_organization(place: Place) -> None:
+    found = await place.stores.topics.by_id([place.topic.id, place.topic.id, "nowhere"])
+    assert found == {place.topic.id: place.topic}

@@ -1,0 +1,183 @@
+"""Every query that storage makes is answered by an index: MongoDB's own profiler tells."""
+
+from collections.abc import Awaitable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from storage.chat.communities import NewCommunity
+from storage.chat.reactions import Sight
+from storage.events import Stream
+from storage.idempotency import idempotency_key
+from storage.indexes import INDEXES, ensure_indexes
+from storage.mongo import Document
+from storage.secrets import shared_secret
+from storage.stores import Stores
+from storage.timeline import NOW, timeline_range
+from tests.storage.places import Place, found_place
+
+pytestmark = pytest.mark.anyio
+
+NOBODY: frozenset[str] = frozenset()
+BLOCKED = frozenset({"dan", "eve"})
+
+
+async def use_identity(place: Place) -> None:
+    users, relations, org = place.stores.users, place.stores.relations, place.organization_id
+    for name in ("bob", "cyd", "dan"):
+        await users.sign_in(org, name, (), name.title(), None)
+    await users.sign_in(org, "bob", (), "Robert", None)
+    await users.find(org, "bob")
+    await users.find_handles(org, ["bob", "cyd"])
+    await users.search(org, "b", 10)
+    await users.search(org, "b", 10, place.community.id)
+    await relations.block(org, "ann", "dan")
+    await relations.blocked_by(org, "ann")
+    await relations.blockers_of(org, "dan")
+    await relations.follows(org, "ann", "bob")
+    await relations.unblock(org, "ann", "dan")
+
+
+async def use_communities(place: Place) -> None:
+    communities, org = place.stores.communities, place.organization_id
+    ann = await place.stores.users.get(org, "ann")
+    bob = await place.stores.users.get(org, "bob")
+    other = await communities.create(NewCommunity(org, "Aaa", ""), ann, idempotency_key(org, "ann", "c", "k", {}))
+    await communities.join(place.community, bob)
+    await communities.leave(place.community, "bob")
+    await communities.is_member(place.community.id, "ann")
+    await communities.members(place.community.id, None, 10)
+    await communities.members(place.community.id, "a", 10)
+    for joined in (None, True, False):
+        for after in (None, other.id):
+            await communities.list_by_name(org, "ann", joined, after, 10)
+
+
+async def use_topics(place: Place) -> None:
+    topics, org = place.stores.topics, place.organization_id
+    await topics.create(place.community, "ann", "Another", idempotency_key(org, "ann", "t", "k", {}))
+    await topics.get(org, place.topic.id)
+    await use_pages(lambda asked: topics.page(place.community.id, asked))
+    await topics.trending(org, 10)
+    await topics.mark_read(place.topic.id, "bob", 5)
+    await topics.read_up_to(place.topic.id, "bob")
+    await topics.unread_count(place.topic.id, "bob", NOBODY)
+    await topics.unread_count(place.topic.id, "bob", BLOCKED)
+
+
+async def use_pages(page: Any) -> None:
+    for bounds in ({"oldest": 5}, {"latest": NOW}, {"latest": 5}, {"oldest": 5, "latest": 2**50}):
+        await page(timeline_range(**bounds, limit=2))
+
+
+async def use_messages(place: Place) -> None:
+    messages, reactions, org = place.stores.messages, place.stores.reactions, place.organization_id
+    first = await place.post("https://example.com", key="k")
+    posted = [first] + [await place.post(author="bob") for _ in range(5)]
+    for blocked in (NOBODY, BLOCKED):
+        await use_pages(lambda asked, blocked=blocked: messages.page(place.topic.id, asked, blocked))
+        await messages.around(place.topic.id, posted[2].timestamp, 3, blocked)
+        await messages.last(place.topic.id, blocked)
+    await messages.get(first.key)
+    await messages.edit(first.key, "ann", "edited https://example.org", ())
+    await messages.awaiting_preview(-60, 10)
+    await messages.set_preview(first.key, "https://example.org", None)
+    reacted = await messages.add_reaction(org, posted[1].key, "ann", "👍")
+    await messages.add_reaction(org, posted[1].key, "cyd", "👍")
+    await messages.remove_reaction(org, posted[1].key, "cyd", "👍")
+    for blocked in (NOBODY, BLOCKED):
+        await reactions.of_message(reacted, Sight("ann", blocked))
+        await reactions.users(posted[1].key, "👍", 10, blocked)
+        await use_pages(lambda asked, blocked=blocked: reactions.received(org, "bob", asked, blocked))
+    await messages.delete(posted[1].key, "bob", False)
+
+
+async def use_streams(place: Place) -> None:
+    log = place.stores.events
+    for stream in (place.stream, place.community_stream, Stream("user", "new/one")):
+        await log.head(stream)
+        await log.read(stream, 1)
+    await log.heads([place.stream, place.community_stream])
+    await place.stores.outbox.sweep()
+    await place.stores.mongo["events"].update_many(
+        {"_id": {"$gt": {"s": place.stream.name, "n": 0}, "$lt": {"s": place.stream.name, "n": 3}}},
+        {"$set": {"at": datetime(2020, 1, 1, tzinfo=UTC)}},
+    )
+    assert await log.prune() == 2
+    await shared_secret(place.stores.mongo, "images")
+
+
+async def profiled(stores: Stores, work: Awaitable[Any]) -> list[Document]:
+    """What MongoDB did for the work, operation by operation."""
+    database, profile = stores.mongo.database, stores.mongo["system.profile"]
+    await profile.drop()
+    await database.create_collection("system.profile", capped=True, size=20_000_000)
+    await database.command({"profile": 2})
+    await work
+    await database.command({"profile": 0})
+    own = {"ns": {"$ne": f"{database.name}.system.profile"}, "planSummary": {"$exists": True}}
+    return await profile.find(own).to_list(None)
+
+
+USES = {
+    use_identity: {"users", "blocks", "follows", "memberships"},
+    use_communities: {"communities", "memberships", "idempotency"},
+    use_topics: {"topics", "messages", "read_marks", "streams"},
+    use_messages: {"messages", "reactions", "received_reactions", "topics", "idempotency"},
+    use_streams: {"topics", "streams", "events", "outbox", "secrets"},
+}
+"""Everything that storage does, and the collections that are read for it."""
+
+
+async def test_no_query_reads_a_whole_collection_or_sorts_one(stores: Stores) -> None:
+    place = await found_place(stores)
+    for use, collections in USES.items():
+        entries = await profiled(stores, use(place))
+        slow = [describe(entry) for entry in entries if is_slow(entry)]
+        assert not slow, "\n".join(slow)
+        assert {entry["ns"].partition(".")[2] for entry in entries} >= collections
+
+
+def is_slow(entry: Document) -> bool:
+    # Who is found by the beginning of a name is sorted by handle: few, or the beginning was too short.
+    is_search = "search" in entry["command"].get("filter", {})
+    return "COLLSCAN" in entry["planSummary"] or (entry.get("hasSortStage", False) and not is_search)
+
+
+def describe(entry: Document) -> str:
+    return f"{entry['ns']} {entry['planSummary']} {entry['command']}"
+
+
+async def examined(stores: Stores, work: Awaitable[Any]) -> int:
+    """How many documents MongoDB looked at for it."""
+    return sum(entry["docsExamined"] for entry in await profiled(stores, work))
+
+
+async def test_a_page_looks_at_no_more_messages_than_it_shows_however_long_the_topic_is(stores: Stores) -> None:
+    documents = [
+        {"_id": {"t": topic, "ts": ts}, "author": "ann", "text": "", "reactions": []}
+        for topic in ("a", "b", "c")
+        for ts in range(1, 2001)
+    ]
+    await stores.mongo["messages"].insert_many(documents)
+    for bounds in ({"oldest": 1000}, {"latest": 1000}, {"latest": NOW}, {"oldest": 1000, "latest": 1900}):
+        page = stores.messages.page("b", timeline_range(**bounds, limit=10))
+        assert await examined(stores, page) <= 13, bounds
+    assert await examined(stores, stores.messages.around("b", 1000, 10)) <= 13
+
+
+async def test_unread_messages_are_counted_to_a_hundred_and_no_further(stores: Stores) -> None:
+    documents = [{"_id": {"t": "b", "ts": ts}, "author": "ann", "text": "", "reactions": []} for ts in range(5000)]
+    await stores.mongo["messages"].insert_many(documents)
+    assert await examined(stores, stores.topics.unread_count("b", "bob", NOBODY)) <= 102
+
+
+async def test_indexes_are_made_once_and_making_them_again_changes_nothing(stores: Stores) -> None:
+    async def existing() -> dict[str, set[str]]:
+        return {name: set(await stores.mongo[name].index_information()) for name in INDEXES}
+
+    before = await existing()
+    await ensure_indexes(stores.mongo)
+    assert await existing() == before
+    assert all(len(before[name]) == 1 + len(models) for name, models in INDEXES.items())

@@ -1,0 +1,69 @@
+"""Enqueuing is a hint: JSON only, once at a time for the same ids, and no error when Redis is gone."""
+
+import asyncio
+import pickle
+
+import pytest
+from arq.connections import ArqRedis
+
+from server.embedded import Valkey
+from storage.keys import Keys
+from storage.queue import PREVIEWS, deserialize, redis_settings, serialize
+from storage.stores import Stores
+from tests.storage.faults import hanging
+from tests.storage.places import OpenStores
+
+pytestmark = pytest.mark.anyio
+
+
+class Harmful:
+    """A pickle that runs code when it is read."""
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return pytest.fail, ("a pickle was read",)
+
+
+def test_a_job_survives_the_wire() -> None:
+    job = {"f": "chat.preview_link", "a": ["topic", 1639720395000002], "k": {}, "t": 1}
+    assert deserialize(serialize(job)) == job
+
+
+@pytest.mark.parametrize("payload", [pickle.dumps(Harmful()), pickle.dumps({}), b"", b"[1]", b"5", b"null"])
+def test_what_is_no_json_object_is_refused_unread(payload: bytes) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        deserialize(payload)
+
+
+def test_the_address_becomes_arqs_settings() -> None:
+    settings = redis_settings("redis://example.com:7000/3")
+    assert (settings.host, settings.port, settings.database) == ("example.com", 7000, 3)
+
+
+async def queued(url: str, keys: Keys) -> list[str]:
+    async with ArqRedis.from_url(url) as redis:
+        return [job.decode() for job in await redis.zrange(keys.queue(PREVIEWS), 0, -1)]
+
+
+async def test_the_same_job_for_the_same_ids_is_queued_once_at_a_time(shared_stores: Stores, redis_url: str) -> None:
+    queue = shared_stores.queue
+    await asyncio.gather(*(queue.enqueue(PREVIEWS, "chat.preview_link", "t", 1) for _ in range(5)))
+    await queue.enqueue(PREVIEWS, "chat.preview_link", "t", 2)
+    assert len(await queued(redis_url, shared_stores.keys)) == 2
+
+
+@pytest.mark.parametrize("fault", ["dead", "hanging"])
+async def test_without_redis_enqueuing_is_no_error_and_no_long_wait(
+    own_valkey: Valkey, another: OpenStores, fault: str
+) -> None:
+    async with another(own_valkey.url) as stores, asyncio.timeout(8):
+        if fault == "dead":
+            own_valkey.kill()
+            await own_valkey.wait()
+            await stores.queue.enqueue(PREVIEWS, "chat.preview_link", "t", 1)
+        else:
+            with hanging(own_valkey.pid):
+                await stores.queue.enqueue(PREVIEWS, "chat.preview_link", "t", 1)
+
+
+def test_jobs_of_two_databases_do_not_meet() -> None:
+    assert Keys("a").queue(PREVIEWS) != Keys("b").queue(PREVIEWS)

@@ -1,0 +1,54 @@
+"""All of storage, opened and closed."""
+
+import asyncio
+
+import pytest
+
+from storage.mongo import Driver
+from storage.stores import Stores, open_stores
+from tests.databases import fresh_database
+from tests.storage.places import OpenStores, found_place
+
+pytestmark = pytest.mark.anyio
+
+NOWHERE = "redis://127.0.0.1:1/0"
+
+
+async def test_processes_that_start_together_on_an_empty_database_all_start(
+    mongodb_uri: str, redis_url: str, mongo_driver: Driver
+) -> None:
+    with fresh_database(mongodb_uri, redis_url) as name:
+
+        async def post() -> None:
+            async with open_stores(mongodb_uri, redis_url, name, mongo_driver) as stores:
+                await (await found_place(stores)).post()
+
+        await asyncio.gather(*(post() for _ in range(4)))
+
+
+async def test_without_redis_everything_works_and_closes_in_time(another: OpenStores) -> None:
+    async with asyncio.timeout(8), another(NOWHERE) as stores:
+        place = await found_place(stores)
+        message = await place.post()
+        assert await stores.messages.get(message.key) == message
+
+
+async def test_closing_leaves_no_task_behind(another: OpenStores) -> None:
+    before = asyncio.all_tasks()
+    async with another() as stores:
+        place = await found_place(stores)
+        await asyncio.gather(*(place.post() for _ in range(20)))
+        async with stores.hub.subscribe(place.stream):
+            pass
+    left = {task.get_name() for task in asyncio.all_tasks() - before}
+    assert not left
+
+
+async def test_what_was_handed_in_is_done_before_it_closes(shared_stores: Stores, another: OpenStores) -> None:
+    place = await found_place(shared_stores)
+    async with another() as stores:
+        elsewhere = place.through(stores)
+        posting = [asyncio.create_task(elsewhere.post()) for _ in range(20)]
+        await asyncio.sleep(0)
+    await asyncio.gather(*posting)
+    assert len(await place.messages()) == 20

@@ -1,0 +1,113 @@
+"""Turns are a hint: they order commits where Redis helps, and cost nothing and block nobody where it does not."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from redis.asyncio import Redis
+
+from server.embedded import Valkey
+from storage.events import Stream
+from storage.keys import Keys
+from storage.turns import LEASE_MS, PATIENCE_S, Turns
+from tests.storage.faults import hanging
+
+pytestmark = pytest.mark.anyio
+
+STREAM = Stream("topic", "t")
+KEYS = Keys("test")
+
+
+@asynccontextmanager
+async def contended(url: str) -> AsyncIterator[Turns]:
+    """Turns of a process that has met another one at the stream."""
+    async with Redis.from_url(url) as redis:
+        turns = Turns(redis, KEYS)
+        async with turns.turn(STREAM) as turn:
+            turn.tries = 2
+        yield turns
+
+
+async def took_s(turns: Turns, stream: Stream = STREAM) -> float:
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    async with turns.turn(stream):
+        return loop.time() - began
+
+
+async def test_an_uncontended_stream_does_not_ask_redis(own_valkey: Valkey) -> None:
+    async with Redis.from_url(own_valkey.url) as redis:
+        turns = Turns(redis, KEYS)
+        for _ in range(3):
+            async with turns.turn(STREAM) as turn:
+                turn.tries = 1
+        assert "cmdstat_set" not in await redis.info("commandstats")
+
+
+async def test_processes_that_met_take_turns(own_valkey: Valkey) -> None:
+    inside, most = 0, 0
+
+    async def commit(turns: Turns) -> None:
+        nonlocal inside, most
+        for _ in range(10):
+            async with turns.turn(STREAM) as turn:
+                turn.tries = 1
+                inside += 1
+                most = max(most, inside)
+                await asyncio.sleep(0.002)
+                inside -= 1
+
+    async with contended(own_valkey.url) as one, contended(own_valkey.url) as other:
+        await asyncio.gather(commit(one), commit(other))
+    assert most == 1
+
+
+async def test_other_streams_do_not_wait(own_valkey: Valkey) -> None:
+    async with contended(own_valkey.url) as turns, turns.turn(STREAM):
+        assert await took_s(turns, Stream("topic", "u")) < PATIENCE_S
+
+
+async def test_a_turn_that_takes_long_is_waited_for_a_moment_only(own_valkey: Valkey) -> None:
+    async with contended(own_valkey.url) as one, contended(own_valkey.url) as other, one.turn(STREAM):
+        assert PATIENCE_S * 0.9 <= await took_s(other) < 1
+
+
+async def test_the_turn_of_a_process_that_died_ends_by_itself(own_valkey: Valkey) -> None:
+    async with contended(own_valkey.url) as turns, Redis.from_url(own_valkey.url) as redis:
+        await redis.set(KEYS.turn(STREAM.name), "dead", px=LEASE_MS)
+        await took_s(turns)
+        await took_s(turns)
+        async with turns.turn(STREAM):
+            assert await redis.get(KEYS.turn(STREAM.name)) not in (None, b"dead")
+
+
+async def test_leaving_gives_back_ones_own_turn_and_nobody_elses(own_valkey: Valkey) -> None:
+    name = KEYS.turn(STREAM.name)
+    async with contended(own_valkey.url) as turns, Redis.from_url(own_valkey.url) as redis:
+        async with turns.turn(STREAM):
+            assert 0 < await redis.pttl(name) <= LEASE_MS
+        assert await redis.get(name) is None
+        async with turns.turn(STREAM):
+            await redis.set(name, "another", px=LEASE_MS)
+        assert await redis.get(name) == b"another"
+
+
+@pytest.mark.parametrize("fault", ["dead", "hanging"])
+async def test_without_redis_everybody_goes_on(own_valkey: Valkey, fault: str) -> None:
+    async with contended(own_valkey.url) as turns:
+        if fault == "dead":
+            own_valkey.kill()
+            await own_valkey.wait()
+            assert await took_s(turns) < 1
+        else:
+            with hanging(own_valkey.pid):
+                assert await took_s(turns) < 1
+
+
+async def test_a_commit_that_fails_gives_its_turn_back(own_valkey: Valkey) -> None:
+    async with contended(own_valkey.url) as turns, Redis.from_url(own_valkey.url) as redis:
+        with pytest.raises(ZeroDivisionError):
+            async with turns.turn(STREAM):
+                raise ZeroDivisionError
+        assert await redis.get(KEYS.turn(STREAM.name)) is None

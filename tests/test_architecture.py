@@ -1,0 +1,194 @@
+"""What keeps the house in order: directions, sizes, words, and a test for every module."""
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("server", "schema", "resolvers", "jobs", "storage")
+MODULES = sorted(path.relative_to(ROOT) for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+MAX_LINES = 400
+VAGUE = {"util", "utils", "helper", "helpers", "manager", "managers", "common", "misc"}
+
+READS_ENVIRONMENT = {"server/settings.py"}
+
+TESTED_ELSEWHERE = {
+    # What has no behaviour of its own, or none that can be seen without the module named here.
+    "schema/binding.py": "tests/schema/test_shapes.py",
+}
+"""Modules without a test file of their name, and the test file that is red when they are wrong."""
+
+
+def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+
+
+def test_imports_run_one_way() -> None:
+    linted = lint_imports(ROOT)
+    assert linted.returncode == 0, linted.stdout
+
+
+@pytest.mark.parametrize(
+    ("module", "imported"),
+    [
+        ("storage", "resolvers"),
+        ("storage", "jobs"),
+        ("resolvers", "schema"),
+        ("resolvers", "jobs"),
+        ("jobs", "resolvers"),
+        ("jobs", "schema"),
+        ("schema", "jobs"),
+        ("schema", "server"),
+    ],
+)
+def test_an_import_against_the_direction_is_seen(tmp_path: Path, module: str, imported: str) -> None:
+    for package in PACKAGES:
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").touch()
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    assert lint_imports(tmp_path).returncode == 0
+    (tmp_path / module / "chat.py").write_text(f"import {imported}\n")
+    linted = lint_imports(tmp_path)
+    assert linted.returncode == 1
+    assert f"{module}.chat -> {imported}" in linted.stdout
+
+
+def environment_reads(source: str) -> list[int]:
+    """The lines that read or change the process's environment."""
+    names = {"environ", "environb", "getenv", "getenvb", "putenv", "unsetenv"}
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(source))
+        if (isinstance(node, ast.Attribute) and node.attr in names and ast.unparse(node.value) == "os")
+        or (isinstance(node, ast.ImportFrom) and node.module == "os" and names & {alias.name for alias in node.names})
+    ]
+
+
+def vague_names(module: Path) -> list[str]:
+    return [part for part in module.with_suffix("").parts if part in VAGUE]
+
+
+def test_only_the_settings_read_the_environment() -> None:
+    readers = {str(module) for module in MODULES if environment_reads((ROOT / module).read_text(encoding="utf-8"))}
+    assert readers == READS_ENVIRONMENT
+
+
+@pytest.mark.parametrize(
+    "source", ["import os\nos.environ['A']", "import os\nx = os.getenv('A')", "from os import environ as e"]
+)
+def test_a_read_of_the_environment_is_seen(source: str) -> None:
+    assert environment_reads(source)
+
+
+def test_every_module_says_what_it_is_and_stays_small() -> None:
+    sources = {module: (ROOT / module).read_text(encoding="utf-8") for module in MODULES}
+    assert [str(module) for module, source in sources.items() if not ast.get_docstring(ast.parse(source))] == []
+    assert [str(module) for module, source in sources.items() if len(source.splitlines()) > MAX_LINES] == []
+
+
+def test_no_module_has_a_name_that_says_nothing() -> None:
+    assert [str(module) for module in MODULES if vague_names(module)] == []
+
+
+def mirrors(module: Path) -> list[Path]:
+    """Where the tests of a module may be: in the file of its name, or of a package's name that it was split from."""
+    own = Path("tests", module.parent, f"test_{module.name}")
+    split_from = [parent for parent in module.parents if len(parent.parts) > 1]
+    return [own, *(Path("tests", parent.parent, f"test_{parent.name}.py") for parent in split_from)]
+
+
+def without_test() -> set[str]:
+    named = [module for module in MODULES if module.name != "__init__.py"]
+    return {str(module) for module in named if not any((ROOT / mirror).exists() for mirror in mirrors(module))}
+
+
+def test_every_module_has_a_test_file_of_its_name_or_says_what_tests_it() -> None:
+    assert without_test() - TESTED_ELSEWHERE.keys() == set(), "Write tests/<package>/test_<module>.py."
+    assert TESTED_ELSEWHERE.keys() - without_test() == set(), "These have a test file now: strike them out."
+    assert [path for path in TESTED_ELSEWHERE.values() if not (ROOT / path).exists()] == []
+
+
+def test_the_mirror_of_a_module_is_looked_for_where_it_belongs() -> None:
+    assert mirrors(Path("storage/hub.py")) == [Path("tests/storage/test_hub.py")]
+    assert mirrors(Path("server/embedded/mongod.py")) == [
+        Path("tests/server/embedded/test_mongod.py"),
+        Path("tests/server/test_embedded.py"),
+    ]
+
+
+def tracked() -> Iterator[tuple[Path, str]]:
+    """Every text file of the repository."""
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("Needs git and its repository, to tell which files belong to the project.")
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, names.split("\0")):
+        path = ROOT / name
+        if path.is_file() and b"\0" not in (content := path.read_bytes())[:8000]:
+            yield Path(name), content.decode("utf-8", "replace")
+
+
+MACHINE_PATH = re.compile(r"(?<![\w.:/$}~-])/(?:home|Users|root|work|private|var/folders)/[\w.-]+|\b[A-Z]:\\\\?[A-Z]")
+
+
+def machine_paths(text: str) -> list[str]:
+    return MACHINE_PATH.findall(text)
+
+
+def test_no_file_knows_where_it_lies_on_somebodys_machine() -> None:
+    assert {str(path): found for path, text in tracked() if path != THIS and (found := machine_paths(text))} == {}
+
+
+THIS = Path(__file__).relative_to(ROOT)
+
+
+@pytest.mark.parametrize(
+    "text", ["/home/ann/noroshi", "cd '/Users/ann/x'", "=/work/main", 'open("/root/.ssh")', "C:\\Users"]
+)
+def test_a_path_of_a_machine_is_seen(text: str) -> None:
+    assert machine_paths(text)
+
+
+@pytest.mark.parametrize("text", ["https://example.org/home/ann", "./work/main", "docs/home/x", "/healthz", "~/work/x"])
+def test_addresses_and_relative_paths_are_no_paths_of_a_machine(text: str) -> None:
+    assert not machine_paths(text)
+
+
+@pytest.mark.parametrize("lock", ["requirements.lock", "web-client/package-lock.json"])
+def test_locks_pin_by_hash_and_name_no_address(lock: str) -> None:
+    text = (ROOT / lock).read_text(encoding="utf-8")
+    assert "://" not in text
+    assert re.search(r"sha256:[0-9a-f]{64}|sha512-[\w+/=]{86,}", text)
+
+
+def unhashed(lock: str) -> list[str]:
+    """The requirements that are not pinned to a version and a hash."""
+    entries = re.split(r"\n(?=[A-Za-z0-9])", re.sub(r"^\s*#.*\n", "", lock, flags=re.MULTILINE).strip())
+    return [entry for entry in entries if not re.match(r"[\w.\[\],-]+==", entry) or "--hash=sha256:" not in entry]
+
+
+def test_every_locked_requirement_is_pinned_by_version_and_hash() -> None:
+    assert unhashed((ROOT / "requirements.lock").read_text(encoding="utf-8")) == []
+    assert unhashed("a==1 \\\n    --hash=sha256:0\nb==2\nc>=1 --hash=sha256:0\n") == ["b==2", "c>=1 --hash=sha256:0"]
+
+
+@pytest.mark.parametrize("name", ["README.md", "CHANGELOG.md", "docs/architecture.md", "docs/error-codes.md"])
+def test_what_a_reader_looks_for_first_is_there(name: str) -> None:
+    assert len((ROOT / name).read_text(encoding="utf-8")) > 500
+
+
+def missing_files(text: str, pattern: str, exists: Callable[[str], bool]) -> list[str]:
+    return [path for path in re.findall(pattern, text) if not exists(path)]
+
+
+def test_every_test_and_document_that_the_readme_names_exists() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    pattern = r"\b((?:tests|docs)/[\w/.-]+\.(?:py|md))"
+    assert missing_files(text, pattern, lambda path: (ROOT / path).exists()) == []
+    assert missing_files("see `tests/none.py`", pattern, lambda path: (ROOT / path).exists()) == ["tests/none.py"]
