@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 import structlog
@@ -24,11 +24,14 @@ from server.wire import Wire, text_frame_header
 from storage.errors import DomainError
 from storage.events import Position
 from storage.follow import Ready, Several, follow_together
-from storage.hub import Behind, HubEvent, resumable
+from storage.hub import Behind, Hub, HubEvent, resumable
 
 RECHECK_S = 2.0
 RESTART_S = 0.5
 EXECUTIONS = Counter("noroshi_broadcast_executions", "Events executed, each for all who listen to the same operation.")
+
+Key = TypeVar("Key")
+Found = TypeVar("Found")
 
 log = structlog.get_logger(__name__)
 
@@ -144,6 +147,10 @@ class Broadcast:
     checked_at: float = 0.0
     replays: dict[Position, asyncio.Task[tuple[Position, Frames | None]]] = field(default_factory=dict)
 
+    @property
+    def _hub(self) -> Hub:
+        return self.source.context.stores.hub
+
     async def attend(self, listener: Listener, since: Position | None) -> DomainError | None:
         """Serves the listener until it is cancelled or ended; the error that ended it, if any. Raises: DomainError."""
         self.listeners.add(listener)
@@ -167,8 +174,9 @@ class Broadcast:
 
     async def _begin(self, listener: Listener, since: Position | None) -> None:
         """Ready, then what was missed; again from here on where that is gone for good."""
-        hub = self.source.context.stores.hub
-        at = since if since is not None and resumable(since, await hub.head(self.source.stream)) else None
+        at = None
+        if since is not None and resumable(since, await self._patiently(self._hub.head, self.source.stream)):
+            at = since
         while not listener.live:
             assert self.position is not None
             resumed, at = at is not None, at or self.position
@@ -182,7 +190,7 @@ class Broadcast:
         """Brings the listener from where it was told to be to where everybody is. Raises: Behind."""
         while at != self.position:
             moved, before = self.moved, at
-            at, frames = await self._replay(at)
+            at, frames = await self._patiently(self._replay, at)
             if frames is not None:
                 frames.write(listener)
                 await listener.wire.writable.wait()
@@ -191,6 +199,17 @@ class Broadcast:
                 await moved.wait()
         # Nothing is awaited between the last comparison and this, so no event falls between.
         listener.live = True
+
+    async def _patiently(self, read: Callable[[Key], Awaitable[Found]], key: Key) -> Found:
+        """What is read, however long that fails: the log will be there again, and an error would end it for good."""
+        while True:
+            try:
+                return await read(key)
+            except (Behind, DomainError):
+                raise
+            except Exception as error:
+                log.warning("listener_waits", stream=self.source.stream.name, error=repr(error))
+            await asyncio.sleep(RESTART_S)
 
     async def _replay(self, after: Position) -> tuple[Position, Frames | None]:
         """The events after a position, executed once for all who come back from it at the same time."""
@@ -201,7 +220,7 @@ class Broadcast:
         return await asyncio.shield(task)
 
     async def _read(self, after: Position) -> tuple[Position, Frames | None]:
-        events = await self.source.context.stores.hub.replay(self.source.stream, after)
+        events = await self._hub.replay(self.source.stream, after)
         # What the broadcast itself has not handed on yet comes live.
         assert self.position is not None
         missed = [event for event in events if event.event.n <= self.position.n]
@@ -219,8 +238,7 @@ class Broadcast:
             await asyncio.sleep(RESTART_S)
 
     async def _follow(self) -> None:
-        hub = self.source.context.stores.hub
-        async with aclosing(follow_together(hub, self.source.stream, self.position)) as steps:
+        async with aclosing(follow_together(self._hub, self.source.stream, self.position)) as steps:
             async for step in steps:
                 if isinstance(step, Ready):
                     await self._ready(step)

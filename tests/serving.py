@@ -55,9 +55,10 @@ class Web(Running):
 
 
 @contextmanager
-def serving(folder: Path, mongodb_uri: str, redis_url: str) -> Iterator[Web]:
-    """A web process that serves, on a database of its own, which is dropped afterwards."""
-    secret, database = secrets.token_hex(32), f"t_{secrets.token_hex(6)}"
+def serving(folder: Path, mongodb_uri: str, redis_url: str, beside: Web | None = None) -> Iterator[Web]:
+    """A web process that serves; on a database of its own, which is dropped afterwards, or beside another one."""
+    secret = beside.secret if beside else secrets.token_hex(32)
+    database = beside.database if beside else f"t_{secrets.token_hex(6)}"
     variables = servers(mongodb_uri, redis_url, database)
     variables |= {"NOROSHI_AUTH_SECRET": secret, "NOROSHI_ALLOWED_ORIGINS": ORIGIN}
     with socket.create_server(("127.0.0.1", 0), backlog=1024) as listener:

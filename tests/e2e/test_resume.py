@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,10 +18,12 @@ import orjson
 import pytest
 from websockets.frames import Frame, Opcode
 
+from server.embedded import Valkey, find_valkey
 from tests import product as processes
 from tests.client import Client, client
 from tests.e2e.conftest import Product
-from tests.e2e.room import PLAIN_EVENTS, Room, everything, found, join
+from tests.e2e.room import PLAIN_EVENTS, Room, events, everything, found, join, listening, post
+from tests.serving import serving
 
 POSTERS = 4
 BATCH = 15
@@ -159,7 +162,7 @@ async def listen(run: Run, url: str, token: str, dice: random.Random) -> None:
             await connection.shake_hands(address.netloc)
             await listen_once(run, connection, token, cut)
         except (ConnectionError, TimeoutError, asyncio.IncompleteReadError) as error:
-            run.ends[f"{error or 'cut off'}"] += 1
+            run.ends[str(error) or "out of time"] += 1
             run.ends["in the middle of a frame"] += bool(connection.buffer)
         finally:
             connection.abort()
@@ -262,3 +265,30 @@ async def test_sixty_cuts_two_kills_and_not_one_event_missed(breakable: Product)
 @pytest.mark.timeout(600)
 async def test_two_hundred_cuts_two_kills_and_not_one_event_missed(breakable: Product) -> None:
     await cut_off_again_and_again(breakable, cuts=200, messages=5000)
+
+
+@pytest.mark.anyio
+async def test_a_client_ahead_of_the_process_that_it_comes_back_to_hears_nothing_twice(
+    tmp_path: Path, mongodb_uri: str
+) -> None:
+    valkey = Valkey(tmp_path / "redis", find_valkey())
+    await valkey.start()
+    assert valkey.pid is not None
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(valkey.stop, 0)
+        one = stack.enter_context(serving(tmp_path / "one", mongodb_uri, valkey.url))
+        other = stack.enter_context(serving(tmp_path / "other", mongodb_uri, valkey.url, beside=one))
+        ann, behind = [await stack.enter_async_context(client(web.url, one.token())) for web in (one, other)]
+        room = await found(ann)
+        _, start = await stack.enter_async_context(listening(room, behind))
+        os.kill(valkey.pid, signal.SIGSTOP)
+        stack.callback(os.kill, valkey.pid, signal.SIGCONT)
+        await post(room, ann, "only one process knows")
+        async with listening(room, ann, since=start["cursor"]) as (socket, _):
+            (seen,) = await events(socket, 1)
+        async with listening(room, behind, since=seen["cursor"]) as (socket, ready):
+            assert (ready["resumed"], ready["cursor"]) == (True, seen["cursor"])
+            os.kill(valkey.pid, signal.SIGCONT)
+            await post(room, ann, "all know")
+            (heard,) = await events(socket, 1)
+            assert heard["message"]["text"] == "all know"

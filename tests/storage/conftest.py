@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from server.embedded import Mongod, Valkey, find_mongod, find_valkey
+from storage.ids import new_id
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
 from tests.databases import fresh_database
@@ -61,10 +62,12 @@ def own_mongod(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mongod]:
 
 @pytest.fixture(scope="module")
 async def own_stores(own_mongod: Mongod, redis_url: str, mongo_driver: Driver) -> AsyncIterator[Stores]:
-    """Storage on the mongod that may fail."""
-    with fresh_database(own_mongod.uri, redis_url) as name:
-        async with open_stores(own_mongod.uri, redis_url, name, mongo_driver) as stores:
-            yield stores
+    """Storage on the mongod that may fail.
+
+    Its database is not dropped: transactions whose commit was made to fail would keep that waiting for a minute.
+    """
+    async with open_stores(own_mongod.uri, redis_url, f"t_{new_id()}", mongo_driver) as stores:
+        yield stores
 
 
 @pytest.fixture

@@ -2,17 +2,22 @@
 
 import math
 import time
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import redis
 from prometheus_client import REGISTRY
 from redis.asyncio import Redis
 
+from storage.chat.messages import MessageStore
 from storage.chat.records import Message
 from storage.heads import HEAT_TAU_S
-from storage.pools import _SCRIPT, decode, encode
+from storage.pools import _SCRIPT, SIZE, Pools, decode, encode
+from storage.sequencer import Sequencer
 from storage.timeline import END, NOW, Timestamp, timeline_range
+from storage.turns import Turns
 from tests.storage.places import Place, soon
 
 HOT_PER_MINUTE = 1000.0
@@ -48,6 +53,24 @@ async def heat(place: Place, per_minute: float = HOT_PER_MINUTE) -> Place:
     heat = math.log(per_minute * HEAT_TAU_S / 60) + time.time() / HEAT_TAU_S
     await place.stores.mongo["topics"].update_one({"_id": place.topic.id}, {"$set": {"heat": heat}})
     return place
+
+
+@asynccontextmanager
+async def process(place: Place, size: int = SIZE, forgetful: bool = False) -> AsyncIterator[Place]:
+    """The place through a process with pools of that size; a forgetful one never tells them what it committed."""
+    stores = place.stores
+    pools = Pools(stores.redis, stores.keys, stores.mongo, size)
+    sequencer = Sequencer(
+        stores.mongo,
+        Turns(stores.redis, stores.keys),
+        committed=lambda *_: None,
+        told=lambda _: None,
+        before_answer=None if forgetful else pools.extend,
+    )
+    messages = MessageStore(stores.mongo, sequencer, pools)
+    yield place.through(replace(stores, sequencer=sequencer, messages=messages))
+    await sequencer.close()
+    await pools.close()
 
 
 async def lease_for(client: Redis, meta: str, seconds: float) -> None:

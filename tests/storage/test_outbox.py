@@ -1,7 +1,8 @@
 """Rows for other streams: moved once, in order, whoever wrote them and whoever died."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing
 from typing import ClassVar
 
 import pytest
@@ -52,7 +53,12 @@ class Mailbox:
         self.stream = stream or Stream("user", f"org/{new_id()}")
         self.outbox = Outbox(stores.mongo, {"Copy": Copy, "Patient": Patient})
         turns = Turns(stores.redis, stores.keys)
-        self.outbox.start(Sequencer(stores.mongo, turns, lambda *_: None, self.outbox.nudge))
+        self._sequencer = Sequencer(stores.mongo, turns, lambda *_: None, self.outbox.nudge)
+        self.outbox.start(self._sequencer)
+
+    async def aclose(self) -> None:
+        await self.outbox.close()
+        await self._sequencer.close()
 
     async def write(self, count: int, kind: str = "Copy", age_s: float = 0) -> None:
         """Rows as a process leaves them that dies before it moves them."""
@@ -75,26 +81,45 @@ class Mailbox:
         return await self.waiting() == 0
 
 
-async def test_rows_are_moved_in_order_and_gone(shared_stores: Stores) -> None:
-    box = Mailbox(shared_stores)
+OpenBox = Callable[..., Mailbox]
+
+
+@pytest.fixture
+async def new_box(shared_stores: Stores) -> AsyncIterator[OpenBox]:
+    """Makes mailboxes, and closes them afterwards."""
+    boxes: list[Mailbox] = []
+
+    def opened(stores: Stores = shared_stores, stream: Stream | None = None) -> Mailbox:
+        boxes.append(Mailbox(stores, stream))
+        return boxes[-1]
+
+    yield opened
+    for box in boxes:
+        await box.aclose()
+
+
+@pytest.fixture
+def box(new_box: OpenBox) -> Mailbox:
+    return new_box()
+
+
+async def test_rows_are_moved_in_order_and_gone(box: Mailbox) -> None:
     await box.write(3)
     box.outbox.nudge(box.stream.name)
     assert await soon(box.is_empty)
     assert await box.copied() == [0, 1, 2]
 
 
-async def test_more_rows_than_one_commit_takes_are_moved_by_one_nudge(shared_stores: Stores) -> None:
-    box = Mailbox(shared_stores)
+async def test_more_rows_than_one_commit_takes_are_moved_by_one_nudge(box: Mailbox) -> None:
     await box.write(2 * MOVE_LIMIT + 10)
     box.outbox.nudge(box.stream.name)
     assert await soon(box.is_empty)
     assert await box.copied() == list(range(2 * MOVE_LIMIT + 10))
 
 
-async def test_processes_that_move_the_same_rows_move_each_once(shared_stores: Stores, another: OpenStores) -> None:
-    async with another() as stores:
-        box = Mailbox(shared_stores)
-        boxes = [box, Mailbox(stores, box.stream)]
+async def test_processes_that_move_the_same_rows_move_each_once(box: Mailbox, another: OpenStores) -> None:
+    async with another() as stores, aclosing(Mailbox(stores, box.stream)) as other:
+        boxes = [box, other]
         for _ in range(5):
             await box.write(100)
             for each in boxes:
@@ -103,8 +128,7 @@ async def test_processes_that_move_the_same_rows_move_each_once(shared_stores: S
         assert await box.copied() == list(range(100)) * 5
 
 
-async def test_a_nudge_while_rows_are_moved_is_not_forgotten(shared_stores: Stores) -> None:
-    box = Mailbox(shared_stores)
+async def test_a_nudge_while_rows_are_moved_is_not_forgotten(box: Mailbox) -> None:
     for _ in range(20):
         await box.write(1)
         box.outbox.nudge(box.stream.name)
@@ -113,9 +137,9 @@ async def test_a_nudge_while_rows_are_moved_is_not_forgotten(shared_stores: Stor
 
 
 async def test_rows_of_a_dead_process_are_moved_by_the_sweep_and_fresh_ones_are_left_to_their_writer(
-    stores: Stores,
+    stores: Stores, new_box: OpenBox
 ) -> None:
-    left, fresh = Mailbox(stores), Mailbox(stores)
+    left, fresh = new_box(stores), new_box(stores)
     await left.write(3, age_s=4)
     await fresh.write(3)
     assert await left.outbox.sweep() == 1
@@ -125,8 +149,8 @@ async def test_rows_of_a_dead_process_are_moved_by_the_sweep_and_fresh_ones_are_
     assert await left.outbox.sweep() == 0
 
 
-async def test_rows_of_unknown_kinds_stay_and_stop_nobody(stores: Stores) -> None:
-    box = Mailbox(stores)
+async def test_rows_of_unknown_kinds_stay_and_stop_nobody(stores: Stores, new_box: OpenBox) -> None:
+    box = new_box(stores)
     await box.write(MOVE_LIMIT + 1, kind="FromTheFuture", age_s=4)
     await box.write(2, age_s=4)
     assert await box.outbox.sweep() == 1
@@ -139,9 +163,8 @@ async def test_rows_of_unknown_kinds_stay_and_stop_nobody(stores: Stores) -> Non
     assert await box.outbox.sweep() == 0
 
 
-async def test_rows_that_have_to_wait_are_asked_again_in_time_and_not_all_the_time(shared_stores: Stores) -> None:
+async def test_rows_that_have_to_wait_are_asked_again_in_time_and_not_all_the_time(box: Mailbox) -> None:
     Patient.gate, Patient.tries = asyncio.Event(), 0
-    box = Mailbox(shared_stores)
     await box.write(MOVE_LIMIT, kind="Patient")
     box.outbox.nudge(box.stream.name)
 
@@ -156,9 +179,8 @@ async def test_rows_that_have_to_wait_are_asked_again_in_time_and_not_all_the_ti
     assert await box.copied() == list(range(MOVE_LIMIT))
 
 
-async def test_rows_that_wait_do_not_keep_others_of_their_stream(shared_stores: Stores) -> None:
+async def test_rows_that_wait_do_not_keep_others_of_their_stream(box: Mailbox) -> None:
     Patient.gate = asyncio.Event()
-    box = Mailbox(shared_stores)
     await box.write(5, kind="Patient")
     await box.write(2)
     box.outbox.nudge(box.stream.name)
@@ -172,9 +194,9 @@ async def test_rows_that_wait_do_not_keep_others_of_their_stream(shared_stores: 
 
 
 async def test_a_move_that_fails_loses_nothing_and_the_next_nudge_does_it(
-    own_stores: Stores, own_mongod: Mongod
+    own_stores: Stores, own_mongod: Mongod, new_box: OpenBox
 ) -> None:
-    box = Mailbox(own_stores)
+    box = new_box(own_stores)
     await box.write(3)
     async with failing(own_mongod.uri, "commitTransaction", errorCode=20):
         box.outbox.nudge(box.stream.name)
@@ -189,8 +211,7 @@ async def is_idle(box: Mailbox) -> bool:
     return not box.outbox._tasks
 
 
-async def test_a_closed_outbox_moves_nothing_more(shared_stores: Stores) -> None:
-    box = Mailbox(shared_stores)
+async def test_a_closed_outbox_moves_nothing_more(box: Mailbox) -> None:
     await box.outbox.close()
     await box.write(1)
     box.outbox.nudge(box.stream.name)

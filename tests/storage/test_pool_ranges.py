@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 import pytest
@@ -13,7 +12,8 @@ from storage.pools import Pools, decode, encode
 from storage.stores import Stores
 from storage.timeline import END, NOW
 from tests.storage.places import Place, soon
-from tests.storage.pool_world import heat, hits
+from tests.storage.pool_world import heat, hits, newest, process
+from tests.storage.pool_world import pooled as pooled_in
 from tests.storage.timeline_rule import Asked, as_expected, expected_page
 
 pytestmark = pytest.mark.anyio
@@ -107,21 +107,15 @@ async def test_a_pool_gives_everything_of_a_range_or_nothing(pooled: Pooled) -> 
 
 
 async def test_what_is_posted_goes_in_above_and_out_below(place: Place) -> None:
-    stores = place.stores
     await heat(place)
-    pools = Pools(stores.redis, stores.keys, stores.mongo, 5)
-    items = stores.keys.pool(place.topic.id)[1]
-    async with AsyncExitStack() as stack:
-        stack.push_async_callback(pools.close)
-
-        async def built() -> bool:
-            return await pools.read(place.topic.id, 0, END, False, 1) is not None
-
-        assert await soon(built), "of a topic without messages too"
-        # The process that posts extends by its own size, which is larger; the next one that builds goes by this one's.
-        posted = [await place.post(str(number)) for number in range(8)]
-        assert await pools.read(place.topic.id, 0, END, True, 99) == posted
-        assert await stores.redis.zcard(items) == 8
+    async with process(place, size=5) as small:
+        # A topic without messages has a pool too.
+        await pooled_in(small)
+        posted = [await small.post(str(number)) for number in range(8)]
+        before = hits()
+        assert await newest(small, limit=3) == posted[:-4:-1]
+        assert hits() > before
+    assert await place.stores.redis.zcard(place.stores.keys.pool(place.topic.id)[1]) == 5
 
 
 def test_a_message_comes_out_of_a_pool_as_it_went_in() -> None:

@@ -5,23 +5,19 @@ import shutil
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from redis.asyncio import Redis
 
 from server.embedded import Valkey
-from storage.chat.messages import MessageStore
 from storage.chat.records import LinkPreview, Message
 from storage.keys import Keys
-from storage.pools import LEASE_S, MAYBE_HOT_PER_MINUTE, SIZE, Pools
-from storage.sequencer import Sequencer
-from storage.turns import Turns
+from storage.pools import LEASE_S, MAYBE_HOT_PER_MINUTE
 from tests.storage.detour import Detour, detour_to
 from tests.storage.faults import hanging
 from tests.storage.places import OpenStores, Place, found_place, soon
-from tests.storage.pool_world import heat, hit, hits, lease_for, newest, pooled
+from tests.storage.pool_world import heat, hit, hits, lease_for, newest, pooled, process
 
 pytestmark = pytest.mark.anyio
 
@@ -73,24 +69,6 @@ async def reading(*places: Place) -> AsyncIterator[None]:
         for task in tasks:
             with suppress(asyncio.CancelledError):
                 await task
-
-
-@asynccontextmanager
-async def process(place: Place, size: int = SIZE, forgetful: bool = False) -> AsyncIterator[Place]:
-    """The place through a process with pools of that size; a forgetful one never tells them what it committed."""
-    stores = place.stores
-    pools = Pools(stores.redis, stores.keys, stores.mongo, size)
-    sequencer = Sequencer(
-        stores.mongo,
-        Turns(stores.redis, stores.keys),
-        committed=lambda *_: None,
-        told=lambda _: None,
-        before_answer=None if forgetful else pools.extend,
-    )
-    messages = MessageStore(stores.mongo, sequencer, pools)
-    yield place.through(replace(stores, sequencer=sequencer, messages=messages))
-    await sequencer.close()
-    await pools.close()
 
 
 async def test_every_page_has_the_posts_that_returned_whoever_posts_and_reads(hot: Place, another: OpenStores) -> None:

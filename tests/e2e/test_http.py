@@ -1,0 +1,185 @@
+"""The running product over HTTP: its pages, and what it says while a server that it needs is gone."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import orjson
+import pytest
+
+from server.embedded import Mongod, Valkey, find_mongod, find_valkey
+from tests.client import Client, client, raw_socket
+from tests.e2e.conftest import Product
+from tests.e2e.room import Room, change, events, everything, found, listening, post
+from tests.serving import Web, serving
+from tests.storage.places import soon
+
+VIEWER = {"query": "{ viewer { id } communities { id } }"}
+CLOSED = 1013
+
+pytestmark = pytest.mark.anyio
+
+
+@dataclass(frozen=True)
+class Fragile:
+    """A web process whose servers may be killed, somebody who is known there, and a room of theirs."""
+
+    web: Web
+    mongod: Mongod
+    valkey: Valkey
+    ann: Client
+    room: Room
+
+
+@asynccontextmanager
+async def fragile(folder: Path) -> AsyncIterator[Fragile]:
+    mongod, valkey = Mongod(folder / "mongodb", find_mongod()), Valkey(folder / "redis", find_valkey())
+    async with AsyncExitStack() as stack:
+        for server in (mongod, valkey):
+            await server.start()
+            stack.push_async_callback(server.stop, 0)
+        web = stack.enter_context(serving(folder / "web", mongod.uri, valkey.url))
+        ann = await stack.enter_async_context(client(web.url, web.token()))
+        yield Fragile(web, mongod, valkey, ann, await found(ann))
+
+
+async def asked(web: Web, token: str) -> httpx2.Response:
+    async with httpx2.AsyncClient(timeout=30) as http:
+        return await http.post(f"{web.url}/graphql", json=VIEWER, headers={"authorization": f"Bearer {token}"})
+
+
+async def ready(web: Web) -> tuple[int, dict[str, str]]:
+    async with httpx2.AsyncClient(timeout=30) as http:
+        response = await http.get(f"{web.url}/readyz")
+        return response.status_code, response.json()
+
+
+async def test_the_product_serves_its_pages_and_its_state(product: Product) -> None:
+    async with httpx2.AsyncClient(base_url=product.url) as http:
+        for path in ("/", "/graphiql"):
+            page = await http.get(path)
+            assert page.status_code in (200, 503)
+            assert page.headers["content-type"].startswith("text/html")
+            assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
+        assert (await http.get("/stamps/hello.svg")).headers["content-type"] == "image/svg+xml"
+        assert (await http.get("/healthz")).json() == {"status": "ok"}
+        assert (await http.get("/readyz")).json() == {"status": "ready", "mongodb": "ok", "redis": "ok"}
+        assert "noroshi_commit_seconds_bucket" in (await http.get("/metrics")).text
+
+
+async def test_text_of_every_kind_comes_back_as_it_was_posted(product: Product) -> None:
+    texts = ["狼煙 🔥", "a\0b", "\u202e右から", "𠮷", "\\u0000", "%00 %s {} $where", "e\u0301", "x" * 4000]
+    async with client(product.url, product.token("ann", "texts")) as ann:
+        room = await found(ann)
+        for text in texts:
+            assert (await post(room, ann, text))["text"] == text
+        assert [message["text"] for message in await everything(room, ann)] == texts
+
+
+async def test_without_mongodb_everybody_is_told_to_come_back(tmp_path: Path) -> None:
+    async with fragile(tmp_path) as it, listening(it.room, it.ann) as (socket, _):
+        it.mongod.kill()
+        await it.mongod.wait()
+        await assert_unavailable(it)
+        assert "Traceback" not in it.web.errors
+        await it.mongod.restart()
+        assert await soon(lambda: is_ready(it.web), 20)
+        posted = await post(it.room, it.ann, "back again")
+        assert (await events(socket, 1))[0]["message"] == posted
+
+
+async def assert_unavailable(it: Fragile) -> None:
+    """Whoever is known gets the error where the data would be, whoever is not instead of an answer."""
+    assert it.ann.token is not None
+    known, stranger, state, code = await asyncio.gather(
+        asked(it.web, it.ann.token), asked(it.web, it.web.token("ben")), ready(it.web), closing(it.web, "cem")
+    )
+    assert known.status_code == 200
+    assert stranger.status_code == 503
+    assert int(stranger.headers["retry-after"]) >= 1
+    for response in (known, stranger):
+        extensions = response.json()["errors"][0]["extensions"]
+        assert extensions["code"] == "UNAVAILABLE"
+        assert extensions["retryAfterMs"] > 0
+    assert (state[0], state[1]["status"]) == (503, "not ready")
+    assert code == CLOSED
+
+
+async def closing(web: Web, user: str) -> int | None:
+    """What a socket of somebody unknown is closed with."""
+    async with raw_socket(web.url) as ws:
+        init = {"type": "connection_init", "payload": {"authorization": f"Bearer {web.token(user)}"}}
+        await ws.send(orjson.dumps(init).decode())
+        async with asyncio.timeout(20):
+            await ws.wait_closed()
+        return ws.close_code
+
+
+async def is_ready(web: Web) -> bool:
+    return (await ready(web))[0] == 200
+
+
+@pytest.mark.soak
+async def test_a_mongodb_that_hangs_is_given_up_on(tmp_path: Path) -> None:
+    async with fragile(tmp_path) as it:
+        assert it.mongod.pid is not None
+        assert it.ann.token is not None
+        os.kill(it.mongod.pid, signal.SIGSTOP)
+        try:
+            began = time.monotonic()
+            response = await asked(it.web, it.ann.token)
+            assert response.json()["errors"][0]["extensions"]["code"] == "UNAVAILABLE"
+            assert time.monotonic() - began < 20
+        finally:
+            os.kill(it.mongod.pid, signal.SIGCONT)
+        assert await soon(lambda: is_ready(it.web), 20)
+        assert (await post(it.room, it.ann, "back again"))["text"] == "back again"
+
+
+async def test_without_redis_everything_works_and_events_are_late_at_most(tmp_path: Path) -> None:
+    async with fragile(tmp_path) as it, listening(it.room, it.ann) as (socket, _):
+        it.valkey.kill()
+        await it.valkey.wait()
+        status, state = await ready(it.web)
+        assert (status, state["status"]) == (200, "ready")
+        assert state["redis"].startswith("does not answer")
+        began = time.monotonic()
+        posted = await post(it.room, it.ann, "without Redis")
+        assert (await events(socket, 1, deadline_s=15))[0]["message"] == posted
+        assert time.monotonic() - began < 15
+        await change(it.ann, "deleteMessage(id: $id)", id=posted["id"])
+        await it.valkey.restart()
+        assert (await events(socket, 1))[0]["__typename"] == "MessageDeleted"
+        assert await soon(lambda: is_quick(it, socket), 20)
+        assert "Traceback" not in it.web.errors
+
+
+async def is_quick(it: Fragile, socket: Any) -> bool:
+    """Whether an event takes no longer than it should with Redis."""
+    began = time.monotonic()
+    await post(it.room, it.ann, "quick?")
+    await events(socket, 1)
+    return time.monotonic() - began < 1
+
+
+async def test_a_redis_that_forgets_everything_costs_nobody_an_event(tmp_path: Path) -> None:
+    async with fragile(tmp_path) as it, listening(it.room, it.ann) as (socket, _):
+        texts = []
+        for n in range(3):
+            texts.append(f"{n}")
+            await post(it.room, it.ann, texts[-1])
+            it.valkey.kill()
+            await it.valkey.wait()
+            for file in sorted(it.valkey.data.rglob("*")):
+                if file.is_file():
+                    file.unlink()
+            await it.valkey.restart()
+        heard = await events(socket, 3, deadline_s=25)
+        assert [event["message"]["text"] for event in heard] == texts

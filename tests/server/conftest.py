@@ -1,0 +1,42 @@
+"""A web process's endpoint in the test's own process, and another process beside it that can't reach Redis."""
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from storage.mongo import Driver
+from storage.stores import Stores, open_stores
+from tests.databases import fresh_database
+from tests.server.listeners import House, open_house
+from tests.storage.places import Place, found_place
+
+NOWHERE = "redis://127.0.0.1:1/0"
+
+
+@pytest.fixture(scope="module")
+def shared_database(mongodb_uri: str, redis_url: str) -> Iterator[str]:
+    """The name of the module's database."""
+    with fresh_database(mongodb_uri, redis_url) as name:
+        yield name
+
+
+@pytest.fixture(scope="module")
+async def shared_stores(
+    mongodb_uri: str, redis_url: str, shared_database: str, mongo_driver: Driver
+) -> AsyncIterator[Stores]:
+    async with open_stores(mongodb_uri, redis_url, shared_database, mongo_driver) as stores:
+        yield stores
+
+
+@pytest.fixture
+async def house(shared_stores: Stores) -> AsyncIterator[House]:
+    """With a topic of its own, whose community ann founded."""
+    async with open_house(await found_place(shared_stores)) as house:
+        yield house
+
+
+@pytest.fixture
+async def mute(house: House, mongodb_uri: str, shared_database: str, mongo_driver: Driver) -> AsyncIterator[Place]:
+    """The house's topic from another process, all of whose publishing is lost."""
+    async with open_stores(mongodb_uri, NOWHERE, shared_database, mongo_driver) as stores:
+        yield house.place.through(stores)
