@@ -1,5 +1,6 @@
 """Which process the processors worked for, from Linux's /proc."""
 
+import asyncio
 import os
 import time
 from collections.abc import Iterable
@@ -7,6 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+SAMPLE_S = 0.5
+IDLE_FOR_S = 1.0
+IDLE_SHARE = 0.3
+"""Of one processor; a product that waits takes some of it too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,16 @@ class CpuTimes:
 def cpu_times(pids: Iterable[int]) -> CpuTimes:
     """The times now. The processes must be running."""
     return CpuTimes(time.monotonic(), {str(pid): _process_s(pid) for pid in pids}, _machine_s())
+
+
+async def idle_machine(patience_s: float) -> None:
+    """Returns when next to nothing runs any more, at the latest after `patience_s`."""
+    ends_at = time.monotonic() + patience_s
+    idle_s = 0.0
+    while idle_s < IDLE_FOR_S and time.monotonic() < ends_at:
+        before_s = _machine_s()
+        await asyncio.sleep(SAMPLE_S)
+        idle_s = idle_s + SAMPLE_S if _machine_s() - before_s < SAMPLE_S * IDLE_SHARE else 0.0
 
 
 def _process_s(pid: int) -> float:

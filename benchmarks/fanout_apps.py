@@ -33,6 +33,7 @@ from resolvers.access import joined_topic, member
 from resolvers.chat.events import EventRecord, MessageEvent, StreamReady
 from resolvers.chat.topics import TopicId
 from resolvers.context import Context, Info
+from schema.binding import subscription
 from schema.events import TopicEvent
 from schema.root import Query
 from schema.scalars import SCALARS
@@ -73,14 +74,16 @@ async def topic_events(info: Info, topic_id: TopicId) -> AsyncGenerator[EventRec
             epoch, events = decode(message["data"])
             found = await stores.messages.of_events(topic.id, events)
             for event in events:
-                if viewer.id not in await stores.relations.blockers_of(viewer.organization_id, found[event.ref].author_id):
+                if viewer.id not in await stores.relations.blockers_of(
+                    viewer.organization_id, found[event.ref].author_id
+                ):
                     cursor = format_cursor(stream, Position(epoch, event.n))
                     yield MessageEvent(cursor, event.at, event.kind, found[event.ref])
 
 
 @strawberry.type
 class Subscription:
-    topic_events: TopicEvent = strawberry.subscription(resolver=topic_events)
+    topic_events: TopicEvent = subscription(topic_events, "What happens to the messages of a topic.")
 
 
 class OrdinaryView(GraphQL[Context, None]):
@@ -108,8 +111,11 @@ def ordinary(settings: Settings) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        assert settings.mongodb_uri and settings.redis_url
-        async with open_stores(settings.mongodb_uri, settings.redis_url, settings.database) as stores:
+        assert settings.mongodb_uri
+        assert settings.redis_url
+        async with open_stores(
+            settings.mongodb_uri, settings.redis_url, settings.database, settings.mongo_driver
+        ) as stores:
             view = OrdinaryView(schema, stores, Viewers(server.app._verifier(settings), stores.users))
             app.router.routes.append(WebSocketRoute("/graphql", view))
             yield
@@ -137,9 +143,7 @@ async def frame_by_frame_by_asgi(sockets: Sequence[RawSocket], payloads: Sequenc
     for payload in payloads:
         text = payload.decode()
         for each in sockets:
-            await each.send(
-                {"type": "websocket.send", "text": f'{{"type":"next","id":"{each.id}","payload":{text}}}'}
-            )
+            await each.send({"type": "websocket.send", "text": f'{{"type":"next","id":"{each.id}","payload":{text}}}'})
         # uvloop would join what is written in one turn.
         await asyncio.sleep(0)
 

@@ -1,7 +1,8 @@
-"""The listeners of the fan-out benchmark: many graphql-transport-ws sockets in one epoll loop.
+"""The listeners of the fan-out benchmark: many graphql-transport-ws sockets in one process.
 
-Every socket counts frames by their headers; a few, spread over all, parse each frame for latency, order and gaps. The
-first line on stdin is a Job as JSON; then each line is a command, answered by one line of JSON. Linux only.
+A few sockets, spread over all, are read at once and parse each frame, for latency, order and gaps; the others are read
+every 20 ms and count frames by their headers. The first line on stdin is a Job as JSON; then each line is a command,
+answered by one line of JSON. Linux only.
 """
 
 import gc
@@ -21,6 +22,8 @@ import orjson
 CONNECTING_AT_ONCE = 64
 CONNECT_PATIENCE_S = 20.0
 BUFFER_BYTES = 1 << 20
+SWEEP_EVERY_S = 0.02
+SWEPT_AT_ONCE = 100
 TEXT, CLOSE, PING, PONG = 0x81, 0x88, 0x89, 0x8A
 # Clients must mask; with a key of zeros the payload stays as it is.
 MASKED, KEY = 0x80, b"\0\0\0\0"
@@ -72,14 +75,17 @@ class Listener:
         self._upgraded = False
         self.sock.send(_handshake(load.job.port))
 
-    def take(self, buffer: bytearray, size: int) -> None:
-        """What was received."""
-        if self.counts_only:
-            self._count(buffer, size)
-        else:
-            self._rest += memoryview(buffer)[:size]
-            if self._upgraded or self._upgrade():
-                self._parse()
+    def parse(self, received: memoryview) -> bool:
+        """Takes whole frames. Whether to count only from now on."""
+        self._rest += received
+        if self._upgraded or self._upgrade():
+            for opcode, payload in self._whole_frames():
+                if opcode == TEXT:
+                    self._hear(orjson.loads(payload), len(payload))
+                else:
+                    self._control(opcode, payload)
+        self.counts_only = self.ready and not self._sampled
+        return self.counts_only
 
     def _upgrade(self) -> bool:
         head, end, rest = self._rest.partition(b"\r\n\r\n")
@@ -93,7 +99,7 @@ class Listener:
     def _say(self, message: dict[str, Any]) -> None:
         self.sock.send(frame(TEXT, orjson.dumps(message)))
 
-    def _count(self, buffer: bytearray, size: int) -> None:
+    def count(self, buffer: bytearray, size: int) -> None:
         """Steps from header to header. Every `next` has more than 125 bytes, and no more than 65,535."""
         if self._rest:
             buffer, size, self._rest = bytearray(self._rest + buffer[:size]), size + len(self._rest), b""
@@ -112,14 +118,6 @@ class Listener:
         self._skip = max(at - size, 0)
         if at < size:
             self._rest = bytes(buffer[at:size])
-
-    def _parse(self) -> None:
-        for opcode, payload in self._whole_frames():
-            if opcode == TEXT:
-                self._hear(orjson.loads(payload), len(payload))
-            else:
-                self._control(opcode, payload)
-        self.counts_only = self.ready and not self._sampled
 
     def _whole_frames(self) -> Iterator[tuple[int, bytes]]:
         data, at = self._rest, 0
@@ -168,8 +166,9 @@ class Load:
 
     def __init__(self, job: Job) -> None:
         self.job, self.tally, self.now_s = job, Tally(), 0.0
-        self._epoll = select.epoll()
+        self._epoll, self._others = select.epoll(), select.epoll()
         self._epoll.register(sys.stdin.fileno(), select.EPOLLIN)
+        self._sweep_s = 0.0
         self._by_fd: dict[int, Listener] = {}
         self._at: dict[int, Listener] = {}
         self._buffer = bytearray(BUFFER_BYTES)
@@ -177,7 +176,7 @@ class Load:
     def run(self) -> None:
         """Answers commands until stdin ends."""
         while True:
-            if self._turn(-1):
+            if self._turn(SWEEP_EVERY_S):
                 command = sys.stdin.buffer.readline().strip().decode()
                 if not command:
                     return
@@ -242,8 +241,21 @@ class Load:
 
     def _turn(self, timeout_s: float) -> bool:
         """Reads what is there. Whether a command waits."""
+        command = self._read(self._epoll, timeout_s)
+        if self.now_s < self._sweep_s:
+            return command
+        self._sweep_s = self.now_s + SWEEP_EVERY_S
+        for _ in range(0, len(self._at), SWEPT_AT_ONCE):
+            self._read(self._others, 0)
+            # Those that are parsed don't wait for the others.
+            command |= self._read(self._epoll, 0)
+        return command
+
+    def _read(self, epoll: select.epoll, timeout_s: float) -> bool:
         command, buffer = False, self._buffer
-        for fd, _ in self._epoll.poll(timeout_s):
+        ready = epoll.poll(timeout_s, SWEPT_AT_ONCE)
+        self.now_s = time.monotonic()
+        for fd, _ in ready:
             listener = self._by_fd.get(fd)
             if listener is None:
                 command = True
@@ -252,12 +264,19 @@ class Load:
                 size = listener.sock.recv_into(buffer)
             except OSError:
                 size = 0
-            self.now_s = self.tally.last_s = time.monotonic()
             if size:
-                listener.take(buffer, size)
+                self._take(listener, size)
             else:
                 self._lost(listener)
         return command
+
+    def _take(self, listener: Listener, size: int) -> None:
+        self.tally.last_s = self.now_s
+        if listener.counts_only:
+            listener.count(self._buffer, size)
+        elif listener.parse(memoryview(self._buffer)[:size]):
+            self._epoll.unregister(listener.sock.fileno())
+            self._others.register(listener.sock.fileno(), select.EPOLLIN)
 
     def _lost(self, listener: Listener) -> None:
         self.tally.faults["connection lost"] += 1

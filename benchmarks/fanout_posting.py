@@ -84,9 +84,7 @@ class Place:
     async def post(self, texts: list[str]) -> None:
         """Posts through storage: committed, and told to every process, when this returns."""
         place = self.topic.id, self.topic.community_id
-        await asyncio.gather(
-            *(self.stores.messages.post(NewMessage(*place, AUTHOR, text, None, [])) for text in texts)
-        )
+        await asyncio.gather(*(self.stores.messages.post(NewMessage(*place, AUTHOR, text, None, [])) for text in texts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +106,9 @@ class RawPlace:
         message = {"id": id_, "timestamp": "1700000000.000000", "text": text, "author": author}
         cursor = format_cursor(Stream("topic", self.topic_id), Position("12345678", 1000))
         at = "2026-11-21T12:00:00.000Z"
-        return orjson.dumps({"data": {FIELD: {"__typename": "MessagePosted", "cursor": cursor, "at": at, "message": message}}})
+        return orjson.dumps(
+            {"data": {FIELD: {"__typename": "MessagePosted", "cursor": cursor, "at": at, "message": message}}}
+        )
 
 
 @asynccontextmanager

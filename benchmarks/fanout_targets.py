@@ -78,8 +78,10 @@ async def databases(driver: Driver) -> AsyncIterator[Databases]:
     """Embedded servers in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="noroshi-fanout-") as folder:
         async with embedded_servers(Path(folder) / "data") as servers:
-            assert servers.mongod and servers.mongodb_uri and servers.redis_url
+            assert servers.mongod
             assert servers.mongod.pid
+            assert servers.mongodb_uri
+            assert servers.redis_url
             yield Databases(servers.mongodb_uri, servers.redis_url, servers.mongod.pid, driver, secrets.token_hex(32))
 
 

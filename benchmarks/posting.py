@@ -19,11 +19,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.cpu import idle_machine
 from benchmarks.load import Job, Report, post_request
 from benchmarks.servers import Bench, Target, bench, one_by_one
 from tests.client import Client, client
 
 WARM_UP_S = 2.0
+WIDTH = 120
 GROUP_COMMIT, ONE_EACH, EMPTY = "group commit", "a transaction each", "empty mutation"
 POST = "mutation($input: PostMessageInput!) { postMessage(input: $input) { id timestamp } }"
 PAGE = """query($topic: ID!, $oldest: Timestamp!) {
@@ -32,6 +34,17 @@ PAGE = """query($topic: ID!, $oldest: Timestamp!) {
 TEXT = "The beacon on the next hill is lit: pass it on, and keep yours burning until the one after it answers."
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be measured; the durations are for each row."""
+
+    web: Sequence[int]
+    clients: Sequence[int]
+    seconds: float
+    patience_s: float
+    driver: str
 
 
 @dataclass(frozen=True)
@@ -78,9 +91,9 @@ class Row:
 class Posting:
     """A community whose members post to one topic after the other."""
 
-    def __init__(self, bench: Bench, founder: Client, users: int, seconds: float) -> None:
-        self._bench, self._founder, self._seconds = bench, founder, seconds
-        self._tokens = [bench.token(f"user{number}") for number in range(users)]
+    def __init__(self, bench: Bench, founder: Client, asked: Asked) -> None:
+        self._bench, self._founder, self._asked = bench, founder, asked
+        self._tokens = [bench.token(f"user{number}") for number in range(max(asked.clients))]
         self._community_id = ""
 
     async def prepare(self) -> None:
@@ -109,8 +122,9 @@ class Posting:
     ) -> Row:
         requests = [post_request(path, token, query, variables) for token in self._tokens[:clients]]
         pids = [*target.web_pids, self._bench.mongod_pid]
-        report = await _run_load(Job(target.port, requests, WARM_UP_S, self._seconds, pids))
-        return Row(way, target, self._bench.mongod_pid, clients, self._seconds, report)
+        await idle_machine(self._asked.patience_s)
+        report = await _run_load(Job(target.port, requests, WARM_UP_S, self._asked.seconds, pids))
+        return Row(way, target, self._bench.mongod_pid, clients, self._asked.seconds, report)
 
     async def _read_back(self, topic_id: str) -> list[int]:
         """All timestamps of the topic in microseconds, paged by `oldest` as clients do."""
@@ -145,26 +159,27 @@ def _check(report: Report, stored: Sequence[int]) -> None:
         sys.exit(f"The topic is not what it should be: {'; '.join(found)}.")
 
 
-async def _measure(bench: Bench, ordinary: Target, clients: Sequence[int], seconds: float) -> AsyncIterator[Row]:
+async def _measure(bench: Bench, ordinary: Target, asked: Asked) -> AsyncIterator[Row]:
     """Both ways by turns, then what the stack costs when nothing is done."""
     async with client(bench.target.url, bench.token("founder")) as founder:
-        posting = Posting(bench, founder, max(clients), seconds)
+        posting = Posting(bench, founder, asked)
         await posting.prepare()
-        for count in clients:
+        for count in asked.clients:
             yield await posting.post(GROUP_COMMIT, bench.target, count)
             yield await posting.post(ONE_EACH, ordinary, count)
-        for count in clients:
+        for count in asked.clients:
             if count > 1:
                 yield await posting.do_nothing(ordinary, count)
 
 
-async def _rows(web: Sequence[int], clients: Sequence[int], seconds: float, driver: str) -> list[Row]:
+async def _rows(asked: Asked) -> list[Row]:
     rows = []
-    for count in web:
-        with bench(count, driver) as running, one_by_one(running, count) as ordinary:
-            async for row in _measure(running, ordinary, clients, seconds):
+    for count in asked.web:
+        with bench(count, asked.driver) as running, one_by_one(running, count) as ordinary:
+            async for row in _measure(running, ordinary, asked):
                 typer.echo(" ".join(row.cells()), err=True)
                 rows.append(row)
+            typer.echo(running.product.errors, err=True, nl=False)
     return rows
 
 
@@ -194,10 +209,11 @@ def main(
     clients: Annotated[str, typer.Option(help="How many clients at once.")] = "1,10,100",
     web: Annotated[str, typer.Option(help="How many web processes.")] = "1,2",
     driver: Annotated[str, typer.Option(help="motor or pymongo.")] = "motor",
+    patience_s: Annotated[float, typer.Option(help="How long each row waits for an idle machine.")] = 10.0,
 ) -> None:
     """Measures posting to one topic, and prints a table."""
-    rows = asyncio.run(_rows(_numbers(web), _numbers(clients), seconds, driver))
-    console = Console(width=None if sys.stdout.isatty() else 120)
+    rows = asyncio.run(_rows(Asked(_numbers(web), _numbers(clients), seconds, patience_s, driver)))
+    console = Console(width=None if sys.stdout.isatty() else WIDTH)
     console.print(_table(rows, seconds))
     for line in _ratios(rows):
         console.print(line)

@@ -83,9 +83,10 @@ class Row:
         ]
         cpu = {name: self.report.cpu_percent[str(pid)] for name, pid in self.pids.items()}
         cpu |= {"load": self.report.cpu_percent[str(self.report.pid)], "others": self.report.cpu_percent["others"]}
+        cpu_ms = 10 * cpu["web"] * self.seconds / max(len(latencies), 1)
         return [
             *(self.what, self.way, f"{len(latencies) / self.seconds:,.0f}", *(f"{rank:,.1f}" for rank in ranks)),
-            *(f"{self.hits:.2f}", f"{self.searches:.2f}", f"{self.report.answer_bytes / 1000:.1f}"),
+            *(f"{cpu_ms:.1f}", f"{self.hits:.2f}", f"{self.searches:.2f}", f"{self.report.answer_bytes / 1000:.1f}"),
             *(f"{cpu[name]:.0f}" for name in ("web", "mongod", "redis", "load", "others")),
             str(sum(self.report.errors.values())),
         ]
@@ -177,7 +178,15 @@ def _table(rows: Sequence[Row], seconds: float) -> Table:
     table = Table(title=f"Pages of {PAGE}, {CONNECTIONS} connections, {seconds:g} s each; CPU in percent of one core")
     table.add_column("page")
     table.add_column("way")
-    for name in ["pages/s", "p50 ms", "p99 ms", "pool hits a page", "message queries a page", "kB a page"]:
+    for name in [
+        "pages/s",
+        "p50 ms",
+        "p99 ms",
+        "web CPU ms a page",
+        "pool hits a page",
+        "message queries a page",
+        "kB a page",
+    ]:
         table.add_column(name, justify="right")
     for name in ["web CPU", "mongod", "redis", "load", "others", "errors"]:
         table.add_column(name, justify="right")
@@ -194,7 +203,7 @@ def main(
     """Measures timeline pages, and prints a table."""
     move_to(OTHERS_CORE)
     rows = asyncio.run(_rows(seconds, "motor" if driver == "motor" else "pymongo"))
-    Console(width=None if sys.stdout.isatty() else 180).print(_table(rows, seconds))
+    Console(width=None if sys.stdout.isatty() else 210).print(_table(rows, seconds))
 
 
 if __name__ == "__main__":

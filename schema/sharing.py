@@ -35,8 +35,8 @@ def depends_on_viewer(schema: GraphQLSchema, document: DocumentNode) -> bool:
 
 
 def is_shared(field: StrawberryField) -> bool:
-    """Whether the field gives every viewer the same: a plain attribute, or marked so."""
-    return field.base_resolver is None or bool(field.metadata.get(SHARED))
+    """Whether the field gives every viewer the same: a plain attribute that nothing guards, or marked so."""
+    return bool(field.metadata.get(SHARED)) or (field.base_resolver is None and not field.extensions)
 
 
 class _Selected(Visitor):

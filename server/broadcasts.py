@@ -11,15 +11,12 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-import orjson
 import structlog
-from graphql import GraphQLError
 from graphql.execution import Executor
-from graphql.execution.collect_fields import collect_fields
 from prometheus_client import Counter
 
-from resolvers.chat.events import EventRecord, Source, left
-from schema.errors import presented
+from resolvers.chat.events import Source, left
+from server.execution import Execution
 from server.wire import Wire, text_frame_header
 from storage.errors import DomainError
 from storage.events import Position
@@ -98,37 +95,6 @@ def _cut(payloads: Sequence[bytes], id_bytes: int) -> list[bytes]:
         rest = after
     pieces.append(rest)
     return pieces
-
-
-class Execution:
-    """One operation, executed for one event after the other.
-
-    graphql-core would collect the fields anew for each event, and keep what it collected as long as the operation
-    runs: some 4 KiB an event. So the fields are collected here, once, and executed as it executes them.
-    """
-
-    def __init__(self, executor: Executor[Any]) -> None:
-        root_type = executor.schema.get_root_type(executor.operation.operation)
-        assert root_type is not None
-        self._executor, self._root_type = executor, root_type
-        collected = collect_fields(
-            executor.schema, executor.fragments, executor.variable_values, root_type, executor.operation
-        )
-        self._fields = collected.grouped_field_set
-
-    async def run(self, record: EventRecord) -> bytes:
-        """The event's `payload` as JSON."""
-        executor = self._executor.build_per_event_executor(record)
-        data: dict[str, Any] | None = None
-        try:
-            result = executor.execute_collected_root_fields(self._root_type, record, self._fields, False, ())
-            data = await result if isinstance(result, Awaitable) else result
-        except GraphQLError as error:
-            executor.collected_errors.add(error, None)
-        payload: dict[str, Any] = {"data": data}
-        if errors := executor.collected_errors.errors:
-            payload["errors"] = [presented(error).formatted for error in errors]
-        return orjson.dumps(payload)
 
 
 @dataclass(slots=True, eq=False)

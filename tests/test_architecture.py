@@ -19,8 +19,23 @@ VAGUE = {"util", "utils", "helper", "helpers", "manager", "managers", "common", 
 READS_ENVIRONMENT = {"server/settings.py"}
 
 TESTED_ELSEWHERE = {
-    # What has no behaviour of its own, or none that can be seen without the module named here.
+    # Declarations. Whether they fit what is behind them is seen on the whole schema.
     "schema/binding.py": "tests/schema/test_shapes.py",
+    "schema/chat.py": "tests/schema/test_shapes.py",
+    "schema/identity.py": "tests/schema/test_shapes.py",
+    "schema/timeline.py": "tests/schema/test_shapes.py",
+    "schema/events.py": "tests/resolvers/chat/test_events.py",
+    "resolvers/inputs.py": "tests/resolvers/test_arguments.py",
+    # What is handed around: wrong when what it is handed to is.
+    "resolvers/context.py": "tests/resolvers/test_blocks.py",
+    "jobs/context.py": "tests/server/test_worker.py",
+    "storage/metrics.py": "tests/server/test_health.py",
+    # Seen from outside the process only.
+    "jobs/link_previews.py": "tests/e2e/test_link_previews.py",
+    "server/demo_sign_in.py": "tests/server/test_app.py",
+    "server/launch.py": "tests/server/test_supervisor.py",
+    # One call each of what is tested there.
+    "jobs/streams.py": "tests/storage/test_outbox.py",
 }
 """Modules without a test file of their name, and the test file that is red when they are wrong."""
 

@@ -41,8 +41,12 @@ class CommunityStore:
         id_ = new_id()
         now = datetime.now(UTC)
 
-        async def work(session: Session) -> None:
-            await claim(self._mongo, key, id_, session)
+        async def work(session: Session) -> str:
+            try:
+                await claim(self._mongo, key, id_, session)
+            except AlreadyDone as done:
+                # Not aborted but committed, which waits until what it read, the earlier work, is at majority too.
+                return done.id
             document = {
                 "_id": id_,
                 "org": new.organization_id,
@@ -54,12 +58,9 @@ class CommunityStore:
             }
             await self._communities.insert_one(document, session=session)
             await self._memberships.insert_one(_membership(id_, founder, now), session=session)
+            return id_
 
-        try:
-            await self._mongo.transact(work)
-        except AlreadyDone as done:
-            id_ = done.id
-        return await self.get(new.organization_id, id_)
+        return await self.get(new.organization_id, await self._mongo.transact(work))
 
     async def find(self, organization_id: str, id_: str) -> Community | None:
         """The organization's community of that id, or None."""

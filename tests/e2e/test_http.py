@@ -71,7 +71,7 @@ async def test_the_product_serves_its_pages_and_its_state(product: Product) -> N
         assert (await http.get("/stamps/hello.svg")).headers["content-type"] == "image/svg+xml"
         assert (await http.get("/healthz")).json() == {"status": "ok"}
         assert (await http.get("/readyz")).json() == {"status": "ready", "mongodb": "ok", "redis": "ok"}
-        assert "noroshi_commit_seconds_bucket" in (await http.get("/metrics")).text
+        assert "# TYPE noroshi_hub_subscribers gauge" in (await http.get("/metrics")).text
 
 
 async def test_text_of_every_kind_comes_back_as_it_was_posted(product: Product) -> None:
@@ -136,7 +136,8 @@ async def test_a_mongodb_that_hangs_is_given_up_on(tmp_path: Path) -> None:
             began = time.monotonic()
             response = await asked(it.web, it.ann.token)
             assert response.json()["errors"][0]["extensions"]["code"] == "UNAVAILABLE"
-            assert time.monotonic() - began < 20
+            # Reading is tried twice, 10 s each.
+            assert time.monotonic() - began < 25
         finally:
             os.kill(it.mongod.pid, signal.SIGCONT)
         assert await soon(lambda: is_ready(it.web), 20)

@@ -260,24 +260,38 @@ async def test_who_leaves_the_community_hears_no_more_within_5_seconds_and_alone
         assert len(house.view.broadcasts) == 1
 
 
-@pytest.mark.parametrize("how", ["complete", "close", "cut", "drop", "leaving the community"])
-async def test_the_last_one_to_leave_turns_off_the_light(house: House, how: str) -> None:
+async def complete(house: House, heard: Heard) -> None:
+    await heard.ws.send('{"id": "1", "type": "complete"}')
+
+
+async def close(house: House, heard: Heard) -> None:
+    await heard.ws.close()
+
+
+async def cut(house: House, heard: Heard) -> None:
+    heard.ws.transport.abort()
+
+
+async def be_dropped(house: House, heard: Heard) -> None:
+    assert await eventually(lambda: len(house.served.wires) == 1)
+    house.served.wires[0].drop("Reading too slowly")
+
+
+async def leave(house: House, heard: Heard) -> None:
+    await house.stores.communities.leave(house.place.community, "bob")
+
+
+@pytest.mark.parametrize("go", [complete, close, cut, be_dropped, leave])
+async def test_the_last_one_to_go_turns_off_the_light(
+    house: House, go: Callable[[House, Heard], Awaitable[None]]
+) -> None:
     await house.join("bob")
     name = house.place.stream.name
     async with house.hears("bob") as last:
         async with house.hears("ann"):
             assert await listened_to(house, name)
         assert len(house.view.broadcasts) == 1
-        if how == "complete":
-            await last.ws.send('{"id": "1", "type": "complete"}')
-        elif how == "close":
-            await last.ws.close()
-        elif how == "cut":
-            last.ws.transport.abort()
-        elif how == "drop":
-            house.served.wires[0].drop("Reading too slowly")
-        else:
-            await house.stores.communities.leave(house.place.community, "bob")
+        await go(house, last)
         assert await eventually(lambda: len(house.view.broadcasts) == 0)
         assert await eventually(lambda: not tasks_of(name))
         assert name not in house.stores.hub._locals
@@ -444,7 +458,7 @@ async def test_an_event_between_ready_and_live_is_not_lost(house: House, monkeyp
 
 async def test_a_slow_line_that_is_far_behind_catches_up_on_one_socket(house: House) -> None:
     for _ in range(12):
-        await post(house.place, 100)
+        await asyncio.gather(*(house.place.post("x" * 1000) for _ in range(100)))
     async with house.hears() as live, raw_client(house.served.port, 16_384) as raw:
         given = {"topic": house.place.topic.id, "since": cursor(house, 0, await epoch(house))}
         for message in (

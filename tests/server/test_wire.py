@@ -5,12 +5,16 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import orjson
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from starlette.types import Message, Receive, Scope, Send
-from websockets.asyncio.client import connect
+from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 import server.wire
+from server.broadcasts import Frames, Listener, Payload
 from server.web import PING_EVERY_S, PING_TIMEOUT_S
 from server.wire import (
     ABORT_AFTER_S,
@@ -21,6 +25,7 @@ from server.wire import (
     text_frame_header,
     wire_of,
 )
+from storage.errors import DomainError
 from tests.server.in_process import InProcess, RawClient, in_process, raw_client
 
 TEXT, CLOSE, PING, PONG = 0x81, 0x88, 0x89, 0x8A
@@ -332,3 +337,51 @@ async def test_a_large_answer_that_waits_is_no_event_that_waits() -> None:
 def test_other_servers_have_no_wire() -> None:
     assert wire_of({"type": "websocket"}) is None
     assert wire_of({"type": "websocket", "extensions": {server.wire.EXTENSION: object()}}) is None
+
+
+def in_json(value: object) -> bytes:
+    return orjson.dumps(value)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+# Payloads and ids around the lengths at which a frame's header grows.
+LONG = st.builds(str.__mul__, st.sampled_from('x"\\狼'), st.sampled_from([0, 1, 80, 90, 100, 110, 65_400, 65_500]))
+PAYLOADS = st.lists(st.tuples(VALUES | LONG, st.frozensets(st.sampled_from("abc"))), max_size=6)
+IDS = st.lists(st.tuples(st.text(max_size=40) | LONG, st.sampled_from("abc")), min_size=1, max_size=4)
+
+
+@pytest.fixture(scope="module")
+async def line(anyio_backend: object) -> AsyncIterator[tuple[Wire, ClientConnection]]:
+    async with hall() as (app, served), connect(served.url, max_size=None, max_queue=None) as ws:
+        yield await app.entered.get(), ws
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(payloads=PAYLOADS, ids=IDS)
+async def test_joined_frames_are_the_same_as_sending_one_by_one(
+    line: tuple[Wire, ClientConnection], payloads: list[tuple[object, frozenset[str]]], ids: list[tuple[str, str]]
+) -> None:
+    wire, ws = line
+    frames = Frames([Payload(in_json(value), hidden_from) for value, hidden_from in payloads])
+    for id_, viewer in ids:
+        ended: asyncio.Future[DomainError | None] = asyncio.get_running_loop().create_future()
+        frames.write(Listener(wire, in_json(id_)[1:-1], viewer, ended))
+    wire.offer(text_frame(b"end"), 0)
+    expected = [
+        {"type": "next", "id": id_, "payload": value}
+        for id_, viewer in ids
+        for value, hidden_from in payloads
+        if viewer not in hidden_from
+    ]
+    async with asyncio.timeout(PATIENCE_S):
+        received = [orjson.loads(text) async for text in until_end(ws)]
+    assert received == expected
+
+
+async def until_end(ws: ClientConnection) -> AsyncIterator[str]:
+    while (text := str(await ws.recv())) != "end":
+        yield text

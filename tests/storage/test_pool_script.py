@@ -1,17 +1,11 @@
-"""The pools' script on a real Redis, command by command, and in every order against a model."""
+"""The pools' script on a real Redis, command by command."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pytest
 import redis
-from hypothesis import event, settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from storage.chat.records import Message
 from storage.keys import Keys
-from storage.timeline import END
 from tests.storage.pool_world import LEASE_MS, Pool, message
 
 SIZE = 5
@@ -63,6 +57,13 @@ def test_extensions_wait_while_the_pool_is_built(pool: Pool) -> None:
     assert pool.texts() == ["10", "20", "30"]
 
 
+def test_the_very_first_extension_waits_for_the_builder_too(pool: Pool) -> None:
+    assert pool.begin("a")
+    assert pool.extend(1, 1, [FIRST]) == 0
+    assert pool.install("a", 0, 0, pool.clock(), [])
+    assert pool.texts() == ["10"]
+
+
 def test_a_builder_who_was_overtaken_installs_nothing(pool: Pool) -> None:
     assert pool.begin("a")
     t0 = pool.clock()
@@ -95,6 +96,9 @@ def test_a_pool_answers_only_within_its_lease(pool: Pool) -> None:
 def test_a_lease_runs_from_when_the_head_was_about_to_be_read(pool: Pool) -> None:
     pool.build(1, [FIRST])
     assert pool.renew(1, pool.clock() - LEASE_MS)
+    assert pool.read() is None
+    assert pool.begin("b")
+    assert pool.install("b", 1, 0, pool.clock() - LEASE_MS, [FIRST])
     assert pool.read() is None
 
 
@@ -177,6 +181,12 @@ def test_a_pool_keeps_the_newest_and_knows_where_it_begins(pool: Pool) -> None:
     assert pool.texts() == ["4", "5", "6", "7", "8"], "what is below the floor stays out"
 
 
+def test_what_is_below_the_floor_of_a_pool_that_is_not_full_stays_out_too(pool: Pool) -> None:
+    pool.build(3, [THIRD], floor=30)
+    assert pool.extend(4, 4, [message(10, "edited")]) == 1
+    assert pool.texts() == ["30"]
+
+
 def test_more_that_wait_than_a_pool_can_remember_drop_it(pool: Pool) -> None:
     pool.build(1, [FIRST])
     for n in range(3, 120):
@@ -192,193 +202,3 @@ def test_every_key_goes_away_a_minute_after_the_last_renewal(pool: Pool) -> None
         pool.redis.pexpire(pool.keys[0], 30_000)
     pool.extend(6, 6, [message(30)])
     assert all(0 < int(str(pool.redis.pttl(key))) <= 30_000 for key in pool.keys)
-
-
-@dataclass
-class Look:
-    """Somebody who builds: since when, and what was seen in MongoDB."""
-
-    builder: str
-    t0: int
-    n: int | None = None
-
-
-class PoolMachine(RuleBasedStateMachine):
-    """A topic in MongoDB, and everything that may happen to its pool.
-
-    `history[n]` are the topic's messages after event n. `told` is the last event that somebody was told is done.
-    """
-
-    answers = 0
-    client: "redis.Redis"
-    prefix: str
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.pool = Pool(self.client, Keys(self.prefix).pool("machine"), SIZE)
-        self.pool.run("drop")
-        self.history: list[dict[int, Message]] = [{}]
-        self.told = self.builders = 0
-        self.extensions: list[tuple[int, int, list[Message]]] = []
-        self.looks: list[Look] = []
-        self.renewals: list[Look] = []
-        self.saved: dict[str, bytes] = {}
-
-    @property
-    def n(self) -> int:
-        return len(self.history) - 1
-
-    @rule(posts=st.integers(1, 3), edit=st.integers(0, 7))
-    def commit(self, posts: int, edit: int) -> None:
-        """A batch of posts, and an edit of one of the newest, as one transaction."""
-        first, messages = self.n + 1, dict(self.history[-1])
-        changed = []
-        if edit and len(messages) >= edit:
-            timestamp = sorted(messages)[-edit]
-            changed.append(message(timestamp, f"edited by {first}"))
-        top = max(messages, default=0)
-        changed += [message(top + 1 + number, "new") for number in range(posts)]
-        messages |= {each.timestamp: each for each in changed}
-        # Nobody ever sees a position inside a batch.
-        self.history += [messages] * len(changed)
-        self.extensions.append((first, self.n, changed))
-
-    @precondition(lambda self: self.extensions)
-    @rule(which=st.integers(0, 3), again=st.booleans())
-    def extend(self, which: int, again: bool) -> None:
-        """An extension arrives, in any order, perhaps more than once."""
-        extension = self.extensions[which % len(self.extensions)]
-        if not again:
-            self.extensions.remove(extension)
-        self.pool.extend(*extension)
-        self.told = max(self.told, extension[1])
-
-    @precondition(lambda self: self.extensions)
-    @rule(which=st.integers(0, 3))
-    def lose(self, which: int) -> None:
-        """A poster who can't reach Redis waits; what he sent may arrive later."""
-        self.wait()
-        self.told = max(self.told, self.extensions[which % len(self.extensions)][1])
-
-    @rule()
-    def wait(self) -> None:
-        """Two seconds go by."""
-        self._shift(-LEASE_MS)
-
-    def _shift(self, ms: int) -> None:
-        self.pool.pass_time(-ms)
-        for each in self.looks + self.renewals:
-            each.t0 += ms
-
-    @rule()
-    def find_done(self) -> None:
-        """Somebody's change was done already."""
-        self.pool.reach(self.n)
-        self.told = self.n
-
-    @rule()
-    def begin(self) -> None:
-        self.builders += 1
-        if self.pool.begin(str(self.builders)):
-            self.looks.append(Look(str(self.builders), self.pool.clock()))
-
-    @precondition(lambda self: self.looks)
-    @rule(which=st.integers(0, 3))
-    def look(self, which: int) -> None:
-        """A builder reads MongoDB."""
-        look = self.looks[which % len(self.looks)]
-        look.n = self.n if look.n is None else look.n
-
-    @precondition(lambda self: any(look.n is not None for look in self.looks))
-    @rule(which=st.integers(0, 3))
-    def install(self, which: int) -> None:
-        ready = [look for look in self.looks if look.n is not None]
-        look = ready[which % len(ready)]
-        self.looks.remove(look)
-        assert look.n is not None
-        newest = sorted(self.history[look.n].items())[-SIZE:]
-        floor = newest[0][0] if len(newest) == SIZE else 0
-        self.pool.install(look.builder, look.n, floor, look.t0, [each for _, each in newest])
-
-    @rule()
-    def compare(self) -> None:
-        """Somebody who renews reads the clock, then the head."""
-        self.renewals.append(Look("", self.pool.clock(), self.n))
-
-    @precondition(lambda self: self.renewals)
-    @rule(which=st.integers(0, 3))
-    def renew(self, which: int) -> None:
-        look = self.renewals.pop(which % len(self.renewals))
-        assert look.n is not None
-        self.pool.renew(look.n, look.t0)
-
-    @rule()
-    def build(self) -> None:
-        """Somebody begins and is done at once."""
-        self.begin()
-        if self.looks:
-            self.look(-1)
-            self.install(-1)
-
-    @rule(what=st.sampled_from(["clock set back", "saved", "restarted", "meta lost", "items lost", "pending lost"]))
-    def suffer(self, what: str) -> None:
-        """What may happen to a Redis."""
-        match what.split():
-            case ["clock", *_]:
-                self._shift(3_600_000)
-            case ["saved"]:
-                dumps = {key: self.client.dump(key) for key in self.pool.keys}
-                self.saved = {key: bytes(dump) for key, dump in dumps.items() if isinstance(dump, bytes)}
-            case ["restarted"]:
-                self._restart_from_the_file()
-            case [part, "lost"]:
-                self.client.delete(self.pool.keys[["meta", "items", "pending"].index(part)])
-
-    def _restart_from_the_file(self) -> None:
-        self.pool.run("drop")
-        for key, dump in self.saved.items():
-            self.client.restore(key, 60_000, dump)
-        # It is another run that finds what an earlier one left.
-        self.pool.set(run="older")
-
-    @rule(
-        low=st.integers(0, 30),
-        high=st.one_of(st.just(END), st.integers(0, 30)),
-        ascending=st.booleans(),
-        limit=st.integers(1, 7),
-    )
-    def read(self, low: int, high: int, ascending: bool, limit: int) -> None:
-        self._check(low, high, ascending, limit)
-
-    @invariant()
-    def it_answers_with_nothing_old(self) -> None:
-        self._check(0, END, True, 1000)
-
-    @invariant()
-    def it_stays_small_and_goes_away(self) -> None:
-        assert int(str(self.client.zcard(self.pool.keys[1]))) <= SIZE
-        assert all(self.client.pttl(key) != -1 for key in self.pool.keys)
-
-    def _check(self, low: int, high: int, ascending: bool, limit: int) -> None:
-        answer, n = self.pool.read(low, high, ascending, limit), self.pool.meta("n")
-        if answer is None:
-            return
-        assert n is not None
-        type(self).answers += 1
-        event("answered")
-        assert n >= self.told, "somebody was told of more than this"
-        inside = [each for at, each in sorted(self.history[n].items()) if max(low, answer.floor) <= at <= high]
-        assert answer.messages == (inside if ascending else inside[::-1])[:limit]
-
-
-def test_whatever_a_pool_answers_is_the_topic_at_its_position_and_nothing_told_is_missing(
-    redis_url: str, database: str
-) -> None:
-    with redis.Redis.from_url(redis_url) as client:
-
-        class Machine(PoolMachine):
-            pass
-
-        Machine.client, Machine.prefix = client, database
-        run_state_machine_as_test(Machine, settings=settings(max_examples=80, stateful_step_count=40, deadline=None))
-    assert Machine.answers > 100, "it hardly ever answered"

@@ -1,0 +1,239 @@
+"""Link previews from end to end: a page, its picture, an event; and every way that a job can get lost."""
+
+import asyncio
+import os
+import signal
+import struct
+import zlib
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import pymongo
+import pytest
+from redis.asyncio import Redis
+
+from tests import product as processes
+from tests.client import Client, Socket, client
+from tests.e2e.conftest import Product
+from tests.e2e.room import Room, change, events, found, listening, post
+from tests.jobs.providers.upstream import Answer, Upstream, respond, upstream
+from tests.storage.places import soon
+
+# The sweeper looks each 5 s for what has waited for 20 s.
+LIFELINE_S = 45
+FORBIDDEN_LINKS = [
+    "http://169.254.169.254/latest/meta-data/",
+    "http://10.0.0.1/",
+    "http://[::ffff:10.0.0.1]/",
+    "http://0x0a000001/",
+    "http://10.0.0.1:22/",
+]
+
+# As the kernel writes them: the least byte first.
+INSIDE = {"FEA9FEA9", "0100000A"}
+LINKS = """
+    query ($topic: ID!) { messages(topicId: $topic, latest: "now") { items { linkPreview { url } } } }
+"""
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+def breakable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    """A product of these tests' own, whose processes may be killed."""
+    data_dir = tmp_path_factory.mktemp("breakable") / "data"
+    with processes.running(data_dir, NOROSHI_EGRESS_ALLOW="127.0.0.0/8") as run:
+        yield Product(run.url, data_dir, run)
+
+
+def png(width: int = 2, height: int = 2) -> bytes:
+    """A picture of one colour."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    rows = b"".join(b"\x00" + b"\xd0\x40\x20" * width for _ in range(height))
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def page(title: str, image: str = "") -> bytes:
+    return f'<meta property="og:title" content="{title}"><meta property="og:image" content="{image}">'.encode()
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A product, a site to link to, and somebody who listens to a room."""
+
+    product: Product
+    site: Upstream
+    ann: Client
+    room: Room
+    socket: Socket
+
+    def redis(self) -> Redis:
+        """The product's."""
+        return Redis(port=int((self.product.data_dir / "redis" / "port").read_text()))
+
+    async def post_link(self, path: str) -> dict[str, Any]:
+        """Posts it, and takes its own event off the socket."""
+        posted = await post(self.room, self.ann, f"see {self.site.url(path)} there")
+        assert (await events(self.socket, 1))[0]["__typename"] == "MessagePosted"
+        return posted
+
+    async def edited(self, deadline_s: float = 15) -> dict[str, Any]:
+        """The next event, which must be an edit; its message."""
+        (event,) = await events(self.socket, 1, deadline_s)
+        assert event["__typename"] == "MessageEdited"
+        message: dict[str, Any] = event["message"]
+        return message
+
+
+@asynccontextmanager
+async def staged(product: Product, org: str) -> AsyncIterator[Stage]:
+    async with AsyncExitStack() as stack:
+        site = await stack.enter_async_context(upstream())
+        ann = await stack.enter_async_context(client(product.url, product.token("ann", org)))
+        room = await found(ann)
+        socket, _ = await stack.enter_async_context(listening(room, ann))
+        yield Stage(product, site, ann, room, socket)
+
+
+async def test_a_posted_link_gets_its_preview_and_picture_as_an_event(product: Product) -> None:
+    async with staged(product, "previews") as it:
+        it.site.answers["/page"] = respond(page("The 狼煙 Mountain", it.site.url("/picture.png")))
+        it.site.answers["/picture.png"] = respond(png(), content_type="image/png")
+        posted = await it.post_link("/page")
+        message = await it.edited()
+        assert message["id"] == posted["id"]
+        assert message["editedAt"] is None, "A preview is no edit by the author."
+        preview = message["linkPreview"]
+        assert (preview["title"], preview["url"]) == ("The 狼煙 Mountain", it.site.url("/page"))
+        assert urlsplit(preview["imageUrl"]).path.startswith("/images/")
+        async with httpx2.AsyncClient() as http:
+            picture = await http.get(f"{product.url}{urlsplit(preview['imageUrl']).path}")
+        assert (picture.status_code, picture.headers["content-type"]) == (200, "image/png")
+        assert picture.content == png()
+
+
+async def test_another_link_gets_another_preview_and_none_gets_none(product: Product) -> None:
+    async with staged(product, "edits") as it:
+        it.site.answers |= {f"/{n}": respond(page(f"Page {n}")) for n in (1, 2)}
+        posted = await it.post_link("/1")
+        assert (await it.edited())["linkPreview"]["title"] == "Page 1"
+        await change(it.ann, "editMessage(id: $id, text: $text)", id=posted["id"], text=f"or {it.site.url('/2')}")
+        assert (await it.edited())["linkPreview"] is None
+        assert (await it.edited())["linkPreview"]["title"] == "Page 2"
+        await change(it.ann, "editMessage(id: $id, text: $text)", id=posted["id"], text="no link")
+        assert (await it.edited())["linkPreview"] is None
+
+
+async def test_what_leads_inside_is_never_asked_and_gets_no_preview(product: Product) -> None:
+    async with staged(product, "inside") as it:
+        connections = asyncio.create_task(connections_inside())
+        for link in FORBIDDEN_LINKS:
+            await post(it.room, it.ann, link)
+        assert await soon(lambda: all_looked_at(product, it.room))
+        assert not connections.done(), connections.result()
+        connections.cancel()
+        items = (await it.ann.run(LINKS, topic=it.room.topic))["messages"]["items"]
+        assert [item["linkPreview"] for item in items] == [None] * len(FORBIDDEN_LINKS)
+
+
+async def connections_inside() -> list[str]:
+    """Connections, open or only tried, to the addresses that are forbidden; waits until there is one."""
+    while True:
+        with suppress(FileNotFoundError):
+            rows = [line.split()[2] for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+            if found_rows := [row for row in rows if row.partition(":")[0] in INSIDE]:
+                return found_rows
+        await asyncio.sleep(0.02)
+
+
+async def all_looked_at(product: Product, room: Room) -> bool:
+    """Whether no message waits for its preview any more."""
+    port = (product.data_dir / "mongodb" / "port").read_text()
+    with pymongo.MongoClient[dict[str, Any]](f"mongodb://127.0.0.1:{port}/?directConnection=true") as connected:
+        waiting = {"_id.t": room.topic, "preview_due": {"$exists": True}}
+        return connected["noroshi"]["messages"].count_documents(waiting) == 0
+
+
+@pytest.mark.timeout(150)
+async def test_a_lost_job_a_lost_redis_and_a_killed_worker_cost_time_only(breakable: Product) -> None:
+    async with staged(breakable, "lost") as it:
+        release = asyncio.Event()
+        it.site.answers |= {"/erased": respond(page("a")), "/unsaid": respond(page("b")), "/slow": held(release)}
+        posted = [await post_and_erase_its_job(it), await post_while_redis_hangs(it)]
+        posted.append(await post_and_kill_the_worker(it))
+        assert it.site.paths() == ["/slow"]
+        release.set()
+        assert await soon(lambda: previewed(it, posted), LIFELINE_S)
+        assert sorted(it.site.paths()) == ["/erased", "/slow", "/slow", "/unsaid"]
+
+
+async def post_and_erase_its_job(it: Stage) -> str:
+    worker = it.product.run.child("noroshi worker")
+    assert worker is not None
+    with stopped(worker):
+        posted = await it.post_link("/erased")
+        async with it.redis() as redis:
+            erased = await redis.delete(
+                *[key async for key in redis.scan_iter("*") if b"queue" in key or b"arq" in key]
+            )
+        assert erased >= 2
+    return str(posted["id"])
+
+
+async def post_while_redis_hangs(it: Stage) -> str:
+    redis = it.product.run.child("valkey-server")
+    assert redis is not None
+    with stopped(redis):
+        posted = await post(it.room, it.ann, f"see {it.site.url('/unsaid')}")
+    assert "enqueue_failed" in it.product.run.errors
+    return str(posted["id"])
+
+
+async def post_and_kill_the_worker(it: Stage) -> str:
+    posted = await post(it.room, it.ann, f"see {it.site.url('/slow')}")
+    assert await soon(lambda: asked_for(it.site, "/slow"))
+    worker = it.product.run.child("noroshi worker")
+    assert worker is not None
+    os.kill(worker, signal.SIGKILL)
+    return str(posted["id"])
+
+
+@contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    """The process does nothing meanwhile."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def held(release: asyncio.Event) -> Answer:
+    """Answers when it is released."""
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        await release.wait()
+        await respond(page("c"))(writer)
+
+    return answer
+
+
+async def asked_for(site: Upstream, path: str) -> bool:
+    return path in site.paths()
+
+
+async def previewed(it: Stage, ids: list[str]) -> bool:
+    """Whether all of them have their previews."""
+    query = "query ($id: ID!) { message(id: $id) { linkPreview { title } } }"
+    messages = [(await it.ann.run(query, id=id_))["message"] for id_ in ids]
+    await asyncio.sleep(0.2)
+    return all(message["linkPreview"] for message in messages)
