@@ -14,6 +14,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,7 +74,7 @@ class Listener:
         self._rest, self._skip = b"", 0
         self._last: int | None = None
         self._upgraded = False
-        self.sock.send(_handshake(load.job.port))
+        self._send(_handshake(load.job.port))
 
     def parse(self, received: memoryview) -> bool:
         """Takes whole frames. Whether to count only from now on."""
@@ -91,13 +92,20 @@ class Listener:
         head, end, rest = self._rest.partition(b"\r\n\r\n")
         if not end:
             return False
-        assert head.startswith(b"HTTP/1.1 101"), head
+        if not head.startswith(b"HTTP/1.1 101"):
+            self._load.tally.faults[head.partition(b"\r")[0].decode()] += 1
+            return False
         self._upgraded, self._rest = True, rest
         self._say({"type": "connection_init", "payload": {"authorization": f"Bearer {self._token}"}})
         return True
 
     def _say(self, message: dict[str, Any]) -> None:
-        self.sock.send(frame(TEXT, orjson.dumps(message)))
+        self._send(frame(TEXT, orjson.dumps(message)))
+
+    def _send(self, data: bytes) -> None:
+        # That it is closed shows when it is read.
+        with suppress(OSError):
+            self.sock.send(data)
 
     def count(self, buffer: bytearray, size: int) -> None:
         """Steps from header to header. Every `next` has more than 125 bytes, and no more than 65,535."""
@@ -154,7 +162,7 @@ class Listener:
 
     def _control(self, opcode: int, payload: bytes) -> None:
         if opcode == PING:
-            self.sock.send(frame(PONG, payload))
+            self._send(frame(PONG, payload))
         elif opcode == CLOSE:
             self._load.tally.faults[f"closed with {int.from_bytes(payload[:2])}"] += 1
         else:

@@ -184,7 +184,7 @@ class Measurement:
         return row
 
     async def _search(self, row: Row, rate: float, seconds: float) -> None:
-        """Doubles or quarters the rate until one is good and one is bad, then halves the gap. Bad is twice bad."""
+        """Doubles or halves the rate until one is good and one is bad, then halves the gap. Bad is twice bad."""
         ends_s = time.monotonic() + SEARCH_SHARE * seconds
         row.limit = "not reached"
         bad_rate: float | None = None
@@ -266,4 +266,4 @@ def _next(best: Step | None, bad_rate: float | None) -> float:
     if bad_rate is None:
         assert best
         return best.rate * 2
-    return bad_rate / 4 if best is None else math.sqrt(best.rate * bad_rate)
+    return bad_rate / 2 if best is None else math.sqrt(best.rate * bad_rate)

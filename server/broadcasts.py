@@ -143,7 +143,7 @@ class Broadcast:
         at = None
         if since is not None and resumable(since, await self._patiently(self._hub.head, self.source.stream)):
             at = since
-        while not listener.live:
+        while not (listener.live or listener.ended.done()):
             assert self.position is not None
             resumed, at = at is not None, at or self.position
             await self._tell_ready([listener], at, resumed)
@@ -157,6 +157,8 @@ class Broadcast:
         while at != self.position:
             moved, before = self.moved, at
             at, frames = await self._patiently(self._replay, at)
+            if listener.ended.done():
+                return
             if frames is not None:
                 frames.write(listener)
                 await listener.wire.writable.wait()
@@ -242,6 +244,8 @@ class Broadcast:
         return Frames([Payload(*each) for each in zip(jsons, hidden, strict=True)])
 
     async def _tell_ready(self, listeners: Sequence[Listener], position: Position, resumed: bool) -> None:
+        if not resumed:
+            await self.source.settle(position)
         record = self.source.ready(Ready(position, resumed, self.source.now()))
         frames = Frames([Payload(await self.execution.run(record), frozenset())])
         for listener in listeners:

@@ -16,9 +16,9 @@ BACKLOG = 2048
 # A client that stops reading answers no ping, and is gone within 25 s.
 PING_EVERY_S = 10.0
 PING_TIMEOUT_S = 15.0
-# Looking at all objects takes 0.2 s with a thousand sockets, and nobody is served meanwhile. Measured by
-# benchmarks/fanout.py: what is handed on makes no garbage that needs it, connecting some, 50 objects a socket.
-GC_THRESHOLDS = 10_000, 20, 50
+# A look at all objects takes 0.2 s with a thousand sockets, and nobody is served meanwhile. Handing on events makes no
+# garbage that only such a look finds; a subscription leaves some 20 objects (benchmarks/fanout.py).
+GC_THRESHOLDS = 10_000, 20, 10
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -119,7 +119,15 @@ class Wire(WebSocketsSansIOProtocol):
     def on_task_complete(self, task: asyncio.Task[None]) -> None:
         """The application is through with this socket. What waits for a client that does not read waits no longer."""
         super().on_task_complete(task)
-        self._abort_soon()
+        extensions: dict[str, Any] = self.scope["extensions"]
+        extensions.pop(EXTENSION, None)
+        if self in self.connections:
+            self._abort_soon()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Lets go of what holds on to itself: a full look for garbage is rare here (server/web.py)."""
+        super().connection_lost(exc)
+        self.conn.parser.close()
 
     def _abort_soon(self) -> None:
         if self.close_timer is not None:

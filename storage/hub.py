@@ -84,6 +84,7 @@ class _Local:
     last: int = 0
     epoch: str = ""
     wanted: int = 0
+    asked: int = 0
     heard: dict[int, Event] = field(default_factory=dict)
     subscribers: set[Subscriber] = field(default_factory=set)
     confirmed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -241,21 +242,22 @@ class Hub:
     def _pull(self, local: _Local, wanted: int) -> None:
         """Brings the stream's subscribers up to number `wanted`, or what the log has by now."""
         local.wanted = max(local.wanted, wanted)
+        local.asked += 1
         if local.pulling is None:
             local.pulling = asyncio.create_task(self._run_pull(local), name=f"pull {local.stream.name}")
 
     async def _run_pull(self, local: _Local) -> None:
         try:
             while local.subscribers and local.wanted > local.last:
-                wanted = local.wanted
+                asked = local.asked
                 events = await self._next(local)
                 for event in events:
                     local.last = event.event.n
                     local.heard.pop(local.last, None)
                     for subscriber in local.subscribers:
                         subscriber.push(event)
-                if not events and local.wanted == wanted:
-                    # The log ends here: the number that was asked for was a guess.
+                if not events and local.asked == asked:
+                    # The log ends here: the number that was asked for was a guess, and nobody knew better meanwhile.
                     local.wanted = local.last
         except Exception as error:
             # Nobody waits for this task. The next message or comparison starts another.

@@ -20,7 +20,7 @@ from pymongo import AsyncMongoClient
 from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.asynchronous.database import AsyncDatabase
-from pymongo.errors import BulkWriteError, ConnectionFailure, OperationFailure, PyMongoError
+from pymongo.errors import BulkWriteError, ConnectionFailure, OperationFailure, PyMongoError, WriteConcernError
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
@@ -160,7 +160,8 @@ async def _commit(session: Session, end: float) -> None:
         try:
             return await session.commit_transaction()
         except PyMongoError as error:
-            if not error.has_error_label("UnknownTransactionCommitResult"):
+            # An interrupted wait for the majority leaves it as open as a lost answer; drivers don't label it so.
+            if not isinstance(error, WriteConcernError) and not _is_open(error):
                 raise
             if asyncio.get_running_loop().time() > end:
                 raise Unavailable("The database did not say whether it was done.") from error

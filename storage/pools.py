@@ -95,6 +95,15 @@ class Pools:
             log.warning("pool_unreachable", topic=batch.stream.id, error=repr(error))
             await asyncio.sleep(committed_at + LEASE_S - time.monotonic())
 
+    async def reach(self, topic_id: str, n: int) -> None:
+        """Returns when no reader can get a page without what happened up to event n."""
+        known_at = time.monotonic()
+        try:
+            await self._run(topic_id, "reach", n)
+        except Exception as error:
+            log.warning("pool_unreachable", topic=topic_id, error=repr(error))
+            await asyncio.sleep(known_at + LEASE_S - time.monotonic())
+
     async def close(self) -> None:
         """Stops what goes on in the background."""
         tasks = list(self._renewing.values())
@@ -198,6 +207,11 @@ class Pools:
 def is_hot(topic: Topic) -> bool:
     """Whether the topic seems to be posted to so often that its readers should ask the pool first."""
     return messages_per_minute(topic.heat, time.time()) >= HOT_PER_MINUTE
+
+
+def may_be_hot(topic: Topic) -> bool:
+    """Whether a reader may have found the topic hot a moment ago, and has a pool of it."""
+    return messages_per_minute(topic.heat, time.time()) >= MAYBE_HOT_PER_MINUTE
 
 
 def _is_complete(pooled: Pooled, low: int, ascending: bool, limit: int) -> bool:

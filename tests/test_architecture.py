@@ -50,29 +50,25 @@ def test_imports_run_one_way() -> None:
     assert linted.returncode == 0, linted.stdout
 
 
-@pytest.mark.parametrize(
-    ("module", "imported"),
-    [
-        ("storage", "resolvers"),
-        ("storage", "jobs"),
-        ("resolvers", "schema"),
-        ("resolvers", "jobs"),
-        ("jobs", "resolvers"),
-        ("jobs", "schema"),
-        ("schema", "jobs"),
-        ("schema", "server"),
-    ],
-)
-def test_an_import_against_the_direction_is_seen(tmp_path: Path, module: str, imported: str) -> None:
+def test_an_import_against_the_direction_is_seen(tmp_path: Path) -> None:
+    wrong = {
+        "storage": ["resolvers", "jobs", "schema", "server"],
+        "resolvers": ["schema", "jobs", "server"],
+        "jobs": ["resolvers", "schema", "server"],
+        "schema": ["jobs", "server"],
+    }
     for package in PACKAGES:
         (tmp_path / package).mkdir()
         (tmp_path / package / "__init__.py").touch()
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     assert lint_imports(tmp_path).returncode == 0
-    (tmp_path / module / "chat.py").write_text(f"import {imported}\n")
+    for package, imported in wrong.items():
+        for name in imported:
+            (tmp_path / package / f"uses_{name}.py").write_text(f"import {name}\n")
     linted = lint_imports(tmp_path)
     assert linted.returncode == 1
-    assert f"{module}.chat -> {imported}" in linted.stdout
+    arrows = [f"{package}.uses_{name} -> {name}" for package, imported in wrong.items() for name in imported]
+    assert [arrow for arrow in arrows if arrow not in linted.stdout] == []
 
 
 def environment_reads(source: str) -> list[int]:

@@ -89,6 +89,18 @@ class Source:
         """When a beginning happens that no step of the stream tells of."""
         return datetime.now(UTC)
 
+    async def settle(self, position: Position) -> None:
+        """Returns when nobody who is told this position gets a page without what came before it.
+
+        Its messages come as no event any more, and a post that has not returned yet may be missing in a pool.
+        """
+        if self.stream.kind != "topic":
+            return
+        stores = self.context.stores
+        topic = await stores.topics.find(self.viewer.organization_id, self.stream.id)
+        if topic is not None:
+            await stores.messages.settle(topic, position.n)
+
     async def hidden_from(self, events: Sequence[HubEvent]) -> list[frozenset[str]]:
         """For each event the ids of those who must not see it: they blocked its author."""
         authors = list({event.subject.author_id for event in events if isinstance(event.subject, Message)})
@@ -113,6 +125,8 @@ class Source:
                         raise left()
                     checked_at = time.monotonic()
                 if isinstance(step, Ready):
+                    if not step.resumed:
+                        await self.settle(step.position)
                     yield self.ready(step)
                 elif isinstance(step, Arrived) and not await self._is_hidden(step.event):
                     yield self.record(step.position.epoch, step.event)

@@ -11,13 +11,13 @@ from storage.chat.changes import (
     RemoveReaction,
     SetPreview,
 )
-from storage.chat.records import LinkPreview, Message, MessageKey, message_key, message_record
+from storage.chat.records import LinkPreview, Message, MessageKey, Topic, message_key, message_record
 from storage.errors import NotFound
 from storage.events import Event, Stream
 from storage.gather import Gather
 from storage.idempotency import AlreadyDone, IdempotencyKey
 from storage.mongo import Document, Mongo, older_than
-from storage.pools import Pools
+from storage.pools import Pools, may_be_hot
 from storage.sequencer import Sequencer
 from storage.timeline import END, Page, Range, read_page
 
@@ -78,6 +78,11 @@ class MessageStore:
         items = before + newer[:room]
         ends = (items[0].timestamp, items[-1].timestamp) if items else (None, None)
         return Page(items, len(older) > half, len(newer) > room, *ends)
+
+    async def settle(self, topic: Topic, n: int) -> None:
+        """Returns when no page of the topic, from wherever it is read, leaves out what happened up to event n."""
+        if may_be_hot(topic):
+            await self._pools.reach(topic.id, n)
 
     async def post(self, new: NewMessage, key: IdempotencyKey | None = None) -> Message:
         """Posts; durable when it returns. A repeated key gives the message that it made, as it is now.

@@ -9,6 +9,7 @@ import random
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from tests.storage.places import Place, found_place
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
+ROOT = Path(__file__).parents[2]
 WRITERS = 8
 READERS = 4
 
@@ -105,7 +107,7 @@ class Run:
         arguments = orjson.dumps(asdict(task)).decode()
         with self.file(task, "out").open("wb") as out, self.file(task, "err").open("wb") as err:
             command = [sys.executable, "-m", "tests.e2e.writer", arguments]
-            return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, stderr=err)
+            return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=out, stderr=err)
 
     def collect(self, task: Task) -> None:
         acknowledged = [line.split() for line in self.lines(task) if line.startswith(task.writer)]
@@ -128,29 +130,28 @@ async def until(look: Callable[[], bool]) -> None:
         await asyncio.sleep(0.05)
 
 
-async def faults(run: Run) -> None:
-    """The primary changes while they write; once with a piece of its history lost."""
-    await until_written(run, 50)
+async def faults(run: Run, total: int) -> None:
+    """The primary changes again and again while they write; first with a piece of its history lost."""
+    await until_written(run, total // 20)
     await run.members.lose_writes(during_s=0.5)
-    while True:
-        await asyncio.sleep(random.uniform(2, 4))
+    for written in range(total // 5, total, total // 5):
+        await until_written(run, written)
         await run.members.step_down()
 
 
 async def until_written(run: Run, count: int) -> None:
-    while len(await run.place.events()) < count:
-        await asyncio.sleep(0.1)
+    n = 0
+    while n < count:
+        await asyncio.sleep(0.05)
+        with suppress(PyMongoError):
+            n = (await run.place.stores.events.head(run.place.stream)).n
 
 
 async def assert_nothing_missed(run: Run, count: int) -> None:
     writing = asyncio.ensure_future(run.write(count))
-    breaking = asyncio.create_task(faults(run))
     readers = [Reader(run.place) for _ in range(READERS)]
-    try:
-        await asyncio.gather(writing, *(reader.read_while(writing) for reader in readers))
-    finally:
-        breaking.cancel()
-        await asyncio.gather(breaking, return_exceptions=True)
+    reading = (reader.read_while(writing) for reader in readers)
+    await asyncio.gather(writing, faults(run, WRITERS * count), *reading)
     final = await run.final()
     assert [verdict(reader.read, final) for reader in readers] == [Verdict(set(), set(), True)] * READERS
     assert sorted(run.acknowledged) == final, "every acknowledged message is there, once"

@@ -22,7 +22,7 @@ from server.embedded import Valkey, find_valkey
 from tests import product as processes
 from tests.client import Client, client
 from tests.e2e.conftest import Product
-from tests.e2e.room import PLAIN_EVENTS, Room, events, everything, found, join, listening, post
+from tests.e2e.room import PLAIN_EVENTS, Room, events, everything, found, join, listening, number, post
 from tests.serving import serving
 
 POSTERS = 4
@@ -66,11 +66,13 @@ class Run:
         return self.since is not None and self.posted / self.messages <= (self.cut + 2) / self.cuts
 
     def hear(self, event: dict[str, Any]) -> None:
-        """Remembers an event and its cursor. A beginning must go on from the last cursor."""
+        """Remembers an event and its cursor. What comes must go on from the last one."""
         if event["__typename"] == "StreamReady":
             if self.since is not None:
                 assert (event["resumed"], event["cursor"]) == (True, self.since)
         else:
+            assert self.since is not None
+            assert number(event["cursor"]) == number(self.since) + 1
             self.events.append(event)
         now = time.monotonic()
         self.longest_silence_s = max(self.longest_silence_s, now - (self.heard_at or now))

@@ -163,13 +163,16 @@ async def test_a_block_withholds_from_the_one_and_from_nobody_else(product: Prod
             assert texts(await events(again, 1)) == ["live"]
 
 
-async def test_each_viewer_gets_what_depends_on_the_viewer(product: Product) -> None:
+async def test_each_viewer_gets_what_depends_on_the_viewer(tmp_path: Path, mongodb_uri: str, redis_url: str) -> None:
+    """In one process, where what is the same for all is executed once."""
     document = """
         subscription ($topic: ID!) { topicEvents(topicId: $topic) {
           __typename ... on ReactionsChanged { message { reactions { count reacted } author { blocked } } }
         } }
     """
-    async with people(product, "own", "ann", "ben") as (ann, ben):
+    async with AsyncExitStack() as stack:
+        web = stack.enter_context(serving(tmp_path, mongodb_uri, redis_url))
+        ann, ben = [await stack.enter_async_context(client(web.url, web.token(user))) for user in ("ann", "ben")]
         room = await found(ann)
         await join(room, ben)
         message = await post(room, ann, "look")

@@ -4,9 +4,12 @@ import os
 import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import Any
 
 from pymongo import AsyncMongoClient
+
+from tests.product import eventually
 
 
 @asynccontextmanager
@@ -32,7 +35,16 @@ def hanging(pid: int | None) -> Iterator[None]:
     """A process that keeps its connections and answers nothing."""
     assert pid is not None, "it does not run"
     os.kill(pid, signal.SIGSTOP)
+    # On a busy machine its threads go on for a moment.
+    assert eventually(lambda: _is_stopped(pid)), "it did not stop"
     try:
         yield
     finally:
         os.kill(pid, signal.SIGCONT)
+
+
+def _is_stopped(pid: int) -> bool:
+    tasks = Path(f"/proc/{pid}/task")
+    if not tasks.exists():
+        return True  # no such place to look on this system
+    return all((task / "stat").read_text().rpartition(")")[2].split()[0] == "T" for task in tasks.iterdir())

@@ -12,6 +12,7 @@ from redis.asyncio import Redis
 
 from server.embedded import Valkey
 from storage.chat.records import LinkPreview, Message
+from storage.events import Stream
 from storage.keys import Keys
 from storage.pools import LEASE_S, MAYBE_HOT_PER_MINUTE
 from tests.storage.detour import Detour, detour_to
@@ -21,7 +22,7 @@ from tests.storage.pool_world import heat, hit, hits, lease_for, newest, pooled,
 
 pytestmark = pytest.mark.anyio
 
-SLACK_S = 1.5
+SLACK_S = 3.0
 """What else may take time on a busy machine."""
 
 
@@ -233,13 +234,13 @@ async def test_without_redis_hot_posts_take_a_lease_and_others_no_time_and_reade
         await gone(own_valkey, stack)
         (posted, took_s), (_, cold_s) = await asyncio.gather(timed(warm.post("hot")), timed(cold.post("cold")))
         assert LEASE_S - 0.1 < took_s < LEASE_S + SLACK_S
-        assert cold_s < LEASE_S / 2
+        assert cold_s < LEASE_S - 0.1
         await assert_seen(posted, reader, warm)
         before = hits()
         began = time.monotonic()
         for _ in range(20):
             await assert_seen(posted, reader)
-        assert time.monotonic() - began < 2 * LEASE_S, "a Redis that hangs is not asked each time"
+        assert time.monotonic() - began < 2 * LEASE_S + SLACK_S, "a Redis that hangs is not asked each time"
         assert hits() == before
 
 
@@ -251,11 +252,18 @@ async def test_what_a_process_took_with_it_is_missing_no_longer_than_the_lease_a
         await pooled(reader)
         posted, committed = await killed.post("nobody heard that it was committed"), time.monotonic()
 
+        last_without = committed
+
         async def seen() -> bool:
-            return posted in await newest(reader)
+            nonlocal last_without
+            began = time.monotonic()
+            if posted in await newest(reader):
+                return True
+            last_without = began
+            return False
 
         assert await soon(seen)
-        assert time.monotonic() - committed < LEASE_S + 0.2
+        assert last_without - committed < LEASE_S
         async with reading(reader):
             while time.monotonic() - committed < LEASE_S + 0.5:
                 await assert_seen(posted, reader)
@@ -355,4 +363,27 @@ async def test_a_topic_that_cools_off_loses_its_lease_long_before_posters_stop_t
 async def test_posts_to_a_topic_that_is_not_hot_leave_redis_alone(place: Place, another: OpenStores) -> None:
     async with another("redis://127.0.0.1:9/0") as cut_off:
         _, took_s = await timed(place.through(cut_off).post("hello"))
-    assert took_s < LEASE_S / 2
+    assert took_s < LEASE_S - 0.1
+
+
+async def test_nobody_who_is_told_a_position_gets_a_page_without_what_came_before_it(
+    hot: Place, another: OpenStores, detour: Detour
+) -> None:
+    """Subscribe first, then page: a message before StreamReady comes as no event, so it must be in the page."""
+    async with another() as reading_stores, another(detour.url) as posting_stores:
+        reader, poster = hot.through(reading_stores), hot.through(posting_stores)
+        await pooled(reader)
+        await detour.refuse()
+        posting = asyncio.create_task(poster.post("not returned yet"))
+        stream = Stream("topic", hot.topic.id)
+        before = await reading_stores.hub.head(stream)
+
+        async def committed() -> bool:
+            return (await reading_stores.hub.head(stream)).n > before.n or posting.done()
+
+        assert await soon(committed)
+        told = await reading_stores.hub.head(stream)
+        topic = await reading_stores.topics.get(hot.topic.organization_id, hot.topic.id)
+        await reading_stores.messages.settle(topic, told.n)
+        assert (await newest(reader))[0].text == "not returned yet"
+        await posting

@@ -61,14 +61,16 @@ async def test_two_hundred_posts_at_once_get_places_in_one_order(place: Place) -
     assert all(texts[message.timestamp] == message.text for message in posted)
 
 
+@pytest.mark.parametrize("redis", [{}, {"redis_url": "redis://127.0.0.1:1/0"}], ids=["with Redis", "without Redis"])
 async def test_posts_from_several_processes_to_one_topic_get_places_in_one_order(
-    place: Place, another: OpenStores
+    place: Place, another: OpenStores, redis: dict[str, str]
 ) -> None:
     async with AsyncExitStack() as stack:
-        places = [place] + [place.through(await stack.enter_async_context(another())) for _ in range(3)]
+        places = [place.through(await stack.enter_async_context(another(**redis))) for _ in range(4)]
         posted = await asyncio.gather(*(places[number % 4].post(str(number)) for number in range(200)))
-        timestamps = await assert_sound(place, 200)
-    assert sorted(message.timestamp for message in posted) == timestamps
+        more = await asyncio.gather(*(each.post() for each in places * 10))
+        timestamps = await assert_sound(place, 240)
+    assert sorted(message.timestamp for message in posted + more) == timestamps
 
 
 async def test_one_post_after_the_other_rises_whichever_process_takes_it(place: Place, another: OpenStores) -> None:

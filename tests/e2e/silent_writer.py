@@ -1,0 +1,33 @@
+"""A process that commits messages and dies before it tells anybody: started by test_realtime_faults.py.
+
+Arguments: MongoDB's URI, the database, and a topic, its community and an author. Then the messages' texts.
+"""
+
+import asyncio
+import os
+import sys
+
+from redis.asyncio import Redis
+
+from storage.chat.changes import NewMessage
+from storage.chat.messages import MessageStore
+from storage.keys import Keys
+from storage.mongo import connect
+from storage.pools import Pools
+from storage.sequencer import Sequencer
+from storage.turns import Turns
+
+NOWHERE = "redis://127.0.0.1:1/0"
+
+
+async def main(uri: str, database: str, topic: str, community: str, author: str, *texts: str) -> None:
+    """Posts the texts in one batch. Neither PUBLISH nor outbox follow."""
+    mongo, redis, keys = connect(uri, database), Redis.from_url(NOWHERE), Keys(database)
+    sequencer = Sequencer(mongo, Turns(redis, keys), lambda *_: None, lambda _: None)
+    messages = MessageStore(mongo, sequencer, Pools(redis, keys, mongo))
+    await asyncio.gather(*(messages.post(NewMessage(topic, community, author, text, None, ())) for text in texts))
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))
