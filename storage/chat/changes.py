@@ -130,6 +130,9 @@ class DeleteMessage(_MessageChange):
             raise Forbidden("Only its author or an ADMIN deletes a message.")
         if document.get("deleted_at") is not None:
             return message_record(document)
+        if document["reactions"]:
+            # Its author's stream has the last word on what was received of it.
+            batch.tell(user_stream(batch.head["org"], document["author"]), "Reaction", self.key.document_id)
         for field in ("preview", "preview_due", "edited_at"):
             document.pop(field, None)
         document |= {"text": "", "stamp": None, "mentions": [], "reactions": [], "deleted_at": batch.at}

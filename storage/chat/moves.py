@@ -49,6 +49,7 @@ class ReactionReceived(Mover):
     def __init__(self) -> None:
         """Knows nothing yet."""
         self._there: set[tuple[Any, ...]] = set()
+        self._gone: set[tuple[Any, ...]] = set()
         self._received: dict[tuple[Any, ...], Document] = {}
 
     async def load(self, mongo: Mongo, session: Session, rows: Sequence[Document], batch: Batch) -> None:
@@ -56,14 +57,22 @@ class ReactionReceived(Mover):
         refs = [row["ref"] for row in rows]
         async for document in mongo["reactions"].find({"_id": {"$in": refs}}, {"_id": 1}, session=session):
             self._there.add(tuple(document["_id"].values()))
+        messages = [{"t": ref["t"], "ts": ref["ts"]} for ref in refs]
+        gone = {"_id": {"$in": messages}, "deleted_at": {"$ne": None}}
+        async for document in mongo["messages"].find(gone, {"_id": 1}, session=session):
+            self._gone.add(tuple(document["_id"].values()))
         topics = {"topic": {"$in": [ref["t"] for ref in refs]}, "ts": {"$in": [ref["ts"] for ref in refs]}}
         async for document in mongo["received_reactions"].find({**topics, "owner": batch.stream.id}, session=session):
             batch.add("received_reactions", document)
             self._received[document["topic"], document["ts"], document["emoji"], document["from"]] = document
 
     def move(self, row: Document, batch: Batch) -> float:
-        """Adds or removes the row of the owner's timeline."""
+        """Adds or removes the row of the owner's timeline; of a deleted message all."""
         ref = row["ref"]
+        if (ref["t"], ref["ts"]) in self._gone:
+            for key in [key for key in self._received if key[:2] == (ref["t"], ref["ts"])]:
+                batch.remove("received_reactions", self._received.pop(key)["_id"])
+            return 0.0
         key = tuple(ref.values())
         received = self._received.get(key)
         if key in self._there and received is None:

@@ -4,15 +4,22 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+import strawberry
 from graphql import GraphQLSchema, print_schema
+from strawberry.schema.config import StrawberryConfig
 
-from resolvers.context import Context
+from resolvers.access import member
+from resolvers.chat.events import Source
+from resolvers.context import Context, Info
+from schema.binding import subscription
 from schema.errors import presented
-from schema.root import build_schema
+from schema.events import CommunityEvent
+from schema.root import Query, build_schema
+from schema.scalars import SCALARS
 from server.limits import DocumentLimitsExtension
 from server.sharing import NotStarted, Subscribed, subscribe
 from storage.events import Position, format_cursor
-from storage.identity import Role
+from storage.identity import Role, user_stream
 from storage.stores import Stores
 from tests.server.listeners import House
 from tests.storage.places import Place, found_place
@@ -51,7 +58,8 @@ async def viewer(place: Place, name: str | None = "ann", roles: frozenset[Role] 
 async def subscribed(
     place: Place, variables: Mapping[str, Any] = NOTHING, query: str = PLAIN, who: Context | None = None
 ) -> Subscribed:
-    given = {"topic": place.topic.id, **variables}
+    given = {**variables}
+    given.setdefault("topic", place.topic.id)
     found = await subscribe(CORE, who or await viewer(place), query, given, None)
     assert found is not None
     return found
@@ -74,6 +82,8 @@ async def test_positions_and_the_order_of_variables_make_no_difference(place: Pl
     with_all = await subscribed(place, {"with": True, "since": cursor(place, 7)})
     assert (await subscribed(place, {"since": cursor(place, 9), "with": True})).key == with_all.key
     assert with_all.key != first.key
+    topic_first = {"topic": place.topic.id, "with": True}
+    assert (await subscribed(place, topic_first)).key == with_all.key
 
 
 async def test_a_position_is_known_by_its_type_whatever_it_is_called(place: Place) -> None:
@@ -106,6 +116,24 @@ async def test_rights_count_only_where_the_viewer_does(place: Place) -> None:
 async def test_topics_are_not_mixed_up(place: Place) -> None:
     other = await found_place(place.stores, place.organization_id)
     assert (await subscribed(place)).key != (await subscribed(other)).key
+
+
+async def own_events(info: Info) -> Source:
+    viewer = member(info)
+    return Source(info.context, viewer, user_stream(viewer.organization_id, viewer.id), None, None)
+
+
+@strawberry.type
+class Own:
+    own_events: CommunityEvent = subscription(own_events, "Each viewer's own stream.")
+
+
+async def test_viewers_with_streams_of_their_own_never_share(place: Place) -> None:
+    core = strawberry.Schema(Query, subscription=Own, config=StrawberryConfig(scalar_map=SCALARS))._schema
+    query = "subscription { ownEvents { __typename } }"
+    found = [await subscribe(core, await viewer(place, name), query, None, None) for name in ("ann", "bob", "ann")]
+    ann, bob, again = [each.key for each in found if each is not None]
+    assert ann == again != bob
 
 
 async def test_queries_and_mutations_are_none_of_its_business(place: Place) -> None:

@@ -116,7 +116,8 @@ async def test_sigterm_lets_running_jobs_finish(
         message = await post(place, served.url("/slow"))
         assert await soon(lambda: asked_for(served, "/slow"))
         worker.process.send_signal(signal.SIGTERM)
-        await asyncio.sleep(0.3)
+        # Long enough for a process that does not wait to be gone.
+        await asyncio.sleep(0.5)
         assert worker.process.poll() is None, "It did not wait for its job."
         release.set()
         assert await soon(lambda: ended(worker))

@@ -195,8 +195,8 @@ async def test_a_stream_that_was_restored_from_a_backup_begins_anew_for_its_read
     await post_many(place, 5)
     async with listening(place.stores.hub, place.stream) as listener:
         restored = {"epoch": "restored", "n": 2}
-        await place.stores.mongo["topics"].update_one({"_id": place.topic.id}, {"$set": restored})
         await place.stores.mongo["events"].delete_many({"_id.s": place.stream.name, "_id.n": {"$gt": 2}})
+        await place.stores.mongo["topics"].update_one({"_id": place.topic.id}, {"$set": restored})
         await place.stores.hub.compare()
         assert await listener.is_ready(times=2)
         assert (listener.ready[1].position, listener.ready[1].resumed) == (Position("restored", 2), False)
