@@ -6,6 +6,7 @@ read back: it must hold exactly what was acknowledged, in strictly increasing or
 
 import asyncio
 import math
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Sequence
@@ -212,6 +213,8 @@ def main(
     patience_s: Annotated[float, typer.Option(help="How long each row waits for an idle machine.")] = 10.0,
 ) -> None:
     """Measures posting to one topic, and prints a table."""
+    # Whoever ends this ends what it started, too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     rows = asyncio.run(_rows(Asked(_numbers(web), _numbers(clients), seconds, patience_s, driver)))
     console = Console(width=None if sys.stdout.isatty() else WIDTH)
     console.print(_table(rows, seconds))
