@@ -152,7 +152,7 @@ async def measure(bench: Bench, sizes: Sequence[int], most_jobs: int, console: C
                 await author.run("{ viewer { id } }")
                 ground = Ground(bench, mongo, author, reader)
                 names = await ground.grow(name, size) if size else []
-                create_ms = await ground.latency_ms(author, CREATE, 5, text="Pass it on.")
+                create_ms = await ground.latency_ms(author, CREATE, 3, text="Pass it on.")
                 await ground.quiet()
                 posts = await mongo["posts"].estimated_document_count()
                 home_ms = await ground.latency_ms(reader, HOME)

@@ -5,7 +5,8 @@ then kept as failed.
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -34,39 +35,61 @@ async def fan_out(ctx: dict[str, Any], organization_id: str, timestamp: int) -> 
 
 async def _work(jobs: JobContext, key: PostKey, turn_s: float) -> bool:
     """Whether nothing is left to do here; False when only the turn is over."""
-    loop = asyncio.get_running_loop()
-    ends_at = loop.time() + turn_s
+    ends_at = asyncio.get_running_loop().time() + turn_s
     claim = await jobs.stores.fan_outs.claim(key)
-    while claim is not None:
-        claim, is_done = await _step(jobs, claim)
-        if is_done or claim is None:
-            return True
-        if loop.time() > ends_at:
-            await jobs.stores.fan_outs.release(claim)
-            return False
+    ahead: asyncio.Task[_Part] | None = None
+    try:
+        while claim is not None:
+            part = await (ahead or _look(jobs, claim, claim.after))
+            # The next followers are looked up while these are written.
+            ahead = None if part.is_last else asyncio.create_task(_look(jobs, claim, part.after))
+            claim = await _step(jobs, claim, part)
+            if part.is_last:
+                return True
+            if claim is not None and asyncio.get_running_loop().time() > ends_at:
+                await jobs.stores.fan_outs.release(claim)
+                return False
+    finally:
+        if ahead is not None:
+            ahead.cancel()
+            await asyncio.gather(ahead, return_exceptions=True)
     return True
 
 
-async def _step(jobs: JobContext, claim: Claim) -> tuple[Claim | None, bool]:
-    """One chunk; the claim as it is then, and whether it was the last one."""
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A chunk's readers, without those who get nothing."""
+
+    reader_ids: Sequence[str]
+    after: str
+    is_last: bool
+
+
+async def _look(jobs: JobContext, claim: Claim, after: str) -> _Part:
+    feeds, organization_id = jobs.stores.feeds, claim.key.organization_id
+    chunk = await feeds.followers(organization_id, claim.author_id, after)
+    if claim.task == "remove":
+        return _Part(chunk.follower_ids, chunk.after, chunk.is_last)
+    present, others = await asyncio.gather(
+        feeds.without_absent(organization_id, chunk.follower_ids),
+        feeds.without_blockers(organization_id, claim.author_id, chunk.follower_ids),
+    )
+    allowed = set(others)
+    return _Part([each for each in present if each in allowed], chunk.after, chunk.is_last)
+
+
+async def _step(jobs: JobContext, claim: Claim, part: _Part) -> Claim | None:
+    """Writes one chunk; the claim as it is then, None when it is lost or the post is gone."""
     stores, key = jobs.stores, claim.key
-    chunk = await stores.feeds.followers(key.organization_id, claim.author_id, claim.after)
-    delivered, failed = 0, set[str]()
-    if claim.task == "push":
-        if await stores.posts.find(key) is None:
-            return None, True
-        readers, known = await asyncio.gather(
-            stores.feeds.without_absent(key.organization_id, chunk.follower_ids),
-            stores.feeds.without_blockers(key.organization_id, claim.author_id, chunk.follower_ids),
-        )
-        allowed = set(known)
-        readers = [each for each in readers if each in allowed]
-        failed = await stores.feeds.push(key, claim.author_id, readers)
-        delivered = len(readers) - len(failed)
-    else:
-        await stores.feeds.remove(key, chunk.follower_ids)
+    if claim.task == "remove":
+        await stores.feeds.remove(key, part.reader_ids)
         await stores.fan_outs.forget_retries(key)
-    return await stores.fan_outs.advance(claim, chunk.after, chunk.is_last, delivered, failed), chunk.is_last
+        return await stores.fan_outs.advance(claim, part.after, part.is_last)
+    if await stores.posts.find(key) is None:
+        return None
+    failed = await stores.feeds.push(key, claim.author_id, part.reader_ids)
+    delivered = len(part.reader_ids) - len(failed)
+    return await stores.fan_outs.advance(claim, part.after, part.is_last, delivered, failed)
 
 
 async def finish_fan_outs(jobs: JobContext) -> int:

@@ -16,10 +16,10 @@ from storage.jobs_stream import jobs_stream
 from storage.mongo import Document, Mongo, Session, older_than
 from storage.outbox import Outbox, leave
 
-LEASE_S = 10.0
+LEASE_S = 5.0
 TELL_EVERY_S = 1.0
 MAX_TRIES = 5
-FIRST_RETRY_S = 0.5
+FIRST_RETRY_S = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class FanOutStore:
         return [_key(row) async for row in cursor]
 
     async def claim(self, key: PostKey) -> Claim | None:
-        """The right to work on it, for 10 s after each step; None when it is done or somebody else's."""
+        """The right to work on it, for 5 s after each step; None when it is done or somebody else's."""
         wanted = {"_id": key.document_id, "open": True, "walked": False, "$expr": {"$lt": ["$lease_until", "$$NOW"]}}
         running = {"$cond": [{"$eq": ["$task", "push"]}, "RUNNING", "$state"]}
         update = {"fence": {"$add": ["$fence", 1]}, "lease_until": _from_now(LEASE_S), "state": running}

@@ -4,6 +4,7 @@ A reader's stream is told only where it exists: it begins when somebody first li
 is looked for, so whoever listens from then on finds them on the page.
 """
 
+import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from storage.events import Stream
 from storage.feed.changes import FEED_ITEMS
 from storage.feed.follows import FEEDS, FOLLOWS, MAX_ITEMS
 from storage.feed.records import PostKey, home_stream
+from storage.metrics import FEED_ITEMS_PUSHED
 from storage.mongo import DUPLICATE_KEY, Document, Mongo, older_than
 from storage.outbox import Outbox, leave_rows
 
@@ -68,10 +70,16 @@ class FeedStore:
         items = [{"_id": _item_id(key, each), "author": author_id} for each in reader_ids]
         failed = {reader_ids[index] for index in await self.insert(items)}
         delivered = [each for each in reader_ids if each not in failed] if failed else reader_ids
-        await self._tell(key, "PostArrived", await self._listening(key.organization_id, delivered))
-        for reader_id in _due_for_trimming(key, delivered):
-            await self.trim(key.organization_id, reader_id)
+        FEED_ITEMS_PUSHED.labels("delivered").inc(len(delivered))
+        FEED_ITEMS_PUSHED.labels("failed").inc(len(failed))
+        due = _due_for_trimming(key, delivered)
+        await asyncio.gather(
+            self._tell_listening(key, delivered), *(self.trim(key.organization_id, each) for each in due)
+        )
         return failed
+
+    async def _tell_listening(self, key: PostKey, reader_ids: Sequence[str]) -> None:
+        await self._tell(key, "PostArrived", await self._listening(key.organization_id, reader_ids))
 
     async def remove(self, key: PostKey, reader_ids: Sequence[str]) -> None:
         """Takes the post out of these feeds: at once, or with word of it where somebody listens."""
