@@ -204,7 +204,9 @@ class DocumentLimitsExtension(SchemaExtension):
         context = self.execution_context
         if context.pre_execution_errors is None:
             prepared = self._prepare(context)
-            context.pre_execution_errors = list(prepared.errors(context.variables, context.operation_name))
+            # `operation_name` would be that of the first operation when the request names none.
+            name = context._provided_operation_name
+            context.pre_execution_errors = list(prepared.errors(context.variables, name))
         yield
 
     def _limit_parser(self, context: ExecutionContext) -> str | None:
