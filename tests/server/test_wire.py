@@ -1,6 +1,7 @@
 """Frames past ASGI: whole, never after a close, never kept for those who don't read; on both event loops."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.types import Message, Receive, Scope, Send
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 
 import server.wire
@@ -110,6 +112,15 @@ async def eventually(look: Callable[[], object], deadline_s: float = PATIENCE_S)
     while not look() and loop.time() < ends_at:
         await asyncio.sleep(0.01)
     return bool(look())
+
+
+async def test_an_idle_connection_keeps_nothing_of_its_handshake() -> None:
+    async with hall() as (app, served), somebody(app, served) as (_, wire):
+        # The generator that parses frames began with the request, and would keep it.
+        assert not hasattr(wire, "request")
+        gc.collect()
+        kept = [each for each in gc.get_objects() if type(each) is Headers and "sec-websocket-key" in each]
+        assert kept == []
 
 
 @pytest.mark.parametrize("size", [0, 1, 125, 126, 127, 65_535, 65_536, 70_000])
