@@ -110,7 +110,7 @@ async def eventually(look: Callable[[], object], deadline_s: float = PATIENCE_S)
     loop = asyncio.get_running_loop()
     ends_at = loop.time() + deadline_s
     while not look() and loop.time() < ends_at:
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.001)
     return bool(look())
 
 
@@ -381,6 +381,8 @@ async def test_joined_frames_are_the_same_as_sending_one_by_one(
     for id_, viewer in ids:
         ended: asyncio.Future[DomainError | None] = asyncio.get_running_loop().create_future()
         frames.write(Listener(wire, in_json(id_)[1:-1], viewer, ended))
+        # More than a megabyte that waits would be too much.
+        assert await eventually(lambda: not wire.transport.get_write_buffer_size())
     wire.offer(text_frame(b"end"), 0)
     expected = [
         {"type": "next", "id": id_, "payload": value}
