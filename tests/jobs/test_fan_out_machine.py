@@ -73,9 +73,19 @@ class FeedMachine(RuleBasedStateMachine):
         self.jobs, self.stores = self.process.jobs, self.process.jobs.stores
         self.hall, self.model = Hall(self.stores), Model()
         self.sleepers: list[Claim] = []
+        self.org = self.hall.organization_id
         self.run(self.hall.enter(*READERS))
         self.run(self.listen())
-        self.org = self.hall.organization_id
+        # Ann is pushed, Cyd is merged, Bob is at the threshold.
+        for reader, authors in {
+            "fay": "ann bob",
+            "gus": "ann bob cyd",
+            "hal": "bob cyd",
+            "ann": "cyd",
+            "bob": "cyd",
+        }.items():
+            for author in authors.split():
+                self.follow(reader, author)
 
     async def listen(self) -> None:
         """Bob and Gus have listened before, so that their streams are told."""
