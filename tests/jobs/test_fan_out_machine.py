@@ -169,9 +169,12 @@ class FeedMachine(RuleBasedStateMachine):
     def workers_work(self) -> None:
         self.run(self.work())
 
-    @rule(reader=REFUSED)
-    def the_database_refuses(self, reader: str) -> None:
+    @rule(reader=REFUSED, author=AUTHOR, works=st.booleans())
+    def the_database_refuses(self, reader: str, author: str, works: bool) -> None:
         self.run(self.hall.refuse("feed_items", reader))
+        self.post(author)
+        if works:
+            self.workers_work()
 
     @rule()
     def the_database_is_well_again(self) -> None:
