@@ -32,6 +32,7 @@ VALUES: dict[str, object] = {
     "latest": "now",
     "name": "Word",
     "query": "a",
+    "tag": "words",
     "text": "Words",
     "timestamp": "1.000000",
     "title": "Words",
