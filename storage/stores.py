@@ -8,6 +8,11 @@ from typing import Any
 from arq.connections import ArqRedis
 from redis.asyncio import Redis
 
+from storage.calls.call_store import CallStore
+from storage.calls.do_not_call import DoNotCallStore
+from storage.calls.job_store import CallJobStore
+from storage.calls.moves import CallJobChanged, CallTaskChanged
+from storage.calls.wakes import Wakes
 from storage.chat.communities import CommunityStore
 from storage.chat.messages import MessageStore
 from storage.chat.moves import ReactionReceived, TopicActivity
@@ -18,6 +23,7 @@ from storage.hub import Hub
 from storage.identity import RelationStore, UserStore
 from storage.indexes import ensure_indexes
 from storage.keys import Keys
+from storage.locks import Locks
 from storage.mongo import Driver, Mongo, connect
 from storage.outbox import Outbox
 from storage.pools import Pools
@@ -28,7 +34,12 @@ from storage.turns import Turns
 
 REDIS_TIMEOUT_S = 2.0
 
-MOVERS = {"TopicActivity": TopicActivity, "Reaction": ReactionReceived}
+MOVERS = {
+    "TopicActivity": TopicActivity,
+    "Reaction": ReactionReceived,
+    "CallJobChanged": CallJobChanged,
+    "CallTaskChanged": CallTaskChanged,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +55,11 @@ class Stores:
     topics: TopicStore
     messages: MessageStore
     reactions: ReactionStore
+    call_jobs: CallJobStore
+    calls: CallStore
+    call_wakes: Wakes
+    do_not_call: DoNotCallStore
+    locks: Locks
     events: EventLog
     sequencer: Sequencer
     outbox: Outbox
@@ -81,6 +97,7 @@ async def _running(mongo: Mongo, redis: Redis, arq: ArqRedis, keys: Keys) -> Asy
     sequencer = Sequencer(mongo, Turns(redis, keys), publisher.publish, outbox.nudge, pools.extend)
     topics, messages = TopicStore(mongo, sequencer), MessageStore(mongo, sequencer, pools)
     event_log = EventLog(mongo)
+    call_wakes = Wakes(redis, keys)
     hub = Hub(redis, keys, event_log, _Hydrator(topics, messages))
     stores = Stores(
         mongo=mongo,
@@ -92,6 +109,11 @@ async def _running(mongo: Mongo, redis: Redis, arq: ArqRedis, keys: Keys) -> Asy
         topics=topics,
         messages=messages,
         reactions=ReactionStore(mongo),
+        call_jobs=CallJobStore(mongo, sequencer, call_wakes),
+        calls=CallStore(mongo, sequencer, call_wakes),
+        call_wakes=call_wakes,
+        do_not_call=DoNotCallStore(mongo),
+        locks=Locks(mongo),
         events=event_log,
         sequencer=sequencer,
         outbox=outbox,
@@ -108,6 +130,7 @@ async def _running(mongo: Mongo, redis: Redis, arq: ArqRedis, keys: Keys) -> Asy
         await outbox.close()
         await sequencer.close()
         await pools.close()
+        await call_wakes.close()
         await publisher.close()
 
 

@@ -6,7 +6,7 @@ The text is never split as a whole; what is kept are the numbers that were seen,
 import csv
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import phonenumbers
 from phonenumbers import NumberParseException, PhoneNumberFormat
@@ -30,11 +30,12 @@ _IMPOSSIBLE = "There can be no such number."
 
 @dataclass(frozen=True, slots=True)
 class ListRow:
-    """A good row. `row` is the line that it begins on, the header being line 1."""
+    """A good row. `row` is the line that it begins on, the header being line 1; a duplicate is not called."""
 
     row: int
     phone_number: str
     variables: Sequence[tuple[str, str]]
+    is_duplicate: bool = False
 
 
 class _BadRow(Exception):
@@ -44,7 +45,7 @@ class _BadRow(Exception):
 
 
 def check_list(text: str) -> Iterator[ListRow | CallRowError]:
-    """The rows in order, each good or with the first thing that is wrong with it; of one number only the first row.
+    """The rows in order, each good or with the first thing that is wrong with it; of one number the first row.
 
     Raises: BadUserInput for more than 10 MB, or more than 100,000 rows once they are reached.
     """
@@ -75,9 +76,8 @@ def _checked(text: str) -> Iterator[ListRow | CallRowError]:
         except _BadRow as error:
             yield CallRowError(line, error.column, str(error))
             continue
-        if row.phone_number not in seen:
-            seen.add(row.phone_number)
-            yield row
+        yield replace(row, is_duplicate=True) if row.phone_number in seen else row
+        seen.add(row.phone_number)
     if not count:
         yield CallRowError(line, None, "The list has no rows.")
 

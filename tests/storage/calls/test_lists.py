@@ -19,7 +19,7 @@ from storage.errors import BadUserInput
 def rows(text: str) -> list[tuple[int, str]]:
     found = list(check_list(text))
     assert all(isinstance(row, ListRow) for row in found), found
-    return [(row.row, row.phone_number) for row in found if isinstance(row, ListRow)]
+    return [(row.row, row.phone_number) for row in found if isinstance(row, ListRow) and not row.is_duplicate]
 
 
 def errors(text: str) -> list[tuple[int, str | None]]:
@@ -146,7 +146,8 @@ def test_whatever_is_sent_gives_rows_and_errors_and_never_a_traceback(text: str)
 def test_what_a_csv_writer_writes_is_read_back(table: list[list[str]]) -> None:
     written = io.StringIO()
     csv.writer(written).writerows([["phone_number", "x"], *table])
-    good = {row.phone_number: dict(row.variables) for row in check_list(written.getvalue()) if isinstance(row, ListRow)}
+    found = [row for row in check_list(written.getvalue()) if isinstance(row, ListRow)]
+    good = {row.phone_number: dict(row.variables) for row in found}
     for number, variables in good.items():
         assert any(_same(number, cell) and value == variables["x"] for cell, value in table)
 
