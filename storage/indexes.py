@@ -42,6 +42,20 @@ INDEXES: dict[str, list[IndexModel]] = {
         IndexModel([("_id.t", UP), ("_id.ts", UP), ("_id.e", UP), ("at", UP)]),
     ],
     "received_reactions": [IndexModel([("topic", UP), ("ts", UP), ("emoji", UP), ("from", UP)], unique=True)],
+    "posts": [
+        IndexModel([("_id.o", UP), ("author", UP), ("_id.ts", UP)]),
+        IndexModel([("_id.o", UP), ("tags", UP), ("_id.ts", UP)], partialFilterExpression={"tags": {"$exists": True}}),
+        IndexModel([("preview_due", UP)], partialFilterExpression={"preview_due": {"$exists": True}}),
+    ],
+    "post_sources": [],
+    "merged_authors": [],
+    "feed_items": [],
+    "fan_outs": [],
+    "notifications": [
+        IndexModel([("_id.o", UP), ("_id.u", UP), ("about", UP)]),
+        IndexModel([("topic", UP), ("ts", UP)], partialFilterExpression={"topic": {"$type": "string"}}),
+    ],
+    "notification_marks": [],
     "events": [IndexModel([("at", UP)])],
     "outbox": [IndexModel([("stream", UP), ("_id", UP)]), IndexModel([("at", UP)])],
     "idempotency": [IndexModel([("at", UP)], expireAfterSeconds=idempotency.KEPT_S)],
@@ -54,6 +68,7 @@ INDEXES: dict[str, list[IndexModel]] = {
         IndexModel([("_id.j", UP), ("queue", UP), ("_id.r", UP)], partialFilterExpression={"queue": {"$exists": True}}),
         IndexModel([("_id.j", UP), ("state", UP), ("_id.r", UP)]),
         IndexModel([("ask_at", UP)], partialFilterExpression={"ask_at": {"$exists": True}}),
+        IndexModel([("_id.j", UP), ("_id.r", UP)], name="untold", partialFilterExpression={"untold": True}),
     ],
     "call_drafts": [IndexModel([("at", UP)])],
     # Written in transactions, which must not wait for a collection to be made.

@@ -87,7 +87,7 @@ class CallStore:
         soon = {"$lt": ["$start_at", {"$add": ["$$NOW", int(SOON_S * 1000)]}]}
         working = [CallJobState.RUNNING.value, CallJobState.WAITING_FOR_WINDOW.value]
         needed = [{"state": {"$in": working}}, {"state": CallJobState.SCHEDULED.value, "$expr": soon}]
-        pipeline = [{"$match": {"open": True, "$or": needed}}, {"$group": {"_id": "$org"}}]
+        pipeline: list[Document] = [{"$match": {"open": True, "$or": needed}}, {"$group": {"_id": "$org"}}]
         return [row["_id"] for row in await self._mongo.aggregate(JOBS, pipeline)]
 
     async def take_over(self, organization_id: str, fence: int) -> None:
@@ -101,7 +101,7 @@ class CallStore:
 
     async def outlook(self, organization_id: str) -> Outlook:
         """What may be done for the organization now."""
-        pipeline = [
+        pipeline: list[Document] = [
             {"$match": {"org": organization_id, "open": True}},
             {"$sort": {"ts": 1}},
             {"$set": {"now": "$$NOW"}},
@@ -205,7 +205,12 @@ class CallStore:
     async def silences(self, limit: int) -> list[Silence]:
         """Takes calls that must be asked for by now, at most `limit`; each is taken once a minute by one process."""
         due = {"ask_at": {"$exists": True}, "$expr": {"$lte": ["$ask_at", "$$NOW"]}}
-        pipeline = [{"$match": due}, {"$sort": {"ask_at": 1}}, {"$limit": limit}, {"$set": {"now": "$$NOW"}}]
+        pipeline: list[Document] = [
+            {"$match": due},
+            {"$sort": {"ask_at": 1}},
+            {"$limit": limit},
+            {"$set": {"now": "$$NOW"}},
+        ]
         tasks = await self._mongo.aggregate(TASKS, pipeline)
         ids = list({task["_id"]["j"] for task in tasks})
         jobs = {job["_id"]: job async for job in self._mongo[JOBS].find({"_id": {"$in": ids}})}
@@ -215,7 +220,7 @@ class CallStore:
         unchanged = {"_id": task["_id"], "ask_at": task["ask_at"]}
         later = [{"$set": {"ask_at": {"$add": ["$$NOW", _ms(ASK_EVERY)]}}}]
         taken = await self._mongo[TASKS].update_one(unchanged, later)
-        return taken.modified_count == 1
+        return bool(taken.modified_count == 1)
 
 
 def _silence(task: Document, job: Document) -> Silence:
@@ -229,7 +234,7 @@ def _task_key(document: Document) -> TaskKey:
 
 def _is_soon(job: Document) -> bool:
     start_at = job["start_at"]
-    return job["state"] != CallJobState.SCHEDULED.value or (start_at - job["now"]).total_seconds() < SOON_S
+    return bool(job["state"] != CallJobState.SCHEDULED.value or (start_at - job["now"]).total_seconds() < SOON_S)
 
 
 def _next_moment(job: Document, now: datetime) -> datetime | None:

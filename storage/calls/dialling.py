@@ -110,9 +110,9 @@ class _TaskChange:
             task.pop("queue", None)
         if state not in ACTIVE_STATES and state is not CallTaskState.UNKNOWN:
             task.pop("ask_at", None)
-        batch.put(TASKS, task)
         finished = finish_if_done(job)
-        tell_task(batch, job, self.task.id)
+        tell_task(batch, job, task)
+        batch.put(TASKS, task)
         tell_job(batch, job, at_once=finished)
 
     def free(self, batch: Batch, task: Document) -> None:

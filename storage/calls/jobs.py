@@ -14,6 +14,7 @@ from storage.calls.records import (
     CallLimits,
     CallOutcome,
     CallTaskState,
+    TaskKey,
     job_record,
 )
 from storage.calls.windows import CallingWindow
@@ -110,25 +111,36 @@ def finish_if_done(job: Document) -> bool:
 
 def tell_job(batch: Batch, job: Document, at_once: bool) -> None:
     """Puts the job back and tells of it; of mere progress at most twice a second, the last of it never left out."""
-    told = job.get("told_at")
-    if at_once or told is None or not told <= batch.at < told + JOB_EVERY:
+    if at_once or job_turn_in(job, batch.at) is None:
         job["told_at"] = batch.at
         batch.emit("CallJobChanged", job["_id"])
-    else:
+    elif not job.get("untold"):
+        job["untold"] = True
         batch.tell(jobs_stream(job["org"]), "CallJobChanged", job["_id"])
     batch.put(JOBS, job)
 
 
-def tell_task(batch: Batch, job: Document, task_id: str) -> None:
-    """Tells of a task of this job, now or when its turn comes. The job is put back by who changes it."""
-    if task_wait(job, batch.at) is None:
-        batch.emit("CallTaskChanged", task_id)
-    else:
-        batch.tell(jobs_stream(job["org"]), "CallTaskChanged", task_id)
+def job_turn_in(job: Document, at: datetime) -> timedelta | None:
+    """How long until progress of the job may be told; None for now."""
+    told: datetime | None = job.get("told_at")
+    return None if told is None or not told <= at < told + JOB_EVERY else told + JOB_EVERY - at
 
 
-def task_wait(job: Document, at: datetime) -> timedelta | None:
-    """Takes the next of the ten task events a second of a job; how long until there is one when there is none now."""
+def tell_task(batch: Batch, job: Document, task: Document) -> None:
+    """Tells of a task, or marks it to be told of when the job's turn comes. Who changed task and job puts them back."""
+    if task_turn_in(job, batch.at) is None:
+        task.pop("untold", None)
+        batch.emit("CallTaskChanged", TaskKey(task["_id"]["j"], task["_id"]["r"]).id)
+        return
+    task["untold"] = True
+    if not job.get("untold_tasks"):
+        # One row a job, however many tasks: other rows of the stream must not wait behind thousands.
+        job["untold_tasks"] = True
+        batch.tell(jobs_stream(job["org"]), "CallTaskChanged", job["_id"])
+
+
+def task_turn_in(job: Document, at: datetime) -> timedelta | None:
+    """Takes one of the job's five task events each 550 ms; how long until there is one again when all are taken."""
     begun, told = job.get("tasks_told", (None, 0))
     if begun is None or not begun <= at < begun + TASKS_EVERY:
         job["tasks_told"] = [at, 1]

@@ -1,70 +1,85 @@
-"""Events of jobs and tasks that had to wait for their turn: told when it comes, as things are then; none is left out."""
+"""Events of jobs and tasks that had to wait for their turn: told when it comes, as things are then; none is lost.
 
+Each job has at most one row of a kind in the outbox, which stays there while something of it is left.
+"""
+
+from collections import defaultdict
 from collections.abc import Sequence
 
-from storage.calls.jobs import JOB_EVERY, JOBS, task_wait
+from storage.calls.dialling import TASKS
+from storage.calls.jobs import JOBS, TASKS_AT_ONCE, TASKS_EVERY, job_turn_in, task_turn_in, tell_task
 from storage.changes import Batch
 from storage.mongo import Document, Mongo, Session
 from storage.outbox import Mover
 
 
-class _OncePerBatch(Mover):
-    """Rows of one ref become one event."""
+class CallJobChanged(Mover):
+    """Progress of a job, at most twice a second."""
 
     def __init__(self) -> None:
-        """Has told nothing yet."""
-        self._told: set[str] = set()
+        """Knows nothing yet."""
 
     async def load(self, mongo: Mongo, session: Session, rows: Sequence[Document], batch: Batch) -> None:
         """The jobs that the rows speak of."""
-        ids = list({self.job_id(row) for row in rows})
-        async for document in mongo[JOBS].find({"_id": {"$in": ids}}, session=session):
-            batch.add(JOBS, document)
-
-    def job_id(self, row: Document) -> str:
-        """The job that a row speaks of."""
-        ref: str = row["ref"]
-        return ref
+        await load_jobs(mongo, session, rows, batch)
 
     def move(self, row: Document, batch: Batch) -> float:
-        """Tells of it, or says for how long it has to wait."""
-        stored = batch.get(JOBS, self.job_id(row))
-        if stored is None or row["ref"] in self._told:
+        """Tells of the job as it is now."""
+        stored = batch.get(JOBS, row["ref"])
+        if stored is None or not stored.get("untold"):
             return 0.0
-        job = dict(stored)
-        if wait_s := self.wait_s(job, batch):
-            return wait_s
-        self._told.add(row["ref"])
-        batch.emit(row["kind"], row["ref"])
+        if (wait := job_turn_in(stored, batch.at)) is not None:
+            return wait.total_seconds()
+        job = stored | {"told_at": batch.at}
+        del job["untold"]
+        batch.put(JOBS, job)
+        batch.emit("CallJobChanged", job["_id"])
+        return 0.0
+
+
+class CallTaskChanged(Mover):
+    """Tasks of a job, at most ten a second."""
+
+    def __init__(self) -> None:
+        """Knows nothing yet."""
+        self._untold: defaultdict[str, list[Document]] = defaultdict(list)
+
+    async def load(self, mongo: Mongo, session: Session, rows: Sequence[Document], batch: Batch) -> None:
+        """The jobs that the rows speak of, and of each the first tasks to be told of, with one more if there are."""
+        await load_jobs(mongo, session, rows, batch)
+        for job_id in {row["ref"] for row in rows}:
+            wanted = {"_id.j": job_id, "untold": True}
+            cursor = mongo[TASKS].find(wanted, session=session).sort("_id.r", 1).limit(TASKS_AT_ONCE + 1)
+            async for task in cursor:
+                batch.add(TASKS, task)
+                self._untold[job_id].append(task["_id"])
+
+    def move(self, row: Document, batch: Batch) -> float:
+        """Tells of as many as may be told of now; the row stays while some are left."""
+        stored = batch.get(JOBS, row["ref"])
+        if stored is None or not stored.get("untold_tasks"):
+            return 0.0
+        job, ids = dict(stored), self._untold[row["ref"]]
+        while ids and task_turn_in(dict(job), batch.at) is None:
+            task = dict(batch.get(TASKS, ids.pop(0)) or {})
+            if task.get("untold"):
+                tell_task(batch, job, task)
+                batch.put(TASKS, task)
+        if ids or any(_is_untold(task, job) for task in batch.changed(TASKS)):
+            batch.put(JOBS, job)
+            return (task_turn_in(dict(job), batch.at) or TASKS_EVERY).total_seconds()
+        del job["untold_tasks"]
         batch.put(JOBS, job)
         return 0.0
 
-    def wait_s(self, job: Document, batch: Batch) -> float:
-        """0 when it is its turn, which is then taken."""
-        raise NotImplementedError
+
+def _is_untold(task: Document, job: Document) -> bool:
+    """Members of the same batch may have marked some since they were read."""
+    return bool(task.get("untold")) and task["_id"]["j"] == job["_id"]
 
 
-class CallJobChanged(_OncePerBatch):
-    """Progress of a job, at most twice a second."""
-
-    def wait_s(self, job: Document, batch: Batch) -> float:
-        """Half a second after the last one."""
-        told = job.get("told_at")
-        if told is not None and told <= batch.at < told + JOB_EVERY:
-            return float((told + JOB_EVERY - batch.at).total_seconds())
-        job["told_at"] = batch.at
-        return 0.0
-
-
-class CallTaskChanged(_OncePerBatch):
-    """Tasks of a job, at most ten a second."""
-
-    def job_id(self, row: Document) -> str:
-        """A task's id begins with its job's."""
-        ref: str = row["ref"]
-        return ref.rpartition("-")[0]
-
-    def wait_s(self, job: Document, batch: Batch) -> float:
-        """Until the job's next turn."""
-        wait = task_wait(job, batch.at)
-        return 0.0 if wait is None else wait.total_seconds()
+async def load_jobs(mongo: Mongo, session: Session, rows: Sequence[Document], batch: Batch) -> None:
+    """Adds the jobs that rows name to the batch, unless a member has them already."""
+    ids = [id_ for id_ in {row["ref"] for row in rows} if batch.get(JOBS, id_) is None]
+    async for document in mongo[JOBS].find({"_id": {"$in": ids}}, session=session):
+        batch.add(JOBS, document)
