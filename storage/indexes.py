@@ -71,6 +71,8 @@ INDEXES: dict[str, list[IndexModel]] = {
         IndexModel([("_id.j", UP), ("_id.r", UP)], name="untold", partialFilterExpression={"untold": True}),
     ],
     "call_drafts": [IndexModel([("at", UP)])],
+    "workers": [IndexModel([("at", UP)], expireAfterSeconds=3600)],
+    "simulated_calls": [IndexModel([("at", UP)], expireAfterSeconds=7 * 24 * 3600)],
     # Written in transactions, which must not wait for a collection to be made.
     "call_limits": [],
     "do_not_call": [],

@@ -6,7 +6,7 @@ slept past its lease changes nothing. Leases are counted by the database's clock
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -101,6 +101,13 @@ class Locks:
         """Lets the next one in at once; nothing when the lock was lost before."""
         own = {"_id": lock.name, "unlock_key": lock.unlock_key}
         await self._rows.update_one(own, {"$set": {"expires_at": EPOCH, "unlock_key": None}})
+
+    async def leases_s(self, names: Sequence[str]) -> dict[str, float]:
+        """For how many seconds each of these locks is held yet, by whomever; those that are free are left out."""
+        held = {"_id": {"$in": list(names)}, "unlock_key": {"$ne": None}, "$expr": {"$gt": ["$expires_at", "$$NOW"]}}
+        left_ms = {"$set": {"left_ms": {"$subtract": ["$expires_at", "$$NOW"]}}}
+        rows = await self._mongo.aggregate("process_locks", [{"$match": held}, left_ms]) if names else []
+        return {row["_id"]: float(row["left_ms"]) / 1000 for row in rows}
 
     async def guard(self, lock: Lock, session: Session) -> None:
         """Makes a transaction one of this holding's: it commits only if no later holding has guarded one before.

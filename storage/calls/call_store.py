@@ -11,6 +11,7 @@ from storage.calls.dialling import (
     LOOK_AHEAD,
     SETTLED_AFTER,
     TASKS,
+    UNHEARD,
     Call,
     Dial,
     FailCall,
@@ -225,7 +226,7 @@ class CallStore:
 
 def _silence(task: Document, job: Document) -> Silence:
     call = call_of(CallKey(_task_key(task), task["call"]["n"]), job, task)
-    return Silence(call, task["call"]["seq"] == 0, (task["now"] - call.start_at).total_seconds())
+    return Silence(call, task["call"]["seq"] == UNHEARD, (task["now"] - call.start_at).total_seconds())
 
 
 def _task_key(document: Document) -> TaskKey:

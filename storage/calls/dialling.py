@@ -37,6 +37,9 @@ ASK_EVERY = timedelta(seconds=60)
 SETTLED_AFTER = timedelta(seconds=5)
 """How long after notAfter the telephony side's "never heard of it" is believed."""
 
+UNHEARD = -1
+"""The sequence of a call that nothing was reported on. Services count from 0 or from 1."""
+
 FRESH = 0
 """The place in the queue of numbers that were never tried; others have the microsecond from which they may be tried."""
 
@@ -164,7 +167,7 @@ class StartCall(_TaskChange, Change[Dial | Withheld]):
         task |= {
             "attempts": task["attempts"] + 1,
             "dials": key.number,
-            "call": {"n": key.number, "seq": 0, "over": False, "start_at": start_at},
+            "call": {"n": key.number, "seq": UNHEARD, "over": False, "start_at": start_at},
             "started_at": start_at,
             "ended_at": None,
             "outcome": None,
@@ -268,7 +271,7 @@ class GiveBack(_TaskChange, Change[bool]):
 def is_waiting(task: Document, number: int) -> bool:
     """Whether nothing was heard of this call since it was committed."""
     call = task.get("call")
-    if call is None or call["n"] != number or call["over"] or call["seq"]:
+    if call is None or call["n"] != number or call["over"] or call["seq"] != UNHEARD:
         return False
     return task["state"] in (CallTaskState.DIALLING.value, CallTaskState.UNKNOWN.value)
 

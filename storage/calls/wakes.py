@@ -18,7 +18,10 @@ SEND_TIMEOUT_S = 2.0
 RECONNECT_S = (0.05, 2.0)
 POLL_S = 5.0
 
-Heard = Callable[[str], None]
+Heard = Callable[[str, bool], None]
+"""Takes an organization's id, and whether its broker's lock was given back."""
+
+NEWS, RELEASED = "=", "!"
 
 log = structlog.get_logger(__name__)
 
@@ -33,12 +36,12 @@ class Wakes:
         self._waiting: dict[str, None] = {}
         self._sending: asyncio.Task[None] | None = None
 
-    def wake(self, organization_id: str) -> None:
-        """Something may be dialled for the organization, or its jobs changed."""
+    def wake(self, organization_id: str, released: bool = False) -> None:
+        """Something may be dialled for the organization, or its jobs changed, or its lock is free now."""
         if self._heard is not None:
-            self._heard(organization_id)
+            self._heard(organization_id, released)
         if len(self._waiting) < MAX_WAITING:
-            self._waiting[organization_id] = None
+            self._waiting[(RELEASED if released else NEWS) + organization_id] = None
         if self._sending is None:
             self._sending = asyncio.create_task(self._send(), name="call wakes")
 
@@ -55,7 +58,8 @@ class Wakes:
                         while True:
                             message = await pubsub.get_message(ignore_subscribe_messages=True, timeout=POLL_S)
                             if message is not None:
-                                heard(message["data"].decode())
+                                text = message["data"].decode()
+                                heard(text[1:], text[0] == RELEASED)
                 await asyncio.sleep(delay_s)
                 delay_s = min(delay_s * 2, RECONNECT_S[1])
         finally:
@@ -72,10 +76,10 @@ class Wakes:
                 waiting, self._waiting = self._waiting, {}
                 try:
                     async with asyncio.timeout(SEND_TIMEOUT_S), self._redis.pipeline(transaction=False) as pipeline:
-                        for organization_id in waiting:
-                            pipeline.publish(self._channel, organization_id)
+                        for text in waiting:
+                            pipeline.publish(self._channel, text)
                         await pipeline.execute()
                 except (RedisError, OSError, TimeoutError) as error:
-                    log.warning("wakes_lost", organizations=len(waiting), error=repr(error))
+                    log.warning("wakes_lost", count=len(waiting), error=repr(error))
         finally:
             self._sending = None
