@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import strawberry
 
 from resolvers import events as records
+from schema.calls import CallJob, CallLimits, CallTask
 from schema.chat import Message, Topic
 from schema.feed import FanOut
 from storage.events import Cursor
@@ -98,7 +99,24 @@ class FanOutChanged(OfKind, Event):
     fan_out: FanOut = strawberry.field(description="As it is now.")
 
 
+@strawberry.type(description="A call job changed: its state at once, its progress at most twice a second.")
+class CallJobChanged(OfKind, Event):
+    job: CallJob = strawberry.field(description="As it is now.")
+
+
+@strawberry.type(
+    description="A number of a call job changed; at most ten a second of a job, the last change of each too."
+)
+class CallTaskChanged(OfKind, Event):
+    task: CallTask = strawberry.field(description="As it is now.")
+
+
+@strawberry.type(description="The call limits were set.")
+class CallLimitsChanged(OfKind, Event):
+    limits: CallLimits = strawberry.field(description="As they are now.")
+
+
 JobEvent = Annotated[
-    StreamReady | FanOutChanged,
+    StreamReady | FanOutChanged | CallJobChanged | CallTaskChanged | CallLimitsChanged,
     strawberry.union("JobEvent", description="What happens to an organization's jobs."),
 ]

@@ -24,6 +24,7 @@ TESTED_ELSEWHERE = {
     "schema/chat.py": "tests/schema/test_shapes.py",
     "schema/identity.py": "tests/schema/test_shapes.py",
     "schema/feed.py": "tests/schema/test_shapes.py",
+    "schema/calls.py": "tests/schema/test_shapes.py",
     "schema/timeline.py": "tests/schema/test_shapes.py",
     "schema/events.py": "tests/resolvers/chat/test_events.py",
     "resolvers/inputs.py": "tests/resolvers/test_arguments.py",
