@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,12 @@ class Exchange:
     folder: Path
     mongodb_uri: str
     stack: ExitStack
+    org: str = ORG
     workers: list[Running] = field(default_factory=list)
+
+    def of(self, org: str) -> "Exchange":
+        """The same for another organization."""
+        return replace(self, org=org, api=Client(self.web.url, self.web.token("ann", org, ("ADMIN",)), self.api.http))
 
     def add_worker(self) -> Running:
         """One more worker process."""
@@ -81,7 +86,7 @@ class Exchange:
     def holder(self) -> int | None:
         """The process that dials now, by the lock that is not run out."""
         with pymongo.MongoClient[dict[str, Any]](self.mongodb_uri) as connected:
-            wanted = {"_id": f"call_broker:{ORG}", "unlock_key": {"$ne": None}}
+            wanted: dict[str, Any] = {"_id": f"call_broker:{self.org}", "unlock_key": {"$ne": None}}
             wanted["$expr"] = {"$gt": ["$expires_at", "$$NOW"]}
             row = connected[self.web.database]["process_locks"].find_one(wanted)
         return None if row is None else int(row["holder"].rpartition("/")[2])
@@ -94,9 +99,6 @@ class Exchange:
             await asyncio.sleep(0.02)
         assert pid is not None
         return pid
-
-    def worker(self, pid: int) -> Running:
-        return next(worker for worker in self.workers if worker.process.pid == pid)
 
 
 @asynccontextmanager
