@@ -4,11 +4,12 @@ from datetime import datetime
 from typing import Annotated, Any
 
 import strawberry
+from strawberry import ID
 
 from resolvers import events as records
 from schema.calls import CallJob, CallLimits, CallTask
 from schema.chat import Message, Topic
-from schema.feed import FanOut
+from schema.feed import FanOut, Notification, Post
 from storage.events import Cursor
 
 
@@ -115,6 +116,31 @@ class CallTaskChanged(OfKind, Event):
 class CallLimitsChanged(OfKind, Event):
     limits: CallLimits = strawberry.field(description="As they are now.")
 
+
+@strawberry.type(description="A post came into the viewer's home feed.")
+class PostArrived(OfKind, Event):
+    post: Post = strawberry.field(description="As it is now.")
+
+
+@strawberry.type(description="A post left the viewer's home feed: it was deleted.")
+class PostRemoved(OfKind, Event):
+    post_id: ID = strawberry.field(description="Which it was.")
+
+
+@strawberry.type(description="The viewer was told of something.")
+class NotificationArrived(OfKind, Event):
+    notification: Notification = strawberry.field(description="What it is.")
+
+
+HomeFeedEvent = Annotated[
+    StreamReady | PostArrived | PostRemoved,
+    strawberry.union("HomeFeedEvent", description="What happens to the viewer's home feed."),
+]
+
+NotificationEvent = Annotated[
+    StreamReady | NotificationArrived,
+    strawberry.union("NotificationEvent", description="What the viewer is told of."),
+]
 
 JobEvent = Annotated[
     StreamReady | FanOutChanged | CallJobChanged | CallTaskChanged | CallLimitsChanged,

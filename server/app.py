@@ -34,7 +34,9 @@ def create_app(settings: Settings) -> Starlette:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         egress = Egress(settings.egress_allow)
-        async with open_stores(*servers, settings.database, settings.mongo_driver) as stores:
+        async with open_stores(
+            *servers, settings.database, settings.mongo_driver, settings.fan_out_max_followers
+        ) as stores:
             app.state.stores = stores
             # Added here, before the pages, since they need what is open only now.
             app.router.routes[:0] = await _product_routes(settings, stores, egress)

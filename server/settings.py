@@ -112,6 +112,9 @@ class Settings(BaseSettings):
     twilio_token: str | None = Field(default=None, repr=False, description="the account's auth token")
     twilio_from: str | None = Field(default=None, description="the number that calls come from, such as +15005550006")
     simulator_speed: float = Field(default=1.0, ge=0.1, le=1000, description="a number from 0.1 to 1000")
+    fan_out_max_followers: int = Field(
+        default=10_000, ge=0, le=100_000_000, description="a number of followers from 0 to 100000000"
+    )
     data_dir: Path = Field(default=Path(".noroshi"), description="a folder")
     host: str = Field(default="127.0.0.1", description="a host name or address to listen on")
     port: int = Field(default=8000, ge=0, le=65535, description="a number from 0 to 65535")

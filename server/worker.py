@@ -42,7 +42,11 @@ async def _run(settings: Settings, queues: tuple[str, ...]) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     egress = Egress(settings.egress_allow)
     async with open_stores(
-        settings.mongodb_uri or "", settings.redis_url or "", settings.database, settings.mongo_driver
+        settings.mongodb_uri or "",
+        settings.redis_url or "",
+        settings.database,
+        settings.mongo_driver,
+        settings.fan_out_max_followers,
     ) as stores:
         jobs = JobContext(stores, egress, make_telephony(settings, stores))
         heartbeat = Heartbeat(stores.mongo, holder())

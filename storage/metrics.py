@@ -32,3 +32,6 @@ CALL_ANSWERS = Counter(
 )
 CALLS_LATE = Counter("noroshi_calls_late", "Starts that took longer than 100 ms at a service that ignores notAfter.")
 BROKERS = Gauge("noroshi_call_brokers", "Organizations that this process dials for.")
+FEED_ITEMS_PUSHED = Counter(
+    "noroshi_feed_items", "Items pushed into home feeds, by whether the database took them.", ["outcome"]
+)

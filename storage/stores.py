@@ -20,6 +20,9 @@ from storage.chat.reactions import ReactionStore
 from storage.chat.topics import TopicStore
 from storage.events import Event, EventLog, Stream
 from storage.feed.fan_outs import FanOutStore
+from storage.feed.feeds import FeedStore
+from storage.feed.follows import FollowStore
+from storage.feed.home import HomeStore
 from storage.feed.moves import PostArrived, PostRemoved
 from storage.feed.notifications import NotificationStore, Notify
 from storage.feed.posts import PostStore
@@ -68,6 +71,9 @@ class Stores:
     reactions: ReactionStore
     posts: PostStore
     fan_outs: FanOutStore
+    follows: FollowStore
+    feeds: FeedStore
+    home: HomeStore
     notifications: NotificationStore
     call_jobs: CallJobStore
     calls: CallStore
@@ -117,11 +123,8 @@ async def _running(
     pools = Pools(redis, keys, mongo)
     sequencer = Sequencer(mongo, Turns(redis, keys), publisher.publish, outbox.nudge, pools.extend)
     topics, messages = TopicStore(mongo, sequencer), MessageStore(mongo, sequencer, pools)
-    posts, fan_outs, notifications = (
-        PostStore(mongo, sequencer, fan_out_max_followers),
-        FanOutStore(mongo),
-        NotificationStore(mongo),
-    )
+    posts, feeds = PostStore(mongo, sequencer, fan_out_max_followers), FeedStore(mongo, outbox)
+    fan_outs, notifications = FanOutStore(mongo, outbox), NotificationStore(mongo)
     call_wakes = Wakes(redis, keys)
     call_jobs = CallJobStore(mongo, sequencer, call_wakes)
     job_subjects: dict[str, ReadSubjects] = {
@@ -144,6 +147,9 @@ async def _running(
         reactions=ReactionStore(mongo),
         posts=posts,
         fan_outs=fan_outs,
+        follows=FollowStore(mongo, sequencer),
+        feeds=feeds,
+        home=HomeStore(mongo, posts, feeds),
         notifications=notifications,
         call_jobs=call_jobs,
         calls=CallStore(mongo, sequencer, call_wakes),

@@ -35,6 +35,13 @@ TESTED_ELSEWHERE = {
     "jobs/context.py": "tests/server/test_worker.py",
     "storage/metrics.py": "tests/server/test_health.py",
     # Seen from outside the process only.
+    "jobs/fan_out.py": "tests/jobs/test_fan_out_machine.py",
+    "resolvers/events.py": "tests/resolvers/feed/test_events.py",
+    "resolvers/mentions.py": "tests/resolvers/chat/test_messages.py",
+    "server/own_events.py": "tests/e2e/test_fan_out.py",
+    "storage/feed/records.py": "tests/storage/feed/test_changes.py",
+    "storage/feed/posts.py": "tests/resolvers/feed/test_posts.py",
+    "storage/feed/moves.py": "tests/storage/feed/test_feeds.py",
     "jobs/link_previews.py": "tests/e2e/test_link_previews.py",
     "server/demo_sign_in.py": "tests/server/test_app.py",
     "server/launch.py": "tests/server/test_supervisor.py",

@@ -79,6 +79,7 @@ class CallJobStore:
 
     async def act(self, organization_id: str, id_: str, action: JobAction) -> CallJob:
         """Pauses, resumes or cancels, at once. Raises: NotFound, Conflict."""
+        await self.get(organization_id, id_)
         job = await self._sequencer.commit(jobs_stream(organization_id), ActOnJob(organization_id, id_, action))
         self._wakes.wake(organization_id)
         return job
