@@ -20,7 +20,7 @@ MARK_READ = "mutation ($topic: ID!, $at: Timestamp!) { markRead(topicId: $topic,
 
 @dataclass
 class World:
-    """Ann writes and has every role, Cat answers, Dog is blocked by Ann. `ids` has one id of every type that has ids."""
+    """Ann writes and has every role, Cat answers, Dog is blocked by Ann. `ids` has an id of every type that has ids."""
 
     mark: str
     ann: Person
