@@ -1,7 +1,7 @@
 """Call jobs as clients see them: launching, reading, pausing, limits."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 from storage.calls.dialling import TASKS
 from storage.calls.jobs import JOBS, ActOnJob, JobAction, NewCallJob, SetLimits
@@ -114,7 +114,8 @@ class CallJobStore:
         """The database's clock."""
         hello = await self._mongo.database.command("hello")
         at: datetime = hello["localTime"]
-        return at
+        # Answers to commands are not decoded with the database's options.
+        return at.replace(tzinfo=UTC)
 
     async def jobs_by_id(self, organization_id: str, ids: Iterable[str]) -> Mapping[str, CallJob]:
         """What events of jobs speak of."""

@@ -79,6 +79,14 @@ async def test_a_bad_row_rejects_the_whole_list_with_all_errors_and_dials_nothin
     assert await stores.mongo["call_tasks"].count_documents({}) == 0
 
 
+async def test_a_job_with_a_start_waits_for_it_and_a_window_counts_in_the_estimate(ann: Person) -> None:
+    start_at = "2031-03-03T08:00:00.000Z"
+    window = {"start": "09:00", "end": "17:00", "timeZone": "UTC", "weekdays": ["MON", "TUE"]}
+    job = await ann.do(LAUNCH, input=a_list(startAt=start_at, window=window, expectedCallS=30))
+    assert (job["state"], job["startAt"], job["window"]) == ("SCHEDULED", start_at, window)
+    assert job["estimatedEndAt"] == "2031-03-03T09:01:00.000Z"
+
+
 async def test_checking_stores_nothing(ann: Person, stores: Stores) -> None:
     assert (await ann.do(CHECK, input=a_list()))["rows"] == 3
     bad = await ann.do(CHECK, input=a_list("phone_number\na\nb\nc\n"))
