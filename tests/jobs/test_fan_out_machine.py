@@ -17,7 +17,7 @@ from jobs.fan_out import finish_fan_outs, rebuild_feeds, retry_failed_inserts, s
 from jobs.providers.egress import Egress
 from storage.errors import DomainError
 from storage.feed.fan_outs import MAX_TRIES, Claim
-from storage.feed.feeds import FeedStore
+from storage.feed.feeds import Chunk, FeedStore
 from storage.feed.follows import Pair
 from storage.feed.home import HomeFeedState
 from storage.feed.records import PostKey, home_stream
@@ -151,10 +151,10 @@ class FeedMachine(RuleBasedStateMachine):
         await self.hall.expire("fan_outs", "lease_until")
         return claim
 
-    async def insert(self, claim: Claim) -> tuple[str, bool]:
+    async def insert(self, claim: Claim) -> tuple[Chunk, set[str]]:
+        """A chunk's followers, and whose insert failed."""
         chunk = await self.stores.feeds.followers(self.org, claim.author_id, claim.after)
-        await self.stores.feeds.push(claim.key, claim.author_id, chunk.follower_ids)
-        return chunk.after, chunk.is_last
+        return chunk, await self.stores.feeds.push(claim.key, claim.author_id, chunk.follower_ids)
 
     @rule()
     def a_sleeper_wakes(self) -> None:
@@ -162,8 +162,10 @@ class FeedMachine(RuleBasedStateMachine):
         if self.sleepers:
             claim = self.sleepers.pop()
             if claim.task == "push":
-                after, is_last = self.run(self.insert(claim))
-                self.run(self.stores.fan_outs.advance(claim, after, is_last))
+                chunk, failed = self.run(self.insert(claim))
+                delivered = len(chunk.follower_ids) - len(failed)
+                work = self.stores.fan_outs.advance(claim, chunk.after, chunk.is_last, delivered, failed)
+                self.run(work)
 
     @rule()
     def workers_work(self) -> None:
@@ -295,7 +297,7 @@ def test_what_a_reader_sees_is_what_the_model_says(
     mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver
 ) -> None:
     with machine(mongodb_uri, redis_url, database, mongo_driver) as bound:
-        run_machine(bound, settings=sized(20, 30))
+        run_machine(bound, settings=sized(10, 25))
 
 
 @pytest.mark.soak
