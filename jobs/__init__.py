@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from arq.worker import Function, func
 
+from jobs.call_asking import ask_for_silent_calls, sweep_abandoned_lists
+from jobs.call_manager import run_call_manager
 from jobs.context import JobContext
 from jobs.fan_out import fan_out, finish_fan_outs, rebuild_feed, rebuild_feeds, retry_failed_inserts, settle_follows
 from jobs.link_previews import find_lost_previews, preview_link, preview_post_link
@@ -32,6 +34,17 @@ FUNCTIONS: dict[str, list[Function]] = {
     ],
 }
 
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Runs in every worker until it is cancelled, and is started again when it fails."""
+
+    name: str
+    run: Callable[[JobContext], Awaitable[None]]
+
+
+LOOPS: list[Loop] = [Loop("call_manager", run_call_manager)]
+
 SWEEPERS: list[Sweeper] = [
     Sweeper("move_outbox", 2.0, move_outbox),
     Sweeper("find_lost_previews", 5.0, find_lost_previews),
@@ -40,4 +53,6 @@ SWEEPERS: list[Sweeper] = [
     Sweeper("settle_follows", 2.0, settle_follows),
     Sweeper("rebuild_feeds", 5.0, rebuild_feeds),
     Sweeper("prune_events", 60.0, prune_events),
+    Sweeper("ask_for_silent_calls", 1.0, ask_for_silent_calls),
+    Sweeper("sweep_abandoned_lists", 600.0, sweep_abandoned_lists),
 ]

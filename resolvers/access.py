@@ -1,5 +1,7 @@
 """Who may do what (semantics.md, 8). Every resolver that needs somebody asks here first."""
 
+from collections.abc import Iterable
+
 from resolvers.context import Context, Info
 from storage.chat.records import Community, Topic
 from storage.errors import Forbidden, Unauthenticated
@@ -15,7 +17,12 @@ INCLUDED: dict[Role, frozenset[Role]] = {
 
 def granted(context: Context) -> frozenset[Role]:
     """The viewer's roles and those that they include."""
-    return frozenset().union(*(INCLUDED[role] for role in context.roles))
+    return included(context.roles)
+
+
+def included(roles: Iterable[Role]) -> frozenset[Role]:
+    """These roles and those that they include."""
+    return frozenset().union(*(INCLUDED[role] for role in roles))
 
 
 def signed_in(info: Info) -> User:

@@ -11,9 +11,11 @@ from typing import Annotated, Any
 import strawberry
 from strawberry import ID, UNSET
 
+import resolvers.calls.events
 import resolvers.feed.fan_outs
 from resolvers.access import granted, member
 from resolvers.arguments import Since, given
+from resolvers.calls.events import CallJobEvent, CallLimitsEvent, CallTaskEvent
 from resolvers.context import Context, Info
 from resolvers.events import JobKind, OwnSource, StreamReady, own_events
 from resolvers.feed.fan_outs import FanOutEvent
@@ -23,9 +25,15 @@ from storage.hub import HubEvent
 from storage.identity import User
 from storage.jobs_stream import jobs_stream
 
-KINDS: Mapping[str, JobKind] = {"FanOutChanged": resolvers.feed.fan_outs.JOB_KIND}
+KINDS: Mapping[str, JobKind] = {
+    "FanOutChanged": resolvers.feed.fan_outs.JOB_KIND,
+    **resolvers.calls.events.JOB_KINDS,
+}
 
-FINDERS: Sequence[Callable[[Context, User, str], Awaitable[bool]]] = (resolvers.feed.fan_outs.is_job,)
+FINDERS: Sequence[Callable[[Context, User, str], Awaitable[bool]]] = (
+    resolvers.feed.fan_outs.is_job,
+    resolvers.calls.events.is_job,
+)
 """Each says whether the id is a job of its kind. Raises: Forbidden for one that the viewer may not see."""
 
 JobId = Annotated[
@@ -33,7 +41,7 @@ JobId = Annotated[
 ]
 
 
-JobEventRecord = StreamReady | FanOutEvent
+JobEventRecord = StreamReady | FanOutEvent | CallJobEvent | CallTaskEvent | CallLimitsEvent
 
 
 @dataclass(frozen=True, slots=True)

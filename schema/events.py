@@ -7,6 +7,7 @@ import strawberry
 from strawberry import ID
 
 from resolvers import events as records
+from schema.calls import CallJob, CallLimits, CallTask
 from schema.chat import Message, Topic
 from schema.feed import FanOut, Notification, Post
 from storage.events import Cursor
@@ -99,6 +100,23 @@ class FanOutChanged(OfKind, Event):
     fan_out: FanOut = strawberry.field(description="As it is now.")
 
 
+@strawberry.type(description="A call job changed: its state at once, its progress at most twice a second.")
+class CallJobChanged(OfKind, Event):
+    job: CallJob = strawberry.field(description="As it is now.")
+
+
+@strawberry.type(
+    description="A number of a call job changed; at most ten a second of a job, the last change of each too."
+)
+class CallTaskChanged(OfKind, Event):
+    task: CallTask = strawberry.field(description="As it is now.")
+
+
+@strawberry.type(description="The call limits were set.")
+class CallLimitsChanged(OfKind, Event):
+    limits: CallLimits = strawberry.field(description="As they are now.")
+
+
 @strawberry.type(description="A post came into the viewer's home feed.")
 class PostArrived(OfKind, Event):
     post: Post = strawberry.field(description="As it is now.")
@@ -125,6 +143,6 @@ NotificationEvent = Annotated[
 ]
 
 JobEvent = Annotated[
-    StreamReady | FanOutChanged,
+    StreamReady | FanOutChanged | CallJobChanged | CallTaskChanged | CallLimitsChanged,
     strawberry.union("JobEvent", description="What happens to an organization's jobs."),
 ]

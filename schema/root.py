@@ -4,6 +4,8 @@ import strawberry
 from strawberry.extensions import SchemaExtension
 from strawberry.schema.config import StrawberryConfig
 
+import resolvers.calls.jobs
+import resolvers.calls.limits
 import resolvers.chat.communities
 import resolvers.chat.events
 import resolvers.chat.messages
@@ -17,6 +19,7 @@ import resolvers.feed.posts
 import resolvers.identity
 import resolvers.job_events
 from schema.binding import field, mutation, subscription
+from schema.calls import CallJob, CallJobTimeline, CallLimits, CallListCheck, CallTask
 from schema.chat import (
     Community,
     Message,
@@ -80,6 +83,17 @@ class Query:
     unread_notification_count: int = field(
         resolvers.feed.notifications.unread_notification_count, "How many notifications lie after the read mark."
     )
+    call_job: CallJob | None = field(resolvers.calls.jobs.call_job, "One call job. For operators.")
+    call_jobs: CallJobTimeline = field(resolvers.calls.jobs.call_jobs, "Call jobs by creation. For operators.")
+    call_limits: CallLimits = field(
+        resolvers.calls.limits.call_limits, "How much the organization may call at once. For operators."
+    )
+    do_not_call: list[bool] = field(
+        resolvers.calls.limits.do_not_call, "Which numbers must not be called, in the order of asking. For operators."
+    )
+    check_call_list: CallListCheck = field(
+        resolvers.calls.jobs.check_call_list, "Checks a list without storing or dialling anything. For operators."
+    )
 
 
 @strawberry.type(description="Everything that can be changed.")
@@ -123,6 +137,32 @@ class Mutation:
     mark_notifications_read: int = mutation(
         resolvers.feed.notifications.mark_notifications_read,
         "Moves the read mark forward, never back. Returns how many are still unread.",
+    )
+    set_call_limits: CallLimits = mutation(
+        resolvers.calls.limits.set_call_limits,
+        "Holds for every call that begins from now on; calls under way go on. ADMIN only.",
+    )
+    launch_call_job: CallJob = mutation(
+        resolvers.calls.jobs.launch_call_job,
+        "Begins to call a list. With any bad row the job is REJECTED, and nothing is dialled. For operators.",
+    )
+    pause_call_job: CallJob = mutation(
+        resolvers.calls.jobs.pause_call_job, "Begins no more calls of it; those under way go on. For operators."
+    )
+    resume_call_job: CallJob = mutation(resolvers.calls.jobs.resume_call_job, "Goes on with it. For operators.")
+    cancel_call_job: CallJob = mutation(
+        resolvers.calls.jobs.cancel_call_job,
+        "Ends it; what was not called yet is CANCELLED, calls under way go on. For operators.",
+    )
+    add_do_not_call: int = mutation(
+        resolvers.calls.limits.add_do_not_call, "Numbers that no job calls; returns how many were new. For operators."
+    )
+    remove_do_not_call: int = mutation(
+        resolvers.calls.limits.remove_do_not_call, "Allows them again; returns how many were there. For operators."
+    )
+    report_call: CallTask = mutation(
+        resolvers.calls.limits.report_call,
+        "How the telephony side reports progress; idempotent by (callId, sequence). SERVICE only.",
     )
 
 

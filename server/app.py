@@ -11,6 +11,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from jobs.providers.egress import Egress
 from schema.root import build_schema
 from server import health
+from server.callbacks import callback_routes
 from server.demo_sign_in import demo_sign_in_routes
 from server.graphql import GraphQLView
 from server.images import ImageCache, images_route
@@ -55,6 +56,7 @@ async def _product_routes(settings: Settings, stores: Stores, egress: Egress) ->
         Route("/graphql", view),
         WebSocketRoute("/graphql", view),
         images_route(image_urls, ImageCache(egress)),
+        *callback_routes(settings, stores),
     ]
 
 

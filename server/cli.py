@@ -191,6 +191,28 @@ def schema() -> None:
     _say(graphql_schema.as_str())
 
 
+@app.command()
+def status(data_dir: DataDir = None) -> None:
+    """Show what runs where: workers and sweeps, locks and fences, brokers, queues."""
+    import asyncio
+
+    from pymongo.errors import PyMongoError
+    from rich.console import Console
+
+    from server.settings import Settings
+    from server.status import show, with_embedded_servers
+    from server.status import status as look
+
+    settings = with_embedded_servers(Settings.from_environment(data_dir=data_dir))
+    if not (settings.mongodb_uri and settings.redis_url):
+        raise StartupError(f"Nothing runs in {settings.data_dir}; set MONGODB_URI and REDIS_URL, or --data-dir.")
+    try:
+        parts = asyncio.run(look(settings))
+    except PyMongoError as error:
+        raise StartupError(f"MongoDB does not answer: {type(error).__name__}") from error
+    show(parts, Console(width=None if sys.stdout.isatty() else 160))
+
+
 def _settings(title: str, **options: object) -> "Settings":
     """The settings of a process that runs on, with its title and its log set."""
     from setproctitle import setproctitle

@@ -25,15 +25,21 @@ from strawberry.subscriptions import GRAPHQL_TRANSPORT_WS_PROTOCOL
 from strawberry.types import ExecutionResult
 from strawberry.types.graphql import OperationType
 
+from resolvers.access import included
 from resolvers.context import Context
 from schema.errors import presented
 from server.broadcasts import Broadcasts
 from server.sockets import SocketAdapter, SocketHandler
 from server.viewers import Session, Viewers
-from storage.errors import BadUserInput
+from storage.errors import BadUserInput, DomainError
+from storage.identity import Role
 from storage.stores import Stores
 
 MAX_BODY_BYTES = 1_000_000
+MAX_LIST_BODY_BYTES = 16_000_000
+LIST_FIELDS = ("launchCallJob", "checkCallList")
+"""Fields that take lists of calls, for which bodies may be larger."""
+
 INIT_TIMEOUT_S = 5.0
 MAX_OPERATIONS = 50
 REQUEST_TYPE = "application/json"
@@ -46,7 +52,7 @@ class BodyTooLarge(BadUserInput):
     """The request's body is over the limit."""
 
     def __init__(self) -> None:
-        super().__init__("body", f"at most {MAX_BODY_BYTES} bytes")
+        super().__init__("body", f"at most {MAX_BODY_BYTES} bytes; {MAX_LIST_BODY_BYTES} for lists of calls")
 
 
 class MethodNotAllowed(BadUserInput):
@@ -91,8 +97,20 @@ class GraphQLView(GraphQL[Context, None]):
         if scope["type"] == "websocket":
             await self.run(WebSocket(scope, receive=receive, send=send))
             return
-        response = await self._respond(Request(scope, _limited(receive)))
+        response = await self._respond(Request(scope, _limited(receive, await self._body_limit(Request(scope)))))
         await response(scope, receive, send)
+
+    async def _body_limit(self, request: Request) -> int:
+        """How much is read before it is known what is asked for: much only of those who may send lists of calls."""
+        length = request.headers.get("content-length", "")
+        if not (length.isdigit() and MAX_BODY_BYTES < int(length) <= MAX_LIST_BODY_BYTES):
+            return MAX_BODY_BYTES
+        try:
+            session = await self.viewers.session(request.headers.get("authorization"))
+        except DomainError:
+            return MAX_BODY_BYTES
+        may_send = session is not None and Role.OPERATOR in included(session.roles)
+        return MAX_LIST_BODY_BYTES if may_send else MAX_BODY_BYTES
 
     async def _respond(self, request: Request) -> Response:
         try:
@@ -128,7 +146,11 @@ class GraphQLView(GraphQL[Context, None]):
         """The operation. Any other media type is refused, since browsers send some of them without asking first."""
         if parse_content_type(request.content_type or "")[0] != REQUEST_TYPE:
             raise BadUserInput("Content-Type", REQUEST_TYPE)
-        return await super().parse_http_body(request)
+        parsed = await super().parse_http_body(request)
+        length = request.headers.get("content-length", "0")
+        if int(length) > MAX_BODY_BYTES and not _takes_list(parsed):
+            raise BodyTooLarge
+        return parsed
 
     def parse_json(self, data: str | bytes) -> Any:
         """The body. Raises: HTTPException for anything but an object; batches are lists."""
@@ -188,7 +210,12 @@ def admit(context: Context, session: Session | None) -> None:
         context.viewer, context.roles = session.user, session.roles
 
 
-def _limited(receive: Receive) -> Receive:
+def _takes_list(parsed: GraphQLRequestData | list[GraphQLRequestData]) -> bool:
+    query = None if isinstance(parsed, list) else parsed.query
+    return query is not None and any(name in query for name in LIST_FIELDS)
+
+
+def _limited(receive: Receive, max_bytes: int) -> Receive:
     """Gives up reading a body that is too large before it is in memory."""
     read_bytes = 0
 
@@ -196,7 +223,7 @@ def _limited(receive: Receive) -> Receive:
         nonlocal read_bytes
         message = await receive()
         read_bytes += len(message.get("body", b""))
-        if read_bytes > MAX_BODY_BYTES:
+        if read_bytes > max_bytes:
             raise BodyTooLarge
         return message
 

@@ -18,7 +18,7 @@ from server.processes import StartupError
 PREFIX = "NOROSHI_"
 UNPREFIXED = {"mongodb_uri": "MONGODB_URI", "redis_url": "REDIS_URL"}
 # Kept out of error messages and representations; the addresses may hold a password.
-CONFIDENTIAL = {"auth_secret", "mongodb_uri", "redis_url"}
+CONFIDENTIAL = {"auth_secret", "mongodb_uri", "redis_url", "telephony_secret", "twilio_token"}
 AUTH_SECRET_MIN_BYTES = 32
 
 
@@ -103,6 +103,15 @@ class Settings(BaseSettings):
     egress_allow: Annotated[tuple[Network, ...], NoDecode, BeforeValidator(_items)] = Field(
         default=(), description="address ranges such as 10.0.0.0/8, separated by commas"
     )
+    telephony: Literal["simulator", "webhook", "twilio"] = Field(
+        default="simulator", description="simulator, webhook or twilio"
+    )
+    telephony_url: HttpAddress | None = Field(default=None, description="an http or https address")
+    telephony_secret: str | None = Field(default=None, repr=False, description="the secret that webhooks are signed by")
+    twilio_account: str | None = Field(default=None, description="the account's SID")
+    twilio_token: str | None = Field(default=None, repr=False, description="the account's auth token")
+    twilio_from: str | None = Field(default=None, description="the number that calls come from, such as +15005550006")
+    simulator_speed: float = Field(default=1.0, ge=0.1, le=1000, description="a number from 0.1 to 1000")
     fan_out_max_followers: int = Field(
         default=10_000, ge=0, le=100_000_000, description="a number of followers from 0 to 100000000"
     )

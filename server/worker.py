@@ -6,15 +6,19 @@ arq ends itself when Redis goes away, so each of its workers is started again wi
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import structlog
 from arq.connections import RedisSettings
 from arq.worker import Worker
 
-from jobs import FUNCTIONS, SWEEPERS, Sweeper
+from jobs import FUNCTIONS, LOOPS, SWEEPERS, Sweeper
+from jobs.call_manager import holder
 from jobs.context import JobContext
 from jobs.providers.egress import Egress
 from server.settings import Settings
+from server.telephony import make_telephony
+from storage.heartbeats import Heartbeat
 from storage.queue import deserialize, redis_settings, serialize
 from storage.stores import open_stores
 
@@ -44,14 +48,18 @@ async def _run(settings: Settings, queues: tuple[str, ...]) -> None:
         settings.mongo_driver,
         settings.fan_out_max_followers,
     ) as stores:
-        jobs = JobContext(stores, egress)
+        jobs = JobContext(stores, egress, make_telephony(settings, stores))
+        heartbeat = Heartbeat(stores.mongo, holder())
         loops = [_arq_loop(jobs, redis_settings(settings.redis_url or ""), queue) for queue in queues]
-        tasks = [asyncio.create_task(loop) for loop in [*loops, *(_sweep_loop(jobs, each) for each in SWEEPERS)]]
+        loops += [_supervise(loop.name, partial(loop.run, jobs)) for loop in LOOPS]
+        loops += [_sweep_loop(jobs, each, heartbeat) for each in SWEEPERS]
+        tasks = [asyncio.create_task(loop) for loop in [*loops, heartbeat.beat()]]
         log.info("worker_ready", queues=queues)
         await stop.wait()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await jobs.telephony.aclose()
     await egress.aclose()
 
 
@@ -83,10 +91,11 @@ async def _arq_loop(jobs: JobContext, redis: RedisSettings, queue: str) -> None:
     await _supervise(f"queue {queue}", work)
 
 
-async def _sweep_loop(jobs: JobContext, sweeper: Sweeper) -> None:
+async def _sweep_loop(jobs: JobContext, sweeper: Sweeper, heartbeat: Heartbeat) -> None:
     async def work() -> None:
         while True:
             found = await sweeper.run(jobs)
+            heartbeat.swept(sweeper.name, found)
             if found:
                 log.info("swept", sweeper=sweeper.name, found=found)
             await asyncio.sleep(sweeper.every_s)

@@ -63,10 +63,27 @@ INDEXES: dict[str, list[IndexModel]] = {
     "events": [IndexModel([("at", UP)])],
     "outbox": [IndexModel([("stream", UP), ("_id", UP)]), IndexModel([("at", UP)])],
     "idempotency": [IndexModel([("at", UP)], expireAfterSeconds=idempotency.KEPT_S)],
+    "call_jobs": [
+        IndexModel([("org", UP), ("ts", UP)]),
+        IndexModel([("org", UP), ("state", UP), ("ts", UP)]),
+        IndexModel([("org", UP), ("ts", UP)], name="open_jobs", partialFilterExpression={"open": True}),
+    ],
+    "call_tasks": [
+        IndexModel([("_id.j", UP), ("queue", UP), ("_id.r", UP)], partialFilterExpression={"queue": {"$exists": True}}),
+        IndexModel([("_id.j", UP), ("state", UP), ("_id.r", UP)]),
+        IndexModel([("ask_at", UP)], partialFilterExpression={"ask_at": {"$exists": True}}),
+        IndexModel([("_id.j", UP), ("_id.r", UP)], name="untold", partialFilterExpression={"untold": True}),
+    ],
+    "call_drafts": [IndexModel([("at", UP)])],
+    "workers": [IndexModel([("at", UP)], expireAfterSeconds=3600)],
+    "simulated_calls": [IndexModel([("at", UP)], expireAfterSeconds=7 * 24 * 3600)],
     # Written in transactions, which must not wait for a collection to be made.
+    "call_limits": [],
+    "do_not_call": [],
     "streams": [],
     "activity": [],
     "read_marks": [],
+    "fences": [],
 }
 
 

@@ -24,3 +24,7 @@ class Keys:
     def queue(self, name: str) -> str:
         """Sorted set of arq, one for each kind of job. Owner: storage/queue.py and arq."""
         return f"{self.prefix}:queue:{name}"
+
+    def call_wakes(self) -> str:
+        """Pub/sub channel: ids of organizations whose calls changed. Owner: storage/calls/wakes.py."""
+        return f"{self.prefix}:calls"

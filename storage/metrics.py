@@ -22,6 +22,16 @@ EVENTS_HEARD = Counter("noroshi_hub_events", "Events that the hub handed on, by 
 SUBSCRIBERS = Gauge("noroshi_hub_subscribers", "Subscriptions that follow a stream in this process.")
 OVERFLOWS = Counter("noroshi_hub_overflows", "Times that a subscriber fell behind and went on from the log.")
 RECONNECTS = Counter("noroshi_hub_disconnects", "Times that the hub lost its connection to Redis.")
+CALL_START_DELAY_S = Histogram(
+    "noroshi_call_start_delay_seconds",
+    "From the moment that a call was to start until it was handed to the telephony side.",
+    buckets=(0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1, 5),
+)
+CALL_ANSWERS = Counter(
+    "noroshi_call_starts", "Calls by what the telephony side answered; TooLate: not sent.", ["answer"]
+)
+CALLS_LATE = Counter("noroshi_calls_late", "Starts that took longer than 100 ms at a service that ignores notAfter.")
+BROKERS = Gauge("noroshi_call_brokers", "Organizations that this process dials for.")
 FEED_ITEMS_PUSHED = Counter(
     "noroshi_feed_items", "Items pushed into home feeds, by whether the database took them.", ["outcome"]
 )

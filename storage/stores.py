@@ -8,6 +8,11 @@ from typing import Any
 from arq.connections import ArqRedis
 from redis.asyncio import Redis
 
+from storage.calls.call_store import CallStore
+from storage.calls.do_not_call import DoNotCallStore
+from storage.calls.job_store import CallJobStore
+from storage.calls.moves import CallJobChanged, CallTaskChanged
+from storage.calls.wakes import Wakes
 from storage.chat.communities import CommunityStore
 from storage.chat.messages import MessageStore
 from storage.chat.moves import ReactionReceived, TopicActivity
@@ -26,6 +31,7 @@ from storage.identity import RelationStore, UserStore, stream_owner
 from storage.indexes import ensure_indexes
 from storage.jobs_stream import ReadSubjects, read_job_subjects
 from storage.keys import Keys
+from storage.locks import Locks
 from storage.mongo import Driver, Mongo, connect
 from storage.outbox import Movers, Outbox, Tell
 from storage.pools import Pools
@@ -45,6 +51,8 @@ MOVERS: Movers = {
     "PostRemoved": PostRemoved,
     # Kinds of the organization's jobs stream.
     "FanOutChanged": Tell,
+    "CallJobChanged": CallJobChanged,
+    "CallTaskChanged": CallTaskChanged,
 }
 
 
@@ -67,6 +75,11 @@ class Stores:
     feeds: FeedStore
     home: HomeStore
     notifications: NotificationStore
+    call_jobs: CallJobStore
+    calls: CallStore
+    call_wakes: Wakes
+    do_not_call: DoNotCallStore
+    locks: Locks
     events: EventLog
     sequencer: Sequencer
     outbox: Outbox
@@ -112,7 +125,14 @@ async def _running(
     topics, messages = TopicStore(mongo, sequencer), MessageStore(mongo, sequencer, pools)
     posts, feeds = PostStore(mongo, sequencer, fan_out_max_followers), FeedStore(mongo, outbox)
     fan_outs, notifications = FanOutStore(mongo, outbox), NotificationStore(mongo)
-    job_subjects = {"FanOutChanged": fan_outs.by_timestamp}
+    call_wakes = Wakes(redis, keys)
+    call_jobs = CallJobStore(mongo, sequencer, call_wakes)
+    job_subjects: dict[str, ReadSubjects] = {
+        "FanOutChanged": fan_outs.by_timestamp,
+        "CallJobChanged": call_jobs.jobs_by_id,
+        "CallTaskChanged": call_jobs.tasks_by_id,
+        "CallLimitsChanged": call_jobs.limits_by_id,
+    }
     event_log = EventLog(mongo)
     hub = Hub(redis, keys, event_log, _Hydrator(topics, messages, posts, notifications, job_subjects))
     stores = Stores(
@@ -131,6 +151,11 @@ async def _running(
         feeds=feeds,
         home=HomeStore(mongo, posts, feeds),
         notifications=notifications,
+        call_jobs=call_jobs,
+        calls=CallStore(mongo, sequencer, call_wakes),
+        call_wakes=call_wakes,
+        do_not_call=DoNotCallStore(mongo),
+        locks=Locks(mongo),
         events=event_log,
         sequencer=sequencer,
         outbox=outbox,
@@ -148,6 +173,7 @@ async def _running(
         await outbox.close()
         await sequencer.close()
         await pools.close()
+        await call_wakes.close()
         await publisher.close()
 
 

@@ -55,12 +55,15 @@ class Web(Running):
 
 
 @contextmanager
-def serving(folder: Path, mongodb_uri: str, redis_url: str, beside: Web | None = None) -> Iterator[Web]:
-    """A web process that serves; on a database of its own, which is dropped afterwards, or beside another one."""
+def serving(folder: Path, mongodb_uri: str, redis_url: str, beside: Web | None = None, **more: str) -> Iterator[Web]:
+    """A web process that serves; on a database of its own, which is dropped afterwards, or beside another one.
+
+    `more` are further variables of its environment.
+    """
     secret = beside.secret if beside else secrets.token_hex(32)
     database = beside.database if beside else f"t_{secrets.token_hex(6)}"
     variables = servers(mongodb_uri, redis_url, database)
-    variables |= {"NOROSHI_AUTH_SECRET": secret, "NOROSHI_ALLOWED_ORIGINS": ORIGIN}
+    variables |= {"NOROSHI_AUTH_SECRET": secret, "NOROSHI_ALLOWED_ORIGINS": ORIGIN, **more}
     with socket.create_server(("127.0.0.1", 0), backlog=1024) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         fd = listener.fileno()
@@ -71,9 +74,9 @@ def serving(folder: Path, mongodb_uri: str, redis_url: str, beside: Web | None =
 
 
 @contextmanager
-def working(folder: Path, mongodb_uri: str, redis_url: str, database: str) -> Iterator[Running]:
+def working(folder: Path, mongodb_uri: str, redis_url: str, database: str, **more: str) -> Iterator[Running]:
     """A worker process that works; user-given URLs may lead to loopback addresses."""
-    variables = servers(mongodb_uri, redis_url, database) | {"NOROSHI_EGRESS_ALLOW": "127.0.0.0/8"}
+    variables = servers(mongodb_uri, redis_url, database) | {"NOROSHI_EGRESS_ALLOW": "127.0.0.0/8", **more}
     with running(folder, ["worker"], variables) as worker:
         assert worker.says("worker_ready"), worker.errors
         yield worker

@@ -27,11 +27,18 @@ from schema.root import schema
 Value = GraphQLArgument | GraphQLInputField
 
 VALUES: dict[str, object] = {
+    "callsPerSecond": 100.0,
+    "concurrentCalls": 1000,
+    "csv": "phone_number\n+819012345678\n",
     "description": "Words",
     "emoji": "👍",
+    "event": "ANSWERED",
     "latest": "now",
     "name": "Word",
+    "phoneNumbers": ["+819012345678"],
     "query": "a",
+    "scenario": "Words",
+    "sequence": 1,
     "tag": "words",
     "text": "Words",
     "timestamp": "1.000000",

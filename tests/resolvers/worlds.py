@@ -1,9 +1,16 @@
 """An organization with one of everything, and a mark in every text of it."""
 
+import asyncio
 from dataclasses import dataclass, field
 
+from storage.calls.call_store import NextCall
+from storage.calls.dialling import Dial
+from storage.calls.jobs import NewCallJob
+from storage.calls.records import TaskKey
+from storage.calls.windows import WEEK, CallingWindow
 from storage.chat.records import LinkPreview, message_key
 from storage.feed.records import PostKey
+from storage.identity import Role
 from storage.ids import new_id
 from storage.stores import Stores
 from tests.resolvers.people import REACT, Person, SignIn
@@ -13,7 +20,7 @@ MARK_READ = "mutation ($topic: ID!, $at: Timestamp!) { markRead(topicId: $topic,
 
 @dataclass
 class World:
-    """Ann writes, Cat answers, Dog is blocked by Ann. `ids` has one id of every type that has ids."""
+    """Ann writes and has every role, Cat answers, Dog is blocked by Ann. `ids` has an id of every type that has ids."""
 
     mark: str
     ann: Person
@@ -32,7 +39,26 @@ class World:
                 await person.join(self.ids["Community"])
         message = await self.ann.post(self.ids["Topic"], f"{self.mark} @{self.mark}_cat https://{self.mark}.example/")
         self.ids |= {"Message": message["id"], "Post": await self.create_post()}
+        await self.call()
         return self.ids
+
+    async def call(self) -> None:
+        """Launches a job, whose first call is under way; of one before the call was refused."""
+        for refused in (True, False):
+            new = NewCallJob(self.mark, "ann", f"{self.mark} job", f"{self.mark} words", None, self.window, 1, 60, 60)
+            csv = f"phone_number,{self.mark}\n+819012345678,{self.mark}\n"
+            job = await self.stores.call_jobs.launch(new, csv, None)
+            next_call = NextCall(TaskKey(job.id, 2), "+819012345678")
+            while not isinstance(dial := await self.stores.calls.start(self.mark, next_call, 1), Dial):
+                await asyncio.sleep(0.01)
+            if refused:
+                await self.stores.calls.fail(dial.call, f"{self.mark} refused")
+        self.ids |= {"CallJob": job.id, "Call": dial.call.id}
+
+    @property
+    def window(self) -> CallingWindow:
+        """Always open."""
+        return CallingWindow("00:00", "00:00", "UTC", WEEK)
 
     async def stir(self) -> None:
         """Lets something happen in every stream that Ann listens to."""
@@ -48,12 +74,19 @@ class World:
 async def build(sign_in: SignIn, mark: str) -> World:
     """The world of the organization named by the mark. Ann and Cat have the same ids in every organization."""
     ann, cat, dog = [
-        await sign_in(id_, mark, name=f"{mark} {name}", handle=f"{mark}_{name}")
-        for id_, name in (("ann", "ann"), ("cat", "cat"), (f"dog-of-{mark}", "dog"))
+        await sign_in(id_, mark, roles, name=f"{mark} {name}", handle=f"{mark}_{name}")
+        for id_, name, roles in (
+            ("ann", "ann", list(Role)),
+            ("cat", "cat", [Role.MEMBER]),
+            (f"dog-of-{mark}", "dog", [Role.MEMBER]),
+        )
     ]
     world = World(mark, ann, cat, dog, {"User": dog.id, "Author": dog.id})
     world.ids["Community"] = await world.ann.found(f"{mark} Fishers", description=f"{mark} on the sea")
     world.ids["Topic"] = await world.ann.open_topic(world.ids["Community"], f"{mark} Tides")
+    await world.stores.call_jobs.set_limits(mark, 1000, 100)
+    bad = NewCallJob(mark, "ann", f"{mark} bad", "words", None, None, 1, 60, 60)
+    await world.stores.call_jobs.launch(bad, f"phone_number,{mark}\n+819012345678,{'x' * 3000}\n", None)
     await world.renew()
     await _fill(world)
     return world
@@ -78,4 +111,5 @@ def never_existed() -> dict[str, str]:
     post = PostKey("canary", timestamp).id
     message = f"{new_id()}-{timestamp}"
     people, posts = dict.fromkeys(("User", "Author"), "nobody"), dict.fromkeys(("Post", "Job"), post)
-    return {"Community": new_id(), "Topic": new_id(), "Message": message, **people, **posts}
+    calls = {"CallJob": new_id(), "Call": f"{new_id()}-2-1"}
+    return {"Community": new_id(), "Topic": new_id(), "Message": message, **people, **posts, **calls}

@@ -51,8 +51,9 @@ OF_EVENTS = {
         "NotificationArrived",
         "FanOutChanged",
     },
-    "publishing": {"PublicationChanged"},
-    "calls": {"JobEvent", "CallJobChanged", "CallTaskChanged", "CallLimitsChanged"},
+    # The union has members of three areas; it is whole with the last of them.
+    "publishing": {"PublicationChanged", "JobEvent"},
+    "calls": {"CallJobChanged", "CallTaskChanged", "CallLimitsChanged"},
 }
 OF_SUBSCRIPTIONS = {
     "topicEvents": "chat",

@@ -1,0 +1,63 @@
+"""Calls that nothing is heard of are asked for, by any worker; what nobody can tell is UNKNOWN, never called twice.
+
+A slot ends with an answer, not with time: while the telephony side does not answer, the call keeps its own.
+"""
+
+import asyncio
+
+import structlog
+
+from jobs.context import JobContext
+from jobs.providers.telephony import Active, Ended, Found, Never, Silent, Untraceable
+from storage.calls.call_store import Silence
+from storage.calls.dialling import SETTLED_AFTER
+from storage.calls.limiter import JITTER_S
+from storage.calls.records import CallReportEvent
+from storage.errors import DomainError
+
+AT_ONCE = 50
+GIVEN_UP_AFTER_S = 600.0
+LAST_SEQUENCE = 2**31 - 1
+"""An answer to a question is the last word of a call."""
+
+log = structlog.get_logger(__name__)
+
+
+async def ask_for_silent_calls(jobs: JobContext) -> int:
+    """Asks for calls whose report is overdue. Returns for how many."""
+    silences = await jobs.stores.calls.silences(AT_ONCE)
+    await asyncio.gather(*(_ask(jobs, silence) for silence in silences))
+    return len(silences)
+
+
+async def sweep_abandoned_lists(jobs: JobContext) -> int:
+    """Removes lists whose launch died. Returns how many."""
+    return await jobs.stores.call_jobs.sweep()
+
+
+async def _ask(jobs: JobContext, silence: Silence) -> None:
+    try:
+        found = await jobs.telephony.look_up(silence.call)
+        await _settle(jobs, silence, found)
+    except DomainError as error:
+        # It is asked for again.
+        log.warning("asking_failed", call_id=silence.call.id, error=repr(error))
+
+
+async def _settle(jobs: JobContext, silence: Silence, found: Found) -> None:
+    calls, call = jobs.stores.calls, silence.call
+    match found:
+        case Active():
+            return
+        case Ended(outcome=outcome) if outcome is not None:
+            await calls.report(call.id, LAST_SEQUENCE, CallReportEvent.ENDED, outcome)
+        case Ended() | Untraceable():
+            await calls.lose(call, "The telephony side does not know how the call ended.", keeps_slot=False)
+        case Never() if not silence.is_waiting:
+            await calls.lose(call, "The telephony side forgot the call.", keeps_slot=False)
+        case Never() if silence.asked_for_s > JITTER_S + SETTLED_AFTER.total_seconds():
+            await calls.give_back(call)
+        case Never():
+            await calls.ask_early(call)
+        case Silent(reason=reason) if silence.asked_for_s > GIVEN_UP_AFTER_S:
+            await calls.lose(call, f"The telephony side does not answer: {reason}", keeps_slot=True)

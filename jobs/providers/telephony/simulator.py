@@ -1,0 +1,147 @@
+"""The built-in telephony: calls that take their time and end as calls do, without anybody being called.
+
+What becomes of a call follows from the seed and its id alone. Its ledger is in MongoDB, so that any worker goes on with
+the calls of one that died.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+import structlog
+
+from jobs.providers.telephony.protocol import Active, Answer, Began, Ended, Found, Never, NotNow
+from storage.calls.dialling import Call
+from storage.calls.records import CallOutcome, CallReportEvent
+from storage.errors import DomainError
+from storage.mongo import Document, Mongo
+
+LEDGER = "simulated_calls"
+
+OUTCOMES: dict[CallOutcome, int] = {
+    CallOutcome.ANSWERED: 58,
+    CallOutcome.NO_ANSWER: 19,
+    CallOutcome.VOICEMAIL: 12,
+    CallOutcome.BUSY: 5,
+    CallOutcome.REJECTED: 4,
+    CallOutcome.INVALID_NUMBER: 1,
+    CallOutcome.NETWORK_ERROR: 1,
+}
+"""In a hundred calls."""
+
+RING_S, RING_MAX_S = (8.0, 0.5), 30.0
+TALK_S, TALK_MAX_S = (45.0, 0.7), 600.0
+"""Median and spread of log-normal durations, and where they are cut off."""
+
+IMMEDIATE = frozenset({CallOutcome.BUSY, CallOutcome.INVALID_NUMBER, CallOutcome.NETWORK_ERROR})
+
+Report = Callable[[str, int, CallReportEvent, CallOutcome | None], Awaitable[object]]
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """What becomes of a call, in seconds of real life since it began. Not answered: `talk_s` is 0."""
+
+    ring_s: float
+    talk_s: float
+    outcome: CallOutcome
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether somebody, or a machine, takes the call."""
+        return self.outcome in (CallOutcome.ANSWERED, CallOutcome.VOICEMAIL)
+
+
+def realistic(seed: str) -> Script:
+    """The same script for the same seed; over many seeds a distribution as of real campaigns."""
+    dice = random.Random(seed)  # noqa: S311
+    (outcome,) = dice.choices([*OUTCOMES], [*OUTCOMES.values()])
+    if outcome in IMMEDIATE:
+        return Script(dice.uniform(0.5, 3), 0, outcome)
+    if outcome is CallOutcome.NO_ANSWER:
+        return Script(RING_MAX_S, 0, outcome)
+    ring_s, talk_s = _duration_s(dice, RING_S, RING_MAX_S), _duration_s(dice, TALK_S, TALK_MAX_S)
+    return Script(ring_s, 0 if outcome is CallOutcome.REJECTED else talk_s, outcome)
+
+
+def _duration_s(dice: random.Random, shape: tuple[float, float], most_s: float) -> float:
+    median_s, spread = shape
+    return min(median_s * float(2.718281828 ** (spread * dice.gauss(0, 1))), most_s)
+
+
+class Simulator:
+    """Makes calls `speed` times as fast as life. Honours notAfter by the database's clock."""
+
+    honours_not_after = True
+
+    def __init__(
+        self, mongo: Mongo, report: Report, speed: float = 1.0, script: Callable[[str], Script] = realistic
+    ) -> None:
+        """`report` is told what happens; `script` says what does, by callId."""
+        self._mongo = mongo
+        self._ledger = mongo[LEDGER]
+        self._report = report
+        self._speed = speed
+        self._script = script
+        self._running: dict[str, asyncio.Task[None]] = {}
+
+    async def start(self, call: Call) -> Answer:
+        """Writes the call down and lets it run."""
+        row: Document | None = await self._ledger.find_one_and_update(
+            {"_id": call.id}, [{"$set": {"at": {"$ifNull": ["$at", "$$NOW"]}}}], upsert=True, return_document=True
+        )
+        assert row is not None
+        if row["at"] > call.not_after:
+            await self._ledger.delete_one({"_id": call.id})
+            return NotNow()
+        self._run(call.id, 0.0)
+        return Began()
+
+    async def look_up(self, call: Call) -> Found:
+        """From the ledger. A call that a dead worker left goes on here."""
+        pipeline: list[Document] = [{"$match": {"_id": call.id}}, {"$set": {"now": "$$NOW"}}]
+        rows = await self._mongo.aggregate(LEDGER, pipeline)
+        if not rows:
+            return Never()
+        since_s = _seconds(rows[0]["at"], rows[0]["now"])
+        script = self._script(call.id)
+        if since_s >= (script.ring_s + script.talk_s) / self._speed:
+            return Ended(script.outcome)
+        if call.id not in self._running:
+            self._run(call.id, since_s)
+        return Active()
+
+    async def aclose(self) -> None:
+        """Calls go on in the ledger, and are reported on when they are asked for."""
+        for task in [*self._running.values()]:
+            task.cancel()
+        await asyncio.gather(*self._running.values(), return_exceptions=True)
+
+    def _run(self, call_id: str, since_s: float) -> None:
+        if call_id not in self._running:
+            self._running[call_id] = asyncio.create_task(self._live(call_id, since_s), name=f"simulated {call_id}")
+            self._running[call_id].add_done_callback(lambda _: self._running.pop(call_id, None))
+
+    async def _live(self, call_id: str, since_s: float) -> None:
+        """The call's life: rings, is answered perhaps, ends."""
+        loop, script = asyncio.get_running_loop(), self._script(call_id)
+        begun = loop.time() - since_s
+        ring_s, end_s = script.ring_s / self._speed, (script.ring_s + script.talk_s) / self._speed
+        try:
+            if script.is_answered:
+                await asyncio.sleep(max(begun + ring_s - loop.time(), 0))
+                await self._report(call_id, 1, CallReportEvent.ANSWERED, None)
+            # Reporting took its time, too.
+            await asyncio.sleep(max(begun + end_s - loop.time(), 0))
+            await self._report(call_id, 2, CallReportEvent.ENDED, script.outcome)
+        except DomainError as error:
+            # Whoever is not told will ask.
+            log.warning("report_lost", call_id=call_id, error=repr(error))
+
+
+def _seconds(since: datetime, now: datetime) -> float:
+    return (now - since).total_seconds()

@@ -1,0 +1,175 @@
+"""Twilio's Calls API, and the status callbacks that it sends (https://www.twilio.com/docs/voice/api/call-resource).
+
+Twilio knows neither our callId nor notAfter: the callId travels in the callback's address, and a late start is ours to
+prevent.
+"""
+
+import base64
+import hashlib
+import hmac
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
+from urllib.parse import urlencode
+from xml.sax.saxutils import escape
+
+import httpx2
+
+from jobs.providers.telephony.protocol import (
+    Active,
+    Answer,
+    Began,
+    Ended,
+    Found,
+    NotNow,
+    Refused,
+    Silent,
+    Unclear,
+    Untraceable,
+)
+from jobs.providers.telephony.webhook import HOLD_OFF_S, TIMEOUT_S, hold_off_s
+from storage.calls.dialling import Call
+from storage.calls.records import CallOutcome, CallReportEvent
+
+API_URL = "https://api.twilio.com"
+VERSION = "2010-04-01"
+EVENTS = ("initiated", "ringing", "answered", "completed")
+CLOCK_SLACK = timedelta(seconds=5)
+UNDER_WAY = frozenset({"queued", "initiated", "ringing", "in-progress"})
+NO_SUCH_NUMBER = frozenset({"404", "484", "604"})
+_OUTCOMES = {
+    "busy": CallOutcome.BUSY,
+    "no-answer": CallOutcome.NO_ANSWER,
+    "failed": CallOutcome.NETWORK_ERROR,
+    "canceled": CallOutcome.EXPIRED,
+}
+
+
+class TwilioTelephony:
+    """One account that calls from one number."""
+
+    honours_not_after = False
+
+    def __init__(self, account: str, token: str, caller: str, callback_url: str, api_url: str = API_URL) -> None:
+        """`caller` is the number that is shown; `callback_url` has no query."""
+        self._calls = f"{api_url}/{VERSION}/Accounts/{account}/Calls"
+        self._caller = caller
+        self._callback_url = callback_url
+        self._http = httpx2.AsyncClient(auth=(account, token), timeout=TIMEOUT_S, trust_env=False)
+
+    async def start(self, call: Call) -> Answer:
+        """POST Calls.json. A lost answer is never repeated: Twilio would call twice."""
+        try:
+            response = await self._http.post(f"{self._calls}.json", data=self._form(call))
+        except httpx2.ConnectError:
+            return NotNow(HOLD_OFF_S)
+        except httpx2.HTTPError as error:
+            return Unclear(type(error).__name__)
+        if response.status_code == 429:
+            return NotNow(hold_off_s(response.headers.get("retry-after", "")))
+        if response.status_code >= 500:
+            return Unclear(f"{response.status_code} to a call")
+        return Began() if response.is_success else Refused(_complaint(response))
+
+    async def look_up(self, call: Call) -> Found:
+        """The account's calls to this number since then. None, or several, tell nothing."""
+        query = {"To": call.phone_number, "From": self._caller, "StartTime>": f"{call.start_at:%Y-%m-%d}"}
+        try:
+            response = await self._http.get(f"{self._calls}.json", params=query)
+            rows = response.json()["calls"] if response.status_code == 200 else None
+        except (httpx2.HTTPError, ValueError, KeyError, TypeError) as error:
+            return Silent(type(error).__name__)
+        if rows is None:
+            return Silent(f"{response.status_code} to a question")
+        return _found([row for row in rows if _is_of(row, call)])
+
+    async def aclose(self) -> None:
+        """Closes connections."""
+        await self._http.aclose()
+
+    def _form(self, call: Call) -> dict[str, str | Sequence[str]]:
+        form: dict[str, str | Sequence[str]] = {
+            "To": call.phone_number,
+            "From": self._caller,
+            "StatusCallback": f"{self._callback_url}?{urlencode({'callId': call.id})}",
+            "StatusCallbackMethod": "POST",
+            "StatusCallbackEvent": EVENTS,
+            "MachineDetection": "Enable",
+        }
+        return {**form, **_instructions(call)}
+
+
+def _instructions(call: Call) -> dict[str, str]:
+    """What happens in the call: a scenario is the address of TwiML, an application's id, or words to be said."""
+    variables = dict(call.variables)
+    if call.scenario.startswith(("https://", "http://")):
+        mark = "&" if "?" in call.scenario else "?"
+        return {"Url": f"{call.scenario}{mark}{urlencode(variables)}" if variables else call.scenario}
+    if call.scenario.startswith("AP") and len(call.scenario) == 34:
+        return {"ApplicationSid": call.scenario}
+    words = call.scenario
+    for name, value in variables.items():
+        words = words.replace(f"{{{name}}}", value)
+    return {"Twiml": f"<Response><Say>{escape(words)}</Say></Response>"}
+
+
+def _complaint(response: httpx2.Response) -> str:
+    try:
+        told = response.json()
+        return f"Twilio {told['code']}: {told['message']}"[:200]
+    except (ValueError, KeyError, TypeError):
+        return f"Twilio: {response.status_code}"
+
+
+def _is_of(row: Mapping[str, str], call: Call) -> bool:
+    """Whether it was created when this call was made."""
+    try:
+        created: datetime = parsedate_to_datetime(row["date_created"])
+    except (KeyError, TypeError, ValueError):
+        return False
+    return call.start_at - CLOCK_SLACK <= created <= call.not_after + timedelta(seconds=TIMEOUT_S) + CLOCK_SLACK
+
+
+def _found(rows: Sequence[Mapping[str, str]]) -> Found:
+    if len(rows) != 1:
+        return Untraceable()
+    (row,) = rows
+    if row["status"] in UNDER_WAY:
+        return Active()
+    return Ended(outcome_of(row))
+
+
+def outcome_of(fields: Mapping[str, str]) -> CallOutcome | None:
+    """How a call ended, by Twilio's fields of a callback or a call; None for what is not known."""
+    status = fields.get("CallStatus") or fields.get("status", "")
+    if status == "completed":
+        machine = fields.get("AnsweredBy") or fields.get("answered_by") or ""
+        return CallOutcome.VOICEMAIL if machine.startswith(("machine", "fax")) else CallOutcome.ANSWERED
+    if status == "failed" and fields.get("SipResponseCode") in NO_SUCH_NUMBER:
+        return CallOutcome.INVALID_NUMBER
+    return _OUTCOMES.get(status)
+
+
+@dataclass(frozen=True, slots=True)
+class TwilioReport:
+    """What a status callback says, in our words."""
+
+    sequence: int
+    event: CallReportEvent
+    outcome: CallOutcome | None
+
+
+def report_of(fields: Mapping[str, str]) -> TwilioReport | None:
+    """The report of a callback; None for ringing and the like. Raises: ValueError for what Twilio does not send."""
+    sequence = int(fields.get("SequenceNumber", ""))
+    if fields.get("CallStatus") == "in-progress":
+        return TwilioReport(sequence, CallReportEvent.ANSWERED, None)
+    outcome = outcome_of(fields)
+    return None if outcome is None else TwilioReport(sequence, CallReportEvent.ENDED, outcome)
+
+
+def twilio_signature(token: str, url: str, fields: Sequence[tuple[str, str]]) -> str:
+    """X-Twilio-Signature of a POSTed form: the address, then the fields by name without separators, HMAC-SHA1."""
+    signed = url + "".join(name + value for name, value in sorted(set(fields)))
+    return base64.b64encode(hmac.new(token.encode(), signed.encode(), hashlib.sha1).digest()).decode()

@@ -1,0 +1,121 @@
+"""Telephony by signed webhook (interfaces.md): calls are POSTed, and asked for by GET; reports come to callbackUrl."""
+
+import time
+from urllib.parse import quote, urlsplit
+
+import httpx2
+import orjson
+
+from jobs.providers.signed_webhooks import sign
+from jobs.providers.telephony.protocol import (
+    Active,
+    Answer,
+    Began,
+    Ended,
+    Found,
+    Never,
+    NotNow,
+    Refused,
+    Silent,
+    Unclear,
+)
+from storage.calls.dialling import Call
+from storage.calls.records import CallOutcome
+
+TIMEOUT_S = 10.0
+HOLD_OFF_S = 1.0
+MAX_HOLD_OFF_S = 60.0
+MAX_REASON = 200
+
+
+class WebhookTelephony:
+    """One service, chosen by the operator; its address need not be public."""
+
+    honours_not_after = True
+
+    def __init__(self, url: str, secret: str, callback_url: str) -> None:
+        """`url` without a slash at its end."""
+        self._url = url
+        self._secret = secret
+        self._callback_url = callback_url
+        self._http = httpx2.AsyncClient(timeout=TIMEOUT_S, trust_env=False, follow_redirects=False, limits=_LIMITS)
+
+    async def start(self, call: Call) -> Answer:
+        """POST /calls, once: what is open is asked for."""
+        body = orjson.dumps(self._described(call))
+        headers = {"content-type": "application/json", **sign(self._secret, call.id, int(time.time()), body)}
+        try:
+            response = await self._http.post(f"{self._url}/calls", content=body, headers=headers)
+        except httpx2.ConnectError:
+            return NotNow(HOLD_OFF_S)
+        except httpx2.HTTPError as error:
+            return Unclear(_reason(error))
+        return _answer(response)
+
+    async def look_up(self, call: Call) -> Found:
+        """GET /calls/{callId}, signed by its path."""
+        url = f"{self._url}/calls/{quote(call.id, safe='')}"
+        headers = sign(self._secret, call.id, int(time.time()), urlsplit(url).path.encode())
+        try:
+            response = await self._http.get(url, headers=headers)
+        except httpx2.HTTPError as error:
+            return Silent(_reason(error))
+        if response.status_code == 404:
+            return Never()
+        if response.status_code != 200:
+            return Silent(f"{response.status_code} to a question")
+        return _found(response.content)
+
+    async def aclose(self) -> None:
+        """Closes connections."""
+        await self._http.aclose()
+
+    def _described(self, call: Call) -> dict[str, object]:
+        return {
+            "callId": call.id,
+            "organizationId": call.organization_id,
+            "phoneNumber": call.phone_number,
+            "scenario": call.scenario,
+            "variables": dict(call.variables),
+            "callbackUrl": self._callback_url,
+            "notAfter": call.not_after.timestamp(),
+        }
+
+
+_LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
+
+
+def _answer(response: httpx2.Response) -> Answer:
+    status = response.status_code
+    if response.is_success:
+        return Began()
+    if status == 410:
+        return NotNow()
+    if status == 429:
+        return NotNow(hold_off_s(response.headers.get("retry-after", "")))
+    if 400 <= status < 500:
+        return Refused(f"{status}: {response.text[:MAX_REASON]}")
+    return Unclear(f"{status} to a call")
+
+
+def hold_off_s(retry_after: str) -> float:
+    """How long a Retry-After asks to wait, within reason."""
+    wanted = float(retry_after) if retry_after.isascii() and retry_after.isdigit() else HOLD_OFF_S
+    return min(max(wanted, HOLD_OFF_S), MAX_HOLD_OFF_S)
+
+
+def _found(content: bytes) -> Found:
+    try:
+        told = orjson.loads(content)
+        state, outcome = told["state"], told.get("outcome")
+        if state == "active":
+            return Active()
+        if state == "ended":
+            return Ended(None if outcome is None else CallOutcome(outcome))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        pass
+    return Silent("an answer that is none")
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:MAX_REASON]

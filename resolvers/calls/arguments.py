@@ -1,0 +1,83 @@
+"""Checks of what clients send about calls."""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from resolvers.arguments import text
+from resolvers.calls.inputs import CallingWindowInput, CallLimitsInput, LaunchCallJobInput
+from storage.calls.jobs import NewCallJob
+from storage.calls.limiter import MAX_CONCURRENT, MAX_PER_SECOND, MIN_PER_SECOND
+from storage.calls.lists import phone_number
+from storage.calls.windows import CallingWindow
+from storage.errors import BadUserInput
+from storage.identity import User
+
+MAX_NAME = 200
+MAX_SCENARIO = 4000
+MAX_ATTEMPTS = 10
+MAX_RETRY_DELAY_S = 7 * 86_400
+MAX_CALL_S = 86_400
+MAX_NUMBERS = 1000
+MAX_SEQUENCE = 2**31 - 2
+
+_TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
+
+
+def new_call_job(viewer: User, input: LaunchCallJobInput) -> NewCallJob:
+    """What the input says, checked but for its list. Raises: BadUserInput."""
+    return NewCallJob(
+        organization_id=viewer.organization_id,
+        creator_id=viewer.id,
+        name=text("name", input.name, 1, MAX_NAME),
+        scenario=text("scenario", input.scenario, 1, MAX_SCENARIO),
+        start_at=input.start_at if isinstance(input.start_at, datetime) else None,
+        window=_window(input.window) if isinstance(input.window, CallingWindowInput) else None,
+        max_attempts=number("maxAttempts", input.max_attempts, 1, MAX_ATTEMPTS),
+        retry_delay_s=number("retryDelayS", input.retry_delay_s, 0, MAX_RETRY_DELAY_S),
+        expected_call_s=number("expectedCallS", input.expected_call_s, 1, MAX_CALL_S),
+    )
+
+
+def _window(input: CallingWindowInput) -> CallingWindow:
+    for name in ("start", "end"):
+        if not _TIME.fullmatch(getattr(input, name)):
+            raise BadUserInput(name, "a time of day such as 09:30")
+    if not input.weekdays:
+        raise BadUserInput("weekdays", "at least one day")
+    return CallingWindow(input.start, input.end, _zone(input.time_zone), tuple(dict.fromkeys(input.weekdays)))
+
+
+def _zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError, KeyError):
+        raise BadUserInput("timeZone", "an IANA zone such as Asia/Tokyo") from None
+    return name
+
+
+def number(field: str, value: int, least: int, most: int) -> int:
+    """A number in these bounds. Raises: BadUserInput."""
+    if not least <= value <= most:
+        raise BadUserInput(field, f"a number from {least} to {most}, not {value}")
+    return value
+
+
+def limits(input: CallLimitsInput) -> tuple[int, float]:
+    """Concurrent calls and calls a second. Raises: BadUserInput."""
+    concurrent = number("concurrentCalls", input.concurrent_calls, 0, MAX_CONCURRENT)
+    rate = input.calls_per_second
+    if not MIN_PER_SECOND <= rate <= MAX_PER_SECOND:
+        raise BadUserInput("callsPerSecond", f"a number from {MIN_PER_SECOND} to {MAX_PER_SECOND:g}, not {rate}")
+    return concurrent, rate
+
+
+def phone_numbers(values: Sequence[str]) -> list[str]:
+    """At most 1000 numbers in their E.164 spelling, in the order of asking. Raises: BadUserInput."""
+    if len(values) > MAX_NUMBERS:
+        raise BadUserInput("phoneNumbers", f"at most {MAX_NUMBERS} numbers")
+    try:
+        return [phone_number(value) for value in values]
+    except ValueError as error:
+        raise BadUserInput("phoneNumbers", "numbers such as +819012345678", str(error)) from None

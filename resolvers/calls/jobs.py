@@ -1,0 +1,175 @@
+"""Call jobs: checking lists, launching, pausing, and what a job shows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+
+import strawberry
+from strawberry import ID, UNSET, Parent
+
+from resolvers.access import require
+from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, given, list_limit, page_range
+from resolvers.calls.arguments import new_call_job, number
+from resolvers.calls.inputs import LaunchCallJobInput
+from resolvers.context import Context, Info
+from storage.calls.jobs import JobAction, NewCallJob
+from storage.calls.records import (
+    MAX_DIGITS,
+    OPEN_STATES,
+    CallJob,
+    CallJobState,
+    CallLimits,
+    CallRowError,
+    CallTask,
+    CallTaskState,
+)
+from storage.calls.windows import earliest_end
+from storage.idempotency import idempotency_key
+from storage.identity import Role, User
+from storage.timeline import Page
+
+CallJobId = Annotated[ID, strawberry.argument(description="The call job's id.")]
+AfterRow = Annotated[int, strawberry.argument(description="Only of rows after this one.")]
+RowLimit = Annotated[int, strawberry.argument(description="How many at most, 1 to 999.")]
+List = Annotated[LaunchCallJobInput, strawberry.argument(description="The list, and how it is to be called.")]
+
+
+@dataclass(frozen=True, slots=True)
+class CallListCheck:
+    """What is in a list that was not stored."""
+
+    rows: int
+    errors: Sequence[CallRowError]
+    estimated_end_at: datetime | None
+
+    @property
+    def row_error_count(self) -> int:
+        """How many rows are bad."""
+        return len(self.errors)
+
+
+def operator(info: Info) -> User:
+    """The viewer, as somebody who may have calls made. Raises: Unauthenticated, Forbidden."""
+    return require(info, Role.OPERATOR)
+
+
+async def call_job(info: Info, id: CallJobId) -> CallJob:
+    """One job."""
+    return await info.context.stores.call_jobs.get(operator(info).organization_id, id)
+
+
+async def call_jobs(
+    info: Info,
+    states: Annotated[
+        list[CallJobState] | None, strawberry.argument(description="Only jobs in one of these states.")
+    ] = UNSET,
+    oldest: Oldest = UNSET,
+    latest: Latest = UNSET,
+    limit: PageLimit = 50,
+    inclusive: Inclusive = True,
+) -> Page[CallJob]:
+    """The organization's jobs by creation."""
+    viewer = operator(info)
+    asked = page_range(oldest, latest, limit, inclusive)
+    return await info.context.stores.call_jobs.page(viewer.organization_id, states or None, asked)
+
+
+async def check_call_list(info: Info, input: List) -> CallListCheck:
+    """Checks a list; nothing is stored."""
+    viewer = operator(info)
+    new = new_call_job(viewer, input)
+    checked = await info.context.stores.call_jobs.check(input.csv)
+    end_at = None if checked.errors else await _end_of_new(info.context, new, checked.tasks)
+    return CallListCheck(checked.rows, checked.errors, end_at)
+
+
+async def launch_call_job(info: Info, input: List) -> CallJob:
+    """Stores a list and begins to call it."""
+    viewer = operator(info)
+    new = new_call_job(viewer, input)
+    key = idempotency_key(
+        viewer.organization_id, viewer.id, "launchCallJob", given(input.idempotency_key), _arguments(new, input.csv)
+    )
+    return await info.context.stores.call_jobs.launch(new, input.csv, key)
+
+
+def _arguments(new: NewCallJob, csv: str) -> dict[str, object]:
+    return {
+        "name": new.name,
+        "scenario": new.scenario,
+        # Half a surrogate pair is told as a bad row; here it must only be told from other lists.
+        "csv": csv.encode("utf-8", "backslashreplace").decode(),
+        "startAt": new.start_at,
+        "window": None if new.window is None else new.window.document,
+        "attempts": [new.max_attempts, new.retry_delay_s, new.expected_call_s],
+    }
+
+
+async def pause_call_job(info: Info, id: CallJobId) -> CallJob:
+    """Nothing of it is dialled from now on."""
+    return await info.context.stores.call_jobs.act(operator(info).organization_id, id, JobAction.PAUSE)
+
+
+async def resume_call_job(info: Info, id: CallJobId) -> CallJob:
+    """It is dialled again."""
+    return await info.context.stores.call_jobs.act(operator(info).organization_id, id, JobAction.RESUME)
+
+
+async def cancel_call_job(info: Info, id: CallJobId) -> CallJob:
+    """Nothing of it is dialled any more."""
+    return await info.context.stores.call_jobs.act(operator(info).organization_id, id, JobAction.CANCEL)
+
+
+async def estimated_end_at(root: Parent[CallJob], info: Info) -> datetime | None:
+    """The earliest possible end."""
+    if root.state not in OPEN_STATES:
+        return None
+    limits = await info.context.stores.call_jobs.limits(root.organization_id)
+    remaining = root.progress.queued + root.progress.active
+    now = await info.context.stores.call_jobs.now()
+    return _earliest_end(remaining, limits, root, now)
+
+
+async def _end_of_new(context: Context, new: NewCallJob, tasks: int) -> datetime | None:
+    limits = await context.stores.call_jobs.limits(new.organization_id)
+    return _earliest_end(tasks, limits, new, await context.stores.call_jobs.now())
+
+
+def _earliest_end(remaining: int, limits: CallLimits, job: CallJob | NewCallJob, now: datetime) -> datetime | None:
+    begin = now if job.start_at is None else max(now, job.start_at)
+    concurrent, per_second = limits.concurrent_calls, limits.calls_per_second
+    return earliest_end(remaining, concurrent, per_second, job.expected_call_s, job.window, begin)
+
+
+async def row_errors(
+    root: Parent[CallJob], info: Info, after_row: AfterRow = 0, limit: RowLimit = 100
+) -> list[CallRowError]:
+    """What is wrong with a rejected list."""
+    return await info.context.stores.call_jobs.row_errors(root, _row(after_row), list_limit(limit))
+
+
+async def check_row_errors(
+    root: Parent[CallListCheck], after_row: AfterRow = 0, limit: RowLimit = 100
+) -> list[CallRowError]:
+    """What is wrong with a checked list."""
+    row, count = _row(after_row), list_limit(limit)
+    return [error for error in root.errors if error.row > row][:count]
+
+
+async def tasks(
+    root: Parent[CallJob],
+    info: Info,
+    states: Annotated[
+        list[CallTaskState] | None, strawberry.argument(description="Only numbers in one of these states.")
+    ] = UNSET,
+    after_row: AfterRow = 0,
+    limit: RowLimit = 100,
+) -> list[CallTask]:
+    """The job's numbers in list order."""
+    wanted = states or None
+    return await info.context.stores.call_jobs.tasks(root, wanted, _row(after_row), list_limit(limit))
+
+
+def _row(after_row: int) -> int:
+    return number("afterRow", after_row, 0, 10**MAX_DIGITS - 1)

@@ -1,0 +1,63 @@
+"""An organization's call limits, the numbers that it must not call, and reports of calls."""
+
+from typing import Annotated
+
+import strawberry
+
+from resolvers.access import require
+from resolvers.calls import arguments
+from resolvers.calls.inputs import CallLimitsInput, CallReportInput
+from resolvers.calls.jobs import operator
+from resolvers.context import Info
+from storage.calls.records import CallLimits, CallOutcome, CallTask
+from storage.identity import Role
+
+PhoneNumbers = Annotated[
+    list[str], strawberry.argument(description="At most 1000 numbers with their country, such as +819012345678.")
+]
+
+
+async def call_limits(info: Info) -> CallLimits:
+    """The organization's limits."""
+    return await info.context.stores.call_jobs.limits(operator(info).organization_id)
+
+
+async def set_call_limits(
+    info: Info, input: Annotated[CallLimitsInput, strawberry.argument(description="The new limits.")]
+) -> CallLimits:
+    """Sets the limits, at once."""
+    viewer = require(info, Role.ADMIN)
+    concurrent, per_second = arguments.limits(input)
+    return await info.context.stores.call_jobs.set_limits(viewer.organization_id, concurrent, per_second)
+
+
+async def do_not_call(info: Info, phone_numbers: PhoneNumbers) -> list[bool]:
+    """Which of the numbers must not be called."""
+    viewer = operator(info)
+    numbers = arguments.phone_numbers(phone_numbers)
+    blocked = await info.context.stores.do_not_call.among(viewer.organization_id, numbers)
+    return [number in blocked for number in numbers]
+
+
+async def add_do_not_call(info: Info, phone_numbers: PhoneNumbers) -> int:
+    """These must not be called from now on."""
+    viewer = operator(info)
+    numbers = arguments.phone_numbers(phone_numbers)
+    return await info.context.stores.do_not_call.add(viewer.organization_id, numbers)
+
+
+async def remove_do_not_call(info: Info, phone_numbers: PhoneNumbers) -> int:
+    """These may be called again."""
+    viewer = operator(info)
+    numbers = arguments.phone_numbers(phone_numbers)
+    return await info.context.stores.do_not_call.remove(viewer.organization_id, numbers)
+
+
+async def report_call(
+    info: Info, input: Annotated[CallReportInput, strawberry.argument(description="What happened.")]
+) -> CallTask:
+    """Takes a report from the telephony side."""
+    viewer = require(info, Role.SERVICE)
+    sequence = arguments.number("sequence", input.sequence, 0, arguments.MAX_SEQUENCE)
+    outcome = input.outcome if isinstance(input.outcome, CallOutcome) else None
+    return await info.context.stores.calls.report(input.call_id, sequence, input.event, outcome, viewer.organization_id)

@@ -1,0 +1,146 @@
+"""What the telephony side tells us over HTTP: signed reports (interfaces.md), and Twilio's status callbacks.
+
+A report is idempotent by (call, sequence), so one that comes again is answered as before and changes nothing. 2xx is
+answered once it is durable; 503 asks for it again.
+"""
+
+import hmac
+import time
+from collections.abc import Awaitable, Callable
+from urllib.parse import parse_qsl
+
+import orjson
+import structlog
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from jobs.providers.signed_webhooks import SignatureRefused, verify
+from jobs.providers.telephony.twilio import report_of, twilio_signature
+from server.settings import Settings
+from server.telephony import TELEPHONY_CALLBACK, TWILIO_CALLBACK
+from storage.calls.records import CallOutcome, CallReportEvent
+from storage.errors import BadUserInput, DomainError, NotFound, Unavailable
+from storage.mongo import unavailable
+from storage.stores import Stores
+
+MAX_BODY_BYTES = 64 * 1024
+MAX_FIELDS = 100
+MAX_SEQUENCE = 2**31 - 1
+
+log = structlog.get_logger(__name__)
+
+
+class _Refused(Exception):
+    """Not signed by the secret: 401."""
+
+
+def callback_routes(settings: Settings, stores: Stores) -> list[Route]:
+    """The routes; without a secret nothing is believed."""
+    callbacks = _Callbacks(settings, stores)
+    return [
+        Route(TELEPHONY_CALLBACK, _answering(callbacks.telephony), methods=["POST"]),
+        Route(TWILIO_CALLBACK, _answering(callbacks.twilio), methods=["POST"]),
+    ]
+
+
+def _answering(handle: Callable[[Request], Awaitable[None]]) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(request: Request) -> Response:
+        try:
+            await handle(request)
+        except _Refused as error:
+            return _told(401, "UNAUTHENTICATED", str(error))
+        except ClientDisconnect:
+            return Response(status_code=400)
+        except Exception as error:
+            known = error if isinstance(error, DomainError) else unavailable(error)
+            if known is None:
+                log.error("callback_failed", exc_info=error)
+                return _told(500, "INTERNAL_SERVER_ERROR", "Unexpected error.")
+            return _told(_status(known), known.code, known.message)
+        return Response(status_code=204)
+
+    return endpoint
+
+
+def _told(status: int, code: str, message: str) -> Response:
+    headers = {"Retry-After": "1"} if status == 503 else {}
+    return Response(orjson.dumps({"code": code, "message": message}), status, headers, "application/json")
+
+
+def _status(error: DomainError) -> int:
+    match error:
+        case NotFound():
+            return 404
+        case Unavailable():
+            return 503
+        case _:
+            return 400
+
+
+class _Callbacks:
+    def __init__(self, settings: Settings, stores: Stores) -> None:
+        self._secret = settings.telephony_secret
+        self._token = settings.twilio_token
+        self._base_url = settings.base_url
+        self._calls = stores.calls
+
+    async def telephony(self, request: Request) -> None:
+        """One report as JSON."""
+        body = await _body(request)
+        if not self._secret:
+            raise _Refused("No telephony secret is set here.")
+        try:
+            verify(self._secret, request.headers, body, time.time())
+        except SignatureRefused as error:
+            raise _Refused(str(error)) from None
+        call_id, sequence, event, outcome = _report(body)
+        await self._calls.report(call_id, sequence, event, outcome)
+
+    async def twilio(self, request: Request) -> None:
+        """One status callback; what says nothing new is fine."""
+        body = await _body(request)
+        fields = _form(body)
+        url = f"{self._base_url}{request.url.path}" + (f"?{request.url.query}" if request.url.query else "")
+        given = request.headers.get("x-twilio-signature", "")
+        if not self._token or not hmac.compare_digest(
+            twilio_signature(self._token, url, fields).encode(), given.encode()
+        ):
+            raise _Refused("X-Twilio-Signature does not fit.")
+        try:
+            report = report_of(dict(fields))
+        except ValueError:
+            raise BadUserInput("SequenceNumber", "a number") from None
+        if report is not None:
+            call_id = request.query_params.get("callId", "")
+            await self._calls.report(call_id, report.sequence, report.event, report.outcome)
+
+
+async def _body(request: Request) -> bytes:
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MAX_BODY_BYTES:
+            raise BadUserInput("body", f"at most {MAX_BODY_BYTES} bytes")
+    return bytes(body)
+
+
+def _form(body: bytes) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS)
+    except ValueError:
+        raise BadUserInput("body", "a form") from None
+
+
+def _report(body: bytes) -> tuple[str, int, CallReportEvent, CallOutcome | None]:
+    """Raises: BadUserInput."""
+    try:
+        told = orjson.loads(body)
+        call_id, sequence, outcome = told["callId"], told["sequence"], told.get("outcome")
+        event = CallReportEvent(told["event"])
+        ended = None if outcome is None else CallOutcome(outcome)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise BadUserInput("body", '{"callId", "sequence", "event": "ANSWERED"|"ENDED", "outcome"?}') from None
+    if not isinstance(call_id, str) or type(sequence) is not int or not 0 <= sequence <= MAX_SEQUENCE:
+        raise BadUserInput("sequence", f"a number from 0 to {MAX_SEQUENCE}, and callId a string")
+    return call_id, sequence, event, ended

@@ -1,0 +1,109 @@
+"""`noroshi status`: what runs where, read from the databases: workers and sweeps, locks and fences, brokers, queues."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+from rich.console import Console
+from rich.table import Table
+
+from server.settings import Settings
+from storage.heartbeats import workers
+from storage.keys import Keys
+from storage.mongo import Mongo, connect
+from storage.queue import QUEUES
+
+REDIS_TIMEOUT_S = 2.0
+MAX_ROWS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One table."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+async def status(settings: Settings) -> list[Part]:
+    """Everything that is shown. `settings` name the servers."""
+    mongo = connect(settings.mongodb_uri or "", settings.database, settings.mongo_driver)
+    try:
+        return [await _workers(mongo), await _locks(mongo), await _brokers(mongo), await _queues(settings)]
+    finally:
+        await mongo.close()
+
+
+def with_embedded_servers(settings: Settings) -> Settings:
+    """The settings with the addresses of a running product's own servers, where none are set."""
+    mongodb, redis = (_port(settings.data_dir / name / "port") for name in ("mongodb", "redis"))
+    return settings.with_values(
+        mongodb_uri=settings.mongodb_uri or (mongodb and f"mongodb://127.0.0.1:{mongodb}/?directConnection=true"),
+        redis_url=settings.redis_url or (redis and f"redis://127.0.0.1:{redis}/0"),
+    )
+
+
+def show(parts: Iterable[Part], console: Console) -> None:
+    """Prints the tables."""
+    for part in parts:
+        table = Table(title=part.title, title_justify="left")
+        for column in part.columns:
+            table.add_column(column)
+        for row in part.rows:
+            table.add_row(*row)
+        console.print(table)
+
+
+def _port(file: Path) -> str | None:
+    try:
+        return file.read_text().strip() or None
+    except OSError:
+        return None
+
+
+async def _workers(mongo: Mongo) -> Part:
+    rows = []
+    for worker in await workers(mongo):
+        sweeps = ", ".join(f"{name} {s['runs']} ({s['found']} found)" for name, s in sorted(worker["sweeps"].items()))
+        rows.append([worker["_id"], f"{worker['silent_s']:.0f} s ago", sweeps])
+    return Part("Workers", ("worker", "last sign", "sweeps"), rows)
+
+
+async def _locks(mongo: Mongo) -> Part:
+    left_s = {"$divide": [{"$subtract": ["$expires_at", "$$NOW"]}, 1000]}
+    pipeline = [{"$set": {"left_s": left_s}}, {"$sort": {"left_s": -1, "_id": 1}}, {"$limit": MAX_ROWS}]
+    rows = []
+    for lock in await mongo.aggregate("process_locks", pipeline):
+        is_held = lock["unlock_key"] is not None and lock["left_s"] > 0
+        state = [lock.get("holder", ""), f"{lock['left_s']:.1f} s"] if is_held else ["free", ""]
+        rows.append([lock["_id"], str(lock["fence"]), *state])
+    return Part("Locks", ("lock", "fence", "holder", "lease ends in"), rows)
+
+
+async def _brokers(mongo: Mongo) -> Part:
+    totals = {"jobs": {"$sum": 1}, "queued": {"$sum": "$counts.QUEUED"}}
+    pipeline = [{"$match": {"open": True}}, {"$group": {"_id": "$org", **totals}}, {"$limit": MAX_ROWS}]
+    work = {row["_id"]: row for row in await mongo.aggregate("call_jobs", pipeline)}
+    limits = {row["_id"]: row async for row in mongo["call_limits"].find({"_id": {"$in": list(work)}})}
+    rows = []
+    for org, row in sorted(work.items()):
+        limit = limits.get(org, {"slots": [], "concurrent": 1, "per_second": 1.0})
+        active = f"{len(limit['slots'])} of {limit['concurrent']}"
+        rows.append([org, str(row["jobs"]), str(row["queued"]), active, f"{limit['per_second']:g}"])
+    return Part("Calls", ("organization", "open jobs", "queued", "active", "starts a second"), rows)
+
+
+async def _queues(settings: Settings) -> Part:
+    columns = ("queue", "waiting")
+    redis = Redis.from_url(settings.redis_url or "", socket_timeout=REDIS_TIMEOUT_S)
+    try:
+        keys = Keys(settings.database)
+        counts = [str(await redis.zcard(keys.queue(name))) for name in QUEUES]
+    except (RedisError, OSError, TimeoutError) as error:
+        return Part(f"Queues: Redis does not answer ({type(error).__name__})", columns, [])
+    finally:
+        await redis.aclose()
+    return Part("Queues", columns, list(zip(QUEUES, counts, strict=True)))

@@ -1,0 +1,48 @@
+"""Which telephony the settings name, wired up."""
+
+from jobs.providers.signed_webhooks import signing_key
+from jobs.providers.telephony import Telephony
+from jobs.providers.telephony.simulator import Simulator
+from jobs.providers.telephony.twilio import API_URL, TwilioTelephony
+from jobs.providers.telephony.webhook import WebhookTelephony
+from server.settings import Settings, SettingsError, variable
+from storage.stores import Stores
+
+TELEPHONY_CALLBACK, TWILIO_CALLBACK = "/callbacks/telephony", "/callbacks/twilio"
+
+
+def make_telephony(settings: Settings, stores: Stores) -> Telephony:
+    """The service that calls are delegated to. Raises: SettingsError for what it needs and is not set."""
+    check_telephony(settings)
+    if settings.telephony == "webhook":
+        assert settings.telephony_url is not None
+        assert settings.telephony_secret is not None
+        callback_url = settings.base_url + TELEPHONY_CALLBACK
+        return WebhookTelephony(settings.telephony_url, settings.telephony_secret, callback_url)
+    if settings.telephony == "twilio":
+        account, token, caller = settings.twilio_account, settings.twilio_token, settings.twilio_from
+        assert account is not None
+        assert token is not None
+        assert caller is not None
+        callback_url = settings.base_url + TWILIO_CALLBACK
+        return TwilioTelephony(account, token, caller, callback_url, settings.telephony_url or API_URL)
+    return Simulator(stores.mongo, stores.calls.report, settings.simulator_speed)
+
+
+_NEEDED = {
+    "simulator": (),
+    "webhook": ("telephony_url", "telephony_secret"),
+    "twilio": ("twilio_account", "twilio_token", "twilio_from"),
+}
+
+
+def check_telephony(settings: Settings) -> None:
+    """Raises: SettingsError for what the chosen telephony needs and is not set."""
+    missing = [variable(name) for name in _NEEDED[settings.telephony] if not getattr(settings, name)]
+    if missing:
+        raise SettingsError(f"{variable('telephony')}={settings.telephony} needs {', '.join(missing)}")
+    if settings.telephony_secret is not None:
+        try:
+            signing_key(settings.telephony_secret)
+        except ValueError as error:
+            raise SettingsError(f"{variable('telephony_secret')}: {error}") from None

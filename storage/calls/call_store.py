@@ -1,0 +1,264 @@
+"""Calls as brokers and the telephony side see them: what may be dialled next, starting, reporting, asking."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from storage.calls.dialling import (
+    ASK_EVERY,
+    FRESH,
+    LOOK_AHEAD,
+    SETTLED_AFTER,
+    TASKS,
+    UNHEARD,
+    Call,
+    Dial,
+    FailCall,
+    GiveBack,
+    LoseCall,
+    ReportCall,
+    StartCall,
+    Withheld,
+    call_of,
+)
+from storage.calls.jobs import JOBS, FollowClock, TakeOver, state_at
+from storage.calls.limiter import LIMITS, empty, spacing_s
+from storage.calls.records import (
+    CallJobState,
+    CallKey,
+    CallOutcome,
+    CallReportEvent,
+    CallTask,
+    TaskKey,
+    call_key,
+    task_record,
+)
+from storage.calls.wakes import Wakes
+from storage.calls.windows import CallingWindow
+from storage.errors import NotFound
+from storage.jobs_stream import jobs_stream
+from storage.mongo import Document, Mongo
+from storage.sequencer import Sequencer
+
+SOON_S = 90.0
+MAX_AT_ONCE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class NextCall:
+    """A number that may be dialled now."""
+
+    task: TaskKey
+    phone_number: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What a broker sees: what to dial now, which jobs the clock moved, and when to look again.
+
+    `wait_s` is None when only news can change something. Without work the broker may end.
+    """
+
+    has_work: bool
+    calls: Sequence[NextCall] = ()
+    moved_job_ids: Sequence[str] = ()
+    wait_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """A call that nothing was heard of for too long; `asked_for_s` since it began."""
+
+    call: Call
+    is_waiting: bool
+    asked_for_s: float
+
+
+class CallStore:
+    """The dialling side of the area. Every change is a commit to the organization's stream of jobs."""
+
+    def __init__(self, mongo: Mongo, sequencer: Sequencer, wakes: Wakes) -> None:
+        self._mongo = mongo
+        self._sequencer = sequencer
+        self._wakes = wakes
+
+    async def organizations_with_work(self) -> list[str]:
+        """Organizations that need a broker: something is running, waits for its window, or starts within 90 s."""
+        soon = {"$lt": ["$start_at", {"$add": ["$$NOW", int(SOON_S * 1000)]}]}
+        working = [CallJobState.RUNNING.value, CallJobState.WAITING_FOR_WINDOW.value]
+        needed = [{"state": {"$in": working}}, {"state": CallJobState.SCHEDULED.value, "$expr": soon}]
+        pipeline: list[Document] = [{"$match": {"open": True, "$or": needed}}, {"$group": {"_id": "$org"}}]
+        return [row["_id"] for row in await self._mongo.aggregate(JOBS, pipeline)]
+
+    async def take_over(self, organization_id: str, fence: int) -> None:
+        """From here on only the holder of this fence dials. Calls under way are asked for soon. Raises: Superseded."""
+        await self._sequencer.commit(jobs_stream(organization_id), TakeOver(organization_id, fence))
+        limits = await self._limiter(organization_id)
+        ids = [call_key(id_).task.document_id for id_ in limits["slots"]]
+        soon = {"$max": ["$$NOW", {"$add": ["$call.start_at", _ms(SETTLED_AFTER)]}]}
+        earlier = [{"$set": {"ask_at": {"$min": ["$ask_at", soon]}}}]
+        await self._mongo[TASKS].update_many({"_id": {"$in": ids}, "ask_at": {"$exists": True}}, earlier)
+
+    async def outlook(self, organization_id: str) -> Outlook:
+        """What may be done for the organization now."""
+        pipeline: list[Document] = [
+            {"$match": {"org": organization_id, "open": True}},
+            {"$sort": {"ts": 1}},
+            {"$set": {"now": "$$NOW"}},
+        ]
+        jobs = await self._mongo.aggregate(JOBS, pipeline)
+        jobs = [job for job in jobs if job["state"] != CallJobState.PAUSED.value and _is_soon(job)]
+        if not jobs:
+            return Outlook(has_work=False)
+        now: datetime = jobs[0]["now"]
+        moved = [job["_id"] for job in jobs if state_at(job, now).value != job["state"]]
+        running = [job for job in jobs if job["state"] == CallJobState.RUNNING.value and job["_id"] not in moved]
+        limits = await self._limiter(organization_id)
+        moments = [moment for job in jobs if (moment := _next_moment(job, now)) is not None]
+        calls: list[NextCall] = []
+        if len(limits["slots"]) < limits["concurrent"] and running:
+            if (room := _room(limits, now)) > 0:
+                calls = await self._next_calls(running, now, room)
+                moments += [] if calls else await self._next_retries(running, now)
+            else:
+                moments.append(limits["next_at"] - LOOK_AHEAD / 2)
+        wait_s = min((max((moment - now).total_seconds(), 0.0) for moment in moments), default=None)
+        return Outlook(True, calls, moved, wait_s)
+
+    async def _limiter(self, organization_id: str) -> Document:
+        return await self._mongo[LIMITS].find_one({"_id": organization_id}) or empty(organization_id)
+
+    async def _next_calls(self, running: Sequence[Document], now: datetime, room: int) -> list[NextCall]:
+        """In list order, oldest job first. Numbers that were tried stand before those that were not."""
+        found: list[NextCall] = []
+        for job in running:
+            queues = [(FRESH, FRESH)] if job["max_attempts"] == 1 else [(FRESH + 1, _us(now)), (FRESH, FRESH)]
+            for low, high in queues if job["counts"]["QUEUED"] else ():
+                wanted = {"_id.j": job["_id"], "queue": {"$gte": low, "$lte": high}}
+                order = [("queue", 1), ("_id.r", 1)]
+                cursor = self._mongo[TASKS].find(wanted, {"phone": 1}).sort(order).limit(room - len(found))
+                found += [NextCall(_task_key(row), row["phone"]) async for row in cursor]
+                if len(found) >= room:
+                    return found
+        return found
+
+    async def _next_retries(self, running: Sequence[Document], now: datetime) -> list[datetime]:
+        """When the next number may be tried again, of each job that has any."""
+        moments = []
+        for job in running:
+            if job["max_attempts"] > 1 and job["counts"]["QUEUED"]:
+                wanted = {"_id.j": job["_id"], "queue": {"$gt": _us(now)}}
+                row = await self._mongo[TASKS].find_one(wanted, {"queue": 1}, sort=[("queue", 1)])
+                if row is not None:
+                    moments.append(now + timedelta(microseconds=row["queue"] - _us(now)))
+        return moments
+
+    async def follow_clock(self, organization_id: str, job_id: str) -> None:
+        """Brings a job in line with the clock."""
+        await self._sequencer.commit(jobs_stream(organization_id), FollowClock(organization_id, job_id))
+
+    async def start(self, organization_id: str, next_call: NextCall, fence: int) -> Dial | Withheld:
+        """Commits the intent of one call, with its slot. Raises: Superseded, NotFound."""
+        change = StartCall(organization_id, next_call.task, fence, next_call.phone_number)
+        return await self._sequencer.commit(jobs_stream(organization_id), change)
+
+    async def report(
+        self, call_id: str, sequence: int, event: CallReportEvent, outcome: CallOutcome | None, org: str | None = None
+    ) -> CallTask:
+        """What the telephony side told; idempotent by (call, sequence). `org`: only a call of this organization.
+
+        Raises: NotFound, BadUserInput.
+        """
+        key = call_key(call_id)
+        job = await self._mongo[JOBS].find_one({"_id": key.task.job_id}, {"org": 1, "state": 1})
+        if job is None or org not in (None, job["org"]):
+            raise NotFound("call", call_id)
+        change = ReportCall(job["org"], key.task, key.number, sequence, event, outcome)
+        task = await self._sequencer.commit(jobs_stream(job["org"]), change)
+        self._wakes.wake(job["org"])
+        return task_record(task, CallJobState(job["state"]))
+
+    async def give_back(self, call: Call, hold_off_s: float = 0.0) -> bool:
+        """The call provably never happened: its number is queued again. False when it is otherwise by now."""
+        change = GiveBack(call.organization_id, call.key.task, call.key.number, hold_off_s)
+        return await self._settle(call, change)
+
+    async def fail(self, call: Call, error: str) -> bool:
+        """The call was refused for good. False when it is otherwise by now."""
+        return await self._settle(call, FailCall(call.organization_id, call.key.task, call.key.number, error))
+
+    async def lose(self, call: Call, error: str, keeps_slot: bool) -> bool:
+        """What became of the call is not known; without an answer it keeps its slot. False when that is no news."""
+        change = LoseCall(call.organization_id, call.key.task, call.key.number, error, keeps_slot)
+        return await self._settle(call, change)
+
+    async def _settle(self, call: Call, change: GiveBack | FailCall | LoseCall) -> bool:
+        is_news = await self._sequencer.commit(jobs_stream(call.organization_id), change)
+        self._wakes.wake(call.organization_id)
+        return is_news
+
+    async def ask_early(self, call: Call) -> None:
+        """Whether the call began is not known: asks once the answer can be believed."""
+        wanted = {"_id": call.key.task.document_id, "call.n": call.key.number, "ask_at": {"$exists": True}}
+        await self._mongo[TASKS].update_one(wanted, {"$set": {"ask_at": call.not_after + SETTLED_AFTER}})
+
+    async def silences(self, limit: int) -> list[Silence]:
+        """Takes calls that must be asked for by now, at most `limit`; each is taken once a minute by one process."""
+        due = {"ask_at": {"$exists": True}, "$expr": {"$lte": ["$ask_at", "$$NOW"]}}
+        pipeline: list[Document] = [
+            {"$match": due},
+            {"$sort": {"ask_at": 1}},
+            {"$limit": limit},
+            {"$set": {"now": "$$NOW"}},
+        ]
+        tasks = await self._mongo.aggregate(TASKS, pipeline)
+        ids = list({task["_id"]["j"] for task in tasks})
+        jobs = {job["_id"]: job async for job in self._mongo[JOBS].find({"_id": {"$in": ids}})}
+        return [_silence(task, jobs[task["_id"]["j"]]) for task in tasks if await self._take(task)]
+
+    async def _take(self, task: Document) -> bool:
+        unchanged = {"_id": task["_id"], "ask_at": task["ask_at"]}
+        later = [{"$set": {"ask_at": {"$add": ["$$NOW", _ms(ASK_EVERY)]}}}]
+        taken = await self._mongo[TASKS].update_one(unchanged, later)
+        return bool(taken.modified_count == 1)
+
+
+def _silence(task: Document, job: Document) -> Silence:
+    call = call_of(CallKey(_task_key(task), task["call"]["n"]), job, task)
+    return Silence(call, task["call"]["seq"] == UNHEARD, (task["now"] - call.start_at).total_seconds())
+
+
+def _task_key(document: Document) -> TaskKey:
+    return TaskKey(document["_id"]["j"], document["_id"]["r"])
+
+
+def _is_soon(job: Document) -> bool:
+    start_at = job["start_at"]
+    return bool(job["state"] != CallJobState.SCHEDULED.value or (start_at - job["now"]).total_seconds() < SOON_S)
+
+
+def _next_moment(job: Document, now: datetime) -> datetime | None:
+    """When the clock moves the job next: its start, or an end of its window."""
+    if job["start_at"] is not None and job["start_at"] > now:
+        start_at: datetime = job["start_at"]
+        return start_at
+    return None if job["window"] is None else CallingWindow.of_document(job["window"]).next_change(now)
+
+
+def _room(limits: Document, now: datetime) -> int:
+    """How many calls may be committed now: of those whose moment is near, as many as there are slots."""
+    ahead_s = (max(limits["next_at"], now) - now).total_seconds()
+    left_s = LOOK_AHEAD.total_seconds() - ahead_s
+    if left_s < 0:
+        return 0
+    near = 1 + math.floor(left_s / spacing_s(limits["per_second"]))
+    return int(min(near, limits["concurrent"] - len(limits["slots"]), MAX_AT_ONCE))
+
+
+def _us(instant: datetime) -> int:
+    return int(instant.timestamp() * 1_000_000)
+
+
+def _ms(duration: timedelta) -> int:
+    return int(duration.total_seconds() * 1000)

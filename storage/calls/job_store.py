@@ -1,0 +1,159 @@
+"""Call jobs as clients see them: launching, reading, pausing, limits."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+
+from storage.calls.dialling import TASKS
+from storage.calls.jobs import JOBS, ActOnJob, JobAction, NewCallJob, SetLimits
+from storage.calls.launching import ROW_ERRORS, CheckedList, Launcher
+from storage.calls.limiter import LIMITS, empty, limits_record
+from storage.calls.records import (
+    MAX_DIGITS,
+    CallJob,
+    CallJobState,
+    CallLimits,
+    CallRowError,
+    CallTask,
+    CallTaskState,
+    TaskKey,
+    job_record,
+    task_record,
+)
+from storage.calls.wakes import Wakes
+from storage.errors import NotFound
+from storage.gather import Gather
+from storage.idempotency import IdempotencyKey
+from storage.jobs_stream import jobs_stream
+from storage.mongo import Document, Mongo
+from storage.sequencer import Sequencer
+from storage.timeline import Page, Range, read_page
+
+
+class CallJobStore:
+    """Jobs, their tasks and row errors, and the organization's limits."""
+
+    def __init__(self, mongo: Mongo, sequencer: Sequencer, wakes: Wakes) -> None:
+        self._mongo = mongo
+        self._sequencer = sequencer
+        self._wakes = wakes
+        self._launcher = Launcher(mongo, sequencer)
+        self._by_id: Gather[str, CallJob] = Gather(self._load)
+        self._limits: Gather[str, CallLimits] = Gather(self._load_limits)
+
+    async def check(self, csv: str) -> CheckedList:
+        """What is in a list. Raises: BadUserInput for one that is too large."""
+        return await self._launcher.check(csv)
+
+    async def launch(self, new: NewCallJob, csv: str, key: IdempotencyKey | None) -> CallJob:
+        """The new job, or the one that the key made. Raises: BadUserInput, Conflict."""
+        id_ = await self._launcher.launch(new, csv, key)
+        self._wakes.wake(new.organization_id)
+        return await self.get(new.organization_id, id_)
+
+    async def sweep(self) -> int:
+        """Removes what launches left that died. Returns of how many."""
+        return await self._launcher.sweep()
+
+    async def find(self, organization_id: str, id_: str) -> CallJob | None:
+        """The organization's job of that id, or None."""
+        job = await self._by_id.get(id_)
+        return job if job is not None and job.organization_id == organization_id else None
+
+    async def get(self, organization_id: str, id_: str) -> CallJob:
+        """The organization's job of that id. Raises: NotFound."""
+        job = await self.find(organization_id, id_)
+        if job is None:
+            raise NotFound("call job", id_)
+        return job
+
+    async def page(self, organization_id: str, states: Sequence[CallJobState] | None, asked: Range) -> Page[CallJob]:
+        """The organization's jobs by creation; of these states only, when some are given."""
+        among = {} if states is None else {"state": {"$in": [state.value for state in states]}}
+
+        async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[CallJob]:
+            wanted = {"org": organization_id, "ts": {"$gte": low, "$lte": high}, **among}
+            cursor = self._mongo[JOBS].find(wanted).sort("ts", 1 if ascending else -1).limit(limit)
+            return [job_record(document) async for document in cursor]
+
+        return await read_page(asked, fetch, lambda job: job.timestamp)
+
+    async def act(self, organization_id: str, id_: str, action: JobAction) -> CallJob:
+        """Pauses, resumes or cancels, at once. Raises: NotFound, Conflict."""
+        await self.get(organization_id, id_)
+        job = await self._sequencer.commit(jobs_stream(organization_id), ActOnJob(organization_id, id_, action))
+        self._wakes.wake(organization_id)
+        return job
+
+    async def row_errors(self, job: CallJob, after_row: int, limit: int) -> list[CallRowError]:
+        """What is wrong with a rejected list, by row."""
+        cursor = self._mongo[ROW_ERRORS].find(_after(job, after_row)).sort("_id", 1).limit(limit)
+        return [CallRowError(row["_id"]["r"], row["column"], row["message"]) async for row in cursor]
+
+    async def tasks(
+        self, job: CallJob, states: Sequence[CallTaskState] | None, after_row: int, limit: int
+    ) -> list[CallTask]:
+        """The job's numbers in list order; of these states only, when some are given."""
+        wanted = _after(job, after_row)
+        if states is not None:
+            wanted["state"] = {"$in": _stored_states(job, states)}
+        cursor = self._mongo[TASKS].find(wanted).sort("_id", 1).limit(limit)
+        return [task_record(document, job.state) async for document in cursor]
+
+    async def limits(self, organization_id: str) -> CallLimits:
+        """The organization's limits, the defaults where none were set."""
+        return await self._limits.get(organization_id) or limits_record(empty(organization_id))
+
+    async def set_limits(self, organization_id: str, concurrent: int, per_second: float) -> CallLimits:
+        """Sets them; they hold for every start from now on."""
+        change = SetLimits(organization_id, concurrent, per_second)
+        limits = await self._sequencer.commit(jobs_stream(organization_id), change)
+        self._wakes.wake(organization_id)
+        return limits
+
+    async def now(self) -> datetime:
+        """The database's clock."""
+        hello = await self._mongo.database.command("hello")
+        at: datetime = hello["localTime"]
+        # Answers to commands are not decoded with the database's options.
+        return at.replace(tzinfo=UTC)
+
+    async def jobs_by_id(self, organization_id: str, ids: Iterable[str]) -> Mapping[str, CallJob]:
+        """What events of jobs speak of."""
+        found = await self._load(list(ids))
+        return {id_: job for id_, job in found.items() if job.organization_id == organization_id}
+
+    async def tasks_by_id(self, organization_id: str, ids: Iterable[str]) -> Mapping[str, CallTask]:
+        """What events of tasks speak of."""
+        keys = [TaskKey(job_id, int(row)) for job_id, _, row in (id_.rpartition("-") for id_ in ids)]
+        wanted = {"_id": {"$in": [key.document_id for key in keys]}, "org": organization_id}
+        tasks = await self._mongo[TASKS].find(wanted).to_list(None)
+        jobs = await self._load(list({key.job_id for key in keys}))
+        records = [task_record(task, job.state) for task in tasks if (job := jobs.get(task["_id"]["j"])) is not None]
+        return {record.id: record for record in records}
+
+    async def limits_by_id(self, organization_id: str, ids: Iterable[str]) -> Mapping[str, CallLimits]:
+        """What events of limits speak of."""
+        return {id_: await self.limits(id_) for id_ in ids if id_ == organization_id}
+
+    async def _load(self, ids: Sequence[str]) -> dict[str, CallJob]:
+        cursor = self._mongo[JOBS].find({"_id": {"$in": list(ids)}})
+        return {document["_id"]: job_record(document) async for document in cursor}
+
+    async def _load_limits(self, ids: Sequence[str]) -> dict[str, CallLimits]:
+        cursor = self._mongo[LIMITS].find({"_id": {"$in": list(ids)}})
+        return {document["_id"]: limits_record(document) async for document in cursor}
+
+
+def _after(job: CallJob, after_row: int) -> Document:
+    """The rows of a job after one. Its ids have `j` first, so they lie side by side."""
+    return {"_id": {"$gt": {"j": job.id, "r": after_row}, "$lt": {"j": job.id, "r": 10**MAX_DIGITS}}}
+
+
+def _stored_states(job: CallJob, states: Sequence[CallTaskState]) -> list[str]:
+    """As which states tasks are stored: those that were queued when their job was cancelled are so still."""
+    wanted = set(states)
+    if job.state is CallJobState.CANCELLED:
+        wanted.discard(CallTaskState.QUEUED)
+        if CallTaskState.CANCELLED in wanted:
+            wanted.add(CallTaskState.QUEUED)
+    return [state.value for state in wanted]

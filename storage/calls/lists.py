@@ -1,0 +1,165 @@
+"""Checks lists of numbers row by row, in flat memory: CSV with a header, E.164 numbers, variables. Pure; no I/O.
+
+The text is never split as a whole; what is kept are the numbers that were seen, to drop duplicates.
+"""
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import phonenumbers
+from phonenumbers import NumberParseException, PhoneNumberFormat
+
+from storage.calls.records import CallRowError
+from storage.errors import BadUserInput
+
+MAX_BYTES = 10 * 1024 * 1024
+MAX_ROWS = 100_000
+MAX_COLUMNS = 50
+MAX_NAME = 100
+MAX_VALUE = 2000
+MAX_NUMBER = 40
+PHONE_NUMBER = "phone_number"
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+_MISSING = "The number is missing."
+_NOT_INTERNATIONAL = "Write the number with its country, beginning with +, such as +819012345678."
+_IMPOSSIBLE = "There can be no such number."
+
+
+@dataclass(frozen=True, slots=True)
+class ListRow:
+    """A good row. `row` is the line that it begins on, the header being line 1; a duplicate is not called."""
+
+    row: int
+    phone_number: str
+    variables: Sequence[tuple[str, str]]
+    is_duplicate: bool = False
+
+
+class _BadRow(Exception):
+    def __init__(self, message: str, column: str | None = None) -> None:
+        super().__init__(message)
+        self.column = column
+
+
+def check_list(text: str) -> Iterator[ListRow | CallRowError]:
+    """The rows in order, each good or with the first thing that is wrong with it; of one number the first row.
+
+    Raises: BadUserInput for more than 10 MB, or more than 100,000 rows once they are reached.
+    """
+    _check_size(text)
+    return _checked(text.removeprefix("\ufeff"))
+
+
+def _check_size(text: str) -> None:
+    if len(text) > MAX_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
+        raise BadUserInput("csv", f"at most {MAX_BYTES // 1024 // 1024} MB")
+
+
+def _checked(text: str) -> Iterator[ListRow | CallRowError]:
+    rows = _rows(text)
+    try:
+        line, cells = next(rows, (1, _BadRow("The list is empty; its first line must name the columns.")))
+        names = _header(cells)
+    except _BadRow as error:
+        yield CallRowError(line, error.column, str(error))
+        return
+    seen: set[str] = set()
+    count = 0
+    for count, (line, cells) in enumerate(rows, 1):
+        if count > MAX_ROWS:
+            raise BadUserInput("csv", f"at most {MAX_ROWS} rows")
+        try:
+            row = _row(line, names, cells)
+        except _BadRow as error:
+            yield CallRowError(line, error.column, str(error))
+            continue
+        yield replace(row, is_duplicate=True) if row.phone_number in seen else row
+        seen.add(row.phone_number)
+    if not count:
+        yield CallRowError(line, None, "The list has no rows.")
+
+
+def _rows(text: str) -> Iterator[tuple[int, list[str] | _BadRow]]:
+    """Each row that is not blank with the line that it begins on; what the CSV reader says where it can't be read."""
+    reader = csv.reader((match[0] for match in _LINE.finditer(text) if match[0]), strict=True)
+    while True:
+        line = reader.line_num + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            yield line, _BadRow(f"This is no CSV: {error}.")
+            continue
+        if cells:
+            yield line, cells
+
+
+def _header(cells: list[str] | _BadRow) -> list[str]:
+    """The names of the columns. Raises: _BadRow."""
+    if isinstance(cells, _BadRow):
+        raise cells
+    names = [_storable(cell.strip(), None) for cell in cells]
+    if len(names) > MAX_COLUMNS:
+        raise _BadRow(f"There are {len(names)} columns; at most {MAX_COLUMNS} are allowed.")
+    for index, name in enumerate(names):
+        if not 1 <= len(name) <= MAX_NAME:
+            raise _BadRow(f"Column {index + 1} needs a name of 1 to {MAX_NAME} characters.")
+        if name in names[:index]:
+            raise _BadRow("Two columns have this name.", name)
+    if PHONE_NUMBER not in names:
+        raise _BadRow(f"The column {PHONE_NUMBER} is missing.", PHONE_NUMBER)
+    return names
+
+
+def _row(line: int, names: list[str], cells: list[str] | _BadRow) -> ListRow:
+    if isinstance(cells, _BadRow):
+        raise cells
+    if len(cells) != len(names):
+        raise _BadRow(f"This row has {len(cells)} cells, and the header {len(names)}.")
+    number, variables = "", []
+    for name, cell in zip(names, cells, strict=True):
+        if name == PHONE_NUMBER:
+            number = _number(cell)
+        elif len(cell) > MAX_VALUE:
+            raise _BadRow(f"The value has {len(cell)} characters; at most {MAX_VALUE} are allowed.", name)
+        else:
+            variables.append((name, _storable(cell, name)))
+    return ListRow(line, number, variables)
+
+
+def _number(cell: str) -> str:
+    try:
+        return phone_number(cell)
+    except ValueError as error:
+        raise _BadRow(str(error), PHONE_NUMBER) from None
+
+
+def phone_number(text: str) -> str:
+    """A number in its one E.164 spelling, "+819012345678". Raises: ValueError that says what is wrong with it."""
+    text = text.strip()
+    if not text:
+        raise ValueError(_MISSING)
+    if len(text) > MAX_NUMBER:
+        raise ValueError(_IMPOSSIBLE)
+    try:
+        number = phonenumbers.parse(text)
+    except NumberParseException as error:
+        is_local = error.error_type == NumberParseException.INVALID_COUNTRY_CODE and text[0] not in "+＋"
+        raise ValueError(_NOT_INTERNATIONAL if is_local else _IMPOSSIBLE) from None
+    if number.extension or not phonenumbers.is_possible_number(number):
+        raise ValueError(_IMPOSSIBLE)
+    return phonenumbers.format_number(number, PhoneNumberFormat.E164)
+
+
+def _storable(text: str, column: str | None) -> str:
+    """Raises: _BadRow for half of a surrogate pair, which JSON can spell and UTF-8 can't."""
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise _BadRow("The text has a character that is no Unicode.", column) from None
+    return text

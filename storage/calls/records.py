@@ -1,0 +1,293 @@
+"""The records of the calls area: frozen, as read. Instants are aware UTC datetimes, durations seconds."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from storage.calls.windows import CallingWindow
+from storage.errors import NotFound
+from storage.mongo import Document
+from storage.timeline import Timestamp
+
+MAX_DIGITS = 9
+
+
+class CallJobState(Enum):
+    """Where a job is. REJECTED, COMPLETED and CANCELLED are final."""
+
+    SCHEDULED = "SCHEDULED"
+    RUNNING = "RUNNING"
+    WAITING_FOR_WINDOW = "WAITING_FOR_WINDOW"
+    PAUSED = "PAUSED"
+    COMPLETED = "COMPLETED"
+    CANCELLED = "CANCELLED"
+    REJECTED = "REJECTED"
+
+
+OPEN_STATES = (
+    CallJobState.SCHEDULED,
+    CallJobState.RUNNING,
+    CallJobState.WAITING_FOR_WINDOW,
+    CallJobState.PAUSED,
+)
+
+
+class CallTaskState(Enum):
+    """Where one number of a list is."""
+
+    QUEUED = "QUEUED"
+    DIALLING = "DIALLING"
+    IN_CALL = "IN_CALL"
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+    UNKNOWN = "UNKNOWN"
+    SKIPPED = "SKIPPED"
+    CANCELLED = "CANCELLED"
+
+
+ACTIVE_STATES = (CallTaskState.DIALLING, CallTaskState.IN_CALL)
+
+
+class CallOutcome(Enum):
+    """How a call ended."""
+
+    ANSWERED = "ANSWERED"
+    VOICEMAIL = "VOICEMAIL"
+    NO_ANSWER = "NO_ANSWER"
+    BUSY = "BUSY"
+    REJECTED = "REJECTED"
+    INVALID_NUMBER = "INVALID_NUMBER"
+    NETWORK_ERROR = "NETWORK_ERROR"
+    DO_NOT_CALL = "DO_NOT_CALL"
+    EXPIRED = "EXPIRED"
+
+
+STATE_AFTER: Mapping[CallOutcome, CallTaskState] = {
+    CallOutcome.ANSWERED: CallTaskState.COMPLETED,
+    CallOutcome.VOICEMAIL: CallTaskState.COMPLETED,
+    CallOutcome.NO_ANSWER: CallTaskState.FAILED,
+    CallOutcome.BUSY: CallTaskState.FAILED,
+    CallOutcome.REJECTED: CallTaskState.FAILED,
+    CallOutcome.INVALID_NUMBER: CallTaskState.FAILED,
+    CallOutcome.NETWORK_ERROR: CallTaskState.FAILED,
+    CallOutcome.DO_NOT_CALL: CallTaskState.SKIPPED,
+    CallOutcome.EXPIRED: CallTaskState.SKIPPED,
+}
+
+TRIED_AGAIN = frozenset({CallOutcome.NO_ANSWER, CallOutcome.BUSY, CallOutcome.VOICEMAIL})
+
+
+class CallReportEvent(Enum):
+    """What the telephony side reports."""
+
+    ANSWERED = "ANSWERED"
+    ENDED = "ENDED"
+
+
+@dataclass(frozen=True, slots=True)
+class CallLimits:
+    """What an organization may do at once. `id` is the organization's."""
+
+    id: str
+    concurrent_calls: int
+    calls_per_second: float
+    active_calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallOutcomeCount:
+    """How many finished calls ended so."""
+
+    outcome: CallOutcome
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallJobProgress:
+    """How many numbers are where. `total` is the sum of the others."""
+
+    queued: int
+    active: int
+    completed: int
+    failed: int
+    unknown: int
+    skipped: int
+    cancelled: int
+    outcomes: Sequence[CallOutcomeCount]
+
+    @property
+    def total(self) -> int:
+        """All numbers of the job."""
+        settled = self.completed + self.failed + self.unknown + self.skipped + self.cancelled
+        return self.queued + self.active + settled
+
+
+@dataclass(frozen=True, slots=True)
+class CallJob:
+    """One launched list."""
+
+    id: str
+    organization_id: str
+    timestamp: Timestamp
+    name: str
+    scenario: str
+    state: CallJobState
+    created_at: datetime
+    start_at: datetime | None
+    window: CallingWindow | None
+    max_attempts: int
+    retry_delay_s: int
+    expected_call_s: int
+    progress: CallJobProgress
+    row_error_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallRowError:
+    """What is wrong with a row; `row` is its line in the file, the header being line 1."""
+
+    row: int
+    column: str | None
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallVariable:
+    """One value for the scenario."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskKey:
+    """Where a task is: its job and the line of its row. Outside it is the id "job-row"."""
+
+    job_id: str
+    row: int
+
+    @property
+    def id(self) -> str:
+        """The task's public id."""
+        return f"{self.job_id}-{self.row}"
+
+    @property
+    def document_id(self) -> Document:
+        """The task's _id; its order is the list's."""
+        return {"j": self.job_id, "r": self.row}
+
+
+@dataclass(frozen=True, slots=True)
+class CallKey:
+    """One dial of a task, counted from 1. Outside it is the callId "job-row-number"."""
+
+    task: TaskKey
+    number: int
+
+    @property
+    def id(self) -> str:
+        """What the telephony side knows the call by."""
+        return f"{self.task.id}-{self.number}"
+
+
+def call_key(id_: str) -> CallKey:
+    """The key of a callId. Raises: NotFound for what can't be one."""
+    job_id, *numbers = id_.rsplit("-", 2)
+    if not job_id or len(numbers) != 2 or not all(map(_is_number, numbers)):
+        raise NotFound("call", id_)
+    return CallKey(TaskKey(job_id, int(numbers[0])), int(numbers[1]))
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS
+
+
+@dataclass(frozen=True, slots=True)
+class CallTask:
+    """One number of a list, and what became of it so far."""
+
+    key: TaskKey
+    organization_id: str
+    phone_number: str
+    variables: Sequence[CallVariable]
+    state: CallTaskState
+    outcome: CallOutcome | None
+    attempts: int
+    call_id: str | None
+    started_at: datetime | None
+    ended_at: datetime | None
+    error: str | None
+
+    @property
+    def id(self) -> str:
+        """Unique across jobs."""
+        return self.key.id
+
+    @property
+    def job_id(self) -> str:
+        """The job that it belongs to."""
+        return self.key.job_id
+
+    @property
+    def row(self) -> int:
+        """The line of its row in the list."""
+        return self.key.row
+
+
+def job_record(document: Document) -> CallJob:
+    """The record of a stored job."""
+    window = document.get("window")
+    return CallJob(
+        id=document["_id"],
+        organization_id=document["org"],
+        timestamp=Timestamp(document["ts"]),
+        name=document["name"],
+        scenario=document["scenario"],
+        state=CallJobState(document["state"]),
+        created_at=document["created_at"],
+        start_at=document.get("start_at"),
+        window=None if window is None else CallingWindow.of_document(window),
+        max_attempts=document["max_attempts"],
+        retry_delay_s=document["retry_delay_s"],
+        expected_call_s=document["expected_call_s"],
+        progress=_progress(document),
+        row_error_count=document["row_errors"],
+    )
+
+
+def _progress(document: Document) -> CallJobProgress:
+    counts, outcomes = document["counts"], document["outcomes"]
+    return CallJobProgress(
+        queued=counts["QUEUED"],
+        active=sum(counts[state.value] for state in ACTIVE_STATES),
+        completed=counts["COMPLETED"],
+        failed=counts["FAILED"],
+        unknown=counts["UNKNOWN"],
+        skipped=counts["SKIPPED"],
+        cancelled=counts["CANCELLED"],
+        outcomes=[CallOutcomeCount(each, outcomes[each.value]) for each in CallOutcome if each.value in outcomes],
+    )
+
+
+def task_record(document: Document, job_state: CallJobState | None = None) -> CallTask:
+    """The record of a stored task. What was still queued when its job was cancelled, is cancelled."""
+    id_ = document["_id"]
+    key = TaskKey(id_["j"], id_["r"])
+    state, outcome = CallTaskState(document["state"]), document.get("outcome")
+    if job_state is CallJobState.CANCELLED and state is CallTaskState.QUEUED:
+        state = CallTaskState.CANCELLED
+    call = document.get("call")
+    return CallTask(
+        key=key,
+        organization_id=document["org"],
+        phone_number=document["phone"],
+        variables=[CallVariable(name, value) for name, value in document["variables"]],
+        state=state,
+        outcome=None if outcome is None else CallOutcome(outcome),
+        attempts=document["attempts"],
+        call_id=None if call is None else CallKey(key, call["n"]).id,
+        started_at=document.get("started_at"),
+        ended_at=document.get("ended_at"),
+        error=document.get("error"),
+    )

@@ -1,0 +1,128 @@
+"""The whole calls area as processes: a web process, workers that may be killed, a Redis of its own, and the twin."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pymongo
+
+from server.embedded import Valkey, find_valkey
+from tests.client import Client, client
+from tests.jobs.providers.telephony.twin import SECRET, Twin, twin
+from tests.serving import Running, Web, serving, working
+
+LAUNCH = "mutation ($input: LaunchCallJobInput!) { launchCallJob(input: $input) { id state } }"
+LIMIT = "mutation ($input: CallLimitsInput!) { setCallLimits(input: $input) { concurrentCalls } }"
+JOB = """query ($id: ID!) { callJob(id: $id) {
+  state progress { total queued active completed failed unknown } estimatedEndAt
+  tasks(limit: 999) { id phoneNumber state outcome attempts callId }
+} }"""
+ORG = "acme"
+
+
+@dataclass
+class Exchange:
+    """Everything that is needed to call."""
+
+    twin: Twin
+    web: Web
+    valkey: Valkey
+    api: Client
+    folder: Path
+    mongodb_uri: str
+    stack: ExitStack
+    org: str = ORG
+    workers: list[Running] = field(default_factory=list)
+
+    def of(self, org: str) -> "Exchange":
+        """The same for another organization."""
+        return replace(self, org=org, api=Client(self.web.url, self.web.token("ann", org, ("ADMIN",)), self.api.http))
+
+    def add_worker(self) -> Running:
+        """One more worker process."""
+        folder = self.folder / f"worker-{len(self.workers)}"
+        variables = {
+            "NOROSHI_TELEPHONY": "webhook",
+            "NOROSHI_TELEPHONY_URL": self.twin.url,
+            "NOROSHI_TELEPHONY_SECRET": SECRET,
+            "NOROSHI_PUBLIC_URL": self.web.url,
+        }
+        made = working(folder, self.mongodb_uri, self.valkey.url, self.web.database, **variables)
+        worker = self.stack.enter_context(made)
+        self.workers.append(worker)
+        return worker
+
+    async def start_worker(self) -> Running:
+        """The same without holding up the twin, which lives in this process."""
+        return await asyncio.to_thread(self.add_worker)
+
+    async def limit(self, concurrent: int, per_second: float) -> None:
+        """New limits. The judge allows what was under way before."""
+        self.twin.allowed = max(self.twin.allowed, concurrent)
+        await self.api.run(LIMIT, input={"concurrentCalls": concurrent, "callsPerSecond": per_second})
+        # What was committed before is on its way for as long as notAfter lets it.
+        await asyncio.sleep(0.2)
+        while len(self.twin.active) > concurrent:
+            await asyncio.sleep(0.02)
+        self.twin.allowed = concurrent
+
+    async def launch(self, numbers: int, **more: Any) -> str:
+        """The id of a job with so many numbers."""
+        csv = "phone_number\n" + "".join(f"+8190{10_000_000 + n}\n" for n in range(numbers))
+        launched = await self.api.run(LAUNCH, input={"name": "List", "scenario": "Hello", "csv": csv, **more})
+        assert launched["launchCallJob"]["state"] == "RUNNING"
+        return str(launched["launchCallJob"]["id"])
+
+    async def job(self, id_: str) -> dict[str, Any]:
+        found: dict[str, Any] = (await self.api.run(JOB, id=id_))["callJob"]
+        return found
+
+    def holder(self) -> int | None:
+        """The process that dials now, by the lock that is not run out."""
+        with pymongo.MongoClient[dict[str, Any]](self.mongodb_uri) as connected:
+            wanted: dict[str, Any] = {"_id": f"call_broker:{self.org}", "unlock_key": {"$ne": None}}
+            wanted["$expr"] = {"$gt": ["$expires_at", "$$NOW"]}
+            row = connected[self.web.database]["process_locks"].find_one(wanted)
+        return None if row is None else int(row["holder"].rpartition("/")[2])
+
+    async def dialling(self, but: int | None = None, deadline_s: float = 30) -> int:
+        """Waits until a process, another one than `but`, holds the lock; its id."""
+        ends_at = time.monotonic() + deadline_s
+        while (pid := await asyncio.to_thread(self.holder)) in (None, but):
+            assert time.monotonic() < ends_at, "nobody took over"
+            await asyncio.sleep(0.02)
+        assert pid is not None
+        return pid
+
+
+@asynccontextmanager
+async def exchange(folder: Path, mongodb_uri: str, allowed: int, **more: Any) -> AsyncIterator[Exchange]:
+    """With one worker to begin with."""
+    valkey = Valkey(folder / "redis", find_valkey())
+    await valkey.start()
+    with ExitStack() as stack:
+        async with twin(allowed, **more) as made:
+            variables = {"NOROSHI_TELEPHONY_SECRET": SECRET}
+            web = await asyncio.to_thread(
+                stack.enter_context, serving(folder / "web", mongodb_uri, valkey.url, **variables)
+            )
+            async with client(web.url, web.token("ann", ORG, ("ADMIN",))) as api:
+                yield Exchange(made, web, valkey, api, folder, mongodb_uri, stack)
+                await asyncio.to_thread(stack.pop_all().close)
+    await valkey.stop(0)
+
+
+@contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    """The process does nothing meanwhile."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)

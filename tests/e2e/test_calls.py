@@ -1,0 +1,134 @@
+"""Calls from end to end, with real processes: hand-over, kills, pauses, a lost Redis, and a twin that counts."""
+
+import asyncio
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.calling import Exchange, exchange, stopped
+from tests.jobs.calling import until
+
+pytestmark = pytest.mark.anyio
+
+LISTEN = """subscription ($job: ID) { jobEvents(jobId: $job) {
+  kind: __typename
+  ... on CallJobChanged { job { state progress { completed } } }
+  ... on CallTaskChanged { task { id state } }
+} }"""
+
+
+def judged(it: Exchange, per_second: int) -> None:
+    """What the telephony side saw."""
+    assert it.twin.faults == []
+    assert it.twin.rolling_faults(per_second) == []
+
+
+async def is_over(it: Exchange, job_id: str) -> bool:
+    return bool((await it.job(job_id))["state"] == "COMPLETED")
+
+
+async def test_hand_over_a_killed_redis_and_changed_limits_break_no_limit_and_lose_no_number(
+    tmp_path: Path, mongodb_uri: str
+) -> None:
+    async with exchange(tmp_path, mongodb_uri, 6, talk_s=(0.3, 0.9)) as it:
+        await it.start_worker()
+        await it.limit(6, 8)
+        async with it.api.socket() as socket:
+            await socket.start(LISTEN)
+            assert (await socket.event())["kind"] == "StreamReady"
+            job_id = await it.launch(45)
+            first = await it.dialling()
+            await it.start_worker()
+            await it.limit(3, 8)
+            takeover_s = await terminated(it, first)
+            assert takeover_s <= 2.0
+            await it.valkey.stop(0)
+            await it.limit(8, 8)
+            await it.valkey.start()
+            await until(lambda: is_over(it, job_id), 40)
+            judged(it, 8)
+            job = await it.job(job_id)
+            assert {task["state"] for task in job["tasks"]} == {"COMPLETED"}
+            assert set(it.twin.dialled.values()) == {1}
+            assert len(it.twin.calls) == 45
+            last: dict[str, str] = {}
+            async with asyncio.timeout(20):
+                while set(last.values()) != {"COMPLETED"} or len(last) < 45:
+                    event = await socket.event()
+                    if event["kind"] == "CallTaskChanged":
+                        last[event["task"]["id"]] = event["task"]["state"]
+
+
+async def terminated(it: Exchange, pid: int) -> float:
+    """How long after SIGTERM another process dials."""
+    begun = time.monotonic()
+    os.kill(pid, signal.SIGTERM)
+    await it.dialling(but=pid, deadline_s=10)
+    return time.monotonic() - begun
+
+
+@pytest.mark.soak
+async def test_two_brokers_thirty_kills_a_long_sleep_and_a_dead_redis(tmp_path: Path, mongodb_uri: str) -> None:
+    async with exchange(tmp_path, mongodb_uri, 6, talk_s=(0.5, 3.0), lose_answers=0.02, lose_reports=0.02) as it:
+        await it.start_worker()
+        await it.start_worker()
+        await it.limit(6, 5)
+        job_id = await it.launch(900)
+        takeovers_s = []
+        for round_ in range(30):
+            pid = await it.dialling(deadline_s=40)
+            await asyncio.sleep(it.twin.dice.uniform(0.5, 3))
+            if round_ % 10 == 3:
+                with stopped(pid):
+                    await it.dialling(but=pid, deadline_s=40)
+            if round_ % 10 == 5:
+                await it.valkey.stop(0)
+                await asyncio.sleep(2)
+                await it.valkey.start()
+            await it.limit((6, 3, 8)[round_ % 3], 5)
+            begun = time.monotonic()
+            os.kill(pid, signal.SIGKILL)
+            await it.start_worker()
+            await it.dialling(but=pid, deadline_s=40)
+            takeovers_s.append(time.monotonic() - begun)
+        await until(lambda: is_over(it, job_id), 600)
+        judged(it, 5)
+        assert max(takeovers_s) <= 17.0
+        assert max(it.twin.dialled.values()) == 1
+        tasks = (await it.job(job_id))["tasks"]
+        assert {task["state"] for task in tasks} <= {"COMPLETED", "UNKNOWN"}
+
+
+@pytest.mark.soak
+async def test_twenty_organizations_are_taken_over_within_two_and_seventeen_seconds(
+    tmp_path: Path, mongodb_uri: str
+) -> None:
+    async with exchange(tmp_path, mongodb_uri, 100, talk_s=(1.0, 2.0)) as it:
+        orgs = [f"org-{number}" for number in range(20)]
+        for org in orgs:
+            await it.of(org).launch(300)
+        first = await it.start_worker()
+        assert {await it.of(org).dialling() for org in orgs} == {first.process.pid}
+        second = await it.start_worker()
+        gracefully_s = await taken_over(it, orgs, first.process.pid, signal.SIGTERM)
+        third = await it.start_worker()
+        killed_s = await taken_over(it, orgs, second.process.pid, signal.SIGKILL)
+        assert {await it.of(org).dialling() for org in orgs} == {third.process.pid}
+        print(f"SIGTERM: {max(gracefully_s):.2f} s at most; kill -9: {min(killed_s):.2f} to {max(killed_s):.2f} s")
+        assert max(gracefully_s) <= 2.0
+        assert max(killed_s) <= 17.0
+
+
+async def taken_over(it: Exchange, orgs: list[str], pid: int, number: signal.Signals) -> list[float]:
+    """How long after the signal each organization has another broker."""
+    begun = time.monotonic()
+    os.kill(pid, number)
+
+    async def one(org: str) -> float:
+        await it.of(org).dialling(but=pid, deadline_s=40)
+        return time.monotonic() - begun
+
+    return list(await asyncio.gather(*map(one, orgs)))

@@ -1,0 +1,85 @@
+"""A house that calls: stores of a worker, stores of a web process that takes reports, and the telephony twin."""
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from jobs.context import JobContext
+from jobs.providers.egress import Egress
+from jobs.providers.telephony import Telephony
+from jobs.providers.telephony.webhook import WebhookTelephony
+from storage.calls.jobs import NewCallJob
+from storage.calls.records import CallJob, CallOutcome, CallReportEvent
+from storage.stores import Stores
+from tests.jobs.providers.telephony.twin import SECRET, Twin, twin
+from tests.storage.calls.plans import new_job
+
+DEADLINE_S = 30.0
+
+
+@dataclass
+class House:
+    """An organization with limits, whose calls go to the twin."""
+
+    stores: Stores
+    twin: Twin
+    telephony: Telephony
+    org: str
+
+    @property
+    def jobs(self) -> JobContext:
+        return JobContext(self.stores, Egress(), self.telephony)
+
+    async def launch(self, numbers: int, **changes: Any) -> CallJob:
+        """A job with so many numbers."""
+        csv = "phone_number,name\n" + "".join(f"+8190{10_000_000 + n},n{n}\n" for n in range(numbers))
+        new: NewCallJob = new_job(organization_id=self.org, **changes)
+        return await self.stores.call_jobs.launch(new, csv, None)
+
+    async def limit(self, concurrent: int, per_second: float) -> None:
+        await self.stores.call_jobs.set_limits(self.org, concurrent, per_second)
+
+    async def job(self, job: CallJob) -> CallJob:
+        return await self.stores.call_jobs.get(self.org, job.id)
+
+    async def states(self, job: CallJob) -> dict[str, str]:
+        """Each number's state."""
+        tasks = await self.stores.call_jobs.tasks(await self.job(job), None, 0, 999)
+        return {task.phone_number: task.state.value for task in tasks}
+
+    async def slots(self) -> list[str]:
+        limits = await self.stores.mongo["call_limits"].find_one({"_id": self.org})
+        return [] if limits is None else list(limits["slots"])
+
+    async def reported(self, call_id: str, sequence: int, event: str, outcome: str | None) -> None:
+        ended = None if outcome is None else CallOutcome(outcome)
+        await self.stores.calls.report(call_id, sequence, CallReportEvent(event), ended)
+
+    async def ask_now(self) -> None:
+        """Every call that is not over is due to be asked for."""
+        asked = {"org": self.org, "ask_at": {"$exists": True}}
+        await self.stores.mongo["call_tasks"].update_many(asked, [{"$set": {"ask_at": "$$NOW"}}])
+
+
+@asynccontextmanager
+async def calling(stores: Stores, allowed: int, **more: Any) -> AsyncIterator[House]:
+    async with twin(allowed, **more) as made:
+        telephony = WebhookTelephony(made.url, SECRET, "http://127.0.0.1:1/callbacks/telephony")
+        house = House(stores, made, telephony, f"org {secrets.token_hex(3)}")
+        made.report = made.report or house.reported
+        try:
+            yield house
+        finally:
+            await telephony.aclose()
+
+
+async def until(look: Callable[[], Awaitable[object]], deadline_s: float = DEADLINE_S) -> None:
+    """Returns when it is true; fails at the deadline."""
+    ends_at = time.monotonic() + deadline_s
+    while not await look():
+        assert time.monotonic() < ends_at, f"not within {deadline_s} s"
+        await asyncio.sleep(0.02)

@@ -1,0 +1,78 @@
+"""The simulator: realistic and repeatable, scaled in time, and outliving the worker that began a call."""
+
+import asyncio
+from collections import Counter
+from datetime import timedelta
+
+import pytest
+
+from jobs.providers.telephony import Active, Began, Ended, Never, NotNow
+from jobs.providers.telephony.simulator import OUTCOMES, Script, Simulator, realistic
+from storage.calls.dialling import Call
+from storage.calls.records import CallKey, CallOutcome, CallReportEvent, TaskKey
+from storage.stores import Stores
+from tests.jobs.calling import until
+
+pytestmark = pytest.mark.anyio
+
+Told = list[tuple[str, int, CallReportEvent, CallOutcome | None]]
+
+
+async def call(stores: Stores, row: int = 2, late_s: float = 0.0) -> Call:
+    now = await stores.call_jobs.now()
+    key = CallKey(TaskKey("job", row), 1)
+    return Call(key, "acme", "+819012345678", "Hello", [], now - timedelta(seconds=late_s) + timedelta(seconds=2))
+
+
+def simulator(stores: Stores, told: Told, script: Script | None = None, speed: float = 100.0) -> Simulator:
+    async def report(call_id: str, sequence: int, event: CallReportEvent, outcome: CallOutcome | None) -> None:
+        told.append((call_id, sequence, event, outcome))
+
+    return Simulator(stores.mongo, report, speed, realistic if script is None else lambda _id: script)
+
+
+def test_outcomes_are_spread_as_in_life_and_follow_from_the_seed() -> None:
+    scripts = [realistic(f"call-{n}") for n in range(5000)]
+    assert scripts == [realistic(f"call-{n}") for n in range(5000)]
+    counts = Counter(script.outcome for script in scripts)
+    for outcome, percent in OUTCOMES.items():
+        assert abs(counts[outcome] / 50 - percent) < 3
+    talks = sorted(script.talk_s for script in scripts if script.outcome is CallOutcome.ANSWERED)
+    assert 30 < talks[len(talks) // 2] < 60
+    assert talks[-1] <= 600
+
+
+async def test_a_call_rings_is_answered_and_ends(stores: Stores) -> None:
+    told: Told = []
+    made = simulator(stores, told, Script(2, 5, CallOutcome.ANSWERED))
+    assert await made.look_up(await call(stores)) == Never()
+    assert await made.start(await call(stores)) == Began()
+    assert await made.look_up(await call(stores)) == Active()
+    await until(lambda: has(told, 2), 5)
+    assert [event.value for _, _, event, _ in told] == ["ANSWERED", "ENDED"]
+    assert await made.look_up(await call(stores)) == Ended(CallOutcome.ANSWERED)
+    await made.aclose()
+
+
+async def has(told: Told, count: int) -> bool:
+    return len(told) >= count
+
+
+async def test_a_late_call_is_not_made(stores: Stores) -> None:
+    made = simulator(stores, [])
+    assert await made.start(await call(stores, late_s=10)) == NotNow()
+    assert await made.look_up(await call(stores)) == Never()
+    await made.aclose()
+
+
+async def test_calls_of_a_dead_worker_go_on_in_the_one_that_asks(stores: Stores) -> None:
+    told: Told = []
+    died = simulator(stores, [], Script(50, 50, CallOutcome.VOICEMAIL))
+    await died.start(await call(stores))
+    await died.aclose()
+    alive = simulator(stores, told, Script(50, 50, CallOutcome.VOICEMAIL))
+    assert await alive.look_up(await call(stores)) == Active()
+    await until(lambda: has(told, 2), 5)
+    assert told[-1][3] is CallOutcome.VOICEMAIL
+    await asyncio.sleep(0)
+    await alive.aclose()

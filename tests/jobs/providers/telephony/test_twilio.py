@@ -1,0 +1,121 @@
+"""Twilio against a twin that enforces its documented rules."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from jobs.providers.telephony import Active, Began, Ended, NotNow, Refused, Silent, Unclear, Untraceable
+from jobs.providers.telephony.twilio import TwilioTelephony, outcome_of, report_of, twilio_signature
+from storage.calls.dialling import Call
+from storage.calls.records import CallKey, CallOutcome, CallReportEvent, TaskKey
+from tests.jobs.providers.telephony.twilio_twin import ACCOUNT, CALLER, TOKEN, TwilioTwin
+
+pytestmark = pytest.mark.anyio
+
+CALLBACK = "https://calls.example.org/callbacks/twilio"
+
+
+@asynccontextmanager
+async def twilio(token: str = TOKEN) -> AsyncIterator[tuple[TwilioTwin, TwilioTelephony]]:
+    made = TwilioTwin()
+    server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
+    made.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    telephony = TwilioTelephony(ACCOUNT, token, CALLER, CALLBACK, made.url)
+    try:
+        yield made, telephony
+    finally:
+        await telephony.aclose()
+        server.close()
+
+
+def call(scenario: str = "Hello {name}, 3 < 4") -> Call:
+    key = CallKey(TaskKey("job", 2), 1)
+    return Call(key, "acme", "+819012345678", scenario, [("name", "Aya & Bo")], datetime.now(UTC))
+
+
+async def test_a_call_carries_its_callback_and_its_words() -> None:
+    async with twilio() as (twin, telephony):
+        assert await telephony.start(call()) == Began()
+        (made,) = twin.calls.values()
+        assert made["form"]["StatusCallback"] == f"{CALLBACK}?callId=job-2-1"
+        assert made["form"]["Twiml"] == "<Response><Say>Hello Aya &amp; Bo, 3 &lt; 4</Say></Response>"
+        assert made["events"] == ["initiated", "ringing", "answered", "completed"]
+
+
+async def test_a_scenario_may_be_an_address_or_an_application() -> None:
+    async with twilio() as (twin, telephony):
+        await telephony.start(call("https://flows.example.org/a?x=1"))
+        await telephony.start(call("AP" + "1" * 32))
+        forms = [made["form"] for made in twin.calls.values()]
+        assert forms[0]["Url"] == "https://flows.example.org/a?x=1&name=Aya+%26+Bo"
+        assert forms[1]["ApplicationSid"] == "AP" + "1" * 32
+
+
+async def test_refusals_say_what_twilio_said_and_pressure_is_waited_out() -> None:
+    async with twilio() as (twin, telephony):
+        assert await telephony.start(replace(call(), phone_number="+12")) == Refused(
+            "Twilio 21211: Invalid 'To' Phone Number"
+        )
+        twin.busy = True
+        assert await telephony.start(call()) == NotNow(1.0)
+    async with twilio("wrong") as (_, telephony):
+        assert await telephony.start(call()) == Refused("Twilio 20003: Authenticate")
+
+
+async def test_a_lost_answer_is_looked_for_and_never_sent_again() -> None:
+    async with twilio() as (twin, telephony):
+        assert await telephony.look_up(call()) == Untraceable()
+        twin.mute = True
+        assert isinstance(await telephony.start(call()), Unclear)
+        assert isinstance(await telephony.look_up(call()), Silent)
+        twin.mute = False
+        assert await telephony.look_up(call()) == Active()
+        (made,) = twin.calls.values()
+        made |= {"status": "completed"}
+        assert await telephony.look_up(call()) == Ended(CallOutcome.ANSWERED)
+        await telephony.start(call())
+        assert await telephony.look_up(call()) == Untraceable(), "Two calls to one number at once can't be told apart."
+
+
+@pytest.mark.parametrize(
+    ("fields", "outcome"),
+    [
+        ({"CallStatus": "completed"}, CallOutcome.ANSWERED),
+        ({"CallStatus": "completed", "AnsweredBy": "machine_start"}, CallOutcome.VOICEMAIL),
+        ({"CallStatus": "busy"}, CallOutcome.BUSY),
+        ({"CallStatus": "no-answer"}, CallOutcome.NO_ANSWER),
+        ({"CallStatus": "failed"}, CallOutcome.NETWORK_ERROR),
+        ({"CallStatus": "failed", "SipResponseCode": "404"}, CallOutcome.INVALID_NUMBER),
+        ({"CallStatus": "canceled"}, CallOutcome.EXPIRED),
+        ({"CallStatus": "ringing"}, None),
+    ],
+)
+def test_each_status_is_an_outcome_of_ours(fields: dict[str, str], outcome: CallOutcome | None) -> None:
+    assert outcome_of(fields) is outcome
+    report = report_of(fields | {"SequenceNumber": "3"})
+    assert (report and report.outcome) is outcome
+
+
+def test_an_answered_call_is_reported_as_such() -> None:
+    report = report_of({"CallStatus": "in-progress", "SequenceNumber": "2"})
+    assert report is not None
+    assert (report.event, report.sequence) == (CallReportEvent.ANSWERED, 2)
+    with pytest.raises(ValueError):
+        report_of({"CallStatus": "completed"})
+
+
+def test_the_signature_is_the_one_of_twilios_documentation() -> None:
+    """The example of https://www.twilio.com/docs/usage/security."""
+    url = "https://mycompany.com/myapp.php?foo=1&bar=2"
+    fields = {
+        "CallSid": "CA1234567890ABCDE",
+        "Caller": "+14158675309",
+        "Digits": "1234",
+        "From": "+14158675309",
+        "To": "+18005551212",
+    }
+    assert twilio_signature("12345", url, list(fields.items())) == "RSOYDt4T1cUTdK1PDd93/VVr8B8="

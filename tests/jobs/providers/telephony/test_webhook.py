@@ -1,0 +1,112 @@
+"""Telephony by webhook against the twin, and against answers that it never gives."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from jobs.providers.telephony import Active, Began, Ended, Never, NotNow, Refused, Silent, Unclear
+from jobs.providers.telephony.webhook import WebhookTelephony, hold_off_s
+from storage.calls.dialling import Call
+from storage.calls.records import CallKey, CallOutcome, TaskKey
+from tests.jobs.providers.telephony.twin import SECRET, twin
+from tests.jobs.providers.upstream import respond, silent, upstream
+
+pytestmark = pytest.mark.anyio
+
+
+def call(late_s: float = 0.0, number: int = 1) -> Call:
+    key = CallKey(TaskKey("job", 2), number)
+    start_at = datetime.now(UTC) - timedelta(seconds=late_s) + timedelta(seconds=5)
+    return Call(key, "acme", "+819012345678", "Hello", [("name", "Aya")], start_at)
+
+
+def to(url: str) -> WebhookTelephony:
+    return WebhookTelephony(url, SECRET, "http://127.0.0.1:1/callbacks/telephony")
+
+
+async def nothing(*_: object) -> None:
+    return
+
+
+async def test_a_call_is_made_once_and_can_be_asked_for() -> None:
+    async with twin(1, report=nothing, talk_s=(0.2, 0.2)) as service:
+        telephony = to(service.url)
+        assert await telephony.look_up(call()) == Never()
+        assert await telephony.start(call()) == Began()
+        assert await telephony.start(call()) == Began()
+        assert len(service.calls) == 1
+        assert await telephony.look_up(call()) == Active()
+        await asyncio.sleep(0.4)
+        assert await telephony.look_up(call()) == Ended(CallOutcome.ANSWERED)
+        await telephony.aclose()
+
+
+async def test_what_arrives_too_late_is_not_made() -> None:
+    async with twin(1) as service:
+        telephony = to(service.url)
+        assert await telephony.start(call(late_s=10)) == NotNow()
+        assert service.calls == {}
+        await telephony.aclose()
+
+
+@pytest.mark.parametrize(
+    ("status", "answer"),
+    [
+        (204, Began()),
+        (410, NotNow()),
+        (404, Refused("404: no")),
+        (422, Refused("422: no")),
+        (500, Unclear("500 to a call")),
+        (302, Unclear("302 to a call")),
+    ],
+)
+async def test_each_status_means_what_the_interface_says(status: int, answer: object) -> None:
+    async with upstream() as service:
+        service.answers["/calls"] = respond(b"no", status=status)
+        telephony = to(service.url("").rstrip("/"))
+        assert await telephony.start(call()) == answer
+        await telephony.aclose()
+
+
+async def test_too_many_requests_are_waited_out() -> None:
+    async with upstream() as service:
+        service.answers["/calls"] = respond(b"", status=429, Retry_After="7")
+        telephony = to(service.url("").rstrip("/"))
+        assert await telephony.start(call()) == NotNow(7.0)
+        await telephony.aclose()
+    assert [hold_off_s(text) for text in ("", "soon", "0", "9999")] == [1.0, 1.0, 1.0, 60.0]
+
+
+async def test_a_connection_that_is_refused_had_no_effect_and_one_that_breaks_may_have() -> None:
+    telephony = to("http://127.0.0.1:1")
+    assert await telephony.start(call()) == NotNow(1.0)
+    assert isinstance(await telephony.look_up(call()), Silent)
+    await telephony.aclose()
+    async with twin(1, lose_answers=1.0, report=nothing) as service:
+        telephony = to(service.url)
+        assert isinstance(await telephony.start(call()), Unclear)
+        assert len(service.calls) == 1
+        await telephony.aclose()
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b'{"state": "asleep"}', b'{"state": "ended", "outcome": "FINE"}', b"null"]
+)
+async def test_an_answer_that_is_none_ends_no_slot(body: bytes) -> None:
+    async with upstream() as service:
+        service.answers["/calls/job-2-1"] = respond(body, content_type="application/json")
+        telephony = to(service.url("").rstrip("/"))
+        assert isinstance(await telephony.look_up(call()), Silent)
+        service.answers["/calls/job-2-1"] = respond(b'{"state": "ended"}', content_type="application/json")
+        assert await telephony.look_up(call()) == Ended(None)
+        await telephony.aclose()
+
+
+async def test_silence_ends_with_a_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobs.providers.telephony.webhook.TIMEOUT_S", 0.2)
+    async with upstream() as service:
+        service.answers["/calls"] = silent()
+        telephony = to(service.url("").rstrip("/"))
+        assert isinstance(await telephony.start(call()), Unclear)
+        await telephony.aclose()

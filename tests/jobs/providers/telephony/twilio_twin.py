@@ -1,0 +1,90 @@
+"""Twilio's Calls API on loopback, as documented: basic auth, required fields, E.164 numbers, its error codes.
+
+It sends status callbacks signed with the account's token, and forgets nothing.
+"""
+
+import asyncio
+import base64
+import re
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from typing import Any
+from urllib.parse import parse_qs, parse_qsl, urlsplit
+
+import httpx2
+import orjson
+
+from jobs.providers.telephony.twilio import twilio_signature
+
+ACCOUNT, TOKEN, CALLER = "AC" + "0" * 32, "token", "+15005550006"
+E164 = re.compile(r"\+[1-9]\d{6,14}")
+
+
+@dataclass
+class TwilioTwin:
+    """The account's calls by SID."""
+
+    url: str = ""
+    busy: bool = False
+    mute: bool = False
+    calls: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError, asyncio.IncompleteReadError):
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode()
+                line, *rows = head.split("\r\n")
+                headers = {name.lower(): value for name, _, value in (row.partition(": ") for row in rows if row)}
+                body = await reader.readexactly(int(headers.get("content-length", 0)))
+                status, answer = self.answer(*line.split(" ")[:2], headers, body)
+                if self.mute:
+                    break
+                payload = orjson.dumps(answer)
+                writer.write(f"HTTP/1.1 {status} X\r\nContent-Length: {len(payload)}\r\n\r\n".encode() + payload)
+                await writer.drain()
+        writer.close()
+
+    def answer(self, method: str, target: str, headers: dict[str, str], body: bytes) -> tuple[int, Any]:
+        expected = "Basic " + base64.b64encode(f"{ACCOUNT}:{TOKEN}".encode()).decode()
+        if headers.get("authorization") != expected:
+            return 401, {"code": 20003, "message": "Authenticate"}
+        path, query = urlsplit(target).path, parse_qs(urlsplit(target).query)
+        assert path == f"/2010-04-01/Accounts/{ACCOUNT}/Calls.json"
+        if method == "GET":
+            return 200, {"calls": [call for call in self.calls.values() if call["to"] == query["To"][0]]}
+        return self._create(parse_qsl(body.decode()))
+
+    def _create(self, form: list[tuple[str, str]]) -> tuple[int, Any]:
+        fields = dict(form)
+        if self.busy:
+            return 429, {"code": 20429, "message": "Too Many Requests"}
+        if not ({"Url", "Twiml", "ApplicationSid"} & fields.keys()):
+            return 400, {"code": 21205, "message": "Url parameter is required"}
+        if not E164.fullmatch(fields.get("To", "")):
+            return 400, {"code": 21211, "message": "Invalid 'To' Phone Number"}
+        if fields.get("From") != CALLER:
+            return 400, {"code": 21210, "message": "'From' phone number not verified"}
+        sid = f"CA{len(self.calls):032}"
+        created = format_datetime(datetime.now(UTC))
+        events = [value for name, value in form if name == "StatusCallbackEvent"]
+        call = {"sid": sid, "status": "queued", "to": fields["To"], "date_created": created, "events": events}
+        self.calls[sid] = call | {"form": fields, "sequence": -1}
+        return 201, {"sid": sid, "status": "queued"}
+
+    async def tell(self, sid: str, status: str, token: str = TOKEN, **more: str) -> int:
+        """Sends a status callback; the answer's status."""
+        call = self.calls[sid]
+        call |= {"status": status, "sequence": call["sequence"] + 1}
+        fields = {
+            "CallSid": sid,
+            "CallStatus": status,
+            "SequenceNumber": str(call["sequence"]),
+            "To": call["to"],
+            **more,
+        }
+        url = call["form"]["StatusCallback"]
+        headers = {"X-Twilio-Signature": twilio_signature(token, url, list(fields.items()))}
+        async with httpx2.AsyncClient(trust_env=False) as http:
+            return (await http.post(url, data=fields, headers=headers)).status_code

@@ -1,0 +1,165 @@
+"""A telephony service on loopback that follows interfaces.md to the letter, and has a meter of its own: the judge.
+
+It remembers callIds, refuses what comes after notAfter, counts who is on the line at every start, and can lose answers
+and reports.
+"""
+
+import asyncio
+import random
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx2
+import orjson
+
+from jobs.providers.signed_webhooks import sign, verify
+
+SECRET = "the telephony secret of the tests"
+
+Report = Callable[[str, int, str, str | None], Awaitable[None]]
+
+
+@dataclass
+class TwinCall:
+    """One call that was really made."""
+
+    id: str
+    number: str
+    begun_at: float
+    callback_url: str
+    outcome: str | None = None
+
+
+@dataclass
+class Twin:
+    """The service. `allowed` is how many calls the judge lets be active now."""
+
+    allowed: int
+    talk_s: tuple[float, float] = (0.1, 0.4)
+    outcome: str = "ANSWERED"
+    report: Report | None = None
+    lose_answers: float = 0.0
+    lose_reports: float = 0.0
+    port: int = 0
+    hold: asyncio.Event | None = None
+    calls: dict[str, TwinCall] = field(default_factory=dict)
+    active: set[str] = field(default_factory=set)
+    most_active: int = 0
+    faults: list[str] = field(default_factory=list)
+    refused: Counter[str] = field(default_factory=Counter)
+    asked: Counter[str] = field(default_factory=Counter)
+    dice: random.Random = field(default_factory=lambda: random.Random(1))
+    tasks: set[asyncio.Task[None]] = field(default_factory=set)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def dialled(self) -> Counter[str]:
+        """How often each number was called."""
+        return Counter(call.number for call in self.calls.values())
+
+    def rolling_faults(self, per_second: int) -> list[float]:
+        """Spans shorter than a second that hold more starts than allowed."""
+        starts = sorted(call.begun_at for call in self.calls.values())
+        spans = [starts[i + per_second] - starts[i] for i in range(len(starts) - per_second)]
+        return [span for span in spans if span < 1.0]
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection, request by request."""
+        try:
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode()
+                line, *rows = head.split("\r\n")
+                headers = {name.lower(): value for name, _, value in (row.partition(": ") for row in rows if row)}
+                body = await reader.readexactly(int(headers.get("content-length", 0)))
+                method, path, _ = line.split(" ")
+                status, answer = await self._handle(method, path, headers, body)
+                if status == 0:
+                    return
+                payload = orjson.dumps(answer)
+                writer.write(f"HTTP/1.1 {status} X\r\nContent-Length: {len(payload)}\r\n\r\n".encode() + payload)
+                await writer.drain()
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    async def _handle(self, method: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, Any]:
+        verify(SECRET, headers, body if method == "POST" else path.encode(), time.time())
+        if method == "GET":
+            return self._look_up(path.rpartition("/")[2])
+        if self.hold is not None:
+            await self.hold.wait()
+        return self._begin(orjson.loads(body))
+
+    def _look_up(self, call_id: str) -> tuple[int, Any]:
+        self.asked[call_id] += 1
+        call = self.calls.get(call_id)
+        if call is None:
+            return 404, {}
+        return 200, {"state": "active"} if call.outcome is None else {"state": "ended", "outcome": call.outcome}
+
+    def _begin(self, told: dict[str, Any]) -> tuple[int, Any]:
+        now = time.time()
+        if told["callId"] in self.calls:
+            return 200, {}
+        if now > told["notAfter"]:
+            self.refused[told["callId"]] += 1
+            return 410, {}
+        call = TwinCall(told["callId"], told["phoneNumber"], now, told["callbackUrl"])
+        self.calls[call.id] = call
+        self.active.add(call.id)
+        self.most_active = max(self.most_active, len(self.active))
+        if len(self.active) > self.allowed:
+            self.faults.append(f"{len(self.active)} active, {self.allowed} allowed")
+        task = asyncio.create_task(self._live(call))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+        return (0, {}) if self.dice.random() < self.lose_answers else (201, {})
+
+    async def _live(self, call: TwinCall) -> None:
+        await asyncio.sleep(self.dice.uniform(*self.talk_s))
+        if self.dice.random() >= self.lose_reports:
+            await self._tell(call, 1, "ANSWERED", None)
+        # The line is free when the service says so, not when it is believed.
+        self.active.discard(call.id)
+        call.outcome = self.outcome
+        if self.dice.random() >= self.lose_reports:
+            await self._tell(call, 2, "ENDED", self.outcome)
+
+    async def _tell(self, call: TwinCall, sequence: int, event: str, outcome: str | None) -> None:
+        with suppress(Exception):
+            await (self.report or self._post)(call.id, sequence, event, outcome)
+
+    async def _post(self, call_id: str, sequence: int, event: str, outcome: str | None) -> None:
+        """A signed callback, three times at most."""
+        told = {"callId": call_id, "sequence": sequence, "event": event, "outcome": outcome}
+        body = orjson.dumps({name: value for name, value in told.items() if value is not None})
+        async with httpx2.AsyncClient(timeout=5, trust_env=False) as http:
+            for _ in range(3):
+                headers = sign(SECRET, f"{call_id}-{sequence}", int(time.time()), body)
+                response = await http.post(self.calls[call_id].callback_url, content=body, headers=headers)
+                if response.is_success:
+                    return
+                await asyncio.sleep(0.2)
+
+
+@asynccontextmanager
+async def twin(allowed: int, **more: Any) -> AsyncIterator[Twin]:
+    """A twin that answers."""
+    made = Twin(allowed, **more)
+    server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
+    made.port = server.sockets[0].getsockname()[1]
+    try:
+        yield made
+    finally:
+        server.close()
+        for task in list(made.tasks):
+            task.cancel()
+        await asyncio.gather(*made.tasks, return_exceptions=True)

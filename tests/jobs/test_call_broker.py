@@ -1,0 +1,242 @@
+"""Brokers against a telephony twin that counts for itself: never a call too many, never one too early, none twice."""
+
+import asyncio
+import time
+from collections.abc import Generator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from jobs.call_asking import ask_for_silent_calls
+from jobs.call_broker import Broker
+from storage.calls.jobs import JobAction
+from storage.calls.limiter import Superseded
+from storage.calls.records import CallJob, CallJobState
+from storage.stores import Stores
+from tests.jobs.calling import House, calling, until
+
+pytestmark = pytest.mark.anyio
+
+
+def broker(house: House) -> Broker:
+    return Broker(house.stores.calls, house.telephony, house.org)
+
+
+async def run_with_wakes(house: House, made: Broker, fence: int = 1) -> None:
+    """As the manager runs it."""
+    listening = asyncio.create_task(house.stores.call_wakes.listen(lambda _org, _released: made.wake()))
+    try:
+        await made.run(fence)
+    finally:
+        listening.cancel()
+
+
+async def is_over(house: House, job: CallJob) -> bool:
+    return (await house.job(job)).state is CallJobState.COMPLETED
+
+
+async def test_a_list_is_called_in_order_as_fast_as_limits_allow(stores: Stores) -> None:
+    async with calling(stores, 3) as house:
+        await house.limit(3, 20)
+        job = await house.launch(20)
+        await asyncio.wait_for(run_with_wakes(house, broker(house)), 20)
+        assert await is_over(house, job)
+        assert house.twin.faults == []
+        assert house.twin.most_active == 3
+        assert house.twin.rolling_faults(20) == []
+        numbers = [call.number for call in sorted(house.twin.calls.values(), key=lambda call: call.begun_at)]
+        assert numbers == sorted(numbers)
+        assert set(house.twin.dialled.values()) == {1}
+        assert await house.slots() == []
+
+
+async def test_a_freed_slot_is_used_at_once_not_at_the_next_poll(stores: Stores) -> None:
+    async with calling(stores, 1, talk_s=(0.05, 0.05)) as house:
+        await house.limit(1, 100)
+        await house.launch(10)
+        begun = time.monotonic()
+        await asyncio.wait_for(run_with_wakes(house, broker(house)), 10)
+        assert time.monotonic() - begun < 10 * 0.05 + 2.0
+
+
+async def test_two_brokers_at_once_cancelled_again_and_again_never_call_too_many(stores: Stores) -> None:
+    """Cancelled in the middle of everything, with answers and reports lost, and the limit changed meanwhile."""
+    async with calling(stores, 6, lose_answers=0.1, lose_reports=0.1) as house:
+        await house.limit(6, 20)
+        job = await house.launch(60)
+        tasks: list[asyncio.Task[None]] = []
+        for fence in range(1, 13):
+            tasks.append(asyncio.create_task(run_with_wakes(house, broker(house), fence)))
+            await asyncio.sleep(0.15)
+            if fence % 3 == 0:
+                tasks[-2].cancel()
+            if fence == 4:
+                await house.limit(3, 20)
+                await asyncio.sleep(0.2)
+                house.twin.allowed = 6 if len(house.twin.active) > 3 else 3
+            if fence == 8:
+                house.twin.allowed = 8
+                await house.limit(8, 20)
+        last = asyncio.create_task(run_with_wakes(house, broker(house), 20))
+        await until(lambda: finished(house, job))
+        for task in tasks:
+            task.cancel()
+        results = await asyncio.gather(*tasks, last, return_exceptions=True)
+        kinds = (Superseded, asyncio.CancelledError, type(None))
+        assert [result for result in results if not isinstance(result, kinds)] == []
+        assert house.twin.faults == []
+        assert house.twin.rolling_faults(20) == []
+        assert set(house.twin.dialled.values()) == {1}
+        assert len(house.twin.calls) == 60
+        assert await house.slots() == []
+
+
+async def finished(house: House, job: CallJob) -> bool:
+    """Asks for what was lost, without waiting for its time."""
+    await stores_settled(house)
+    return await is_over(house, job)
+
+
+async def stores_settled(house: House) -> None:
+    await house.ask_now()
+    await ask_for_silent_calls(house.jobs)
+
+
+async def test_an_older_broker_stops_when_another_took_over(stores: Stores) -> None:
+    async with calling(stores, 2) as house:
+        await house.limit(2, 100)
+        await house.launch(30)
+        old = asyncio.create_task(run_with_wakes(house, broker(house), 1))
+        await until(lambda: any_called(house))
+        new = asyncio.create_task(run_with_wakes(house, broker(house), 2))
+        with pytest.raises(Superseded):
+            await asyncio.wait_for(old, 10)
+        await asyncio.wait_for(new, 20)
+        with pytest.raises(Superseded):
+            await broker(house).run(1)
+        assert house.twin.faults == []
+
+
+async def any_called(house: House) -> bool:
+    return bool(house.twin.calls)
+
+
+async def test_pausing_holds_at_once_and_resuming_goes_on(stores: Stores) -> None:
+    async with calling(stores, 2, talk_s=(0.05, 0.1)) as house:
+        await house.limit(2, 50)
+        job = await house.launch(12)
+        running = asyncio.create_task(run_with_wakes(house, broker(house)))
+        await until(lambda: any_called(house))
+        await house.stores.call_jobs.act(house.org, job.id, JobAction.PAUSE)
+        await asyncio.sleep(0.15)
+        made = len(house.twin.calls)
+        await asyncio.wait_for(running, 10)
+        assert len(house.twin.calls) == made, "Nothing begins in a paused job."
+        await house.stores.call_jobs.act(house.org, job.id, JobAction.RESUME)
+        await asyncio.wait_for(run_with_wakes(house, broker(house)), 10)
+        assert set(house.twin.dialled.values()) == {1}
+        assert len(house.twin.calls) == 12
+
+
+async def test_a_number_that_must_not_be_called_is_looked_at_before_each_dial(stores: Stores) -> None:
+    async with calling(stores, 1) as house:
+        await house.limit(1, 100)
+        job = await house.launch(4)
+        await house.stores.do_not_call.add(house.org, ["+819010000002"])
+        await asyncio.wait_for(run_with_wakes(house, broker(house)), 10)
+        states = await house.states(job)
+        assert states["+819010000002"] == "SKIPPED"
+        assert "+819010000002" not in house.twin.dialled
+        assert len(house.twin.calls) == 3
+
+
+async def test_what_was_not_answered_is_tried_again_while_attempts_are_left(stores: Stores) -> None:
+    async with calling(stores, 2, outcome="NO_ANSWER", talk_s=(0.01, 0.02)) as house:
+        await house.limit(2, 100)
+        job = await house.launch(3, max_attempts=3, retry_delay_s=0)
+        await asyncio.wait_for(run_with_wakes(house, broker(house)), 20)
+        assert set(house.twin.dialled.values()) == {3}
+        assert set((await house.states(job)).values()) == {"FAILED"}
+        progress = (await house.job(job)).progress
+        assert [(count.outcome.value, count.count) for count in progress.outcomes] == [("NO_ANSWER", 9)]
+
+
+async def test_a_late_call_is_refused_and_its_number_called_later(stores: Stores) -> None:
+    """The commit's answer was on its way for too long: nothing is sent, and nothing is lost."""
+    async with calling(stores, 1) as house:
+        await house.limit(1, 100)
+        job = await house.launch(2)
+        house.twin.hold = asyncio.Event()
+        running = asyncio.create_task(run_with_wakes(house, broker(house)))
+        await asyncio.sleep(0.5)
+        house.twin.hold.set()
+        await asyncio.wait_for(running, 15)
+        assert sum(house.twin.refused.values()) >= 1
+        assert set(house.twin.dialled.values()) == {1}
+        tasks = await house.stores.call_jobs.tasks(await house.job(job), None, 0, 10)
+        assert [task.attempts for task in tasks] == [1, 1]
+
+
+class _Interrupted:
+    """Runs a coroutine and throws CancelledError into it at its n-th await that really waits."""
+
+    def __init__(self, work: Any, at: int) -> None:
+        self.work, self.at, self.awaits = work, at, 0
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        inner = self.work.__await__()
+        value: Any = None
+        error: BaseException | None = None
+        while True:
+            try:
+                waited = inner.throw(error) if error is not None else inner.send(value)
+            except StopIteration as stop:
+                return stop.value
+            self.awaits += 1
+            value, error = None, None
+            if self.awaits == self.at:
+                # What it waited for goes on, as it does when a task is cancelled while a driver works.
+                error = asyncio.CancelledError()
+                if hasattr(waited, "_asyncio_future_blocking"):
+                    waited._asyncio_future_blocking = False
+                continue
+            try:
+                value = yield waited
+            except BaseException as thrown:
+                error = thrown
+
+
+async def test_cancelled_at_any_await_a_broker_leaks_no_slot(stores: Stores) -> None:
+    """Each await of a broker's life is counted, and a broker is cancelled at each of them."""
+    awaits = await awaits_of_a_whole_life(stores)
+    assert awaits > 10
+    for at in range(1, min(awaits, 40) + 1):
+        await cancelled_at(stores, at)
+
+
+async def awaits_of_a_whole_life(stores: Stores) -> int:
+    async with calling(stores, 1, talk_s=(0.0, 0.01)) as house:
+        await house.limit(1, 100)
+        await house.launch(2)
+        life = _Interrupted(run_with_wakes(house, broker(house)), -1)
+        await asyncio.wait_for(_awaited(life), 10)
+        return life.awaits
+
+
+async def _awaited(life: _Interrupted) -> None:
+    await life
+
+
+async def cancelled_at(stores: Stores, at: int) -> None:
+    async with calling(stores, 1, talk_s=(0.0, 0.01)) as house:
+        await house.limit(1, 100)
+        job = await house.launch(2)
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait_for(_awaited(_Interrupted(run_with_wakes(house, broker(house)), at)), 10)
+        next_one = asyncio.create_task(run_with_wakes(house, broker(house), 2))
+        await until(lambda: finished(house, job))
+        await asyncio.wait_for(next_one, 10)
+        assert await house.slots() == [], f"cancelled at await {at}"
+        assert set(house.twin.dialled.values()) == {1}, f"cancelled at await {at}"
+        assert house.twin.faults == []

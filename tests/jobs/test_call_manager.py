@@ -1,0 +1,147 @@
+"""The manager: a broker for whoever has work, one at a time however many processes look, handed over and taken over."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from jobs.call_manager import Manager, lock_name, run_call_manager
+from storage.calls.jobs import JobAction
+from storage.calls.records import CallJob, CallJobState
+from storage.calls.windows import CallingWindow, Weekday
+from storage.locks import Locks
+from storage.stores import Stores, open_stores
+from tests.jobs.calling import House, calling, until
+
+pytestmark = pytest.mark.anyio
+
+
+async def is_over(house: House, job: CallJob) -> bool:
+    return (await house.job(job)).state is CallJobState.COMPLETED
+
+
+async def fence(house: House) -> int:
+    row = await house.stores.mongo["process_locks"].find_one({"_id": lock_name(house.org)})
+    return 0 if row is None else int(row["fence"])
+
+
+@asynccontextmanager
+async def managed(house: House) -> AsyncIterator[asyncio.Task[None]]:
+    task = asyncio.create_task(run_call_manager(house.jobs))
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_launched_job_is_called_at_once_and_its_lock_given_back(stores: Stores) -> None:
+    async with calling(stores, 2, talk_s=(0.02, 0.05)) as house, managed(house):
+        await house.limit(2, 50)
+        job = await house.launch(6)
+        await until(lambda: is_over(house, job), 10)
+        await until(lambda: is_free(house), 5)
+        again = await house.launch(2)
+        await until(lambda: is_over(house, again), 10)
+        assert set(house.twin.dialled.values()) == {2, 1}
+
+
+async def is_free(house: House) -> bool:
+    return not await house.stores.locks.leases_s([lock_name(house.org)])
+
+
+async def test_many_managers_start_one_broker(stores: Stores, mongodb_uri: str, redis_url: str, database: str) -> None:
+    async with calling(stores, 2, talk_s=(0.2, 0.3)) as house, open_stores(mongodb_uri, redis_url, database) as others:
+        there = replace(house, stores=others)
+        await house.limit(2, 50)
+        job = await house.launch(8)
+        async with managed(house), managed(there), managed(house):
+            await until(lambda: is_over(house, job), 15)
+        assert house.twin.faults == []
+        assert set(house.twin.dialled.values()) == {1}
+
+
+async def test_a_manager_that_stops_hands_over_to_the_next_at_once(
+    stores: Stores, mongodb_uri: str, redis_url: str, database: str
+) -> None:
+    async with calling(stores, 2, talk_s=(0.05, 0.1)) as house, open_stores(mongodb_uri, redis_url, database) as others:
+        there = replace(house, stores=others)
+        await house.limit(2, 20)
+        job = await house.launch(40)
+        async with managed(house) as first:
+            await until(lambda: has_calls(house, 1))
+            async with managed(there):
+                before = await fence(house)
+                first.cancel()
+                await until(lambda: is_next(house, before), 2)
+                await until(lambda: is_over(house, job), 15)
+        assert set(house.twin.dialled.values()) == {1}
+        assert house.twin.faults == []
+
+
+async def has_calls(house: House, count: int) -> bool:
+    return len(house.twin.calls) >= count
+
+
+async def is_next(house: House, before: int) -> bool:
+    return await fence(house) > before
+
+
+async def test_the_broker_of_a_dead_process_is_taken_over_when_its_lease_runs_out(stores: Stores) -> None:
+    async with calling(stores, 1, talk_s=(0.02, 0.05)) as house:
+        await house.limit(1, 50)
+        dead = await Locks(stores.mongo, ttl_s=1.0).acquire(lock_name(house.org), "a process that died")
+        assert dead is not None
+        job = await house.launch(2)
+        async with managed(house):
+            await asyncio.sleep(0.5)
+            assert not house.twin.calls
+            await until(lambda: is_over(house, job), 3)
+        assert await fence(house) == dead.fence + 1
+
+
+async def test_a_job_that_waits_for_its_window_or_start_is_not_dialled_and_says_so(stores: Stores) -> None:
+    async with calling(stores, 1) as house, managed(house):
+        now = await house.stores.call_jobs.now()
+        days = list(Weekday)
+        closed = CallingWindow("00:00", "23:59", "UTC", (days[(now.weekday() + 3) % 7],))
+        job = await house.launch(1, window=closed)
+        assert job.state is CallJobState.WAITING_FOR_WINDOW
+        paused = await house.launch(1)
+        await house.stores.call_jobs.act(house.org, paused.id, JobAction.PAUSE)
+        opened = await house.launch(1)
+        await until(lambda: is_over(house, opened), 10)
+        assert not await is_over(house, job)
+        assert (await house.job(paused)).progress.queued + (await house.job(paused)).progress.active <= 1
+
+
+async def test_a_broker_that_fails_is_started_again(stores: Stores) -> None:
+    class Failing:
+        def __init__(self) -> None:
+            self.runs = 0
+
+        def wake(self) -> None: ...
+        def stop(self) -> None: ...
+        async def run(self, fence: int) -> None:
+            self.runs += 1
+            raise RuntimeError("broken")
+
+    async with calling(stores, 1) as house:
+        await house.launch(1)
+        failing = Failing()
+        manager = Manager(house.jobs, lambda _org: failing)  # type: ignore[arg-type,return-value]
+        listening = asyncio.create_task(house.stores.call_wakes.listen(manager.wake))
+        running = asyncio.create_task(manager.run())
+        try:
+            await until(lambda: ran_twice(failing), 5)
+        finally:
+            for task in (running, listening):
+                task.cancel()
+            await manager.stop()
+
+
+async def ran_twice(failing: Any) -> bool:
+    return bool(failing.runs >= 2)

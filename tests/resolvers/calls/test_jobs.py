@@ -1,0 +1,205 @@
+"""Call jobs through the API: lists, launching, reading, pausing, rights, events."""
+
+from typing import Any
+
+import pytest
+
+from storage.calls.call_store import NextCall
+from storage.calls.dialling import Dial
+from storage.calls.records import TaskKey
+from storage.identity import Role
+from storage.stores import Stores
+from tests.resolvers.people import Person, SignIn
+
+pytestmark = pytest.mark.anyio
+
+JOB = """fragment job on CallJob {
+  id timestamp name scenario state startAt estimatedEndAt rowErrorCount
+  window { start end timeZone weekdays }
+  progress { total queued active completed failed unknown skipped cancelled outcomes { outcome count } }
+  rowErrors { row column message }
+  tasks { id jobId row phoneNumber variables { name value } state outcome attempts callId error }
+} """
+LAUNCH = JOB + "mutation ($input: LaunchCallJobInput!) { done: launchCallJob(input: $input) { ...job } }"
+CHECK = """query ($input: LaunchCallJobInput!) { done: checkCallList(input: $input) {
+  rows rowErrorCount rowErrors(limit: 2) { row column } estimatedEndAt
+} }"""
+READ = JOB + "query ($id: ID!) { done: callJob(id: $id) { ...job } }"
+PAGE = """query ($states: [CallJobState!], $oldest: Timestamp, $latest: Timestamp, $limit: Int! = 50) {
+  done: callJobs(states: $states, oldest: $oldest, latest: $latest, limit: $limit) {
+    items { id timestamp state } hasOlder hasNewer oldest newest
+  }
+}"""
+ACT = "mutation ($id: ID!) { done: pauseCallJob(id: $id) { state progress { queued cancelled } } }"
+LIMITS = (
+    "mutation ($input: CallLimitsInput!) { done: setCallLimits(input: $input) { id concurrentCalls callsPerSecond } }"
+)
+REPORT = "mutation ($input: CallReportInput!) { done: reportCall(input: $input) { state outcome attempts } }"
+LISTEN = """subscription ($job: ID) { jobEvents(jobId: $job) {
+  kind: __typename
+  ... on CallJobChanged { job { id state } }
+  ... on CallTaskChanged { task { phoneNumber state } }
+  ... on CallLimitsChanged { limits { concurrentCalls } }
+} }"""
+CSV = "phone_number,name\n+81 90-1234-5678,Aya\n+819012345679,Bo\n+819012345679,Bo again\n"
+
+
+@pytest.fixture
+async def ann(sign_in: SignIn) -> Person:
+    return await sign_in("ann", roles=[Role.ADMIN, Role.SERVICE])
+
+
+def a_list(csv: str = CSV, **more: Any) -> dict[str, Any]:
+    return {"name": "Reminders", "scenario": "Hello", "csv": csv, **more}
+
+
+async def dial(stores: Stores, job: dict[str, Any], row: int = 2) -> str:
+    number = next(task["phoneNumber"] for task in job["tasks"] if task["row"] == row)
+    dialled = await stores.calls.start("acme", NextCall(TaskKey(job["id"], row), number), 1)
+    assert isinstance(dialled, Dial)
+    return dialled.call.id
+
+
+async def test_a_list_becomes_a_job_whose_numbers_are_called_once(ann: Person) -> None:
+    job = await ann.do(LAUNCH, input=a_list())
+    assert (job["state"], job["rowErrorCount"]) == ("RUNNING", 0)
+    assert job["progress"]["total"] == job["progress"]["queued"] == 2
+    assert [(task["row"], task["phoneNumber"]) for task in job["tasks"]] == [(2, "+819012345678"), (3, "+819012345679")]
+    assert job["tasks"][0]["variables"] == [{"name": "name", "value": "Aya"}]
+    assert job["estimatedEndAt"] is not None
+    assert await ann.do(READ, id=job["id"]) | {"estimatedEndAt": 0} == job | {"estimatedEndAt": 0}
+
+
+async def test_a_bad_row_rejects_the_whole_list_with_all_errors_and_dials_nothing(ann: Person, stores: Stores) -> None:
+    job = await ann.do(LAUNCH, input=a_list(CSV + "bad,x\n090-1234-5678,y\n"))
+    assert (job["state"], job["rowErrorCount"], job["tasks"], job["progress"]["total"]) == ("REJECTED", 2, [], 0)
+    assert [(error["row"], error["column"]) for error in job["rowErrors"]] == [(5, "phone_number"), (6, "phone_number")]
+    assert job["estimatedEndAt"] is None
+    assert await stores.calls.organizations_with_work() == []
+    assert await stores.mongo["call_tasks"].count_documents({}) == 0
+
+
+async def test_a_job_with_a_start_waits_for_it_and_a_window_counts_in_the_estimate(ann: Person) -> None:
+    start_at = "2031-03-03T08:00:00.000Z"
+    window = {"start": "09:00", "end": "17:00", "timeZone": "UTC", "weekdays": ["MON", "TUE"]}
+    job = await ann.do(LAUNCH, input=a_list(startAt=start_at, window=window, expectedCallS=30))
+    assert (job["state"], job["startAt"], job["window"]) == ("SCHEDULED", start_at, window)
+    assert job["estimatedEndAt"] == "2031-03-03T09:01:00.000Z"
+
+
+async def test_checking_stores_nothing(ann: Person, stores: Stores) -> None:
+    assert (await ann.do(CHECK, input=a_list()))["rows"] == 3
+    bad = await ann.do(CHECK, input=a_list("phone_number\na\nb\nc\n"))
+    assert (bad["rows"], bad["rowErrorCount"], len(bad["rowErrors"]), bad["estimatedEndAt"]) == (3, 3, 2, None)
+    assert await stores.mongo["call_jobs"].count_documents({}) == 0
+    assert await stores.mongo["call_drafts"].count_documents({}) == 0
+
+
+async def test_launching_again_with_its_key_gives_the_same_job(ann: Person, stores: Stores) -> None:
+    first = await ann.do(LAUNCH, input=a_list(idempotencyKey="k"))
+    again = await ann.do(LAUNCH, input=a_list(idempotencyKey="k"))
+    assert again["id"] == first["id"]
+    assert await stores.mongo["call_tasks"].count_documents({}) == 2
+    assert await ann.code(LAUNCH, input=a_list(idempotencyKey="k", maxAttempts=2)) == "CONFLICT"
+
+
+@pytest.mark.parametrize(
+    ("more", "field"),
+    [
+        ({"name": ""}, "name"),
+        ({"scenario": " "}, "scenario"),
+        ({"maxAttempts": 0}, "maxAttempts"),
+        ({"retryDelayS": -1}, "retryDelayS"),
+        ({"expectedCallS": 0}, "expectedCallS"),
+        ({"window": {"start": "9:00", "end": "18:00", "timeZone": "UTC"}}, "start"),
+        ({"window": {"start": "09:00", "end": "24:00", "timeZone": "UTC"}}, "end"),
+        ({"window": {"start": "09:00", "end": "18:00", "timeZone": "Mars/Base"}}, "timeZone"),
+        ({"window": {"start": "09:00", "end": "18:00", "timeZone": "../etc/passwd"}}, "timeZone"),
+        ({"window": {"start": "09:00", "end": "18:00", "timeZone": "UTC", "weekdays": []}}, "weekdays"),
+        ({"csv": "phone_number\n" + "x" * 11_000_000}, "csv"),
+    ],
+)
+async def test_bad_arguments_are_named(ann: Person, more: dict[str, Any], field: str) -> None:
+    for query in (LAUNCH, CHECK):
+        assert (await ann.fails(query, input=a_list() | more))["field"] == field
+
+
+async def test_jobs_are_paged_by_creation_and_filtered_by_state(ann: Person) -> None:
+    made = [await ann.do(LAUNCH, input=a_list()) for _ in range(3)]
+    await ann.do(ACT.replace("pause", "cancel"), id=made[1]["id"])
+    newest = await ann.do(PAGE, latest="now", limit=2)
+    assert [item["id"] for item in newest["items"]] == [made[2]["id"], made[1]["id"]]
+    assert (newest["hasOlder"], newest["hasNewer"]) == (True, False)
+    running = await ann.do(PAGE, oldest=made[0]["timestamp"], states=["RUNNING"])
+    assert [item["id"] for item in running["items"]] == [made[0]["id"], made[2]["id"]]
+    assert len({job["timestamp"] for job in made}) == 3
+
+
+async def test_pausing_resuming_and_cancelling(ann: Person) -> None:
+    job = await ann.do(LAUNCH, input=a_list())
+    assert (await ann.do(ACT, id=job["id"]))["state"] == "PAUSED"
+    assert (await ann.do(ACT, id=job["id"]))["state"] == "PAUSED"
+    assert (await ann.do(ACT.replace("pause", "resume"), id=job["id"]))["state"] == "RUNNING"
+    cancelled = await ann.do(ACT.replace("pause", "cancel"), id=job["id"])
+    assert cancelled == {"state": "CANCELLED", "progress": {"queued": 0, "cancelled": 2}}
+    shown = await ann.do(READ, id=job["id"])
+    assert {task["state"] for task in shown["tasks"]} == {"CANCELLED"}
+    assert await ann.code(ACT, id=job["id"]) == "CONFLICT"
+    query = "query ($id: ID!, $s: [CallTaskState!]) { done: callJob(id: $id) { tasks(states: $s) { id } } }"
+    assert len((await ann.do(query, id=job["id"], s=["CANCELLED"]))["tasks"]) == 2
+    assert (await ann.do(query, id=job["id"], s=["QUEUED"]))["tasks"] == []
+
+
+async def test_reports_move_a_number_and_repeat_harmlessly(ann: Person, stores: Stores) -> None:
+    await ann.do(LIMITS, input={"concurrentCalls": 2, "callsPerSecond": 100})
+    job = await ann.do(LAUNCH, input=a_list())
+    call_id = await dial(stores, job)
+    told = {"callId": call_id, "sequence": 1, "event": "ANSWERED"}
+    assert (await ann.do(REPORT, input=told))["state"] == "IN_CALL"
+    assert (await ann.fails(REPORT, input=told | {"sequence": 2, "event": "ENDED"}))["field"] == "outcome"
+    ended = told | {"sequence": 2, "event": "ENDED", "outcome": "VOICEMAIL"}
+    for _ in range(2):
+        assert await ann.do(REPORT, input=ended) == {"state": "COMPLETED", "outcome": "VOICEMAIL", "attempts": 1}
+    late = ended | {"sequence": 3, "outcome": "BUSY"}
+    assert (await ann.do(REPORT, input=late))["outcome"] == "VOICEMAIL"
+    progress = (await ann.do(READ, id=job["id"]))["progress"]
+    assert (progress["completed"], progress["queued"]) == (1, 1)
+    assert progress["outcomes"] == [{"outcome": "VOICEMAIL", "count": 1}]
+
+
+async def test_events_of_jobs_numbers_and_limits_reach_operators_only(
+    ann: Person, sign_in: SignIn, stores: Stores
+) -> None:
+    bob = await sign_in("bob")
+    async with ann.listening(LISTEN) as heard:
+        await ann.do(LIMITS, input={"concurrentCalls": 5, "callsPerSecond": 2.5})
+        assert await heard.event() == {"kind": "CallLimitsChanged", "limits": {"concurrentCalls": 5}}
+        job = await ann.do(LAUNCH, input=a_list())
+        assert await heard.event() == {"kind": "CallJobChanged", "job": {"id": job["id"], "state": "RUNNING"}}
+        call_id = await dial(stores, job)
+        event = await heard.event()
+        assert event == {"kind": "CallTaskChanged", "task": {"phoneNumber": "+819012345678", "state": "DIALLING"}}
+        ended = {"callId": call_id, "sequence": 1, "event": "ENDED", "outcome": "ANSWERED"}
+        await ann.do(REPORT, input=ended)
+        kinds = [(await heard.event())["kind"] for _ in range(2)]
+        assert sorted(kinds) == ["CallJobChanged", "CallTaskChanged"]
+    assert await bob.code(READ, id=job["id"]) == "FORBIDDEN"
+    async for answer in bob.answers(LISTEN, job=job["id"]):
+        assert answer["errors"][0]["extensions"]["code"] == "FORBIDDEN"
+        break
+
+
+async def test_each_role_may_what_it_should(ann: Person, sign_in: SignIn) -> None:
+    member, operator, service = [
+        await sign_in(role.value.lower(), roles=[role]) for role in (Role.MEMBER, Role.OPERATOR, Role.SERVICE)
+    ]
+    limits = {"concurrentCalls": 1, "callsPerSecond": 1}
+    report = {"callId": "a-1-1", "sequence": 1, "event": "ANSWERED"}
+    dnc = 'mutation { done: addDoNotCall(phoneNumbers: ["+819012345678"]) }'
+    for query, variables in [(LAUNCH, {"input": a_list()}), (CHECK, {"input": a_list()}), (dnc, {})]:
+        assert await member.code(query, **variables) == "FORBIDDEN"
+        assert await service.code(query, **variables) == "FORBIDDEN"
+        assert await operator.code(query, **variables) is None
+    assert await operator.code(LIMITS, input=limits) == "FORBIDDEN"
+    assert await operator.code(REPORT, input=report) == "FORBIDDEN"
+    assert await service.code(REPORT, input=report) == "NOT_FOUND"

@@ -1,0 +1,44 @@
+"""Limits and do-not-call through the API."""
+
+import pytest
+
+from storage.identity import Role
+from tests.resolvers.calls.test_jobs import LIMITS
+from tests.resolvers.people import Person, SignIn
+
+pytestmark = pytest.mark.anyio
+
+READ = "{ done: callLimits { id concurrentCalls callsPerSecond activeCalls } }"
+ASK = "query ($n: [String!]!) { done: doNotCall(phoneNumbers: $n) }"
+ADD = "mutation ($n: [String!]!) { done: addDoNotCall(phoneNumbers: $n) }"
+
+
+@pytest.fixture
+async def ann(sign_in: SignIn) -> Person:
+    return await sign_in("ann", roles=[Role.ADMIN])
+
+
+async def test_until_set_one_call_at_a_time_and_one_start_a_second(ann: Person) -> None:
+    default = {"id": "acme", "concurrentCalls": 1, "callsPerSecond": 1.0, "activeCalls": 0}
+    assert await ann.do(READ) == default
+    await ann.do(LIMITS, input={"concurrentCalls": 0, "callsPerSecond": 0.1})
+    assert await ann.do(READ) == default | {"concurrentCalls": 0, "callsPerSecond": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("concurrent", "rate", "field"),
+    [(-1, 1, "concurrentCalls"), (1001, 1, "concurrentCalls"), (1, 0.05, "callsPerSecond"), (1, 101, "callsPerSecond")],
+)
+async def test_limits_have_bounds(ann: Person, concurrent: int, rate: float, field: str) -> None:
+    assert (await ann.fails(LIMITS, input={"concurrentCalls": concurrent, "callsPerSecond": rate}))["field"] == field
+
+
+async def test_numbers_are_compared_in_one_spelling_and_counted_once(ann: Person) -> None:
+    assert await ann.do(ADD, n=["+81 90-1234-5678", "+819012345678", "+12025550143"]) == 2
+    assert await ann.do(ADD, n=["+12025550143"]) == 0
+    assert await ann.do(ASK, n=["+12025550144", "+1 202 555 0143", "+819012345678"]) == [False, True, True]
+    remove = ADD.replace("addDoNotCall", "removeDoNotCall")
+    assert await ann.do(remove, n=["+12025550143", "+12025550144"]) == 1
+    assert await ann.do(ASK, n=["+12025550143"]) == [False]
+    assert (await ann.fails(ADD, n=["090"]))["field"] == "phoneNumbers"
+    assert (await ann.fails(ADD, n=["+819012345678"] * 1001))["field"] == "phoneNumbers"

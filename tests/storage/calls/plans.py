@@ -1,0 +1,111 @@
+"""Changes planned one after the other in memory, on a clock of one's own: what commits would leave."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+from storage.calls.jobs import DRAFTS, JOBS, LaunchJob, NewCallJob
+from storage.calls.limiter import LIMITS, empty
+from storage.calls.records import CallJob, TaskKey
+from storage.changes import Batch, Change
+from storage.errors import DomainError
+from storage.jobs_stream import jobs_stream
+from storage.mongo import Document
+
+ORG = "acme"
+BEGIN = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+Result = TypeVar("Result")
+
+
+def new_job(**changes: Any) -> NewCallJob:
+    """What a job is made of."""
+    made: dict[str, Any] = {
+        "organization_id": ORG,
+        "creator_id": "ann",
+        "name": "Reminders",
+        "scenario": "Hello",
+        "start_at": None,
+        "window": None,
+        "max_attempts": 1,
+        "retry_delay_s": 60,
+        "expected_call_s": 60,
+    }
+    return NewCallJob(**made | changes)
+
+
+@dataclass
+class Plans:
+    """Documents by collection and _id, and every event that was told."""
+
+    now: datetime = BEGIN
+    documents: dict[tuple[str, Any], Document] = field(default_factory=dict)
+    events: list[tuple[datetime, str, Any]] = field(default_factory=list)
+    rows: list[Document] = field(default_factory=list)
+
+    def commit(self, change: Change[Result], *loaded: tuple[str, Any]) -> Result:
+        """The change's result; a DomainError changes nothing."""
+        head = {"committed_at": self.now, "before": {}}
+        batch = Batch(jobs_stream(ORG), head, first_timestamp=int(self.now.timestamp() * 1e6), next_n=1)
+        for collection, id_ in [*change.needs(), *loaded]:
+            if (document := self.get(collection, id_)) is not None:
+                batch.add(collection, document)
+        try:
+            result = change.plan(batch)
+        except DomainError:
+            done = [*batch.written, *batch.events, *batch.outbox]
+            assert done == [], "A change that fails must change nothing."
+            raise
+        for collection, id_ in batch.written.items():
+            self._write(collection[0], id_, batch)
+        self.events += [(self.now, event.kind, event.ref) for event in batch.events]
+        self.rows += batch.outbox
+        return result
+
+    def _write(self, collection: str, id_: Any, batch: Batch) -> None:
+        document = batch.get(collection, id_)
+        if document is None:
+            self.documents.pop(_key(collection, id_), None)
+        else:
+            self.documents[_key(collection, id_)] = document
+
+    def get(self, collection: str, id_: Any) -> Document | None:
+        return self.documents.get(_key(collection, id_))
+
+    def put(self, collection: str, document: Document) -> None:
+        self.documents[_key(collection, document["_id"])] = document
+
+    def launch(self, numbers: int, **changes: Any) -> CallJob:
+        """A job with so many numbers."""
+        new = new_job(**changes)
+        self.put(DRAFTS, {"_id": new.id})
+        for row in range(2, numbers + 2):
+            task = {"_id": {"j": new.id, "r": row}, "org": ORG, "phone": f"+8190{10_000_000 + row}", "variables": []}
+            self.put("call_tasks", task | {"state": "QUEUED", "queue": 0, "attempts": 0, "dials": 0})
+        return self.commit(LaunchJob(new, numbers, 0))
+
+    def job(self, job_id: str) -> Document:
+        found = self.get(JOBS, job_id)
+        assert found is not None
+        return found
+
+    def task(self, key: TaskKey) -> Document:
+        found = self.get("call_tasks", key.document_id)
+        assert found is not None
+        return found
+
+    @property
+    def tasks(self) -> list[Document]:
+        return [document for (collection, _), document in self.documents.items() if collection == "call_tasks"]
+
+    @property
+    def limits(self) -> Document:
+        return self.get(LIMITS, ORG) or empty(ORG)
+
+    def wait(self, seconds: float) -> None:
+        """The clock goes on; it counts milliseconds."""
+        self.now += timedelta(milliseconds=round(seconds * 1000))
+
+
+def _key(collection: str, id_: Any) -> tuple[str, Any]:
+    return collection, tuple(id_.values()) if isinstance(id_, dict) else id_

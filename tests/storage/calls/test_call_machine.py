@@ -1,0 +1,168 @@
+"""A model of the limiter and of the tasks' state machine: whatever happens in whatever order, the numbers hold."""
+
+from collections import Counter
+from typing import Any
+
+import hypothesis.strategies as st
+from hypothesis import settings
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from storage.calls.dialling import DO_NOT_CALL, Call, Dial, FailCall, GiveBack, LoseCall, ReportCall, StartCall
+from storage.calls.jobs import ActOnJob, FollowClock, JobAction, SetLimits, TakeOver
+from storage.calls.limiter import Superseded
+from storage.calls.records import ACTIVE_STATES, CallJobState, CallOutcome, CallReportEvent, CallTaskState, TaskKey
+from storage.errors import Conflict
+from tests.storage.calls.plans import ORG, Plans
+
+FINAL = {"COMPLETED", "FAILED", "SKIPPED", "CANCELLED"}
+
+
+class CallMachine(RuleBasedStateMachine):
+    """Two brokers, a telephony side that repeats and loses reports, people who pause, cancel and change limits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.world = Plans()
+        self.fence = 1
+        self.limit = 1
+        self.rate = 1.0
+        self.starts: list[tuple[Any, float]] = []
+        self.calls: dict[str, Call] = {}
+        self.settled: set[str] = set()
+        self.given_back: set[str] = set()
+        self.final: dict[tuple[str, int], str] = {}
+        self.jobs: list[str] = []
+
+    @initialize(numbers=st.integers(1, 8), attempts=st.integers(1, 3))
+    def begin(self, numbers: int, attempts: int) -> None:
+        self.launch(numbers, attempts)
+
+    @rule(numbers=st.integers(1, 4), attempts=st.integers(1, 3))
+    def launch(self, numbers: int, attempts: int) -> None:
+        if len(self.jobs) < 3:
+            self.jobs.append(self.world.launch(numbers, max_attempts=attempts, retry_delay_s=5).id)
+
+    @rule(seconds=st.sampled_from([0.001, 0.01, 0.05, 0.1, 0.5, 1.0, 1.1, 6.0]))
+    def wait(self, seconds: float) -> None:
+        self.world.wait(seconds)
+
+    @rule()
+    def another_broker_takes_over(self) -> None:
+        self.fence += 1
+        self.world.commit(TakeOver(ORG, self.fence))
+
+    @rule(pick=st.integers(0, 20), is_old=st.booleans())
+    def start(self, pick: int, is_old: bool) -> None:
+        task = self.world.tasks[pick % len(self.world.tasks)]
+        key = TaskKey(task["_id"]["j"], task["_id"]["r"])
+        fence = self.fence - is_old
+        try:
+            result = self.world.commit(StartCall(ORG, key, fence, task["phone"]))
+        except Superseded:
+            assert self.world.limits["fence"] > fence
+            return
+        assert fence >= self.world.limits["fence"] or not isinstance(result, Dial)
+        if isinstance(result, Dial):
+            assert task["state"] == "QUEUED"
+            assert self.world.get(DO_NOT_CALL, {"org": ORG, "phone": task["phone"]}) is None
+            assert result.call.id not in self.calls, "A callId is used once."
+            assert len(self.world.limits["slots"]) <= self.limit
+            self.calls[result.call.id] = result.call
+            self.starts.append((result.call.start_at, self.rate))
+
+    @rule(pick=st.integers(0, 50), sequence=st.integers(1, 4), outcome=st.none() | st.sampled_from(CallOutcome))
+    def report(self, pick: int, sequence: int, outcome: CallOutcome | None) -> None:
+        if self.calls:
+            call = [*self.calls.values()][pick % len(self.calls)]
+            event = CallReportEvent.ANSWERED if outcome is None else CallReportEvent.ENDED
+            self.world.commit(ReportCall(ORG, call.key.task, call.key.number, sequence, event, outcome))
+
+    @rule(pick=st.integers(0, 50), how=st.sampled_from(["give back", "fail", "lose", "lose for good"]))
+    def settle(self, pick: int, how: str) -> None:
+        if self.calls:
+            call = [*self.calls.values()][pick % len(self.calls)]
+            key, number = call.key.task, call.key.number
+            changes: dict[str, GiveBack | FailCall | LoseCall] = {
+                "give back": GiveBack(ORG, key, number, 0.5),
+                "fail": FailCall(ORG, key, number, "no"),
+                "lose": LoseCall(ORG, key, number, "silence", keeps_slot=True),
+                "lose for good": LoseCall(ORG, key, number, "forgotten", keeps_slot=False),
+            }
+            if self.world.commit(changes[how]) and how == "give back":
+                self.given_back.add(call.id)
+
+    @rule(pick=st.integers(0, 5), action=st.sampled_from(JobAction))
+    def act(self, pick: int, action: JobAction) -> None:
+        job_id = self.jobs[pick % len(self.jobs)]
+        before = self.world.job(job_id)["state"]
+        try:
+            after = self.world.commit(ActOnJob(ORG, job_id, action)).state
+        except Conflict:
+            assert before in {"COMPLETED", "CANCELLED"}
+        else:
+            assert after is not CallJobState.REJECTED
+
+    @rule(pick=st.integers(0, 5))
+    def the_clock_is_followed(self, pick: int) -> None:
+        self.world.commit(FollowClock(ORG, self.jobs[pick % len(self.jobs)]))
+
+    @rule(pick=st.integers(0, 20))
+    def must_not_be_called(self, pick: int) -> None:
+        phone = self.world.tasks[pick % len(self.world.tasks)]["phone"]
+        self.world.put(DO_NOT_CALL, {"_id": {"org": ORG, "phone": phone}})
+
+    @rule(limit=st.integers(0, 4), rate=st.sampled_from([0.5, 1.0, 2.5, 10.0, 100.0]))
+    def change_limits(self, limit: int, rate: float) -> None:
+        self.world.commit(SetLimits(ORG, limit, rate))
+        self.limit, self.rate = limit, rate
+
+    @invariant()
+    def slots_are_exactly_the_calls_under_way(self) -> None:
+        under_way = {
+            f"{task['_id']['j']}-{task['_id']['r']}-{task['call']['n']}"
+            for task in self.world.tasks
+            if task["state"] in {state.value for state in ACTIVE_STATES}
+        }
+        slots = self.world.limits["slots"]
+        assert under_way <= set(slots)
+        assert len(slots) == len(set(slots))
+        unknown = {slot for slot in slots if slot not in under_way}
+        for slot in unknown:
+            assert self.world.task(self.calls[slot].key.task)["state"] == "UNKNOWN"
+
+    @invariant()
+    def no_rolling_second_has_more_starts_than_allowed_even_when_each_is_100_ms_late(self) -> None:
+        for i, (last, rate) in enumerate(self.starts):
+            span_s, allowed = (1.0, int(rate)) if rate >= 1 else (1 / rate, 1)
+            if i >= allowed:
+                first = self.starts[i - allowed][0]
+                assert (last - first).total_seconds() >= span_s + 0.1
+
+    @invariant()
+    def progress_is_what_the_tasks_say(self) -> None:
+        for job_id in self.jobs:
+            job = self.world.job(job_id)
+            states = Counter(task["state"] for task in self.world.tasks if task["_id"]["j"] == job_id)
+            if job["state"] == "CANCELLED":
+                states["CANCELLED"] += states.pop("QUEUED", 0)
+            assert {state: count for state, count in job["counts"].items() if count} == dict(states)
+            if job["state"] == "COMPLETED":
+                assert [states[state] for state in ("QUEUED", "DIALLING", "IN_CALL")] == [0, 0, 0]
+
+    @invariant()
+    def what_ended_stays_ended_and_attempts_are_kept(self) -> None:
+        for task in self.world.tasks:
+            job = self.world.job(task["_id"]["j"])
+            assert 0 <= task["attempts"] <= job["max_attempts"]
+            made = [c for c in self.calls.values() if c.key.task.document_id == task["_id"]]
+            assert task["attempts"] == len([c for c in made if c.id not in self.given_back])
+            place = tuple(task["_id"].values())
+            if place in self.final:
+                assert task["state"] == self.final[place]
+            if task["state"] in FINAL:
+                self.final[place] = task["state"]
+            assert ("ask_at" in task) >= (task["state"] in {CallTaskState.DIALLING.value, CallTaskState.IN_CALL.value})
+
+
+CallMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)
+TestCallMachine = CallMachine.TestCase

@@ -1,0 +1,166 @@
+"""Lists: every kind of bad row with its line and column, what CSV allows, and whatever people may send."""
+
+import csv
+import io
+import time
+import tracemalloc
+
+import phonenumbers
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from storage.calls import lists
+from storage.calls.lists import MAX_BYTES, MAX_ROWS, ListRow, check_list, phone_number
+from storage.calls.records import CallRowError
+from storage.errors import BadUserInput
+
+
+def rows(text: str) -> list[tuple[int, str]]:
+    found = list(check_list(text))
+    assert all(isinstance(row, ListRow) for row in found), found
+    return [(row.row, row.phone_number) for row in found if isinstance(row, ListRow) and not row.is_duplicate]
+
+
+def errors(text: str) -> list[tuple[int, str | None]]:
+    return [(row.row, row.column) for row in check_list(text) if isinstance(row, CallRowError)]
+
+
+def test_numbers_are_brought_to_one_spelling_and_called_once() -> None:
+    text = "phone_number\n+81 90-1234-5678\n+819012345678\n＋８１９０１２３４５６７９\n+1 (202) 555-0143\n"
+    assert rows(text) == [(2, "+819012345678"), (4, "+819012345679"), (5, "+12025550143")]
+
+
+def test_the_other_columns_are_variables_in_their_order() -> None:
+    (row,) = check_list('name,phone_number,due\n"Tanaka, Aya",+819012345678,\n')
+    assert isinstance(row, ListRow)
+    assert row.variables == [("name", "Tanaka, Aya"), ("due", "")]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_byte_order_mark_and_any_line_end_are_taken(end: str) -> None:
+    assert rows(f"\ufeffphone_number,x{end}+819012345678,a{end}{end}+819012345679,b") == [
+        (2, "+819012345678"),
+        (4, "+819012345679"),
+    ]
+
+
+def test_a_row_is_named_by_the_line_that_it_begins_on() -> None:
+    text = 'x,phone_number\n"one\ntwo\r\nthree",+819012345678\n"a\nb",bad\nc,+819012345679\n'
+    found = list(check_list(text))
+    assert [row.row for row in found] == [2, 5, 7]
+    first = found[0]
+    assert isinstance(first, ListRow)
+    assert first.variables == [("x", "one\ntwo\r\nthree")]
+
+
+def test_every_bad_row_is_told_with_its_column() -> None:
+    long = "x" * (lists.MAX_VALUE + 1)
+    text = "phone_number,name\n,a\n09012345678,b\n+8112,c\n+819012345678\n"
+    text += f"+819012345678,{long}\nabc,d\n+819012345678 ext 5,e\n"
+    assert errors(text) == [
+        (2, "phone_number"),
+        (3, "phone_number"),
+        (4, "phone_number"),
+        (5, None),
+        (6, "name"),
+        (7, "phone_number"),
+        (8, "phone_number"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("", (1, None)),
+        ("\n\n", (1, None)),
+        ("phone_number\n", (1, None)),
+        ("name\nx\n", (1, "phone_number")),
+        ("phone_number,name,name\n+819012345678,a,b\n", (1, "name")),
+        ("phone_number,\n+819012345678,a\n", (1, None)),
+        ('phone_number\n"+819012345678', (2, None)),
+        ('"phone_number"x\n+819012345678', (1, None)),
+        ("phone_number,x\n+819012345678,\ud800\n", (2, "x")),
+        ("phone_number," + ",".join(f"c{n}" for n in range(60)) + "\n", (1, None)),
+    ],
+)
+def test_a_list_that_is_none_says_where(text: str, place: tuple[int, str | None]) -> None:
+    assert errors(text) == [place]
+
+
+def test_more_rows_or_bytes_than_allowed_are_bad_input() -> None:
+    with pytest.raises(BadUserInput, match="10 MB"):
+        check_list("x" * (MAX_BYTES + 1))
+    with pytest.raises(BadUserInput, match="10 MB"):
+        check_list("狼" * (MAX_BYTES // 3 + 1))
+    with pytest.raises(BadUserInput, match="100000 rows"):
+        list(check_list("phone_number\n" + "x\n" * (MAX_ROWS + 1)))
+
+
+def test_numbers_without_a_country_say_what_to_do() -> None:
+    with pytest.raises(ValueError, match="beginning with"):
+        phone_number("090-1234-5678")
+    with pytest.raises(ValueError, match="no such"):
+        phone_number("+999 12345678")
+
+
+def test_a_hundred_thousand_rows_are_checked_quickly_in_flat_memory() -> None:
+    numbers = "".join(f"+8190{10_000_000 + n},name {n},some words\n" for n in range(MAX_ROWS))
+    text = "phone_number,name,note\n" + numbers
+    begun = time.perf_counter()
+    assert sum(1 for _ in check_list(text)) == MAX_ROWS
+    assert time.perf_counter() - begun < 10
+    tracemalloc.start()
+    few = check_list("phone_number,name,note\n" + numbers[: len(numbers) // 10])
+    for _ in few:
+        pass
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # A tenth of the list: the part of the text, and the numbers that were seen.
+    assert peak_bytes < 6_000_000
+
+
+nasty = st.text(st.sampled_from('+0123456789,"\n\r\ufeff\x00狼 phone_number\ud800'), max_size=200)
+cells = st.text(max_size=20) | st.sampled_from(["+819012345678", "+12025550143", '"', "", "+", "+8190123456789"])
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    nasty
+    | nasty.map(lambda text: "phone_number,x\n" + text)
+    | st.binary(max_size=200).map(lambda raw: raw.decode("utf-8", "surrogateescape"))
+)
+def test_whatever_is_sent_gives_rows_and_errors_and_never_a_traceback(text: str) -> None:
+    found = list(check_list(text))
+    assert found
+    last = 0
+    for row in found:
+        assert row.row > last or isinstance(row, CallRowError)
+        last = max(last, row.row)
+        if isinstance(row, ListRow):
+            assert phonenumbers.is_possible_number(phonenumbers.parse(row.phone_number))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.lists(cells.filter(lambda c: "\x00" not in c), min_size=2, max_size=2), max_size=20))
+def test_what_a_csv_writer_writes_is_read_back(table: list[list[str]]) -> None:
+    written = io.StringIO()
+    csv.writer(written).writerows([["phone_number", "x"], *table])
+    found = [row for row in check_list(written.getvalue()) if isinstance(row, ListRow)]
+    good = {row.phone_number: dict(row.variables) for row in found}
+    for number, variables in good.items():
+        assert any(_same(number, cell) and value == variables["x"] for cell, value in table)
+
+
+def _same(number: str, cell: str) -> bool:
+    try:
+        return phone_number(cell) == number
+    except ValueError:
+        return False
+
+
+@pytest.mark.soak
+@settings(max_examples=1000, deadline=None)
+@given(nasty.map(lambda text: "phone_number,x\n" + text))
+def test_a_thousand_hostile_lists(text: str) -> None:
+    assert list(check_list(text))

@@ -1,0 +1,112 @@
+"""Calling windows over zones, changes of the clocks, midnight and weekdays: no dial outside, none withheld inside."""
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from storage.calls.windows import WEEK, CallingWindow, Weekday, earliest_end
+
+ZONES = [
+    "UTC", "Asia/Tokyo", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu",
+    "America/St_Johns", "Africa/Casablanca", "Pacific/Apia", "America/Sao_Paulo",
+]  # fmt: skip
+times = st.builds(
+    lambda hour, minute: f"{hour:02}:{minute:02}", st.integers(0, 23), st.sampled_from([0, 1, 15, 30, 59])
+)
+windows = st.builds(
+    CallingWindow,
+    times,
+    times,
+    st.sampled_from(ZONES),
+    st.lists(st.sampled_from(Weekday), min_size=1, unique=True).map(tuple),
+)
+instants = st.datetimes(datetime(2025, 1, 1), datetime(2027, 12, 31)).map(lambda naive: naive.replace(tzinfo=UTC))
+# Around changes of the clocks in the zones above.
+changes = st.sampled_from(
+    [datetime(2026, 3, 29, 1), datetime(2026, 10, 25, 1), datetime(2026, 3, 8, 7), datetime(2026, 11, 1, 6)]
+).flatmap(lambda at: st.integers(-180, 180).map(lambda m: (at + timedelta(minutes=m)).replace(tzinfo=UTC)))
+
+
+def on_the_wall(window: CallingWindow, instant: datetime) -> bool:
+    """The rule in other words: by minutes of the local day."""
+    local = instant.astimezone(ZoneInfo(window.time_zone))
+    minute = local.hour * 60 + local.minute
+    start, end = (int(text[:2]) * 60 + int(text[3:]) for text in (window.start, window.end))
+    today, yesterday = WEEK[local.weekday()] in window.weekdays, WEEK[(local.weekday() + 6) % 7] in window.weekdays
+    if start < end:
+        return today and start <= minute < end
+    return (today and minute >= start) or (yesterday and minute < end)
+
+
+@settings(max_examples=400, deadline=None)
+@given(windows, instants | changes)
+def test_it_is_open_when_the_clock_on_the_wall_says_so(window: CallingWindow, instant: datetime) -> None:
+    assert window.is_open(instant) == on_the_wall(window, instant)
+
+
+@settings(max_examples=150, deadline=None)
+@given(windows, instants | changes)
+def test_nothing_is_withheld_inside_and_nothing_dialled_outside_until_the_next_change(
+    window: CallingWindow, instant: datetime
+) -> None:
+    """Walked minute by minute: the next change is the first minute that differs."""
+    is_open, change = window.is_open(instant), window.next_change(instant)
+    at = instant.replace(second=0, microsecond=0) + timedelta(minutes=1)
+    end = instant + timedelta(hours=30) if change is None else min(change, instant + timedelta(hours=30))
+    while at < end:
+        assert window.is_open(at) == is_open, at
+        at += timedelta(minutes=1)
+    if change is not None:
+        assert change > instant
+        assert window.is_open(change) != is_open
+        assert window.is_open(change - timedelta(minutes=1)) == is_open or change - instant < timedelta(minutes=1)
+
+
+def test_an_hour_that_is_skipped_opens_the_window_when_the_clock_jumps_over_its_start() -> None:
+    window = CallingWindow("02:30", "04:00", "Europe/Berlin", WEEK)
+    before = datetime(2026, 3, 29, 0, 0, tzinfo=UTC)
+    assert window.next_change(before) == datetime(2026, 3, 29, 1, 0, tzinfo=UTC)
+
+
+def test_an_hour_that_comes_twice_is_inside_twice() -> None:
+    window = CallingWindow("02:00", "02:30", "Europe/Berlin", WEEK)
+    opened = [datetime(2026, 10, 25, hour, 10, tzinfo=UTC) for hour in (0, 1)]
+    assert [window.is_open(at) for at in opened] == [True, True]
+    assert not window.is_open(datetime(2026, 10, 25, 0, 40, tzinfo=UTC))
+
+
+def test_a_window_over_midnight_belongs_to_the_day_that_it_begins_on() -> None:
+    window = CallingWindow("22:00", "02:00", "Asia/Tokyo", (Weekday.FRI,))
+    tokyo = ZoneInfo("Asia/Tokyo")
+    assert window.is_open(datetime(2026, 11, 20, 23, tzinfo=tokyo))
+    assert window.is_open(datetime(2026, 11, 21, 1, 59, tzinfo=tokyo))
+    assert not window.is_open(datetime(2026, 11, 21, 2, tzinfo=tokyo))
+    assert not window.is_open(datetime(2026, 11, 20, 1, tzinfo=tokyo))
+
+
+def test_a_window_that_ends_when_it_begins_lasts_a_day() -> None:
+    window = CallingWindow("09:00", "09:00", "UTC", (Weekday.MON,))
+    assert window.next_change(datetime(2026, 11, 23, 9, tzinfo=UTC)) == datetime(2026, 11, 24, 9, tzinfo=UTC)
+    assert CallingWindow("09:00", "09:00", "UTC", WEEK).next_change(datetime(2026, 11, 23, tzinfo=UTC)) is None
+
+
+@pytest.mark.parametrize(
+    ("remaining", "concurrent", "rate", "window", "expected_s"),
+    [
+        (600, 6, 1.0, None, 6000),
+        (600, 6, 0.05, None, 12_000),
+        (0, 6, 1.0, None, 0),
+        (1, 6, 1.0, None, 60),
+        (10, 0, 1.0, None, None),
+        (600, 6, 1.0, CallingWindow("12:00", "13:00", "UTC", WEEK), 24 * 3600 + 2400),
+    ],
+)
+def test_the_earliest_end_counts_calls_starts_and_windows(
+    remaining: int, concurrent: int, rate: float, window: CallingWindow | None, expected_s: int | None
+) -> None:
+    at = datetime(2026, 11, 21, 12, tzinfo=UTC)
+    end = earliest_end(remaining, concurrent, rate, 60, window, at)
+    assert end == (None if expected_s is None else at + timedelta(seconds=expected_s))
