@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 import strawberry
 
-from resolvers.chat import events as records
+from resolvers import events as records
 from schema.chat import Message, Topic
+from schema.feed import FanOut
 from storage.events import Cursor
 
 
@@ -89,4 +90,15 @@ TopicEvent = Annotated[
 CommunityEvent = Annotated[
     StreamReady | TopicCreated | TopicActivity,
     strawberry.union("CommunityEvent", description="What happens to the topics of a community."),
+]
+
+
+@strawberry.type(description="A post of the viewer's came further on its way into the followers' feeds, or is through.")
+class FanOutChanged(OfKind, Event):
+    fan_out: FanOut = strawberry.field(description="As it is now.")
+
+
+JobEvent = Annotated[
+    StreamReady | FanOutChanged,
+    strawberry.union("JobEvent", description="What happens to an organization's jobs."),
 ]

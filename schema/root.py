@@ -10,6 +10,7 @@ import resolvers.chat.messages
 import resolvers.chat.stamps
 import resolvers.chat.topics
 import resolvers.identity
+import resolvers.job_events
 from schema.binding import field, mutation, subscription
 from schema.chat import (
     Community,
@@ -22,7 +23,7 @@ from schema.chat import (
     TrendingTopic,
 )
 from schema.errors import PresentErrors
-from schema.events import CommunityEvent, TopicEvent
+from schema.events import CommunityEvent, JobEvent, TopicEvent
 from schema.identity import User
 from schema.scalars import SCALARS
 
@@ -96,6 +97,11 @@ class Subscription:
     community_events: CommunityEvent = subscription(
         resolvers.chat.events.community_events,
         "New topics, and which topics have new messages (at most once a second each): what a sidebar needs.",
+    )
+    job_events: JobEvent = subscription(
+        resolvers.job_events.job_events,
+        "Publications, call jobs and fan-outs of the viewer's organization, or of one of them; what the viewer may not "
+        "see is withheld.",
     )
 
 

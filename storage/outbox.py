@@ -7,9 +7,12 @@ them, and by `sweep` within 10 s when that process died.
 import asyncio
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import structlog
+from bson import ObjectId
+from pymongo import UpdateOne
 
 from storage.changes import Batch, Change
 from storage.events import Stream, stream_named
@@ -35,6 +38,43 @@ class Mover(ABC):
 
 
 Movers = Mapping[str, type[Mover]]
+
+
+class Tell(Mover):
+    """Moves a row as it is: its kind and ref become an event, once for equal rows that are moved together."""
+
+    def __init__(self) -> None:
+        """Has told nothing yet."""
+        self._told: set[Any] = set()
+
+    async def load(self, mongo: Mongo, session: Session, rows: Sequence[Document], batch: Batch) -> None:
+        """Nothing."""
+
+    def move(self, row: Document, batch: Batch) -> float:
+        """Emits the event."""
+        if row["ref"] not in self._told:
+            self._told.add(row["ref"])
+            batch.emit(row["kind"], row["ref"])
+        return 0.0
+
+
+async def leave(mongo: Mongo, stream: Stream, kind: str, refs: Iterable[Any], session: Session | None = None) -> None:
+    """Leaves a row for each ref, in the caller's transaction where there is one; the clock is the database's.
+
+    Nudge the outbox afterwards, or a sweep moves them some seconds later.
+    """
+    row = {"stream": stream.name, "kind": kind}
+    writes = [
+        # A pipeline, since only there the database's own clock can be written; what users chose is no expression.
+        UpdateOne({"_id": ObjectId()}, [{"$set": {"at": "$$NOW", **_literally({**row, "ref": ref})}}], upsert=True)
+        for ref in refs
+    ]
+    if writes:
+        await mongo["outbox"].bulk_write(writes, ordered=session is not None, session=session)
+
+
+def _literally(row: Document) -> Document:
+    return {name: {"$literal": value} for name, value in row.items()}
 
 
 class MoveRows(Change[float]):

@@ -23,9 +23,12 @@ TESTED_ELSEWHERE = {
     "schema/binding.py": "tests/schema/test_shapes.py",
     "schema/chat.py": "tests/schema/test_shapes.py",
     "schema/identity.py": "tests/schema/test_shapes.py",
+    "schema/feed.py": "tests/schema/test_shapes.py",
     "schema/timeline.py": "tests/schema/test_shapes.py",
     "schema/events.py": "tests/resolvers/chat/test_events.py",
     "resolvers/inputs.py": "tests/resolvers/test_arguments.py",
+    "storage/jobs_stream.py": "tests/resolvers/test_job_events.py",
+    "resolvers/feed/fan_outs.py": "tests/resolvers/test_job_events.py",
     # What is handed around: wrong when what it is handed to is.
     "resolvers/context.py": "tests/resolvers/test_blocks.py",
     "jobs/context.py": "tests/server/test_worker.py",

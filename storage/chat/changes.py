@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from storage.changes import Batch, Change, Need
-from storage.chat.records import LinkPreview, Message, MessageKey, message_record
+from storage.chat.records import LinkPreview, Message, MessageKey, message_record, preview_document
 from storage.errors import BadUserInput, Conflict, Forbidden, NotFound
 from storage.events import Stream
 from storage.idempotency import IdempotencyKey
@@ -213,7 +212,7 @@ class SetPreview(_MessageChange):
         if self.preview is None:
             batch.put(MESSAGES, document)
             return message_record(document)
-        document["preview"] = _preview_document(self.preview)
+        document["preview"] = preview_document(self.preview)
         return self.keep(batch, document, "MessageEdited")
 
 
@@ -221,13 +220,3 @@ def _await_preview(document: Document, batch: Batch) -> None:
     """Marks the message as waiting for its preview; the mark is what the lifeline sweeper finds."""
     if first_url(document["text"]) is not None:
         document["preview_due"] = batch.at
-
-
-def _preview_document(preview: LinkPreview) -> dict[str, Any]:
-    return {
-        "url": preview.url,
-        "title": preview.title,
-        "description": preview.description,
-        "image_url": preview.image_url,
-        "site_name": preview.site_name,
-    }

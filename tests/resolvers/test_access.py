@@ -44,6 +44,7 @@ DECISIONS = {
     "Mutation.unblockUser":          "U . . F . . .",
     "Subscription.topicEvents":      "U F F F F . .",
     "Subscription.communityEvents":  "U . . F . . .",
+    "Subscription.jobEvents":        "U F F F F F .",
 }  # fmt: skip
 
 CODES = {None: ".", "UNAUTHENTICATED": "U", "FORBIDDEN": "F"}

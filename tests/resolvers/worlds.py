@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 
 from storage.chat.records import LinkPreview, message_key
+from storage.feed.changes import NewPost
+from storage.feed.records import PostKey
 from storage.ids import new_id
 from storage.stores import Stores
 from tests.resolvers.people import REACT, Person, SignIn
@@ -33,6 +35,12 @@ class World:
         self.ids["Message"] = message["id"]
         return self.ids
 
+    async def stir(self) -> None:
+        """Lets something happen in every stream."""
+        await self.cat.post(self.ids["Topic"], self.mark)
+        post = NewPost(self.mark, self.ann.id, f"{self.mark} #{self.mark}", (), (), [self.mark])
+        self.ids["Job"] = (await self.stores.posts.create(post)).id
+
 
 async def build(sign_in: SignIn, mark: str) -> World:
     """The world of the organization named by the mark. Ann and Cat have the same ids in every organization."""
@@ -58,8 +66,13 @@ async def _fill(world: World) -> None:
     preview = LinkPreview(url, f"{world.mark} title", f"{world.mark} words", f"{url}a.png", f"{world.mark} site")
     await world.stores.messages.set_preview(message_key(message["id"]), url, preview)
     world.ids["Message"] = message["id"]
+    post = NewPost(world.mark, ann.id, f"{world.mark} #{world.mark}", (), (), [world.mark])
+    world.ids["Job"] = (await world.stores.posts.create(post)).id
 
 
 def never_existed() -> dict[str, str]:
     """Ids that look like real ones and name nothing."""
-    return {"User": "nobody", "Community": new_id(), "Topic": new_id(), "Message": f"{new_id()}-1700000000000000"}
+    timestamp = 1700000000000000
+    post = PostKey("canary", timestamp).id
+    message = f"{new_id()}-{timestamp}"
+    return {"User": "nobody", "Community": new_id(), "Topic": new_id(), "Message": message, "Job": post}
