@@ -3,19 +3,12 @@
 from resolvers.context import Context, Info
 from storage.chat.records import Community, Topic
 from storage.errors import Forbidden, Unauthenticated
-from storage.identity import Role, User
-
-INCLUDED: dict[Role, frozenset[Role]] = {
-    Role.MEMBER: frozenset({Role.MEMBER}),
-    Role.OPERATOR: frozenset({Role.OPERATOR, Role.MEMBER}),
-    Role.ADMIN: frozenset({Role.ADMIN, Role.OPERATOR, Role.MEMBER}),
-    Role.SERVICE: frozenset({Role.SERVICE}),
-}
+from storage.identity import Role, User, with_included
 
 
 def granted(context: Context) -> frozenset[Role]:
     """The viewer's roles and those that they include."""
-    return frozenset().union(*(INCLUDED[role] for role in context.roles))
+    return with_included(context.roles)
 
 
 def signed_in(info: Info) -> User:

@@ -19,6 +19,7 @@ from server.pages import page_routes
 from server.settings import Settings
 from server.tokens import TokenVerifier
 from server.viewers import Viewers
+from storage.credentials import credential_keys
 from storage.image_urls import ImageUrls
 from storage.secrets import shared_secret
 from storage.stores import Stores, open_stores
@@ -33,7 +34,12 @@ def create_app(settings: Settings) -> Starlette:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         egress = Egress(settings.egress_allow)
-        async with open_stores(*servers, settings.database, settings.mongo_driver) as stores:
+        async with open_stores(
+            *servers,
+            settings.database,
+            settings.mongo_driver,
+            credential_keys=credential_keys(settings.credential_keys or ""),
+        ) as stores:
             app.state.stores = stores
             # Added here, before the pages, since they need what is open only now.
             app.router.routes[:0] = await _product_routes(settings, stores, egress)

@@ -14,11 +14,12 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from server.processes import StartupError
+from storage.credentials import credential_keys
 
 PREFIX = "NOROSHI_"
 UNPREFIXED = {"mongodb_uri": "MONGODB_URI", "redis_url": "REDIS_URL"}
 # Kept out of error messages and representations; the addresses may hold a password.
-CONFIDENTIAL = {"auth_secret", "mongodb_uri", "redis_url"}
+CONFIDENTIAL = {"auth_secret", "credential_keys", "mongodb_uri", "redis_url", "smtp_url"}
 AUTH_SECRET_MIN_BYTES = 32
 
 
@@ -52,6 +53,12 @@ def _origin(value: str) -> str:
 def _longer_than_a_guess(value: str) -> str:
     if len(value.encode()) < AUTH_SECRET_MIN_BYTES:
         raise ValueError("too short")
+    return value
+
+
+def _credential_keys(value: str) -> str:
+    if not credential_keys(value):
+        raise ValueError("no key")
     return value
 
 
@@ -102,6 +109,15 @@ class Settings(BaseSettings):
     public_url: HttpAddress | None = Field(default=None, description="an http or https address")
     egress_allow: Annotated[tuple[Network, ...], NoDecode, BeforeValidator(_items)] = Field(
         default=(), description="address ranges such as 10.0.0.0/8, separated by commas"
+    )
+    credential_keys: Annotated[str, AfterValidator(_credential_keys)] | None = Field(
+        default=None, repr=False, description="version:base64 pairs of 32 bytes, newest first, separated by commas"
+    )
+    smtp_url: Annotated[str, _address("smtp", "smtps")] | None = Field(
+        default=None, repr=False, description="smtp://user:password@host:port or smtps://.."
+    )
+    mail_from: str = Field(
+        default="Noroshi <noroshi@localhost>", pattern=r"^[^\r\n]+@[^\r\n]+$", description="a mail address"
     )
     data_dir: Path = Field(default=Path(".noroshi"), description="a folder")
     host: str = Field(default="127.0.0.1", description="a host name or address to listen on")

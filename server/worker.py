@@ -14,9 +14,14 @@ from arq.worker import Worker
 from jobs import FUNCTIONS, SWEEPERS, Sweeper
 from jobs.context import JobContext
 from jobs.providers.egress import Egress
+from jobs.providers.mailer import Mailer
+from jobs.providers.social.registry import all_networks
+from jobs.publishing.desk import Desk
 from server.settings import Settings
+from storage.credentials import credential_keys
+from storage.publishing.sandbox import SandboxStore
 from storage.queue import deserialize, redis_settings, serialize
-from storage.stores import open_stores
+from storage.stores import Stores, open_stores
 
 RESTART_S = (0.2, 5.0)
 DRAIN_S = 10.0
@@ -38,9 +43,13 @@ async def _run(settings: Settings, queues: tuple[str, ...]) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     egress = Egress(settings.egress_allow)
     async with open_stores(
-        settings.mongodb_uri or "", settings.redis_url or "", settings.database, settings.mongo_driver
+        settings.mongodb_uri or "",
+        settings.redis_url or "",
+        settings.database,
+        settings.mongo_driver,
+        credential_keys=credential_keys(settings.credential_keys or ""),
     ) as stores:
-        jobs = JobContext(stores, egress)
+        jobs = _job_context(settings, stores, egress)
         loops = [_arq_loop(jobs, redis_settings(settings.redis_url or ""), queue) for queue in queues]
         tasks = [asyncio.create_task(loop) for loop in [*loops, *(_sweep_loop(jobs, each) for each in SWEEPERS)]]
         log.info("worker_ready", queues=queues)
@@ -48,7 +57,14 @@ async def _run(settings: Settings, queues: tuple[str, ...]) -> None:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await jobs.desk.close()
     await egress.aclose()
+
+
+def _job_context(settings: Settings, stores: Stores, egress: Egress) -> JobContext:
+    desk = Desk(stores, all_networks(egress, SandboxStore(stores.mongo)))
+    mailer = Mailer(settings.smtp_url, settings.mail_from, settings.data_dir / "mail")
+    return JobContext(stores, egress, desk, mailer)
 
 
 async def _arq_loop(jobs: JobContext, redis: RedisSettings, queue: str) -> None:

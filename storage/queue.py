@@ -14,7 +14,8 @@ from redis.exceptions import RedisError
 from storage.keys import Keys
 
 PREVIEWS = "previews"
-QUEUES = (PREVIEWS,)
+PUBLISHING = "publishing"
+QUEUES = (PREVIEWS, PUBLISHING)
 EXPIRES_MS = 7 * 86_400_000
 
 log = structlog.get_logger(__name__)

@@ -1,6 +1,5 @@
 """Messages and reactions: posting, editing, deleting, reacting, and what a message shows."""
 
-import re
 from dataclasses import replace
 from typing import Annotated
 
@@ -28,14 +27,13 @@ from storage.errors import BadUserInput, NotFound
 from storage.idempotency import idempotency_key
 from storage.identity import Role, User
 from storage.links import first_url
+from storage.mentions import mentioned
 from storage.queue import PREVIEWS
 from storage.stamps import Stamp
 from storage.stamps import stamp as find_stamp
 from storage.timeline import Page
 
 MAX_TEXT = 4000
-MAX_MENTIONS = 50
-_MENTION = re.compile(r"(?<![\w@])@([a-z0-9_]{1,30}(?:-[0-9]+)?)(?!\w)", re.ASCII | re.IGNORECASE)
 
 MessageId = Annotated[ID, strawberry.argument(description="The message's id.")]
 Emoji = Annotated[str, strawberry.argument(description="One emoji.")]
@@ -61,7 +59,7 @@ async def post_message(
     topic = await joined_topic(info, viewer, input.topic_id)
     arguments = {"topicId": topic.id, "text": body, "stampId": stamp_id}
     key = idempotency_key(viewer.organization_id, viewer.id, "postMessage", given(input.idempotency_key), arguments)
-    mentions = await _mentioned(info, viewer, body)
+    mentions = await mentioned(info.context.stores.users, viewer.organization_id, body)
     new = NewMessage(topic.id, topic.community_id, viewer.id, body, stamp_id, mentions)
     posted = await info.context.stores.messages.post(new, key)
     await _wake_preview(info, posted)
@@ -75,7 +73,7 @@ async def edit_message(
     viewer = member(info)
     body = _checked_text(text)
     key = await _readable(info, viewer, id)
-    mentions = await _mentioned(info, viewer, body)
+    mentions = await mentioned(info.context.stores.users, viewer.organization_id, body)
     edited = await info.context.stores.messages.edit(key, viewer.id, body, mentions)
     await _wake_preview(info, edited)
     return edited
@@ -192,18 +190,6 @@ async def _seen(info: Info, viewer: User, id_: str) -> MessageKey:
     if found.author_id in (await info.context.sight(viewer)).blocked:
         raise NotFound("message", id_)
     return key
-
-
-async def _mentioned(info: Info, viewer: User, body: str) -> list[str]:
-    """Ids of those whom the text mentions, in the order of mention."""
-    written = list(dict.fromkeys(match.lower() for match in _MENTION.findall(body)))[:MAX_MENTIONS]
-    if not written:
-        return []
-    # "@ann-2" names ann-2 where there is one, and else ann.
-    plain = {handle: handle.partition("-")[0] for handle in written}
-    found = await info.context.stores.users.find_handles(viewer.organization_id, [*written, *plain.values()])
-    users = [found.get(handle) or found.get(plain[handle]) for handle in written]
-    return list(dict.fromkeys(user.id for user in users if user is not None))
 
 
 async def _wake_preview(info: Info, message: Message) -> None:

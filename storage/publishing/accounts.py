@@ -9,7 +9,7 @@ from storage.errors import NotFound
 from storage.gather import Gather
 from storage.idempotency import AlreadyDone, IdempotencyKey, claim
 from storage.ids import new_id
-from storage.mongo import Mongo, Session
+from storage.mongo import Document, Mongo, Session
 from storage.networks import Network
 from storage.publishing.records import ConnectedAccount, account_record
 
@@ -32,6 +32,7 @@ class AccountStore:
         self._accounts = mongo["accounts"]
         self._credentials = credentials
         self._by_id: Gather[str, ConnectedAccount] = Gather(self._load)
+        self._sealed: Gather[str, Document] = Gather(self._load_sealed)
 
     async def connect(self, new: NewAccount, secret: str, key: IdempotencyKey | None) -> ConnectedAccount:
         """A new account that `secret` opens. Raises: Conflict for a reused key, Unavailable without encryption."""
@@ -75,14 +76,14 @@ class AccountStore:
 
     async def open(self, account: ConnectedAccount) -> str:
         """What opens the account: to be used at once, and never kept or logged. Raises: CredentialsLost."""
-        row = await self._accounts.find_one({"_id": account.id}, {"credentials": 1})
-        if row is None or "credentials" not in row:
+        sealed = await self._sealed.get(account.id)
+        if sealed is None:
             raise CredentialsLost("The account was disconnected.")
-        return self._credentials.open(row["credentials"], account.id)
+        return self._credentials.open(sealed, account.id)
 
     async def disconnect(self, account: ConnectedAccount) -> ConnectedAccount:
         """Forgets what opened it, for good. Twice is once. What waits for it has to be failed afterwards."""
-        gone = [{"$set": {"disconnected_at": "$$NOW", "failing": True}}, {"$unset": "credentials"}]
+        gone: list[Document] = [{"$set": {"disconnected_at": "$$NOW", "failing": True}}, {"$unset": "credentials"}]
         await self._accounts.update_one({"_id": account.id, "disconnected_at": None}, gone)
         return await self.get(account.organization_id, account.id)
 
@@ -97,3 +98,7 @@ class AccountStore:
     async def _load(self, ids: Sequence[str]) -> dict[str, ConnectedAccount]:
         cursor = self._accounts.find({"_id": {"$in": list(ids)}}, {"credentials": 0})
         return {row["_id"]: account_record(row) async for row in cursor}
+
+    async def _load_sealed(self, ids: Sequence[str]) -> dict[str, Document]:
+        wanted = {"_id": {"$in": list(ids)}, "credentials": {"$exists": True}}
+        return {row["_id"]: row["credentials"] async for row in self._accounts.find(wanted, {"credentials": 1})}

@@ -7,12 +7,15 @@ ends, when a lost answer may be asked for. One index of that moment is all that 
 import secrets
 from collections.abc import Sequence
 
+from pymongo import ReturnDocument
+
 from storage.mongo import Document, Mongo
 from storage.publishing.progress import LEASE_S
 from storage.publishing.records import MediaState, Publication, PublicationState, publication_record
 from storage.publishing.scheduling import PUBLICATIONS
 
 UPLOAD_LEASE_S = 30.0
+MAIL_AGAIN_S = 120.0
 _MS = 1000
 
 
@@ -41,10 +44,10 @@ class ClaimStore:
         await self._publications.update_many({"_id": {"$in": ids}, **reached("wake_at")}, [{"$set": taken}])
         return await self._taken({"_id": {"$in": ids}, "claim": token})
 
-    async def renew(self, publication_id: str, fence: int) -> bool:
+    async def renew(self, publication: Publication) -> bool:
         """Keeps a publication for another lease; False when it is somebody else's."""
         until = {"$set": {"wake_at": {"$add": ["$$NOW", int(LEASE_S * _MS)]}}}
-        held = {"_id": publication_id, "fence": fence, "wake_at": {"$exists": True}}
+        held = {"_id": publication.id, "fence": publication.fence, "wake_at": {"$exists": True}}
         return (await self._publications.update_one(held, [until])).matched_count == 1
 
     async def release(self, publications: Sequence[Publication]) -> None:
@@ -64,12 +67,27 @@ class ClaimStore:
         await self._publications.update_many({"_id": {"$in": ids}, **reached("upload_at")}, [{"$set": taken}])
         return [(each, token) for each in await self._taken({"_id": {"$in": ids}, "upload_claim": token})]
 
-    async def renew_upload(self, publication_id: str, token: str) -> bool:
+    async def renew_upload(self, publication: Publication, token: str) -> bool:
         """Keeps an upload for another lease; False when it is somebody else's, or no longer wanted."""
         until = {"$set": {"upload_at": {"$add": ["$$NOW", int(UPLOAD_LEASE_S * _MS)]}}}
-        return (
-            await self._publications.update_one({"_id": publication_id, "upload_claim": token}, [until])
-        ).matched_count == 1
+        held = {"_id": publication.id, "upload_claim": token}
+        return (await self._publications.update_one(held, [until])).matched_count == 1
+
+    async def claim_mails(self, limit: int) -> list[Publication]:
+        """Takes publications of whose failure the author is to be told by mail now."""
+        ids = await self._ids("mail_at", limit)
+        taken: list[Publication] = []
+        for id_ in ids:
+            again = {"$set": {"mail_at": {"$add": ["$$NOW", int(MAIL_AGAIN_S * _MS)]}}}
+            row: Document | None = await self._publications.find_one_and_update(
+                {"_id": id_, **reached("mail_at")}, [again], return_document=ReturnDocument.AFTER
+            )
+            taken += [] if row is None else [publication_record(row)]
+        return taken
+
+    async def mailed(self, publication: Publication) -> None:
+        """The author was told, or never can be."""
+        await self._publications.update_one({"_id": publication.id}, {"$unset": {"mail_at": ""}})
 
     async def _ids(self, field: str, limit: int) -> list[str]:
         cursor = self._publications.find(reached(field), {"_id": 1}).sort(field, 1).limit(limit)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from storage.changes import Batch, Change, Need
 from storage.chat.changes import NewMessage, PostMessage
+from storage.feed.changes import PostPlan
 from storage.mongo import Document
-from storage.publishing.progress import Lost, TooLate, check_due, is_too_late, note
+from storage.publishing.progress import TooLate, check_due, held, is_too_late, note
 from storage.publishing.records import Publication, PublicationState, publication_record
 from storage.publishing.scheduling import PUBLICATIONS, settle
 
@@ -39,15 +40,31 @@ class PublishMessage(Change[Publication]):
         return published(batch, document, message.id)
 
 
+@dataclass(slots=True)
+class PublishPost(Change[Publication]):
+    """The due moment of a publication to the author's home feed, on the author's stream. Never early."""
+
+    timestamps = 1
+    publication: Publication
+    post: PostPlan
+
+    def needs(self) -> Sequence[Need]:
+        """The publication, and what the post needs."""
+        return [(PUBLICATIONS, self.publication.id), *self.post.needs()]
+
+    def plan(self, batch: Batch) -> Publication:
+        """Raises: Lost, Early, TooLate."""
+        document = due_publication(batch, self.publication)
+        return published(batch, document, self.post.put(batch).id)
+
+
 def due_publication(batch: Batch, publication: Publication) -> Document:
     """A copy of the publication, which is held and due. Raises: Lost, Early, TooLate."""
-    found = batch.get(PUBLICATIONS, publication.id)
-    if found is None or found["fence"] != publication.fence or found["state"] != PublicationState.SCHEDULED.value:
-        raise Lost("It is somebody else's by now.")
-    check_due(found, batch.at)
-    if is_too_late(found, batch.at):
+    document = held(batch, publication, PublicationState.SCHEDULED)
+    check_due(document, batch.at)
+    if is_too_late(document, batch.at):
         raise TooLate
-    return dict(found)
+    return document
 
 
 def published(batch: Batch, document: Document, external_id: str) -> Publication:

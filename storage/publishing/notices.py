@@ -1,21 +1,15 @@
-"""What a publication's author is told: rows for other streams, written with the change itself."""
-
-from urllib.parse import quote
+"""Whom a publication's changes are told to: the organization's jobs stream, and its author. Written with the change."""
 
 from storage.changes import Batch
-from storage.events import Stream
+from storage.feed.notifications import NotificationKind, notify
+from storage.jobs_stream import jobs_stream
 from storage.mongo import Document
 
 CHANGED = "PublicationChanged"
 
 
-def jobs_stream(organization_id: str) -> Stream:
-    """The stream of what works in the background for an organization."""
-    return Stream("jobs", quote(organization_id, safe=""))
-
-
 def tell_changed(batch: Batch, publication: Document) -> None:
-    """An event in the organization's jobs stream: at once where that is the stream being committed to."""
+    """An event of the jobs stream: at once where that is what is committed to, else by a row."""
     stream = jobs_stream(publication["org"])
     if batch.stream == stream:
         batch.emit(CHANGED, publication["_id"])
@@ -24,8 +18,14 @@ def tell_changed(batch: Batch, publication: Document) -> None:
 
 
 def tell_failed(batch: Batch, publication: Document) -> None:
-    """A notification for the author."""
+    """A notification that it failed."""
+    _tell_author(batch, publication, NotificationKind.PUBLICATION_FAILED)
 
 
 def tell_unknown(batch: Batch, publication: Document) -> None:
-    """A notification for the author."""
+    """A notification that a person has to look."""
+    _tell_author(batch, publication, NotificationKind.PUBLICATION_UNKNOWN)
+
+
+def _tell_author(batch: Batch, publication: Document, kind: NotificationKind) -> None:
+    notify(batch, publication["org"], publication["author"], kind, publication_id=publication["_id"])

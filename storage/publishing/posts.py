@@ -1,15 +1,22 @@
 """Scheduled posts and their publications: pages by due time, single ones, and the ways to change them."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
+from storage.chat.changes import NewMessage
 from storage.errors import NotFound
-from storage.events import Event
+from storage.events import Stream
+from storage.feed.changes import NewPost as NewHomePost
+from storage.feed.posts import PostStore
+from storage.feed.records import author_stream
 from storage.gather import Gather
 from storage.idempotency import AlreadyDone, IdempotencyKey
+from storage.jobs_stream import jobs_stream
 from storage.mongo import Document, Mongo
-from storage.publishing.notices import jobs_stream
-from storage.publishing.progress import Fail, Lost, PublicationChange, Resolve
+from storage.publishing.inside import PublishMessage, PublishPost, source
+from storage.publishing.progress import Fail, KeepUpload, Lost, PublicationChange, Resolve
 from storage.publishing.records import (
     ConnectedAccount,
     Publication,
@@ -38,8 +45,8 @@ FAILED_AT_ONCE = 100
 class ScheduledPostStore:
     """Reads at majority; every change is committed with its events to the organization's jobs stream."""
 
-    def __init__(self, mongo: Mongo, sequencer: Sequencer) -> None:
-        self._mongo = mongo
+    def __init__(self, mongo: Mongo, sequencer: Sequencer, posts: PostStore) -> None:
+        self._home_posts = posts
         self._sequencer = sequencer
         self._posts = mongo[POSTS]
         self._publications = mongo[PUBLICATIONS]
@@ -70,20 +77,33 @@ class ScheduledPostStore:
         change = Resolve(publication.organization_id, publication.id, published, external_id)
         return await self._sequencer.commit(jobs_stream(publication.organization_id), change)
 
-    async def step(self, organization_id: str, change: PublicationChange) -> Publication:
+    async def step(self, change: PublicationChange | KeepUpload) -> Publication:
         """A step of whoever holds the publication. Raises: Lost, Early."""
-        return await self._sequencer.commit(jobs_stream(organization_id), change)
+        return await self._sequencer.commit(jobs_stream(change.publication.organization_id), change)
 
-    async def fail_waiting(self, account: ConnectedAccount, code: str, message: str) -> int:
-        """Fails some of what waits for a disconnected account; returns how many were found."""
-        wanted = {"target.id": account.id, "target.kind": "ACCOUNT", "state": PublicationState.SCHEDULED.value}
-        rows = await self._publications.find(wanted).limit(FAILED_AT_ONCE).to_list(None)
-        for row in rows:
-            try:
-                await self.step(account.organization_id, Fail(row["_id"], row["fence"], code, message))
-            except Lost:
-                continue  # claimed, changed or done meanwhile: it is looked at again
-        return len(rows)
+    async def publish_message(self, publication: Publication, new: NewMessage) -> Publication:
+        """Publishes to a topic, in one transaction. Raises: Lost, Early, TooLate; Unavailable when that is open."""
+        change = PublishMessage(publication, replace(new, source=source(publication.id)))
+        return await self._sequencer.commit(Stream("topic", new.topic_id), change)
+
+    async def publish_post(self, publication: Publication, new: NewHomePost) -> Publication:
+        """Publishes to the author's home feed, in one transaction. Raises: as publish_message."""
+        change = PublishPost(publication, self._home_posts.plan(replace(new, source=source(publication.id))))
+        return await self._sequencer.commit(author_stream(new.organization_id, new.author_id), change)
+
+    async def fail_waiting(self, account: ConnectedAccount) -> int:
+        """Fails what waits for a disconnected account, and returns how many those were."""
+        wanted = {"target.id": account.id, "state": PublicationState.SCHEDULED.value}
+        failed = 0
+        while rows := await self._publications.find(wanted).limit(FAILED_AT_ONCE).to_list(None):
+            changes = [Fail(publication_record(row), "FORBIDDEN", "The account was disconnected.") for row in rows]
+            outcomes = await asyncio.gather(*map(self.step, changes), return_exceptions=True)
+            for outcome in outcomes:
+                # What was claimed, changed or done at the same moment is looked at again.
+                if isinstance(outcome, BaseException) and not isinstance(outcome, Lost):
+                    raise outcome
+            failed += sum(isinstance(outcome, Publication) for outcome in outcomes)
+        return failed
 
     async def find(self, organization_id: str, id_: str) -> ScheduledPost | None:
         """The organization's scheduled post of that id, or None."""
@@ -143,13 +163,9 @@ class ScheduledPostStore:
             matched = {**matched, "ts": {**matched["ts"], **bound}}
         return found[:limit]
 
-    async def by_id(self, ids: Collection[str]) -> dict[str, Publication]:
-        """Those publications of the ids that exist, whatever their organization; one read."""
-        return await self._load_publications(list(ids))
-
-    async def of_events(self, events: Sequence[Event]) -> dict[str, Publication]:
-        """The publications that events speak of, as they are now."""
-        return await self.by_id({event.ref for event in events})
+    async def of_events(self, organization_id: str, ids: Sequence[str]) -> dict[str, Publication]:
+        """The publications that events of the organization speak of, as they are now, by id; one read."""
+        return await self._load_publications(ids)
 
     async def _load(self, ids: Sequence[str]) -> dict[str, ScheduledPost]:
         return {row["_id"]: post_record(row) async for row in self._posts.find({"_id": {"$in": list(ids)}})}

@@ -42,6 +42,14 @@ class Early(Conflict):
         self.wait_s = wait_s
 
 
+def held(batch: Batch, publication: Publication, *states: PublicationState) -> Document:
+    """A copy of the stored publication, if it is still held by that fence and in one of the states. Raises: Lost."""
+    found = batch.get(PUBLICATIONS, publication.id)
+    if found is None or found["fence"] != publication.fence or found["state"] not in {each.value for each in states}:
+        raise Lost("It is somebody else's by now.")
+    return dict(found)
+
+
 class TooLate(Conflict):
     """It was due longer ago than its author allows."""
 
@@ -51,21 +59,17 @@ class TooLate(Conflict):
 
 @dataclass(slots=True)
 class PublicationChange(Change[Publication]):
-    """A step of whoever holds the publication by this fence."""
+    """A step of whoever holds the publication, by the fence that it was read with."""
 
-    id: str
-    fence: int
+    publication: Publication
 
     def needs(self) -> Sequence[Need]:
         """The publication itself."""
-        return [(PUBLICATIONS, self.id)]
+        return [(PUBLICATIONS, self.publication.id)]
 
     def held(self, batch: Batch, *states: PublicationState) -> Document:
         """A copy of the publication, to be changed and put back. Raises: Lost."""
-        found = batch.get(PUBLICATIONS, self.id)
-        if found is None or found["fence"] != self.fence or found["state"] not in {each.value for each in states}:
-            raise Lost("It is somebody else's by now.")
-        return dict(found)
+        return held(batch, self.publication, *states)
 
     def keep(self, batch: Batch, document: Document) -> Publication:
         """Puts the publication back and tells of it."""
@@ -295,7 +299,7 @@ class Resolve(Change[Publication]):
 class KeepUpload(Change[Publication]):
     """What became of uploading the media; `references` None is a failure. By the token of whoever uploaded."""
 
-    id: str
+    publication: Publication
     token: str
     references: Sequence[Any] | None
     expires_in_s: float | None = None
@@ -304,11 +308,11 @@ class KeepUpload(Change[Publication]):
 
     def needs(self) -> Sequence[Need]:
         """The publication itself."""
-        return [(PUBLICATIONS, self.id)]
+        return [(PUBLICATIONS, self.publication.id)]
 
     def plan(self, batch: Batch) -> Publication:
         """Raises: Lost when the content was changed meanwhile, or somebody else uploads."""
-        found = batch.get(PUBLICATIONS, self.id)
+        found = batch.get(PUBLICATIONS, self.publication.id)
         if found is None or found.get("upload_claim") != self.token:
             raise Lost("The upload is somebody else's by now.")
         document = dict(found)
@@ -355,4 +359,4 @@ class Prepared(PublicationChange):
         for field_ in ("upload_claim", "upload_at"):
             document.pop(field_, None)
         batch.put(PUBLICATIONS, document)
-        return Begin(self.id, self.fence, Phase.CALLING, self.key).plan(batch)
+        return Begin(self.publication, Phase.CALLING, self.key).plan(batch)

@@ -274,10 +274,10 @@ class UpdatePost(_PostChange):
         if self.edit.targets is None:
             return publications
         by_target = {_target_key(each["target"]): each for each in publications}
-        kept = []
+        kept: list[Document] = []
         for id_, target in zip(self.new_ids, self.edit.targets, strict=True):
             key = _target_key(target_document(target))
-            kept.append(by_target.pop(key, None) or _publication(post, id_, target))
+            kept.append(by_target.pop(key) if key in by_target else _publication(post, id_, target))
         for dropped in by_target.values():
             batch.remove(PUBLICATIONS, dropped["_id"])
         post["publications"] = [each["_id"] for each in kept]

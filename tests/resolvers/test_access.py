@@ -4,8 +4,7 @@ from contextlib import aclosing
 
 import pytest
 
-from resolvers.access import INCLUDED
-from storage.identity import Role
+from storage.identity import INCLUDED, Role
 from tests.resolvers.operations import RootField, root_fields
 from tests.resolvers.people import Person, SignIn
 from tests.resolvers.worlds import World, build
