@@ -57,8 +57,10 @@ class Answer:
 class Http:
     """Requests to addresses that users gave. Follows no redirect, keeps no cookie, reads no proxy setting."""
 
-    def __init__(self, guard: Egress) -> None:
+    def __init__(self, guard: Egress, call_timeout_s: float = CALL_TIMEOUT_S) -> None:
+        """`call_timeout_s` is for everything but uploads; it must be shorter than the lease of a call."""
         self._guard = guard
+        self._call_timeout_s = call_timeout_s
         self._client = httpx2.AsyncClient(
             transport=guard.transport, trust_env=False, headers={"User-Agent": USER_AGENT}
         )
@@ -74,13 +76,14 @@ class Http:
         data: Mapping[str, str] | None = None,
         files: Mapping[str, Any] | None = None,
         params: Mapping[str, str] | None = None,
-        timeout_s: float = CALL_TIMEOUT_S,
+        timeout_s: float | None = None,
     ) -> Answer:
         """The answer, whatever its status.
 
         Raises: NoEffect when no connection came about, Refused for an address that must not be reached, Uncertain for
         everything that happens after.
         """
+        limit_s = self._call_timeout_s if timeout_s is None else timeout_s
         request = self._client.build_request(
             method,
             url,
@@ -90,10 +93,10 @@ class Http:
             data=data,
             files=files,
             params=params,
-            timeout=httpx2.Timeout(timeout_s, connect=min(CONNECT_TIMEOUT_S, timeout_s / 2)),
+            timeout=httpx2.Timeout(limit_s, connect=min(CONNECT_TIMEOUT_S, limit_s / 2)),
         )
         try:
-            async with asyncio.timeout(timeout_s):
+            async with asyncio.timeout(limit_s):
                 return await self._answer(request)
         except EgressRefused as error:
             raise Refused("BAD_ADDRESS", str(error)) from None
