@@ -124,8 +124,17 @@ class Outside:
 
     async def upload_ahead(self, publication: Publication) -> Uploaded:
         """Uploads the media of what is not due yet. Raises: Forbidden, and as SocialNetwork.upload."""
-        call = await self._prepare(publication)
-        return await call.network.upload(call.account, call.post)
+        return await self._upload_media(await self._prepare(publication))
+
+    async def _upload_media(self, call: Call) -> Uploaded:
+        try:
+            return await call.network.upload(call.account, call.post)
+        except (Refused, NoEffect):
+            raise
+        except Exception as error:
+            # Nothing is published by uploading, so it may be tried again whatever it was.
+            log.error("network_fault", network=type(call.network).__name__, exc_info=error)
+            raise NoEffect(f"Unexpected: {type(error).__name__}") from error
 
     async def _publish(self, publication: Publication) -> None:
         try:
@@ -194,7 +203,7 @@ class Outside:
         """Uploads what is missing at the due moment, and stores it with the intent. Raises: as SocialNetwork.upload."""
         publication = call.publication
         async with renewed(lambda: self._stores.claims.renew(publication), LEASE_S / 3):
-            uploaded = await call.network.upload(call.account, call.post)
+            uploaded = await self._upload_media(call)
         prepared = Prepared(publication, uploaded.references, uploaded.expires_in_s, call.key)
         return call.held_as(await self._step(prepared))
 

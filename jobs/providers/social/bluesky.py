@@ -70,7 +70,7 @@ class Bluesky:
             raise NoEffect("The session has expired.", 0.0)
         if answer.status == 400 and "blob" in str(answer["message"]).lower():
             raise UploadGone(str(answer["message"]))
-        return Published(str(check(answer)["uri"]), f"https://bsky.app/profile/{session.did}/post/{key}")
+        return Published(check(answer).text("uri"), f"https://bsky.app/profile/{session.did}/post/{key}")
 
     async def look_up(self, account: Account, references: Sequence[Any]) -> Published | None:
         """Never asked: the same record is put again."""
@@ -95,7 +95,7 @@ class Bluesky:
             _method(account, "com.atproto.server.createSession"),
             json={"identifier": identifier, "password": password},
         )
-        session = _Session(str(answer["accessJwt"]), str(answer["did"]), now + SESSION_S)
+        session = _Session(answer.text("accessJwt"), answer.text("did"), now + SESSION_S)
         self._sessions[_known(account)] = session
         return session
 

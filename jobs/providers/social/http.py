@@ -43,6 +43,13 @@ class Answer:
         found = self.json
         return found.get(name) if isinstance(found, dict) else None
 
+    def text(self, name: str) -> str:
+        """A field that must be there. Raises: ValueError for an answer of another shape."""
+        found = self[name]
+        if not isinstance(found, str | int):
+            raise ValueError(f"no {name} in the answer")
+        return str(found)
+
     @property
     def is_success(self) -> bool:
         """Whether it is a 2xx."""

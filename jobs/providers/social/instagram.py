@@ -61,7 +61,8 @@ class Instagram:
 
     async def _create(self, account: Account, fields: dict[str, str]) -> str:
         user, headers = _opened(account)
-        return str((await self._http.ask("POST", _url(account, f"{user}/media"), headers=headers, data=fields))["id"])
+        answer = await self._http.ask("POST", _url(account, f"{user}/media"), headers=headers, data=fields)
+        return answer.text("id")
 
     async def _finished(self, account: Account, container: str) -> None:
         for _ in range(POLLS):
@@ -77,7 +78,7 @@ class Instagram:
         _, headers = _opened(account)
         asked = {"fields": "status_code,status"}
         answer = await self._http.ask("GET", _url(account, container), headers=headers, params=asked)
-        return str(answer["status_code"]), str(answer["status"])
+        return answer.text("status_code"), str(answer["status"])
 
     async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> Published:
         """Publishes the container, when the account's quota has room."""
@@ -89,7 +90,7 @@ class Instagram:
         )
         if not answer.is_success:
             raise _failure(answer)
-        id_ = str(answer["id"])
+        id_ = answer.text("id")
         return Published(id_, await self._permalink(account, id_))
 
     async def _check_quota(self, account: Account) -> None:
@@ -151,7 +152,7 @@ def _url(account: Account, path: str) -> str:
 
 def _failure(answer: Answer) -> Exception:
     """What Instagram's error codes say of the effect."""
-    error = answer["error"] or {}
+    error = answer["error"] if isinstance(answer["error"], dict) else {}
     code, subcode, message = error.get("code"), error.get("error_subcode"), str(error.get("message", answer.told))
     if subcode == MAY_BE_PUBLISHED:
         return Uncertain(message)

@@ -55,7 +55,7 @@ class Mastodon:
             files={"file": ("media", fetched.body, fetched.content_type)},
             timeout_s=UPLOAD_TIMEOUT_S,
         )
-        return str(answer["id"])
+        return answer.text("id")
 
     async def _processed(self, account: Account, id_: str) -> None:
         for _ in range(POLLS):
@@ -78,7 +78,7 @@ class Mastodon:
         if answer.status == 422:
             raise _unprocessable(answer)
         told = check(answer)
-        return Published(str(told["id"]), told["url"])
+        return Published(told.text("id"), told.text("url"))
 
     async def look_up(self, account: Account, references: Sequence[Any]) -> Published | None:
         """Never asked: the same key is sent again."""
