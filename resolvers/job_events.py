@@ -12,20 +12,28 @@ import strawberry
 from strawberry import ID, UNSET
 
 import resolvers.feed.fan_outs
+import resolvers.publishing.publications
 from resolvers.access import granted, member
 from resolvers.arguments import Since, given
 from resolvers.context import Context, Info
 from resolvers.events import JobKind, OwnSource, StreamReady, own_events
 from resolvers.feed.fan_outs import FanOutEvent
+from resolvers.publishing.publications import PublicationEvent
 from storage.errors import NotFound
 from storage.events import Cursor, Position, parse_cursor
 from storage.hub import HubEvent
 from storage.identity import User
 from storage.jobs_stream import jobs_stream
 
-KINDS: Mapping[str, JobKind] = {"FanOutChanged": resolvers.feed.fan_outs.JOB_KIND}
+KINDS: Mapping[str, JobKind] = {
+    "FanOutChanged": resolvers.feed.fan_outs.JOB_KIND,
+    "PublicationChanged": resolvers.publishing.publications.JOB_KIND,
+}
 
-FINDERS: Sequence[Callable[[Context, User, str], Awaitable[bool]]] = (resolvers.feed.fan_outs.is_job,)
+FINDERS: Sequence[Callable[[Context, User, str], Awaitable[bool]]] = (
+    resolvers.publishing.publications.is_job,
+    resolvers.feed.fan_outs.is_job,
+)
 """Each says whether the id is a job of its kind. Raises: Forbidden for one that the viewer may not see."""
 
 JobId = Annotated[
@@ -33,7 +41,7 @@ JobId = Annotated[
 ]
 
 
-JobEventRecord = StreamReady | FanOutEvent
+JobEventRecord = StreamReady | FanOutEvent | PublicationEvent
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import strawberry
 from resolvers import events as records
 from schema.chat import Message, Topic
 from schema.feed import FanOut
+from schema.publishing import Publication
 from storage.events import Cursor
 
 
@@ -98,7 +99,12 @@ class FanOutChanged(OfKind, Event):
     fan_out: FanOut = strawberry.field(description="As it is now.")
 
 
+@strawberry.type(description="A publication was scheduled, changed, or moved on. Its author hears it, and OPERATORs.")
+class PublicationChanged(OfKind, Event):
+    publication: Publication = strawberry.field(description="As it is now.")
+
+
 JobEvent = Annotated[
-    StreamReady | FanOutChanged,
+    StreamReady | PublicationChanged | FanOutChanged,
     strawberry.union("JobEvent", description="What happens to an organization's jobs."),
 ]

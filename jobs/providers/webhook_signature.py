@@ -1,26 +1,12 @@
-"""Standard Webhooks: how a request says who sent it, and how that is checked (interfaces.md).
-
-The key is the secret's UTF-8 bytes or, when it begins with `whsec_`, the base64 after it.
-"""
+"""Standard Webhooks: how a request says who sent it, and how that is checked (interfaces.md)."""
 
 import base64
-import binascii
 import hashlib
 import hmac
 
-PREFIX = "whsec_"
+from storage.webhook_keys import webhook_key
+
 TOLERANCE_S = 300
-
-
-def webhook_key(secret: str) -> bytes:
-    """The key that a secret stands for. Raises: ValueError when it is no base64 after `whsec_`, or empty."""
-    try:
-        key = base64.b64decode(secret[len(PREFIX) :], validate=True) if secret.startswith(PREFIX) else secret.encode()
-    except binascii.Error:
-        raise ValueError(f"no base64 after {PREFIX}") from None
-    if not key:
-        raise ValueError("empty")
-    return key
 
 
 def signed_headers(secret: str, id_: str, at_s: int, content: bytes) -> dict[str, str]:

@@ -57,6 +57,10 @@ class AccountStore:
 
         return await self.get(new.organization_id, await self._mongo.transact(work))
 
+    def fingerprint(self, secret: str) -> str:
+        """Tells secrets apart without telling them. Raises: Unavailable without encryption."""
+        return self._credentials.fingerprint(secret)
+
     async def find(self, organization_id: str, id_: str) -> ConnectedAccount | None:
         """The organization's account of that id, or None."""
         account = await self._by_id.get(id_)

@@ -27,10 +27,14 @@ from schema.root import schema
 Value = GraphQLArgument | GraphQLInputField
 
 VALUES: dict[str, object] = {
+    "credentials": "lose",
+    "dueAt": "2030-01-01T00:00:00Z",
     "description": "Words",
     "emoji": "👍",
     "latest": "now",
     "name": "Word",
+    "network": "SANDBOX",
+    "published": True,
     "query": "a",
     "text": "Words",
     "timestamp": "1.000000",
@@ -40,6 +44,12 @@ VALUES: dict[str, object] = {
 
 SAME_FOR_ALL = {"Stamp": "hello"}
 """Catalogues that belong to no organization."""
+
+NAMED_OTHERWISE = {"toTopicIds": "Topic", "toAccountIds": "ConnectedAccount"}
+"""Arguments whose name does not say whose ids they take."""
+
+PLAIN = {"externalId"}
+"""Texts that are called like ids and are none of ours."""
 
 DEPTH = 4
 
@@ -76,6 +86,8 @@ class RootField:
 
     def _kind(self, name: str) -> str:
         """`topicId` and `topicIds` name a Topic; `id` and `after` what the field returns."""
+        if name in NAMED_OTHERWISE:
+            return NAMED_OTHERWISE[name]
         stem = name.removesuffix("s").removesuffix("Id")
         return get_named_type(self.field.type).name if name in ("id", "after") else stem[:1].upper() + stem[1:]
 

@@ -29,6 +29,9 @@ DECISIONS = {
     "Query.trendingTopics":          "U . . F . . .",
     "Query.stamps":                  ". . . . . . .",
     "Query.reactionsReceived":       "U . . F . . .",
+    "Query.connectedAccounts":       "U F . F . F .",
+    "Query.scheduledPost":           "U F . F . F .",
+    "Query.scheduledPosts":          "U . . F . . .",
     "Mutation.createCommunity":      "U . . F . . .",
     "Mutation.joinCommunity":        "U . . F . . .",
     "Mutation.leaveCommunity":       "U . . F . . .",
@@ -41,10 +44,19 @@ DECISIONS = {
     "Mutation.markRead":             "U F F F F . .",
     "Mutation.blockUser":            "U . . F . . .",
     "Mutation.unblockUser":          "U . . F . . .",
+    "Mutation.connectAccount":       "U F . F . F .",
+    "Mutation.disconnectAccount":    "U F . F . F .",
+    "Mutation.schedulePost":         "U F F F F F .",
+    "Mutation.updateScheduledPost":  "U F F F F F .",
+    "Mutation.cancelScheduledPost":  "U F . F . F .",
+    "Mutation.resolvePublication":   "U F . F . F .",
     "Subscription.topicEvents":      "U F F F F . .",
     "Subscription.communityEvents":  "U . . F . . .",
     "Subscription.jobEvents":        "U F F F F F .",
 }  # fmt: skip
+
+DONE_ONCE = {"cancelScheduledPost", "resolvePublication"}
+"""What is a CONFLICT when somebody else has done it."""
 
 CODES = {None: ".", "UNAUTHENTICATED": "U", "FORBIDDEN": "F"}
 
@@ -86,7 +98,12 @@ async def test_everybody_may_do_what_the_table_says_and_nothing_else(sign_in: Si
     found = {}
     for field in root_fields():
         ids = await world.renew()
-        found[str(field)] = " ".join([await decision(person, field, ids) for person in people.values()])
+        letters = []
+        for person in people.values():
+            letters.append(await decision(person, field, ids))
+            if field.name in DONE_ONCE and letters[-1] == ".":
+                ids = await world.renew()
+        found[str(field)] = " ".join(letters)
         if field.name == "joinCommunity":
             for name in ("outsider", "operator", "admin"):
                 await people[name].leave(world.ids["Community"])

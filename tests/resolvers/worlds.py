@@ -1,20 +1,28 @@
 """An organization with one of everything, and a mark in every text of it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 
 from storage.chat.records import LinkPreview, message_key
 from storage.feed.changes import NewPost
 from storage.feed.records import PostKey
+from storage.identity import Role
 from storage.ids import new_id
+from storage.networks import MediaKind, Network
+from storage.publishing.accounts import NewAccount
+from storage.publishing.progress import PERSON, Begin, Doubt, Succeed
+from storage.publishing.records import AccountTarget, Phase, Publication, ScheduledMedia
+from storage.publishing.scheduling import NewPost as NewScheduledPost
 from storage.stores import Stores
 from tests.resolvers.people import REACT, Person, SignIn
 
+DUE_AT = datetime(2030, 1, 1, tzinfo=UTC)
 MARK_READ = "mutation ($topic: ID!, $at: Timestamp!) { markRead(topicId: $topic, timestamp: $at) { id } }"
 
 
 @dataclass
 class World:
-    """Ann writes, Cat answers, Dog is blocked by Ann. `ids` has one id of every type that has ids."""
+    """Ann writes and is an OPERATOR, Cat answers, Dog is blocked by Ann. `ids` has one id of every type that has ids."""
 
     mark: str
     ann: Person
@@ -33,7 +41,35 @@ class World:
                 await person.join(self.ids["Community"])
         message = await self.ann.post(self.ids["Topic"], f"{self.mark} @{self.mark}_cat https://{self.mark}.example/")
         self.ids["Message"] = message["id"]
+        await self.schedule()
         return self.ids
+
+    async def schedule(self) -> None:
+        """Connects an account, schedules a post, and leaves a publication of which nobody knows what became."""
+        mark, stores = self.mark, self.stores
+        new = NewAccount(mark, Network.SANDBOX, f"{mark} account", None)
+        account = await stores.accounts.connect(new, "lose", None)
+        media = [ScheduledMedia(f"https://{mark}.example/a.png", f"{mark} hill", MediaKind.IMAGE)]
+        target = AccountTarget(account.id, account.network)
+        post = NewScheduledPost(mark, self.ann.id, f"{mark} text", media, [target], DUE_AT, "UTC", 3600)
+        self.ids["ConnectedAccount"] = account.id
+        # Without media, so that every target takes it.
+        self.ids["ScheduledPost"] = (await stores.scheduled_posts.schedule(replace(post, media=()), None)).id
+        self.ids["Publication"] = (await self._called(post)).id
+
+    async def _called(self, post: NewScheduledPost) -> Publication:
+        """A publication whose network was called, and then another one that it answered."""
+        stores = self.stores
+        called = []
+        for _ in range(2):
+            due = replace(post, due_at=datetime.now(UTC).replace(microsecond=0) - timedelta(seconds=1))
+            scheduled = await stores.scheduled_posts.schedule(due, None)
+            claims = await stores.claims.claim(1000)
+            (claimed,) = [each for each in claims if each.scheduled_post_id == scheduled.id]
+            called.append(await stores.scheduled_posts.step(Begin(claimed, Phase.CALLING, "key")))
+        there = Succeed(called[0], f"{self.mark} id", f"https://{self.mark}.example/", f"{self.mark} said so")
+        await stores.scheduled_posts.step(there)
+        return await stores.scheduled_posts.step(Doubt(called[1], f"{self.mark} is silent", PERSON))
 
     async def stir(self) -> None:
         """Lets something happen in every stream."""
@@ -45,8 +81,12 @@ class World:
 async def build(sign_in: SignIn, mark: str) -> World:
     """The world of the organization named by the mark. Ann and Cat have the same ids in every organization."""
     ann, cat, dog = [
-        await sign_in(id_, mark, name=f"{mark} {name}", handle=f"{mark}_{name}")
-        for id_, name in (("ann", "ann"), ("cat", "cat"), (f"dog-of-{mark}", "dog"))
+        await sign_in(id_, mark, roles, name=f"{mark} {name}", handle=f"{mark}_{name}")
+        for id_, name, roles in (
+            ("ann", "ann", [Role.OPERATOR]),
+            ("cat", "cat", [Role.MEMBER]),
+            (f"dog-of-{mark}", "dog", [Role.MEMBER]),
+        )
     ]
     world = World(mark, ann, cat, dog, {"User": dog.id})
     world.ids["Community"] = await world.ann.found(f"{mark} Fishers", description=f"{mark} on the sea")
@@ -75,4 +115,5 @@ def never_existed() -> dict[str, str]:
     timestamp = 1700000000000000
     post = PostKey("canary", timestamp).id
     message = f"{new_id()}-{timestamp}"
-    return {"User": "nobody", "Community": new_id(), "Topic": new_id(), "Message": message, "Job": post}
+    ids = {kind: new_id() for kind in ("Community", "Topic", "ConnectedAccount", "ScheduledPost", "Publication")}
+    return {"User": "nobody", "Message": message, "Job": post, **ids}
