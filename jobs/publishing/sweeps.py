@@ -7,7 +7,7 @@ from jobs.context import JobContext
 DISCONNECTED_AT_ONCE = 20
 
 
-async def wake(ctx: dict[str, Any], post_id: str) -> None:
+async def wake(ctx: dict[str, Any], post_id: str, revision: int) -> None:
     """Something is due within seconds. What exactly, the desk finds out itself."""
     jobs: JobContext = ctx["jobs"]
     await jobs.desk.sweep()

@@ -22,7 +22,7 @@ MARK_READ = "mutation ($topic: ID!, $at: Timestamp!) { markRead(topicId: $topic,
 
 @dataclass
 class World:
-    """Ann writes and is an OPERATOR, Cat answers, Dog is blocked by Ann. `ids` has one id of every type that has ids."""
+    """Ann writes and is an OPERATOR, Cat answers, Dog is blocked by Ann. `ids` has an id of every type that has ids."""
 
     mark: str
     ann: Person

@@ -9,13 +9,14 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from jobs.providers.social.http import UPLOAD_TIMEOUT_S, Answer, Http, bearer, check
 from jobs.providers.social.network import Account, NoEffect, OutgoingPost, Published, Uncertain, Uploaded, UploadGone
 from storage.networks import BEHAVIOURS, Certainty, Network
 from storage.publishing.records import ScheduledMedia
+from storage.timeline import instant
 
 COLLECTION = "app.bsky.feed.post"
 MAX_BLOB_BYTES = 1_000_000
@@ -61,7 +62,7 @@ class Bluesky:
     async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> Published:
         """Puts the record under the key."""
         session = await self._session(account)
-        body = {"repo": session.did, "collection": COLLECTION, "rkey": key, "record": _record(post, references)}
+        body = {"repo": session.did, "collection": COLLECTION, "rkey": key, "record": _record(post, key, references)}
         answer = await self._http.send(
             "POST", _method(account, "com.atproto.repo.putRecord"), headers=bearer(session.token), json=body
         )
@@ -114,9 +115,17 @@ def _method(account: Account, name: str) -> str:
     return f"{account.base_url or BEHAVIOURS[Network.BLUESKY].own_address}/xrpc/{name}"
 
 
-def _record(post: OutgoingPost, blobs: Sequence[Any]) -> dict[str, Any]:
-    """The same bytes on every try, or putting it again would be another record."""
-    created_at = post.due_at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def tid_moment(key: str) -> datetime:
+    """When the identifier says that it was made."""
+    value = 0
+    for character in key:
+        value = value << 5 | _ALPHABET.index(character)
+    return instant(value >> 10)
+
+
+def _record(post: OutgoingPost, key: str, blobs: Sequence[Any]) -> dict[str, Any]:
+    """The same on every try, or putting it again would change it: even its moment is the key's."""
+    created_at = tid_moment(key).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     record: dict[str, Any] = {"$type": COLLECTION, "text": post.text, "createdAt": created_at}
     if facets := _links(post.text):
         record["facets"] = facets
