@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from arq.worker import Function, func
 
 from jobs.context import JobContext
-from jobs.link_previews import find_lost_previews, preview_link
+from jobs.fan_out import fan_out, finish_fan_outs, rebuild_feed, rebuild_feeds, retry_failed_inserts, settle_follows
+from jobs.link_previews import find_lost_previews, preview_link, preview_post_link
 from jobs.publishing.mails import send_failure_mails
 from jobs.publishing.sweeps import fail_disconnected, publish_due, upload_media, wake
 from jobs.streams import move_outbox, prune_events
-from storage.queue import PREVIEWS, PUBLISHING
+from storage.queue import FAN_OUT, PREVIEWS, PUBLISHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +24,24 @@ class Sweeper:
 
 
 FUNCTIONS: dict[str, list[Function]] = {
-    PREVIEWS: [func(preview_link, name="chat.preview_link", timeout=20, keep_result=0, max_tries=1000)],
+    PREVIEWS: [
+        func(preview_link, name="chat.preview_link", timeout=20, keep_result=0, max_tries=1000),
+        func(preview_post_link, name="feed.preview_link", timeout=20, keep_result=0, max_tries=1000),
+    ],
+    FAN_OUT: [
+        func(fan_out, name="feed.fan_out", timeout=30, keep_result=0, max_tries=1000),
+        func(rebuild_feed, name="feed.rebuild", timeout=30, keep_result=0, max_tries=5),
+    ],
     PUBLISHING: [func(wake, name="publishing.wake", timeout=10, keep_result=0, max_tries=1000)],
 }
 
 SWEEPERS: list[Sweeper] = [
     Sweeper("move_outbox", 2.0, move_outbox),
     Sweeper("find_lost_previews", 5.0, find_lost_previews),
+    Sweeper("finish_fan_outs", 1.0, finish_fan_outs),
+    Sweeper("retry_failed_inserts", 1.0, retry_failed_inserts),
+    Sweeper("settle_follows", 2.0, settle_follows),
+    Sweeper("rebuild_feeds", 5.0, rebuild_feeds),
     Sweeper("publish_due", 1.0, publish_due),
     Sweeper("upload_media", 1.0, upload_media),
     Sweeper("send_failure_mails", 2.0, send_failure_mails),

@@ -4,10 +4,11 @@ from datetime import datetime
 from typing import Annotated, Any
 
 import strawberry
+from strawberry import ID
 
 from resolvers import events as records
 from schema.chat import Message, Topic
-from schema.feed import FanOut
+from schema.feed import FanOut, Notification, Post
 from schema.publishing import Publication
 from storage.events import Cursor
 
@@ -103,6 +104,31 @@ class FanOutChanged(OfKind, Event):
 class PublicationChanged(OfKind, Event):
     publication: Publication = strawberry.field(description="As it is now.")
 
+
+@strawberry.type(description="A post came into the viewer's home feed.")
+class PostArrived(OfKind, Event):
+    post: Post = strawberry.field(description="As it is now.")
+
+
+@strawberry.type(description="A post left the viewer's home feed: it was deleted.")
+class PostRemoved(OfKind, Event):
+    post_id: ID = strawberry.field(description="Which it was.")
+
+
+@strawberry.type(description="The viewer was told of something.")
+class NotificationArrived(OfKind, Event):
+    notification: Notification = strawberry.field(description="What it is.")
+
+
+HomeFeedEvent = Annotated[
+    StreamReady | PostArrived | PostRemoved,
+    strawberry.union("HomeFeedEvent", description="What happens to the viewer's home feed."),
+]
+
+NotificationEvent = Annotated[
+    StreamReady | NotificationArrived,
+    strawberry.union("NotificationEvent", description="What the viewer is told of."),
+]
 
 JobEvent = Annotated[
     StreamReady | PublicationChanged | FanOutChanged,

@@ -38,7 +38,8 @@ def create_app(settings: Settings) -> Starlette:
             *servers,
             settings.database,
             settings.mongo_driver,
-            credential_keys=credential_keys(settings.credential_keys or ""),
+            settings.fan_out_max_followers,
+            credential_keys(settings.credential_keys or ""),
         ) as stores:
             app.state.stores = stores
             # Added here, before the pages, since they need what is open only now.

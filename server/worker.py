@@ -47,7 +47,8 @@ async def _run(settings: Settings, queues: tuple[str, ...]) -> None:
         settings.redis_url or "",
         settings.database,
         settings.mongo_driver,
-        credential_keys=credential_keys(settings.credential_keys or ""),
+        settings.fan_out_max_followers,
+        credential_keys(settings.credential_keys or ""),
     ) as stores:
         jobs = _job_context(settings, stores, egress)
         loops = [_arq_loop(jobs, redis_settings(settings.redis_url or ""), queue) for queue in queues]

@@ -52,11 +52,15 @@ INDEXES: dict[str, list[IndexModel]] = {
     ],
     "post_sources": [],
     "merged_authors": [],
+    # One index, since it takes one write for each follower of each post.
     "feed_items": [],
-    "fan_outs": [],
+    "feeds": [IndexModel([("rebuilding", UP)], partialFilterExpression={"rebuilding": True})],
+    "fan_outs": [IndexModel([("at", UP)], partialFilterExpression={"open": True})],
+    "feed_retries": [IndexModel([("due", UP)], partialFilterExpression={"due": {"$exists": True}})],
+    "follow_changes": [IndexModel([("at", UP)])],
     "notifications": [
         IndexModel([("_id.o", UP), ("_id.u", UP), ("about", UP)]),
-        IndexModel([("topic", UP), ("ts", UP)], partialFilterExpression={"topic": {"$type": "string"}}),
+        IndexModel([("topic", UP), ("ts", UP)], partialFilterExpression={"kind": "REACTION"}),
     ],
     "notification_marks": [],
     "accounts": [

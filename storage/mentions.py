@@ -1,12 +1,14 @@
 """Whom and what a text mentions: `@handle` and `#tag`, as people write them in messages and posts."""
 
 import re
+import unicodedata
 
-from storage.identity import UserStore, fold
+from storage.identity import UserStore
 
 MAX_MENTIONS = 50
 MAX_HASHTAGS = 30
-_HASHTAG = re.compile(r"(?<![\w&/#])[#＃](\w*[^\W\d_]\w*)")
+MAX_HASHTAG = 100
+_HASHTAG = re.compile(rf"(?<![\w#＃&/])[#＃](\w{{1,{MAX_HASHTAG}}})(?!\w)")
 _MENTION = re.compile(r"(?<![\w@])@([a-z0-9_]{1,30}(?:-[0-9]+)?)(?!\w)", re.ASCII | re.IGNORECASE)
 
 
@@ -22,6 +24,12 @@ async def mentioned(users: UserStore, organization_id: str, text: str) -> list[s
     return list(dict.fromkeys(user.id for user in people if user is not None))
 
 
-def hashtags(text: str) -> list[str]:
-    """The hashtags of a text in the order of first use, folded, without the sign."""
-    return list(dict.fromkeys(fold(match) for match in _HASHTAG.findall(text)))[:MAX_HASHTAGS]
+def hashtags_in(text: str) -> list[str]:
+    """The hashtags of a text, folded, in the order of first use; one of digits only is none."""
+    found = (fold_hashtag(match) for match in _HASHTAG.findall(text))
+    return list(dict.fromkeys(tag for tag in found if not tag.isdigit()))[:MAX_HASHTAGS]
+
+
+def fold_hashtag(tag: str) -> str:
+    """How hashtags are compared."""
+    return unicodedata.normalize("NFKC", tag).casefold()

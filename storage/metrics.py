@@ -22,3 +22,6 @@ EVENTS_HEARD = Counter("noroshi_hub_events", "Events that the hub handed on, by 
 SUBSCRIBERS = Gauge("noroshi_hub_subscribers", "Subscriptions that follow a stream in this process.")
 OVERFLOWS = Counter("noroshi_hub_overflows", "Times that a subscriber fell behind and went on from the log.")
 RECONNECTS = Counter("noroshi_hub_disconnects", "Times that the hub lost its connection to Redis.")
+FEED_ITEMS_PUSHED = Counter(
+    "noroshi_feed_items", "Items pushed into home feeds, by whether the database took them.", ["outcome"]
+)

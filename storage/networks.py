@@ -142,7 +142,7 @@ ALLOWANCES = {
     Network.SANDBOX: Allowance(10_000, [{IMAGE: 10, VIDEO: 10, REEL: 10}], 10),
 }
 TOPIC_ALLOWANCE = Allowance(4000, [])
-HOME_ALLOWANCE = Allowance(5000, [{IMAGE: 4}], 4)
+HOME_ALLOWANCE = Allowance(4000, [{IMAGE: 10}], 10)
 
 
 def misfit(allowance: Allowance, text: str, media: Sequence[MediaKind]) -> tuple[str, str] | None:

@@ -20,6 +20,8 @@ from storage.mongo import Document, Mongo, Session, older_than
 from storage.sequencer import Sequencer
 
 MOVE_LIMIT = 200
+AT_ONCE = 16
+"""How many streams are moved at the same time: a popular post reaches thousands at once."""
 STALE_S = 3.0
 
 log = structlog.get_logger(__name__)
@@ -63,11 +65,15 @@ async def leave(mongo: Mongo, stream: Stream, kind: str, refs: Iterable[Any], se
 
     Nudge the outbox afterwards, or a sweep moves them some seconds later.
     """
-    row = {"stream": stream.name, "kind": kind}
+    await leave_rows(mongo, [(stream, kind, ref) for ref in refs], session)
+
+
+async def leave_rows(mongo: Mongo, rows: Iterable[tuple[Stream, str, Any]], session: Session | None = None) -> None:
+    """The same for rows of many streams: each a stream, a kind and a ref."""
     writes = [
         # A pipeline, since only there the database's own clock can be written; what users chose is no expression.
-        UpdateOne({"_id": ObjectId()}, [{"$set": {"at": "$$NOW", **_literally({**row, "ref": ref})}}], upsert=True)
-        for ref in refs
+        UpdateOne({"_id": ObjectId()}, [{"$set": {"at": "$$NOW", **_literally(row)}}], upsert=True)
+        for row in ({"stream": stream.name, "kind": kind, "ref": ref} for stream, kind, ref in rows)
     ]
     if writes:
         await mongo["outbox"].bulk_write(writes, ordered=session is not None, session=session)
@@ -131,6 +137,7 @@ class Outbox:
         self._again: set[str] = set()
         self._sequencer: Sequencer | None = None
         self._closed = False
+        self._slots = asyncio.Semaphore(AT_ONCE)
 
     def start(self, sequencer: Sequencer) -> None:
         """Begins to move through this sequencer."""
@@ -181,4 +188,5 @@ class Outbox:
     async def _move(self, name: str) -> float:
         assert self._sequencer is not None
         stream = stream_named(name)
-        return await self._sequencer.commit(stream, MoveRows(stream, self._movers))
+        async with self._slots:
+            return await self._sequencer.commit(stream, MoveRows(stream, self._movers))

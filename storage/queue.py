@@ -15,7 +15,8 @@ from storage.keys import Keys
 
 PREVIEWS = "previews"
 PUBLISHING = "publishing"
-QUEUES = (PREVIEWS, PUBLISHING)
+FAN_OUT = "fan_out"
+QUEUES = (PREVIEWS, PUBLISHING, FAN_OUT)
 EXPIRES_MS = 7 * 86_400_000
 
 log = structlog.get_logger(__name__)

@@ -16,6 +16,9 @@ from storage.chat.topics import TopicStore
 from storage.credentials import Credentials
 from storage.events import Event, EventLog, Stream
 from storage.feed.fan_outs import FanOutStore
+from storage.feed.feeds import FeedStore
+from storage.feed.follows import FollowStore
+from storage.feed.home import HomeStore
 from storage.feed.moves import PostArrived, PostRemoved
 from storage.feed.notifications import NotificationStore, Notify
 from storage.feed.posts import PostStore
@@ -66,6 +69,9 @@ class Stores:
     reactions: ReactionStore
     posts: PostStore
     fan_outs: FanOutStore
+    follows: FollowStore
+    feeds: FeedStore
+    home: HomeStore
     notifications: NotificationStore
     accounts: AccountStore
     scheduled_posts: ScheduledPostStore
@@ -117,11 +123,8 @@ async def _running(
     pools = Pools(redis, keys, mongo)
     sequencer = Sequencer(mongo, Turns(redis, keys), publisher.publish, outbox.nudge, pools.extend)
     topics, messages = TopicStore(mongo, sequencer), MessageStore(mongo, sequencer, pools)
-    posts, fan_outs, notifications = (
-        PostStore(mongo, sequencer, fan_out_max_followers),
-        FanOutStore(mongo),
-        NotificationStore(mongo),
-    )
+    posts, feeds = PostStore(mongo, sequencer, fan_out_max_followers), FeedStore(mongo, outbox)
+    fan_outs, notifications = FanOutStore(mongo, outbox), NotificationStore(mongo)
     scheduled_posts = ScheduledPostStore(mongo, sequencer, posts)
     job_subjects: Mapping[str, ReadSubjects] = {
         "FanOutChanged": fan_outs.by_timestamp,
@@ -141,6 +144,9 @@ async def _running(
         reactions=ReactionStore(mongo),
         posts=posts,
         fan_outs=fan_outs,
+        follows=FollowStore(mongo, sequencer),
+        feeds=feeds,
+        home=HomeStore(mongo, posts, feeds),
         notifications=notifications,
         accounts=AccountStore(mongo, credentials),
         scheduled_posts=scheduled_posts,

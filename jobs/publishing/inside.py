@@ -3,11 +3,15 @@
 import asyncio
 
 from storage.chat.changes import NewMessage
+from storage.chat.records import message_key
 from storage.feed.changes import NewPost
+from storage.feed.records import post_key
 from storage.identity import Role, User, with_included
-from storage.mentions import hashtags, mentioned
+from storage.links import first_url
+from storage.mentions import hashtags_in, mentioned
 from storage.publishing.progress import TOO_LATE, Early, Fail, Lost, TooLate
 from storage.publishing.records import Publication, ScheduledPost, TopicTarget
+from storage.queue import FAN_OUT, PREVIEWS
 from storage.stores import Stores
 
 FORBIDDEN = "FORBIDDEN"
@@ -22,7 +26,9 @@ async def publish_inside(stores: Stores, publication: Publication) -> Publicatio
         mentions = await mentioned(stores.users, publication.organization_id, post.text)
         while True:
             try:
-                return await _publish(stores, publication, post, author, mentions)
+                done = await _publish(stores, publication, post, author, mentions)
+                await _wake(stores, done, post.text)
+                return done
             except Early as early:
                 # The clocks of two hosts; what it waits for is a millisecond or two.
                 await asyncio.sleep(early.wait_s)
@@ -54,8 +60,23 @@ async def _publish(
         message = NewMessage(target.topic_id, target.community_id, author.id, post.text, None, mentions)
         return await stores.scheduled_posts.publish_message(publication, message)
     media = [each.url for each in post.media]
-    new = NewPost(publication.organization_id, author.id, post.text, media, mentions, hashtags(post.text))
+    new = NewPost(publication.organization_id, author.id, post.text, media, mentions, hashtags_in(post.text))
     return await stores.scheduled_posts.publish_post(publication, new)
+
+
+async def _wake(stores: Stores, done: Publication, text: str) -> None:
+    """Those who go on with it: a fan-out, a link's preview. Hints; sweepers find what these lose."""
+    queue, has_link = stores.queue, first_url(text) is not None
+    assert done.external_id is not None
+    if isinstance(done.target, TopicTarget):
+        if has_link:
+            key = message_key(done.external_id)
+            await queue.enqueue(PREVIEWS, "chat.preview_link", key.topic_id, key.timestamp)
+        return
+    post = post_key(done.organization_id, done.external_id)
+    await queue.enqueue(FAN_OUT, "feed.fan_out", post.organization_id, post.timestamp)
+    if has_link:
+        await queue.enqueue(PREVIEWS, "feed.preview_link", post.organization_id, post.timestamp)
 
 
 async def _fail(stores: Stores, publication: Publication, code: str, message: str) -> Publication:

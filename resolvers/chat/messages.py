@@ -143,7 +143,11 @@ async def reactions(root: Parent[Message], info: Info) -> list[Reaction]:
 
 async def link_preview(root: Parent[Message], info: Info) -> LinkPreview | None:
     """The preview, its image by way of this server."""
-    preview = root.link_preview
+    return shown_preview(root.link_preview, info)
+
+
+def shown_preview(preview: LinkPreview | None, info: Info) -> LinkPreview | None:
+    """A preview as clients see it: its image comes by way of this server."""
     if preview is None or preview.image_url is None:
         return preview
     return replace(preview, image_url=info.context.sign_image(preview.image_url))

@@ -7,6 +7,7 @@ from storage.changes import Batch, Change, Need
 from storage.chat.records import LinkPreview, Message, MessageKey, message_record, preview_document
 from storage.errors import BadUserInput, Conflict, Forbidden, NotFound
 from storage.events import Stream
+from storage.feed.notifications import NotificationKind, notify
 from storage.idempotency import IdempotencyKey
 from storage.identity import user_stream
 from storage.links import first_url
@@ -56,6 +57,7 @@ class PostMessage(Change[Message]):
         batch.put(MESSAGES, document)
         batch.emit("MessagePosted", timestamp)
         batch.tell(Stream("community", new.community_id), "TopicActivity", new.topic_id)
+        _notify_mentioned(batch, MessageKey(new.topic_id, timestamp), new.author_id, new.mention_ids)
         return message_record(document)
 
     def result_id(self, result: Message) -> str:
@@ -110,6 +112,8 @@ class EditMessage(_MessageChange):
         if not self.text and document.get("stamp") is None:
             raise BadUserInput("text", "1 to 4000 characters, since the message has no stamp")
         moved = first_url(self.text) != first_url(document["text"])
+        added = [user_id for user_id in self.mention_ids if user_id not in document["mentions"]]
+        _notify_mentioned(batch, self.key, self.editor_id, added)
         document |= {"text": self.text, "mentions": list(self.mention_ids), "edited_at": batch.at}
         if moved:
             document.pop("preview", None)
@@ -217,6 +221,11 @@ class SetPreview(_MessageChange):
             return message_record(document)
         document["preview"] = preview_document(self.preview)
         return self.keep(batch, document, "MessageEdited")
+
+
+def _notify_mentioned(batch: Batch, key: MessageKey, author_id: str, user_ids: Sequence[str]) -> None:
+    for user_id in user_ids:
+        notify(batch, batch.head["org"], user_id, NotificationKind.MENTION, author_id, message=key)
 
 
 def _await_preview(document: Document, batch: Batch) -> None:

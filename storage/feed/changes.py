@@ -63,7 +63,9 @@ class PostPlan:
         if self.new.source:
             batch.put(SOURCES, {"_id": self._source_id, "post": document["_id"]["ts"]})
         if document["merged"] and batch.get(MERGED_AUTHORS, self._author_id) is None:
-            batch.put(MERGED_AUTHORS, {"_id": self._author_id, "at": batch.at})
+            # Where readers begin to follow the author's own stream.
+            begin = {"epoch": batch.head["epoch"], "n": batch.next_n - 1}
+            batch.put(MERGED_AUTHORS, {"_id": self._author_id, **begin, "at": batch.at})
         self._spread(batch, document, 0 if document["merged"] else followers)
         return post_record(document)
 

@@ -122,7 +122,7 @@ class PostStore:
         for kind, timestamp in kinds:
             post = by_timestamp.get(timestamp)
             if post is not None and kind == "PostRemoved":
-                found[kind, timestamp] = RemovedPost(post.id, post.author_id)
+                found[kind, timestamp] = RemovedPost(post.id, post.author_id, post.merged)
             elif post is not None and post.deleted_at is None:
                 found[kind, timestamp] = post
         return found

@@ -88,10 +88,11 @@ class Post:
 
 @dataclass(frozen=True, slots=True)
 class RemovedPost:
-    """A post that left a feed; only its id and author are still known."""
+    """A post that left a feed; only this is still known of it."""
 
     post_id: str
     author_id: str
+    merged: bool
 
 
 class FanOutState(Enum):

@@ -36,6 +36,7 @@ VALUES: dict[str, object] = {
     "network": "SANDBOX",
     "published": True,
     "query": "a",
+    "tag": "words",
     "text": "Words",
     "timestamp": "1.000000",
     "title": "Words",

@@ -131,7 +131,13 @@ async def test_no_field_shows_anything_of_another_organization(theirs: World, ou
         assert [mark for mark in foreign if mark in shown] == [], f"{field} shows what is another organization's."
 
 
-SHOWS = {"topicEvents": "Topic", "communityEvents": "Topic", "jobEvents": "Job"}
+SHOWS = {
+    "topicEvents": "Topic",
+    "communityEvents": "Topic",
+    "homeFeedEvents": "Job",
+    "notificationEvents": "Topic",
+    "jobEvents": "Job",
+}
 """What the event of a subscription shows the id of, when `World.stir` stirred."""
 
 
@@ -165,7 +171,7 @@ def marked(data: Any, mark: str) -> Iterator[str]:
             yield from marked(item, mark)
     elif isinstance(data, dict):
         for name, value in data.items():
-            if isinstance(value, str) and mark in value:
+            if any(isinstance(each, str) and mark in each for each in (value if isinstance(value, list) else [value])):
                 yield f"{data.get('__typename')}.{name}"
             yield from marked(value, mark)
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from storage.chat.records import LinkPreview, message_key
-from storage.feed.changes import NewPost
 from storage.feed.records import PostKey
 from storage.identity import Role
 from storage.ids import new_id
@@ -40,7 +39,7 @@ class World:
             if not await self.stores.communities.is_member(self.ids["Community"], person.id):
                 await person.join(self.ids["Community"])
         message = await self.ann.post(self.ids["Topic"], f"{self.mark} @{self.mark}_cat https://{self.mark}.example/")
-        self.ids["Message"] = message["id"]
+        self.ids |= {"Message": message["id"], "Post": await self.create_post()}
         await self.schedule()
         return self.ids
 
@@ -72,10 +71,14 @@ class World:
         return await stores.scheduled_posts.step(Doubt(called[1], f"{self.mark} is silent", PERSON))
 
     async def stir(self) -> None:
-        """Lets something happen in every stream."""
-        await self.cat.post(self.ids["Topic"], self.mark)
-        post = NewPost(self.mark, self.ann.id, f"{self.mark} #{self.mark}", (), (), [self.mark])
-        self.ids["Job"] = (await self.stores.posts.create(post)).id
+        """Lets something happen in every stream that Ann listens to."""
+        await self.cat.post(self.ids["Topic"], f"{self.mark} @{self.mark}_ann")
+        self.ids["Job"] = await self.create_post()
+
+    async def create_post(self) -> str:
+        """The id of a post of Ann's that has everything that a post can have."""
+        text = f"{self.mark} @{self.mark}_cat #{self.mark} https://{self.mark}.example/"
+        return await self.ann.create_post(text, mediaUrls=[f"https://{self.mark}.example/a.png"])
 
 
 async def build(sign_in: SignIn, mark: str) -> World:
@@ -88,7 +91,7 @@ async def build(sign_in: SignIn, mark: str) -> World:
             (f"dog-of-{mark}", "dog", [Role.MEMBER]),
         )
     ]
-    world = World(mark, ann, cat, dog, {"User": dog.id})
+    world = World(mark, ann, cat, dog, {"User": dog.id, "Author": dog.id})
     world.ids["Community"] = await world.ann.found(f"{mark} Fishers", description=f"{mark} on the sea")
     world.ids["Topic"] = await world.ann.open_topic(world.ids["Community"], f"{mark} Tides")
     await world.renew()
@@ -106,8 +109,7 @@ async def _fill(world: World) -> None:
     preview = LinkPreview(url, f"{world.mark} title", f"{world.mark} words", f"{url}a.png", f"{world.mark} site")
     await world.stores.messages.set_preview(message_key(message["id"]), url, preview)
     world.ids["Message"] = message["id"]
-    post = NewPost(world.mark, ann.id, f"{world.mark} #{world.mark}", (), (), [world.mark])
-    world.ids["Job"] = (await world.stores.posts.create(post)).id
+    world.ids["Job"] = await world.create_post()
 
 
 def never_existed() -> dict[str, str]:
@@ -115,5 +117,6 @@ def never_existed() -> dict[str, str]:
     timestamp = 1700000000000000
     post = PostKey("canary", timestamp).id
     message = f"{new_id()}-{timestamp}"
-    ids = {kind: new_id() for kind in ("Community", "Topic", "ConnectedAccount", "ScheduledPost", "Publication")}
-    return {"User": "nobody", "Message": message, "Job": post, **ids}
+    people, posts = dict.fromkeys(("User", "Author"), "nobody"), dict.fromkeys(("Post", "Job"), post)
+    kinds = ("Community", "Topic", "ConnectedAccount", "ScheduledPost", "Publication")
+    return {"Message": message, **people, **posts, **{kind: new_id() for kind in kinds}}

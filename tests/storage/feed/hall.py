@@ -51,6 +51,17 @@ class Hall:
 
         assert await soon(moved)
 
+    async def expire(self, collection: str, name: str, wanted: Document | None = None, days: int = 1) -> None:
+        """Lets an instant of the organization's documents lie in the past, as if so much time had gone by."""
+        documents = {"_id.o": self.organization_id, name: {"$type": "date"}, **(wanted or {})}
+        past = {"$subtract": ["$$NOW", days * 86_400_000]}
+        await self.stores.mongo[collection].update_many(documents, [{"$set": {name: past}}])
+
+    async def refuse(self, collection: str, *users: str | None) -> None:
+        """Makes the database refuse documents of these users, each by itself; of nobody when None is named."""
+        validator = {} if None in users else {"_id.u": {"$nin": list(users)}}
+        await self.stores.mongo.database.command("collMod", collection, validator=validator)
+
     async def documents(self, collection: str) -> list[Document]:
         found = self.stores.mongo[collection].find({"_id.o": self.organization_id}).sort("_id", 1)
         return await found.to_list(None)
