@@ -74,7 +74,7 @@ class Notification:
     post: Post | None = field(resolvers.feed.notifications.post, "The post with the mention, while it is there.")
     publication: Publication | None = field(
         resolvers.feed.notifications.publication,
-        "The publication that failed, or whose outcome somebody has to look at.",
+        "The publication that failed, or whose outcome nobody knows.",
     )
 
 
