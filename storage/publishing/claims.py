@@ -5,14 +5,18 @@ ends, when a lost answer may be asked for. One index of that moment is all that 
 """
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 from pymongo import ReturnDocument
+from pymongo.results import UpdateResult
 
 from storage.mongo import Document, Mongo
 from storage.publishing.progress import LEASE_S
 from storage.publishing.records import MediaState, Publication, PublicationState, publication_record
 from storage.publishing.scheduling import PUBLICATIONS
+
+Write = Callable[..., Awaitable[UpdateResult]]
 
 UPLOAD_LEASE_S = 30.0
 MAIL_AGAIN_S = 120.0
@@ -28,6 +32,7 @@ class ClaimStore:
     """Leases. Claiming twice, or from several processes at once, is harmless: each publication goes to one."""
 
     def __init__(self, mongo: Mongo) -> None:
+        self._mongo = mongo
         self._publications = mongo[PUBLICATIONS]
 
     async def claim(self, limit: int) -> list[Publication]:
@@ -41,20 +46,22 @@ class ClaimStore:
         token = secrets.token_hex(8)
         until = {"$add": [{"$max": ["$$NOW", "$due"]}, int(LEASE_S * _MS)]}
         taken = {"claim": token, "fence": {"$add": ["$fence", 1]}, "wake_at": until}
-        await self._publications.update_many({"_id": {"$in": ids}, **reached("wake_at")}, [{"$set": taken}])
+        await self._write(
+            self._publications.update_many, {"_id": {"$in": ids}, **reached("wake_at")}, [{"$set": taken}]
+        )
         return await self._taken({"_id": {"$in": ids}, "claim": token})
 
     async def renew(self, publication: Publication) -> bool:
         """Keeps a publication for another lease; False when it is somebody else's."""
         until = {"$set": {"wake_at": {"$add": ["$$NOW", int(LEASE_S * _MS)]}}}
         held = {"_id": publication.id, "fence": publication.fence, "wake_at": {"$exists": True}}
-        return (await self._publications.update_one(held, [until])).matched_count == 1
+        return bool((await self._write(self._publications.update_one, held, [until])).matched_count)
 
     async def release(self, publications: Sequence[Publication]) -> None:
         """Gives up what was claimed and not begun, so that others find it at once."""
         for publication in publications:
             held = {"_id": publication.id, "fence": publication.fence, "state": PublicationState.SCHEDULED.value}
-            await self._publications.update_one(held, [{"$set": {"wake_at": "$$NOW"}}])
+            await self._write(self._publications.update_one, held, [{"$set": {"wake_at": "$$NOW"}}])
 
     async def claim_uploads(self, limit: int) -> list[tuple[Publication, str]]:
         """Takes publications whose media are to be uploaded now, each with the token that the upload is kept by."""
@@ -64,14 +71,16 @@ class ClaimStore:
         token = secrets.token_hex(8)
         until = {"$add": ["$$NOW", int(UPLOAD_LEASE_S * _MS)]}
         taken = {"upload_claim": token, "upload_at": until, "media_state": MediaState.UPLOADING.value}
-        await self._publications.update_many({"_id": {"$in": ids}, **reached("upload_at")}, [{"$set": taken}])
+        await self._write(
+            self._publications.update_many, {"_id": {"$in": ids}, **reached("upload_at")}, [{"$set": taken}]
+        )
         return [(each, token) for each in await self._taken({"_id": {"$in": ids}, "upload_claim": token})]
 
     async def renew_upload(self, publication: Publication, token: str) -> bool:
         """Keeps an upload for another lease; False when it is somebody else's, or no longer wanted."""
         until = {"$set": {"upload_at": {"$add": ["$$NOW", int(UPLOAD_LEASE_S * _MS)]}}}
         held = {"_id": publication.id, "upload_claim": token}
-        return (await self._publications.update_one(held, [until])).matched_count == 1
+        return bool((await self._write(self._publications.update_one, held, [until])).matched_count)
 
     async def claim_mails(self, limit: int) -> list[Publication]:
         """Takes publications of whose failure the author is to be told by mail now."""
@@ -87,7 +96,13 @@ class ClaimStore:
 
     async def mailed(self, publication: Publication) -> None:
         """The author was told, or never can be."""
-        await self._publications.update_one({"_id": publication.id}, {"$unset": {"mail_at": ""}})
+        await self._write(self._publications.update_one, {"_id": publication.id}, {"$unset": {"mail_at": ""}})
+
+    async def _write(
+        self, write: Callable[..., Awaitable[UpdateResult]], wanted: Document, change: Any
+    ) -> UpdateResult:
+        """What one dead worker left locked must not keep everybody from everything else."""
+        return await self._mongo.past_orphans(lambda: write(wanted, change))
 
     async def _ids(self, field: str, limit: int) -> list[str]:
         cursor = self._publications.find(reached(field), {"_id": 1}).sort(field, 1).limit(limit)

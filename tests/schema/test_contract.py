@@ -119,7 +119,7 @@ def test_the_comparison_sees_a_broken_promise(contract: Contract, was: str, beco
         ("users(limit: Int! = 10)", 'users(limit: Int! = 10, named: String, order: String! = "")'),
         ("OPERATOR SERVICE ADMIN", "OPERATOR SERVICE ADMIN GUEST"),
         ("input CreateTopicInput {", "input CreateTopicInput { colour: String"),
-        ("type Publication {", "type Announcement {"),
+        ("type CallJob {", "type Campaign {"),
         ("callLimits: CallLimits!", ""),
     ],
 )

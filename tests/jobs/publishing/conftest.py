@@ -34,7 +34,7 @@ async def shared_stores(
 
 @pytest.fixture
 async def newsroom(shared_stores: Stores) -> Newsroom:
-    await shared_stores.mongo["publications"].delete_many({})
+    await shared_stores.mongo.past_orphans(lambda: shared_stores.mongo["publications"].delete_many({}))
     return await found_newsroom(shared_stores)
 
 

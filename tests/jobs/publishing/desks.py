@@ -42,7 +42,7 @@ SECRETS = {
 }
 
 
-def quick_networks(stores: Stores, egress: Egress, call_timeout_s: float = 0.5) -> Networks:
+def quick_networks(stores: Stores, egress: Egress, call_timeout_s: float = 0.25) -> Networks:
     """All networks, with short waits."""
     http = Http(egress, call_timeout_s)
     return {

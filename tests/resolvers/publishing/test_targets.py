@@ -16,7 +16,7 @@ TOPIC, HOME, X = TopicTarget("t", "c"), HomeFeedTarget("ann"), AccountTarget("a"
         ([TOPIC], "x" * 4001, "a topic"),
         ([TOPIC, X], "x" * 281, "X"),
         ([HOME], "x" * 4001, "the home feed"),
-        ([], "x", ""),
+        ([], "x", "toHomeFeed"),
     ],
 )
 def test_the_one_that_does_not_take_it_is_named(targets: list[Target], text: str, says: str) -> None:
