@@ -37,7 +37,8 @@ def credential_keys(pairs: str) -> dict[str, bytes]:
 
 def _decoded(encoded: str) -> bytes:
     try:
-        key = base64.b64decode(encoded.translate({ord("-"): "+", ord("_"): "/"}).rstrip("=") + "==", validate=True)
+        plain = encoded.replace("-", "+").replace("_", "/").rstrip("=")
+        key = base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
     except binascii.Error:
         raise ValueError("a key is not base64") from None
     if len(key) != KEY_BYTES:

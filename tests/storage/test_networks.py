@@ -15,23 +15,14 @@ from storage.networks import (
     misfit,
 )
 
-I, V, R = MediaKind.IMAGE, MediaKind.VIDEO, MediaKind.REEL
+IMG, VID, REEL = MediaKind.IMAGE, MediaKind.VIDEO, MediaKind.REEL
 
 
-@pytest.mark.parametrize(
-    ("text", "count"),
-    [
-        ("", 0),
-        ("abc", 3),
-        ("狼煙", 2),
-        ("e\u0301", 1),
-        ("👩‍👧‍👦", 1),
-        ("👍🏽", 1),
-        ("🇯🇵🇩🇪", 2),
-        ("\r\n", 1),
-        ("☺\ufe0f", 1),
-    ],
-)
+FAMILY = "👩\u200d👧\u200d👦"
+SEEN = {"": 0, "abc": 3, "狼煙": 2, "e\u0301": 1, "\r\n": 1, "☺\ufe0f": 1, FAMILY: 1, "👍🏽": 1, "🇯🇵🇩🇪": 2}
+
+
+@pytest.mark.parametrize(("text", "count"), SEEN.items())
 def test_characters_are_counted_as_people_see_them(text: str, count: int) -> None:
     assert len(list(graphemes(text))) == count
     assert "".join(graphemes(text)) == text
@@ -43,11 +34,11 @@ def test_characters_are_counted_as_people_see_them(text: str, count: int) -> Non
         (Network.MASTODON, "x" * 500),
         (Network.MASTODON, "x" * 476 + " https://example.org/" + "y" * 300),
         (Network.MASTODON, "x" * 495 + " @ann@" + "s" * 50 + ".example"),
-        (Network.BLUESKY, "👩‍👧‍👦" * 120),
+        (Network.BLUESKY, "e\u0301" * 300),
         (Network.BLUESKY, "狼" * 300),
         (Network.X, "x" * 280),
         (Network.X, "狼" * 140),
-        (Network.X, "👩‍👧‍👦" * 140),
+        (Network.X, FAMILY * 140),
         (Network.X, "x" * 256 + " https://example.org/" + "y" * 300),
         (Network.WEBHOOK, "x" * 10_000),
         (Network.SANDBOX, "x" * 10_000),
@@ -55,42 +46,41 @@ def test_characters_are_counted_as_people_see_them(text: str, count: int) -> Non
 )
 def test_a_text_is_as_long_as_the_network_says(network: Network, fits: str) -> None:
     assert misfit(ALLOWANCES[network], fits, []) is None
-    more = misfit(ALLOWANCES[network], fits + "x", []) or misfit(ALLOWANCES[network], fits + "x" * 3000, [])
+    more = misfit(ALLOWANCES[network], "x" + fits, [])
     assert more is not None
     assert more[0] == "text"
 
 
 def test_bytes_count_where_the_network_counts_them() -> None:
-    family = "👩‍👧‍👦"
-    assert misfit(ALLOWANCES[Network.BLUESKY], family * 170, []) == ("text", "at most 3000 bytes")
+    assert misfit(ALLOWANCES[Network.BLUESKY], FAMILY * 170, []) == ("text", "at most 3000 bytes")
 
 
 @pytest.mark.parametrize(
     ("network", "media", "fits"),
     [
         (Network.MASTODON, [], True),
-        (Network.MASTODON, [I] * 4, True),
-        (Network.MASTODON, [I] * 5, False),
-        (Network.MASTODON, [V], True),
-        (Network.MASTODON, [V, V], False),
-        (Network.MASTODON, [I, V], False),
-        (Network.MASTODON, [R], False),
+        (Network.MASTODON, [IMG] * 4, True),
+        (Network.MASTODON, [IMG] * 5, False),
+        (Network.MASTODON, [VID], True),
+        (Network.MASTODON, [VID, VID], False),
+        (Network.MASTODON, [IMG, VID], False),
+        (Network.MASTODON, [REEL], False),
         (Network.INSTAGRAM, [], False),
-        (Network.INSTAGRAM, [I], True),
-        (Network.INSTAGRAM, [R], True),
-        (Network.INSTAGRAM, [R, R], False),
-        (Network.INSTAGRAM, [V], False),
-        (Network.INSTAGRAM, [I, V] * 5, True),
-        (Network.INSTAGRAM, [I] * 11, False),
-        (Network.INSTAGRAM, [I, R], False),
-        (Network.BLUESKY, [I] * 4, True),
-        (Network.BLUESKY, [V], False),
-        (Network.X, [V], True),
-        (Network.X, [I, V], False),
-        (Network.WEBHOOK, [I, V, R], True),
-        (Network.WEBHOOK, [V], True),
-        (Network.WEBHOOK, [I] * 11, False),
-        (Network.SANDBOX, [R], True),
+        (Network.INSTAGRAM, [IMG], True),
+        (Network.INSTAGRAM, [REEL], True),
+        (Network.INSTAGRAM, [REEL, REEL], False),
+        (Network.INSTAGRAM, [VID], False),
+        (Network.INSTAGRAM, [IMG, VID] * 5, True),
+        (Network.INSTAGRAM, [IMG] * 11, False),
+        (Network.INSTAGRAM, [IMG, REEL], False),
+        (Network.BLUESKY, [IMG] * 4, True),
+        (Network.BLUESKY, [VID], False),
+        (Network.X, [VID], True),
+        (Network.X, [IMG, VID], False),
+        (Network.WEBHOOK, [IMG, VID, REEL], True),
+        (Network.WEBHOOK, [VID], True),
+        (Network.WEBHOOK, [IMG] * 11, False),
+        (Network.SANDBOX, [REEL], True),
     ],
 )
 def test_media_stand_together_as_the_network_says(network: Network, media: Sequence[MediaKind], fits: bool) -> None:
@@ -100,9 +90,9 @@ def test_media_stand_together_as_the_network_says(network: Network, media: Seque
 
 def test_inside_topics_take_text_and_feeds_take_images() -> None:
     assert misfit(TOPIC_ALLOWANCE, "x" * 4000, []) is None
-    assert misfit(TOPIC_ALLOWANCE, "hello", [I]) == ("media", "none: it takes text only")
-    assert misfit(HOME_ALLOWANCE, "hello", [I] * 10) is None
-    assert misfit(HOME_ALLOWANCE, "hello", [V]) is not None
+    assert misfit(TOPIC_ALLOWANCE, "hello", [IMG]) == ("media", "none: it takes text only")
+    assert misfit(HOME_ALLOWANCE, "hello", [IMG] * 10) is None
+    assert misfit(HOME_ALLOWANCE, "hello", [VID]) is not None
 
 
 def test_every_network_is_described() -> None:

@@ -16,7 +16,7 @@ from tests.storage.publishing.newsroom import IMAGE, Newsroom, account_target
 
 pytestmark = pytest.mark.anyio
 
-POINTS_IN_CI = 7
+POINTS_IN_CI = 15
 
 
 class Crasher:

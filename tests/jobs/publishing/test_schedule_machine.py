@@ -256,7 +256,7 @@ def check(process: Process, examples: int, steps: int) -> None:
 
 
 def test_any_sequence_publishes_once_and_never_what_was_cancelled(process: Process) -> None:
-    check(process, examples=6, steps=14)
+    check(process, examples=20, steps=20)
 
 
 @pytest.mark.soak
