@@ -214,7 +214,8 @@ async def _gather(work: Any) -> None:
 
 async def _abandon(work: Coroutine[Any, Any, None], steps: int) -> None:
     """Runs the coroutine for so many suspensions, and then never again: no clean-up of its own runs."""
-    value, error = None, None
+    value: Any = None
+    error: BaseException | None = None
     for _ in range(steps):
         try:
             awaited = work.send(value) if error is None else work.throw(error)
@@ -225,7 +226,11 @@ async def _abandon(work: Coroutine[Any, Any, None], steps: int) -> None:
             await asyncio.sleep(0)
             continue
         awaited._asyncio_future_blocking = False
-        await asyncio.wait([awaited])
+        try:
+            await asyncio.wait([awaited])
+        except asyncio.CancelledError as cancelled:
+            # A time limit of the coroutine's own, which takes this task for its.
+            error = cancelled
     ABANDONED.append(work)
 
 
@@ -256,7 +261,7 @@ def check(process: Process, examples: int, steps: int) -> None:
 
 
 def test_any_sequence_publishes_once_and_never_what_was_cancelled(process: Process) -> None:
-    check(process, examples=20, steps=20)
+    check(process, examples=12, steps=20)
 
 
 @pytest.mark.soak
