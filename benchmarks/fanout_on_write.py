@@ -31,6 +31,7 @@ CHUNKS = "chunks of 500"
 CREATE = "mutation ($text: String!) { createPost(input: {text: $text}) { id } }"
 HOME = '{ homeFeed(latest: "now", limit: 50) { items { id text author { name } } hasOlder } }'
 POLL_S = 0.01
+SETTLE_S = 5.0
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -146,6 +147,7 @@ async def measure(bench: Bench, sizes: Sequence[int], most_jobs: int, console: C
     reader_token = bench.token("follower-000000")
     async with client(bench.product.url, reader_token) as reader:
         await reader.run("{ viewer { id } }")
+        await fill_feed(mongo, "follower-000000")
         for size in [0, *sizes]:
             name = f"author-{size}"
             async with client(bench.product.url, bench.token(name)) as author:
@@ -161,6 +163,7 @@ async def measure(bench: Bench, sizes: Sequence[int], most_jobs: int, console: C
                     rows += await compared(ground, names, most_jobs)
                     show(rows[-3:], console)
     await grown(mongo)
+    await asyncio.sleep(SETTLE_S)
     async with (
         client(bench.product.url, bench.token("author-0")) as author,
         client(bench.product.url, reader_token) as who,
@@ -184,8 +187,22 @@ async def compared(ground: Ground, names: Sequence[str], most_jobs: int) -> list
     return rows
 
 
+async def fill_feed(mongo: Mongo, reader: str, count: int = 800) -> None:
+    """As many posts of somebody whom the reader follows as a feed keeps, so that its pages are full from the start."""
+    low = time.time_ns() // 1000 - 10**9
+    follow = {"org": ORGANIZATION, "follower": reader, "followee": "author-0"}
+    await mongo["follows"].insert_one({"_id": {"o": ORGANIZATION, "f": reader, "e": "author-0"}, **follow})
+    stamps = range(low, low + count)
+    posts = [
+        {"_id": {"o": ORGANIZATION, "ts": ts}, "author": "author-0", "text": "Old.", "merged": False} for ts in stamps
+    ]
+    await mongo["posts"].insert_many(posts)
+    items = [{"_id": {"o": ORGANIZATION, "u": reader, "ts": ts}, "author": "author-0"} for ts in stamps]
+    await mongo["feed_items"].insert_many(items)
+
+
 async def grown(mongo: Mongo, count: int = 100_000) -> None:
-    """Many more posts of others, all pushed into the reader's feed too, as far as that keeps them."""
+    """Many more posts of others."""
     low = time.time_ns() // 1000 - count
     for start in range(0, count, 10_000):
         posts = [

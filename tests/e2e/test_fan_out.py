@@ -1,13 +1,14 @@
 """A post reaches every follower once, with real workers: refused inserts, killed workers, a Redis that forgets all."""
 
+import json
 import os
 import signal
-import time
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from server.tokens import mint
 from storage.mongo import Driver, Mongo, connect
 from tests.client import Client, Socket, client
 from tests.e2e.followers import add_followers, holders
@@ -29,11 +30,12 @@ subscription ($id: ID!) { jobEvents(jobId: $id) { type: __typename ... on FanOut
 """
 
 
-@pytest.fixture
-async def two_webs(tmp_path: Path, mongodb_uri: str, redis_url: str) -> AsyncIterator[tuple[Web, Web]]:
+@pytest.fixture(scope="module")
+def two_webs(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[tuple[Web, Web]]:
+    folder = tmp_path_factory.mktemp("webs")
     with (
-        serving(tmp_path / "one", mongodb_uri, redis_url) as one,
-        serving(tmp_path / "other", mongodb_uri, redis_url, one) as other,
+        serving(folder / "one", mongodb_uri, redis_url) as one,
+        serving(folder / "other", mongodb_uri, redis_url, one) as other,
     ):
         yield one, other
 
@@ -63,7 +65,8 @@ async def test_followers_hear_of_a_post_over_sockets_and_its_author_of_the_progr
 ) -> None:
     one, other = two_webs
     with working(tmp_path / "worker", mongodb_uri, redis_url, one.database):
-        async with client(one.url, one.token("ann")) as ann, client(other.url, one.token("bob")) as bob:
+        tokens = [one.token(name, "globex") for name in ("ann", "bob")]
+        async with client(one.url, tokens[0]) as ann, client(other.url, tokens[1]) as bob:
             await ann.run("{ viewer { id } }")
             await bob.run(FOLLOW, id="ann")
             async with bob.socket() as to_bob, ann.socket() as to_ann:
@@ -153,10 +156,6 @@ def _mongodb_uri(product: Product) -> str:
 
 
 def _token(product: Product, user: str) -> str:
-    import json
-
-    from server.tokens import mint
-
     secret = json.loads((product.data_dir / "secrets.json").read_text())["auth_secret"]
     return mint(secret, user_id=user, organization_id="acme")
 
@@ -164,9 +163,7 @@ def _token(product: Product, user: str) -> str:
 async def test_every_follower_has_the_post_once_after_kills_refusals_and_a_dead_redis(
     tmp_path: Path, mongo_driver: Driver
 ) -> None:
-    began_at = time.monotonic()
     await weathered(tmp_path, mongo_driver, followers=2000, kills=2, patience_s=60)
-    assert time.monotonic() - began_at < 100
 
 
 @pytest.mark.soak

@@ -16,7 +16,7 @@ from jobs.context import JobContext
 from jobs.fan_out import finish_fan_outs, rebuild_feeds, retry_failed_inserts, settle_follows
 from storage.errors import DomainError
 from storage.feed.fan_outs import MAX_TRIES, Claim
-from storage.feed.feeds import FeedStore
+from storage.feed.feeds import Chunk, FeedStore
 from storage.feed.follows import Pair
 from storage.feed.home import HomeFeedState
 from storage.feed.records import PostKey, home_stream
@@ -73,9 +73,19 @@ class FeedMachine(RuleBasedStateMachine):
         self.jobs, self.stores = self.process.jobs, self.process.jobs.stores
         self.hall, self.model = Hall(self.stores), Model()
         self.sleepers: list[Claim] = []
+        self.org = self.hall.organization_id
         self.run(self.hall.enter(*READERS))
         self.run(self.listen())
-        self.org = self.hall.organization_id
+        # Ann is pushed, Cyd is merged, Bob is at the threshold.
+        for reader, authors in {
+            "fay": "ann bob",
+            "gus": "ann bob cyd",
+            "hal": "bob cyd",
+            "ann": "cyd",
+            "bob": "cyd",
+        }.items():
+            for author in authors.split():
+                self.follow(reader, author)
 
     async def listen(self) -> None:
         """Bob and Gus have listened before, so that their streams are told."""
@@ -141,10 +151,10 @@ class FeedMachine(RuleBasedStateMachine):
         await self.hall.expire("fan_outs", "lease_until")
         return claim
 
-    async def insert(self, claim: Claim) -> tuple[str, bool]:
+    async def insert(self, claim: Claim) -> tuple[Chunk, set[str]]:
+        """A chunk's followers, and whose insert failed."""
         chunk = await self.stores.feeds.followers(self.org, claim.author_id, claim.after)
-        await self.stores.feeds.push(claim.key, claim.author_id, chunk.follower_ids)
-        return chunk.after, chunk.is_last
+        return chunk, await self.stores.feeds.push(claim.key, claim.author_id, chunk.follower_ids)
 
     @rule()
     def a_sleeper_wakes(self) -> None:
@@ -152,16 +162,21 @@ class FeedMachine(RuleBasedStateMachine):
         if self.sleepers:
             claim = self.sleepers.pop()
             if claim.task == "push":
-                after, is_last = self.run(self.insert(claim))
-                self.run(self.stores.fan_outs.advance(claim, after, is_last))
+                chunk, failed = self.run(self.insert(claim))
+                delivered = len(chunk.follower_ids) - len(failed)
+                work = self.stores.fan_outs.advance(claim, chunk.after, chunk.is_last, delivered, failed)
+                self.run(work)
 
     @rule()
     def workers_work(self) -> None:
         self.run(self.work())
 
-    @rule(reader=REFUSED)
-    def the_database_refuses(self, reader: str) -> None:
+    @rule(reader=REFUSED, author=AUTHOR, works=st.booleans())
+    def the_database_refuses(self, reader: str, author: str, works: bool) -> None:
         self.run(self.hall.refuse("feed_items", reader))
+        self.post(author)
+        if works:
+            self.workers_work()
 
     @rule()
     def the_database_is_well_again(self) -> None:
@@ -282,7 +297,7 @@ def test_what_a_reader_sees_is_what_the_model_says(
     mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver
 ) -> None:
     with machine(mongodb_uri, redis_url, database, mongo_driver) as bound:
-        run_machine(bound, settings=sized(10, 30))
+        run_machine(bound, settings=sized(15, 30))
 
 
 @pytest.mark.soak

@@ -14,6 +14,7 @@ from storage.events import Position, Stream
 from storage.follow_several import OneArrived, SeveralReady, follow_several, format_positions, parse_positions
 from storage.ids import new_id
 from storage.stores import Stores
+from tests.storage.places import found_place
 
 pytestmark = pytest.mark.anyio
 
@@ -65,8 +66,6 @@ async def following(steps: AsyncGenerator[Step, None]) -> Step:
 
 @pytest.fixture
 async def ensemble(shared_stores: Stores) -> Ensemble:
-    from tests.storage.places import found_place
-
     return Ensemble(shared_stores, (await found_place(shared_stores)).topic.id)
 
 
