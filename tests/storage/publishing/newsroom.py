@@ -1,7 +1,6 @@
 """Where publishing tests take place: an organization with a topic, an author who may do all, and accounts."""
 
 import secrets
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -96,7 +95,7 @@ class Newsroom:
         assert row is not None
         return row
 
-    async def pass_time(self, seconds: float, posts: Sequence[ScheduledPost] = ()) -> None:
+    async def pass_time(self, seconds: float) -> None:
         """Lets time pass by moving every stored moment of the organization back."""
         await pass_time(self.stores, self.organization_id, seconds)
 
@@ -112,25 +111,15 @@ class Newsroom:
 
 async def pass_time(stores: Stores, organization_id: str, seconds: float) -> None:
     """Moves every stored moment of an organization's publications back, which is as good as waiting."""
-    back = {"$multiply": [seconds, -1000]}
-
-    def moved(field: str) -> Document:
-        earlier = {"$add": [f"${field}", back]}
-        return {"$cond": [{"$eq": [{"$type": f"${field}"}, "date"]}, earlier, f"${field}"]}
-
-    moments = ("due", "late_at", "wake_at", "upload_at", "mail_at")
-    fields: Document = {name: moved(name) for name in moments}
-    steps: Document = {f"step.{name}": moved(f"step.{name}") for name in ("at", "first_at")}
     publications, posts = stores.mongo["publications"], stores.mongo["scheduled_posts"]
-    await publications.update_many({"org": organization_id}, [{"$set": {name: fields[name]}} for name in moments][0:1])
-    for name in moments[1:]:
-        wanted = {"org": organization_id, name: {"$exists": True}}
-        await publications.update_many(wanted, [{"$set": {name: fields[name]}}])
-    for name, value in steps.items():
-        await publications.update_many({"org": organization_id, name: {"$exists": True}}, [{"$set": {name: value}}])
-    expires = {"org": organization_id, "upload.expires_at": {"$type": "date"}}
-    await publications.update_many(expires, [{"$set": {"upload.expires_at": moved("upload.expires_at")}}])
-    await posts.update_many({"org": organization_id}, [{"$set": {"due": moved("due")}}])
+    moments = ("due", "late_at", "wake_at", "upload_at", "mail_at", "step.at", "step.first_at", "upload.expires_at")
+    for moment in moments:
+        await publications.update_many({"org": organization_id, moment: {"$type": "date"}}, _back(moment, seconds))
+    await posts.update_many({"org": organization_id}, _back("due", seconds))
+
+
+def _back(moment: str, seconds: float) -> list[Document]:
+    return [{"$set": {moment: {"$subtract": [f"${moment}", int(seconds * 1000)]}}}]
 
 
 async def found_newsroom(stores: Stores) -> Newsroom:
