@@ -10,8 +10,10 @@ from jobs.call_manager import run_call_manager
 from jobs.context import JobContext
 from jobs.fan_out import fan_out, finish_fan_outs, rebuild_feed, rebuild_feeds, retry_failed_inserts, settle_follows
 from jobs.link_previews import find_lost_previews, preview_link, preview_post_link
+from jobs.publishing.mails import send_failure_mails
+from jobs.publishing.sweeps import fail_disconnected, publish_due, upload_media, wake
 from jobs.streams import move_outbox, prune_events
-from storage.queue import FAN_OUT, PREVIEWS
+from storage.queue import FAN_OUT, PREVIEWS, PUBLISHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ FUNCTIONS: dict[str, list[Function]] = {
         func(fan_out, name="feed.fan_out", timeout=30, keep_result=0, max_tries=1000),
         func(rebuild_feed, name="feed.rebuild", timeout=30, keep_result=0, max_tries=5),
     ],
+    PUBLISHING: [func(wake, name="publishing.wake", timeout=10, keep_result=0, max_tries=1000)],
 }
 
 
@@ -52,6 +55,10 @@ SWEEPERS: list[Sweeper] = [
     Sweeper("retry_failed_inserts", 1.0, retry_failed_inserts),
     Sweeper("settle_follows", 2.0, settle_follows),
     Sweeper("rebuild_feeds", 5.0, rebuild_feeds),
+    Sweeper("publish_due", 1.0, publish_due),
+    Sweeper("upload_media", 1.0, upload_media),
+    Sweeper("send_failure_mails", 2.0, send_failure_mails),
+    Sweeper("fail_disconnected", 10.0, fail_disconnected),
     Sweeper("prune_events", 60.0, prune_events),
     Sweeper("ask_for_silent_calls", 1.0, ask_for_silent_calls),
     Sweeper("sweep_abandoned_lists", 600.0, sweep_abandoned_lists),

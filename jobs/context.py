@@ -3,14 +3,18 @@
 from dataclasses import dataclass
 
 from jobs.providers.egress import Egress
+from jobs.providers.mailer import Mailer
 from jobs.providers.telephony import Telephony
+from jobs.publishing.desk import Desk
 from storage.stores import Stores
 
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
-    """One worker process's: the stores, the guard of everything that users point at, and who makes calls."""
+    """One worker process's: the stores, the guard of everything that users point at, and what it works with."""
 
     stores: Stores
     egress: Egress
     telephony: Telephony
+    desk: Desk
+    mailer: Mailer

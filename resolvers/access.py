@@ -1,28 +1,14 @@
 """Who may do what (semantics.md, 8). Every resolver that needs somebody asks here first."""
 
-from collections.abc import Iterable
-
 from resolvers.context import Context, Info
 from storage.chat.records import Community, Topic
 from storage.errors import Forbidden, Unauthenticated
-from storage.identity import Role, User
-
-INCLUDED: dict[Role, frozenset[Role]] = {
-    Role.MEMBER: frozenset({Role.MEMBER}),
-    Role.OPERATOR: frozenset({Role.OPERATOR, Role.MEMBER}),
-    Role.ADMIN: frozenset({Role.ADMIN, Role.OPERATOR, Role.MEMBER}),
-    Role.SERVICE: frozenset({Role.SERVICE}),
-}
+from storage.identity import Role, User, with_included
 
 
 def granted(context: Context) -> frozenset[Role]:
     """The viewer's roles and those that they include."""
-    return included(context.roles)
-
-
-def included(roles: Iterable[Role]) -> frozenset[Role]:
-    """These roles and those that they include."""
-    return frozenset().union(*(INCLUDED[role] for role in roles))
+    return with_included(context.roles)
 
 
 def signed_in(info: Info) -> User:

@@ -13,12 +13,14 @@ from strawberry import ID, UNSET
 
 import resolvers.calls.events
 import resolvers.feed.fan_outs
+import resolvers.publishing.publications
 from resolvers.access import granted, member
 from resolvers.arguments import Since, given
 from resolvers.calls.events import CallJobEvent, CallLimitsEvent, CallTaskEvent
 from resolvers.context import Context, Info
 from resolvers.events import JobKind, OwnSource, StreamReady, own_events
 from resolvers.feed.fan_outs import FanOutEvent
+from resolvers.publishing.publications import PublicationEvent
 from storage.errors import NotFound
 from storage.events import Cursor, Position, parse_cursor
 from storage.hub import HubEvent
@@ -28,11 +30,13 @@ from storage.jobs_stream import jobs_stream
 KINDS: Mapping[str, JobKind] = {
     "FanOutChanged": resolvers.feed.fan_outs.JOB_KIND,
     **resolvers.calls.events.JOB_KINDS,
+    "PublicationChanged": resolvers.publishing.publications.JOB_KIND,
 }
 
 FINDERS: Sequence[Callable[[Context, User, str], Awaitable[bool]]] = (
-    resolvers.feed.fan_outs.is_job,
     resolvers.calls.events.is_job,
+    resolvers.publishing.publications.is_job,
+    resolvers.feed.fan_outs.is_job,
 )
 """Each says whether the id is a job of its kind. Raises: Forbidden for one that the viewer may not see."""
 
@@ -41,7 +45,7 @@ JobId = Annotated[
 ]
 
 
-JobEventRecord = StreamReady | FanOutEvent | CallJobEvent | CallTaskEvent | CallLimitsEvent
+JobEventRecord = StreamReady | FanOutEvent | PublicationEvent | CallJobEvent | CallTaskEvent | CallLimitsEvent
 
 
 @dataclass(frozen=True, slots=True)

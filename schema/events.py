@@ -10,6 +10,7 @@ from resolvers import events as records
 from schema.calls import CallJob, CallLimits, CallTask
 from schema.chat import Message, Topic
 from schema.feed import FanOut, Notification, Post
+from schema.publishing import Publication
 from storage.events import Cursor
 
 
@@ -117,6 +118,11 @@ class CallLimitsChanged(OfKind, Event):
     limits: CallLimits = strawberry.field(description="As they are now.")
 
 
+@strawberry.type(description="A publication was scheduled, changed, or moved on. Its author hears it, and OPERATORs.")
+class PublicationChanged(OfKind, Event):
+    publication: Publication = strawberry.field(description="As it is now.")
+
+
 @strawberry.type(description="A post came into the viewer's home feed.")
 class PostArrived(OfKind, Event):
     post: Post = strawberry.field(description="As it is now.")
@@ -143,6 +149,6 @@ NotificationEvent = Annotated[
 ]
 
 JobEvent = Annotated[
-    StreamReady | FanOutChanged | CallJobChanged | CallTaskChanged | CallLimitsChanged,
+    StreamReady | PublicationChanged | CallJobChanged | CallTaskChanged | CallLimitsChanged | FanOutChanged,
     strawberry.union("JobEvent", description="What happens to an organization's jobs."),
 ]

@@ -9,6 +9,7 @@ import resolvers.feed.posts
 from schema.binding import field, shared_field
 from schema.chat import LinkPreview, Message
 from schema.identity import User
+from schema.publishing import Publication
 from schema.timeline import OfPage, Timeline
 from storage.feed.home import HomeFeedState
 from storage.feed.notifications import NotificationKind
@@ -71,6 +72,10 @@ class Notification:
         resolvers.feed.notifications.message, "The message with the mention or reaction, while the viewer may read it."
     )
     post: Post | None = field(resolvers.feed.notifications.post, "The post with the mention, while it is there.")
+    publication: Publication | None = field(
+        resolvers.feed.notifications.publication,
+        "The publication that failed, or whose outcome nobody knows.",
+    )
 
 
 @strawberry.type(description="Notifications in the order of the range.")

@@ -18,6 +18,9 @@ import resolvers.feed.notifications
 import resolvers.feed.posts
 import resolvers.identity
 import resolvers.job_events
+import resolvers.publishing.accounts
+import resolvers.publishing.posts
+import resolvers.publishing.publications
 from schema.binding import field, mutation, subscription
 from schema.calls import CallJob, CallJobTimeline, CallLimits, CallListCheck, CallTask
 from schema.chat import (
@@ -34,6 +37,7 @@ from schema.errors import PresentErrors
 from schema.events import CommunityEvent, HomeFeedEvent, JobEvent, NotificationEvent, TopicEvent
 from schema.feed import HomeFeedTimeline, NotificationTimeline, Post, PostTimeline
 from schema.identity import User
+from schema.publishing import ConnectedAccount, Publication, ScheduledPost, ScheduledPostTimeline
 from schema.scalars import SCALARS
 
 
@@ -69,6 +73,17 @@ class Query:
     stamps: list[Stamp] = field(resolvers.chat.stamps.stamps, "All stamps that can be posted.")
     reactions_received: ReactionTimeline = field(
         resolvers.chat.messages.reactions_received, "Who reacted to the viewer's messages."
+    )
+    connected_accounts: list[ConnectedAccount] = field(
+        resolvers.publishing.accounts.connected_accounts,
+        "The organization's connected accounts, oldest first. Needs the role OPERATOR.",
+    )
+    scheduled_post: ScheduledPost | None = field(
+        resolvers.publishing.posts.scheduled_post, "One scheduled post of the viewer's; to an OPERATOR anybody's."
+    )
+    scheduled_posts: ScheduledPostTimeline = field(
+        resolvers.publishing.posts.scheduled_posts,
+        "By due time: the viewer's own, to an OPERATOR the organization's.",
     )
     home_feed: HomeFeedTimeline = field(
         resolvers.feed.home.home_feed, "The posts of those whom the viewer follows, and the own ones."
@@ -120,6 +135,28 @@ class Mutation:
         resolvers.identity.block_user, "Hides somebody's messages, reactions and events, and ends follows both ways."
     )
     unblock_user: User = mutation(resolvers.identity.unblock_user, "Ends a block.")
+    connect_account: ConnectedAccount = mutation(
+        resolvers.publishing.accounts.connect_account, "Connects an account. Needs the role OPERATOR."
+    )
+    disconnect_account: ConnectedAccount = mutation(
+        resolvers.publishing.accounts.disconnect_account,
+        "Forgets what opens an account, for good, and fails what waits for it. Needs the role OPERATOR.",
+    )
+    schedule_post: ScheduledPost = mutation(
+        resolvers.publishing.posts.schedule_post, "Schedules a post to one or several targets. Durable when it returns."
+    )
+    update_scheduled_post: ScheduledPost = mutation(
+        resolvers.publishing.posts.update_scheduled_post,
+        "Changes one's own scheduled post. CONFLICT once something of it has started.",
+    )
+    cancel_scheduled_post: ScheduledPost = mutation(
+        resolvers.publishing.posts.cancel_scheduled_post,
+        "Cancels what has not started; CONFLICT with nothing left. One's own; an OPERATOR any.",
+    )
+    resolve_publication: Publication = mutation(
+        resolvers.publishing.publications.resolve_publication,
+        "Settle a publication whose outcome is unknown, after looking at the account.",
+    )
     follow: User = mutation(
         resolvers.feed.follows.follow,
         "Follows somebody, and brings their newest posts into the home feed; twice is once.",

@@ -41,7 +41,10 @@ def _parse_instant(value: object) -> datetime:
     # fromisoformat alone takes much that is ISO 8601 and not RFC 3339, such as week dates and hours without minutes.
     text = value.upper() if isinstance(value, str) and _RFC_3339.fullmatch(value) else ""
     try:
-        return datetime.fromisoformat(text).astimezone(UTC)
+        # The offset stays as it was written: it tells in whose local time somebody thinks.
+        written = datetime.fromisoformat(text)
+        written.astimezone(UTC)
+        return written
     except (ValueError, OverflowError):
         raise _bad_value("DateTime", _INSTANT) from None
 

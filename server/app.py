@@ -20,6 +20,7 @@ from server.pages import page_routes
 from server.settings import Settings
 from server.tokens import TokenVerifier
 from server.viewers import Viewers
+from storage.credentials import credential_keys
 from storage.image_urls import ImageUrls
 from storage.secrets import shared_secret
 from storage.stores import Stores, open_stores
@@ -35,7 +36,11 @@ def create_app(settings: Settings) -> Starlette:
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         egress = Egress(settings.egress_allow)
         async with open_stores(
-            *servers, settings.database, settings.mongo_driver, settings.fan_out_max_followers
+            *servers,
+            settings.database,
+            settings.mongo_driver,
+            settings.fan_out_max_followers,
+            credential_keys(settings.credential_keys or ""),
         ) as stores:
             app.state.stores = stores
             # Added here, before the pages, since they need what is open only now.

@@ -25,14 +25,13 @@ from strawberry.subscriptions import GRAPHQL_TRANSPORT_WS_PROTOCOL
 from strawberry.types import ExecutionResult
 from strawberry.types.graphql import OperationType
 
-from resolvers.access import included
 from resolvers.context import Context
 from schema.errors import presented
 from server.broadcasts import Broadcasts
 from server.sockets import SocketAdapter, SocketHandler
 from server.viewers import Session, Viewers
 from storage.errors import BadUserInput, DomainError
-from storage.identity import Role
+from storage.identity import Role, with_included
 from storage.stores import Stores
 
 MAX_BODY_BYTES = 1_000_000
@@ -109,7 +108,7 @@ class GraphQLView(GraphQL[Context, None]):
             session = await self.viewers.session(request.headers.get("authorization"))
         except DomainError:
             return MAX_BODY_BYTES
-        may_send = session is not None and Role.OPERATOR in included(session.roles)
+        may_send = session is not None and Role.OPERATOR in with_included(session.roles)
         return MAX_LIST_BODY_BYTES if may_send else MAX_BODY_BYTES
 
     async def _respond(self, request: Request) -> Response:

@@ -14,11 +14,15 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from server.processes import StartupError
+from storage.credentials import credential_keys
 
 PREFIX = "NOROSHI_"
 UNPREFIXED = {"mongodb_uri": "MONGODB_URI", "redis_url": "REDIS_URL"}
 # Kept out of error messages and representations; the addresses may hold a password.
-CONFIDENTIAL = {"auth_secret", "mongodb_uri", "redis_url", "telephony_secret", "twilio_token"}
+CONFIDENTIAL = {
+    *("auth_secret", "credential_keys", "telephony_secret", "twilio_token"),
+    *("mongodb_uri", "redis_url", "smtp_url"),
+}
 AUTH_SECRET_MIN_BYTES = 32
 
 
@@ -52,6 +56,12 @@ def _origin(value: str) -> str:
 def _longer_than_a_guess(value: str) -> str:
     if len(value.encode()) < AUTH_SECRET_MIN_BYTES:
         raise ValueError("too short")
+    return value
+
+
+def _credential_keys(value: str) -> str:
+    if not credential_keys(value):
+        raise ValueError("no key")
     return value
 
 
@@ -112,6 +122,15 @@ class Settings(BaseSettings):
     twilio_token: str | None = Field(default=None, repr=False, description="the account's auth token")
     twilio_from: str | None = Field(default=None, description="the number that calls come from, such as +15005550006")
     simulator_speed: float = Field(default=1.0, ge=0.1, le=1000, description="a number from 0.1 to 1000")
+    credential_keys: Annotated[str, AfterValidator(_credential_keys)] | None = Field(
+        default=None, repr=False, description="version:base64 pairs of 32 bytes, newest first, separated by commas"
+    )
+    smtp_url: Annotated[str, _address("smtp", "smtps")] | None = Field(
+        default=None, repr=False, description="smtp://user:password@host:port or smtps://.."
+    )
+    mail_from: str = Field(
+        default="Noroshi <noroshi@localhost>", pattern=r"^[^\r\n]+@[^\r\n]+$", description="a mail address"
+    )
     fan_out_max_followers: int = Field(
         default=10_000, ge=0, le=100_000_000, description="a number of followers from 0 to 100000000"
     )

@@ -1,12 +1,12 @@
 """Which telephony the settings name, wired up."""
 
-from jobs.providers.signed_webhooks import signing_key
 from jobs.providers.telephony import Telephony
 from jobs.providers.telephony.simulator import Simulator
 from jobs.providers.telephony.twilio import API_URL, TwilioTelephony
 from jobs.providers.telephony.webhook import WebhookTelephony
 from server.settings import Settings, SettingsError, variable
 from storage.stores import Stores
+from storage.webhook_keys import webhook_key
 
 TELEPHONY_CALLBACK, TWILIO_CALLBACK = "/callbacks/telephony", "/callbacks/twilio"
 
@@ -43,6 +43,6 @@ def check_telephony(settings: Settings) -> None:
         raise SettingsError(f"{variable('telephony')}={settings.telephony} needs {', '.join(missing)}")
     if settings.telephony_secret is not None:
         try:
-            signing_key(settings.telephony_secret)
+            webhook_key(settings.telephony_secret)
         except ValueError as error:
             raise SettingsError(f"{variable('telephony_secret')}: {error}") from None

@@ -32,6 +32,7 @@ FETCH_TIMEOUT_S = 5.0
 
 # Control characters, line separators, and lone surrogates, which no UTF-8 store can hold.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+")
 _BEARER = re.compile(r"bearer +([A-Za-z0-9._~+/=-]+) *", re.IGNORECASE)
 
 log = structlog.get_logger(__name__)
@@ -62,6 +63,8 @@ class Claims:
     expires_at: float
     name: str | None
     handle: str | None
+    email: str | None = None
+    """Where mail reaches them; what is no address is left out."""
 
 
 def bearer(header: str | None) -> str | None:
@@ -269,6 +272,7 @@ def _claims(payload: Mapping[str, Any]) -> Claims:
         expires_at=_moment(payload.get("exp"), "exp"),
         name=_optional_text(payload.get("name"), "name"),
         handle=_optional_text(payload.get("handle"), "handle"),
+        email=_address(payload.get("email")) or _address(payload.get("sub")),
     )
 
 
@@ -280,6 +284,10 @@ def _text(value: object, claim: str) -> str:
 
 def _optional_text(value: object, claim: str) -> str | None:
     return None if value is None or value == "" else _text(value, claim)
+
+
+def _address(value: object) -> str | None:
+    return value if isinstance(value, str) and len(value) <= TEXT_MAX_CHARS and _ADDRESS.fullmatch(value) else None
 
 
 def _roles(value: object) -> frozenset[str]:

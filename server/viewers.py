@@ -43,7 +43,9 @@ class Viewers:
 
     async def _sign_in(self, claims: Claims) -> User:
         roles = sorted((Role(role) for role in claims.roles), key=lambda role: role.value)
-        user = await self._users.sign_in(claims.organization_id, claims.user_id, roles, claims.name, claims.handle)
+        user = await self._users.sign_in(
+            claims.organization_id, claims.user_id, roles, claims.name, claims.handle, claims.email
+        )
         self._seen[claims] = time.monotonic(), user
         self._seen.move_to_end(claims)
         if len(self._seen) > MAX_REMEMBERED:

@@ -16,11 +16,16 @@ from jobs import FUNCTIONS, LOOPS, SWEEPERS, Sweeper
 from jobs.call_manager import holder
 from jobs.context import JobContext
 from jobs.providers.egress import Egress
+from jobs.providers.mailer import Mailer
+from jobs.providers.social.registry import all_networks
+from jobs.publishing.desk import Desk
 from server.settings import Settings
 from server.telephony import make_telephony
+from storage.credentials import credential_keys
 from storage.heartbeats import Heartbeat
+from storage.publishing.sandbox import SandboxStore
 from storage.queue import deserialize, redis_settings, serialize
-from storage.stores import open_stores
+from storage.stores import Stores, open_stores
 
 RESTART_S = (0.2, 5.0)
 DRAIN_S = 10.0
@@ -47,8 +52,9 @@ async def _run(settings: Settings, queues: tuple[str, ...]) -> None:
         settings.database,
         settings.mongo_driver,
         settings.fan_out_max_followers,
+        credential_keys(settings.credential_keys or ""),
     ) as stores:
-        jobs = JobContext(stores, egress, make_telephony(settings, stores))
+        jobs = _job_context(settings, stores, egress)
         heartbeat = Heartbeat(stores.mongo, holder())
         loops = [_arq_loop(jobs, redis_settings(settings.redis_url or ""), queue) for queue in queues]
         loops += [_supervise(loop.name, partial(loop.run, jobs)) for loop in LOOPS]
@@ -60,7 +66,14 @@ async def _run(settings: Settings, queues: tuple[str, ...]) -> None:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await jobs.telephony.aclose()
+        await jobs.desk.close()
     await egress.aclose()
+
+
+def _job_context(settings: Settings, stores: Stores, egress: Egress) -> JobContext:
+    desk = Desk(stores, all_networks(egress, SandboxStore(stores.mongo)))
+    mailer = Mailer(settings.smtp_url, settings.mail_from, settings.data_dir / "mail")
+    return JobContext(stores, egress, make_telephony(settings, stores), desk, mailer)
 
 
 async def _arq_loop(jobs: JobContext, redis: RedisSettings, queue: str) -> None:

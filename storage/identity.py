@@ -33,6 +33,19 @@ class Role(Enum):
     ADMIN = "ADMIN"
 
 
+INCLUDED: dict[Role, frozenset[Role]] = {
+    Role.MEMBER: frozenset({Role.MEMBER}),
+    Role.OPERATOR: frozenset({Role.OPERATOR, Role.MEMBER}),
+    Role.ADMIN: frozenset({Role.ADMIN, Role.OPERATOR, Role.MEMBER}),
+    Role.SERVICE: frozenset({Role.SERVICE}),
+}
+
+
+def with_included(roles: Iterable[Role]) -> frozenset[Role]:
+    """The roles and those that they include."""
+    return frozenset().union(*(INCLUDED[role] for role in roles))
+
+
 @dataclass(frozen=True, slots=True)
 class User:
     """A person of an organization. `id` is the token's `sub`, unique within the organization only."""
@@ -44,6 +57,7 @@ class User:
     roles: tuple[Role, ...]
     follower_count: int
     following_count: int
+    email: str | None = None
 
 
 class UserStore:
@@ -55,11 +69,17 @@ class UserStore:
         self._by_id: Gather[tuple[str, str], User] = Gather(self._load)
 
     async def sign_in(
-        self, organization_id: str, id_: str, roles: Sequence[Role], name: str | None, handle: str | None
+        self,
+        organization_id: str,
+        id_: str,
+        roles: Sequence[Role],
+        name: str | None,
+        handle: str | None,
+        email: str | None = None,
     ) -> User:
         """The user as the token describes them, created on first sight.
 
-        The handle is given once and stays, since texts mention it; the name follows the token.
+        The handle is given once and stays, since texts mention it; the name and the mail address follow the token.
         """
         known = await self._users.find_one({"_id": _user_id(organization_id, id_)})
         if known is None:
@@ -67,7 +87,9 @@ class UserStore:
         changes: Document = {"roles": [role.value for role in roles]}
         if name:
             changes["name"] = name
-        if all(known[key] == value for key, value in changes.items()):
+        if email:
+            changes["email"] = email
+        if all(known.get(key) == value for key, value in changes.items()):
             return _user(known)
         return await self._change(known, changes)
 
@@ -272,4 +294,5 @@ def _user(document: Document) -> User:
         roles=tuple(Role(role) for role in document["roles"]),
         follower_count=document["followers"],
         following_count=document["following"],
+        email=document.get("email"),
     )

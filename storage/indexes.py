@@ -36,7 +36,10 @@ INDEXES: dict[str, list[IndexModel]] = {
         IndexModel([("community", UP), ("last", DOWN), ("_id", DOWN)]),
         IndexModel([("org", UP), ("heat", DOWN)], partialFilterExpression={"heat": {"$exists": True}}),
     ],
-    "messages": [IndexModel([("preview_due", UP)], partialFilterExpression={"preview_due": {"$exists": True}})],
+    "messages": [
+        IndexModel([("preview_due", UP)], partialFilterExpression={"preview_due": {"$exists": True}}),
+        IndexModel([("source", UP)], unique=True, partialFilterExpression={"source": {"$exists": True}}),
+    ],
     "reactions": [
         IndexModel([("_id.t", UP), ("_id.ts", UP), ("_id.u", UP)]),
         IndexModel([("_id.t", UP), ("_id.ts", UP), ("_id.e", UP), ("at", UP)]),
@@ -60,6 +63,24 @@ INDEXES: dict[str, list[IndexModel]] = {
         IndexModel([("topic", UP), ("ts", UP)], partialFilterExpression={"kind": "REACTION"}),
     ],
     "notification_marks": [],
+    "accounts": [
+        IndexModel([("org", UP)]),
+        IndexModel([("failing", UP)], partialFilterExpression={"failing": {"$exists": True}}),
+    ],
+    "scheduled_posts": [
+        IndexModel([("org", UP), ("ts", UP)], unique=True),
+        IndexModel([("org", UP), ("author", UP), ("ts", UP)]),
+    ],
+    "publications": [
+        IndexModel([("post", UP), ("place", UP)]),
+        # Only of what somebody has to look at, so that sweeps cost what is due and not what waits.
+        *(
+            IndexModel([(moment, UP)], partialFilterExpression={moment: {"$exists": True}})
+            for moment in ("wake_at", "upload_at", "mail_at")
+        ),
+        IndexModel([("target.id", UP)], partialFilterExpression={"state": "SCHEDULED"}),
+    ],
+    "sandbox_posts": [],
     "events": [IndexModel([("at", UP)])],
     "outbox": [IndexModel([("stream", UP), ("_id", UP)]), IndexModel([("at", UP)])],
     "idempotency": [IndexModel([("at", UP)], expireAfterSeconds=idempotency.KEPT_S)],

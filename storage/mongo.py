@@ -96,7 +96,7 @@ class Mongo:
                     raise Unavailable("The database is busy; try again with the same idempotency key.") from error
             if loop.time() > look_at:
                 look_at = loop.time() + ORPHAN_S / 2
-                await self._end_orphans()
+                await self.end_orphans()
             await asyncio.sleep(random.uniform(0.5, 1) * backoff_s)  # noqa: S311
             backoff_s = min(backoff_s * 2, MAX_BACKOFF_S)
 
@@ -116,7 +116,21 @@ class Mongo:
                 raise
             return result
 
-    async def _end_orphans(self) -> None:
+    async def past_orphans(self, write: Callable[[], Awaitable[Result]]) -> Result:
+        """Runs a write that is no transaction, and may be run twice.
+
+        What a dead process's transaction has locked would keep it waiting for a minute: that is ended meanwhile.
+        """
+        try:
+            with pymongo.timeout(ORPHAN_S * 1.2):
+                return await write()
+        except PyMongoError as error:
+            if not error.timeout:
+                raise
+        await self.end_orphans()
+        return await write()
+
+    async def end_orphans(self) -> None:
         """Ends transactions of ours that nobody touches: MongoDB would keep them, and their locks, for a minute.
 
         One whose process only slept starts over.

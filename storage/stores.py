@@ -18,6 +18,7 @@ from storage.chat.messages import MessageStore
 from storage.chat.moves import ReactionReceived, TopicActivity
 from storage.chat.reactions import ReactionStore
 from storage.chat.topics import TopicStore
+from storage.credentials import Credentials
 from storage.events import Event, EventLog, Stream
 from storage.feed.fan_outs import FanOutStore
 from storage.feed.feeds import FeedStore
@@ -36,12 +37,16 @@ from storage.mongo import Driver, Mongo, connect
 from storage.outbox import Movers, Outbox, Tell
 from storage.pools import Pools
 from storage.publisher import Publisher
+from storage.publishing.accounts import AccountStore
+from storage.publishing.claims import ClaimStore
+from storage.publishing.posts import ScheduledPostStore
 from storage.queue import JobQueue, deserialize, serialize
 from storage.sequencer import Sequencer
 from storage.turns import Turns
 
 REDIS_TIMEOUT_S = 2.0
 FAN_OUT_MAX_FOLLOWERS = 10_000
+NO_KEYS: Mapping[str, bytes] = {}
 
 MOVERS: Movers = {
     "TopicActivity": TopicActivity,
@@ -53,6 +58,7 @@ MOVERS: Movers = {
     "FanOutChanged": Tell,
     "CallJobChanged": CallJobChanged,
     "CallTaskChanged": CallTaskChanged,
+    "PublicationChanged": Tell,
 }
 
 
@@ -80,6 +86,9 @@ class Stores:
     call_wakes: Wakes
     do_not_call: DoNotCallStore
     locks: Locks
+    accounts: AccountStore
+    scheduled_posts: ScheduledPostStore
+    claims: ClaimStore
     events: EventLog
     sequencer: Sequencer
     outbox: Outbox
@@ -95,10 +104,12 @@ async def open_stores(
     database: str,
     driver: Driver = "motor",
     fan_out_max_followers: int = FAN_OUT_MAX_FOLLOWERS,
+    credential_keys: Mapping[str, bytes] = NO_KEYS,
 ) -> AsyncIterator[Stores]:
     """Connects, creates missing indexes, and starts the hub, the publisher and the outbox; stops them at the end.
 
     MongoDB must answer; Redis need not. Posts of authors with more than `fan_out_max_followers` are merged on read.
+    Without `credential_keys` (by version, newest first) no accounts can be connected.
     """
     mongo = connect(mongodb_uri, database, driver)
     redis = Redis.from_url(redis_url, socket_timeout=None, socket_connect_timeout=REDIS_TIMEOUT_S)
@@ -106,7 +117,9 @@ async def open_stores(
     arq.job_serializer, arq.job_deserializer = serialize, deserialize
     try:
         await ensure_indexes(mongo)
-        async with _running(mongo, redis, arq, Keys(database), fan_out_max_followers) as stores:
+        async with _running(
+            mongo, redis, arq, Keys(database), fan_out_max_followers, Credentials(credential_keys)
+        ) as stores:
             yield stores
     finally:
         await redis.aclose()
@@ -116,7 +129,7 @@ async def open_stores(
 
 @asynccontextmanager
 async def _running(
-    mongo: Mongo, redis: Redis, arq: ArqRedis, keys: Keys, fan_out_max_followers: int
+    mongo: Mongo, redis: Redis, arq: ArqRedis, keys: Keys, fan_out_max_followers: int, credentials: Credentials
 ) -> AsyncIterator[Stores]:
     publisher = Publisher(redis, keys)
     outbox = Outbox(mongo, MOVERS)
@@ -127,11 +140,13 @@ async def _running(
     fan_outs, notifications = FanOutStore(mongo, outbox), NotificationStore(mongo)
     call_wakes = Wakes(redis, keys)
     call_jobs = CallJobStore(mongo, sequencer, call_wakes)
-    job_subjects: dict[str, ReadSubjects] = {
+    scheduled_posts = ScheduledPostStore(mongo, sequencer, posts)
+    job_subjects: Mapping[str, ReadSubjects] = {
         "FanOutChanged": fan_outs.by_timestamp,
         "CallJobChanged": call_jobs.jobs_by_id,
         "CallTaskChanged": call_jobs.tasks_by_id,
         "CallLimitsChanged": call_jobs.limits_by_id,
+        "PublicationChanged": scheduled_posts.of_events,
     }
     event_log = EventLog(mongo)
     hub = Hub(redis, keys, event_log, _Hydrator(topics, messages, posts, notifications, job_subjects))
@@ -156,6 +171,9 @@ async def _running(
         call_wakes=call_wakes,
         do_not_call=DoNotCallStore(mongo),
         locks=Locks(mongo),
+        accounts=AccountStore(mongo, credentials),
+        scheduled_posts=scheduled_posts,
+        claims=ClaimStore(mongo),
         events=event_log,
         sequencer=sequencer,
         outbox=outbox,

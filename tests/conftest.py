@@ -12,7 +12,7 @@ from hypothesis import settings
 from server.embedded import Mongod, Valkey, find_mongod, find_valkey
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
-from tests.databases import fresh_database
+from tests.databases import CREDENTIAL_KEYS, fresh_database
 
 # How long an example takes is the machine's affair.
 settings.register_profile("noroshi", deadline=None)
@@ -64,7 +64,7 @@ def mongo_driver() -> Driver:
 @pytest.fixture
 async def stores(mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver) -> AsyncIterator[Stores]:
     """All of storage, on an empty database."""
-    async with open_stores(mongodb_uri, redis_url, database, mongo_driver) as stores:
+    async with open_stores(mongodb_uri, redis_url, database, mongo_driver, credential_keys=CREDENTIAL_KEYS) as stores:
         yield stores
 
 

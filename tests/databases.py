@@ -8,6 +8,9 @@ from typing import Any
 import pymongo
 import redis
 
+CREDENTIAL_KEYS = {"1": b"k" * 32}
+"""What tests encrypt credentials with."""
+
 
 @contextmanager
 def fresh_database(mongodb_uri: str, redis_url: str) -> Iterator[str]:

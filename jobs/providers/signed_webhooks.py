@@ -4,17 +4,17 @@ Whoever receives must remember ids itself: a message that was signed once may co
 """
 
 import base64
-import binascii
 import hashlib
 import hmac
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from storage.webhook_keys import webhook_key
+
 ID, TIMESTAMP, SIGNATURE = "webhook-id", "webhook-timestamp", "webhook-signature"
 TOLERANCE_S = 300
 MAX_SIGNATURES = 10
 
-_PREFIX = "whsec_"
 _VERSION = "v1,"
 
 
@@ -28,16 +28,6 @@ class Signed:
 
     id: str
     timestamp: int
-
-
-def signing_key(secret: str) -> bytes:
-    """The key of a secret: its UTF-8 bytes, or the base64 after `whsec_`. Raises: ValueError for bad base64."""
-    if not secret.startswith(_PREFIX):
-        return secret.encode()
-    try:
-        return base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
-    except binascii.Error:
-        raise ValueError("the secret begins with whsec_ and is not base64 after that") from None
 
 
 def sign(secret: str, id_: str, timestamp: int, content: bytes) -> dict[str, str]:
@@ -72,4 +62,4 @@ def _signatures(header: str) -> Iterator[str]:
 
 def _digest(secret: str, id_: str, timestamp: int, content: bytes) -> str:
     message = f"{id_}.{timestamp}.".encode() + content
-    return base64.b64encode(hmac.new(signing_key(secret), message, hashlib.sha256).digest()).decode()
+    return base64.b64encode(hmac.new(webhook_key(secret), message, hashlib.sha256).digest()).decode()

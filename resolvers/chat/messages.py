@@ -21,13 +21,13 @@ from resolvers.arguments import (
 )
 from resolvers.context import Info
 from resolvers.inputs import PostMessageInput
-from resolvers.mentions import mentioned
 from storage.chat.changes import NewMessage
 from storage.chat.records import LinkPreview, Message, MessageKey, Reaction, ReceivedReaction, Topic, message_key
 from storage.errors import BadUserInput, NotFound
 from storage.idempotency import idempotency_key
 from storage.identity import Role, User
 from storage.links import first_url
+from storage.mentions import mentioned
 from storage.queue import PREVIEWS
 from storage.stamps import Stamp
 from storage.stamps import stamp as find_stamp
@@ -59,7 +59,7 @@ async def post_message(
     topic = await joined_topic(info, viewer, input.topic_id)
     arguments = {"topicId": topic.id, "text": body, "stampId": stamp_id}
     key = idempotency_key(viewer.organization_id, viewer.id, "postMessage", given(input.idempotency_key), arguments)
-    mentions = await mentioned(info, viewer, body)
+    mentions = await mentioned(info.context.stores.users, viewer.organization_id, body)
     new = NewMessage(topic.id, topic.community_id, viewer.id, body, stamp_id, mentions)
     posted = await info.context.stores.messages.post(new, key)
     await _wake_preview(info, posted)
@@ -73,7 +73,7 @@ async def edit_message(
     viewer = member(info)
     body = _checked_text(text)
     key = await _readable(info, viewer, id)
-    mentions = await mentioned(info, viewer, body)
+    mentions = await mentioned(info.context.stores.users, viewer.organization_id, body)
     edited = await info.context.stores.messages.edit(key, viewer.id, body, mentions)
     await _wake_preview(info, edited)
     return edited

@@ -12,6 +12,7 @@ from storage.chat.records import Message
 from storage.feed.notifications import Notification
 from storage.feed.records import Post
 from storage.identity import User
+from storage.publishing.records import Publication
 from storage.timeline import Page, Timestamp
 
 
@@ -65,3 +66,13 @@ async def message(root: Parent[Notification], info: Info) -> Message | None:
 async def post(root: Parent[Notification], info: Info) -> Post | None:
     """The post, while it is there."""
     return None if root.post is None else await info.context.stores.posts.find(root.post)
+
+
+async def publication(root: Parent[Notification], info: Info) -> Publication | None:
+    """The publication, while it is there."""
+    if root.publication_id is None:
+        return None
+    organization_id = member(info).organization_id
+    return (await info.context.stores.scheduled_posts.of_events(organization_id, [root.publication_id])).get(
+        root.publication_id
+    )

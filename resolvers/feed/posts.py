@@ -1,7 +1,6 @@
 """Posts: making and deleting them, the timelines they stand in, and what a post shows."""
 
 import re
-import unicodedata
 from typing import Annotated
 
 import strawberry
@@ -12,7 +11,6 @@ from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, given, pag
 from resolvers.chat.messages import shown_preview
 from resolvers.context import Info
 from resolvers.inputs import CreatePostInput
-from resolvers.mentions import mentioned
 from storage.chat.records import LinkPreview
 from storage.errors import BadUserInput, NotFound
 from storage.feed.changes import NewPost
@@ -20,14 +18,12 @@ from storage.feed.records import FanOutState, Post, post_key
 from storage.idempotency import idempotency_key
 from storage.identity import Role, User
 from storage.links import MAX_URL_CHARS, first_url
+from storage.mentions import MAX_HASHTAG, fold_hashtag, hashtags_in, mentioned
 from storage.queue import FAN_OUT, PREVIEWS
 from storage.timeline import Page
 
 MAX_TEXT = 4000
 MAX_MEDIA = 10
-MAX_HASHTAGS = 30
-MAX_HASHTAG = 100
-_HASHTAG = re.compile(rf"(?<![\w#＃&/])[#＃](\w{{1,{MAX_HASHTAG}}})(?!\w)")
 _MEDIA = re.compile(r"https?://[^\s/\\]+[^\s\\]*", re.IGNORECASE)
 
 PostId = Annotated[ID, strawberry.argument(description="The post's id.")]
@@ -44,7 +40,7 @@ async def create_post(
     body = text("text", input.text, 0 if media else 1, MAX_TEXT)
     arguments = {"text": body, "mediaUrls": media}
     key = idempotency_key(viewer.organization_id, viewer.id, "createPost", given(input.idempotency_key), arguments)
-    mentions = await mentioned(info, viewer, body)
+    mentions = await mentioned(info.context.stores.users, viewer.organization_id, body)
     new = NewPost(viewer.organization_id, viewer.id, body, media, mentions, hashtags_in(body))
     posted = await info.context.stores.posts.create(new, key)
     await _wake(info, posted)
@@ -141,17 +137,6 @@ async def media_urls(root: Parent[Post], info: Info) -> list[str]:
 async def link_preview(root: Parent[Post], info: Info) -> LinkPreview | None:
     """The preview, its image by way of this server."""
     return shown_preview(root.link_preview, info)
-
-
-def hashtags_in(body: str) -> list[str]:
-    """The hashtags of a text, folded, in the order of first use; one of digits only is none."""
-    found = (fold_hashtag(match) for match in _HASHTAG.findall(body))
-    return list(dict.fromkeys(tag for tag in found if not tag.isdigit()))[:MAX_HASHTAGS]
-
-
-def fold_hashtag(tag: str) -> str:
-    """How hashtags are compared."""
-    return unicodedata.normalize("NFKC", tag).casefold()
 
 
 def _checked_media(url: str) -> str:

@@ -20,7 +20,7 @@ REACTIONS = "reactions"
 
 @dataclass(frozen=True, slots=True)
 class NewMessage:
-    """What a message is made of, checked."""
+    """What a message is made of, checked. `source` is unique: what made the message makes no second."""
 
     topic_id: str
     community_id: str
@@ -28,6 +28,7 @@ class NewMessage:
     text: str
     stamp_id: str | None
     mention_ids: Sequence[str]
+    source: str | None = None
 
 
 @dataclass(slots=True)
@@ -50,6 +51,8 @@ class PostMessage(Change[Message]):
             "mentions": list(new.mention_ids),
             "reactions": [],
         }
+        if new.source is not None:
+            document["source"] = new.source
         _await_preview(document, batch)
         batch.put(MESSAGES, document)
         batch.emit("MessagePosted", timestamp)

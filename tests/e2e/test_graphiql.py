@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 WEB_CLIENT = ROOT / "web-client"
 OPERATIONS = sorted((WEB_CLIENT / "src/graphiql/operations").glob("*.graphql"))
 TABS = ["WhoAmI", "ReadTimeline", "PageForward", "PostMessage", "LiveTopic", "React", "WhoReactedToMe"]
+TABS += ["SchedulePost"]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 VISIT_S = 150
 PNG = b"\x89PNG"

@@ -30,12 +30,16 @@ VALUES: dict[str, object] = {
     "callsPerSecond": 100.0,
     "concurrentCalls": 1000,
     "csv": "phone_number\n+819012345678\n",
+    "credentials": "lose",
+    "dueAt": "2030-01-01T00:00:00Z",
     "description": "Words",
     "emoji": "👍",
     "event": "ANSWERED",
     "latest": "now",
     "name": "Word",
     "phoneNumbers": ["+819012345678"],
+    "network": "SANDBOX",
+    "published": True,
     "query": "a",
     "scenario": "Words",
     "sequence": 1,
@@ -48,6 +52,12 @@ VALUES: dict[str, object] = {
 
 SAME_FOR_ALL = {"Stamp": "hello"}
 """Catalogues that belong to no organization."""
+
+NAMED_OTHERWISE = {"toTopicIds": "Topic", "toAccountIds": "ConnectedAccount"}
+"""Arguments whose name does not say whose ids they take."""
+
+PLAIN = {"externalId"}
+"""Texts that are called like ids and are none of ours."""
 
 DEPTH = 4
 
@@ -84,6 +94,8 @@ class RootField:
 
     def _kind(self, name: str) -> str:
         """`topicId` and `topicIds` name a Topic; `id` and `after` what the field returns."""
+        if name in NAMED_OTHERWISE:
+            return NAMED_OTHERWISE[name]
         stem = name.removesuffix("s").removesuffix("Id")
         return get_named_type(self.field.type).name if name in ("id", "after") else stem[:1].upper() + stem[1:]
 

@@ -4,8 +4,7 @@ from contextlib import aclosing
 
 import pytest
 
-from resolvers.access import INCLUDED
-from storage.identity import Role
+from storage.identity import INCLUDED, Role
 from tests.resolvers.operations import RootField, root_fields
 from tests.resolvers.people import Person, SignIn
 from tests.resolvers.worlds import World, build
@@ -37,6 +36,9 @@ DECISIONS = {
     "Query.hashtagPosts":            "U . . F . . .",
     "Query.notifications":           "U . . F . . .",
     "Query.unreadNotificationCount": "U . . F . . .",
+    "Query.connectedAccounts":       "U F . F . F .",
+    "Query.scheduledPost":           "U F . F . F .",
+    "Query.scheduledPosts":          "U . . F . . .",
     "Mutation.createCommunity":      "U . . F . . .",
     "Mutation.joinCommunity":        "U . . F . . .",
     "Mutation.leaveCommunity":       "U . . F . . .",
@@ -49,6 +51,12 @@ DECISIONS = {
     "Mutation.markRead":             "U F F F F . .",
     "Mutation.blockUser":            "U . . F . . .",
     "Mutation.unblockUser":          "U . . F . . .",
+    "Mutation.connectAccount":       "U F . F . F .",
+    "Mutation.disconnectAccount":    "U F . F . F .",
+    "Mutation.schedulePost":         "U F F F F F .",
+    "Mutation.updateScheduledPost":  "U F F F F F .",
+    "Mutation.cancelScheduledPost":  "U F . F . F .",
+    "Mutation.resolvePublication":   "U F . F . F .",
     "Mutation.follow":               "U . . F . . .",
     "Mutation.unfollow":             "U . . F . . .",
     "Mutation.createPost":           "U . . F . . .",
@@ -60,6 +68,9 @@ DECISIONS = {
     "Subscription.communityEvents":  "U . . F . . .",
     "Subscription.jobEvents":        "U F F F F F .",
 }  # fmt: skip
+
+DONE_ONCE = {"cancelScheduledPost", "resolvePublication"}
+"""What is a CONFLICT when somebody else has done it."""
 
 CODES = {None: ".", "UNAUTHENTICATED": "U", "FORBIDDEN": "F"}
 
@@ -101,7 +112,12 @@ async def test_everybody_may_do_what_the_table_says_and_nothing_else(sign_in: Si
     found = {}
     for field in root_fields():
         ids = await world.renew()
-        found[str(field)] = " ".join([await decision(person, field, ids) for person in people.values()])
+        letters = []
+        for person in people.values():
+            letters.append(await decision(person, field, ids))
+            if field.name in DONE_ONCE and letters[-1] == ".":
+                ids = await world.renew()
+        found[str(field)] = " ".join(letters)
         if field.name == "joinCommunity":
             for name in ("outsider", "operator", "admin"):
                 await people[name].leave(world.ids["Community"])

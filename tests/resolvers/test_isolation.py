@@ -26,6 +26,7 @@ BARE_FIELDS = [field.bare() for field in FIELDS if field.bare().text() != field.
 ROOTS = {field.root for field in FIELDS}
 
 UNMARKED = {"Reaction.emoji", "ReceivedReaction.emoji", "Stamp.name", "Stamp.imageUrl"}
+UNMARKED |= {"ScheduledPost.timeZone", "PublicationError.code", "PublicationAttempt.outcome"}
 """Texts that can't hold a mark."""
 
 UNMARKED |= {"CallTask.phoneNumber", "CallTask.callId", "CallRowError.message"}

@@ -1,7 +1,8 @@
 """An organization with one of everything, and a mark in every text of it."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 
 from storage.calls.call_store import NextCall
 from storage.calls.dialling import Dial
@@ -12,9 +13,15 @@ from storage.chat.records import LinkPreview, message_key
 from storage.feed.records import PostKey
 from storage.identity import Role
 from storage.ids import new_id
+from storage.networks import MediaKind, Network
+from storage.publishing.accounts import NewAccount
+from storage.publishing.progress import PERSON, Begin, Doubt, Succeed
+from storage.publishing.records import AccountTarget, Phase, Publication, ScheduledMedia
+from storage.publishing.scheduling import NewPost as NewScheduledPost
 from storage.stores import Stores
 from tests.resolvers.people import REACT, Person, SignIn
 
+DUE_AT = datetime(2030, 1, 1, tzinfo=UTC)
 MARK_READ = "mutation ($topic: ID!, $at: Timestamp!) { markRead(topicId: $topic, timestamp: $at) { id } }"
 
 
@@ -40,6 +47,7 @@ class World:
         message = await self.ann.post(self.ids["Topic"], f"{self.mark} @{self.mark}_cat https://{self.mark}.example/")
         self.ids |= {"Message": message["id"], "Post": await self.create_post()}
         await self.call()
+        await self.schedule()
         return self.ids
 
     async def call(self) -> None:
@@ -59,6 +67,33 @@ class World:
     def window(self) -> CallingWindow:
         """Always open."""
         return CallingWindow("00:00", "00:00", "UTC", WEEK)
+
+    async def schedule(self) -> None:
+        """Connects an account, schedules a post, and leaves a publication of which nobody knows what became."""
+        mark, stores = self.mark, self.stores
+        new = NewAccount(mark, Network.SANDBOX, f"{mark} account", None)
+        account = await stores.accounts.connect(new, "lose", None)
+        media = [ScheduledMedia(f"https://{mark}.example/a.png", f"{mark} hill", MediaKind.IMAGE)]
+        target = AccountTarget(account.id, account.network)
+        post = NewScheduledPost(mark, self.ann.id, f"{mark} text", media, [target], DUE_AT, "UTC", 3600)
+        self.ids["ConnectedAccount"] = account.id
+        # Without media, so that every target takes it.
+        self.ids["ScheduledPost"] = (await stores.scheduled_posts.schedule(replace(post, media=()), None)).id
+        self.ids["Publication"] = (await self._called(post)).id
+
+    async def _called(self, post: NewScheduledPost) -> Publication:
+        """A publication whose network was called, and then another one that it answered."""
+        stores = self.stores
+        called = []
+        for _ in range(2):
+            due = replace(post, due_at=datetime.now(UTC).replace(microsecond=0) - timedelta(seconds=1))
+            scheduled = await stores.scheduled_posts.schedule(due, None)
+            claims = await stores.claims.claim(1000)
+            (claimed,) = [each for each in claims if each.scheduled_post_id == scheduled.id]
+            called.append(await stores.scheduled_posts.step(Begin(claimed, Phase.CALLING, "key")))
+        there = Succeed(called[0], f"{self.mark} id", f"https://{self.mark}.example/", f"{self.mark} said so")
+        await stores.scheduled_posts.step(there)
+        return await stores.scheduled_posts.step(Doubt(called[1], f"{self.mark} is silent", PERSON))
 
     async def stir(self) -> None:
         """Lets something happen in every stream that Ann listens to."""
@@ -112,4 +147,5 @@ def never_existed() -> dict[str, str]:
     message = f"{new_id()}-{timestamp}"
     people, posts = dict.fromkeys(("User", "Author"), "nobody"), dict.fromkeys(("Post", "Job"), post)
     calls = {"CallJob": new_id(), "Call": f"{new_id()}-2-1"}
-    return {"Community": new_id(), "Topic": new_id(), "Message": message, **people, **posts, **calls}
+    kinds = ("Community", "Topic", "ConnectedAccount", "ScheduledPost", "Publication")
+    return {"Message": message, **people, **posts, **calls, **{kind: new_id() for kind in kinds}}

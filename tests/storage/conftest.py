@@ -15,7 +15,7 @@ from server.embedded import Mongod, Valkey, find_mongod, find_valkey
 from storage.ids import new_id
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
-from tests.databases import fresh_database
+from tests.databases import CREDENTIAL_KEYS, fresh_database
 from tests.storage.places import OpenStores, Place, found_place
 
 
@@ -30,7 +30,8 @@ def shared_database(mongodb_uri: str, redis_url: str) -> Iterator[str]:
 async def shared_stores(
     mongodb_uri: str, redis_url: str, shared_database: str, mongo_driver: Driver
 ) -> AsyncIterator[Stores]:
-    async with open_stores(mongodb_uri, redis_url, shared_database, mongo_driver) as stores:
+    keys = CREDENTIAL_KEYS
+    async with open_stores(mongodb_uri, redis_url, shared_database, mongo_driver, credential_keys=keys) as stores:
         yield stores
 
 
@@ -45,7 +46,7 @@ def another(mongodb_uri: str, redis_url: str, shared_database: str, mongo_driver
     """Opens what another process would have; other servers on request."""
 
     def opened(redis_url: str = redis_url) -> AbstractAsyncContextManager[Stores]:
-        return open_stores(mongodb_uri, redis_url, shared_database, mongo_driver)
+        return open_stores(mongodb_uri, redis_url, shared_database, mongo_driver, credential_keys=CREDENTIAL_KEYS)
 
     return opened
 

@@ -5,9 +5,12 @@ import postMessage from "./operations/post-message.graphql?raw";
 import react from "./operations/react.graphql?raw";
 import readTimeline from "./operations/read-timeline.graphql?raw";
 import whoAmI from "./operations/who-am-i.graphql?raw";
+import schedulePost from "./operations/schedule-post.graphql?raw";
 import whoReacted from "./operations/who-reacted.graphql?raw";
 
 const variables = (values: Record<string, unknown>): string => JSON.stringify(values, null, 2);
+
+const inOneMinute = (): string => new Date(Date.now() + 60_000).toISOString();
 
 export const OPERATIONS = [
   { query: whoAmI },
@@ -20,4 +23,10 @@ export const OPERATIONS = [
   { query: liveTopic, variables: variables({ topicId: "" }) },
   { query: react, variables: variables({ messageId: "", emoji: "🔥" }) },
   { query: whoReacted, variables: variables({ topicId: "", timestamp: "0.000000" }) },
+  {
+    query: schedulePost,
+    variables: variables({
+      input: { text: "Published by itself", toHomeFeed: true, dueAt: inOneMinute(), timeZone: "UTC" },
+    }),
+  },
 ];

@@ -1,0 +1,199 @@
+"""How late publications are that are due at one moment, beside arq's defer_until and a cron of minutes.
+
+One worker's desk publishes to ten topics, and to a webhook on loopback. arq gets as many empty jobs for such a moment,
+with the poll delay that the product's workers use. A cron of minutes begins at second 0, so its lateness is drawn, not
+run. Then sweeps are timed while few and while many posts wait.
+"""
+
+import asyncio
+import statistics
+import tempfile
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import uvloop
+from arq.connections import RedisSettings, create_pool
+from arq.worker import Worker, func
+from rich.console import Console
+from rich.table import Table
+
+from jobs.providers.egress import Egress
+from jobs.providers.social.registry import all_networks
+from jobs.publishing.desk import Desk
+from server.embedded import Mongod, Valkey, find_mongod, find_valkey
+from storage.networks import Network
+from storage.publishing.claims import reached
+from storage.publishing.records import ScheduledPost, Target
+from storage.publishing.sandbox import SandboxStore
+from storage.stores import Stores, open_stores
+from tests.databases import CREDENTIAL_KEYS
+from tests.storage.publishing.newsroom import Newsroom, account_target, found_newsroom
+from tests.twins.twin import Twin, running
+from tests.twins.webhook import WebhookTwin
+
+AHEAD_S = 4.0
+TOPICS = 10
+SWEEPS = 20
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@asynccontextmanager
+async def opened(folder: Path) -> AsyncIterator[Stores]:
+    """Storage on servers of the benchmark's own."""
+    mongod, valkey = Mongod(folder / "mongodb", find_mongod()), Valkey(folder / "redis", find_valkey())
+    await mongod.start()
+    await valkey.start()
+    try:
+        async with open_stores(mongod.uri, valkey.url, "punctuality", credential_keys=CREDENTIAL_KEYS) as stores:
+            yield stores
+    finally:
+        await valkey.stop()
+        await mongod.stop()
+
+
+async def rooms_of(stores: Stores) -> list[Newsroom]:
+    """One organization with its topics."""
+    first = await found_newsroom(stores)
+    rooms = [first]
+    for number in range(1, TOPICS):
+        topic = await stores.topics.create(first.place.community, "ann", f"Beacons {number}", None)
+        rooms.append(replace(first, place=replace(first.place, topic=topic)))
+    return rooms
+
+
+async def due_together(rooms: Sequence[Newsroom], targets: Sequence[Target], count: int, ahead_s: float) -> datetime:
+    """Schedules that many for one moment; the moment."""
+    due_at = await rooms[0].now() + timedelta(seconds=ahead_s + count / 150)
+    due_at = due_at.replace(microsecond=due_at.microsecond // 1000 * 1000)
+
+    async def one(number: int) -> ScheduledPost:
+        target = targets[number % len(targets)]
+        return await rooms[0].schedule(target, due_at=due_at, text=f"{due_at:%H%M%S%f} {number}")
+
+    for first in range(0, count, 100):
+        await asyncio.gather(*(one(number) for number in range(first, min(first + 100, count))))
+    return due_at
+
+
+async def swept(desk: Desk, until: datetime, stores: Stores) -> None:
+    """A worker's sweeps, each second, until everything is done."""
+    while datetime.now(UTC) < until + timedelta(seconds=0.5):
+        await desk.sweep()
+        await asyncio.sleep(1)
+    await desk.sweep()
+    await desk.idle()
+
+
+async def inside(rooms: Sequence[Newsroom], desk: Desk, count: int) -> list[float]:
+    """Milliseconds from the due moment to the message's place in its topic, by the database's clock."""
+    stores = rooms[0].stores
+    due_at = await due_together(rooms, [room.topic for room in rooms], count, AHEAD_S)
+    await swept(desk, due_at, stores)
+    rows = stores.mongo["publications"].find({"due": due_at, "state": "PUBLISHED"}, {"published_at": 1})
+    return [(row["published_at"] - due_at).total_seconds() * 1000 async for row in rows]
+
+
+async def outside(room: Newsroom, desk: Desk, twin: Twin, count: int) -> list[float]:
+    """Milliseconds from the due moment until the receiver had read the request."""
+    account = account_target(await room.account(Network.WEBHOOK, WebhookTwin.secret, f"{twin.url}/hook"))
+    twin.ledger.clear()
+    due_at = await due_together([room], [account], count, AHEAD_S)
+    await swept(desk, due_at, room.stores)
+    return [(effect.at - due_at.timestamp()) * 1000 for effect in twin.ledger]
+
+
+async def arq_deferred(redis_url: str, count: int) -> list[float]:
+    """Milliseconds from the due moment to the start of an empty job."""
+    late: list[float] = []
+    due_at = datetime.now(UTC) + timedelta(seconds=AHEAD_S + count / 500)
+
+    async def job(ctx: dict[str, Any]) -> None:
+        late.append((time.time() - due_at.timestamp()) * 1000)
+
+    settings = RedisSettings.from_dsn(redis_url)
+    pool = await create_pool(settings, default_queue_name="bench")
+    for _ in range(count):
+        await pool.enqueue_job("job", _defer_until=due_at)
+    worker = Worker([func(job, name="job", keep_result=0)], queue_name="bench", redis_settings=settings, poll_delay=0.1,
+                    max_jobs=50, queue_read_limit=2000, handle_signals=False, burst=False)  # fmt: skip
+    task = asyncio.create_task(worker.async_run())
+    while len(late) < count:
+        await asyncio.sleep(0.05)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await worker.close()
+    await pool.aclose()
+    return late
+
+
+async def sweep_ms(stores: Stores, waiting: int) -> tuple[float, int]:
+    """What a sweep costs with so many waiting: median milliseconds, and index entries looked at."""
+    later, publications = datetime.now(UTC) + timedelta(days=1), stores.mongo["publications"]
+    have = await publications.count_documents({"state": "WAITING"})
+    for first in range(have, waiting, 10_000):
+        rows = [{"_id": f"w{number}", "state": "WAITING", "wake_at": later + timedelta(milliseconds=number)}
+                for number in range(first, min(first + 10_000, waiting))]  # fmt: skip
+        await publications.insert_many(rows, ordered=False)
+    took = []
+    for _ in range(SWEEPS):
+        began = time.perf_counter()
+        assert await stores.claims.claim(500) == []
+        took.append((time.perf_counter() - began) * 1000)
+    command = {"find": "publications", "filter": reached("wake_at"), "sort": {"wake_at": 1}, "limit": 500}
+    explained = await stores.mongo.database.command({"explain": command, "verbosity": "executionStats"})
+    return statistics.median(took), explained["executionStats"]["totalKeysExamined"]
+
+
+def quantiles(late: Sequence[float]) -> tuple[str, str, str]:
+    """p50, p99 and the greatest."""
+    ordered = sorted(late)
+    at = [ordered[min(len(ordered) - 1, int(len(ordered) * share))] for share in (0.5, 0.99)]
+    return f"{at[0]:.0f}", f"{at[1]:.0f}", f"{ordered[-1]:.0f}"
+
+
+async def measure(counts: Sequence[int], waiting: Sequence[int], console: Console) -> None:
+    lateness = Table("due at once", "way", "p50 ms", "p99 ms", "max ms", "early")
+    sweeps = Table("waiting", "a sweep, median ms", "index entries examined")
+    with tempfile.TemporaryDirectory(prefix="noroshi-benchmark-") as folder:
+        async with opened(Path(folder)) as stores, running(WebhookTwin()) as twin:
+            egress = Egress((ip_network("127.0.0.0/8"),))
+            desk = Desk(stores, all_networks(egress, SandboxStore(stores.mongo)))
+            rooms = await rooms_of(stores)
+            redis_url = "redis://{host}:{port}/{db}".format(**stores.redis.connection_pool.connection_kwargs)
+            for count in counts:
+                ways = {
+                    "Noroshi, topics": await inside(rooms, desk, count),
+                    "Noroshi, webhook": await outside(rooms[0], desk, twin, count),
+                    "arq defer_until": await arq_deferred(redis_url, count),
+                }
+                for way, late in ways.items():
+                    assert len(late) == count, f"{way}: {len(late)} of {count}"
+                    lateness.add_row(str(count), way, *quantiles(late), str(sum(each < 0 for each in late)))
+            lateness.add_row("any", "a cron of minutes (drawn)", "30000", "59400", "60000", "0")
+            for many in waiting:
+                took, examined = await sweep_ms(stores, many)
+                sweeps.add_row(f"{many:,}", f"{took:.1f}", str(examined))
+            await desk.close()
+            await egress.aclose()
+    console.print(lateness, sweeps)
+
+
+@app.command()
+def main(
+    posts: Annotated[list[int] | None, typer.Option(help="How many are due at one moment.")] = None,
+    waiting: Annotated[list[int] | None, typer.Option(help="How many wait while sweeps are timed.")] = None,
+) -> None:
+    """Prints two tables."""
+    uvloop.run(measure(posts or [1, 100, 1000], waiting or [1000, 1_000_000], Console(width=110)))
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,1 @@
+"""Social networks behind one protocol, one class a network."""

@@ -1,0 +1,172 @@
+"""HTTP to social networks, through the address guard, told apart by what a failure says of the effect."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx2
+import orjson
+
+from jobs.providers.egress import Egress, EgressFailed, EgressRefused, Fetched
+from jobs.providers.social.network import NoEffect, Refused, Uncertain
+from storage.publishing.records import ScheduledMedia
+
+CALL_TIMEOUT_S = 10.0
+CONNECT_TIMEOUT_S = 5.0
+UPLOAD_TIMEOUT_S = 60.0
+MAX_IMAGE_BYTES = 16 * 1024 * 1024
+MAX_VIDEO_BYTES = 512 * 1024 * 1024
+MAX_ANSWER_BYTES = 1024 * 1024
+USER_AGENT = "Noroshi/0.1 (scheduled posts)"
+_SHOWN = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a network said."""
+
+    status: int
+    headers: httpx2.Headers
+    body: bytes = field(repr=False)
+
+    @property
+    def json(self) -> Any:
+        """The body as JSON; an empty object when it is none."""
+        try:
+            return orjson.loads(self.body)
+        except orjson.JSONDecodeError:
+            return {}
+
+    def __getitem__(self, name: str) -> Any:
+        """A field of the JSON object; None without it."""
+        found = self.json
+        return found.get(name) if isinstance(found, dict) else None
+
+    def text(self, name: str) -> str:
+        """A field that must be there. Raises: ValueError for an answer of another shape."""
+        found = self[name]
+        if not isinstance(found, str | int):
+            raise ValueError(f"no {name} in the answer")
+        return str(found)
+
+    @property
+    def is_success(self) -> bool:
+        """Whether it is a 2xx."""
+        return 200 <= self.status < 300
+
+    @property
+    def told(self) -> str:
+        """The status and the beginning of the body, for the author."""
+        return f"HTTP {self.status} {self.body[:_SHOWN].decode(errors='replace')}".strip()
+
+
+class Http:
+    """Requests to addresses that users gave. Follows no redirect, keeps no cookie, reads no proxy setting."""
+
+    def __init__(self, guard: Egress, call_timeout_s: float = CALL_TIMEOUT_S) -> None:
+        """`call_timeout_s` is for everything but uploads; it must be shorter than the lease of a call."""
+        self._guard = guard
+        self._call_timeout_s = call_timeout_s
+        self._client = httpx2.AsyncClient(
+            transport=guard.transport, trust_env=False, headers={"User-Agent": USER_AGENT}
+        )
+
+    async def send(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        json: Any = None,
+        content: bytes | None = None,
+        data: Mapping[str, str] | None = None,
+        files: Mapping[str, Any] | None = None,
+        params: Mapping[str, str] | None = None,
+        timeout_s: float | None = None,
+    ) -> Answer:
+        """The answer, whatever its status.
+
+        Raises: NoEffect when no connection came about, Refused for an address that must not be reached, Uncertain for
+        everything that happens after.
+        """
+        limit_s = self._call_timeout_s if timeout_s is None else timeout_s
+        request = self._client.build_request(
+            method,
+            url,
+            headers=headers,
+            json=json,
+            content=content,
+            data=data,
+            files=files,
+            params=params,
+            timeout=httpx2.Timeout(limit_s, connect=min(CONNECT_TIMEOUT_S, limit_s / 2)),
+        )
+        try:
+            async with asyncio.timeout(limit_s):
+                return await self._answer(request)
+        except EgressRefused as error:
+            raise Refused("BAD_ADDRESS", str(error)) from None
+        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
+            raise NoEffect(f"No connection: {type(error).__name__}") from error
+        except (httpx2.HTTPError, OSError, TimeoutError) as error:
+            raise Uncertain(f"The answer was lost: {type(error).__name__}") from error
+
+    async def _answer(self, request: httpx2.Request) -> Answer:
+        response = await self._client.send(request, stream=True)
+        try:
+            body = bytearray()
+            async for chunk in response.aiter_bytes():
+                body += chunk
+                if len(body) > MAX_ANSWER_BYTES:
+                    break
+            return Answer(response.status_code, response.headers, bytes(body))
+        finally:
+            await response.aclose()
+
+    async def ask(self, method: str, url: str, **request: Any) -> Answer:
+        """The same for what publishes nothing: the answer is a 2xx, and every other outcome may be tried again.
+
+        Raises: NoEffect, Refused.
+        """
+        try:
+            return check(await self.send(method, url, **request))
+        except Uncertain as error:
+            raise NoEffect(str(error)) from None
+
+    async def fetch(self, medium: ScheduledMedia, most_bytes: int) -> Fetched:
+        """The medium's bytes. Raises: Refused, NoEffect."""
+        try:
+            fetched = await self._guard.get(medium.url, max_bytes=most_bytes, timeout_s=UPLOAD_TIMEOUT_S)
+        except EgressRefused as error:
+            raise Refused("MEDIA_UNAVAILABLE", f"{medium.url}: {error}") from None
+        except EgressFailed as error:
+            raise NoEffect(f"{medium.url}: {error}") from error
+        if fetched.status != 200:
+            raise Refused("MEDIA_UNAVAILABLE", f"{medium.url} answers HTTP {fetched.status}")
+        return fetched
+
+
+def check(answer: Answer) -> Answer:
+    """The answer, when it is a 2xx.
+
+    Raises: NoEffect for 429, which is said before anything is done; Refused for other 3xx and 4xx; Uncertain otherwise.
+    """
+    if answer.is_success:
+        return answer
+    if answer.status == 429:
+        raise NoEffect(f"Too much at once: {answer.told}", retry_after_s(answer))
+    if 300 <= answer.status < 500:
+        raise Refused("UNAUTHORIZED" if answer.status in (401, 403) else "REFUSED", answer.told)
+    raise Uncertain(answer.told)
+
+
+def retry_after_s(answer: Answer) -> float | None:
+    """What Retry-After says, in seconds; None when it says nothing."""
+    text = answer.headers.get("retry-after", "")
+    return float(text) if text.isdigit() else None
+
+
+def bearer(token: str) -> dict[str, str]:
+    """The header that authorizes."""
+    return {"Authorization": f"Bearer {token}"}

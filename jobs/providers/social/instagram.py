@@ -1,0 +1,169 @@
+"""Instagram: a container is created, becomes FINISHED, and is published once. It expires after 24 hours.
+
+The container's status says what became of a lost answer, and publishing the same container twice is refused, so only
+the same container is ever repeated. Source: developers.facebook.com, Instagram Platform, Content Publishing.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from jobs.providers.social.http import Answer, Http, bearer, check
+from jobs.providers.social.network import (
+    Account,
+    NoEffect,
+    NotPublished,
+    OutgoingPost,
+    Published,
+    Refused,
+    Uncertain,
+    Uploaded,
+    UploadGone,
+)
+from storage.networks import BEHAVIOURS, Certainty, MediaKind, Network
+from storage.publishing.records import ScheduledMedia
+
+CONTAINER_KEPT_S = 24 * 3600
+POLL_S = 5.0
+POLLS = 60
+NOT_READY = 9007
+MAY_BE_PUBLISHED = 2207051
+"""A subcode that comes although the post went live."""
+
+TOO_MUCH = frozenset({4, 17, 32, 613})
+LIMIT_REACHED = 2207042
+
+
+class Instagram:
+    """Professional accounts. Instagram fetches the media itself, so their addresses must be public."""
+
+    def __init__(self, http: Http, poll_s: float = POLL_S) -> None:
+        """`poll_s` is how often a container that is being made is asked for."""
+        self._http = http
+        self._poll_s = poll_s
+
+    async def upload(self, account: Account, post: OutgoingPost) -> Uploaded:
+        """One container: of an image or a reel, or of a carousel whose children are made first."""
+        if len(post.media) == 1:
+            container = await self._create(account, _medium(post.media[0]) | {"caption": post.text})
+        else:
+            children = [await self._finished_child(account, each) for each in post.media]
+            carousel = {"media_type": "CAROUSEL", "children": ",".join(children), "caption": post.text}
+            container = await self._create(account, carousel)
+        await self._finished(account, container)
+        return Uploaded([container], CONTAINER_KEPT_S)
+
+    async def _finished_child(self, account: Account, medium: ScheduledMedia) -> str:
+        child = await self._create(account, _medium(medium) | {"is_carousel_item": "true"})
+        await self._finished(account, child)
+        return child
+
+    async def _create(self, account: Account, fields: dict[str, str]) -> str:
+        user, headers = _opened(account)
+        answer = await self._http.ask("POST", _url(account, f"{user}/media"), headers=headers, data=fields)
+        return answer.text("id")
+
+    async def _finished(self, account: Account, container: str) -> None:
+        for _ in range(POLLS):
+            status, detail = await self._status(account, container)
+            if status == "FINISHED":
+                return
+            if status in ("ERROR", "EXPIRED"):
+                raise Refused("MEDIA_REFUSED", f"{status}: {detail}")
+            await asyncio.sleep(self._poll_s)
+        raise NoEffect("Instagram is still processing the media.")
+
+    async def _status(self, account: Account, container: str) -> tuple[str, str]:
+        _, headers = _opened(account)
+        asked = {"fields": "status_code,status"}
+        answer = await self._http.ask("GET", _url(account, container), headers=headers, params=asked)
+        return answer.text("status_code"), str(answer["status"])
+
+    async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> Published:
+        """Publishes the container, when the account's quota has room."""
+        user, headers = _opened(account)
+        await self._check_quota(account)
+        (container,) = references
+        answer = await self._http.send(
+            "POST", _url(account, f"{user}/media_publish"), headers=headers, data={"creation_id": container}
+        )
+        if not answer.is_success:
+            raise _failure(answer)
+        id_ = answer.text("id")
+        return Published(id_, await self._permalink(account, id_))
+
+    async def _check_quota(self, account: Account) -> None:
+        """What Instagram documents of the number differs from place to place, so it is read."""
+        user, headers = _opened(account)
+        asked = {"fields": "quota_usage,config"}
+        answer = await self._http.ask(
+            "GET", _url(account, f"{user}/content_publishing_limit"), headers=headers, params=asked
+        )
+        for limit in answer["data"] or ():
+            total = limit.get("config", {}).get("quota_total")
+            if total is not None and limit["quota_usage"] >= total:
+                raise Refused("QUOTA_REACHED", f"The account has published {total} posts within a day.")
+
+    async def _permalink(self, account: Account, id_: str) -> str | None:
+        _, headers = _opened(account)
+        try:
+            answer = await self._http.ask("GET", _url(account, id_), headers=headers, params={"fields": "permalink"})
+        except (NoEffect, Refused):
+            return None  # it is published all the same
+        return answer["permalink"] and str(answer["permalink"])
+
+    async def look_up(self, account: Account, references: Sequence[Any]) -> Published | None:
+        """PUBLISHED tells that it is there, EXPIRED or ERROR that it never will be."""
+        if not references:
+            return None
+        status, detail = await self._status(account, references[0])
+        if status == "PUBLISHED":
+            return Published(None, None)
+        if status in ("EXPIRED", "ERROR"):
+            return None
+        if status == "FINISHED":
+            raise NotPublished(detail)
+        raise Uncertain(f"{status}: {detail}")
+
+    def certainty(self, account: Account) -> Certainty:
+        """The container is asked for."""
+        return Certainty.QUERYABLE
+
+    def new_key(self, publication_id: str, due_at: datetime) -> str:
+        """The publication's id; the container is what is published once."""
+        return publication_id
+
+
+def _medium(medium: ScheduledMedia) -> dict[str, str]:
+    if medium.kind is MediaKind.IMAGE:
+        return {"image_url": medium.url} | ({"alt_text": medium.alt_text} if medium.alt_text else {})
+    return {"video_url": medium.url, "media_type": "REELS" if medium.kind is MediaKind.REEL else "VIDEO"}
+
+
+def _opened(account: Account) -> tuple[str, dict[str, str]]:
+    user, _, token = account.secret.partition(":")
+    return user, bearer(token)
+
+
+def _url(account: Account, path: str) -> str:
+    return f"{account.base_url or BEHAVIOURS[Network.INSTAGRAM].own_address}/{path}"
+
+
+def _failure(answer: Answer) -> Exception:
+    """What Instagram's error codes say of the effect."""
+    error = answer["error"] if isinstance(answer["error"], dict) else {}
+    code, subcode, message = error.get("code"), error.get("error_subcode"), str(error.get("message", answer.told))
+    if subcode == MAY_BE_PUBLISHED:
+        return Uncertain(message)
+    if subcode == LIMIT_REACHED:
+        return Refused("QUOTA_REACHED", message)
+    if code == NOT_READY or code in TOO_MUCH:
+        return NoEffect(message)
+    if code == 24 or "expired" in message.lower():
+        return UploadGone(message)
+    try:
+        check(answer)
+    except (Refused, NoEffect, Uncertain) as failure:
+        return failure
+    return Uncertain(message)

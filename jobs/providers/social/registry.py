@@ -1,0 +1,30 @@
+"""All networks, ready to be called: what a worker is handed."""
+
+from collections.abc import Mapping
+
+from jobs.providers.egress import Egress
+from jobs.providers.social.bluesky import Bluesky
+from jobs.providers.social.http import Http
+from jobs.providers.social.instagram import Instagram
+from jobs.providers.social.mastodon import Mastodon
+from jobs.providers.social.network import SocialNetwork
+from jobs.providers.social.sandbox import Sandbox
+from jobs.providers.social.webhook import Webhook
+from jobs.providers.social.x import X
+from storage.networks import Network
+from storage.publishing.sandbox import SandboxStore
+
+Networks = Mapping[Network, SocialNetwork]
+
+
+def all_networks(egress: Egress, sandbox: SandboxStore) -> Networks:
+    """One of each, all behind the address guard."""
+    http = Http(egress)
+    return {
+        Network.MASTODON: Mastodon(http),
+        Network.INSTAGRAM: Instagram(http),
+        Network.BLUESKY: Bluesky(http),
+        Network.X: X(http),
+        Network.WEBHOOK: Webhook(http),
+        Network.SANDBOX: Sandbox(sandbox),
+    }

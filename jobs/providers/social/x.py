@@ -1,0 +1,122 @@
+"""X: media in chunks, then one post. It knows neither keys nor a way to ask, so a lost answer needs a person.
+
+Source: docs.x.com, X API v2: media/upload (initialize, append, finalize, status) and POST /2/tweets.
+"""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from jobs.providers.egress import Fetched
+from jobs.providers.social.http import MAX_IMAGE_BYTES, MAX_VIDEO_BYTES, UPLOAD_TIMEOUT_S, Answer, Http, bearer, check
+from jobs.providers.social.network import (
+    Account,
+    NoEffect,
+    OutgoingPost,
+    Published,
+    Refused,
+    Uncertain,
+    Uploaded,
+    UploadGone,
+)
+from storage.networks import BEHAVIOURS, Certainty, MediaKind, Network
+from storage.publishing.records import ScheduledMedia
+
+CHUNK_BYTES = 4 * 1024 * 1024
+MAX_POLL_S = 10.0
+POLLS = 60
+
+
+class X:
+    """How long an uploaded medium can be used is what each answer says."""
+
+    def __init__(self, http: Http, max_poll_s: float = MAX_POLL_S) -> None:
+        """`max_poll_s` is how long it waits at most between two looks at a medium that is being processed."""
+        self._http = http
+        self._max_poll_s = max_poll_s
+
+    async def upload(self, account: Account, post: OutgoingPost) -> Uploaded:
+        """The media expire with the first of them."""
+        kept = [await self._upload_one(account, each) for each in post.media]
+        return Uploaded([id_ for id_, _ in kept], min((each for _, each in kept if each is not None), default=None))
+
+    async def _upload_one(self, account: Account, medium: ScheduledMedia) -> tuple[str, float | None]:
+        is_image = medium.kind is MediaKind.IMAGE
+        fetched = await self._http.fetch(medium, MAX_IMAGE_BYTES if is_image else MAX_VIDEO_BYTES)
+        begin = {
+            "media_type": fetched.content_type.partition(";")[0].strip(),
+            "total_bytes": len(fetched.body),
+            "media_category": "tweet_image" if is_image else "tweet_video",
+        }
+        id_ = str((await self._ask("POST", account, "/2/media/upload/initialize", json=begin))["data"]["id"])
+        await self._append(account, id_, fetched)
+        data = (await self._ask("POST", account, f"/2/media/upload/{id_}/finalize"))["data"]
+        data = await self._processed(account, id_, data)
+        if medium.alt_text:
+            told = {"id": id_, "metadata": {"alt_text": {"text": medium.alt_text[:1000]}}}
+            await self._ask("POST", account, "/2/media/metadata", json=told)
+        expires_in_s = data.get("expires_after_secs")
+        return id_, None if expires_in_s is None else float(expires_in_s)
+
+    async def _append(self, account: Account, id_: str, fetched: Fetched) -> None:
+        for index, start in enumerate(range(0, len(fetched.body), CHUNK_BYTES)):
+            await self._ask(
+                "POST",
+                account,
+                f"/2/media/upload/{id_}/append",
+                data={"segment_index": str(index)},
+                files={"media": ("media", fetched.body[start : start + CHUNK_BYTES], fetched.content_type)},
+                timeout_s=UPLOAD_TIMEOUT_S,
+            )
+
+    async def _processed(self, account: Account, id_: str, data: Any) -> Any:
+        for _ in range(POLLS):
+            processing = data.get("processing_info")
+            if processing is None or processing["state"] == "succeeded":
+                return data
+            if processing["state"] == "failed":
+                raise Refused("MEDIA_REFUSED", str(processing.get("error", {}).get("message", "processing failed")))
+            await asyncio.sleep(min(float(processing.get("check_after_secs", 1)), self._max_poll_s))
+            asked = {"command": "STATUS", "media_id": id_}
+            data = (await self._ask("GET", account, "/2/media/upload", params=asked))["data"]
+        raise NoEffect("X is still processing the media.")
+
+    async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> Published:
+        """One post."""
+        body: dict[str, Any] = {"text": post.text}
+        if references:
+            body["media"] = {"media_ids": list(references)}
+        answer = await self._http.send("POST", _url(account, "/2/tweets"), headers=bearer(account.secret), json=body)
+        if answer.status == 400 and "media id" in str(answer["detail"]).lower():
+            raise UploadGone(str(answer["detail"]))
+        if answer.status == 429:
+            raise NoEffect(f"Too much at once: {answer.told}", _reset_in_s(answer))
+        id_ = str(check(answer)["data"]["id"])
+        return Published(id_, f"https://x.com/i/status/{id_}")
+
+    async def look_up(self, account: Account, references: Sequence[Any]) -> Published | None:
+        """Never: nothing that X tells says which call made a post."""
+        raise Uncertain("X can't be asked.")
+
+    def certainty(self, account: Account) -> Certainty:
+        """A person looks."""
+        return Certainty.OPAQUE
+
+    def new_key(self, publication_id: str, due_at: datetime) -> str:
+        """The publication's id; X does not look at it."""
+        return publication_id
+
+    async def _ask(self, method: str, account: Account, path: str, **request: Any) -> Answer:
+        return await self._http.ask(method, _url(account, path), headers=bearer(account.secret), **request)
+
+
+def _url(account: Account, path: str) -> str:
+    return f"{account.base_url or BEHAVIOURS[Network.X].own_address}{path}"
+
+
+def _reset_in_s(answer: Answer) -> float | None:
+    """When X takes posts again, by its own clock as near as ours is."""
+    reset = answer.headers.get("x-rate-limit-reset", "")
+    return max(0.0, int(reset) - time.time()) if reset.isdecimal() else None

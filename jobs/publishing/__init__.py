@@ -1,0 +1,1 @@
+"""Publishing what is due: held to the exact moment, published once, found again when its worker died."""

@@ -1,0 +1,99 @@
+"""What one worker process has on its desk: publications that it claimed, held until their due moment, then published.
+
+Claiming takes what is due within five seconds; the rest of the fleet does the same, and each publication goes to one.
+"""
+
+import asyncio
+
+import structlog
+
+from jobs.providers.social.registry import Networks
+from jobs.publishing.inside import publish_inside
+from jobs.publishing.outside import Outside
+from jobs.publishing.uploads import Uploads
+from storage.clock import DatabaseClock
+from storage.publishing.records import AccountTarget, Phase, Publication, PublicationState
+from storage.stores import Stores
+
+CLAIMED_AT_ONCE = 500
+MAX_HELD = 5000
+DRAIN_S = 10.0
+
+log = structlog.get_logger(__name__)
+
+
+class Desk:
+    """Claims, holds and publishes. One for each worker process."""
+
+    def __init__(self, stores: Stores, networks: Networks) -> None:
+        self._stores = stores
+        self._clock = DatabaseClock(stores.mongo)
+        self._held: dict[asyncio.Task[None], Publication] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closed = False
+        self.outside = Outside(stores, networks)
+        self.uploads = Uploads(stores, self.outside)
+
+    async def sweep(self) -> int:
+        """Claims what is due within five seconds, and returns how many those were. They are worked on from now on."""
+        count = 0
+        while not self._closed and len(self._tasks) < MAX_HELD:
+            claimed = await self._stores.claims.claim(CLAIMED_AT_ONCE)
+            for publication in claimed:
+                self._take(publication)
+            count += len(claimed)
+            if len(claimed) < CLAIMED_AT_ONCE:
+                break
+        return count
+
+    def _take(self, publication: Publication) -> None:
+        task = asyncio.create_task(self._work(publication), name=f"publication {publication.id}")
+        self._tasks.add(task)
+        if publication.state is PublicationState.SCHEDULED:
+            self._held[task] = publication
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._held.pop(task, None)
+
+    async def _work(self, publication: Publication) -> None:
+        try:
+            await self._clock.wait_until(publication.due_at)
+            task = asyncio.current_task()
+            assert task is not None
+            self._held.pop(task, None)
+            await self.work_on(publication)
+        except Exception as error:
+            # The lease ends, and somebody takes it up from where it stands.
+            log.warning("publication_delayed", publication=publication.id, error=repr(error))
+
+    async def work_on(self, publication: Publication) -> None:
+        """Takes a claimed publication as far as it goes now."""
+        if not isinstance(publication.target, AccountTarget):
+            await publish_inside(self._stores, publication)
+        elif publication.state is PublicationState.UNKNOWN:
+            await self.outside.settle(publication)
+        elif publication.step is not None and publication.step.phase is Phase.CALLING:
+            await self.outside.doubt(publication)
+        else:
+            await self.outside.publish(publication)
+
+    async def idle(self) -> None:
+        """Returns when nothing is on the desk."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def close(self) -> None:
+        """Gives back what is only held, and lets what has begun finish for at most 10 s."""
+        self._closed = True
+        held = dict(self._held)
+        for task in held:
+            task.cancel()
+        await self._stores.claims.release(list(held.values()))
+        begun = self._tasks - held.keys()
+        if begun:
+            await asyncio.wait(begun, timeout=DRAIN_S)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)

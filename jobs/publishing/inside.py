@@ -1,0 +1,83 @@
+"""Publications to targets inside, at their due moment: rights are looked at again, then one transaction does it all."""
+
+import asyncio
+
+from storage.chat.changes import NewMessage
+from storage.chat.records import message_key
+from storage.feed.changes import NewPost
+from storage.feed.records import post_key
+from storage.identity import Role, User, with_included
+from storage.links import first_url
+from storage.mentions import hashtags_in, mentioned
+from storage.publishing.progress import TOO_LATE, Early, Fail, Lost, TooLate
+from storage.publishing.records import Publication, ScheduledPost, TopicTarget
+from storage.queue import FAN_OUT, PREVIEWS
+from storage.stores import Stores
+
+FORBIDDEN = "FORBIDDEN"
+
+
+async def publish_inside(stores: Stores, publication: Publication) -> Publication | None:
+    """The publication as it is then; None when it was somebody else's by then. Raises: Unavailable."""
+    try:
+        post, author, refused = await _look(stores, publication)
+        if refused is not None:
+            return await _fail(stores, publication, FORBIDDEN, refused)
+        mentions = await mentioned(stores.users, publication.organization_id, post.text)
+        while True:
+            try:
+                done = await _publish(stores, publication, post, author, mentions)
+                await _wake(stores, done, post.text)
+                return done
+            except Early as early:
+                # The clocks of two hosts; what it waits for is a millisecond or two.
+                await asyncio.sleep(early.wait_s)
+            except TooLate:
+                return await _fail(stores, publication, TOO_LATE, "The service was down at that time, for too long.")
+    except Lost:
+        return None
+
+
+async def _look(stores: Stores, publication: Publication) -> tuple[ScheduledPost, User, str | None]:
+    """The post, its author, and why it must not be published now, if so."""
+    target, organization_id = publication.target, publication.organization_id
+    post, author = await asyncio.gather(
+        stores.scheduled_posts.get(organization_id, publication.scheduled_post_id),
+        stores.users.get(organization_id, publication.author_id),
+    )
+    if Role.MEMBER not in with_included(author.roles):
+        return post, author, "The author has no longer the role MEMBER."
+    if isinstance(target, TopicTarget) and not await stores.communities.is_member(target.community_id, author.id):
+        return post, author, "The author left the topic's community."
+    return post, author, None
+
+
+async def _publish(
+    stores: Stores, publication: Publication, post: ScheduledPost, author: User, mentions: list[str]
+) -> Publication:
+    target = publication.target
+    if isinstance(target, TopicTarget):
+        message = NewMessage(target.topic_id, target.community_id, author.id, post.text, None, mentions)
+        return await stores.scheduled_posts.publish_message(publication, message)
+    media = [each.url for each in post.media]
+    new = NewPost(publication.organization_id, author.id, post.text, media, mentions, hashtags_in(post.text))
+    return await stores.scheduled_posts.publish_post(publication, new)
+
+
+async def _wake(stores: Stores, done: Publication, text: str) -> None:
+    """Those who go on with it: a fan-out, a link's preview. Hints; sweepers find what these lose."""
+    queue, has_link = stores.queue, first_url(text) is not None
+    assert done.external_id is not None
+    if isinstance(done.target, TopicTarget):
+        if has_link:
+            key = message_key(done.external_id)
+            await queue.enqueue(PREVIEWS, "chat.preview_link", key.topic_id, key.timestamp)
+        return
+    post = post_key(done.organization_id, done.external_id)
+    await queue.enqueue(FAN_OUT, "feed.fan_out", post.organization_id, post.timestamp)
+    if has_link:
+        await queue.enqueue(PREVIEWS, "feed.preview_link", post.organization_id, post.timestamp)
+
+
+async def _fail(stores: Stores, publication: Publication, code: str, message: str) -> Publication:
+    return await stores.scheduled_posts.step(Fail(publication, code, message))

@@ -1,0 +1,290 @@
+"""Publications to connected accounts: an intent is stored, then the network is called, then the result is stored.
+
+What was cut off between intent and result is unknown, and never repeated blindly (semantics.md, 5). Every step is
+committed by the fence of this claim, so whoever lost it changes nothing.
+"""
+
+import asyncio
+import random
+from dataclasses import dataclass, replace
+
+import structlog
+
+from jobs.providers.social.network import (
+    Account,
+    Author,
+    NoEffect,
+    NotPublished,
+    OutgoingPost,
+    Published,
+    Refused,
+    SocialNetwork,
+    Uncertain,
+    Uploaded,
+    UploadGone,
+)
+from jobs.providers.social.registry import Networks
+from jobs.publishing.inside import FORBIDDEN
+from jobs.publishing.leases import renewed
+from storage.credentials import CredentialsLost
+from storage.identity import Role, with_included
+from storage.networks import BEHAVIOURS, Behaviour, Certainty
+from storage.publishing.progress import (
+    LEASE_S,
+    PERSON,
+    AskAgain,
+    Begin,
+    Doubt,
+    Early,
+    Fail,
+    Lost,
+    Prepared,
+    PublicationChange,
+    Settling,
+    Succeed,
+    TryAgain,
+)
+from storage.publishing.records import AccountTarget, Phase, Publication, PublicationState, ScheduledPost
+from storage.stores import Stores
+
+RETRY_S = (1.0, 2.0, 4.0, 8.0)
+SETTLE_S = (2.0, 5.0, 15.0, 60.0, 300.0, 1800.0)
+UPLOAD_MARGIN_S = 5.0
+MAX_CALLS = 500
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One publication with all that calling its network takes."""
+
+    publication: Publication
+    post: OutgoingPost
+    account: Account
+    network: SocialNetwork
+    behaviour: Behaviour
+    key: str
+
+    def held_as(self, publication: Publication) -> "Call":
+        """The same after a step."""
+        return replace(self, publication=publication)
+
+    @property
+    def settling(self) -> Settling:
+        """How an unknown outcome of this call settles."""
+        doubts = sum(each.outcome == "UNKNOWN" for each in self.publication.attempts)
+        in_s = max(SETTLE_S[min(doubts, len(SETTLE_S) - 1)], self.behaviour.settle_s)
+        if self.network.certainty(self.account) is Certainty.OPAQUE:
+            return PERSON
+        return Settling(in_s, self.behaviour.retention_s)
+
+
+class Forbidden(Exception):
+    """The author may not publish there now, or there is nothing to publish with."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Outside:
+    """Publishes to networks, and settles what is unknown. One for each worker process."""
+
+    def __init__(self, stores: Stores, networks: Networks) -> None:
+        self._stores = stores
+        self._networks = networks
+        self._calls = asyncio.Semaphore(MAX_CALLS)
+
+    async def publish(self, publication: Publication) -> None:
+        """From scheduled and due, or from a safe place in publishing, to an outcome. Raises: Unavailable."""
+        try:
+            async with self._calls:
+                await self._publish(publication)
+        except Lost:
+            return
+
+    async def doubt(self, publication: Publication) -> None:
+        """What was cut off while the network was called is unknown from now on."""
+        try:
+            settling = (await self._prepare(publication)).settling
+        except Forbidden:
+            settling = PERSON
+        try:
+            await self._step(Doubt(publication, "The worker died during the call.", settling))
+        except Lost:
+            return
+
+    async def settle(self, publication: Publication) -> None:
+        """Finds out what became of an unknown one, by its network's way."""
+        try:
+            await self._settle(publication)
+        except Lost:
+            return
+
+    async def upload_ahead(self, publication: Publication) -> Uploaded:
+        """Uploads the media of what is not due yet. Raises: Forbidden, and as SocialNetwork.upload."""
+        return await self._upload_media(await self._prepare(publication))
+
+    async def _upload_media(self, call: Call) -> Uploaded:
+        try:
+            return await call.network.upload(call.account, call.post)
+        except (Refused, NoEffect):
+            raise
+        except Exception as error:
+            # Nothing is published by uploading, so it may be tried again whatever it was.
+            log.error("network_fault", network=type(call.network).__name__, exc_info=error)
+            raise NoEffect(f"Unexpected: {type(error).__name__}") from error
+
+    async def _publish(self, publication: Publication) -> None:
+        try:
+            call = await self._prepare(publication)
+        except Forbidden as error:
+            await self._step(Fail(publication, error.code, str(error)))
+            return
+        is_ready = self._has_media(call)
+        call = await self._begin(call, Phase.CALLING if is_ready else Phase.PREPARING)
+        if call.publication.state is PublicationState.FAILED:
+            return
+        try:
+            if not is_ready:
+                call = await self._upload(call)
+            await self._call(call)
+        except Refused as error:
+            await self._step(Fail(call.publication, error.code, str(error)))
+        except (NoEffect, UploadGone) as error:
+            await self._try_again(call, error)
+        except Uncertain as error:
+            await self._doubt(call, str(error))
+
+    async def _prepare(self, publication: Publication) -> Call:
+        """All that calling takes; rights and account are looked at as they are now. Raises: Forbidden."""
+        target, organization_id = publication.target, publication.organization_id
+        assert isinstance(target, AccountTarget)
+        account, author, post = await asyncio.gather(
+            self._stores.accounts.get(organization_id, target.account_id),
+            self._stores.users.get(organization_id, publication.author_id),
+            self._stores.scheduled_posts.get(organization_id, publication.scheduled_post_id),
+        )
+        if account.disconnected_at is not None:
+            raise Forbidden(FORBIDDEN, "The account was disconnected.")
+        if Role.OPERATOR not in with_included(author.roles):
+            raise Forbidden(FORBIDDEN, "The author has no longer the role OPERATOR.")
+        try:
+            secret = await self._stores.accounts.open(account)
+        except CredentialsLost as error:
+            raise Forbidden("CREDENTIALS_LOST", str(error)) from None
+        network = self._networks[target.network]
+        step = publication.step
+        key = step.key if step is not None else network.new_key(publication.id, publication.due_at)
+        outgoing = _outgoing(publication, post, Author(author.id, author.handle, author.name))
+        opened = Account(account.id, account.base_url, secret)
+        return Call(publication, outgoing, opened, network, BEHAVIOURS[target.network], key)
+
+    def _has_media(self, call: Call) -> bool:
+        """Whether nothing has to be uploaded any more."""
+        if not call.post.media or call.behaviour.upload_lead_s is None:
+            return True
+        upload = call.publication.upload
+        if upload is None:
+            return False
+        left_s = None if upload.expires_at is None else (upload.expires_at - call.publication.due_at).total_seconds()
+        return left_s is None or left_s > UPLOAD_MARGIN_S
+
+    async def _begin(self, call: Call, phase: Phase) -> Call:
+        publication = call.publication
+        while True:
+            try:
+                return call.held_as(await self._step(Begin(publication, phase, call.key)))
+            except Early as early:
+                await asyncio.sleep(early.wait_s)
+
+    async def _upload(self, call: Call) -> Call:
+        """Uploads what is missing at the due moment, and stores it with the intent. Raises: as SocialNetwork.upload."""
+        publication = call.publication
+        async with renewed(lambda: self._stores.claims.renew(publication), LEASE_S / 3):
+            uploaded = await self._upload_media(call)
+        prepared = Prepared(publication, uploaded.references, uploaded.expires_in_s, call.key)
+        return call.held_as(await self._step(prepared))
+
+    async def _call(self, call: Call) -> None:
+        """The call itself. Raises: as SocialNetwork.publish; what is unexpected is Uncertain."""
+        if call.publication.state is PublicationState.FAILED:
+            return
+        upload = call.publication.upload
+        try:
+            published = await call.network.publish(
+                call.account, call.post, call.key, () if upload is None else upload.references
+            )
+        except (Refused, NoEffect, UploadGone, Uncertain):
+            raise
+        except Exception as error:
+            log.error("network_fault", network=type(call.network).__name__, exc_info=error)
+            raise Uncertain(f"Unexpected: {type(error).__name__}") from error
+        await self._succeed(call, published)
+
+    async def _succeed(self, call: Call, published: Published, detail: str | None = None) -> None:
+        held = call.publication
+        await self._step(Succeed(held, published.external_id, published.url, detail))
+
+    async def _try_again(self, call: Call, error: NoEffect | UploadGone) -> None:
+        held = call.publication
+        tries = held.step.tries if held.step is not None else 0
+        after_s = error.after_s if isinstance(error, NoEffect) else 0.0
+        if after_s is None:
+            after_s = RETRY_S[min(tries, len(RETRY_S) - 1)] * random.uniform(0.8, 1.2)  # noqa: S311
+        gone = isinstance(error, UploadGone)
+        await self._step(TryAgain(held, after_s, str(error), upload_gone=gone))
+
+    async def _doubt(self, call: Call, message: str) -> None:
+        await self._step(Doubt(call.publication, message, call.settling))
+
+    async def _settle(self, publication: Publication) -> None:
+        try:
+            call = await self._prepare(publication)
+        except Forbidden as error:
+            await self._step(Doubt(publication, str(error), PERSON))
+            return
+        asked = await self._step(AskAgain(publication, call.settling))
+        if asked.step is None:
+            return
+        try:
+            if call.network.certainty(call.account) is Certainty.QUERYABLE:
+                await self._look_up(call)
+            else:
+                await self._call(call)
+        except (NoEffect, Uncertain) as error:
+            await self._doubt(call, str(error))
+        except UploadGone as error:
+            # The media may be gone because the first call used them.
+            await self._step(Doubt(publication, str(error), PERSON))
+        except Refused as error:
+            await self._refused_again(call, error)
+
+    async def _refused_again(self, call: Call, error: Refused) -> None:
+        """A network that knows keys answers a known one as before, unless it does not let us in at all."""
+        held = call.publication
+        if error.code in ("UNAUTHORIZED", "BAD_ADDRESS"):
+            await self._step(Doubt(held, str(error), PERSON))
+        else:
+            await self._step(Fail(held, error.code, str(error)))
+
+    async def _look_up(self, call: Call) -> None:
+        """Asks; what provably was not published is published now, in the same container. Raises: as publish."""
+        upload, held = call.publication.upload, call.publication
+        try:
+            found = await call.network.look_up(call.account, () if upload is None else upload.references)
+        except NotPublished:
+            await self._call(call)
+            return
+        if found is None:
+            await self._step(Fail(held, "NOT_PUBLISHED", "The network has not published it."))
+        else:
+            await self._succeed(call, found, "looked up")
+
+    async def _step(self, change: PublicationChange) -> Publication:
+        return await self._stores.scheduled_posts.step(change)
+
+
+def _outgoing(publication: Publication, post: ScheduledPost, author: Author) -> OutgoingPost:
+    return OutgoingPost(publication.id, post.text, post.media, publication.due_at, author)

@@ -1,0 +1,50 @@
+"""Uploading media ahead of the due moment. What fails here is tried again, at the latest when it is due."""
+
+import asyncio
+
+import structlog
+
+from jobs.providers.social.network import NoEffect, Refused, Uncertain
+from jobs.publishing.leases import renewed
+from jobs.publishing.outside import Forbidden, Outside
+from storage.publishing.claims import UPLOAD_LEASE_S
+from storage.publishing.progress import KeepUpload, Lost
+from storage.publishing.records import Publication
+from storage.stores import Stores
+
+AT_ONCE = 8
+AGAIN_S = 60.0
+
+log = structlog.get_logger(__name__)
+
+
+class Uploads:
+    """Uploads what is to be uploaded by now. One for each worker process."""
+
+    def __init__(self, stores: Stores, outside: Outside) -> None:
+        self._stores = stores
+        self._outside = outside
+
+    async def run(self) -> int:
+        """Uploads some, and returns how many were begun."""
+        claimed = await self._stores.claims.claim_uploads(AT_ONCE)
+        await asyncio.gather(*(self._upload(publication, token) for publication, token in claimed))
+        return len(claimed)
+
+    async def _upload(self, publication: Publication, token: str) -> None:
+        try:
+            async with renewed(lambda: self._stores.claims.renew_upload(publication, token), UPLOAD_LEASE_S / 3):
+                uploaded = await self._outside.upload_ahead(publication)
+            change = KeepUpload(publication, token, uploaded.references, uploaded.expires_in_s)
+        except (Refused, Forbidden) as error:
+            # The due moment decides: rights may be back by then, and so may the media.
+            change = KeepUpload(publication, token, None, message=str(error))
+        except (NoEffect, Uncertain) as error:
+            change = KeepUpload(publication, token, None, message=str(error), again_in_s=AGAIN_S)
+        except Exception as error:
+            log.error("upload_fault", publication=publication.id, exc_info=error)
+            change = KeepUpload(publication, token, None, message=f"Unexpected: {type(error).__name__}")
+        try:
+            await self._stores.scheduled_posts.step(change)
+        except Lost:
+            return

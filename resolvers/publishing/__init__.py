@@ -1,0 +1,1 @@
+"""Scheduled posts, their publications and connected accounts, as a client uses them."""

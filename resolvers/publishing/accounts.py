@@ -1,0 +1,105 @@
+"""Connected accounts: what they are opened with is checked, encrypted, and never shown again."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+import strawberry
+from strawberry import ID
+
+from resolvers.access import require
+from resolvers.arguments import given, text
+from resolvers.context import Info
+from resolvers.publishing.addresses import web_address
+from resolvers.publishing.inputs import ConnectAccountInput
+from storage.errors import BadUserInput
+from storage.idempotency import idempotency_key
+from storage.identity import Role
+from storage.networks import BEHAVIOURS, Network
+from storage.publishing.accounts import NewAccount
+from storage.publishing.records import ConnectedAccount
+from storage.webhook_keys import webhook_key
+
+MAX_NAME = 100
+MAX_CREDENTIALS = 4096
+SANDBOX_MOODS = ("ok", "fail", "lose", "slow")
+
+
+async def connected_accounts(info: Info) -> list[ConnectedAccount]:
+    """The organization's accounts."""
+    viewer = require(info, Role.OPERATOR)
+    return await info.context.stores.accounts.list_connected(viewer.organization_id)
+
+
+async def connect_account(
+    info: Info, input: Annotated[ConnectAccountInput, strawberry.argument(description="The account.")]
+) -> ConnectedAccount:
+    """Connects an account."""
+    viewer, accounts = require(info, Role.OPERATOR), info.context.stores.accounts
+    name = text("name", input.name, 1, MAX_NAME)
+    base_url = _base_url(input.network, given(input.base_url))
+    credentials = _credentials(input.network, input.credentials)
+    arguments = {
+        "network": input.network.value,
+        "name": name,
+        "baseUrl": base_url,
+        "credentials": accounts.fingerprint(credentials),
+    }
+    key = idempotency_key(viewer.organization_id, viewer.id, "connectAccount", given(input.idempotency_key), arguments)
+    return await accounts.connect(NewAccount(viewer.organization_id, input.network, name, base_url), credentials, key)
+
+
+async def disconnect_account(
+    info: Info, id: Annotated[ID, strawberry.argument(description="The account's id.")]
+) -> ConnectedAccount:
+    """Forgets what opens the account, and fails what waits for it."""
+    viewer, stores = require(info, Role.OPERATOR), info.context.stores
+    account = await stores.accounts.get(viewer.organization_id, id)
+    account = await stores.accounts.disconnect(account)
+    await stores.scheduled_posts.fail_waiting(account)
+    await stores.accounts.cleared(account)
+    return account
+
+
+def _base_url(network: Network, url: str | None) -> str | None:
+    if network is Network.SANDBOX:
+        if url is not None:
+            raise BadUserInput("baseUrl", "nothing: the sandbox is inside this server")
+        return None
+    if url is None:
+        if BEHAVIOURS[network].own_address is None:
+            raise BadUserInput("baseUrl", f"an address, since {network.value} has none of its own")
+        return None
+    address = web_address("baseUrl", url)
+    return address if network is Network.WEBHOOK else address.rstrip("/")
+
+
+def _credentials(network: Network, value: str) -> str:
+    """Raises: BadUserInput, which does not repeat them."""
+    fits, expected = _SHAPES.get(network, (_is_token, "an access token"))
+    if not 1 <= len(value) <= MAX_CREDENTIALS or not fits(value):
+        raise BadUserInput("credentials", expected)
+    return value
+
+
+def _is_token(value: str) -> bool:
+    return value.isascii() and value.isprintable() and " " not in value
+
+
+def _is_pair(value: str) -> bool:
+    first, colon, second = value.partition(":")
+    return bool(first and colon and second) and _is_token(value)
+
+
+def _is_webhook_secret(value: str) -> bool:
+    try:
+        return bool(webhook_key(value))
+    except ValueError:
+        return False
+
+
+_SHAPES: dict[Network, tuple[Callable[[str], bool], str]] = {
+    Network.WEBHOOK: (_is_webhook_secret, "a secret; after whsec_ it must be base64"),
+    Network.BLUESKY: (_is_pair, "handle:app-password"),
+    Network.INSTAGRAM: (_is_pair, "user-id:token"),
+    Network.SANDBOX: (lambda value: value in SANDBOX_MOODS, " or ".join(SANDBOX_MOODS)),
+}

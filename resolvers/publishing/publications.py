@@ -1,0 +1,75 @@
+"""Publications: what each leads to, settling an unknown one, and what jobEvents tells of them."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import strawberry
+from strawberry import ID, UNSET, Parent
+
+from resolvers.access import granted, member
+from resolvers.arguments import given, text
+from resolvers.context import Context, Info
+from resolvers.events import Event, JobKind
+from resolvers.publishing.posts import may_see
+from storage.chat.records import Topic
+from storage.errors import Forbidden
+from storage.identity import User
+from storage.publishing.records import AccountTarget, ConnectedAccount, HomeFeedTarget, Publication, TopicTarget
+
+MAX_EXTERNAL_ID = 500
+
+
+@dataclass(frozen=True, slots=True)
+class PublicationEvent(Event):
+    """A publication changed; `kind` is the event's GraphQL type."""
+
+    kind: str
+    publication: Publication
+
+
+JOB_KIND = JobKind(
+    record=lambda cursor, at, subject: PublicationEvent(cursor, at, "PublicationChanged", subject),
+    may_see=lambda viewer, roles, subject: may_see(viewer, roles, subject.author_id),
+    job_ids=lambda subject: [subject.scheduled_post_id],
+)
+
+
+async def is_job(context: Context, viewer: User, job_id: str) -> bool:
+    """Whether the id is a scheduled post's. Raises: Forbidden for one that the viewer may not see."""
+    post = await context.stores.scheduled_posts.find(viewer.organization_id, job_id)
+    if post is not None and not may_see(viewer, granted(context), post.author_id):
+        raise Forbidden("A scheduled post is visible to its author and to an OPERATOR.")
+    return post is not None
+
+
+async def resolve_publication(
+    info: Info,
+    id: Annotated[ID, strawberry.argument(description="The publication's id.")],
+    published: Annotated[bool, strawberry.argument(description="Whether it is there.")],
+    external_id: Annotated[
+        str | None, strawberry.argument(description="What the network calls it, if it is there.")
+    ] = UNSET,
+) -> Publication:
+    """Settles a publication whose outcome is unknown."""
+    viewer, store = member(info), info.context.stores.scheduled_posts
+    found = await store.publication(viewer.organization_id, id)
+    if not may_see(viewer, granted(info.context), found.author_id):
+        raise Forbidden("A publication is visible to its author and to an OPERATOR.")
+    named = given(external_id)
+    checked = None if named is None else text("externalId", named, 1, MAX_EXTERNAL_ID)
+    return await store.resolve(found, published, checked)
+
+
+async def home_author(root: Parent[HomeFeedTarget], info: Info) -> User:
+    """Whose followers it reaches."""
+    return await info.context.stores.users.get(member(info).organization_id, root.author_id)
+
+
+async def topic(root: Parent[TopicTarget], info: Info) -> Topic | None:
+    """The topic; None when it is gone."""
+    return await info.context.stores.topics.find(member(info).organization_id, root.topic_id)
+
+
+async def account(root: Parent[AccountTarget], info: Info) -> ConnectedAccount:
+    """The account, connected or not."""
+    return await info.context.stores.accounts.get(member(info).organization_id, root.account_id)

@@ -1,0 +1,1 @@
+"""Scheduled posts, their publications and connected accounts: records, reads, and the changes of the state machine."""

@@ -1,0 +1,362 @@
+"""What happens to a publication once it is due: the state machine, as changes that are committed with their events.
+
+scheduled -> publishing -> published | failed | unknown;  unknown -> published | failed. Every step filters on the fence
+of whoever works on the publication; one that lost it changes nothing. Compared times are the batch's, the database's.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from storage.changes import Batch, Change, Need
+from storage.errors import Conflict, NotFound
+from storage.mongo import Document
+from storage.publishing.notices import tell_changed, tell_failed, tell_unknown
+from storage.publishing.records import MediaState, Phase, Publication, PublicationState, publication_record
+from storage.publishing.scheduling import PUBLICATIONS, drop_upload, settle
+
+MAX_TRIES = 5
+LEASE_S = 8.0
+"""How long somebody who does not renew keeps a publication; when it is held for its due moment, counted from then."""
+
+CALL_LEASE_S = 15.0
+"""How long a call to the outside may take, its timeout included, until it counts as cut off."""
+
+SETTLING_MARGIN_S = 30.0
+"""How long before a network forgets a key it is not sent any more: a call and a slow clock fit in."""
+
+TOO_LATE = "TOO_LATE"
+RESOLVED = "NOT_PUBLISHED"
+
+
+class Lost(Conflict):
+    """Somebody else has the publication by now, or it was changed, cancelled or settled."""
+
+
+class Early(Conflict):
+    """The due moment is still to come, by so much."""
+
+    def __init__(self, wait_s: float) -> None:
+        super().__init__("It is not due yet.")
+        self.wait_s = wait_s
+
+
+def held(batch: Batch, publication: Publication, *states: PublicationState) -> Document:
+    """A copy of the stored publication, if it is still held by that fence and in one of the states. Raises: Lost."""
+    found = batch.get(PUBLICATIONS, publication.id)
+    if found is None or found["fence"] != publication.fence or found["state"] not in {each.value for each in states}:
+        raise Lost("It is somebody else's by now.")
+    return dict(found)
+
+
+class TooLate(Conflict):
+    """It was due longer ago than its author allows."""
+
+    def __init__(self) -> None:
+        super().__init__("It was due longer ago than maxLatenessS.")
+
+
+@dataclass(slots=True)
+class PublicationChange(Change[Publication]):
+    """A step of whoever holds the publication, by the fence that it was read with."""
+
+    publication: Publication
+
+    def needs(self) -> Sequence[Need]:
+        """The publication itself."""
+        return [(PUBLICATIONS, self.publication.id)]
+
+    def held(self, batch: Batch, *states: PublicationState) -> Document:
+        """A copy of the publication, to be changed and put back. Raises: Lost."""
+        return held(batch, self.publication, *states)
+
+    def keep(self, batch: Batch, document: Document) -> Publication:
+        """Puts the publication back and tells of it."""
+        batch.put(PUBLICATIONS, document)
+        tell_changed(batch, document)
+        return publication_record(document)
+
+
+def check_due(publication: Document, now: datetime) -> None:
+    """Raises: Early. The state becomes publishing, or published, only at the due moment."""
+    wait_s: float = (publication["due"] - now).total_seconds()
+    if wait_s > 0:
+        raise Early(wait_s)
+
+
+def is_too_late(publication: Document, now: datetime) -> bool:
+    """Whether it was due longer ago than its author allows."""
+    return bool(now > publication["late_at"])
+
+
+def note(document: Document, at: datetime, outcome: str, detail: str | None = None) -> None:
+    """Remembers what was tried."""
+    document["attempts"] = [*document["attempts"], {"at": at, "outcome": outcome, "detail": detail}]
+
+
+def fail(batch: Batch, document: Document, code: str, message: str) -> None:
+    """Ends a publication as failed: its author is notified, and gets a mail."""
+    document |= {"state": PublicationState.FAILED.value, "error": {"code": code, "message": message}}
+    document["mail_at"] = batch.at
+    document.pop("step", None)
+    note(document, batch.at, "FAILED", f"{code}: {message}")
+    settle(batch, document)
+    tell_failed(batch, document)
+
+
+@dataclass(slots=True)
+class Begin(PublicationChange):
+    """The due moment: from scheduled, or from a safe place in publishing, to the next phase. Never early.
+
+    The result is FAILED when it is too late, else PUBLISHING with the intent stored: the key, and when.
+    """
+
+    phase: Phase
+    key: str
+
+    def plan(self, batch: Batch) -> Publication:
+        """Raises: Lost, Early."""
+        document = self.held(batch, PublicationState.SCHEDULED, PublicationState.PUBLISHING)
+        step = document.get("step")
+        if step is not None and step["phase"] == Phase.CALLING.value:
+            raise Lost("It was called already.")
+        check_due(document, batch.at)
+        if is_too_late(document, batch.at):
+            fail(batch, document, TOO_LATE, "The service was down, or the network did not take it, for too long.")
+            return publication_record(document)
+        document["state"] = PublicationState.PUBLISHING.value
+        document["step"] = self._step(step, batch.at)
+        lease_s = CALL_LEASE_S if self.phase is Phase.CALLING else LEASE_S
+        document["wake_at"] = batch.at + timedelta(seconds=lease_s)
+        return self.keep(batch, document)
+
+    def _step(self, before: Document | None, now: datetime) -> Document:
+        step = {"key": self.key, "tries": 0, **(before or {}), "phase": self.phase.value, "at": now}
+        if self.phase is Phase.CALLING:
+            step |= {"first_at": step.get("first_at", now), "tries": step["tries"] + 1}
+        return step
+
+
+@dataclass(slots=True)
+class Succeed(PublicationChange):
+    """The network has it. It counts as published when the call began that did it."""
+
+    external_id: str | None
+    url: str | None
+    detail: str | None = None
+
+    def plan(self, batch: Batch) -> Publication:
+        """Raises: Lost."""
+        document = self.held(batch, PublicationState.PUBLISHING, PublicationState.UNKNOWN)
+        document |= {"state": PublicationState.PUBLISHED.value, "external_id": self.external_id, "url": self.url}
+        document["published_at"] = document["step"]["at"]
+        document.pop("error", None)
+        document.pop("step")
+        note(document, batch.at, "PUBLISHED", self.detail)
+        settle(batch, document)
+        return publication_record(document)
+
+
+@dataclass(slots=True)
+class Fail(PublicationChange):
+    """Nothing was published, and nothing will be."""
+
+    code: str
+    message: str
+
+    def plan(self, batch: Batch) -> Publication:
+        """Raises: Lost."""
+        document = self.held(batch, PublicationState.SCHEDULED, PublicationState.PUBLISHING, PublicationState.UNKNOWN)
+        fail(batch, document, self.code, self.message)
+        return publication_record(document)
+
+
+@dataclass(slots=True)
+class TryAgain(PublicationChange):
+    """The try provably had no effect: another one follows after `in_s`, up to five within maxLateness."""
+
+    in_s: float
+    message: str
+    upload_gone: bool = False
+
+    def plan(self, batch: Batch) -> Publication:
+        """FAILED when no try is left. Raises: Lost."""
+        document = self.held(batch, PublicationState.PUBLISHING)
+        next_at = batch.at + timedelta(seconds=self.in_s)
+        step = document["step"]
+        # What was to be uploaded and could not be is a try as well.
+        tries = step["tries"] + (step["phase"] != Phase.CALLING.value)
+        if tries >= MAX_TRIES or is_too_late(document, next_at):
+            fail(batch, document, "UNREACHABLE", self.message)
+            return publication_record(document)
+        note(document, batch.at, "NO_EFFECT", self.message)
+        document["step"] = {**step, "tries": tries, "phase": Phase.WAITING.value, "at": batch.at}
+        document["wake_at"] = next_at
+        if self.upload_gone:
+            drop_upload(document)
+            document["media_state"] = MediaState.STALE.value
+        return self.keep(batch, document)
+
+
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """How an unknown outcome settles: after `in_s` by itself, while the first call is not older than `within_s`.
+
+    `in_s` None: only a person can tell. `within_s` None: however old it is.
+    """
+
+    in_s: float | None
+    within_s: float | None = None
+
+    def is_hopeless(self, step: Document, now: datetime) -> bool:
+        """Whether only a person can settle it."""
+        if self.in_s is None or self.within_s is None:
+            return self.in_s is None
+        age_s: float = (now - step["first_at"]).total_seconds()
+        return age_s + self.in_s + SETTLING_MARGIN_S > self.within_s
+
+
+PERSON = Settling(None)
+
+
+@dataclass(slots=True)
+class Doubt(PublicationChange):
+    """Nobody knows whether the call had an effect."""
+
+    message: str
+    settling: Settling
+
+    def plan(self, batch: Batch) -> Publication:
+        """Tells the author as soon as only a person can settle it. Raises: Lost."""
+        document = self.held(batch, PublicationState.PUBLISHING, PublicationState.UNKNOWN)
+        document |= {"state": PublicationState.UNKNOWN.value, "error": {"code": "UNKNOWN", "message": self.message}}
+        note(document, batch.at, "UNKNOWN", self.message)
+        if self.settling.in_s is None or self.settling.is_hopeless(document["step"], batch.at):
+            return leave_to_person(batch, document)
+        document["wake_at"] = batch.at + timedelta(seconds=self.settling.in_s)
+        return self.keep(batch, document)
+
+
+def leave_to_person(batch: Batch, document: Document) -> Publication:
+    """Nothing settles it by itself any more: its author is notified."""
+    settle(batch, document)
+    tell_unknown(batch, document)
+    return publication_record(document)
+
+
+@dataclass(slots=True)
+class AskAgain(PublicationChange):
+    """Before an unknown one is sent again with its key, or asked for. Its state stays; the lease is a call's."""
+
+    settling: Settling
+
+    def plan(self, batch: Batch) -> Publication:
+        """The result has no `step` to go on with when only a person can settle it. Raises: Lost."""
+        document = self.held(batch, PublicationState.UNKNOWN)
+        if self.settling.is_hopeless(document["step"], batch.at):
+            return replace(leave_to_person(batch, document), step=None)
+        document["wake_at"] = batch.at + timedelta(seconds=CALL_LEASE_S)
+        batch.put(PUBLICATIONS, document)
+        return publication_record(document)
+
+
+@dataclass(slots=True)
+class Resolve(Change[Publication]):
+    """What a person saw on the account."""
+
+    organization_id: str
+    id: str
+    published: bool
+    external_id: str | None
+
+    def needs(self) -> Sequence[Need]:
+        """The publication itself."""
+        return [(PUBLICATIONS, self.id)]
+
+    def plan(self, batch: Batch) -> Publication:
+        """Raises: NotFound, Conflict when its outcome is known."""
+        found = batch.get(PUBLICATIONS, self.id)
+        if found is None or found["org"] != self.organization_id:
+            raise NotFound("publication", self.id)
+        if found["state"] != PublicationState.UNKNOWN.value:
+            raise Conflict("Its outcome is known.")
+        document = {**found, "fence": found["fence"] + 1}
+        step = document.pop("step")
+        document.pop("error", None)
+        if self.published:
+            document |= {"state": PublicationState.PUBLISHED.value, "published_at": step["at"]}
+            document["external_id"] = self.external_id
+        else:
+            message = "Somebody looked at the account: it was not published."
+            document |= {"state": PublicationState.FAILED.value, "error": {"code": RESOLVED, "message": message}}
+        note(document, batch.at, document["state"], "resolved by a person")
+        settle(batch, document)
+        return publication_record(document)
+
+
+@dataclass(slots=True)
+class KeepUpload(Change[Publication]):
+    """What became of uploading the media; `references` None is a failure. By the token of whoever uploaded."""
+
+    publication: Publication
+    token: str
+    references: Sequence[Any] | None
+    expires_in_s: float | None = None
+    message: str | None = None
+    again_in_s: float | None = None
+
+    def needs(self) -> Sequence[Need]:
+        """The publication itself."""
+        return [(PUBLICATIONS, self.publication.id)]
+
+    def plan(self, batch: Batch) -> Publication:
+        """Raises: Lost when the content was changed meanwhile, or somebody else uploads."""
+        found = batch.get(PUBLICATIONS, self.publication.id)
+        if found is None or found.get("upload_claim") != self.token:
+            raise Lost("The upload is somebody else's by now.")
+        document = dict(found)
+        for field_ in ("upload_claim", "upload_at"):
+            document.pop(field_, None)
+        if self.references is None:
+            self._failed(document, batch.at)
+        else:
+            document["media_state"] = MediaState.READY.value
+            document["upload"] = uploaded(self.references, self.expires_in_s, batch.at)
+        batch.put(PUBLICATIONS, document)
+        tell_changed(batch, document)
+        return publication_record(document)
+
+    def _failed(self, document: Document, now: datetime) -> None:
+        """It is tried again, at the latest at the due moment."""
+        document["media_state"] = MediaState.FAILED.value
+        note(document, now, "UPLOAD_FAILED", self.message)
+        if self.again_in_s is not None:
+            document["upload_at"] = now + timedelta(seconds=self.again_in_s)
+
+
+def uploaded(references: Sequence[Any], expires_in_s: float | None, now: datetime) -> Document:
+    """The stored form of an upload."""
+    expires_at = None if expires_in_s is None else now + timedelta(seconds=expires_in_s)
+    return {"references": list(references), "expires_at": expires_at}
+
+
+@dataclass(slots=True)
+class Prepared(PublicationChange):
+    """The media that were missing at the due moment are uploaded: the call may begin."""
+
+    references: Sequence[Any]
+    expires_in_s: float | None
+    key: str
+
+    def plan(self, batch: Batch) -> Publication:
+        """Stores upload and intent at once. Raises: Lost."""
+        document = self.held(batch, PublicationState.PUBLISHING)
+        if document["step"]["phase"] == Phase.CALLING.value:
+            raise Lost("It was called already.")
+        document |= {"media_state": MediaState.READY.value}
+        document["upload"] = uploaded(self.references, self.expires_in_s, batch.at)
+        for field_ in ("upload_claim", "upload_at"):
+            document.pop(field_, None)
+        batch.put(PUBLICATIONS, document)
+        return Begin(self.publication, Phase.CALLING, self.key).plan(batch)

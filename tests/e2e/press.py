@@ -1,0 +1,195 @@
+"""Many publications while workers are killed, Redis is lost and MongoDB's primary steps down; and what became of them.
+
+Judged by ledgers: the messages and posts in the database, and the twins' own.
+"""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from pymongo import AsyncMongoClient
+from pymongo.errors import PyMongoError
+
+from server.embedded import Valkey
+from storage.networks import Network
+from storage.publishing.records import PublicationState, ScheduledPost, Target
+from storage.queue import PUBLISHING
+from storage.stores import Stores
+from tests.serving import Running, running, servers
+from tests.storage.places import soon
+from tests.storage.publishing.newsroom import Newsroom, account_target, found_newsroom
+from tests.twins.mastodon import MastodonTwin
+from tests.twins.twin import Twin
+from tests.twins.twin import running as running_twin
+from tests.twins.webhook import WebhookTwin
+
+KEYS = "1:a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s="
+"""The base64 of tests.databases.CREDENTIAL_KEYS."""
+
+TRIGGERS = 3
+
+
+@dataclass(frozen=True)
+class Load:
+    """How much, for how long, and what goes wrong meanwhile."""
+
+    publications: int
+    over_s: float
+    workers: int
+    kills: int
+    redis_kills: int = 0
+    stepdowns: int = 0
+    lose_rate: float = 0.05
+    settled_s: float = 60.0
+
+
+@dataclass
+class Press:
+    """An organization with twins, and the workers that publish for it."""
+
+    newsroom: Newsroom
+    twins: dict[Network, Twin]
+    targets: list[Target]
+    posts: list[ScheduledPost] = field(default_factory=list)
+
+    @property
+    def stores(self) -> Stores:
+        return self.newsroom.stores
+
+    async def schedule(self, load: Load, start_at: datetime) -> None:
+        """All of it; every trigger is sent three times."""
+
+        async def one(number: int) -> ScheduledPost:
+            due_at = start_at + timedelta(seconds=load.over_s * number / load.publications)
+            due_at = due_at.replace(microsecond=due_at.microsecond // 1000 * 1000)
+            target = self.targets[number % len(self.targets)]
+            return await self.newsroom.schedule(target, due_at=due_at, text=f"number {number}")
+
+        for first in range(0, load.publications, 200):
+            numbers = range(first, min(first + 200, load.publications))
+            self.posts += await asyncio.gather(*map(one, numbers))
+
+    async def trigger(self) -> None:
+        """Wakes workers for everything, again and again."""
+        for number in range(TRIGGERS):
+            for post in self.posts:
+                await self.stores.queue.enqueue(PUBLISHING, "publishing.wake", post.id, number)
+
+    async def is_settled(self) -> bool:
+        """Whether every publication has its outcome."""
+        open_ = [PublicationState.SCHEDULED.value, PublicationState.PUBLISHING.value, PublicationState.UNKNOWN.value]
+        wanted = {"org": self.newsroom.organization_id, "state": {"$in": open_}}
+        return await self.stores.mongo["publications"].count_documents(wanted) == 0
+
+    async def judge(self) -> dict[str, Any]:
+        """What the ledgers say: lost, twice, early; and the states that the product tells."""
+        due = {post.text: post.due_at.timestamp() for post in self.posts}
+        there: Counter[str] = Counter()
+        early = []
+        for twin in self.twins.values():
+            there.update(effect.text for effect in twin.ledger)
+            early += [effect.text for effect in twin.ledger if effect.at < due[effect.text]]
+        organization_id = self.newsroom.organization_id
+        for row in await self.newsroom.messages():
+            there[row["text"]] += 1
+            early += [row["text"]] if row["_id"]["ts"] / 1_000_000 < due[row["text"]] else []
+        async for row in self.stores.mongo["posts"].find({"_id.o": organization_id}):
+            there[row["text"]] += 1
+            early += [row["text"]] if row["_id"]["ts"] / 1_000_000 < due[row["text"]] else []
+        rows = self.stores.mongo["publications"].find({"org": organization_id}, {"state": 1})
+        states = Counter([row["state"] async for row in rows])
+        return {
+            "lost": sorted(set(due) - set(there)),
+            "twice": sorted(text for text, count in there.items() if count > 1),
+            "early": early,
+            "states": dict(states),
+        }
+
+
+@asynccontextmanager
+async def open_press(stores: Stores, load: Load) -> AsyncIterator[Press]:
+    """Inside targets, and twins that lose some of their answers after acting."""
+    newsroom = await found_newsroom(stores)
+    async with AsyncExitStack() as stack:
+        mastodon = await stack.enter_async_context(running_twin(MastodonTwin(load.lose_rate, seed=1)))
+        hook = await stack.enter_async_context(running_twin(WebhookTwin(load.lose_rate, seed=2)))
+        accounts = [
+            await newsroom.account(Network.MASTODON, "token", mastodon.url),
+            await newsroom.account(Network.WEBHOOK, WebhookTwin.secret, f"{hook.url}/hook"),
+        ]
+        targets: list[Target] = [newsroom.topic, newsroom.home, *map(account_target, accounts)]
+        yield Press(newsroom, {Network.MASTODON: mastodon, Network.WEBHOOK: hook}, targets)
+
+
+@dataclass
+class Workers:
+    """Worker processes, started again when they were killed."""
+
+    folder: Path
+    variables: dict[str, str]
+    stack: ExitStack = field(default_factory=ExitStack)
+    running: list[Running] = field(default_factory=list)
+    started: int = 0
+
+    def start(self) -> None:
+        """One more."""
+        self.started += 1
+        worker = self.stack.enter_context(running(self.folder / f"worker{self.started}", ["worker"], self.variables))
+        self.running.append(worker)
+
+    def kill(self, which: int) -> None:
+        """kill -9, and another one in its place."""
+        victim = self.running.pop(which % len(self.running))
+        victim.process.kill()
+        victim.process.wait()
+        self.start()
+
+
+def worker_variables(mongodb_uri: str, redis_url: str, database: str) -> dict[str, str]:
+    """The environment of a worker that may reach the twins."""
+    own = {"NOROSHI_EGRESS_ALLOW": "127.0.0.0/8", "NOROSHI_CREDENTIAL_KEYS": KEYS}
+    return servers(mongodb_uri, redis_url, database) | own
+
+
+async def step_down(uri: str) -> None:
+    """Makes the primary step down; it is elected again."""
+    client: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(uri)
+    async with client:
+        try:
+            await client.admin.command("replSetStepDown", 2, force=True)
+        except PyMongoError:
+            return  # it closes connections as it goes
+
+
+async def run_load(
+    press: Press, load: Load, workers: Workers, mongodb_uri: str, valkey: Valkey | None = None
+) -> dict[str, Any]:
+    """The whole: schedules, lets it happen with all that goes wrong, waits until it is settled, and judges."""
+    chance = random.Random(7)
+    for _ in range(load.workers):
+        workers.start()
+    for worker in workers.running:
+        assert await asyncio.to_thread(worker.says, "worker_ready"), worker.errors
+    start_at = await press.newsroom.now() + timedelta(seconds=max(3.0, load.publications / 200))
+    await press.schedule(load, start_at)
+    triggers = asyncio.create_task(press.trigger())
+    faults = ["kill"] * load.kills + ["redis"] * load.redis_kills + ["stepdown"] * load.stepdowns
+    chance.shuffle(faults)
+    for fault in faults:
+        await asyncio.sleep(load.over_s / max(1, len(faults)) * chance.uniform(0.5, 1.0))
+        if fault == "kill":
+            await asyncio.to_thread(workers.kill, chance.randrange(100))
+        elif fault == "redis" and valkey is not None:
+            await valkey.stop(0)
+            await valkey.start()
+        else:
+            await step_down(mongodb_uri)
+    await triggers
+    assert await soon(press.is_settled, load.over_s + load.settled_s), await press.judge()
+    return await press.judge()

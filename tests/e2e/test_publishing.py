@@ -1,0 +1,45 @@
+"""Scheduled posts through real worker processes that are killed: lost none, twice none, early none, by the ledgers."""
+
+from pathlib import Path
+
+import pytest
+
+from server.embedded import Mongod, Valkey, find_mongod, find_valkey
+from storage.ids import new_id
+from storage.stores import Stores, open_stores
+from tests.databases import CREDENTIAL_KEYS
+from tests.e2e.press import Load, Workers, open_press, run_load, worker_variables
+
+pytestmark = pytest.mark.anyio
+
+SMALL = Load(publications=120, over_s=5, workers=2, kills=2)
+FULL = Load(publications=10_000, over_s=120, workers=4, kills=50, redis_kills=3, stepdowns=2, settled_s=400)
+
+
+async def test_workers_that_are_killed_lose_nothing_and_repeat_nothing(
+    stores: Stores, mongodb_uri: str, redis_url: str, database: str, tmp_path: Path
+) -> None:
+    workers = Workers(tmp_path, worker_variables(mongodb_uri, redis_url, database))
+    with workers.stack:
+        async with open_press(stores, SMALL) as press:
+            found = await run_load(press, SMALL, workers, mongodb_uri)
+    assert found == {"lost": [], "twice": [], "early": [], "states": {"PUBLISHED": SMALL.publications}}
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+async def test_ten_thousand_publications_through_every_fault(tmp_path: Path) -> None:
+    mongod, valkey = Mongod(tmp_path / "mongodb", find_mongod()), Valkey(tmp_path / "redis", find_valkey())
+    await mongod.start()
+    await valkey.start()
+    database = f"t_{new_id()}"
+    try:
+        async with open_stores(mongod.uri, valkey.url, database, credential_keys=CREDENTIAL_KEYS) as stores:
+            workers = Workers(tmp_path, worker_variables(mongod.uri, valkey.url, database))
+            with workers.stack:
+                async with open_press(stores, FULL) as press:
+                    found = await run_load(press, FULL, workers, mongod.uri, valkey)
+    finally:
+        await valkey.stop()
+        await mongod.stop()
+    assert found == {"lost": [], "twice": [], "early": [], "states": {"PUBLISHED": FULL.publications}}

@@ -1,0 +1,34 @@
+"""HTTP that may reach loopback and does not wait long, and a server with media."""
+
+from collections.abc import AsyncIterator
+from ipaddress import ip_network
+
+import pytest
+
+from jobs.providers.egress import Egress
+from jobs.providers.social.http import Http
+from tests.jobs.providers.upstream import Upstream, respond, upstream
+
+PNG = b"\x89PNG" + b"x" * 1000
+MP4 = b"mp4" * 3_000_000
+
+
+@pytest.fixture
+async def egress() -> AsyncIterator[Egress]:
+    guard = Egress((ip_network("127.0.0.0/8"),))
+    yield guard
+    await guard.aclose()
+
+
+@pytest.fixture
+def http(egress: Egress) -> Http:
+    return Http(egress, call_timeout_s=0.4)
+
+
+@pytest.fixture
+async def media() -> AsyncIterator[Upstream]:
+    async with upstream() as served:
+        served.answers["/a.png"] = respond(PNG, content_type="image/png")
+        served.answers["/b.mp4"] = respond(MP4, content_type="video/mp4")
+        served.answers["/page"] = respond(b"<html>")
+        yield served

@@ -1,0 +1,25 @@
+"""What provider tests publish."""
+
+from datetime import UTC, datetime
+
+from jobs.providers.social.network import Account, Author, OutgoingPost
+from storage.networks import MediaKind
+from storage.publishing.records import ScheduledMedia
+from tests.twins.twin import Twin
+
+DUE_AT = datetime(2026, 11, 21, 12, 0, 0, 500_000, tzinfo=UTC)
+
+
+def outgoing(text: str = "hello", *media: ScheduledMedia) -> OutgoingPost:
+    """A post of Ann's."""
+    return OutgoingPost("pub1", text, media, DUE_AT, Author("ann", "ann", "Ann"))
+
+
+def medium(url: str, kind: MediaKind = MediaKind.IMAGE, alt: str = "A hill") -> ScheduledMedia:
+    """An image, unless said otherwise."""
+    return ScheduledMedia(url, alt, kind)
+
+
+def account(twin: Twin, secret: str | None = None) -> Account:
+    """An account at the twin."""
+    return Account("acc1", twin.url, secret or twin.token)

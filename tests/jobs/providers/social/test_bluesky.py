@@ -1,0 +1,114 @@
+"""Bluesky against its twin: sessions, blobs, and records under chosen keys."""
+
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+
+import pytest
+
+from jobs.providers.social.bluesky import Bluesky, tid
+from jobs.providers.social.http import Http
+from jobs.providers.social.network import NoEffect, Refused, Uncertain, UploadGone
+from storage.networks import Certainty
+from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
+from tests.jobs.providers.upstream import Upstream
+from tests.twins.bluesky import TID, BlueskyTwin
+from tests.twins.twin import Fault, running
+
+pytestmark = pytest.mark.anyio
+
+SECRET = "ann.example:app-pass"
+
+
+@pytest.fixture
+async def twin() -> AsyncIterator[BlueskyTwin]:
+    async with running(BlueskyTwin()) as served:
+        assert isinstance(served, BlueskyTwin)
+        yield served
+
+
+@pytest.fixture
+def bluesky(http: Http) -> Bluesky:
+    return Bluesky(http)
+
+
+async def test_images_links_and_text_are_in_the_record(bluesky: Bluesky, twin: BlueskyTwin, media: Upstream) -> None:
+    post = outgoing("狼煙 https://example.org/x.", medium(media.url("/a.png")))
+    uploaded = await bluesky.upload(account(twin, SECRET), post)
+    key = bluesky.new_key("pub1", DUE_AT)
+    published = await bluesky.publish(account(twin, SECRET), post, key, uploaded.references)
+    (record,) = twin.bodies
+    created_at = datetime.fromisoformat(record["createdAt"])
+    assert timedelta(0) <= created_at - DUE_AT.replace(microsecond=0) < timedelta(seconds=1)
+    (facet,) = record["facets"]
+    start, end = facet["index"]["byteStart"], facet["index"]["byteEnd"]
+    assert record["text"].encode()[start:end] == b"https://example.org/x"
+    (image,) = record["embed"]["images"]
+    assert (image["alt"], image["image"]["mimeType"]) == ("A hill", "image/png")
+    assert published.external_id == f"at://did:plc:twin/app.bsky.feed.post/{key}"
+    assert published.url == f"https://bsky.app/profile/did:plc:twin/post/{key}"
+
+
+async def test_the_same_key_publishes_once_however_late(bluesky: Bluesky, twin: BlueskyTwin) -> None:
+    assert bluesky.certainty(account(twin, SECRET)) is Certainty.IDEMPOTENT
+    key = bluesky.new_key("pub1", DUE_AT)
+    twin.faults.extend([Fault.FAIL_AFTER, Fault.SILENT_AFTER, Fault.SILENT_BEFORE])
+    for _ in range(3):
+        with pytest.raises(Uncertain):
+            await bluesky.publish(account(twin, SECRET), outgoing(), key, ())
+    await bluesky.publish(account(twin, SECRET), outgoing(), key, ())
+    assert [effect.id for effect in twin.ledger] == [key]
+
+
+async def test_keys_are_timestamp_identifiers_of_their_own() -> None:
+    keys = {Bluesky(None).new_key("pub1", DUE_AT) for _ in range(100)}  # type: ignore[arg-type]
+    assert len(keys) == 100
+    assert all(TID.fullmatch(key) for key in keys)
+    assert tid(0, 0) == "2222222222222"
+    assert tid(1, 0) > tid(0, 1023)
+
+
+async def test_one_session_serves_many_posts_and_an_expired_one_is_made_anew(
+    bluesky: Bluesky, twin: BlueskyTwin
+) -> None:
+    for number in range(3):
+        await bluesky.publish(account(twin, SECRET), outgoing(str(number)), bluesky.new_key("p", DUE_AT), ())
+    assert twin.jwts == 1
+    twin.jwts = 5
+    with pytest.raises(NoEffect) as expired:
+        await bluesky.publish(account(twin, SECRET), outgoing(), bluesky.new_key("p", DUE_AT), ())
+    assert expired.value.after_s == 0
+    await bluesky.publish(account(twin, SECRET), outgoing(), bluesky.new_key("p", DUE_AT), ())
+    assert len(twin.ledger) == 4
+
+
+async def test_a_wrong_password_is_refused(bluesky: Bluesky, twin: BlueskyTwin) -> None:
+    with pytest.raises(Refused) as refused:
+        await bluesky.publish(account(twin, "ann.example:wrong"), outgoing(), tid(1, 1), ())
+    assert refused.value.code == "UNAUTHORIZED"
+
+
+async def test_a_blob_that_is_gone_is_told_apart(bluesky: Bluesky, twin: BlueskyTwin, media: Upstream) -> None:
+    post = outgoing("x", medium(media.url("/a.png")))
+    uploaded = await bluesky.upload(account(twin, SECRET), post)
+    twin.blobs.clear()
+    with pytest.raises(UploadGone):
+        await bluesky.publish(account(twin, SECRET), post, tid(1, 1), uploaded.references)
+
+
+async def test_an_invalid_record_is_refused_and_a_busy_server_tried_again(bluesky: Bluesky, twin: BlueskyTwin) -> None:
+    with pytest.raises(Refused):
+        await bluesky.publish(account(twin, SECRET), outgoing("x" * 301), tid(1, 1), ())
+    twin.faults.append(Fault.BUSY)
+    with pytest.raises(NoEffect):
+        await bluesky.publish(account(twin, SECRET), outgoing(), tid(1, 1), ())
+    assert twin.ledger == []
+
+
+async def test_an_image_that_is_too_large_is_refused(bluesky: Bluesky, twin: BlueskyTwin, media: Upstream) -> None:
+    with pytest.raises(Refused):
+        await bluesky.upload(account(twin, SECRET), outgoing("x", medium(media.url("/b.mp4"))))
+
+
+async def test_it_is_not_asked(bluesky: Bluesky, twin: BlueskyTwin) -> None:
+    with pytest.raises(Uncertain):
+        await bluesky.look_up(account(twin, SECRET), ())

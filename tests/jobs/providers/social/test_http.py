@@ -1,0 +1,106 @@
+"""What a failure says of the effect, and what of an answer is read."""
+
+import asyncio
+
+import pytest
+
+from jobs.providers.egress import Egress
+from jobs.providers.social.http import MAX_ANSWER_BYTES, Answer, Http, check
+from jobs.providers.social.network import NoEffect, Refused, Uncertain
+from tests.jobs.providers.social.outgoing import medium
+from tests.jobs.providers.upstream import Upstream, endless, redirect, respond, silent
+
+pytestmark = pytest.mark.anyio
+
+
+async def asked(http: Http, media: Upstream, path: str) -> Answer:
+    return await http.send("GET", media.url(path))
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [
+        *((status, Refused) for status in (301, 400, 401, 403, 422)),
+        (429, NoEffect),
+        *((status, Uncertain) for status in (500, 502, 503)),
+    ],
+)
+async def test_a_status_says_what_became_of_it(
+    http: Http, media: Upstream, status: int, outcome: type[Exception]
+) -> None:
+    media.answers["/x"] = respond(b"no", status)
+    with pytest.raises(outcome):
+        check(await asked(http, media, "/x"))
+    with pytest.raises(NoEffect if outcome is Uncertain else outcome):
+        await http.ask("GET", media.url("/x"))
+
+
+async def test_unauthorized_is_told_apart(http: Http, media: Upstream) -> None:
+    media.answers["/x"] = respond(b"no", 401)
+    with pytest.raises(Refused) as refused:
+        check(await asked(http, media, "/x"))
+    assert refused.value.code == "UNAUTHORIZED"
+
+
+async def test_retry_after_is_read(http: Http, media: Upstream) -> None:
+    media.answers["/x"] = respond(b"no", 429, Retry_After="7")
+    with pytest.raises(NoEffect) as busy:
+        check(await asked(http, media, "/x"))
+    assert busy.value.after_s == 7
+
+
+async def test_a_lost_answer_is_uncertain(http: Http, media: Upstream) -> None:
+    for answer in (silent(), silent(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")):
+        media.answers["/x"] = answer
+        with pytest.raises(Uncertain):
+            await asked(http, media, "/x")
+
+
+async def test_a_hang_up_without_an_answer_is_uncertain(http: Http, media: Upstream) -> None:
+    async def hang_up(writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    media.answers["/x"] = hang_up
+    with pytest.raises(Uncertain):
+        await asked(http, media, "/x")
+
+
+async def test_no_connection_and_no_address_had_no_effect(http: Http) -> None:
+    for url in ("http://127.0.0.1:1/", "http://nowhere.invalid/"):
+        with pytest.raises(NoEffect):
+            await http.send("POST", url)
+
+
+async def test_an_address_that_is_not_public_is_refused_before_anything_is_sent(media: Upstream) -> None:
+    egress = Egress()
+    with pytest.raises(Refused) as refused:
+        await Http(egress).send("POST", media.url("/x"))
+    await egress.aclose()
+    assert refused.value.code == "BAD_ADDRESS"
+    assert media.connections == 0
+
+
+async def test_redirects_are_not_followed_and_answers_are_not_read_for_ever(http: Http, media: Upstream) -> None:
+    media.answers["/x"] = redirect("/y")
+    assert (await asked(http, media, "/x")).status == 302
+    assert media.paths() == ["/x"]
+    written: list[int] = []
+    media.answers["/z"] = endless(b"x" * 65536, written)
+    assert len((await asked(http, media, "/z")).body) <= MAX_ANSWER_BYTES + 65536
+
+
+async def test_media_are_fetched_through_the_guard(http: Http, media: Upstream) -> None:
+    assert (await http.fetch(medium(media.url("/a.png")), 5000)).content_type == "image/png"
+    for url, most in ((media.url("/a.png"), 10), (media.url("/none"), 5000), ("file:///etc/passwd", 5000)):
+        with pytest.raises(Refused) as refused:
+            await http.fetch(medium(url), most)
+        assert refused.value.code == "MEDIA_UNAVAILABLE"
+    with pytest.raises(NoEffect):
+        await http.fetch(medium("http://127.0.0.1:1/a.png"), 5000)
+
+
+async def test_an_answer_of_another_shape_is_seen(http: Http, media: Upstream) -> None:
+    for body in (b"<html>", b"[1]", b'{"id": null}', b'{"id": {}}'):
+        media.answers["/x"] = respond(body)
+        with pytest.raises(ValueError, match="no id"):
+            (await asked(http, media, "/x")).text("id")

@@ -1,0 +1,158 @@
+"""Instagram against its twin: containers, carousels, reels, the quota, and what a container tells of a lost answer."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from jobs.providers.social.http import Http
+from jobs.providers.social.instagram import CONTAINER_KEPT_S, Instagram
+from jobs.providers.social.network import NoEffect, NotPublished, Published, Refused, Uncertain, UploadGone
+from storage.networks import Certainty, MediaKind
+from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
+from tests.twins.instagram import InstagramTwin, graph_error
+from tests.twins.twin import Fault, running
+
+pytestmark = pytest.mark.anyio
+
+SECRET = "1784:token"
+IMAGE = medium("https://example.org/a.jpg")
+REEL = medium("https://example.org/r.mp4", MediaKind.REEL)
+VIDEO = medium("https://example.org/v.mp4", MediaKind.VIDEO)
+
+
+@pytest.fixture
+async def twin() -> AsyncIterator[InstagramTwin]:
+    async with running(InstagramTwin()) as served:
+        assert isinstance(served, InstagramTwin)
+        yield served
+
+
+@pytest.fixture
+def instagram(http: Http) -> Instagram:
+    return Instagram(http, poll_s=0.01)
+
+
+async def ready(instagram: Instagram, twin: InstagramTwin) -> list[str]:
+    """A finished container."""
+    return list((await instagram.upload(account(twin, SECRET), outgoing("hello", IMAGE))).references)
+
+
+async def test_an_image_is_created_polled_and_published(instagram: Instagram, twin: InstagramTwin) -> None:
+    twin.processing = 3
+    post = outgoing("hello", IMAGE)
+    uploaded = await instagram.upload(account(twin, SECRET), post)
+    assert uploaded.expires_in_s == CONTAINER_KEPT_S
+    fields = twin.containers[uploaded.references[0]]["fields"]
+    assert fields == {"image_url": IMAGE.url, "alt_text": "A hill", "caption": "hello"}
+    published = await instagram.publish(account(twin, SECRET), post, "key", uploaded.references)
+    id_ = twin.ledger[0].id
+    assert published == Published(id_, f"https://www.instagram.com/p/{id_}/")
+
+
+async def test_a_carousel_is_made_of_finished_children(instagram: Instagram, twin: InstagramTwin) -> None:
+    uploaded = await instagram.upload(account(twin, SECRET), outgoing("hello", IMAGE, VIDEO, IMAGE))
+    fields = twin.containers[uploaded.references[0]]["fields"]
+    children = [twin.containers[each]["fields"] for each in fields["children"].split(",")]
+    assert fields["media_type"] == "CAROUSEL"
+    assert [each.get("media_type", "IMAGE") for each in children] == ["IMAGE", "VIDEO", "IMAGE"]
+    assert {each["is_carousel_item"] for each in children} == {"true"}
+
+
+async def test_a_reel_is_one(instagram: Instagram, twin: InstagramTwin) -> None:
+    (container,) = (await instagram.upload(account(twin, SECRET), outgoing("hello", REEL))).references
+    assert twin.containers[container]["fields"]["media_type"] == "REELS"
+
+
+@pytest.mark.parametrize("fault", [Fault.FAIL_AFTER, Fault.SILENT_AFTER])
+async def test_a_lost_answer_is_found_by_the_container(instagram: Instagram, twin: InstagramTwin, fault: Fault) -> None:
+    container = await ready(instagram, twin)
+    assert instagram.certainty(account(twin, SECRET)) is Certainty.QUERYABLE
+    twin.faults.append(fault)
+    with pytest.raises(Uncertain):
+        await instagram.publish(account(twin, SECRET), outgoing(), "key", container)
+    assert await instagram.look_up(account(twin, SECRET), container) == Published(None, None)
+    with pytest.raises(Refused):
+        await instagram.publish(account(twin, SECRET), outgoing(), "key", container)
+    assert len(twin.ledger) == 1
+
+
+async def test_a_container_that_was_not_published_may_be_again(instagram: Instagram, twin: InstagramTwin) -> None:
+    container = await ready(instagram, twin)
+    twin.faults.append(Fault.FAIL_BEFORE)
+    with pytest.raises(Uncertain):
+        await instagram.publish(account(twin, SECRET), outgoing(), "key", container)
+    with pytest.raises(NotPublished):
+        await instagram.look_up(account(twin, SECRET), container)
+    await instagram.publish(account(twin, SECRET), outgoing(), "key", container)
+    assert len(twin.ledger) == 1
+
+
+@pytest.mark.parametrize("status", ["EXPIRED", "ERROR"])
+async def test_a_container_that_never_will_be_published_says_so(
+    instagram: Instagram, twin: InstagramTwin, status: str
+) -> None:
+    (id_,) = container = await ready(instagram, twin)
+    twin.containers[id_]["status"] = status
+    assert await instagram.look_up(account(twin, SECRET), container) is None
+    assert await instagram.look_up(account(twin, SECRET), ()) is None
+
+
+async def test_a_container_in_progress_leaves_it_open(instagram: Instagram, twin: InstagramTwin) -> None:
+    (id_,) = container = await ready(instagram, twin)
+    twin.containers[id_] |= {"status": "IN_PROGRESS", "left": 5}
+    with pytest.raises(Uncertain):
+        await instagram.look_up(account(twin, SECRET), container)
+
+
+async def test_an_expired_container_is_made_anew(instagram: Instagram, twin: InstagramTwin) -> None:
+    (id_,) = container = await ready(instagram, twin)
+    twin.containers[id_]["status"] = "EXPIRED"
+    with pytest.raises(UploadGone):
+        await instagram.publish(account(twin, SECRET), outgoing(), "key", container)
+
+
+async def test_a_container_that_is_not_ready_is_tried_again(instagram: Instagram, twin: InstagramTwin) -> None:
+    (id_,) = container = await ready(instagram, twin)
+    twin.containers[id_]["status"] = "IN_PROGRESS"
+    with pytest.raises(NoEffect):
+        await instagram.publish(account(twin, SECRET), outgoing(), "key", container)
+    assert twin.ledger == []
+
+
+async def test_the_quota_is_read_and_not_known(instagram: Instagram, twin: InstagramTwin) -> None:
+    twin.quota = 1
+    await instagram.publish(account(twin, SECRET), outgoing(), "key", await ready(instagram, twin))
+    with pytest.raises(Refused) as refused:
+        await instagram.publish(account(twin, SECRET), outgoing(), "key", await ready(instagram, twin))
+    assert refused.value.code == "QUOTA_REACHED"
+    assert len([path for path in twin.asked if "publish" in path and "POST" in path]) == 1
+
+
+@pytest.mark.parametrize(
+    ("failure", "outcome"),
+    [
+        (graph_error(400, "Fatal", 4, 2207051), Uncertain),
+        (graph_error(400, "limit", 9, 2207042), Refused),
+        (graph_error(403, "rate", 4), NoEffect),
+        (graph_error(403, "rate", 32), NoEffect),
+        (graph_error(400, "spam", 100, 2207006), Refused),
+        (graph_error(500, "oops", 2), Uncertain),
+    ],
+)
+async def test_error_codes_say_what_became_of_it(
+    instagram: Instagram, twin: InstagramTwin, failure: object, outcome: type[Exception]
+) -> None:
+    container = await ready(instagram, twin)
+    twin.failure = failure  # type: ignore[assignment]
+    with pytest.raises(outcome):
+        await instagram.publish(account(twin, SECRET), outgoing(), "key", container)
+
+
+async def test_spoiled_media_and_wrong_tokens_are_refused(instagram: Instagram, twin: InstagramTwin) -> None:
+    with pytest.raises(Refused):
+        await instagram.upload(account(twin, "1784:wrong"), outgoing("x", IMAGE))
+    twin.spoiled = True
+    with pytest.raises(Refused) as refused:
+        await ready(instagram, twin)
+    assert refused.value.code == "MEDIA_REFUSED"
+    assert instagram.new_key("pub1", DUE_AT) == "pub1"

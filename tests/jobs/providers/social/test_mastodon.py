@@ -1,0 +1,113 @@
+"""Mastodon against its twin: keys, media, limits, and every answer that it documents."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from jobs.providers.social.http import Http
+from jobs.providers.social.mastodon import UNATTACHED_KEPT_S, Mastodon
+from jobs.providers.social.network import NoEffect, Refused, Uncertain, UploadGone
+from storage.networks import Certainty, MediaKind
+from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
+from tests.jobs.providers.upstream import Upstream
+from tests.twins.mastodon import MastodonTwin
+from tests.twins.twin import Fault, running
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def twin() -> AsyncIterator[MastodonTwin]:
+    async with running(MastodonTwin()) as served:
+        assert isinstance(served, MastodonTwin)
+        yield served
+
+
+@pytest.fixture
+def mastodon(http: Http) -> Mastodon:
+    return Mastodon(http, poll_s=0.01)
+
+
+async def test_media_are_uploaded_processed_and_attached(
+    mastodon: Mastodon, twin: MastodonTwin, media: Upstream
+) -> None:
+    twin.processing = 3
+    post = outgoing("hello", medium(media.url("/a.png")), medium(media.url("/a.png"), alt="Another"))
+    uploaded = await mastodon.upload(account(twin), post)
+    assert uploaded.expires_in_s == UNATTACHED_KEPT_S
+    assert [twin.media[id_]["description"] for id_ in uploaded.references] == ["A hill", "Another"]
+    published = await mastodon.publish(account(twin), post, "key", uploaded.references)
+    assert published.external_id == twin.ledger[0].id
+    assert published.url == f"{twin.url}/@ann/{twin.ledger[0].id}"
+    assert all(each["used"] for each in twin.media.values())
+
+
+async def test_the_same_key_within_the_retention_gives_the_first_status(mastodon: Mastodon, twin: MastodonTwin) -> None:
+    assert mastodon.certainty(account(twin)) is Certainty.IDEMPOTENT
+    twin.faults.extend([Fault.FAIL_AFTER, Fault.SILENT_AFTER])
+    for _ in range(2):
+        with pytest.raises(Uncertain):
+            await mastodon.publish(account(twin), outgoing(), "key", ())
+    again = await mastodon.publish(account(twin), outgoing(), "key", ())
+    assert [effect.id for effect in twin.ledger] == [again.external_id]
+    twin.retention_s = 0
+    await mastodon.publish(account(twin), outgoing(), "key", ())
+    assert len(twin.ledger) == 2, "the twin forgets keys, so the product must not send them again"
+
+
+async def test_what_is_still_processed_can_be_tried_again(
+    mastodon: Mastodon, twin: MastodonTwin, media: Upstream
+) -> None:
+    uploaded = await mastodon.upload(account(twin), outgoing("x", medium(media.url("/a.png"))))
+    twin.media[uploaded.references[0]]["left"] = 1
+    with pytest.raises(NoEffect):
+        await mastodon.publish(account(twin), outgoing(), "key", uploaded.references)
+    assert twin.ledger == []
+
+
+async def test_media_that_are_gone_are_told_apart(mastodon: Mastodon, twin: MastodonTwin) -> None:
+    with pytest.raises(UploadGone):
+        await mastodon.publish(account(twin), outgoing(), "key", ["m99"])
+
+
+async def test_a_text_that_is_too_long_is_refused(mastodon: Mastodon, twin: MastodonTwin) -> None:
+    with pytest.raises(Refused) as refused:
+        await mastodon.publish(account(twin), outgoing("x" * 501), "key", ())
+    assert refused.value.code == "REFUSED"
+    assert "500" in str(refused.value)
+
+
+async def test_a_wrong_token_is_refused(mastodon: Mastodon, twin: MastodonTwin, media: Upstream) -> None:
+    with pytest.raises(Refused) as refused:
+        await mastodon.publish(account(twin, "wrong"), outgoing(), "key", ())
+    assert refused.value.code == "UNAUTHORIZED"
+    with pytest.raises(Refused):
+        await mastodon.upload(account(twin, "wrong"), outgoing("x", medium(media.url("/a.png"))))
+
+
+async def test_its_rate_limit_is_read_from_the_answer(mastodon: Mastodon, twin: MastodonTwin) -> None:
+    twin.faults.append(Fault.BUSY)
+    twin.busy_headers = {"Retry-After": "12"}
+    with pytest.raises(NoEffect) as busy:
+        await mastodon.publish(account(twin), outgoing(), "key", ())
+    assert busy.value.after_s == 12
+    assert twin.ledger == []
+
+
+async def test_what_is_no_medium_is_refused(mastodon: Mastodon, twin: MastodonTwin, media: Upstream) -> None:
+    with pytest.raises(Refused):
+        await mastodon.upload(account(twin), outgoing("x", medium(media.url("/page"))))
+    with pytest.raises(Refused):
+        await mastodon.upload(account(twin), outgoing("x", medium(media.url("/none"))))
+
+
+async def test_a_video_goes_up_too(mastodon: Mastodon, twin: MastodonTwin, media: Upstream) -> None:
+    post = outgoing("x", medium(media.url("/b.mp4"), MediaKind.VIDEO))
+    (id_,) = (await mastodon.upload(account(twin), post)).references
+    assert twin.media[id_]["bytes"] == 9_000_000
+
+
+async def test_it_is_not_asked(mastodon: Mastodon, twin: MastodonTwin) -> None:
+    assert mastodon.new_key("pub1", DUE_AT) == "pub1"
+    with pytest.raises(Uncertain):
+        await mastodon.look_up(account(twin), ())

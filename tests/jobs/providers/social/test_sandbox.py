@@ -1,0 +1,48 @@
+"""The sandbox does what its credentials say."""
+
+import pytest
+
+from jobs.providers.social.network import Account, Refused, Uncertain
+from jobs.providers.social.sandbox import Sandbox
+from storage.networks import Certainty
+from storage.publishing.sandbox import SandboxStore
+from storage.stores import Stores
+from tests.jobs.providers.social.outgoing import DUE_AT, outgoing
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def store(stores: Stores) -> SandboxStore:
+    return SandboxStore(stores.mongo)
+
+
+def account(secret: str) -> Account:
+    return Account(f"acc-{secret}", None, secret)
+
+
+@pytest.mark.parametrize("secret", ["ok", "slow"])
+async def test_the_same_key_publishes_once(store: SandboxStore, secret: str) -> None:
+    sandbox = Sandbox(store, slow_s=0.01)
+    published = [await sandbox.publish(account(secret), outgoing(), "key", ()) for _ in range(2)]
+    assert published[0] == published[1]
+    assert [post.id for post in await store.posts(f"acc-{secret}")] == [published[0].external_id]
+    assert sandbox.certainty(account(secret)) is Certainty.IDEMPOTENT
+
+
+async def test_it_fails_when_told_to(store: SandboxStore) -> None:
+    with pytest.raises(Refused):
+        await Sandbox(store).publish(account("fail"), outgoing(), "key", ())
+    assert await store.posts("acc-fail") == []
+
+
+async def test_it_acts_and_never_answers_when_told_to(store: SandboxStore) -> None:
+    sandbox = Sandbox(store)
+    with pytest.raises(Uncertain):
+        await sandbox.publish(account("lose"), outgoing("lost"), "key", ())
+    assert [post.text for post in await store.posts("acc-lose")] == ["lost"]
+    assert sandbox.certainty(account("lose")) is Certainty.OPAQUE
+    with pytest.raises(Uncertain):
+        await sandbox.look_up(account("lose"), ())
+    assert (await sandbox.upload(account("ok"), outgoing())).references == ()
+    assert sandbox.new_key("pub1", DUE_AT) == "pub1"

@@ -1,0 +1,85 @@
+"""Webhooks against a receiver that follows Standard Webhooks."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from jobs.providers.social.http import Http
+from jobs.providers.social.network import Account, NoEffect, Published, Refused, Uncertain
+from jobs.providers.social.webhook import Webhook
+from storage.networks import Certainty
+from tests.jobs.providers.social.outgoing import DUE_AT, medium, outgoing
+from tests.twins.twin import Fault, running
+from tests.twins.webhook import WebhookTwin
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def twin() -> AsyncIterator[WebhookTwin]:
+    async with running(WebhookTwin()) as served:
+        assert isinstance(served, WebhookTwin)
+        yield served
+
+
+@pytest.fixture
+def hook(http: Http) -> Webhook:
+    return Webhook(http)
+
+
+def account(twin: WebhookTwin, secret: str = WebhookTwin.secret) -> Account:
+    return Account("acc1", f"{twin.url}/hook", secret)
+
+
+async def test_the_body_is_the_documented_one_and_signed(hook: Webhook, twin: WebhookTwin) -> None:
+    post = outgoing("hello", medium("https://example.org/a.png"))
+    assert (await hook.upload(account(twin), post)).references == ()
+    published = await hook.publish(account(twin), post, "key", ())
+    assert published == Published("1", "https://example.org/1")
+    assert twin.bodies == [
+        {
+            "publicationId": "pub1",
+            "text": "hello",
+            "media": [{"url": "https://example.org/a.png", "altText": "A hill"}],
+            "dueAt": "2026-11-21T12:00:00.500Z",
+            "author": {"id": "ann", "handle": "ann", "name": "Ann"},
+        }
+    ]
+
+
+async def test_the_same_key_publishes_once(hook: Webhook, twin: WebhookTwin) -> None:
+    assert hook.certainty(account(twin)) is Certainty.IDEMPOTENT
+    assert hook.new_key("pub1", DUE_AT) == "pub1"
+    twin.faults.extend([Fault.FAIL_AFTER, Fault.SILENT_AFTER, Fault.FAIL_BEFORE])
+    for _ in range(3):
+        with pytest.raises(Uncertain):
+            await hook.publish(account(twin), outgoing(), "key", ())
+    assert (await hook.publish(account(twin), outgoing(), "key", ())).external_id == "1"
+    assert len(twin.ledger) == 1
+
+
+async def test_an_answer_without_an_id_is_published_all_the_same(hook: Webhook, twin: WebhookTwin) -> None:
+    twin.bare = True
+    assert await hook.publish(account(twin), outgoing(), "key", ()) == Published(None, None)
+
+
+@pytest.mark.parametrize("status", [302, 400, 404, 410, 429])
+async def test_other_answers_than_success_and_trouble_are_final(hook: Webhook, twin: WebhookTwin, status: int) -> None:
+    twin.refusal = status
+    with pytest.raises(Refused, match=str(status)):
+        await hook.publish(account(twin), outgoing(), "key", ())
+
+
+async def test_a_wrong_secret_is_refused(hook: Webhook, twin: WebhookTwin) -> None:
+    with pytest.raises(Refused):
+        await hook.publish(account(twin, "another"), outgoing(), "key", ())
+
+
+async def test_a_refused_connection_had_no_effect(hook: Webhook, twin: WebhookTwin) -> None:
+    with pytest.raises(NoEffect):
+        await hook.publish(Account("a", "http://127.0.0.1:1/hook", "s"), outgoing(), "key", ())
+
+
+async def test_it_can_not_be_asked(hook: Webhook, twin: WebhookTwin) -> None:
+    with pytest.raises(Uncertain):
+        await hook.look_up(account(twin), ())

@@ -1,0 +1,85 @@
+"""X against its twin: chunks, expiry as the answer says it, and that nothing is ever repeated blindly."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from jobs.providers.social.http import Http
+from jobs.providers.social.network import Account, NoEffect, Refused, Uncertain, UploadGone
+from jobs.providers.social.x import CHUNK_BYTES, X
+from storage.networks import Certainty, MediaKind
+from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
+from tests.jobs.providers.upstream import Upstream, respond
+from tests.twins.twin import Fault, running
+from tests.twins.x import XTwin
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def twin() -> AsyncIterator[XTwin]:
+    async with running(XTwin()) as served:
+        assert isinstance(served, XTwin)
+        yield served
+
+
+@pytest.fixture
+def x(http: Http) -> X:
+    return X(http, max_poll_s=0.01)
+
+
+async def test_a_video_goes_up_in_chunks_and_the_expiry_is_what_the_answer_says(
+    x: X, twin: XTwin, media: Upstream
+) -> None:
+    twin.processing, twin.expires_s = 3, 3599
+    post = outgoing("hello", medium(media.url("/b.mp4"), MediaKind.VIDEO))
+    uploaded = await x.upload(account(twin), post)
+    (id_,) = uploaded.references
+    assert len(twin.media[id_]["chunks"]) == -(-9_000_000 // CHUNK_BYTES)
+    assert (uploaded.expires_in_s, twin.media[id_]["alt"]) == (3599, "A hill")
+    published = await x.publish(account(twin), post, "key", uploaded.references)
+    assert published.url == f"https://x.com/i/status/{twin.ledger[0].id}"
+
+
+async def test_a_lost_answer_leaves_it_to_a_person(x: X, twin: XTwin) -> None:
+    assert x.certainty(account(twin)) is Certainty.OPAQUE
+    twin.faults.extend([Fault.FAIL_AFTER, Fault.SILENT_AFTER, Fault.FAIL_BEFORE, Fault.SILENT_BEFORE])
+    for number in range(4):
+        with pytest.raises(Uncertain):
+            await x.publish(account(twin), outgoing(str(number)), "key", ())
+    with pytest.raises(Uncertain):
+        await x.look_up(account(twin), ())
+    assert x.new_key("pub1", DUE_AT) == "pub1"
+
+
+async def test_its_rate_limit_is_read_from_the_answer(x: X, twin: XTwin) -> None:
+    twin.faults.append(Fault.BUSY)
+    with pytest.raises(NoEffect) as busy:
+        await x.publish(account(twin), outgoing(), "key", ())
+    assert busy.value.after_s is not None
+    assert 0 <= busy.value.after_s <= 2
+
+
+async def test_an_expired_medium_is_told_apart(x: X, twin: XTwin, media: Upstream) -> None:
+    uploaded = await x.upload(account(twin), outgoing("x", medium(media.url("/a.png"))))
+    twin.expires_s = -1
+    with pytest.raises(UploadGone):
+        await x.publish(account(twin), outgoing(), "key", uploaded.references)
+
+
+async def test_refusals_are_final(x: X, twin: XTwin, media: Upstream) -> None:
+    await x.publish(account(twin), outgoing(), "key", ())
+    with pytest.raises(Refused, match="duplicate"):
+        await x.publish(account(twin), outgoing(), "other", ())
+    with pytest.raises(Refused):
+        await x.publish(account(twin, "wrong"), outgoing("y"), "key", ())
+    twin.spoiled = True
+    with pytest.raises(Refused) as spoiled:
+        await x.upload(account(twin), outgoing("x", medium(media.url("/b.mp4"), MediaKind.VIDEO)))
+    assert spoiled.value.code == "MEDIA_REFUSED"
+
+
+async def test_a_success_that_says_nothing_is_no_success(x: X, twin: XTwin, http: Http, media: Upstream) -> None:
+    media.answers["/2/tweets"] = respond(b"<html>")
+    with pytest.raises((ValueError, TypeError)):
+        await x.publish(Account("a", media.url("").rstrip("/"), "token"), outgoing(), "key", ())

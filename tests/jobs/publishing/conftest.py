@@ -1,0 +1,52 @@
+"""A newsroom where nothing else is due, and a worker's desk in this process whose networks may reach loopback.
+
+One database serves all tests of a module, since opening one takes longer than most tests.
+"""
+
+from collections.abc import AsyncIterator, Iterator
+from ipaddress import ip_network
+
+import pytest
+
+from jobs.providers.egress import Egress
+from jobs.publishing.desk import Desk
+from storage.mongo import Driver
+from storage.stores import Stores, open_stores
+from tests.databases import CREDENTIAL_KEYS, fresh_database
+from tests.jobs.publishing.desks import quick_networks
+from tests.storage.publishing.newsroom import Newsroom, found_newsroom
+
+
+@pytest.fixture(scope="module")
+def shared_database(mongodb_uri: str, redis_url: str) -> Iterator[str]:
+    with fresh_database(mongodb_uri, redis_url) as name:
+        yield name
+
+
+@pytest.fixture(scope="module")
+async def shared_stores(
+    mongodb_uri: str, redis_url: str, shared_database: str, mongo_driver: Driver
+) -> AsyncIterator[Stores]:
+    keys = CREDENTIAL_KEYS
+    async with open_stores(mongodb_uri, redis_url, shared_database, mongo_driver, credential_keys=keys) as stores:
+        yield stores
+
+
+@pytest.fixture
+async def newsroom(shared_stores: Stores) -> Newsroom:
+    await shared_stores.mongo.past_orphans(lambda: shared_stores.mongo["publications"].delete_many({}))
+    return await found_newsroom(shared_stores)
+
+
+@pytest.fixture
+async def egress() -> AsyncIterator[Egress]:
+    guard = Egress((ip_network("127.0.0.0/8"),))
+    yield guard
+    await guard.aclose()
+
+
+@pytest.fixture
+async def desk(shared_stores: Stores, egress: Egress) -> AsyncIterator[Desk]:
+    desk = Desk(shared_stores, quick_networks(shared_stores, egress))
+    yield desk
+    await desk.close()

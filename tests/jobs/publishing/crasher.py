@@ -1,0 +1,90 @@
+"""A worker that dies by SIGKILL at a chosen step: told "n" on stdin, it works off what is due in a child of its own.
+
+A step is every await of every task of the child that suspends it, before and after. It answers "killed", or
+"done" and how many steps there were. Started by tests/jobs/publishing/test_crashes.py.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+import types
+from collections.abc import Coroutine, Generator
+from ipaddress import ip_network
+from typing import Any
+
+from jobs.providers.egress import Egress
+from jobs.publishing.desk import Desk
+from storage.stores import open_stores
+from tests.databases import CREDENTIAL_KEYS
+from tests.jobs.publishing.desks import quick_networks
+
+
+class Steps:
+    """Counts, and dies at the chosen one; 0 never."""
+
+    def __init__(self, kill_at: int) -> None:
+        self.count, self._kill_at = 0, kill_at
+
+    def step(self) -> None:
+        self.count += 1
+        if self.count == self._kill_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    @types.coroutine
+    def through(self, coroutine: Coroutine[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        """Runs the coroutine, with a step before and after each suspension."""
+        value, error = None, None
+        while True:
+            try:
+                awaited = coroutine.send(value) if error is None else coroutine.throw(error)
+            except StopIteration as stop:
+                return stop.value
+            self.step()
+            value, error = None, None
+            try:
+                value = yield awaited
+            except BaseException as thrown:
+                error = thrown
+            self.step()
+
+
+async def work(uri: str, redis_url: str, database: str, kill_at: int) -> int:
+    """Takes on what is due, as a worker's sweep does; how many steps that took."""
+    steps = Steps(kill_at)
+    async with open_stores(uri, redis_url, database, credential_keys=CREDENTIAL_KEYS) as stores:
+        egress = Egress((ip_network("127.0.0.0/8"),))
+        desk = Desk(stores, quick_networks(stores, egress))
+
+        async def stepped(coroutine: Coroutine[Any, Any, Any]) -> Any:
+            return await steps.through(coroutine)
+
+        def make(loop: asyncio.AbstractEventLoop, coroutine: Any, **more: Any) -> asyncio.Task[Any]:
+            return asyncio.Task(stepped(coroutine), loop=loop, **more)
+
+        asyncio.get_running_loop().set_task_factory(make)  # type: ignore[arg-type]
+        await asyncio.create_task(desk.sweep())
+        await desk.idle()
+        count = steps.count
+        await desk.close()
+        await egress.aclose()
+    return count
+
+
+def run(arguments: list[str], kill_at: int) -> str:
+    """One child's end, as it is answered."""
+    read_end, write_end = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        count = asyncio.run(work(*arguments, kill_at))  # type: ignore[arg-type]
+        os.write(write_end, str(count).encode())
+        os._exit(0)
+    os.close(write_end)
+    _, status = os.waitpid(pid, 0)
+    with os.fdopen(read_end) as answer:
+        return "killed" if os.WIFSIGNALED(status) else f"done {answer.read()}"
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        print(run(sys.argv[1:], int(line)), flush=True)

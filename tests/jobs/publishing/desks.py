@@ -1,0 +1,83 @@
+"""Desks that don't wait long, and work on them until everything is settled."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from jobs.providers.egress import Egress
+from jobs.providers.social.bluesky import Bluesky
+from jobs.providers.social.http import Http
+from jobs.providers.social.instagram import Instagram
+from jobs.providers.social.mastodon import Mastodon
+from jobs.providers.social.registry import Networks
+from jobs.providers.social.sandbox import Sandbox
+from jobs.providers.social.webhook import Webhook
+from jobs.providers.social.x import X
+from jobs.publishing.desk import Desk
+from storage.networks import Network
+from storage.publishing.accounts import ConnectedAccount
+from storage.publishing.records import Publication, PublicationState, ScheduledPost
+from storage.publishing.sandbox import SandboxStore
+from storage.stores import Stores
+from tests.storage.publishing.newsroom import Newsroom
+from tests.twins.bluesky import BlueskyTwin
+from tests.twins.instagram import InstagramTwin
+from tests.twins.mastodon import MastodonTwin
+from tests.twins.twin import Twin, running
+from tests.twins.webhook import WebhookTwin
+from tests.twins.x import XTwin
+
+TWINS: dict[Network, type[Twin]] = {
+    Network.MASTODON: MastodonTwin,
+    Network.INSTAGRAM: InstagramTwin,
+    Network.BLUESKY: BlueskyTwin,
+    Network.X: XTwin,
+    Network.WEBHOOK: WebhookTwin,
+}
+SECRETS = {
+    Network.MASTODON: "token",
+    Network.INSTAGRAM: "1784:token",
+    Network.BLUESKY: "ann.example:app-pass",
+    Network.X: "token",
+    Network.WEBHOOK: WebhookTwin.secret,
+}
+
+
+def quick_networks(stores: Stores, egress: Egress, call_timeout_s: float = 0.25) -> Networks:
+    """All networks, with short waits."""
+    http = Http(egress, call_timeout_s)
+    return {
+        Network.MASTODON: Mastodon(http, 0.01),
+        Network.INSTAGRAM: Instagram(http, 0.01),
+        Network.BLUESKY: Bluesky(http),
+        Network.X: X(http, 0.01),
+        Network.WEBHOOK: Webhook(http),
+        Network.SANDBOX: Sandbox(SandboxStore(stores.mongo), 0.05),
+    }
+
+
+@asynccontextmanager
+async def connected(newsroom: Newsroom, network: Network) -> AsyncIterator[tuple[Twin, ConnectedAccount]]:
+    """A twin that serves, and an account at it."""
+    async with running(TWINS[network]()) as twin:
+        path = "/hook" if network is Network.WEBHOOK else ""
+        yield twin, await newsroom.account(network, SECRETS[network], f"{twin.url}{path}")
+
+
+async def worked(desk: Desk, newsroom: Newsroom, post: ScheduledPost) -> Publication:
+    """The post's one publication, after the desk has taken on what is due."""
+    await desk.sweep()
+    await desk.idle()
+    return await newsroom.only(post)
+
+
+async def settled(desk: Desk, newsroom: Newsroom, post: ScheduledPost, rounds: int = 20) -> Publication:
+    """The same once its outcome is known, time passing as it must; or after so many rounds."""
+    publication = await worked(desk, newsroom, post)
+    for _ in range(rounds):
+        if publication.state not in (PublicationState.UNKNOWN, PublicationState.PUBLISHING):
+            break
+        if "wake_at" not in await newsroom.stored(publication):
+            break
+        await newsroom.pass_time(16)
+        publication = await worked(desk, newsroom, post)
+    return publication

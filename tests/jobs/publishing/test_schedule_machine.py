@@ -1,0 +1,269 @@
+"""Scheduled posts against a model: any sequence of edits, cancels, sweeps, crashes, faults and passing time.
+
+Never twice, never early, and a cancel that was acknowledged never publishes.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from datetime import timedelta
+from ipaddress import ip_network
+from typing import Any, ClassVar, TypeVar
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, rule
+from hypothesis.stateful import run_state_machine_as_test as run_machine
+
+from jobs.providers.egress import Egress
+from jobs.publishing.desk import Desk
+from storage.errors import Conflict
+from storage.mongo import Driver
+from storage.networks import Network
+from storage.publishing.records import Publication, PublicationState, Target
+from storage.publishing.scheduling import PostEdit
+from storage.stores import Stores, open_stores
+from tests.databases import CREDENTIAL_KEYS
+from tests.jobs.publishing.desks import SECRETS, quick_networks
+from tests.storage.publishing.newsroom import Newsroom, account_target, found_newsroom
+from tests.twins.twin import Fault, Twin, running
+from tests.twins.webhook import WebhookTwin
+from tests.twins.x import XTwin
+
+Result = TypeVar("Result")
+
+TARGETS = ["topic", "home", "hook", "x"]
+FAULTS = st.sampled_from([Fault.FAIL_BEFORE, Fault.FAIL_AFTER, Fault.SILENT_AFTER, Fault.BUSY])
+OPEN = {PublicationState.SCHEDULED, PublicationState.PUBLISHING, PublicationState.UNKNOWN}
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process's storage, and the loop it runs on."""
+
+    runner: asyncio.Runner
+    stores: Stores
+
+
+@dataclass
+class Known:
+    """What the model knows of a post: its text is its own, so that ledgers tell it."""
+
+    post_id: str
+    text: str
+    due_in_s: float
+    cancelled: bool = False
+    texts: set[str] = field(default_factory=set)
+
+
+class ScheduleMachine(RuleBasedStateMachine):
+    """Time passes by moving every stored moment back."""
+
+    process: ClassVar[Process]
+    posts = Bundle("posts")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.number = 0
+        self.known: dict[int, Known] = {}
+        self.held: list[Publication] = []
+        self.run(self.open())
+
+    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        return self.process.runner.run(work)
+
+    async def open(self) -> None:
+        stores = self.process.stores
+        await stores.mongo["publications"].delete_many({})
+        self.newsroom: Newsroom = await found_newsroom(stores)
+        self.egress = Egress((ip_network("127.0.0.0/8"),))
+        self.desk = Desk(stores, quick_networks(stores, self.egress, call_timeout_s=0.15))
+        self.twins: dict[str, Twin] = {"hook": WebhookTwin(), "x": XTwin()}
+        self.serving = [running(twin) for twin in self.twins.values()]
+        for each in self.serving:
+            await each.__aenter__()
+        hook = await self.newsroom.account(Network.WEBHOOK, SECRETS[Network.WEBHOOK], f"{self.twins['hook'].url}/hook")
+        x = await self.newsroom.account(Network.X, "token", self.twins["x"].url)
+        self.targets: dict[str, Target] = {
+            "topic": self.newsroom.topic,
+            "home": self.newsroom.home,
+            "hook": account_target(hook),
+            "x": account_target(x),
+        }
+
+    @rule(target=posts, target_name=st.sampled_from(TARGETS), due_in_s=st.sampled_from([-1.0, 3.0, 20.0, 120.0]))
+    def create(self, target_name: str, due_in_s: float) -> int:
+        self.number += 1
+        text = f"post {self.number}"
+        post = self.run(self.newsroom.schedule(self.targets[target_name], in_s=due_in_s, text=text))
+        self.known[self.number] = Known(post.id, text, due_in_s, texts={text})
+        return self.number
+
+    @rule(number=posts, due_in_s=st.sampled_from([None, 3.0, 60.0]))
+    def edit(self, number: int, due_in_s: float | None) -> None:
+        known = self.known[number]
+        text = f"{known.text}'"
+        self.run(self._edit(known, text, due_in_s))
+
+    async def _edit(self, known: Known, text: str, due_in_s: float | None) -> None:
+        due_at = None if due_in_s is None else await self.newsroom.now() + timedelta(seconds=due_in_s)
+        edit = PostEdit(text=text, due_at=due_at)
+        try:
+            await self.newsroom.stores.scheduled_posts.update(self.newsroom.organization_id, known.post_id, edit)
+        except Conflict:
+            return
+        known.text = text
+        known.texts = {text}
+        known.due_in_s = known.due_in_s if due_in_s is None else due_in_s
+
+    @rule(number=posts)
+    def cancel(self, number: int) -> None:
+        known = self.known[number]
+        try:
+            self.run(self.newsroom.stores.scheduled_posts.cancel(self.newsroom.organization_id, known.post_id))
+        except Conflict:
+            return
+        known.cancelled = True
+
+    @rule(seconds=st.sampled_from([2.0, 6.0, 16.0, 60.0]))
+    def tick(self, seconds: float) -> None:
+        self.run(self.newsroom.pass_time(seconds))
+        for known in self.known.values():
+            known.due_in_s -= seconds
+
+    @rule()
+    def claim(self) -> None:
+        """A worker takes what is due, and is slow."""
+        self.held += self.run(self.newsroom.stores.claims.claim(100))
+
+    @rule(times=st.integers(1, 3))
+    def work_on_what_was_claimed_once(self, times: int) -> None:
+        """The slow worker goes on, perhaps with what is somebody else's by now, and perhaps several times."""
+        held, self.held = self.held, []
+        due = [each for each in held for _ in range(times) if self.is_due(each)]
+        self.run(_gather(self.desk.work_on(each) for each in due))
+
+    def is_due(self, publication: Publication) -> bool:
+        """A desk holds what is not due yet, which takes real time here."""
+        known = next((each for each in self.known.values() if each.post_id == publication.scheduled_post_id), None)
+        return known is not None and known.due_in_s < -0.5
+
+    @rule(steps=st.integers(1, 30))
+    def crash(self, steps: int) -> None:
+        """A worker takes on what is due, and is gone in the middle of it."""
+        for publication in self.run(self.newsroom.stores.claims.claim(100)):
+            if self.is_due(publication):
+                self.run(_abandon(self.desk.work_on(publication), steps))
+
+    @rule(count=st.integers(1, 4))
+    def sweep(self, count: int) -> None:
+        self.run(self._sweep(count))
+
+    async def _sweep(self, count: int) -> None:
+        claims = [self.newsroom.stores.claims.claim(100) for _ in range(count)]
+        found = [each for claimed in await asyncio.gather(*claims) for each in claimed]
+        await _gather(self.desk.work_on(each) for each in found if self.is_due(each))
+
+    @rule(name=st.sampled_from(["hook", "x"]), fault=FAULTS)
+    def fail(self, name: str, fault: Fault) -> None:
+        """The next call to the twin goes wrong."""
+        self.twins[name].faults.append(fault)
+
+    def teardown(self) -> None:
+        self.run(self._end())
+
+    async def _end(self) -> None:
+        for twin in self.twins.values():
+            twin.faults.clear()
+        for _ in range(12):
+            await self.newsroom.pass_time(61)
+            await self.desk.sweep()
+            await self.desk.idle()
+        await self._judge()
+        await self.desk.close()
+        await self.egress.aclose()
+        for each in self.serving:
+            await each.__aexit__(None, None, None)
+
+    async def _judge(self) -> None:
+        there = Counter(effect.text for twin in self.twins.values() for effect in twin.ledger)
+        there.update(message["text"] for message in await self.newsroom.messages())
+        wanted = {"_id.o": self.newsroom.organization_id}
+        there.update([row["text"] async for row in self.newsroom.stores.mongo["posts"].find(wanted)])
+        assert [text for text, count in there.items() if count > 1] == [], "published twice"
+        for known in self.known.values():
+            (publication,) = await self.newsroom.stores.scheduled_posts.publications_of(known.post_id)
+            published = publication.state is PublicationState.PUBLISHED
+            is_x = publication.target == self.targets["x"]
+            if known.cancelled:
+                assert there[known.text] == 0, "cancelled, and published"
+            assert published <= (there[known.text] == 1), f"{known} is published, and is not there"
+            if publication.state in OPEN:
+                assert is_x, f"{publication} is still open"
+            if publication.state is PublicationState.FAILED:
+                assert there[known.text] == 0, f"{publication} failed, and is there"
+
+
+async def _gather(work: Any) -> None:
+    for outcome in await asyncio.gather(*work, return_exceptions=True):
+        if isinstance(outcome, BaseException):
+            raise outcome
+
+
+async def _abandon(work: Coroutine[Any, Any, None], steps: int) -> None:
+    """Runs the coroutine for so many suspensions, and then never again: no clean-up of its own runs."""
+    value: Any = None
+    error: BaseException | None = None
+    for _ in range(steps):
+        try:
+            awaited = work.send(value) if error is None else work.throw(error)
+        except StopIteration:
+            return
+        value, error = None, None
+        if awaited is None:
+            await asyncio.sleep(0)
+            continue
+        awaited._asyncio_future_blocking = False
+        try:
+            await asyncio.wait([awaited])
+        except asyncio.CancelledError as cancelled:
+            # A time limit of the coroutine's own, which takes this task for its.
+            error = cancelled
+    ABANDONED.append(work)
+
+
+ABANDONED: list[Coroutine[Any, Any, None]] = []
+"""Kept, since a coroutine that is collected runs its clean-up."""
+
+
+@pytest.fixture
+def process(mongodb_uri: str, redis_url: str, shared_database: str, mongo_driver: Driver) -> Any:
+    with asyncio.Runner() as runner:
+        opened = open_stores(mongodb_uri, redis_url, shared_database, mongo_driver, credential_keys=CREDENTIAL_KEYS)
+        yield Process(runner, runner.run(opened.__aenter__()))
+        runner.run(opened.__aexit__(None, None, None))
+
+
+def check(process: Process, examples: int, steps: int) -> None:
+    class Machine(ScheduleMachine):
+        pass
+
+    Machine.process = process
+    health = list(HealthCheck)
+    run_machine(
+        Machine,
+        settings=settings(
+            max_examples=examples, stateful_step_count=steps, deadline=None, suppress_health_check=health, database=None
+        ),
+    )
+
+
+def test_any_sequence_publishes_once_and_never_what_was_cancelled(process: Process) -> None:
+    check(process, examples=12, steps=20)
+
+
+@pytest.mark.soak
+def test_many_sequences_publish_once_and_never_what_was_cancelled(process: Process) -> None:
+    check(process, examples=300, steps=40)

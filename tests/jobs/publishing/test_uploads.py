@@ -1,0 +1,111 @@
+"""Media go up ten minutes ahead, once; what is missing or stale at the due moment goes up then."""
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+
+from jobs.publishing.desk import Desk
+from storage.networks import MediaKind, Network
+from storage.publishing.records import MediaState, PublicationState, ScheduledMedia
+from storage.publishing.scheduling import PostEdit
+from tests.jobs.providers.upstream import Upstream, respond, upstream
+from tests.jobs.publishing.desks import connected, settled, worked
+from tests.storage.publishing.newsroom import IMAGE, Newsroom, account_target
+from tests.twins.instagram import InstagramTwin
+from tests.twins.mastodon import MastodonTwin
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def media() -> AsyncIterator[Upstream]:
+    async with upstream() as served:
+        served.answers["/a.png"] = respond(b"png", content_type="image/png")
+        yield served
+
+
+def image(media: Upstream) -> ScheduledMedia:
+    return ScheduledMedia(media.url("/a.png"), "A hill", MediaKind.IMAGE)
+
+
+async def test_media_go_up_ten_minutes_ahead_and_are_used(newsroom: Newsroom, desk: Desk, media: Upstream) -> None:
+    async with connected(newsroom, Network.MASTODON) as (twin, account):
+        assert isinstance(twin, MastodonTwin)
+        post = await newsroom.schedule(account_target(account), in_s=660, media=[image(media)])
+        assert await desk.uploads.run() == 0
+        await newsroom.pass_time(61)
+        assert await desk.uploads.run() == 1
+        ready = await newsroom.only(post)
+        assert ready.media_state is MediaState.READY
+        assert ready.upload is not None
+        assert ready.upload.expires_at is not None
+        assert ready.upload.expires_at - ready.due_at > timedelta(hours=23)
+        await newsroom.pass_time(600)
+        assert (await worked(desk, newsroom, post)).state is PublicationState.PUBLISHED
+        assert await desk.uploads.run() == 0
+        assert len(twin.media) == 1
+
+
+async def test_media_that_are_missing_at_the_due_moment_go_up_then(
+    newsroom: Newsroom, desk: Desk, media: Upstream
+) -> None:
+    async with connected(newsroom, Network.MASTODON) as (twin, account):
+        post = await newsroom.schedule(account_target(account), in_s=-1, media=[image(media)])
+        done = await worked(desk, newsroom, post)
+        assert (done.state, done.media_state) == (PublicationState.PUBLISHED, MediaState.READY)
+        assert len(twin.ledger) == 1
+
+
+async def test_what_was_changed_is_uploaded_anew(newsroom: Newsroom, desk: Desk) -> None:
+    async with connected(newsroom, Network.INSTAGRAM) as (twin, account):
+        assert isinstance(twin, InstagramTwin)
+        post = await newsroom.schedule(account_target(account), in_s=300, media=[IMAGE])
+        await desk.uploads.run()
+        await newsroom.stores.scheduled_posts.update(newsroom.organization_id, post.id, PostEdit(text="edited"))
+        assert (await newsroom.only(post)).media_state is MediaState.STALE
+        await desk.uploads.run()
+        await newsroom.pass_time(300)
+        await worked(desk, newsroom, post)
+        assert [effect.text for effect in twin.ledger] == ["edited"]
+
+
+async def test_an_upload_that_fails_is_tried_again_and_decided_when_it_is_due(
+    newsroom: Newsroom, desk: Desk, media: Upstream
+) -> None:
+    async with connected(newsroom, Network.MASTODON) as (twin, account):
+        media.answers["/a.png"] = respond(b"no", 404)
+        post = await newsroom.schedule(account_target(account), in_s=300, media=[image(media)])
+        await desk.uploads.run()
+        assert (await newsroom.only(post)).media_state is MediaState.FAILED
+        media.answers["/a.png"] = respond(b"png", content_type="image/png")
+        await newsroom.pass_time(301)
+        assert (await worked(desk, newsroom, post)).state is PublicationState.PUBLISHED
+        media.answers["/a.png"] = respond(b"no", 404)
+        lost = await settled(
+            desk, newsroom, await newsroom.schedule(account_target(account), in_s=-1, media=[image(media)])
+        )
+        assert lost.error is not None
+        assert (lost.state, lost.error.code) == (PublicationState.FAILED, "MEDIA_UNAVAILABLE")
+        assert len(twin.ledger) == 1
+
+
+async def test_a_server_that_can_not_be_reached_is_asked_again(newsroom: Newsroom, desk: Desk, media: Upstream) -> None:
+    dead = await newsroom.account(Network.MASTODON, "token", "http://127.0.0.1:1")
+    post = await newsroom.schedule(account_target(dead), in_s=300, media=[image(media)])
+    await desk.uploads.run()
+    failed = await newsroom.only(post)
+    assert failed.media_state is MediaState.FAILED
+    assert [each.outcome for each in failed.attempts] == ["UPLOAD_FAILED"]
+    await newsroom.pass_time(61)
+    assert await desk.uploads.run() == 1
+
+
+async def test_media_lead_nowhere_but_to_public_addresses(newsroom: Newsroom, desk: Desk) -> None:
+    async with connected(newsroom, Network.MASTODON) as (twin, account):
+        inside = ScheduledMedia("http://10.0.0.1/a.png", "", MediaKind.IMAGE)
+        post = await newsroom.schedule(account_target(account), in_s=-1, media=[inside])
+        failed = await settled(desk, newsroom, post)
+        assert failed.error is not None
+        assert failed.error.code == "MEDIA_UNAVAILABLE"
+        assert twin.ledger == []

@@ -1,0 +1,121 @@
+"""Connecting and disconnecting accounts: checks, rights, and that what opens them is never seen again."""
+
+import json
+from typing import Any
+
+import pytest
+
+from storage.identity import Role
+from storage.publishing.records import PublicationState
+from storage.stores import open_stores
+from tests.resolvers.people import Person, SignIn
+
+pytestmark = pytest.mark.anyio
+
+CONNECT = """
+mutation ($input: ConnectAccountInput!) {
+  done: connectAccount(input: $input) { id network name connectedAt disconnectedAt }
+}
+"""
+DISCONNECT = "mutation ($id: ID!) { done: disconnectAccount(id: $id) { id disconnectedAt } }"
+LIST = "{ connectedAccounts { id name } }"
+SECRET = "whsec_c2VjcmV0LW9mLXRoZS13ZWJob29r"
+
+
+@pytest.fixture
+async def ann(sign_in: SignIn) -> Person:
+    return await sign_in("ann", roles=[Role.OPERATOR])
+
+
+async def connect(person: Person, **more: Any) -> Any:
+    given = {"network": "WEBHOOK", "name": "Hook", "baseUrl": "https://example.org/hook", "credentials": SECRET, **more}
+    return await person.do(CONNECT, input=given)
+
+
+async def test_what_is_connected_is_listed_until_it_is_disconnected(ann: Person) -> None:
+    account = await connect(ann)
+    assert account["disconnectedAt"] is None
+    assert (await ann.run(LIST))["connectedAccounts"] == [{"id": account["id"], "name": "Hook"}]
+    for _ in range(2):
+        assert (await ann.do(DISCONNECT, id=account["id"]))["disconnectedAt"] is not None
+    assert (await ann.run(LIST))["connectedAccounts"] == []
+
+
+async def test_credentials_are_encrypted_at_rest_and_gone_when_disconnected(ann: Person) -> None:
+    account = await connect(ann, idempotencyKey="k")
+    everything = []
+    for name in await ann.stores.mongo.database.list_collection_names():
+        everything += [repr(row) async for row in ann.stores.mongo[name].find()]
+    assert SECRET not in "".join(everything)
+    record = await ann.stores.accounts.get("acme", account["id"])
+    assert await ann.stores.accounts.open(record) == SECRET
+    assert SECRET not in repr(record)
+    await ann.do(DISCONNECT, id=account["id"])
+    row = await ann.stores.mongo["accounts"].find_one({"_id": account["id"]})
+    assert row is not None
+    assert "credentials" not in row
+
+
+async def test_a_repeated_key_connects_once_and_with_other_credentials_it_is_a_conflict(ann: Person) -> None:
+    first, second = await connect(ann, idempotencyKey="k"), await connect(ann, idempotencyKey="k")
+    assert first["id"] == second["id"]
+    given = {"network": "WEBHOOK", "name": "Hook", "baseUrl": "https://example.org/hook", "idempotencyKey": "k"}
+    assert await ann.code(CONNECT, input={**given, "credentials": "another"}) == "CONFLICT"
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"baseUrl": None}, "baseUrl"),
+        ({"baseUrl": "nowhere"}, "baseUrl"),
+        ({"name": ""}, "name"),
+        ({"credentials": ""}, "credentials"),
+        ({"credentials": "whsec_!"}, "credentials"),
+        ({"network": "MASTODON", "baseUrl": None, "credentials": "t"}, "baseUrl"),
+        ({"network": "MASTODON", "credentials": "a b"}, "credentials"),
+        ({"network": "BLUESKY", "credentials": "handle"}, "credentials"),
+        ({"network": "INSTAGRAM", "credentials": ":token"}, "credentials"),
+        ({"network": "SANDBOX", "baseUrl": None, "credentials": "maybe"}, "credentials"),
+        ({"network": "SANDBOX", "credentials": "ok"}, "baseUrl"),
+    ],
+)
+async def test_what_can_not_work_is_refused_without_repeating_it(
+    ann: Person, change: dict[str, Any], field: str
+) -> None:
+    given = {"network": "WEBHOOK", "name": "Hook", "baseUrl": "https://example.org/hook", "credentials": SECRET}
+    answer = await ann.ask(CONNECT, input=given | change)
+    (error,) = answer["errors"]
+    assert (error["extensions"]["code"], error["extensions"]["field"]) == ("BAD_USER_INPUT", field)
+    assert SECRET not in json.dumps(answer)
+
+
+@pytest.mark.parametrize(
+    ("network", "credentials"),
+    [("MASTODON", "token"), ("BLUESKY", "ann.bsky.social:abcd-efgh"), ("X", "token"), ("INSTAGRAM", "1784:token")]
+    + [("SANDBOX", mood) for mood in ("ok", "fail", "lose", "slow")],
+)
+async def test_every_network_can_be_connected(ann: Person, network: str, credentials: str) -> None:
+    base_url = "https://mastodon.example/" if network == "MASTODON" else None
+    account = await connect(ann, network=network, credentials=credentials, baseUrl=base_url)
+    record = await ann.stores.accounts.get("acme", account["id"])
+    assert record.base_url == (base_url and base_url.rstrip("/"))
+
+
+async def test_without_keys_no_account_can_be_connected(
+    mongodb_uri: str, redis_url: str, database: str, ann: Person
+) -> None:
+    async with open_stores(mongodb_uri, redis_url, database) as stores:
+        keyless = Person(stores, ann.user, ann.roles)
+        given = {"network": "SANDBOX", "name": "x", "credentials": "ok"}
+        assert await keyless.code(CONNECT, input=given) == "UNAVAILABLE"
+
+
+async def test_disconnecting_fails_what_waits(ann: Person) -> None:
+    account = await connect(ann)
+    schedule = "mutation ($input: SchedulePostInput!) { done: schedulePost(input: $input) { id } }"
+    given = {"text": "x", "toAccountIds": [account["id"]], "dueAt": "2030-01-01T00:00:00Z"}
+    post = await ann.do(schedule, input=given)
+    await ann.do(DISCONNECT, id=account["id"])
+    (publication,) = await ann.stores.scheduled_posts.publications_of(post["id"])
+    assert publication.state is PublicationState.FAILED
+    assert await ann.code(schedule, input=given) == "CONFLICT"

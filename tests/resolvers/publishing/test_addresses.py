@@ -1,0 +1,22 @@
+"""Addresses that clients give."""
+
+import pytest
+
+from resolvers.publishing.addresses import web_address
+from storage.errors import BadUserInput
+
+
+@pytest.mark.parametrize("url", ["https://example.org", "http://example.org:8080/a?b=c", "https://例え.jp/x"])
+def test_web_addresses_are_taken_as_they_are(url: str) -> None:
+    assert web_address("url", url) == url
+
+
+NO_ADDRESSES = ["", "example.org", "ftp://example.org", "file:///etc/passwd", "https://", "javascript:1"]
+NO_ADDRESSES += ["https://u:p@example.org", "https://example.org/a b", "https://example.org/\n"]
+NO_ADDRESSES += ["https://example.org:99999/", "https://e.org/" + "x" * 2048]
+
+
+@pytest.mark.parametrize("url", NO_ADDRESSES)
+def test_everything_else_is_refused(url: str) -> None:
+    with pytest.raises(BadUserInput):
+        web_address("url", url)

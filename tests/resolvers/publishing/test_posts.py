@@ -1,0 +1,172 @@
+"""Scheduling as a client does it: targets, limits, time zones, revisions, the timeline, and who sees what."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from storage.identity import Role
+from tests.resolvers.people import Answer, Person, Room, SignIn
+
+pytestmark = pytest.mark.anyio
+
+POST = """
+fragment post on ScheduledPost {
+  id timestamp text dueAt timeZone maxLatenessS state revision editable author { id } media { url altText kind }
+  publications {
+    id state mediaState lateness: latenessMs
+    target { type: __typename ... on TopicTarget { topic { id } } ... on AccountTarget { account { id } }
+             ... on HomeFeedTarget { author { id } } }
+  }
+}
+"""
+SCHEDULE = "mutation ($input: SchedulePostInput!) { done: schedulePost(input: $input) { ...post } }" + POST
+UPDATE = (
+    "mutation ($id: ID!, $input: UpdateScheduledPostInput!) { done: updateScheduledPost(id: $id, input: $input) "
+    "{ ...post } }" + POST
+)
+CANCEL = "mutation ($id: ID!) { done: cancelScheduledPost(id: $id) { ...post } }" + POST
+GET = "query ($id: ID!) { done: scheduledPost(id: $id) { ...post } }" + POST
+PAGE = (
+    "query ($states: [ScheduledPostState!], $oldest: Timestamp, $latest: Timestamp, $limit: Int! = 50) { done: "
+    "scheduledPosts(states: $states, oldest: $oldest, latest: $latest, limit: $limit) "
+    "{ items { ...post } hasOlder hasNewer } }" + POST
+)
+DUE = "2030-01-01T00:00:00Z"
+PNG = {"url": "https://example.org/a.png", "altText": "A hill"}
+
+
+async def schedule(person: Person, **more: Any) -> Answer:
+    return await person.do(SCHEDULE, input={"text": "hello", "toHomeFeed": True, "dueAt": DUE, **more})
+
+
+async def refused(person: Person, **more: Any) -> tuple[str, str]:
+    extensions = await person.fails(SCHEDULE, input={"text": "hello", "toHomeFeed": True, "dueAt": DUE, **more})
+    return extensions["code"], extensions.get("field", "")
+
+
+async def account(person: Person, network: str = "SANDBOX", credentials: str = "ok") -> str:
+    connect = "mutation ($input: ConnectAccountInput!) { done: connectAccount(input: $input) { id } }"
+    base = "https://mastodon.example" if network == "MASTODON" else None
+    given = {"network": network, "name": network, "credentials": credentials, "baseUrl": base}
+    return str((await person.do(connect, input=given))["id"])
+
+
+@pytest.fixture
+async def boss(sign_in: SignIn) -> Person:
+    return await sign_in("boss", roles=[Role.OPERATOR])
+
+
+async def test_a_post_goes_to_several_targets(room: Room, boss: Person) -> None:
+    await boss.join(room.community)
+    sandbox = await account(boss)
+    post = await schedule(boss, toTopicIds=[room.topic, room.topic], toAccountIds=[sandbox])
+    assert (post["state"], post["revision"], post["editable"]) == ("SCHEDULED", 1, True)
+    assert [each["target"] for each in post["publications"]] == [
+        {"type": "HomeFeedTarget", "author": {"id": "boss"}},
+        {"type": "TopicTarget", "topic": {"id": room.topic}},
+        {"type": "AccountTarget", "account": {"id": sandbox}},
+    ]
+    assert (await boss.do(GET, id=post["id"])) == post
+    assert post["timestamp"] == "1893456000.000000"
+    assert post["dueAt"] == "2030-01-01T00:00:00.000Z"
+
+
+async def test_at_least_one_target_is_needed_and_each_must_take_it(room: Room, boss: Person) -> None:
+    await boss.join(room.community)
+    mastodon, instagram = await account(boss, "MASTODON", "t"), await account(boss, "INSTAGRAM", "1:t")
+    bad = "BAD_USER_INPUT"
+    assert await refused(boss, toHomeFeed=False) == (bad, "toHomeFeed")
+    assert await refused(boss, text="") == (bad, "text")
+    assert await refused(boss, text=" ", media=[PNG]) == (bad, "text")
+    assert await refused(boss, text="x" * 501, toAccountIds=[mastodon]) == (bad, "text")
+    assert await refused(boss, toAccountIds=[instagram]) == (bad, "media")
+    assert await refused(boss, media=[PNG], toTopicIds=[room.topic]) == (bad, "media")
+    assert await refused(boss, media=[PNG] * 5, toHomeFeed=False, toAccountIds=[mastodon]) == (bad, "media")
+    assert await refused(boss, media=[{"url": "file:///a"}]) == (bad, "url")
+    assert await refused(boss, timeZone="Tokyo") == (bad, "timeZone")
+    assert await refused(boss, maxLatenessS=0) == (bad, "maxLatenessS")
+    assert await refused(boss, dueAt="2020-01-01T00:00:00Z") == (bad, "dueAt")
+    assert await refused(boss, dueAt="2026-10-25T02:30:00+02:00", timeZone="Europe/Berlin") == (bad, "dueAt")
+    assert (await schedule(boss, text="", media=[PNG]))["media"] == [{**PNG, "kind": "IMAGE"}]
+
+
+async def test_members_schedule_inside_and_operators_outside(room: Room, boss: Person) -> None:
+    sandbox = await account(boss)
+    assert (await refused(room.ann, toAccountIds=[sandbox]))[0] == "FORBIDDEN"
+    assert (await refused(room.eve, toTopicIds=[room.topic]))[0] == "FORBIDDEN"
+    assert (await refused(room.ann, toTopicIds=["none"]))[0] == "NOT_FOUND"
+    assert (await schedule(room.ann, toTopicIds=[room.topic]))["state"] == "SCHEDULED"
+
+
+async def test_a_repeated_key_schedules_once(room: Room) -> None:
+    posts = await asyncio.gather(*(schedule(room.ann, idempotencyKey="k") for _ in range(3)))
+    assert len({post["id"] for post in posts}) == 1
+    assert (await refused(room.ann, idempotencyKey="k", text="other"))[0] == "CONFLICT"
+
+
+async def test_an_update_changes_what_it_names_and_keeps_the_rest(room: Room) -> None:
+    post = await schedule(room.ann, toTopicIds=[room.topic])
+    changed = await room.ann.do(UPDATE, id=post["id"], input={"text": "edited", "toHomeFeed": False})
+    assert (changed["text"], changed["revision"], changed["dueAt"]) == ("edited", 2, post["dueAt"])
+    assert [each["id"] for each in changed["publications"]] == [post["publications"][1]["id"]]
+    moved = await room.ann.do(
+        UPDATE, id=post["id"], input={"dueAt": "2030-06-01T09:00:00+09:00", "timeZone": "Asia/Tokyo", "revision": 2}
+    )
+    assert (moved["dueAt"], moved["timeZone"], moved["revision"]) == ("2030-06-01T00:00:00.000Z", "Asia/Tokyo", 3)
+    assert await room.ann.code(UPDATE, id=post["id"], input={"text": "x", "revision": 2}) == "CONFLICT"
+    assert await room.ann.code(UPDATE, id=post["id"], input={"toTopicIds": []}) == "BAD_USER_INPUT"
+    assert await room.ann.code(UPDATE, id=post["id"], input={"media": [PNG]}) == "BAD_USER_INPUT"
+
+
+async def test_updates_at_once_all_count_unless_they_name_a_revision(room: Room) -> None:
+    post = await schedule(room.ann)
+    edits = [{"text": "a"}, {"timeZone": "Asia/Tokyo"}, {"maxLatenessS": 60}]
+    await asyncio.gather(*(room.ann.do(UPDATE, id=post["id"], input=edit) for edit in edits))
+    done = await room.ann.do(GET, id=post["id"])
+    assert (done["text"], done["timeZone"], done["maxLatenessS"], done["revision"]) == ("a", "Asia/Tokyo", 60, 4)
+
+
+async def test_a_cancelled_post_can_not_be_cancelled_or_changed_again(room: Room) -> None:
+    post = await schedule(room.ann)
+    cancelled = await room.ann.do(CANCEL, id=post["id"])
+    assert (cancelled["state"], cancelled["editable"]) == ("CANCELLED", False)
+    assert await room.ann.code(CANCEL, id=post["id"]) == "CONFLICT"
+    assert await room.ann.code(UPDATE, id=post["id"], input={"text": "x"}) == "CONFLICT"
+
+
+async def test_authors_see_their_own_and_operators_all(room: Room, boss: Person) -> None:
+    mine, theirs = await schedule(room.ann), await schedule(room.bob)
+    pages = {person.id: await person.do(PAGE, latest="now") for person in (room.ann, room.bob, room.eve, boss)}
+    ids = {name: [item["id"] for item in page["items"]] for name, page in pages.items()}
+    assert ids == {"ann": [mine["id"]], "bob": [theirs["id"]], "eve": [], "boss": [theirs["id"], mine["id"]]}
+    assert await room.bob.code(GET, id=mine["id"]) == "FORBIDDEN"
+    assert await room.bob.code(CANCEL, id=mine["id"]) == "FORBIDDEN"
+    assert await boss.code(UPDATE, id=mine["id"], input={"text": "not mine"}) == "FORBIDDEN"
+    assert (await boss.do(CANCEL, id=mine["id"]))["state"] == "CANCELLED"
+
+
+async def test_the_timeline_is_by_due_time_and_by_state(room: Room) -> None:
+    dues = [f"2030-01-0{day}T00:00:00Z" for day in (3, 1, 2)]
+    posts = [await schedule(room.ann, dueAt=due) for due in dues]
+    await room.ann.do(CANCEL, id=posts[1]["id"])
+    furthest = await room.ann.do(PAGE, latest="now", limit=2)
+    assert [item["id"] for item in furthest["items"]] == [posts[0]["id"], posts[2]["id"]]
+    assert (furthest["hasOlder"], furthest["hasNewer"]) == (True, False)
+    first = await room.ann.do(PAGE, oldest="0000000000.000000", limit=1, states=["SCHEDULED"])
+    assert [item["id"] for item in first["items"]] == [posts[2]["id"]]
+    assert (first["hasOlder"], first["hasNewer"]) == (False, True), "what is not shown does not count"
+    cancelled = await room.ann.do(PAGE, latest="now", states=["CANCELLED", "FAILED"])
+    assert [item["id"] for item in cancelled["items"]] == [posts[1]["id"]]
+    assert await room.ann.code(PAGE) == "BAD_USER_INPUT"
+
+
+async def test_a_post_due_at_once_wakes_a_worker(room: Room) -> None:
+    soon = (datetime.now(UTC) + timedelta(seconds=2)).isoformat()
+    post = await schedule(room.ann, dueAt=soon)
+    queue = room.ann.stores.keys.queue("publishing")
+    waiting = await room.ann.stores.redis.zrange(queue, 0, -1)
+    assert any(post["id"] in name.decode() for name in waiting)
+    far = await schedule(room.ann)
+    assert not any(far["id"] in name.decode() for name in await room.ann.stores.redis.zrange(queue, 0, -1))

@@ -1,0 +1,119 @@
+"""What jobEvents and notifications tell of publications, and how a person settles one."""
+
+from contextlib import aclosing
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from jobs.publishing.desk import Desk
+from storage.identity import Role
+from tests.jobs.contexts import job_context
+from tests.resolvers.people import Person, Room, SignIn, settled
+from tests.resolvers.publishing.test_posts import CANCEL, GET, account, schedule
+
+pytestmark = pytest.mark.anyio
+
+LISTEN = """
+subscription ($job: ID, $since: Cursor) {
+  jobEvents(jobId: $job, since: $since) {
+    type: __typename ... on Event { cursor } ... on StreamReady { resumed }
+    ... on PublicationChanged { publication { id scheduledPostId state } }
+  }
+}
+"""
+RESOLVE = """
+mutation ($id: ID!, $published: Boolean!, $external: String) {
+  done: resolvePublication(id: $id, published: $published, externalId: $external) {
+    state externalId publishedAt latenessMs error { code } attempts { outcome detail }
+  }
+}
+"""
+NOTIFICATIONS = '{ notifications(latest: "now") { items { kind actor { id } publication { id state } } } }'
+
+
+@pytest.fixture
+async def boss(sign_in: SignIn) -> Person:
+    return await sign_in("boss", roles=[Role.OPERATOR])
+
+
+@pytest.fixture
+def desk(room: Room) -> Desk:
+    return job_context(room.ann.stores).desk
+
+
+async def publish(desk: Desk) -> None:
+    await desk.sweep()
+    await desk.idle()
+
+
+def now() -> str:
+    return (datetime.now(UTC) - timedelta(milliseconds=100)).isoformat()
+
+
+async def test_the_author_and_operators_hear_every_change_and_nobody_else(room: Room, boss: Person, desk: Desk) -> None:
+    async with (
+        room.ann.listening(LISTEN) as ann,
+        boss.listening(LISTEN) as operator,
+        room.bob.listening(LISTEN) as bob,
+    ):
+        post = await schedule(room.ann, toHomeFeed=False, toTopicIds=[room.topic], dueAt=now())
+        await publish(desk)
+        for heard in (ann, operator):
+            events = [await heard.event() for _ in range(2)]
+            assert [event["type"] for event in events] == ["PublicationChanged"] * 2
+            assert events[-1]["publication"]["state"] == "PUBLISHED"
+            assert {event["publication"]["scheduledPostId"] for event in events} == {post["id"]}
+        other = await schedule(room.bob, toHomeFeed=False, toTopicIds=[room.topic])
+        assert (await bob.event())["publication"]["scheduledPostId"] == other["id"]
+
+
+async def test_one_job_can_be_listened_to_and_resumed(room: Room) -> None:
+    first, second = await schedule(room.ann), await schedule(room.ann)
+    async with room.ann.listening(LISTEN, job=second["id"]) as heard:
+        await room.ann.do(CANCEL, id=first["id"])
+        await room.ann.do(CANCEL, id=second["id"])
+        event = await heard.event()
+        assert event["publication"] == {**event["publication"], "scheduledPostId": second["id"], "state": "CANCELLED"}
+    async with aclosing(room.bob.answers(LISTEN, job=first["id"])) as answers:
+        (error,) = (await anext(answers))["errors"]
+        assert error["extensions"]["code"] == "FORBIDDEN"
+
+
+async def test_an_unknown_one_is_notified_and_settled_by_a_person_once(room: Room, boss: Person, desk: Desk) -> None:
+    lossy = await account(boss, credentials="lose")
+    post = await schedule(boss, toHomeFeed=False, toAccountIds=[lossy], dueAt=now())
+    await publish(desk)
+    await settled(boss.stores)
+    (notification,) = (await boss.run(NOTIFICATIONS))["notifications"]["items"]
+    (publication,) = (await boss.do(GET, id=post["id"]))["publications"]
+    assert notification == {
+        "kind": "PUBLICATION_UNKNOWN",
+        "actor": None,
+        "publication": {"id": publication["id"], "state": "UNKNOWN"},
+    }
+    assert await room.ann.code(RESOLVE, id=publication["id"], published=True) == "FORBIDDEN"
+    done = await boss.do(RESOLVE, id=publication["id"], published=True, external="there")
+    assert (done["state"], done["externalId"], done["error"]) == ("PUBLISHED", "there", None)
+    assert done["latenessMs"] >= 0
+    assert await boss.code(RESOLVE, id=publication["id"], published=False) == "CONFLICT"
+    assert (await boss.do(GET, id=post["id"]))["state"] == "PUBLISHED"
+
+
+async def test_one_that_was_not_published_is_failed_and_says_so(boss: Person, room: Room, desk: Desk) -> None:
+    lossy = await account(boss, credentials="lose")
+    post = await schedule(boss, toAccountIds=[lossy], dueAt=now())
+    await publish(desk)
+    unknown = (await boss.do(GET, id=post["id"]))["publications"][1]
+    assert (await boss.do(GET, id=post["id"]))["state"] == "UNKNOWN"
+    done = await boss.do(RESOLVE, id=unknown["id"], published=False)
+    assert (done["state"], done["error"], done["publishedAt"]) == ("FAILED", {"code": "NOT_PUBLISHED"}, None)
+    assert (await boss.do(GET, id=post["id"]))["state"] == "PARTIAL"
+
+
+async def test_a_failure_is_notified(boss: Person, desk: Desk) -> None:
+    failing = await account(boss, credentials="fail")
+    await schedule(boss, toHomeFeed=False, toAccountIds=[failing], dueAt=now())
+    await publish(desk)
+    await settled(boss.stores)
+    (notification,) = (await boss.run(NOTIFICATIONS))["notifications"]["items"]
+    assert (notification["kind"], notification["publication"]["state"]) == ("PUBLICATION_FAILED", "FAILED")

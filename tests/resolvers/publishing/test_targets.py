@@ -1,0 +1,26 @@
+"""Whether every target takes a post."""
+
+import pytest
+
+from resolvers.publishing.targets import check_targets
+from storage.errors import BadUserInput
+from storage.networks import Network
+from storage.publishing.records import AccountTarget, HomeFeedTarget, Target, TopicTarget
+
+TOPIC, HOME, X = TopicTarget("t", "c"), HomeFeedTarget("ann"), AccountTarget("a", Network.X)
+
+
+@pytest.mark.parametrize(
+    ("targets", "text", "says"),
+    [
+        ([TOPIC], "x" * 4001, "a topic"),
+        ([TOPIC, X], "x" * 281, "X"),
+        ([HOME], "x" * 4001, "the home feed"),
+        ([], "x", "toHomeFeed"),
+    ],
+)
+def test_the_one_that_does_not_take_it_is_named(targets: list[Target], text: str, says: str) -> None:
+    with pytest.raises(BadUserInput, match=says):
+        check_targets(targets, text, [])
+    if targets:
+        check_targets(targets, "hello", [])

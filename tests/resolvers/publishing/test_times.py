@@ -1,0 +1,85 @@
+"""Due times: instants, zones, and local times that don't exist or exist twice."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from resolvers.publishing.times import MAX_LATENESS_S, due_moment, max_lateness, time_zone
+from storage.errors import BadUserInput
+
+
+def moment(text: str, zone: str) -> str:
+    return due_moment(datetime.fromisoformat(text), zone).isoformat()
+
+
+@pytest.mark.parametrize(
+    ("text", "zone", "meant"),
+    [
+        ("2026-11-21T12:00:00Z", "UTC", "2026-11-21T12:00:00+00:00"),
+        ("2026-11-21T21:00:00+09:00", "Asia/Tokyo", "2026-11-21T12:00:00+00:00"),
+        ("2026-07-01T02:30:00+02:00", "Europe/Berlin", "2026-07-01T00:30:00+00:00"),
+        # In UTC, or with the offset of another place, it is an instant, whatever the clocks in Berlin show.
+        ("2026-10-25T00:30:00Z", "Europe/Berlin", "2026-10-25T00:30:00+00:00"),
+        ("2026-10-25T01:30:00Z", "Europe/Berlin", "2026-10-25T01:30:00+00:00"),
+        ("2026-03-29T02:30:00+09:00", "Europe/Berlin", "2026-03-28T17:30:00+00:00"),
+        # Just beside the gap and the fold.
+        ("2026-03-29T01:59:59+01:00", "Europe/Berlin", "2026-03-29T00:59:59+00:00"),
+        ("2026-03-29T03:00:00+02:00", "Europe/Berlin", "2026-03-29T01:00:00+00:00"),
+        ("2026-10-25T01:59:59+02:00", "Europe/Berlin", "2026-10-24T23:59:59+00:00"),
+        ("2026-10-25T03:00:00+01:00", "Europe/Berlin", "2026-10-25T02:00:00+00:00"),
+    ],
+)
+def test_what_is_meant_is_found(text: str, zone: str, meant: str) -> None:
+    assert moment(text, zone) == meant
+
+
+@pytest.mark.parametrize(
+    ("text", "zone", "first", "second", "how"),
+    [
+        ("2026-03-29T02:30:00+01:00", "Europe/Berlin", "00:30:00Z", "01:30:00Z", "does not exist"),
+        ("2026-03-29T02:30:00+02:00", "Europe/Berlin", "00:30:00Z", "01:30:00Z", "does not exist"),
+        ("2026-10-25T02:30:00+02:00", "Europe/Berlin", "00:30:00Z", "01:30:00Z", "is there twice"),
+        ("2026-10-25T02:30:00+01:00", "Europe/Berlin", "00:30:00Z", "01:30:00Z", "is there twice"),
+        ("2026-11-01T01:15:00-04:00", "America/New_York", "05:15:00Z", "06:15:00Z", "is there twice"),
+        ("2026-04-05T01:45:00+10:30", "Australia/Lord_Howe", "14:45:00Z", "15:15:00Z", "is there twice"),
+    ],
+)
+def test_a_local_time_that_is_missing_or_there_twice_is_refused_with_both_readings(
+    text: str, zone: str, first: str, second: str, how: str
+) -> None:
+    with pytest.raises(BadUserInput) as refused:
+        moment(text, zone)
+    expected = str(refused.value.details["expected"])
+    assert refused.value.details["field"] == "dueAt"
+    for words in (first, second, how, zone):
+        assert words in expected
+    readings = expected.split(", since")[0].split(" or ")
+    assert [due_moment(datetime.fromisoformat(each), zone).tzinfo for each in readings] == [UTC, UTC]
+
+
+@given(st.datetimes(datetime(2000, 1, 1), datetime(2200, 1, 1), timezones=st.timezones()))
+def test_no_moment_is_early_and_none_is_a_millisecond_late(written: datetime) -> None:
+    due_at = due_moment(written.astimezone(UTC), "Europe/Berlin")
+    assert timedelta(0) <= due_at - written < timedelta(milliseconds=1)
+    assert due_at.microsecond % 1000 == 0
+
+
+def test_zones_are_those_of_iana() -> None:
+    assert time_zone("Asia/Tokyo") == "Asia/Tokyo"
+    for name in ("", "Tokyo", "../UTC", "Asia/Tokyo ", "EST5"):
+        with pytest.raises(BadUserInput):
+            time_zone(name)
+
+
+def test_lateness_has_bounds() -> None:
+    assert (max_lateness(1), max_lateness(MAX_LATENESS_S)) == (1, MAX_LATENESS_S)
+    for seconds in (0, -1, MAX_LATENESS_S + 1):
+        with pytest.raises(BadUserInput):
+            max_lateness(seconds)
+
+
+def test_a_time_that_no_timestamp_can_hold_is_refused() -> None:
+    with pytest.raises(BadUserInput):
+        moment("9999-01-01T00:00:00Z", "UTC")

@@ -1,0 +1,1 @@
+"""Local twins of social networks: they enforce the documented rules, fail on request, and keep ledgers of effects."""

@@ -1,0 +1,89 @@
+"""Instagram: containers become FINISHED, expire after 24 hours, and are published once; a quota a day."""
+
+from typing import Any
+from urllib.parse import parse_qsl
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from tests.twins.twin import Twin, bearer
+
+
+def graph_error(status: int, message: str, code: int, subcode: int | None = None) -> Response:
+    """An error as the Graph API words it."""
+    return JSONResponse({"error": {"message": message, "code": code, "error_subcode": subcode}}, status)
+
+
+class InstagramTwin(Twin):
+    """`processing` is how often a container is asked for until it is FINISHED."""
+
+    user = "1784"
+
+    def __init__(self, lose_rate: float = 0.0, seed: int = 0) -> None:
+        super().__init__(lose_rate, seed)
+        self.processing = 1
+        self.quota = 50
+        self.containers: dict[str, dict[str, Any]] = {}
+        self.failure: Response | None = None
+        self.spoiled = False
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/{user}/media", self.create, methods=["POST"]),
+            Route("/{user}/media_publish", self.publish_container, methods=["POST"]),
+            Route("/{user}/content_publishing_limit", self.limit, methods=["GET"]),
+            Route("/{id}", self.read, methods=["GET"]),
+        ]
+
+    async def create(self, request: Request) -> Response:
+        if bearer(request) != self.token or request.path_params["user"] != self.user:
+            return graph_error(401, "Invalid OAuth access token", 190)
+        fields = dict(parse_qsl((await request.body()).decode()))
+        children = fields.get("children", "").split(",") if "children" in fields else []
+        if any(self.containers.get(each, {}).get("status") != "FINISHED" for each in children):
+            return graph_error(400, "A child is not ready", 9007, 2207027)
+        if fields.get("media_type") == "CAROUSEL" and not 2 <= len(children) <= 10:
+            return graph_error(400, "A carousel has 2 to 10 items", 100, 2207023)
+        id_ = self.new_id("c")
+        self.containers[id_] = {"fields": fields, "status": "IN_PROGRESS", "left": self.processing}
+        return JSONResponse({"id": id_})
+
+    async def read(self, request: Request) -> Response:
+        id_ = request.path_params["id"]
+        if "permalink" in request.query_params.get("fields", ""):
+            return JSONResponse({"permalink": f"https://www.instagram.com/p/{id_}/", "id": id_})
+        container = self.containers.get(id_)
+        if container is None:
+            return graph_error(400, "Unsupported get request", 100, 33)
+        if container["status"] == "IN_PROGRESS":
+            container["left"] -= 1
+            if container["left"] <= 0:
+                container["status"] = "ERROR" if self.spoiled else "FINISHED"
+        return JSONResponse({"status_code": container["status"], "status": container["status"].title(), "id": id_})
+
+    async def limit(self, request: Request) -> Response:
+        config = {"quota_total": self.quota, "quota_duration": 86400}
+        return JSONResponse({"data": [{"quota_usage": len(self.ledger), "config": config}]})
+
+    async def publish_container(self, request: Request) -> Response:
+        if bearer(request) != self.token:
+            return graph_error(401, "Invalid OAuth access token", 190)
+        fields = dict(parse_qsl((await request.body()).decode()))
+        return await self.faulty(lambda: self._publish(fields["creation_id"]))
+
+    async def _publish(self, id_: str) -> Response:
+        if self.failure is not None:
+            return self.failure
+        container = self.containers.get(id_)
+        if container is None or container["status"] == "EXPIRED":
+            return graph_error(400, "The media container has expired", 24, 2207008)
+        if container["status"] == "PUBLISHED":
+            return graph_error(400, "The media was published already", 100, 2207006)
+        if container["status"] != "FINISHED":
+            return graph_error(400, "Media ID is not available", 9007, 2207027)
+        if len(self.ledger) >= self.quota:
+            return graph_error(400, "Application request limit reached", 9, 2207042)
+        container["status"] = "PUBLISHED"
+        effect = self.publish(self.user, container["fields"].get("caption", ""))
+        return JSONResponse({"id": effect.id})

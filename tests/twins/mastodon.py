@@ -1,0 +1,75 @@
+"""Mastodon: media are processed for a while; a status with an Idempotency-Key known for an hour is given again."""
+
+import time
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from tests.twins.twin import Twin, bearer, error, multipart
+
+MAX_CHARACTERS = 500
+
+
+class MastodonTwin(Twin):
+    """`processing` is how often a medium is asked for until it is done; `retention_s` how long keys are known."""
+
+    def __init__(self, lose_rate: float = 0.0, seed: int = 0) -> None:
+        super().__init__(lose_rate, seed)
+        self.processing = 1
+        self.retention_s = 3600.0
+        self.media: dict[str, dict[str, Any]] = {}
+        self.keys: dict[str, tuple[float, dict[str, Any]]] = {}
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/api/v2/media", self.upload, methods=["POST"]),
+            Route("/api/v1/media/{id}", self.medium, methods=["GET"]),
+            Route("/api/v1/statuses", self.post, methods=["POST"]),
+        ]
+
+    async def upload(self, request: Request) -> Response:
+        if bearer(request) != self.token:
+            return error(401, "The access token is invalid")
+        parts = await multipart(request)
+        kind, content = parts["file"]
+        if not kind.startswith(("image/", "video/")):
+            return error(422, "Validation failed: File content type is invalid")
+        id_ = self.new_id("m")
+        described = parts["description"][1].decode()
+        self.media[id_] = {"left": self.processing, "bytes": len(content), "description": described, "used": False}
+        return JSONResponse({"id": id_, "url": None}, 202)
+
+    async def medium(self, request: Request) -> Response:
+        medium = self.media.get(request.path_params["id"])
+        if medium is None:
+            return error(404, "Record not found")
+        medium["left"] -= 1
+        return JSONResponse({"id": request.path_params["id"]}, 206 if medium["left"] > 0 else 200)
+
+    async def post(self, request: Request) -> Response:
+        if bearer(request) != self.token:
+            return error(401, "The access token is invalid")
+        body, key = await request.json(), request.headers.get("idempotency-key")
+        return await self.faulty(lambda: self._post(body, key))
+
+    async def _post(self, body: dict[str, Any], key: str | None) -> Response:
+        known = self.keys.get(key or "")
+        if known is not None and time.time() - known[0] < self.retention_s:
+            return JSONResponse(known[1])
+        media = [self.media.get(id_) for id_ in body["media_ids"]]
+        if any(each is None or each["used"] for each in media):
+            return error(422, "Validation failed: Media not found or already attached to another post")
+        if any(each["left"] > 0 for each in media if each):
+            return error(422, "Cannot attach files that have not finished processing. Try again in a moment!")
+        if len(body["status"]) > MAX_CHARACTERS:
+            return error(422, "Validation failed: Text character limit of 500 exceeded")
+        for each in media:
+            if each:
+                each["used"] = True
+        effect = self.publish("mastodon", body["status"])
+        status = {"id": effect.id, "url": f"{self.url}/@ann/{effect.id}"}
+        if key:
+            self.keys[key] = time.time(), status
+        return JSONResponse(status)

@@ -1,0 +1,142 @@
+"""What every twin has: routes, a ledger of effects, and faults that are asked for."""
+
+import asyncio
+import random
+import re
+import time
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+
+class Fault(Enum):
+    """What happens to the next call that would publish."""
+
+    FAIL_BEFORE = "500 without having acted"
+    FAIL_AFTER = "500 after having acted"
+    SILENT_BEFORE = "no answer, not acted"
+    SILENT_AFTER = "acted, no answer"
+    BUSY = "429 without having acted"
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Something that was published. `at` is Unix time when it became visible."""
+
+    id: str
+    account: str
+    text: str
+    at: float
+
+
+class Twin:
+    """One network. `lose_rate` is the share of answers that are lost after having acted."""
+
+    token = "token"
+
+    def __init__(self, lose_rate: float = 0.0, seed: int = 0) -> None:
+        self.ledger: list[Effect] = []
+        self.asked: Counter[str] = Counter()
+        self.bodies: list[Any] = []
+        self.faults: deque[Fault] = deque()
+        self.busy_headers: dict[str, str] = {"Retry-After": "1"}
+        self.url = ""
+        self._random = random.Random(seed)
+        self._lose_rate = lose_rate
+        self._ids = 0
+
+    def routes(self) -> list[Route]:
+        raise NotImplementedError
+
+    def new_id(self, prefix: str = "") -> str:
+        self._ids += 1
+        return f"{prefix}{self._ids}"
+
+    def publish(self, account: str, text: str, id_: str | None = None) -> Effect:
+        """Writes into the ledger."""
+        effect = Effect(id_ or self.new_id(), account, text, time.time())
+        self.ledger.append(effect)
+        return effect
+
+    async def faulty(self, act: Callable[[], Awaitable[Response]]) -> Response:
+        """Acts and answers, unless a fault is asked for."""
+        fault = self.faults.popleft() if self.faults else None
+        if fault is None and self._random.random() < self._lose_rate:
+            fault = Fault.SILENT_AFTER if self._random.random() < 0.5 else Fault.FAIL_AFTER
+        if fault is Fault.BUSY:
+            return JSONResponse({"error": "Too many requests"}, 429, headers=self.busy_headers)
+        answer = None if fault in (Fault.FAIL_BEFORE, Fault.SILENT_BEFORE) else await act()
+        if fault in (Fault.SILENT_BEFORE, Fault.SILENT_AFTER):
+            await asyncio.sleep(60)
+        if answer is None or fault is Fault.FAIL_AFTER:
+            return JSONResponse({"error": "Something went wrong"}, 500)
+        return answer
+
+    def app(self) -> Starlette:
+        """The twin as an application that counts what it is asked."""
+
+        def counted(route: Route) -> Route:
+            async def endpoint(request: Request) -> Response:
+                self.asked[f"{request.method} {request.url.path}"] += 1
+                answer: Response = await route.endpoint(request)
+                return answer
+
+            return Route(route.path, endpoint, methods=list(route.methods or ()))
+
+        return Starlette(routes=[counted(route) for route in self.routes()])
+
+
+def bearer(request: Request) -> str:
+    """The token that the request carries."""
+    return request.headers.get("authorization", "").removeprefix("Bearer ")
+
+
+def error(status: int, message: str, **more: Any) -> JSONResponse:
+    """An answer that says no."""
+    return JSONResponse({"error": message, **more}, status)
+
+
+async def multipart(request: Request) -> dict[str, tuple[str, bytes]]:
+    """The parts of a multipart form by name, each with its content type."""
+    boundary = re.search(r"boundary=([^;]+)", request.headers.get("content-type", ""))
+    if boundary is None:
+        return {}
+    parts: dict[str, tuple[str, bytes]] = {}
+    for part in (await request.body()).split(b"--" + boundary[1].encode())[1:-1]:
+        head, _, body = part.strip(b"\r\n").partition(b"\r\n\r\n")
+        name = re.search(rb'name="([^"]+)"', head)
+        kind = re.search(rb"(?i)content-type: *([^\r\n]+)", head)
+        assert name is not None
+        parts[name[1].decode()] = (kind[1].decode() if kind else "", body)
+    return parts
+
+
+@asynccontextmanager
+async def running(twin: Twin, port: int = 0) -> AsyncIterator[Twin]:
+    """A twin that serves on loopback, in this loop."""
+    config = uvicorn.Config(twin.app(), lifespan="off", log_config=None, access_log=False)
+    config.load()
+    state = ServerState()
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: HttpToolsProtocol(config, state, {}), "127.0.0.1", port)
+    twin.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    try:
+        yield twin
+    finally:
+        server.close()
+        for connection in list(state.connections):
+            connection.transport.abort()
+        for task in list(state.tasks):
+            task.cancel()
+        await asyncio.gather(*state.tasks, return_exceptions=True)

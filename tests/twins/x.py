@@ -1,0 +1,99 @@
+"""X: chunked media with an expiry of their own, then posts, which nothing makes idempotent."""
+
+import time
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from tests.twins.twin import Twin, bearer, multipart
+
+MAX_CHUNK_BYTES = 5 * 1024 * 1024
+
+
+def problem(status: int, detail: str) -> Response:
+    """An error as X words it."""
+    return JSONResponse({"title": "Invalid Request", "detail": detail, "status": status}, status)
+
+
+class XTwin(Twin):
+    """`processing` is how often a video is asked for until it is done."""
+
+    def __init__(self, lose_rate: float = 0.0, seed: int = 0) -> None:
+        super().__init__(lose_rate, seed)
+        self.processing = 0
+        self.expires_s = 1_295_999
+        self.spoiled = False
+        self.media: dict[str, dict[str, Any]] = {}
+        self.busy_headers = {"x-rate-limit-reset": str(int(time.time()) + 2)}
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/2/media/upload/initialize", self.initialize, methods=["POST"]),
+            Route("/2/media/upload/{id}/append", self.append, methods=["POST"]),
+            Route("/2/media/upload/{id}/finalize", self.finalize, methods=["POST"]),
+            Route("/2/media/upload", self.status, methods=["GET"]),
+            Route("/2/media/metadata", self.metadata, methods=["POST"]),
+            Route("/2/tweets", self.tweet, methods=["POST"]),
+        ]
+
+    async def initialize(self, request: Request) -> Response:
+        if bearer(request) != self.token:
+            return problem(401, "Unauthorized")
+        body, id_ = await request.json(), self.new_id("70")
+        self.media[id_] = {**body, "chunks": {}, "state": "new", "left": self.processing, "at": time.time()}
+        return JSONResponse({"data": self._data(id_)})
+
+    def _data(self, id_: str, **more: Any) -> dict[str, Any]:
+        return {"id": id_, "media_key": f"3_{id_}", "expires_after_secs": self.expires_s, **more}
+
+    async def append(self, request: Request) -> Response:
+        parts = await multipart(request)
+        chunk = parts["media"][1]
+        if len(chunk) > MAX_CHUNK_BYTES:
+            return problem(400, "The chunk is larger than 5 MB")
+        self.media[request.path_params["id"]]["chunks"][int(parts["segment_index"][1])] = chunk
+        return Response(status_code=204)
+
+    async def finalize(self, request: Request) -> Response:
+        id_ = request.path_params["id"]
+        medium = self.media[id_]
+        if sum(map(len, medium["chunks"].values())) != medium["total_bytes"]:
+            return problem(400, "Segments do not add up to provided total file size")
+        return JSONResponse({"data": self._processed(id_)})
+
+    async def status(self, request: Request) -> Response:
+        id_ = request.query_params["media_id"]
+        self.media[id_]["left"] -= 1
+        return JSONResponse({"data": self._processed(id_)})
+
+    def _processed(self, id_: str) -> dict[str, Any]:
+        medium = self.media[id_]
+        if self.spoiled:
+            failure = {"state": "failed", "error": {"message": "Unsupported video format"}}
+            return self._data(id_, processing_info=failure)
+        if medium["left"] > 0:
+            return self._data(id_, processing_info={"state": "in_progress", "check_after_secs": 1})
+        medium["state"] = "done"
+        return self._data(id_)
+
+    async def metadata(self, request: Request) -> Response:
+        body = await request.json()
+        self.media[body["id"]]["alt"] = body["metadata"]["alt_text"]["text"]
+        return JSONResponse({"data": {"id": body["id"]}})
+
+    async def tweet(self, request: Request) -> Response:
+        if bearer(request) != self.token:
+            return problem(401, "Unauthorized")
+        body = await request.json()
+        return await self.faulty(lambda: self._tweet(body))
+
+    async def _tweet(self, body: dict[str, Any]) -> Response:
+        media = [self.media.get(id_) for id_ in body.get("media", {}).get("media_ids", ())]
+        if any(each is None or each["state"] != "done" or time.time() - each["at"] > self.expires_s for each in media):
+            return problem(400, "Your media IDs are invalid.")
+        if any(effect.text == body["text"] for effect in self.ledger):
+            return problem(403, "You are not allowed to create a Tweet with duplicate content.")
+        effect = self.publish("x", body["text"])
+        return JSONResponse({"data": {"id": effect.id, "text": body["text"]}}, 201)
