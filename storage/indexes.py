@@ -49,6 +49,7 @@ INDEXES: dict[str, list[IndexModel]] = {
     "streams": [],
     "activity": [],
     "read_marks": [],
+    "fences": [],
 }
 
 
