@@ -18,6 +18,12 @@ from storage.hub import Hub
 from storage.identity import RelationStore, UserStore
 from storage.indexes import ensure_indexes
 from storage.keys import Keys
+from storage.locks import Locks
+from storage.mail.addresses import AddressKeys
+from storage.mail.book import AddressBook
+from storage.mail.folding import Folder
+from storage.mail.ledger import Ledger
+from storage.mail.rates import Rates
 from storage.mongo import Driver, Mongo, connect
 from storage.outbox import Outbox
 from storage.pools import Pools
@@ -27,6 +33,7 @@ from storage.sequencer import Sequencer
 from storage.turns import Turns
 
 REDIS_TIMEOUT_S = 2.0
+NO_ADDRESS_KEYS = AddressKeys()
 
 MOVERS = {"TopicActivity": TopicActivity, "Reaction": ReactionReceived}
 
@@ -49,11 +56,20 @@ class Stores:
     outbox: Outbox
     hub: Hub
     queue: JobQueue
+    locks: Locks
+    ledger: Ledger
+    folder: Folder
+    address_book: AddressBook
+    bounce_rates: Rates
 
 
 @asynccontextmanager
 async def open_stores(
-    mongodb_uri: str, redis_url: str, database: str, driver: Driver = "motor"
+    mongodb_uri: str,
+    redis_url: str,
+    database: str,
+    driver: Driver = "motor",
+    address_keys: AddressKeys = NO_ADDRESS_KEYS,
 ) -> AsyncIterator[Stores]:
     """Connects, creates missing indexes, and starts the hub, the publisher and the outbox; stops them at the end.
 
@@ -65,7 +81,7 @@ async def open_stores(
     arq.job_serializer, arq.job_deserializer = serialize, deserialize
     try:
         await ensure_indexes(mongo)
-        async with _running(mongo, redis, arq, Keys(database)) as stores:
+        async with _running(mongo, redis, arq, Keys(database), address_keys) as stores:
             yield stores
     finally:
         await redis.aclose()
@@ -74,7 +90,9 @@ async def open_stores(
 
 
 @asynccontextmanager
-async def _running(mongo: Mongo, redis: Redis, arq: ArqRedis, keys: Keys) -> AsyncIterator[Stores]:
+async def _running(
+    mongo: Mongo, redis: Redis, arq: ArqRedis, keys: Keys, address_keys: AddressKeys
+) -> AsyncIterator[Stores]:
     publisher = Publisher(redis, keys)
     outbox = Outbox(mongo, MOVERS)
     pools = Pools(redis, keys, mongo)
@@ -82,6 +100,7 @@ async def _running(mongo: Mongo, redis: Redis, arq: ArqRedis, keys: Keys) -> Asy
     topics, messages = TopicStore(mongo, sequencer), MessageStore(mongo, sequencer, pools)
     event_log = EventLog(mongo)
     hub = Hub(redis, keys, event_log, _Hydrator(topics, messages))
+    locks = Locks(mongo)
     stores = Stores(
         mongo=mongo,
         redis=redis,
@@ -97,6 +116,11 @@ async def _running(mongo: Mongo, redis: Redis, arq: ArqRedis, keys: Keys) -> Asy
         outbox=outbox,
         hub=hub,
         queue=JobQueue(arq, keys),
+        locks=locks,
+        ledger=Ledger(mongo, address_keys),
+        folder=Folder(mongo, locks),
+        address_book=AddressBook(mongo, address_keys),
+        bounce_rates=Rates(mongo),
     )
     publisher.start()
     outbox.start(sequencer)
