@@ -10,6 +10,8 @@ import resolvers.chat.messages
 import resolvers.chat.stamps
 import resolvers.chat.topics
 import resolvers.identity
+import resolvers.mail.book
+import resolvers.mail.deliveries
 from schema.binding import field, mutation, subscription
 from schema.chat import (
     Community,
@@ -24,6 +26,7 @@ from schema.chat import (
 from schema.errors import PresentErrors
 from schema.events import CommunityEvent, TopicEvent
 from schema.identity import User
+from schema.mail import AddressStanding, BounceRate, DomainStanding, RecordDeliveriesResult
 from schema.scalars import SCALARS
 
 
@@ -60,6 +63,15 @@ class Query:
     reactions_received: ReactionTimeline = field(
         resolvers.chat.messages.reactions_received, "Who reacted to the viewer's messages."
     )
+    address_book: list[AddressStanding] = field(
+        resolvers.mail.book.address_book, "One row per asked address, same order, duplicates kept; at most 1000."
+    )
+    domain_standings: list[DomainStanding] = field(
+        resolvers.mail.book.domain_standings, "One row per asked domain, same order; at most 1000."
+    )
+    bounce_rates: list[BounceRate] = field(
+        resolvers.mail.book.bounce_rates, "By UTC day, both ends included; all domains together when none is named."
+    )
 
 
 @strawberry.type(description="Everything that can be changed.")
@@ -86,6 +98,17 @@ class Mutation:
         resolvers.identity.block_user, "Hides somebody's messages, reactions and events, and ends follows both ways."
     )
     unblock_user: User = mutation(resolvers.identity.unblock_user, "Ends a block.")
+    record_deliveries: RecordDeliveriesResult = mutation(
+        resolvers.mail.deliveries.record_deliveries,
+        "At-least-once safe: events are counted once by eventId. At most 1000 a call.",
+    )
+    unblock_address: AddressStanding = mutation(
+        resolvers.mail.book.unblock_address, "Starts an address's counters over; who and why is kept."
+    )
+    set_domain_blocked: DomainStanding = mutation(
+        resolvers.mail.book.set_domain_blocked,
+        "Block or allow a domain by hand; null goes back to the rule. Who and why is kept.",
+    )
 
 
 @strawberry.type(description="Everything that can be listened to. Each begins with StreamReady.")

@@ -22,6 +22,7 @@ from storage.locks import Locks
 from storage.mail.addresses import AddressKeys
 from storage.mail.book import AddressBook
 from storage.mail.folding import Folder
+from storage.mail.gate import Gate
 from storage.mail.ledger import Ledger
 from storage.mail.rates import Rates
 from storage.mongo import Driver, Mongo, connect
@@ -61,6 +62,7 @@ class Stores:
     folder: Folder
     address_book: AddressBook
     bounce_rates: Rates
+    lookups: Gate
 
 
 @asynccontextmanager
@@ -121,6 +123,7 @@ async def _running(
         folder=Folder(mongo, locks),
         address_book=AddressBook(mongo, address_keys),
         bounce_rates=Rates(mongo),
+        lookups=Gate(),
     )
     publisher.start()
     outbox.start(sequencer)

@@ -12,6 +12,7 @@ from server.embedded import Mongod, Valkey, find_mongod, find_valkey
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
 from tests.databases import fresh_database
+from tests.keys import ADDRESS_KEYS
 
 
 @pytest.fixture(scope="session")
@@ -59,7 +60,7 @@ def mongo_driver() -> Driver:
 @pytest.fixture
 async def stores(mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver) -> AsyncIterator[Stores]:
     """All of storage, on an empty database."""
-    async with open_stores(mongodb_uri, redis_url, database, mongo_driver) as stores:
+    async with open_stores(mongodb_uri, redis_url, database, mongo_driver, ADDRESS_KEYS) as stores:
         yield stores
 
 

@@ -23,12 +23,15 @@ TESTED_ELSEWHERE = {
     "schema/binding.py": "tests/schema/test_shapes.py",
     "schema/chat.py": "tests/schema/test_shapes.py",
     "schema/identity.py": "tests/schema/test_shapes.py",
+    "schema/mail.py": "tests/schema/test_shapes.py",
     "schema/timeline.py": "tests/schema/test_shapes.py",
     "schema/events.py": "tests/resolvers/chat/test_events.py",
+    "resolvers/mail/inputs.py": "tests/resolvers/mail/test_deliveries.py",
     "resolvers/inputs.py": "tests/resolvers/test_arguments.py",
     # What is handed around: wrong when what it is handed to is.
     "resolvers/context.py": "tests/resolvers/test_blocks.py",
     "jobs/context.py": "tests/server/test_worker.py",
+    "storage/mail/records.py": "tests/storage/mail/test_rates.py",
     "storage/metrics.py": "tests/server/test_health.py",
     # Seen from outside the process only.
     "jobs/link_previews.py": "tests/e2e/test_link_previews.py",

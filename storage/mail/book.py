@@ -5,8 +5,10 @@ A lookup is one indexed read of addresses and one of those domains that this pro
 
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
+
+from pymongo import UpdateOne
 
 from storage.mail.addresses import Address, AddressKeys, normalize, normalize_domain
 from storage.mail.facts import Facts, conclude_domain, forget, new_domain
@@ -21,6 +23,7 @@ from storage.mail.standings import (
     invalid_domain,
     standing,
 )
+from storage.metrics import MAIL_SHADOW
 from storage.mongo import Document, Mongo, Session
 
 DOMAIN_TTL_S = 5.0
@@ -92,6 +95,25 @@ class AddressBook:
         await self._mongo.transact(work)
         self._domains.pop((organization_id, domain), None)
         return (await self._standings(organization_id, {domain}))[domain]
+
+    async def note_differences(
+        self, organization_id: str, ours: Sequence[AddressStanding], theirs: Mapping[str, bool]
+    ) -> None:
+        """Counts where an older book agrees and keeps where it does not, by the address's hash, for 30 days."""
+        both = [each for each in ours if each.normalized is not None and each.address in theirs]
+        different = [each for each in both if each.blocked != theirs[each.address]]
+        MAIL_SHADOW.labels("same").inc(len(both) - len(different))
+        MAIL_SHADOW.labels("different").inc(len(different))
+        writes = [
+            UpdateOne(
+                {"_id": self._keys.id(organization_id, str(each.normalized))},
+                [{"$set": {"org": organization_id, "ours": each.blocked, "theirs": not each.blocked, "at": "$$NOW"}}],
+                upsert=True,
+            )
+            for each in different
+        ]
+        if writes:
+            await self._mongo["mail_differences"].bulk_write(writes, ordered=False)
 
     async def _note(self, org: str, subject: bytes | str, does: str, by: str, reason: str, session: Session) -> None:
         at = await self._mongo.now()

@@ -5,6 +5,7 @@ A new field needs nothing here as long as its arguments are named like those bef
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from graphql import (
@@ -26,17 +27,28 @@ from schema.root import schema
 
 Value = GraphQLArgument | GraphQLInputField
 
+TODAY = datetime.now(UTC).isoformat()
+
 VALUES: dict[str, object] = {
+    "address": "ann@example.org",
+    "addresses": ["ann@example.org", "nobody@example.net"],
+    "at": TODAY,
     "description": "Words",
+    "domain": "example.org",
+    "domains": ["example.org", "example.net"],
     "emoji": "👍",
+    "eventId": "e1",
+    "from": TODAY,
     "latest": "now",
     "name": "Word",
     "query": "a",
+    "reason": "Words",
     "text": "Words",
     "timestamp": "1.000000",
     "title": "Words",
+    "to": TODAY,
 }
-"""What to give for arguments that are no ids, by name. Optional ones that are not here are left out."""
+"""What to give by name for arguments that are no ids, or ids that clients make. Other optional ones are left out."""
 
 SAME_FOR_ALL = {"Stamp": "hello"}
 """Catalogues that belong to no organization."""
@@ -71,7 +83,7 @@ class RootField:
         if isinstance(type_, GraphQLInputObjectType):
             for each, field in type_.fields.items():
                 yield from self._kinds(each, field)
-        elif type_.name == "ID":
+        elif type_.name == "ID" and name not in VALUES:
             yield self._kind(name)
 
     def _kind(self, name: str) -> str:
@@ -115,10 +127,10 @@ class RootField:
         if isinstance(type_, GraphQLInputObjectType):
             fields = [(each, field) for each, field in type_.fields.items() if self._is_given(each, field)]
             made: object = {each: self._value(each, field, ids, given) for each, field in fields}
-        elif type_.name == "ID":
-            made = self._id(name, ids)
         elif name in given:
             return given[name]
+        elif type_.name == "ID":
+            made = self._id(name, ids)
         else:
             raise NoRecipe(
                 f"{self} takes {name}: {value.type}. Give it a value in tests/resolvers/operations.py, VALUES."

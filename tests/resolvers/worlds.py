@@ -1,12 +1,14 @@
 """An organization with one of everything, and a mark in every text of it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from storage.chat.records import LinkPreview, message_key
+from storage.identity import Role
 from storage.ids import new_id
 from storage.stores import Stores
 from tests.resolvers.people import REACT, Person, SignIn
 
+UNBLOCK = 'mutation ($reason: String!) { unblockAddress(address: "ann@example.org", reason: $reason) { address } }'
 MARK_READ = "mutation ($topic: ID!, $at: Timestamp!) { markRead(topicId: $topic, timestamp: $at) { id } }"
 
 
@@ -23,6 +25,11 @@ class World:
     @property
     def stores(self) -> Stores:
         return self.ann.stores
+
+    @property
+    def chief(self) -> Person:
+        """Ann with a token of every role."""
+        return replace(self.ann, roles=frozenset(Role))
 
     async def renew(self) -> dict[str, str]:
         """The ids, with a message that nothing was done to; Ann and Cat are members again."""
@@ -58,6 +65,7 @@ async def _fill(world: World) -> None:
     preview = LinkPreview(url, f"{world.mark} title", f"{world.mark} words", f"{url}a.png", f"{world.mark} site")
     await world.stores.messages.set_preview(message_key(message["id"]), url, preview)
     world.ids["Message"] = message["id"]
+    await world.chief.run(UNBLOCK, reason=f"{world.mark} asked for it")
 
 
 def never_existed() -> dict[str, str]:

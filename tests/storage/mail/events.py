@@ -1,16 +1,12 @@
 """Delivery events of every sort, for tests."""
 
-import base64
 import itertools
 import random
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from storage.mail.addresses import AddressKeys
 from storage.mail.records import DeliveryEvent, DeliveryEventKind
 
-KEY = base64.b64decode("bm90IGEgc2VjcmV0IGF0IGFsbCwganVzdCBhIHRlc3Q=")
-KEYS = AddressKeys([(1, KEY)])
 ANSWERS: list[tuple[int | None, str | None, str | None]] = [
     (250, "2.0.0", "queued"),
     (250, None, None),

@@ -20,7 +20,8 @@ from storage.mail.facts import (
 )
 from storage.mail.ledger import Ledger, milliseconds, row_of
 from storage.mail.records import DeliveryEvent, VerdictRule
-from tests.storage.mail.events import ANSWERS, KEYS, event, hard, ok, refused, soft, today
+from tests.keys import ADDRESS_KEYS
+from tests.storage.mail.events import ANSWERS, event, hard, ok, refused, soft, today
 from tests.storage.mail.model import Model, Told
 
 ADDRESS, DOMAIN = "ann@example.org", "example.org"
@@ -35,7 +36,7 @@ class Book:
         self._seen: set[str] = set()
 
     def fold(self, events: Iterable[DeliveryEvent], source: str = "mta") -> None:
-        ledger, now = Ledger(None, KEYS), today() + timedelta(days=1)  # type: ignore[arg-type]
+        ledger, now = Ledger(None, ADDRESS_KEYS), today() + timedelta(days=1)  # type: ignore[arg-type]
         for each in events:
             if each.event_id in self._seen:
                 continue

@@ -17,8 +17,9 @@ from storage.mail.addresses import AddressKeys
 from storage.mail.book import AddressBook
 from storage.mail.ledger import Ledger, partition
 from storage.stores import Stores
+from tests.keys import KEY
 from tests.product import environment
-from tests.storage.mail.events import KEY, any_events, hard, ok, soft
+from tests.storage.mail.events import any_events, hard, ok, soft
 from tests.storage.mail.model import Model
 from tests.storage.mail.office import Office
 
