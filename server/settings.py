@@ -4,6 +4,7 @@ Read once at start, frozen, and handed on as plain values. A bad value is one li
 """
 
 import os
+import re
 import sys
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -14,11 +15,12 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from server.processes import StartupError
+from storage.mail.addresses import AddressKeys, address_keys
 
 PREFIX = "NOROSHI_"
 UNPREFIXED = {"mongodb_uri": "MONGODB_URI", "redis_url": "REDIS_URL"}
 # Kept out of error messages and representations; the addresses may hold a password.
-CONFIDENTIAL = {"auth_secret", "mongodb_uri", "redis_url"}
+CONFIDENTIAL = {"address_keys", "auth_secret", "bounce_report_to", "mongodb_uri", "redis_url", "smtp_url"}
 AUTH_SECRET_MIN_BYTES = 32
 
 
@@ -52,6 +54,18 @@ def _origin(value: str) -> str:
 def _longer_than_a_guess(value: str) -> str:
     if len(value.encode()) < AUTH_SECRET_MIN_BYTES:
         raise ValueError("too short")
+    return value
+
+
+def _address_keys(value: str) -> str:
+    address_keys(value)
+    return value
+
+
+def _recipient(value: str) -> str:
+    parts = urlsplit(value)
+    if not (parts.scheme in ("http", "https") and parts.hostname) and not re.fullmatch(r"[^\s@/]+@[^\s@/]+", value):
+        raise ValueError("neither a mail address nor a URL")
     return value
 
 
@@ -103,6 +117,21 @@ class Settings(BaseSettings):
     egress_allow: Annotated[tuple[Network, ...], NoDecode, BeforeValidator(_items)] = Field(
         default=(), description="address ranges such as 10.0.0.0/8, separated by commas"
     )
+    smtp_url: Annotated[str, _address("smtp", "smtps")] | None = Field(
+        default=None, repr=False, description="smtp://user:password@host:port or smtps://.."
+    )
+    mail_from: str = Field(
+        default="Noroshi <noroshi@localhost>", pattern=r"^[^\r\n]+@[^\r\n]+$", description="a mail address"
+    )
+    address_keys: Annotated[str, AfterValidator(_address_keys)] | None = Field(
+        default=None, repr=False, description="number:base64 pairs of 32 bytes, newest first, separated by commas"
+    )
+    legacy_book_url: HttpAddress | None = Field(default=None, description="an http or https address")
+    legacy_share: int = Field(default=0, ge=0, le=100, description="a number from 0 to 100")
+    bounce_alarm_percent: float = Field(default=2, gt=0, le=100, description="a number above 0, at most 100")
+    bounce_report_to: Annotated[str, AfterValidator(_recipient)] | None = Field(
+        default=None, repr=False, description="a mail address, or an http or https address"
+    )
     data_dir: Path = Field(default=Path(".noroshi"), description="a folder")
     host: str = Field(default="127.0.0.1", description="a host name or address to listen on")
     port: int = Field(default=8000, ge=0, le=65535, description="a number from 0 to 65535")
@@ -133,6 +162,11 @@ class Settings(BaseSettings):
         rest = {key: value for key, value in os.environ.items() if key.upper() not in names.values()}
         own = {names[name]: _spelled(getattr(self, name)) for name in names}
         return rest | {key: value for key, value in own.items() if value}
+
+    @property
+    def keys_of_addresses(self) -> AddressKeys:
+        """What mail addresses are hashed with; none when it is not set."""
+        return address_keys(self.address_keys or "")
 
     @property
     def base_url(self) -> str:

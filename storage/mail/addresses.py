@@ -3,6 +3,8 @@
 An organization has keys of its own, derived from the operator's: one address has unrelated hashes in two organizations.
 """
 
+import base64
+import binascii
 import hmac
 import re
 from collections.abc import Iterable
@@ -17,6 +19,7 @@ from storage.errors import Unavailable
 MAX_LENGTH = 254
 MAX_LOCAL = 64
 VERSION_BYTES = 2
+KEY_BYTES = 32
 
 # Dots may stand anywhere: Japanese carriers gave out addresses such as a..b@ and a.@ for years, and they are in use.
 _LOCAL = r"[a-z0-9!#$%&'*+/=?^_`{|}~.-]+"
@@ -93,3 +96,25 @@ class AddressKeys:
                 for version, key in self._keys
             )
         return derived
+
+
+def address_keys(pairs: str) -> AddressKeys:
+    """The keys of "2:base64,1:base64", newest first. Raises: ValueError, which never tells a key."""
+    keys: dict[int, bytes] = {}
+    for pair in filter(None, (each.strip() for each in pairs.split(","))):
+        version, _, encoded = pair.partition(":")
+        number = int(version) if version.isascii() and version.isdigit() else 0
+        if not 1 <= number < 256**VERSION_BYTES or number in keys:
+            raise ValueError("not number:base64 pairs of different numbers")
+        keys[number] = _decoded(encoded)
+    return AddressKeys(keys.items())
+
+
+def _decoded(encoded: str) -> bytes:
+    try:
+        key = base64.b64decode(encoded.translate({ord("-"): "+", ord("_"): "/"}).rstrip("=") + "==", validate=True)
+    except binascii.Error:
+        raise ValueError("a key is not base64") from None
+    if len(key) != KEY_BYTES:
+        raise ValueError(f"a key is not {KEY_BYTES} bytes long")
+    return key

@@ -115,6 +115,12 @@ class AddressBook:
         if writes:
             await self._mongo["mail_differences"].bulk_write(writes, ordered=False)
 
+    async def differences(self, organization_id: str, asked: Sequence[str]) -> dict[str, bool]:
+        """Of these addresses those on which lookups found both books to differ, and whether ours blocked them."""
+        ids = {self._keys.id(organization_id, each.text): each.text for each in map(normalize, asked) if each}
+        rows = await self._mongo["mail_differences"].find({"_id": {"$in": list(ids)}}).to_list(None)
+        return {ids[row["_id"]]: row["ours"] for row in rows}
+
     async def _note(self, org: str, subject: bytes | str, does: str, by: str, reason: str, session: Session) -> None:
         at = await self._mongo.now()
         row = {"org": org, "subject": subject, "does": does, "by": by, "reason": reason, "at": at}

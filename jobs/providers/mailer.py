@@ -1,0 +1,100 @@
+"""Sends mail through SMTP or, where no server is set, keeps it as files. Says when a mail can't be sent for good."""
+
+import asyncio
+import secrets
+from dataclasses import dataclass
+from email.message import EmailMessage
+from email.utils import formatdate, make_msgid
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import aiosmtplib
+
+TIMEOUT_S = 15.0
+PORTS = {"smtp": 25, "smtps": 465}
+
+
+class MailRefused(Exception):
+    """The server refuses this mail, or the address is none: sending it again changes nothing."""
+
+
+class MailDelayed(Exception):
+    """The server can't be reached, or does not take it now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """A mail to somebody. Without an address it can only be kept."""
+
+    to_name: str
+    to_address: str | None
+    subject: str
+    text: str
+
+
+class Mailer:
+    """One for each worker process."""
+
+    def __init__(self, url: str | None, sender: str, folder: Path) -> None:
+        """`url` is smtp://user:password@host:port, or smtps://. Without one, mails are kept in the folder."""
+        self._url = None if url is None else urlsplit(url)
+        self._sender = sender
+        self._folder = folder
+
+    async def send(self, mail: Mail, id_: str) -> None:
+        """Sends or keeps the mail. The same id gives the same Message-ID. Raises: MailRefused, MailDelayed."""
+        message = _message(mail, self._sender, id_)
+        if self._url is None:
+            await asyncio.to_thread(self._keep, message, id_)
+            return
+        if mail.to_address is None:
+            raise MailRefused("Nobody knows the address.")
+        try:
+            await self._deliver(message)
+        except (aiosmtplib.SMTPRecipientsRefused, aiosmtplib.SMTPResponseException) as error:
+            raise _by_code(error) from error
+        except (aiosmtplib.SMTPException, OSError, TimeoutError) as error:
+            raise MailDelayed(f"{type(error).__name__}: {error}") from error
+
+    async def _deliver(self, message: EmailMessage) -> None:
+        url = self._url
+        assert url is not None
+        await aiosmtplib.send(
+            message,
+            hostname=url.hostname,
+            port=url.port or PORTS[url.scheme],
+            username=None if url.username is None else unquote(url.username),
+            password=None if url.password is None else unquote(url.password),
+            use_tls=url.scheme == "smtps",
+            timeout=TIMEOUT_S,
+        )
+
+    def _keep(self, message: EmailMessage, id_: str) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # Renamed into place, so that nobody reads half a mail.
+        fresh = self._folder / f".{id_}.{secrets.token_hex(4)}"
+        fresh.write_bytes(message.as_bytes())
+        fresh.replace(self._folder / f"{id_}.eml")
+
+
+def _message(mail: Mail, sender: str, id_: str) -> EmailMessage:
+    message = EmailMessage()
+    message["From"] = sender
+    message["To"] = f'"{_plain(mail.to_name)}" <{mail.to_address}>' if mail.to_address else f"{_plain(mail.to_name)}:;"
+    message["Subject"] = _plain(mail.subject)
+    message["Date"] = formatdate()
+    message["Message-ID"] = make_msgid(id_, domain="noroshi.invalid").replace("..", ".")
+    message["Auto-Submitted"] = "auto-generated"
+    message.set_content(mail.text)
+    return message
+
+
+def _plain(text: str) -> str:
+    """The text without what has a meaning in headers."""
+    return "".join(" " if each in '"\\<>:;,@()[]' or not each.isprintable() else each for each in text)
+
+
+def _by_code(error: Exception) -> Exception:
+    recipients = getattr(error, "recipients", None) or [error]
+    codes = [getattr(each, "code", 400) for each in recipients]
+    return MailRefused(str(error)) if all(code >= 500 for code in codes) else MailDelayed(str(error))
