@@ -42,6 +42,7 @@ class Listener:
     viewer_id: str
     ended: asyncio.Future[DomainError | None]
     live: bool = False
+    checked: bool = False
 
     def end(self, error: DomainError | None = None) -> None:
         """No more events; with an error that the client is told."""
@@ -111,6 +112,7 @@ class Broadcast:
     task: asyncio.Task[None] | None = None
     checking: asyncio.Task[None] | None = None
     checked_at: float = 0.0
+    departures: int | None = None
     replays: dict[Position, asyncio.Task[tuple[Position, Frames | None]]] = field(default_factory=dict)
 
     @property
@@ -258,14 +260,18 @@ class Broadcast:
             self.checking = asyncio.create_task(self._recheck(), name=f"recheck {self.source.stream.name}")
 
     async def _recheck(self) -> None:
-        """Ends those who may no longer listen."""
-        listeners = list(self.listeners)
+        """Ends those who may no longer listen. Only new ones can have become such when nobody has left."""
         try:
-            allowed = await self.source.may_listen({each.viewer_id for each in listeners})
+            departures = await self.source.departures()
+            listeners = [each for each in self.listeners if departures != self.departures or not each.checked]
+            viewers = {each.viewer_id for each in listeners}
+            allowed = await self.source.may_listen(viewers) if viewers else viewers
         except Exception as error:
             log.warning("recheck_failed", stream=self.source.stream.name, error=repr(error))
             return
+        self.departures = departures
         for listener in listeners:
+            listener.checked = True
             if listener.viewer_id not in allowed:
                 listener.end(left())
 

@@ -116,6 +116,17 @@ def web(
     serve_web(settings, socket.socket(fileno=fd) if fd is not None else None)
 
 
+def _queues(names: str) -> tuple[str, ...]:
+    """Raises: BadParameter for a queue that no worker knows."""
+    from jobs import FUNCTIONS
+
+    asked = tuple(name.strip() for name in names.split(",") if name.strip())
+    if unknown := [name for name in asked if name not in FUNCTIONS]:
+        known = ", ".join(sorted(FUNCTIONS))
+        raise typer.BadParameter(f"There is no queue {', '.join(unknown)}; there are: {known}.", param_hint="--queues")
+    return asked
+
+
 @app.command()
 def worker(
     queues: Annotated[
@@ -124,11 +135,12 @@ def worker(
     parent: Parent = None,
 ) -> None:
     """Run one worker process against the servers that MONGODB_URI and REDIS_URL name."""
+    asked = _queues(queues)
     settings = _settings("worker")
     _prepare_process(settings, parent)
     from server.worker import run_worker
 
-    run_worker(settings, tuple(name.strip() for name in queues.split(",") if name.strip()))
+    run_worker(settings, asked)
 
 
 @app.command()

@@ -129,9 +129,14 @@ class PreparedDocument:
 
     def errors(self, variables: Mapping[str, Any] | None, operation_name: str | None) -> list[GraphQLError]:
         """Why the operation must not be executed with these variables; empty when it may."""
-        operation = _find_operation(self.document, operation_name)
-        if self._errors or operation is None:
+        if self._errors:
             return self._errors
+        if operation_name is None and sum(1 for _ in _operations(self.document)) > 1:
+            # Strawberry would execute the first one.
+            return [_refusal("The document has several operations; operationName says which one to execute.")]
+        operation = _find_operation(self.document, operation_name)
+        if operation is None:
+            return []
         sizes = self._sizes(operation, variables or {})
         place = (id(operation), *sizes.items())
         if place not in self._refusals:
@@ -199,7 +204,9 @@ class DocumentLimitsExtension(SchemaExtension):
         context = self.execution_context
         if context.pre_execution_errors is None:
             prepared = self._prepare(context)
-            context.pre_execution_errors = list(prepared.errors(context.variables, context.operation_name))
+            # `operation_name` would be that of the first operation when the request names none.
+            name = context._provided_operation_name
+            context.pre_execution_errors = list(prepared.errors(context.variables, name))
         yield
 
     def _limit_parser(self, context: ExecutionContext) -> str | None:

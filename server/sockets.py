@@ -136,7 +136,10 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
             id_ = orjson.dumps(operation.id)[1:-1]
             listener = Listener(wire, id_, subscribed.source.viewer.id, ended)
             broadcast = view.broadcasts.get(subscribed.key, subscribed.executor, subscribed.source)
-            ended_by = await broadcast.attend(listener, subscribed.source.since)
+            since = subscribed.source.since
+            # Only the first one's is needed for as long as this listens, and the broadcast has that.
+            del subscribed
+            ended_by = await broadcast.attend(listener, since)
             errors: list[Exception] = [] if ended_by is None else [ended_by]
         except NotStarted as refused:
             errors = [*refused.errors]

@@ -47,6 +47,8 @@ class Wire(WebSocketsSansIOProtocol):
     def start_keepalive(self) -> None:
         """Begins to ping. The handshake is over; what it was about is in the scope."""
         super().start_keepalive()
+        # The parser holds on to the request for as long as it lives.
+        self.request.headers.clear()
         del self.request, self.response
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

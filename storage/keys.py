@@ -13,9 +13,9 @@ class Keys:
         """Pub/sub channel of a stream's events. Owner: storage/hub.py."""
         return f"{self.prefix}:stream:{stream}"
 
-    def turn(self, stream: str) -> str:
-        """String, 200 ms: whose turn it is to commit to a stream. Owner: storage/turns.py."""
-        return f"{self.prefix}:turn:{stream}"
+    def turn(self, stream: str) -> list[str]:
+        """Strings, 200 and 30 ms: who commits to a stream, and who does so next. Owner: storage/turns.py."""
+        return [f"{self.prefix}:turn:{stream}", f"{self.prefix}:turn:{stream}:next"]
 
     def pool(self, topic_id: str) -> list[str]:
         """Hash, sorted set and hash, one minute after the last use: a hot topic's messages. Owner: storage/pools.py."""

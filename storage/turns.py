@@ -1,7 +1,8 @@
 """Whose turn it is to commit to a stream, between processes: a short lease in Redis. A hint; safety is in MongoDB.
 
 Two processes that post to one topic conflict in MongoDB, and the loser starts over. Once that was seen, they take
-turns for a while. Without Redis they conflict again, and nothing else changes.
+turns for a while, and who waits comes before who was just there. Without Redis they conflict again, and nothing else
+changes.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
@@ -19,10 +21,12 @@ from storage.keys import Keys
 
 CONTENDED_S = 5.0
 LEASE_MS = 200
-POLL_S = 0.001
+# How long the next turn is kept for one that waits, and no longer asks.
+NEXT_MS = 30
+POLL_S = 0.002
 PATIENCE_S = 0.1
 
-_RELEASE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
+_SCRIPT = (Path(__file__).parent / "lua" / "turn.lua").read_text()
 
 
 @dataclass(slots=True)
@@ -36,8 +40,7 @@ class Turns:
     """Orders commits to contended streams. Uncontended ones cost no round trip."""
 
     def __init__(self, redis: Redis, keys: Keys) -> None:
-        self._redis = redis
-        self._release_script = redis.register_script(_RELEASE)
+        self._script = redis.register_script(_SCRIPT)
         self._keys = keys
         self._contended_until: dict[Stream, float] = {}
 
@@ -62,12 +65,12 @@ class Turns:
         return False
 
     async def _wait(self, stream: Stream) -> str | None:
-        name, token = self._keys.turn(stream.name), secrets.token_hex(8)
+        keys, token = self._keys.turn(stream.name), secrets.token_hex(8)
         end = time.monotonic() + PATIENCE_S
         with suppress(RedisError, OSError, TimeoutError):
             async with asyncio.timeout(PATIENCE_S):
                 while time.monotonic() < end:
-                    if await self._redis.set(name, token, nx=True, px=LEASE_MS):
+                    if await self._script(keys=keys, args=["take", token, LEASE_MS, NEXT_MS]):
                         return token
                     await asyncio.sleep(POLL_S)
         return None
@@ -75,4 +78,4 @@ class Turns:
     async def _release(self, stream: Stream, token: str) -> None:
         with suppress(RedisError, OSError, TimeoutError):
             async with asyncio.timeout(PATIENCE_S):
-                await self._release_script(keys=[self._keys.turn(stream.name)], args=[token])
+                await self._script(keys=self._keys.turn(stream.name), args=["release", token])

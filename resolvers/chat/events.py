@@ -109,6 +109,12 @@ class Source:
         blockers = dict(zip(authors, found, strict=True))
         return [blockers.get(getattr(event.subject, "author_id", ""), frozenset()) for event in events]
 
+    async def departures(self) -> int:
+        """Grows whenever somebody who belonged where one must belong no longer does."""
+        if self.community_id is None:
+            return 0
+        return await self.context.stores.communities.departures(self.community_id)
+
     async def may_listen(self, user_ids: Collection[str]) -> AbstractSet[str]:
         """Those of the users who belong where one must belong, now."""
         if self.community_id is None:

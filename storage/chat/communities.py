@@ -115,6 +115,11 @@ class CommunityStore:
             found.update(await self._memberships.distinct("user", wanted))
         return found
 
+    async def departures(self, community_id: str) -> int:
+        """How often somebody has left the community so far: as long as it stays, whoever belonged still does."""
+        found = await self._communities.find_one({"_id": community_id}, {"departures": 1})
+        return found.get("departures", 0) if found else 0
+
     async def join(self, community: Community, user: User) -> Community:
         """Makes the user a member; joining twice changes nothing."""
 
@@ -122,7 +127,7 @@ class CommunityStore:
             row = {"community": community.id, "user": user.id}
             if await self._memberships.find_one(row, session=session) is None:
                 await self._memberships.insert_one(_membership(community.id, user, datetime.now(UTC)), session=session)
-                await self._count(community.id, 1, session)
+                await self._count(community.id, {"members": 1}, session)
 
         await self._mongo.transact(work)
         return await self.get(community.organization_id, community.id)
@@ -133,13 +138,13 @@ class CommunityStore:
         async def work(session: Session) -> None:
             gone = await self._memberships.delete_one({"community": community.id, "user": user_id}, session=session)
             if gone.deleted_count:
-                await self._count(community.id, -1, session)
+                await self._count(community.id, {"members": -1, "departures": 1}, session)
 
         await self._mongo.transact(work)
         return await self.get(community.organization_id, community.id)
 
-    async def _count(self, community_id: str, step: int, session: Session) -> None:
-        await self._communities.update_one({"_id": community_id}, {"$inc": {"members": step}}, session=session)
+    async def _count(self, community_id: str, steps: dict[str, int], session: Session) -> None:
+        await self._communities.update_one({"_id": community_id}, {"$inc": steps}, session=session)
 
     async def _load(self, ids: Sequence[str]) -> dict[str, Community]:
         cursor = self._communities.find({"_id": {"$in": list(ids)}})

@@ -1,6 +1,7 @@
 """Execute once, for whom, and that sharing loses, doubles and leaks nothing."""
 
 import asyncio
+import gc
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -8,6 +9,7 @@ from typing import Any
 
 import orjson
 import pytest
+from graphql.execution import Executor
 from prometheus_client import REGISTRY
 
 from storage.events import Position as At
@@ -260,6 +262,49 @@ async def test_who_leaves_the_community_hears_no_more_within_5_seconds_and_alone
         assert len(house.view.broadcasts) == 1
 
 
+@pytest.fixture
+def asked_about(house: House, monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
+    """The users about whom broadcasts asked whether they still belong to the community."""
+    asked: list[set[str]] = []
+    look_up = house.stores.communities.members_among
+
+    async def noting(community_id: str, user_ids: set[str]) -> set[str]:
+        asked.append(user_ids)
+        return await look_up(community_id, user_ids)
+
+    monkeypatch.setattr(house.stores.communities, "members_among", noting)
+    return asked
+
+
+async def test_rechecks_look_up_only_new_listeners_until_somebody_leaves(
+    house: House, asked_about: list[set[str]]
+) -> None:
+    await house.join("bob", "eve")
+    async with house.all_hear("ann", "bob") as (_, bob):
+        assert await eventually(lambda: asked_about == [{"ann", "bob"}], 5)
+        async with house.hears("eve"):
+            assert await eventually(lambda: asked_about[1:] == [{"eve"}], 5)
+            await house.stores.communities.leave(house.place.community, "bob")
+            assert await eventually(lambda: bob.codes, 5)
+            assert asked_about[2:] == [{"ann", "bob", "eve"}]
+
+
+async def test_who_left_while_the_subscription_began_hears_no_more_either(house: House) -> None:
+    await house.join("bob")
+    async with house.hears("bob") as bob:
+        # Not counted as a departure: as if that had happened before the broadcast first looked.
+        await house.stores.mongo["memberships"].delete_one({"community": house.place.community.id, "user": "bob"})
+        assert await eventually(lambda: bob.codes, 5)
+        assert bob.codes == ["FORBIDDEN"]
+
+
+async def test_an_execution_is_kept_once_for_all_who_listen(house: House) -> None:
+    await house.join("bob", "eve")
+    async with house.all_hear("ann", "bob", "eve"):
+        gc.collect()
+        assert [type(each) for each in gc.get_objects()].count(Executor) == 1
+
+
 async def complete(house: House, heard: Heard) -> None:
     await heard.ws.send('{"id": "1", "type": "complete"}')
 
@@ -295,7 +340,7 @@ async def test_the_last_one_to_go_turns_off_the_light(
         assert await eventually(lambda: len(house.view.broadcasts) == 0)
         assert await eventually(lambda: not tasks_of(name))
         assert name not in house.stores.hub._locals
-        assert not await listened_to(house, name)
+        assert await nobody_listens_to(house, name)
 
 
 def tasks_of(stream: str) -> list[str]:
@@ -307,6 +352,14 @@ async def listened_to(house: House, stream: str) -> bool:
     channel = house.stores.keys.channel(stream)
     ((_, subscribers),) = await house.stores.redis.pubsub_numsub(channel)
     return bool(subscribers)
+
+
+async def nobody_listens_to(house: House, stream: str) -> bool:
+    """Whether the last process that had subscribed the stream's channel gives it up before the deadline is over."""
+    async with asyncio.timeout(5):
+        while await listened_to(house, stream):
+            await asyncio.sleep(0.01)
+    return True
 
 
 class Failing:

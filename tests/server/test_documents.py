@@ -22,6 +22,7 @@ REFUSED = {
     "too deep": f"{{ topic(id: 1) {{ {NESTED * 6} id {'} }' * 6} }} }}",
     "too many aliases": "{ " + " ".join(f"a{n}: __typename" for n in range(16)) + " }",
     "a circle": "{ viewer { ...f } } fragment f on User { ...f }",
+    "several operations and none named": "query A { __typename } query B { __typename }",
     "too costly": "{ communities(limit: 999) { topics(limit: 999) { id } } }",
 }
 """What no operation may be, by what is wrong with it."""

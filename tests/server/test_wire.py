@@ -1,6 +1,7 @@
 """Frames past ASGI: whole, never after a close, never kept for those who don't read; on both event loops."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.types import Message, Receive, Scope, Send
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 
 import server.wire
@@ -108,8 +110,17 @@ async def eventually(look: Callable[[], object], deadline_s: float = PATIENCE_S)
     loop = asyncio.get_running_loop()
     ends_at = loop.time() + deadline_s
     while not look() and loop.time() < ends_at:
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.001)
     return bool(look())
+
+
+async def test_an_idle_connection_keeps_nothing_of_its_handshake() -> None:
+    async with hall() as (app, served), somebody(app, served) as (_, wire):
+        # The generator that parses frames began with the request, and would keep it.
+        assert not hasattr(wire, "request")
+        gc.collect()
+        kept = [each for each in gc.get_objects() if type(each) is Headers and "sec-websocket-key" in each]
+        assert kept == []
 
 
 @pytest.mark.parametrize("size", [0, 1, 125, 126, 127, 65_535, 65_536, 70_000])
@@ -370,6 +381,8 @@ async def test_joined_frames_are_the_same_as_sending_one_by_one(
     for id_, viewer in ids:
         ended: asyncio.Future[DomainError | None] = asyncio.get_running_loop().create_future()
         frames.write(Listener(wire, in_json(id_)[1:-1], viewer, ended))
+        # More than a megabyte that waits would be too much.
+        assert await eventually(lambda: not wire.transport.get_write_buffer_size())
     wire.offer(text_frame(b"end"), 0)
     expected = [
         {"type": "next", "id": id_, "payload": value}

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import pairwise
 
 import pytest
 from redis.asyncio import Redis
@@ -17,6 +18,7 @@ pytestmark = pytest.mark.anyio
 
 STREAM = Stream("topic", "t")
 KEYS = Keys("test")
+NAME, _ = KEYS.turn(STREAM.name)
 
 
 @asynccontextmanager
@@ -63,6 +65,31 @@ async def test_processes_that_met_take_turns(own_valkey: Valkey) -> None:
     assert most == 1
 
 
+async def test_who_waits_comes_before_who_was_just_there(own_valkey: Valkey) -> None:
+    order: list[str] = []
+
+    async def commit(name: str, turns: Turns) -> None:
+        for _ in range(20):
+            async with turns.turn(STREAM):
+                order.append(name)
+                await asyncio.sleep(0.01)
+
+    async with contended(own_valkey.url) as one, contended(own_valkey.url) as other:
+        await asyncio.gather(commit("one", one), commit("other", other))
+    assert len(order) == 40
+    repeated = sum(before == after for before, after in pairwise(order))
+    assert repeated <= 4, order
+
+
+async def test_who_no_longer_waits_is_not_waited_for(own_valkey: Valkey) -> None:
+    async with contended(own_valkey.url) as one, contended(own_valkey.url) as other:
+        async with one.turn(STREAM):
+            gone = asyncio.create_task(took_s(other))
+            await asyncio.sleep(0.02)
+            gone.cancel()
+        assert await took_s(one) < PATIENCE_S
+
+
 async def test_other_streams_do_not_wait(own_valkey: Valkey) -> None:
     async with contended(own_valkey.url) as turns, turns.turn(STREAM):
         assert await took_s(turns, Stream("topic", "u")) < PATIENCE_S
@@ -75,22 +102,21 @@ async def test_a_turn_that_takes_long_is_waited_for_a_moment_only(own_valkey: Va
 
 async def test_the_turn_of_a_process_that_died_ends_by_itself(own_valkey: Valkey) -> None:
     async with contended(own_valkey.url) as turns, Redis.from_url(own_valkey.url) as redis:
-        await redis.set(KEYS.turn(STREAM.name), "dead", px=LEASE_MS)
+        await redis.set(NAME, "dead", px=LEASE_MS)
         await took_s(turns)
         await took_s(turns)
         async with turns.turn(STREAM):
-            assert await redis.get(KEYS.turn(STREAM.name)) not in (None, b"dead")
+            assert await redis.get(NAME) not in (None, b"dead")
 
 
 async def test_leaving_gives_back_ones_own_turn_and_nobody_elses(own_valkey: Valkey) -> None:
-    name = KEYS.turn(STREAM.name)
     async with contended(own_valkey.url) as turns, Redis.from_url(own_valkey.url) as redis:
         async with turns.turn(STREAM):
-            assert 0 < await redis.pttl(name) <= LEASE_MS
-        assert await redis.get(name) is None
+            assert 0 < await redis.pttl(NAME) <= LEASE_MS
+        assert await redis.get(NAME) is None
         async with turns.turn(STREAM):
-            await redis.set(name, "another", px=LEASE_MS)
-        assert await redis.get(name) == b"another"
+            await redis.set(NAME, "another", px=LEASE_MS)
+        assert await redis.get(NAME) == b"another"
 
 
 @pytest.mark.parametrize("fault", ["dead", "hanging"])
@@ -110,4 +136,4 @@ async def test_a_commit_that_fails_gives_its_turn_back(own_valkey: Valkey) -> No
         with pytest.raises(ZeroDivisionError):
             async with turns.turn(STREAM):
                 raise ZeroDivisionError
-        assert await redis.get(KEYS.turn(STREAM.name)) is None
+        assert await redis.get(NAME) is None

@@ -55,6 +55,16 @@ async def test_the_count_is_right_after_everybody_came_at_once(place: Place) -> 
     assert (await place.stores.communities.get(place.organization_id, place.community.id)).member_count == 16
 
 
+async def test_departures_are_counted_once_each(place: Place) -> None:
+    communities, community = place.stores.communities, place.community
+    await communities.join(community, await user(place.stores, place.organization_id, "bob"))
+    assert await communities.departures(community.id) == 0
+    await asyncio.gather(*(communities.leave(community, name) for name in ("bob", "bob", "eve")))
+    assert await communities.departures(community.id) == 1
+    await communities.join(community, await user(place.stores, place.organization_id, "bob"))
+    assert await communities.departures(community.id) == 1
+
+
 async def test_members_come_by_handle_in_parts(place: Place) -> None:
     communities = place.stores.communities
     for name in ("dan", "bob", "cyd"):
