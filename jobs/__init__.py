@@ -1,4 +1,4 @@
-"""Work outside a request: arq functions by queue, and sweepers over MongoDB. This is the registry."""
+"""Work outside a request: arq functions by queue, sweepers over MongoDB, and loops. This is the registry."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -7,6 +7,8 @@ from arq.worker import Function, func
 
 from jobs.context import JobContext
 from jobs.link_previews import find_lost_previews, preview_link
+from jobs.mail_fold import fold_mail
+from jobs.mail_summary import report_bounces
 from jobs.streams import move_outbox, prune_events
 from storage.queue import PREVIEWS
 
@@ -20,6 +22,14 @@ class Sweeper:
     run: Callable[[JobContext], Awaitable[int]]
 
 
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Runs for ever in every worker, and again after a failure; locks tell which worker does what."""
+
+    name: str
+    run: Callable[[JobContext], Awaitable[None]]
+
+
 FUNCTIONS: dict[str, list[Function]] = {
     PREVIEWS: [func(preview_link, name="chat.preview_link", timeout=20, keep_result=0, max_tries=1000)],
 }
@@ -27,5 +37,10 @@ FUNCTIONS: dict[str, list[Function]] = {
 SWEEPERS: list[Sweeper] = [
     Sweeper("move_outbox", 2.0, move_outbox),
     Sweeper("find_lost_previews", 5.0, find_lost_previews),
+    Sweeper("report_bounces", 30.0, report_bounces),
     Sweeper("prune_events", 60.0, prune_events),
+]
+
+LOOPS: list[Loop] = [
+    Loop("fold_mail", fold_mail),
 ]

@@ -6,17 +6,19 @@ arq ends itself when Redis goes away, so each of its workers is started again wi
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import structlog
 from arq.connections import RedisSettings
 from arq.worker import Worker
 
-from jobs import FUNCTIONS, SWEEPERS, Sweeper
+from jobs import FUNCTIONS, LOOPS, SWEEPERS, Sweeper
 from jobs.context import JobContext
 from jobs.providers.egress import Egress
+from jobs.providers.mailer import Mailer
 from server.settings import Settings
 from storage.queue import deserialize, redis_settings, serialize
-from storage.stores import open_stores
+from storage.stores import Stores, open_stores
 
 RESTART_S = (0.2, 5.0)
 DRAIN_S = 10.0
@@ -38,10 +40,15 @@ async def _run(settings: Settings, queues: tuple[str, ...]) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     egress = Egress(settings.egress_allow)
     async with open_stores(
-        settings.mongodb_uri or "", settings.redis_url or "", settings.database, settings.mongo_driver
+        settings.mongodb_uri or "",
+        settings.redis_url or "",
+        settings.database,
+        settings.mongo_driver,
+        address_keys=settings.keys_of_addresses,
     ) as stores:
-        jobs = JobContext(stores, egress)
+        jobs = _job_context(settings, stores, egress)
         loops = [_arq_loop(jobs, redis_settings(settings.redis_url or ""), queue) for queue in queues]
+        loops += [_supervise(each.name, partial(each.run, jobs)) for each in LOOPS]
         tasks = [asyncio.create_task(loop) for loop in [*loops, *(_sweep_loop(jobs, each) for each in SWEEPERS)]]
         log.info("worker_ready", queues=queues)
         await stop.wait()
@@ -49,6 +56,11 @@ async def _run(settings: Settings, queues: tuple[str, ...]) -> None:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
     await egress.aclose()
+
+
+def _job_context(settings: Settings, stores: Stores, egress: Egress) -> JobContext:
+    mailer = Mailer(settings.smtp_url, settings.mail_from, settings.data_dir / "mail")
+    return JobContext(stores, egress, mailer, settings.bounce_alarm_percent, settings.bounce_report_to)
 
 
 async def _arq_loop(jobs: JobContext, redis: RedisSettings, queue: str) -> None:

@@ -25,6 +25,7 @@ from storage.mail.folding import Folder
 from storage.mail.gate import Gate
 from storage.mail.ledger import Ledger
 from storage.mail.rates import Rates
+from storage.mail.reports import ReportStore
 from storage.mongo import Driver, Mongo, connect
 from storage.outbox import Outbox
 from storage.pools import Pools
@@ -63,6 +64,7 @@ class Stores:
     address_book: AddressBook
     bounce_rates: Rates
     lookups: Gate
+    reports: ReportStore
 
 
 @asynccontextmanager
@@ -124,6 +126,7 @@ async def _running(
         address_book=AddressBook(mongo, address_keys),
         bounce_rates=Rates(mongo),
         lookups=Gate(),
+        reports=ReportStore(mongo),
     )
     publisher.start()
     outbox.start(sequencer)
