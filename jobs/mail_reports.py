@@ -92,7 +92,7 @@ def _of_complaint(part: Message, message: Message, id_: str, at: datetime) -> It
 
 def _guessed(message: Message, content: bytes, id_: str, at: datetime) -> list[DeliveryEvent]:
     """What a library finds in a bounce that follows no standard, with the code and status that its text names."""
-    temporary, permanent = all_failures(message)
+    temporary, permanent = _failures(message)
     found = sorted({each.decode("ascii", "replace") for each in {*temporary, *permanent}})
     if not found:
         raise NoReport("This is no report of a delivery.")
@@ -110,6 +110,14 @@ def _guessed(message: Message, content: bytes, id_: str, at: datetime) -> list[D
         )
         for number, address in enumerate(found)
     ]
+
+
+def _failures(message: Message) -> tuple[set[bytes], set[bytes]]:
+    try:
+        temporary, permanent = all_failures(message)
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return set(), set()  # the library stumbles over headers that are missing or odd
+    return set(temporary), set(permanent)
 
 
 def _recipient(field: str | None) -> str | None:

@@ -8,10 +8,9 @@ import asyncio
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
-from io import BufferedReader
+from io import FileIO
 from pathlib import Path
 
 import orjson
@@ -26,7 +25,7 @@ BATCH_LINES = 1000
 RETIRE_S = 60.0
 """A file that was rotated away is read on for so long: its writer may not have noticed yet."""
 
-MAX_LINE_BYTES = 1_000_000
+CHUNK_BYTES = 1 << 18
 PACKED = {".gz", ".bz2", ".xz", ".zst"}
 Record = Callable[[list[DeliveryEvent]], Awaitable[RecordDeliveriesResult]]
 
@@ -39,16 +38,22 @@ class Followed:
 
     head: str
     offset: int
-    stream: BufferedReader
+    stream: FileIO
     retired_at: float | None = None
+
+    @property
+    def was_emptied(self) -> bool:
+        """Whether other lines stand in it than those that were read."""
+        return _head(self.stream) != self.head or os.fstat(self.stream.fileno()).st_size < self.offset
 
     def lines(self, most: int) -> Iterator[bytes]:
         """The next whole lines. What a writer has not finished stays for later."""
-        self.stream.seek(self.offset)
-        for _ in range(most):
-            line = self.stream.readline(MAX_LINE_BYTES)
-            if not line.endswith(b"\n") and len(line) < MAX_LINE_BYTES:
-                return
+        # Read past any buffer: the file may have been emptied and written anew.
+        chunk = os.pread(self.stream.fileno(), CHUNK_BYTES, self.offset)
+        ends_at = chunk.rfind(b"\n") + 1
+        if not ends_at and len(chunk) == CHUNK_BYTES:
+            ends_at = CHUNK_BYTES  # no line is so long; it is skipped
+        for line in _split(chunk[:ends_at])[:most]:
             self.offset += len(line)
             yield line
 
@@ -63,13 +68,22 @@ class Tail:
     mongo: Mongo
     log: PostfixLog = field(default_factory=PostfixLog)
     _files: list[Followed] = field(default_factory=list)
+    _past: set[str] = field(default_factory=set)
 
     async def run(self) -> None:
         """Reads for ever."""
         self.restore()
-        while True:
-            if not await self.step():
-                await asyncio.sleep(POLL_S)
+        try:
+            while True:
+                if not await self.step():
+                    await asyncio.sleep(POLL_S)
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Reads no more."""
+        for each in self._files:
+            each.stream.close()
 
     async def step(self) -> int:
         """Takes in what came since the last step, at most 1000 lines of each file. Returns how many lines."""
@@ -84,6 +98,7 @@ class Tail:
             elif each.retired_at is not None and time.monotonic() - each.retired_at > RETIRE_S:
                 each.stream.close()
                 self._files.remove(each)
+                self._past = {each.head, *self._past.intersection(self._heads())}
         return count
 
     async def _take(self, lines: list[bytes]) -> None:
@@ -94,48 +109,46 @@ class Tail:
             log.info("mail_log", taken=result.accepted, known=result.duplicates, refused=len(result.rejected))
 
     def _look(self) -> None:
-        """Finds out which file has the name by now, and whether the one that is read was cut."""
-        stream = _opened(self.path)
-        if stream is None:
-            return
-        head = _head(stream)
+        """Finds out which file has the name by now."""
         newest = next((each for each in self._files if each.retired_at is None), None)
-        if head is None or (newest is not None and newest.head == head and not _was_cut(newest, stream)):
-            stream.close()
+        if newest is not None and newest.was_emptied:
+            self._go_on_in_copy(newest)
+            newest = None
+        stream = _opened(self.path)
+        head = _head(stream) if stream is not None else None
+        if stream is None or head is None or (newest is not None and newest.head == head):
+            if stream is not None:
+                stream.close()
             return
         if newest is not None:
-            self._retire(newest, head)
+            newest.retired_at = time.monotonic()
         self._files.append(Followed(head, 0, stream))
+        self._follow_missed()
 
-    def _retire(self, file: Followed, newest_head: str) -> None:
-        """Reads a file that was rotated away to its end, and before it what was rotated away after it, unseen."""
-        file.retired_at = time.monotonic()
-        changed_at = os.fstat(file.stream.fileno()).st_mtime
-        if os.fstat(file.stream.fileno()).st_size < file.offset or _head(file.stream) != file.head:
-            # It was copied and emptied instead of renamed: the copy has what was not read yet.
-            file.stream.close()
-            self._files.remove(file)
-            found = self._find(file.head, self._rotated())
-            if found is None:
-                return
-            changed_at = os.fstat(found.fileno()).st_mtime
-            self._files.append(Followed(file.head, file.offset, found, file.retired_at))
-        known = {newest_head, *(each.head for each in self._files)}
+    def _go_on_in_copy(self, file: Followed) -> None:
+        """Reads what was copied and emptied instead of renamed to its end in the copy, if there is one."""
+        file.stream.close()
+        self._files.remove(file)
+        copy = self._find(file.head, self._rotated())
+        if copy is not None:
+            self._files.insert(0, Followed(file.head, file.offset, copy, time.monotonic()))
+
+    def _follow_missed(self) -> None:
+        """Reads what came and was rotated away since the last look, or while nobody looked."""
+        known = self._past | {each.head for each in self._files}
         for path in self._rotated():
             stream = _opened(path)
             head = _head(stream) if stream is not None else None
-            if stream is None:
-                continue
-            if head is None or head in known or os.fstat(stream.fileno()).st_mtime <= changed_at:
+            if stream is not None and head is not None and head not in known:
+                self._files.insert(0, Followed(head, 0, stream, time.monotonic()))
+            elif stream is not None:
                 stream.close()
-                continue
-            self._files.append(Followed(head, 0, stream, file.retired_at))
 
     def _rotated(self) -> list[Path]:
         """The files beside it that bear its name and more; compressed ones can't be read on."""
         return [path for path in sorted(self.path.parent.glob(f"{self.path.name}?*")) if path.suffix not in PACKED]
 
-    def _find(self, head: str, among: Iterable[Path]) -> BufferedReader | None:
+    def _find(self, head: str, among: Iterable[Path]) -> FileIO | None:
         """The file with that first line, whatever it is called."""
         for path in among:
             stream = _opened(path)
@@ -146,43 +159,59 @@ class Tail:
         return None
 
     def restore(self) -> None:
-        """Goes on where the state file says; a file that is gone by now can't be read on."""
-        with suppress(FileNotFoundError):
+        """Goes on where the state file says. Without one, what was rotated away by now is past."""
+        try:
             state = orjson.loads(self.state.read_bytes())
-            self.log.waiting = state["waiting"]
-            for known in state["files"]:
-                stream = self._find(known["head"], (self.path, *self._rotated()))
-                if stream is None:
-                    log.warning("mail_log_gone", offset=known["offset"])
-                    continue
-                self._files.append(Followed(known["head"], known["offset"], stream))
-            for older in self._files[:-1]:
-                older.retired_at = time.monotonic()
+        except FileNotFoundError:
+            self._past = set(self._heads())
+            self._save()
+            return
+        self.log.waiting, self._past = state["waiting"], set(state["past"])
+        for known in state["files"]:
+            stream = self._find(known["head"], (self.path, *self._rotated()))
+            if stream is None:
+                log.warning("mail_log_gone", offset=known["offset"])
+                continue
+            self._files.append(Followed(known["head"], known["offset"], stream))
+        for older in self._files[:-1]:
+            older.retired_at = time.monotonic()
+
+    def _heads(self) -> Iterator[str]:
+        """The first lines of the files that were rotated away."""
+        for path in self._rotated():
+            stream = _opened(path)
+            if stream is not None:
+                with stream:
+                    head = _head(stream)
+                if head is not None:
+                    yield head
 
     def _save(self) -> None:
         # Renamed into place, and for its owner only: addresses that wait stand in it.
         files = [{"head": each.head, "offset": each.offset} for each in self._files]
         fresh = self.state.with_name(f"{self.state.name}.new")
         with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            file.write(orjson.dumps({"files": files, "waiting": self.log.waiting}))
+            file.write(orjson.dumps({"files": files, "waiting": self.log.waiting, "past": list(self._past)}))
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(self.state)
 
 
-def _opened(path: Path) -> BufferedReader | None:
+def _split(chunk: bytes) -> list[bytes]:
+    """Lines with their ends. Only a line feed ends one."""
+    if not chunk.endswith(b"\n"):
+        return [chunk] if chunk else []
+    return [line + b"\n" for line in chunk.split(b"\n")[:-1]]
+
+
+def _opened(path: Path) -> FileIO | None:
     try:
-        return path.open("rb")
+        return path.open("rb", buffering=0)
     except OSError:
         return None
 
 
-def _head(stream: BufferedReader) -> str | None:
+def _head(stream: FileIO) -> str | None:
     """The digest of the first line; None as long as there is no whole one."""
-    stream.seek(0)
-    line = stream.readline(MAX_LINE_BYTES)
-    return sha256(line).hexdigest() if line.endswith(b"\n") else None
-
-
-def _was_cut(followed: Followed, current: BufferedReader) -> bool:
-    return os.fstat(current.fileno()).st_size < followed.offset
+    line, end, _ = os.pread(stream.fileno(), CHUNK_BYTES, 0).partition(b"\n")
+    return sha256(line).hexdigest() if end else None
