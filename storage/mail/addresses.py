@@ -111,8 +111,9 @@ def address_keys(pairs: str) -> AddressKeys:
 
 
 def _decoded(encoded: str) -> bytes:
+    bare = encoded.translate({ord("-"): "+", ord("_"): "/"}).rstrip("=")
     try:
-        key = base64.b64decode(encoded.translate({ord("-"): "+", ord("_"): "/"}).rstrip("=") + "==", validate=True)
+        key = base64.b64decode(bare + "=" * (-len(bare) % 4), validate=True)
     except binascii.Error:
         raise ValueError("a key is not base64") from None
     if len(key) != KEY_BYTES:
