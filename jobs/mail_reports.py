@@ -3,6 +3,7 @@
 Well-formed ones are read as they are; of others a library guesses the addresses, and the text tells what happened.
 """
 
+import logging
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -21,6 +22,10 @@ MAX_TEXT = 4000
 
 _SMTP_CODE = re.compile(r"(?:^|[\s;:>])([245]\d\d)[ -]")
 _STATUS = re.compile(r"(?<![\d.])([245]\.\d{1,3}\.\d{1,3})(?![\d.])")
+
+
+# It logs its own stumbles whole, and they may hold what stood in the message.
+logging.getLogger("flufl.bounce").setLevel(logging.CRITICAL + 1)
 
 
 class NoReport(Exception):

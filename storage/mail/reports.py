@@ -4,6 +4,7 @@ import secrets
 
 from pymongo import ReturnDocument
 
+from storage.locks import EPOCH
 from storage.mongo import Mongo
 
 CLAIM_S = 600
@@ -19,7 +20,7 @@ class ReportStore:
     async def claim(self, organization_id: str, day: int, kind: str) -> bool:
         """Whether the caller is the one to send it now."""
         token = secrets.token_hex(8)
-        claimed_at = {"$ifNull": ["$claimed_at", {"$subtract": ["$$NOW", 2 * CLAIM_S * 1000]}]}
+        claimed_at = {"$ifNull": ["$claimed_at", EPOCH]}
         is_free = {"$and": [{"$not": ["$sent_at"]}, {"$lt": [claimed_at, {"$subtract": ["$$NOW", CLAIM_S * 1000]}]}]}
         mine = {"$mergeObjects": ["$$ROOT", {"token": token, "claimed_at": "$$NOW"}]}
         row = await self._mongo["mail_reports"].find_one_and_update(
