@@ -31,9 +31,11 @@ TESTED_ELSEWHERE = {
     # What is handed around: wrong when what it is handed to is.
     "resolvers/context.py": "tests/resolvers/test_blocks.py",
     "jobs/context.py": "tests/server/test_worker.py",
+    "storage/mail/migration.py": "tests/resolvers/mail/test_migration.py",
     "storage/mail/records.py": "tests/storage/mail/test_rates.py",
     "storage/metrics.py": "tests/server/test_health.py",
     # Seen from outside the process only.
+    "jobs/mail_fold.py": "tests/storage/mail/test_folding.py",
     "jobs/link_previews.py": "tests/e2e/test_link_previews.py",
     "server/demo_sign_in.py": "tests/server/test_app.py",
     "server/launch.py": "tests/server/test_supervisor.py",

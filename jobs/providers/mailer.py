@@ -81,7 +81,7 @@ def _message(mail: Mail, sender: str, id_: str) -> EmailMessage:
     message = EmailMessage()
     message["From"] = sender
     message["To"] = f'"{_plain(mail.to_name)}" <{mail.to_address}>' if mail.to_address else f"{_plain(mail.to_name)}:;"
-    message["Subject"] = _plain(mail.subject)
+    message["Subject"] = "".join(each if each.isprintable() else " " for each in mail.subject)
     message["Date"] = formatdate()
     message["Message-ID"] = make_msgid(id_, domain="noroshi.invalid").replace("..", ".")
     message["Auto-Submitted"] = "auto-generated"

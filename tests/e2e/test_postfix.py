@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -32,7 +33,8 @@ async def test_the_book_holds_what_happened(stores: Stores, tmp_path: Path) -> N
     office = Office(stores, "acme")
     record = partial(stores.ledger.record, "acme", "postfix")
     async with receiver() as there:
-        with postfix(tmp_path / "postfix", there.port) as mta:
+        # Not below tmp_path, which is closed to the users that Postfix works as.
+        with TemporaryDirectory(prefix="noroshi-postfix-") as folder, postfix(Path(folder), there.port) as mta:
             tail = Tail(mta.log, tmp_path / "state", record, stores.mongo)
             tail.restore()
             addresses = [f"{name}@reader.example" for name in NAMES] + ["x@dead.example"]

@@ -1,0 +1,103 @@
+"""Mail through a real SMTP server, or into files where there is none."""
+
+import asyncio
+import email
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from email import policy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiosmtpd.smtp import SMTP
+
+from jobs.providers.mailer import Mail, MailDelayed, Mailer, MailRefused
+
+pytestmark = pytest.mark.anyio
+
+MAIL = Mail("Ann Lee", "ann@example.org", "Not published: 狼煙", "Hello Ann,\n\nit was not.")
+
+
+class Inbox:
+    """What the server took; `refusal` is what it says instead."""
+
+    def __init__(self) -> None:
+        self.mails: list[Any] = []
+        self.refusal: str | None = None
+
+    async def handle_RCPT(self, server: Any, session: Any, envelope: Any, address: str, options: Any) -> str:
+        if self.refusal:
+            return self.refusal
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
+
+    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:
+        self.mails.append((envelope.rcpt_tos, email.message_from_bytes(envelope.content, policy=policy.default)))
+        return "250 OK"
+
+
+@asynccontextmanager
+async def smtp(inbox: Inbox) -> AsyncIterator[str]:
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: SMTP(inbox, hostname="twin", loop=loop), "127.0.0.1", 0)
+    async with server:
+        yield f"smtp://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+@pytest.fixture
+def inbox() -> Inbox:
+    return Inbox()
+
+
+async def test_a_mail_arrives_as_it_was_written(inbox: Inbox, tmp_path: Path) -> None:
+    async with smtp(inbox) as url:
+        await Mailer(url, "Noroshi <noroshi@example.org>", tmp_path).send(MAIL, "id1")
+    ((recipients, message),) = inbox.mails
+    assert recipients == ["ann@example.org"]
+    assert (message["subject"], message["to"]) == ("Not published: 狼煙", "Ann Lee <ann@example.org>")
+    assert message.get_content().splitlines() == ["Hello Ann,", "", "it was not."]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("refusal", "outcome"), [("550 5.1.1 no such user", MailRefused), ("451 4.3.0 later", MailDelayed)]
+)
+async def test_a_refusal_is_final_and_a_delay_is_not(
+    inbox: Inbox, tmp_path: Path, refusal: str, outcome: type[Exception]
+) -> None:
+    inbox.refusal = refusal
+    async with smtp(inbox) as url:
+        with pytest.raises(outcome):
+            await Mailer(url, "noroshi@example.org", tmp_path).send(MAIL, "id1")
+
+
+async def test_a_server_that_does_not_answer_is_a_delay(tmp_path: Path) -> None:
+    with pytest.raises(MailDelayed):
+        await Mailer("smtp://127.0.0.1:1", "noroshi@example.org", tmp_path).send(MAIL, "id1")
+
+
+async def test_without_an_address_nothing_can_be_sent(inbox: Inbox, tmp_path: Path) -> None:
+    async with smtp(inbox) as url:
+        with pytest.raises(MailRefused):
+            await Mailer(url, "noroshi@example.org", tmp_path).send(Mail("Ann", None, "s", "t"), "id1")
+    assert inbox.mails == []
+
+
+async def test_without_a_server_mails_are_files(tmp_path: Path) -> None:
+    mailer = Mailer(None, "noroshi@example.org", tmp_path / "mail")
+    await mailer.send(MAIL, "id1")
+    await mailer.send(MAIL, "id1")
+    await mailer.send(Mail("Bob", None, "s", "t"), "id2")
+    files = sorted((tmp_path / "mail").iterdir())
+    assert [file.name for file in files] == ["id1.eml", "id2.eml"]
+    message = email.message_from_bytes(files[0].read_bytes(), policy=policy.default)
+    assert message["subject"] == "Not published: 狼煙"
+
+
+async def test_names_and_subjects_can_not_write_headers(inbox: Inbox, tmp_path: Path) -> None:
+    mail = Mail('Ann"\r\nBcc: eve@example.org', "ann@example.org", "a\r\nBcc: eve@example.org", "t")
+    async with smtp(inbox) as url:
+        await Mailer(url, "noroshi@example.org", tmp_path).send(mail, "id1")
+    ((recipients, message),) = inbox.mails
+    assert recipients == ["ann@example.org"]
+    assert message["bcc"] is None
