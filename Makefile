@@ -25,8 +25,9 @@ setup: $(VENV)/.installed ## Install the locked Python packages into .venv
 run: setup web ## Run the whole product with demo data; ARGS="--port 9000" and the like are handed on
 	@exec $(BIN)/noroshi up --demo $(ARGS)
 
+# Tests wait more than they work: three at a time take half the time on two cores.
 test: setup web ## Run every test but the soak tests
-	$(BIN)/pytest -m "not soak" $(ARGS)
+	$(BIN)/pytest -m "not soak" -n 3 --dist loadfile $(ARGS)
 
 check: setup web-check ## Check format, lint, types, import directions and the exported schema
 	$(BIN)/ruff format --check .

@@ -24,7 +24,6 @@ from starlette.websockets import WebSocket
 from strawberry.asgi import GraphQL
 from strawberry.schema.config import StrawberryConfig
 from strawberry.subscriptions import GRAPHQL_TRANSPORT_WS_PROTOCOL
-from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 import server.app
 import server.broadcasts
@@ -251,23 +250,33 @@ async def one_at_a_time(hub: Hub, stream: Stream, since: Position | None) -> Asy
 APPLICATIONS: dict[str, Callable[[Settings], Starlette]] = {
     "ordinary": ordinary,
     "asgi": raw(frame_by_frame_by_asgi),
+    "legacy": raw(frame_by_frame_by_asgi),
     "transport": raw(frame_by_frame),
     "joined": raw(joined),
     "one-by-one": server.app.create_app,
 }
 
 
+PROTOCOLS = {"ordinary": "websockets-sansio", "asgi": "websockets-sansio", "legacy": "websockets"}
+"""uvicorn's name of the WebSocket protocol, where it is not the product's."""
+
+
 def main() -> None:
     """Serves on the inherited socket until SIGTERM."""
-    way, fd = sys.argv[1], int(sys.argv[2])
+    way, listener = sys.argv[1], socket.socket(fileno=int(sys.argv[2]))
     settings = Settings.from_environment()
     configure_logging(settings.log_format, settings.log_level)
+    if way == "library":
+        from benchmarks import fanout_library
+
+        fanout_library.main(settings, listener)
+        return
     vars(server.app).update(create_app=APPLICATIONS[way])
     if way == "one-by-one":
         vars(server.broadcasts).update(follow_together=one_at_a_time)
-    if way in ("ordinary", "asgi"):
-        vars(server.web).update(Wire=WebSocketsSansIOProtocol)
-    server.web.serve_web(settings, socket.socket(fileno=fd))
+    if way in PROTOCOLS:
+        vars(server.web).update(Wire=PROTOCOLS[way])
+    server.web.serve_web(settings, listener)
 
 
 if __name__ == "__main__":

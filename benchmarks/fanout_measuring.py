@@ -32,7 +32,7 @@ BEHIND_S = 1.0
 SETTLED_S = 0.3
 LINE_BYTES = 1 << 28
 PRODUCT_BY_ONE = "one-by-one"
-RAW = ("asgi", "transport", "joined")
+RAW = ("asgi", "legacy", "library", "transport", "joined")
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,8 @@ WAYS = [
     Way(PRODUCT_BY_ONE, "Noroshi, frame by frame", 70_000),
     Way("ordinary", "(a) Strawberry, ordinary", 1_000),
     Way("asgi", "(b) no GraphQL, ASGI send a frame", 60_000),
+    Way("legacy", "(e) as (b), uvicorn's `websockets`", 30_000),
+    Way("library", "(f) no GraphQL, websockets' own server", 80_000),
     Way("transport", "(c) no GraphQL, a write a frame", 80_000),
     Way("joined", "(d) no GraphQL, joined", 1_000_000),
 ]

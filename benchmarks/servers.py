@@ -78,9 +78,9 @@ class Bench:
 
 
 @contextmanager
-def bench(web: int, driver: str) -> Iterator[Bench]:
+def bench(web: int, driver: str, **more: str) -> Iterator[Bench]:
     """`noroshi up` with embedded servers and that many web processes, ended and forgotten afterwards."""
-    variables = {"NOROSHI_LOG_LEVEL": "warning", "NOROSHI_MONGO_DRIVER": driver}
+    variables = {"NOROSHI_LOG_LEVEL": "warning", "NOROSHI_MONGO_DRIVER": driver, **more}
     with (
         tempfile.TemporaryDirectory(prefix="noroshi-benchmark-") as folder,
         running(Path(folder) / "data", "--web", str(web), **variables) as product,

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from arq.worker import Function, func
 
 from jobs.context import JobContext
-from jobs.link_previews import find_lost_previews, preview_link
+from jobs.fan_out import fan_out, finish_fan_outs, rebuild_feed, rebuild_feeds, retry_failed_inserts, settle_follows
+from jobs.link_previews import find_lost_previews, preview_link, preview_post_link
 from jobs.mail_fold import fold_mail
 from jobs.mail_summary import report_bounces
 from jobs.streams import move_outbox, prune_events
-from storage.queue import PREVIEWS
+from storage.queue import FAN_OUT, PREVIEWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +32,23 @@ class Loop:
 
 
 FUNCTIONS: dict[str, list[Function]] = {
-    PREVIEWS: [func(preview_link, name="chat.preview_link", timeout=20, keep_result=0, max_tries=1000)],
+    PREVIEWS: [
+        func(preview_link, name="chat.preview_link", timeout=20, keep_result=0, max_tries=1000),
+        func(preview_post_link, name="feed.preview_link", timeout=20, keep_result=0, max_tries=1000),
+    ],
+    FAN_OUT: [
+        func(fan_out, name="feed.fan_out", timeout=30, keep_result=0, max_tries=1000),
+        func(rebuild_feed, name="feed.rebuild", timeout=30, keep_result=0, max_tries=5),
+    ],
 }
 
 SWEEPERS: list[Sweeper] = [
     Sweeper("move_outbox", 2.0, move_outbox),
     Sweeper("find_lost_previews", 5.0, find_lost_previews),
+    Sweeper("finish_fan_outs", 1.0, finish_fan_outs),
+    Sweeper("retry_failed_inserts", 1.0, retry_failed_inserts),
+    Sweeper("settle_follows", 2.0, settle_follows),
+    Sweeper("rebuild_feeds", 5.0, rebuild_feeds),
     Sweeper("report_bounces", 30.0, report_bounces),
     Sweeper("prune_events", 60.0, prune_events),
 ]

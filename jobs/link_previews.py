@@ -1,5 +1,6 @@
-"""Link previews: a job after each message with a link, and the sweeper that finds those whose job was lost."""
+"""Link previews: a job after each message or post with a link, and the sweeper that finds those whose job was lost."""
 
+from contextlib import suppress
 from typing import Any
 
 import structlog
@@ -10,6 +11,7 @@ from jobs.providers.egress import EgressFailed
 from jobs.providers.link_preview import Preview, fetch_preview
 from storage.chat.records import LinkPreview, MessageKey
 from storage.errors import NotFound
+from storage.feed.records import PostKey
 from storage.links import first_url
 from storage.queue import PREVIEWS
 
@@ -29,16 +31,30 @@ async def preview_link(ctx: dict[str, Any], topic_id: str, timestamp: int) -> No
     url = None if message is None or message.deleted_at is not None else first_url(message.text)
     if url is None:
         return
+    preview = await _fetch(ctx, url)
+    with suppress(NotFound):
+        await jobs.stores.messages.set_preview(key, url, preview)
+
+
+async def preview_post_link(ctx: dict[str, Any], organization_id: str, timestamp: int) -> None:
+    """The same for a post, whose preview comes without an event."""
+    jobs: JobContext = ctx["jobs"]
+    key = PostKey(organization_id, timestamp)
+    post = await jobs.stores.posts.find(key)
+    url = None if post is None else first_url(post.text)
+    if url is not None:
+        await jobs.stores.posts.set_preview(key, url, await _fetch(ctx, url))
+
+
+async def _fetch(ctx: dict[str, Any], url: str) -> LinkPreview | None:
+    """What the page says of itself; None when nothing, or when it could not be had. Raises: Retry."""
+    jobs: JobContext = ctx["jobs"]
     try:
-        preview = _record(await fetch_preview(jobs.egress, url))
+        return _record(await fetch_preview(jobs.egress, url))
     except EgressFailed as error:
         if ctx["job_try"] < MAX_TRIES:
             raise Retry(defer=RETRY_AFTER_S * ctx["job_try"]) from error
-        preview = None
-    try:
-        await jobs.stores.messages.set_preview(key, url, preview)
-    except NotFound:
-        return
+        return None
 
 
 def _record(found: Preview | None) -> LinkPreview | None:
@@ -48,8 +64,12 @@ def _record(found: Preview | None) -> LinkPreview | None:
 
 
 async def find_lost_previews(jobs: JobContext) -> int:
-    """Queues again every message that has waited for its preview for 20 s. Returns how many."""
-    keys = await jobs.stores.messages.awaiting_preview(LOST_AFTER_S, SWEEP_LIMIT)
-    for key in keys:
-        await jobs.stores.queue.enqueue(PREVIEWS, "chat.preview_link", key.topic_id, key.timestamp)
-    return len(keys)
+    """Queues again every message and post that has waited for its preview for 20 s. Returns how many."""
+    queue = jobs.stores.queue
+    messages = await jobs.stores.messages.awaiting_preview(LOST_AFTER_S, SWEEP_LIMIT)
+    for message in messages:
+        await queue.enqueue(PREVIEWS, "chat.preview_link", message.topic_id, message.timestamp)
+    posts = await jobs.stores.posts.awaiting_preview(LOST_AFTER_S, SWEEP_LIMIT)
+    for post in posts:
+        await queue.enqueue(PREVIEWS, "feed.preview_link", post.organization_id, post.timestamp)
+    return len(messages) + len(posts)

@@ -27,3 +27,15 @@ class PostMessageInput:
     )
     stamp_id: strawberry.ID | None = strawberry.field(default=strawberry.UNSET, description="Id of one of `stamps`.")
     idempotency_key: str | None = strawberry.field(default=strawberry.UNSET, description=_KEY)
+
+
+@strawberry.input(description="A new post for those who follow the viewer.")
+class CreatePostInput:
+    text: str = strawberry.field(
+        description="At most 4000 characters; empty only with media. @handle mentions somebody, #tag is a hashtag; the "
+        "first link gets a preview."
+    )
+    media_urls: list[str] = strawberry.field(
+        default_factory=list, description="Up to 10 http or https addresses of pictures, shown by way of this server."
+    )
+    idempotency_key: str | None = strawberry.field(default=strawberry.UNSET, description=_KEY)

@@ -4,9 +4,11 @@ from datetime import datetime
 from typing import Annotated, Any
 
 import strawberry
+from strawberry import ID
 
-from resolvers.chat import events as records
+from resolvers import events as records
 from schema.chat import Message, Topic
+from schema.feed import FanOut, Notification, Post
 from storage.events import Cursor
 
 
@@ -89,4 +91,40 @@ TopicEvent = Annotated[
 CommunityEvent = Annotated[
     StreamReady | TopicCreated | TopicActivity,
     strawberry.union("CommunityEvent", description="What happens to the topics of a community."),
+]
+
+
+@strawberry.type(description="A post of the viewer's came further on its way into the followers' feeds, or is through.")
+class FanOutChanged(OfKind, Event):
+    fan_out: FanOut = strawberry.field(description="As it is now.")
+
+
+@strawberry.type(description="A post came into the viewer's home feed.")
+class PostArrived(OfKind, Event):
+    post: Post = strawberry.field(description="As it is now.")
+
+
+@strawberry.type(description="A post left the viewer's home feed: it was deleted.")
+class PostRemoved(OfKind, Event):
+    post_id: ID = strawberry.field(description="Which it was.")
+
+
+@strawberry.type(description="The viewer was told of something.")
+class NotificationArrived(OfKind, Event):
+    notification: Notification = strawberry.field(description="What it is.")
+
+
+HomeFeedEvent = Annotated[
+    StreamReady | PostArrived | PostRemoved,
+    strawberry.union("HomeFeedEvent", description="What happens to the viewer's home feed."),
+]
+
+NotificationEvent = Annotated[
+    StreamReady | NotificationArrived,
+    strawberry.union("NotificationEvent", description="What the viewer is told of."),
+]
+
+JobEvent = Annotated[
+    StreamReady | FanOutChanged,
+    strawberry.union("JobEvent", description="What happens to an organization's jobs."),
 ]

@@ -9,7 +9,13 @@ import resolvers.chat.events
 import resolvers.chat.messages
 import resolvers.chat.stamps
 import resolvers.chat.topics
+import resolvers.feed.events
+import resolvers.feed.follows
+import resolvers.feed.home
+import resolvers.feed.notifications
+import resolvers.feed.posts
 import resolvers.identity
+import resolvers.job_events
 import resolvers.mail.book
 import resolvers.mail.deliveries
 from schema.binding import field, mutation, subscription
@@ -24,7 +30,8 @@ from schema.chat import (
     TrendingTopic,
 )
 from schema.errors import PresentErrors
-from schema.events import CommunityEvent, TopicEvent
+from schema.events import CommunityEvent, HomeFeedEvent, JobEvent, NotificationEvent, TopicEvent
+from schema.feed import HomeFeedTimeline, NotificationTimeline, Post, PostTimeline
 from schema.identity import User
 from schema.mail import AddressStanding, BounceRate, DomainStanding, RecordDeliveriesResult
 from schema.scalars import SCALARS
@@ -72,6 +79,19 @@ class Query:
     bounce_rates: list[BounceRate] = field(
         resolvers.mail.book.bounce_rates, "By UTC day, both ends included; all domains together when none is named."
     )
+    home_feed: HomeFeedTimeline = field(
+        resolvers.feed.home.home_feed, "The posts of those whom the viewer follows, and the own ones."
+    )
+    local_feed: PostTimeline = field(resolvers.feed.posts.local_feed, "Everyone's posts in the viewer's organization.")
+    post: Post | None = field(resolvers.feed.posts.post, "One post.")
+    posts: PostTimeline = field(resolvers.feed.posts.posts, "One author's posts; none of somebody blocked.")
+    hashtag_posts: PostTimeline = field(resolvers.feed.posts.hashtag_posts, "Posts with a hashtag.")
+    notifications: NotificationTimeline = field(
+        resolvers.feed.notifications.notifications, "What the viewer was told: mentions, reactions, follows."
+    )
+    unread_notification_count: int = field(
+        resolvers.feed.notifications.unread_notification_count, "How many notifications lie after the read mark."
+    )
 
 
 @strawberry.type(description="Everything that can be changed.")
@@ -109,6 +129,24 @@ class Mutation:
         resolvers.mail.book.set_domain_blocked,
         "Block or allow a domain by hand; null goes back to the rule. Who and why is kept.",
     )
+    follow: User = mutation(
+        resolvers.feed.follows.follow,
+        "Follows somebody, and brings their newest posts into the home feed; twice is once.",
+    )
+    unfollow: User = mutation(
+        resolvers.feed.follows.unfollow, "Follows somebody no more, and takes their posts out of the home feed."
+    )
+    create_post: Post = mutation(
+        resolvers.feed.posts.create_post,
+        "Posts. When it returns, the post is durable and in the author's own feed; workers bring it to the followers.",
+    )
+    delete_post: Post = mutation(
+        resolvers.feed.posts.delete_post, "Takes a post out of every feed. One's own; ADMIN any."
+    )
+    mark_notifications_read: int = mutation(
+        resolvers.feed.notifications.mark_notifications_read,
+        "Moves the read mark forward, never back. Returns how many are still unread.",
+    )
 
 
 @strawberry.type(description="Everything that can be listened to. Each begins with StreamReady.")
@@ -119,6 +157,17 @@ class Subscription:
     community_events: CommunityEvent = subscription(
         resolvers.chat.events.community_events,
         "New topics, and which topics have new messages (at most once a second each): what a sidebar needs.",
+    )
+    home_feed_events: HomeFeedEvent = subscription(
+        resolvers.feed.events.home_feed_events, "Posts that come into the viewer's home feed, and that leave it."
+    )
+    notification_events: NotificationEvent = subscription(
+        resolvers.feed.events.notification_events, "What the viewer is told of."
+    )
+    job_events: JobEvent = subscription(
+        resolvers.job_events.job_events,
+        "Publications, call jobs and fan-outs of the viewer's organization, or of one of them; what the viewer may not "
+        "see is withheld.",
     )
 
 

@@ -15,6 +15,9 @@ from storage.timeline import NOW, Timestamp, format_timestamp, parse_timestamp
 _TIMESTAMP = 'a string like "1639720395.000002": Unix seconds with exactly six decimals'
 _INSTANT = 'an RFC 3339 instant with an offset, such as "2026-11-21T12:00:00Z"'
 
+MAX_CURSOR = 10_000
+"""A home feed's cursor has a position for each big author that the reader follows."""
+
 _RFC_3339 = re.compile(
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)", re.ASCII | re.IGNORECASE
 )
@@ -44,7 +47,7 @@ def _parse_instant(value: object) -> datetime:
 
 
 def _parse_cursor(value: object) -> str:
-    if not isinstance(value, str) or len(value) > 200:
+    if not isinstance(value, str) or len(value) > MAX_CURSOR:
         raise _bad_value("Cursor", "a cursor that this subscription gave")
     return value
 

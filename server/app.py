@@ -38,7 +38,11 @@ def create_app(settings: Settings) -> Starlette:
         egress = Egress(settings.egress_allow)
         async with (
             open_stores(
-                *servers, settings.database, settings.mongo_driver, address_keys=settings.keys_of_addresses
+                *servers,
+                settings.database,
+                settings.mongo_driver,
+                settings.fan_out_max_followers,
+                settings.keys_of_addresses,
             ) as stores,
             old_book(settings.legacy_book_url, settings.legacy_share) as older,
         ):

@@ -132,6 +132,9 @@ class Settings(BaseSettings):
     bounce_report_to: Annotated[str, AfterValidator(_recipient)] | None = Field(
         default=None, repr=False, description="a mail address, or an http or https address"
     )
+    fan_out_max_followers: int = Field(
+        default=10_000, ge=0, le=100_000_000, description="a number of followers from 0 to 100000000"
+    )
     data_dir: Path = Field(default=Path(".noroshi"), description="a folder")
     host: str = Field(default="127.0.0.1", description="a host name or address to listen on")
     port: int = Field(default=8000, ge=0, le=65535, description="a number from 0 to 65535")

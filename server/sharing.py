@@ -20,6 +20,7 @@ from graphql.execution import Executor
 
 from resolvers.chat.events import Source
 from resolvers.context import Context
+from resolvers.events import OwnSource
 from schema.sharing import depends_on_viewer
 from server.documents import prepare
 
@@ -43,14 +44,22 @@ class Subscribed:
     source: Source
 
 
+@dataclass(frozen=True, slots=True)
+class Own:
+    """A subscription that is its viewer's own: nothing of it is shared."""
+
+    executor: Executor[Any]
+    source: OwnSource
+
+
 async def subscribe(
     schema: GraphQLSchema,
     context: Context,
     query: str,
     variables: Mapping[str, Any] | None,
     operation_name: str | None,
-) -> Subscribed | None:
-    """None for everything that is no subscription to a shared stream. Raises: NotStarted."""
+) -> Subscribed | Own | None:
+    """None for everything that is no subscription to events. Raises: NotStarted."""
     try:
         prepared = prepare(schema, query)
     except GraphQLError as error:
@@ -70,6 +79,8 @@ async def subscribe(
     if isinstance(executor, list):
         raise NotStarted(executor)
     source = await _source(executor)
+    if isinstance(source, OwnSource):
+        return Own(executor, source)
     if source is None:
         return None
     rights = _rights(context) if depends_on_viewer(schema, prepared.document) else source.viewer.organization_id
@@ -77,12 +88,12 @@ async def subscribe(
     return Subscribed(key, executor, source)
 
 
-async def _source(executor: Executor[Any]) -> Source | None:
+async def _source(executor: Executor[Any]) -> Source | OwnSource | None:
     created = create_source_event_stream(executor)
     stream = await created if isinstance(created, Awaitable) else created
     if isinstance(stream, ExecutionResult):
         raise NotStarted(list(stream.errors or ()))
-    return stream if isinstance(stream, Source) else None
+    return stream if isinstance(stream, Source | OwnSource) else None
 
 
 def _rights(context: Context) -> Hashable:

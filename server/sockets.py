@@ -22,7 +22,8 @@ from strawberry.subscriptions.protocols.graphql_transport_ws.types import Subscr
 from resolvers.context import Context
 from schema.errors import presented
 from server.broadcasts import Listener
-from server.sharing import NotStarted, subscribe
+from server.own_events import play
+from server.sharing import NotStarted, Own, subscribe
 from server.tokens import TokenExpired, TokenInvalid
 from server.wire import Wire, wire_of
 from storage.errors import RateLimited
@@ -118,7 +119,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
             await super().handle_subscribe(message)
 
     async def run_operation(self, operation: Operation[Context, None]) -> None:
-        """Joins a broadcast where the operation is a subscription; everything else runs as Strawberry runs it."""
+        """Joins a broadcast, or plays what is the viewer's own; what is no subscription runs as Strawberry runs it."""
         wire = wire_of(cast(SocketAdapter, self.websocket).ws.scope)
         if wire is None or not await self._attend(operation, wire):
             await super().run_operation(operation)
@@ -135,6 +136,9 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
             ended = asyncio.get_running_loop().create_future()
             id_ = orjson.dumps(operation.id)[1:-1]
             listener = Listener(wire, id_, subscribed.source.viewer.id, ended)
+            if isinstance(subscribed, Own):
+                await play(subscribed, listener)
+                return True
             broadcast = view.broadcasts.get(subscribed.key, subscribed.executor, subscribed.source)
             since = subscribed.source.since
             # Only the first one's is needed for as long as this listens, and the broadcast has that.

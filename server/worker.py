@@ -44,7 +44,8 @@ async def _run(settings: Settings, queues: tuple[str, ...]) -> None:
         settings.redis_url or "",
         settings.database,
         settings.mongo_driver,
-        address_keys=settings.keys_of_addresses,
+        settings.fan_out_max_followers,
+        settings.keys_of_addresses,
     ) as stores:
         jobs = _job_context(settings, stores, egress)
         loops = [_arq_loop(jobs, redis_settings(settings.redis_url or ""), queue) for queue in queues]

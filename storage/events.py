@@ -41,6 +41,11 @@ class Stream:
         """The collection that holds its head."""
         return "topics" if self.kind == "topic" else "streams"
 
+    @property
+    def head_id(self) -> str:
+        """Its head's _id there: streams of different kinds may have the same id."""
+        return self.id if self.kind == "topic" else self.name
+
 
 def stream_named(name: str) -> Stream:
     """The stream that a name stands for."""
@@ -107,13 +112,17 @@ class EventLog:
     async def head(self, stream: Stream) -> Head:
         """Where the stream stands now. A stream that nothing happened in begins here. Raises: NotFound for a topic."""
         heads = self._mongo[stream.heads]
-        document = await heads.find_one({"_id": stream.id}, _HEAD_FIELDS)
+        document = await heads.find_one({"_id": stream.head_id}, _HEAD_FIELDS)
         if document is None and stream.heads == "topics":
             raise NotFound(stream.kind, stream.id)
         if document is None:
             begin = {"$setOnInsert": {"n": 0, "floor": 0, "epoch": secrets.token_hex(4)}}
             document = await heads.find_one_and_update(
-                {"_id": stream.id}, begin, upsert=True, projection=_HEAD_FIELDS, return_document=ReturnDocument.AFTER
+                {"_id": stream.head_id},
+                begin,
+                upsert=True,
+                projection=_HEAD_FIELDS,
+                return_document=ReturnDocument.AFTER,
             )
         return _head(document or {})
 
@@ -121,7 +130,7 @@ class EventLog:
         """Where many streams stand, in one query a collection."""
         found: dict[Stream, Head] = {}
         for collection in {stream.heads for stream in streams}:
-            wanted = {stream.id: stream for stream in streams if stream.heads == collection}
+            wanted = {stream.head_id: stream for stream in streams if stream.heads == collection}
             cursor = self._mongo[collection].find({"_id": {"$in": list(wanted)}}, _HEAD_FIELDS)
             async for document in cursor:
                 found[wanted[document["_id"]]] = _head(document)
@@ -145,7 +154,7 @@ class EventLog:
         return len(rows)
 
     async def _forget(self, stream: Stream, floor: int) -> None:
-        await self._mongo[stream.heads].update_one({"_id": stream.id}, {"$max": {"floor": floor}})
+        await self._mongo[stream.heads].update_one({"_id": stream.head_id}, {"$max": {"floor": floor}})
         low, high = {"s": stream.name, "n": 0}, {"s": stream.name, "n": floor}
         await self._mongo["events"].delete_many({"_id": {"$gte": low, "$lte": high}})
 

@@ -1,6 +1,7 @@
 """How a stream's head moves: the one update that hands out timestamps and event numbers (semantics.md, 1)."""
 
 import math
+import secrets
 from typing import Any
 
 from storage.events import Stream
@@ -13,8 +14,16 @@ _NOW_MS: Document = {"$toLong": "$$NOW"}
 _NOW_TAU: Document = {"$divide": [_NOW_MS, HEAT_TAU_S * 1000]}
 
 
-def head_update(stream: Stream, timestamps: int, events: int, epoch: str) -> list[Document]:
-    """The update pipeline that allocates: `last = max(last + k, now_us + k - 1)`, `n += events`.
+def spread_us(stream: Stream) -> int:
+    """How far into the clock's millisecond the timestamps of a batch begin.
+
+    Posts of many authors must not meet in one microsecond of their organization; of all others only one stream knows.
+    """
+    return secrets.randbelow(1000) if stream.kind == "author" else 0
+
+
+def head_update(stream: Stream, timestamps: int, events: int, epoch: str, spread_us: int = 0) -> list[Document]:
+    """The update pipeline that allocates: `last = max(last + k, now_us + spread_us + k - 1)`, `n += events`.
 
     `now` is the database's clock ($$NOW), so hosts with wrong clocks do no harm, and a primary whose clock is behind
     can't make timestamps fall. `epoch` is used when the stream is new. `before` is what a batch that takes no timestamp
@@ -29,7 +38,7 @@ def head_update(stream: Stream, timestamps: int, events: int, epoch: str) -> lis
     if timestamps:
         now_us: Document = {"$multiply": [_NOW_MS, 1000]}
         free = {"$add": [{"$ifNull": ["$last", 0]}, timestamps]}
-        fields["last"] = {"$max": [free, {"$add": [now_us, timestamps - 1]}]}
+        fields["last"] = {"$max": [free, {"$add": [now_us, spread_us + timestamps - 1]}]}
     if timestamps and stream.kind == "topic":
         fields["heat"] = _heated(timestamps)
     return [{"$set": fields}]

@@ -208,6 +208,11 @@ class RelationStore:
     async def _end_follow(self, organization_id: str, follower: str, followee: str, session: Session) -> None:
         row = {"org": organization_id, "follower": follower, "followee": followee}
         gone = await self._follows.delete_one(row, session=session)
+        # Written in any case: a follow that is made at the same moment writes it too, and one of the two starts over.
+        change = {"_id": {"o": organization_id, "f": follower, "e": followee}}
+        await self._mongo["follow_changes"].update_one(
+            change, [{"$set": {"at": "$$NOW"}}], upsert=True, session=session
+        )
         if gone.deleted_count:
             users = self._mongo["users"]
             one, other = _user_id(organization_id, follower), _user_id(organization_id, followee)

@@ -22,6 +22,9 @@ EVENTS_HEARD = Counter("noroshi_hub_events", "Events that the hub handed on, by 
 SUBSCRIBERS = Gauge("noroshi_hub_subscribers", "Subscriptions that follow a stream in this process.")
 OVERFLOWS = Counter("noroshi_hub_overflows", "Times that a subscriber fell behind and went on from the log.")
 RECONNECTS = Counter("noroshi_hub_disconnects", "Times that the hub lost its connection to Redis.")
+FEED_ITEMS_PUSHED = Counter(
+    "noroshi_feed_items", "Items pushed into home feeds, by whether the database took them.", ["outcome"]
+)
 MAIL_EVENTS = Counter("noroshi_mail_events", "Delivery events that were read, by what they count as.", ["outcome"])
 MAIL_FOLDED = Counter("noroshi_mail_folded", "Delivery events that were folded into the address book.")
 MAIL_FOLD_SECONDS = Histogram(

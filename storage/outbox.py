@@ -7,9 +7,12 @@ them, and by `sweep` within 10 s when that process died.
 import asyncio
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import structlog
+from bson import ObjectId
+from pymongo import UpdateOne
 
 from storage.changes import Batch, Change
 from storage.events import Stream, stream_named
@@ -17,6 +20,8 @@ from storage.mongo import Document, Mongo, Session, older_than
 from storage.sequencer import Sequencer
 
 MOVE_LIMIT = 200
+AT_ONCE = 16
+"""How many streams are moved at the same time: a popular post reaches thousands at once."""
 STALE_S = 3.0
 
 log = structlog.get_logger(__name__)
@@ -35,6 +40,47 @@ class Mover(ABC):
 
 
 Movers = Mapping[str, type[Mover]]
+
+
+class Tell(Mover):
+    """Moves a row as it is: its kind and ref become an event, once for equal rows that are moved together."""
+
+    def __init__(self) -> None:
+        """Has told nothing yet."""
+        self._told: set[Any] = set()
+
+    async def load(self, mongo: Mongo, session: Session, rows: Sequence[Document], batch: Batch) -> None:
+        """Nothing."""
+
+    def move(self, row: Document, batch: Batch) -> float:
+        """Emits the event."""
+        if row["ref"] not in self._told:
+            self._told.add(row["ref"])
+            batch.emit(row["kind"], row["ref"])
+        return 0.0
+
+
+async def leave(mongo: Mongo, stream: Stream, kind: str, refs: Iterable[Any], session: Session | None = None) -> None:
+    """Leaves a row for each ref, in the caller's transaction where there is one; the clock is the database's.
+
+    Nudge the outbox afterwards, or a sweep moves them some seconds later.
+    """
+    await leave_rows(mongo, [(stream, kind, ref) for ref in refs], session)
+
+
+async def leave_rows(mongo: Mongo, rows: Iterable[tuple[Stream, str, Any]], session: Session | None = None) -> None:
+    """The same for rows of many streams: each a stream, a kind and a ref."""
+    writes = [
+        # A pipeline, since only there the database's own clock can be written; what users chose is no expression.
+        UpdateOne({"_id": ObjectId()}, [{"$set": {"at": "$$NOW", **_literally(row)}}], upsert=True)
+        for row in ({"stream": stream.name, "kind": kind, "ref": ref} for stream, kind, ref in rows)
+    ]
+    if writes:
+        await mongo["outbox"].bulk_write(writes, ordered=session is not None, session=session)
+
+
+def _literally(row: Document) -> Document:
+    return {name: {"$literal": value} for name, value in row.items()}
 
 
 class MoveRows(Change[float]):
@@ -91,6 +137,7 @@ class Outbox:
         self._again: set[str] = set()
         self._sequencer: Sequencer | None = None
         self._closed = False
+        self._slots = asyncio.Semaphore(AT_ONCE)
 
     def start(self, sequencer: Sequencer) -> None:
         """Begins to move through this sequencer."""
@@ -141,4 +188,5 @@ class Outbox:
     async def _move(self, name: str) -> float:
         assert self._sequencer is not None
         stream = stream_named(name)
-        return await self._sequencer.commit(stream, MoveRows(stream, self._movers))
+        async with self._slots:
+            return await self._sequencer.commit(stream, MoveRows(stream, self._movers))

@@ -14,7 +14,8 @@ from redis.exceptions import RedisError
 from storage.keys import Keys
 
 PREVIEWS = "previews"
-QUEUES = (PREVIEWS,)
+FAN_OUT = "fan_out"
+QUEUES = (PREVIEWS, FAN_OUT)
 EXPIRES_MS = 7 * 86_400_000
 
 log = structlog.get_logger(__name__)

@@ -19,7 +19,7 @@ from pymongo import InsertOne, ReturnDocument
 from storage.changes import Batch, Change, Write
 from storage.errors import DomainError, NotFound
 from storage.events import Event, Stream
-from storage.heads import head_update
+from storage.heads import head_update, spread_us
 from storage.idempotency import AlreadyDone, used_keys
 from storage.metrics import BATCH_MEMBERS, COMMIT_RETRIES, COMMIT_SECONDS
 from storage.mongo import Document, Mongo, Session, unavailable
@@ -169,7 +169,7 @@ class Sequencer:
         for member in members:
             _plan(batch, member, used)
         if len(batch.events) != expected:
-            await self._mongo[stream.heads].update_one({"_id": stream.id}, {"$set": batch.end}, session=session)
+            await self._mongo[stream.heads].update_one({"_id": stream.head_id}, {"$set": batch.end}, session=session)
         await self._store(batch, session)
         return batch
 
@@ -177,8 +177,8 @@ class Sequencer:
         """Locks the head and takes the members' places; another transaction on this head conflicts here."""
         timestamps = sum(member.change.timestamps for member in members)
         head: Document | None = await self._mongo[stream.heads].find_one_and_update(
-            {"_id": stream.id},
-            head_update(stream, timestamps, events, secrets.token_hex(4)),
+            {"_id": stream.head_id},
+            head_update(stream, timestamps, events, secrets.token_hex(4), spread_us(stream)),
             upsert=stream.heads == "streams",
             return_document=ReturnDocument.AFTER,
             session=session,

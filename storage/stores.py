@@ -14,9 +14,17 @@ from storage.chat.moves import ReactionReceived, TopicActivity
 from storage.chat.reactions import ReactionStore
 from storage.chat.topics import TopicStore
 from storage.events import Event, EventLog, Stream
+from storage.feed.fan_outs import FanOutStore
+from storage.feed.feeds import FeedStore
+from storage.feed.follows import FollowStore
+from storage.feed.home import HomeStore
+from storage.feed.moves import PostArrived, PostRemoved
+from storage.feed.notifications import NotificationStore, Notify
+from storage.feed.posts import PostStore
 from storage.hub import Hub
-from storage.identity import RelationStore, UserStore
+from storage.identity import RelationStore, UserStore, stream_owner
 from storage.indexes import ensure_indexes
+from storage.jobs_stream import ReadSubjects, read_job_subjects
 from storage.keys import Keys
 from storage.locks import Locks
 from storage.mail.addresses import AddressKeys
@@ -27,7 +35,7 @@ from storage.mail.ledger import Ledger
 from storage.mail.rates import Rates
 from storage.mail.reports import ReportStore
 from storage.mongo import Driver, Mongo, connect
-from storage.outbox import Outbox
+from storage.outbox import Movers, Outbox, Tell
 from storage.pools import Pools
 from storage.publisher import Publisher
 from storage.queue import JobQueue, deserialize, serialize
@@ -35,9 +43,18 @@ from storage.sequencer import Sequencer
 from storage.turns import Turns
 
 REDIS_TIMEOUT_S = 2.0
+FAN_OUT_MAX_FOLLOWERS = 10_000
 NO_ADDRESS_KEYS = AddressKeys()
 
-MOVERS = {"TopicActivity": TopicActivity, "Reaction": ReactionReceived}
+MOVERS: Movers = {
+    "TopicActivity": TopicActivity,
+    "Reaction": ReactionReceived,
+    "Notify": Notify,
+    "PostArrived": PostArrived,
+    "PostRemoved": PostRemoved,
+    # Kinds of the organization's jobs stream.
+    "FanOutChanged": Tell,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +70,18 @@ class Stores:
     topics: TopicStore
     messages: MessageStore
     reactions: ReactionStore
+    posts: PostStore
+    fan_outs: FanOutStore
+    follows: FollowStore
+    feeds: FeedStore
+    home: HomeStore
+    notifications: NotificationStore
     events: EventLog
     sequencer: Sequencer
     outbox: Outbox
     hub: Hub
     queue: JobQueue
+    job_subjects: Mapping[str, ReadSubjects]
     locks: Locks
     ledger: Ledger
     folder: Folder
@@ -73,11 +97,12 @@ async def open_stores(
     redis_url: str,
     database: str,
     driver: Driver = "motor",
+    fan_out_max_followers: int = FAN_OUT_MAX_FOLLOWERS,
     address_keys: AddressKeys = NO_ADDRESS_KEYS,
 ) -> AsyncIterator[Stores]:
     """Connects, creates missing indexes, and starts the hub, the publisher and the outbox; stops them at the end.
 
-    MongoDB must answer; Redis need not.
+    MongoDB must answer; Redis need not. Posts of authors with more than `fan_out_max_followers` are merged on read.
     """
     mongo = connect(mongodb_uri, database, driver)
     redis = Redis.from_url(redis_url, socket_timeout=None, socket_connect_timeout=REDIS_TIMEOUT_S)
@@ -85,7 +110,7 @@ async def open_stores(
     arq.job_serializer, arq.job_deserializer = serialize, deserialize
     try:
         await ensure_indexes(mongo)
-        async with _running(mongo, redis, arq, Keys(database), address_keys) as stores:
+        async with _running(mongo, redis, arq, Keys(database), fan_out_max_followers, address_keys) as stores:
             yield stores
     finally:
         await redis.aclose()
@@ -95,15 +120,18 @@ async def open_stores(
 
 @asynccontextmanager
 async def _running(
-    mongo: Mongo, redis: Redis, arq: ArqRedis, keys: Keys, address_keys: AddressKeys
+    mongo: Mongo, redis: Redis, arq: ArqRedis, keys: Keys, fan_out_max_followers: int, address_keys: AddressKeys
 ) -> AsyncIterator[Stores]:
     publisher = Publisher(redis, keys)
     outbox = Outbox(mongo, MOVERS)
     pools = Pools(redis, keys, mongo)
     sequencer = Sequencer(mongo, Turns(redis, keys), publisher.publish, outbox.nudge, pools.extend)
     topics, messages = TopicStore(mongo, sequencer), MessageStore(mongo, sequencer, pools)
+    posts, feeds = PostStore(mongo, sequencer, fan_out_max_followers), FeedStore(mongo, outbox)
+    fan_outs, notifications = FanOutStore(mongo, outbox), NotificationStore(mongo)
+    job_subjects = {"FanOutChanged": fan_outs.by_timestamp}
     event_log = EventLog(mongo)
-    hub = Hub(redis, keys, event_log, _Hydrator(topics, messages))
+    hub = Hub(redis, keys, event_log, _Hydrator(topics, messages, posts, notifications, job_subjects))
     locks = Locks(mongo)
     stores = Stores(
         mongo=mongo,
@@ -115,11 +143,18 @@ async def _running(
         topics=topics,
         messages=messages,
         reactions=ReactionStore(mongo),
+        posts=posts,
+        fan_outs=fan_outs,
+        follows=FollowStore(mongo, sequencer),
+        feeds=feeds,
+        home=HomeStore(mongo, posts, feeds),
+        notifications=notifications,
         events=event_log,
         sequencer=sequencer,
         outbox=outbox,
         hub=hub,
         queue=JobQueue(arq, keys),
+        job_subjects=job_subjects,
         locks=locks,
         ledger=Ledger(mongo, address_keys),
         folder=Folder(mongo, locks),
@@ -141,16 +176,32 @@ async def _running(
         await publisher.close()
 
 
+@dataclass(frozen=True, slots=True)
 class _Hydrator:
     """Reads what events speak of, by the kind of their stream."""
 
-    def __init__(self, topics: TopicStore, messages: MessageStore) -> None:
-        self._topics = topics
-        self._messages = messages
+    topics: TopicStore
+    messages: MessageStore
+    posts: PostStore
+    notifications: NotificationStore
+    job_subjects: Mapping[str, ReadSubjects]
 
     async def __call__(self, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
-        if stream.kind == "topic":
-            found: Mapping[Any, Any] = await self._messages.of_events(stream.id, events)
-        else:
-            found = await self._topics.by_id(event.ref for event in events)
+        refs = [event.ref for event in events]
+        match stream.kind:
+            case "topic":
+                found: Mapping[Any, Any] = await self.messages.of_events(stream.id, events)
+            case "author" | "home":
+                return await self._of_feed(stream, events)
+            case "user":
+                found = await self.notifications.of_events(stream, refs)
+            case "jobs":
+                return await read_job_subjects(self.job_subjects, stream, events)
+            case _:
+                found = await self.topics.by_id(refs)
         return {event.n: found[event.ref] for event in events if event.ref in found}
+
+    async def _of_feed(self, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
+        changes = [(event.kind, event.ref) for event in events]
+        found = await self.posts.changes_of_events(stream_owner(stream)[0], changes)
+        return {event.n: found[event.kind, event.ref] for event in events if (event.kind, event.ref) in found}

@@ -60,7 +60,7 @@ def mongo_driver() -> Driver:
 @pytest.fixture
 async def stores(mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver) -> AsyncIterator[Stores]:
     """All of storage, on an empty database."""
-    async with open_stores(mongodb_uri, redis_url, database, mongo_driver, ADDRESS_KEYS) as stores:
+    async with open_stores(mongodb_uri, redis_url, database, mongo_driver, address_keys=ADDRESS_KEYS) as stores:
         yield stores
 
 

@@ -15,29 +15,15 @@ from resolvers.arguments import Since, given
 from resolvers.chat.communities import CommunityId
 from resolvers.chat.topics import TopicId
 from resolvers.context import Context, Info
+from resolvers.events import Event, StreamReady
 from storage.chat.records import Message, Topic
 from storage.errors import Forbidden
-from storage.events import Cursor, Position, Stream, format_cursor, parse_cursor
+from storage.events import Position, Stream, format_cursor, parse_cursor
 from storage.follow import Arrived, Ready, follow
 from storage.hub import HubEvent
 from storage.identity import User
 
 RECHECK_S = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """What every event carries: the cursor to resume from, and when."""
-
-    cursor: Cursor
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class StreamReady(Event):
-    """A position: the subscription goes on from here."""
-
-    resumed: bool
 
 
 @dataclass(frozen=True, slots=True)

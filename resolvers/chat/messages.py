@@ -1,6 +1,5 @@
 """Messages and reactions: posting, editing, deleting, reacting, and what a message shows."""
 
-import re
 from dataclasses import replace
 from typing import Annotated
 
@@ -22,6 +21,7 @@ from resolvers.arguments import (
 )
 from resolvers.context import Info
 from resolvers.inputs import PostMessageInput
+from resolvers.mentions import mentioned
 from storage.chat.changes import NewMessage
 from storage.chat.records import LinkPreview, Message, MessageKey, Reaction, ReceivedReaction, Topic, message_key
 from storage.errors import BadUserInput, NotFound
@@ -34,8 +34,6 @@ from storage.stamps import stamp as find_stamp
 from storage.timeline import Page
 
 MAX_TEXT = 4000
-MAX_MENTIONS = 50
-_MENTION = re.compile(r"(?<![\w@])@([a-z0-9_]{1,30}(?:-[0-9]+)?)(?!\w)", re.ASCII | re.IGNORECASE)
 
 MessageId = Annotated[ID, strawberry.argument(description="The message's id.")]
 Emoji = Annotated[str, strawberry.argument(description="One emoji.")]
@@ -61,7 +59,7 @@ async def post_message(
     topic = await joined_topic(info, viewer, input.topic_id)
     arguments = {"topicId": topic.id, "text": body, "stampId": stamp_id}
     key = idempotency_key(viewer.organization_id, viewer.id, "postMessage", given(input.idempotency_key), arguments)
-    mentions = await _mentioned(info, viewer, body)
+    mentions = await mentioned(info, viewer, body)
     new = NewMessage(topic.id, topic.community_id, viewer.id, body, stamp_id, mentions)
     posted = await info.context.stores.messages.post(new, key)
     await _wake_preview(info, posted)
@@ -75,7 +73,7 @@ async def edit_message(
     viewer = member(info)
     body = _checked_text(text)
     key = await _readable(info, viewer, id)
-    mentions = await _mentioned(info, viewer, body)
+    mentions = await mentioned(info, viewer, body)
     edited = await info.context.stores.messages.edit(key, viewer.id, body, mentions)
     await _wake_preview(info, edited)
     return edited
@@ -145,7 +143,11 @@ async def reactions(root: Parent[Message], info: Info) -> list[Reaction]:
 
 async def link_preview(root: Parent[Message], info: Info) -> LinkPreview | None:
     """The preview, its image by way of this server."""
-    preview = root.link_preview
+    return shown_preview(root.link_preview, info)
+
+
+def shown_preview(preview: LinkPreview | None, info: Info) -> LinkPreview | None:
+    """A preview as clients see it: its image comes by way of this server."""
     if preview is None or preview.image_url is None:
         return preview
     return replace(preview, image_url=info.context.sign_image(preview.image_url))
@@ -192,18 +194,6 @@ async def _seen(info: Info, viewer: User, id_: str) -> MessageKey:
     if found.author_id in (await info.context.sight(viewer)).blocked:
         raise NotFound("message", id_)
     return key
-
-
-async def _mentioned(info: Info, viewer: User, body: str) -> list[str]:
-    """Ids of those whom the text mentions, in the order of mention."""
-    written = list(dict.fromkeys(match.lower() for match in _MENTION.findall(body)))[:MAX_MENTIONS]
-    if not written:
-        return []
-    # "@ann-2" names ann-2 where there is one, and else ann.
-    plain = {handle: handle.partition("-")[0] for handle in written}
-    found = await info.context.stores.users.find_handles(viewer.organization_id, [*written, *plain.values()])
-    users = [found.get(handle) or found.get(plain[handle]) for handle in written]
-    return list(dict.fromkeys(user.id for user in users if user is not None))
 
 
 async def _wake_preview(info: Info, message: Message) -> None:

@@ -1,4 +1,4 @@
-"""Puts the demo into a running product by its public API, as its people would: they sign in, found, join, post, react.
+"""Puts the demo into a running product by its public API, as its people would: they found, join, follow, post, react.
 
 Doing it again within a day changes nothing, because whatever is made has an idempotency key; once the last topic holds
 all its messages, the last of which is posted last of all, nothing is done at all.
@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import httpx2
 
 from server.demo.cast import BLOCKED, BLOCKER, DEMO_USERS, DemoCommunity, DemoTopic, DemoUser, all_topics, user
+from server.demo.posts import follows, posts
 from server.demo.talk import Reaction, Talk, talk
 from server.processes import StartupError
 
@@ -33,6 +34,8 @@ CREATE_TOPIC = "mutation CreateTopic($input: CreateTopicInput!) { createTopic(in
 POST_MESSAGE = "mutation PostMessage($input: PostMessageInput!) { postMessage(input: $input) { id timestamp } }"
 MARK_READ = "mutation MarkRead($id: ID!, $at: Timestamp!) { markRead(topicId: $id, timestamp: $at) { id } }"
 BLOCK_USER = "mutation BlockUser($id: ID!) { blockUser(userId: $id) { id } }"
+FOLLOW = "mutation Follow($id: ID!) { follow(userId: $id) { id } }"
+CREATE_POST = "mutation CreatePost($input: CreatePostInput!) { createPost(input: $input) { id } }"
 FILLED = """
 query Filled($limit: Int!) {
   communities(joined: true, limit: 20) {
@@ -142,11 +145,24 @@ class _Filling:
         ids = dict(zip(communities, await _together(map(self._found, communities.values())), strict=True))
         places = await _together(self._open(ids[community.key], community, topic) for community, topic in all_topics())
         self._total = sum(place.steps for place in places)
+        await self._feed()
         *others, last = places
         closing = len(last.talk.lines) - 1
         await _together([self._fill(last, closing), *(self._fill(place, len(place.talk.lines)) for place in others)])
         await self._api.run(user(BLOCKER), BLOCK_USER, id=user(BLOCKED).id)
         await self._post(last, closing)
+
+    async def _feed(self) -> None:
+        """Whom they follow, then what they posted, each author's in order; workers bring it to the followers."""
+        await _together(self._api.run(one, FOLLOW, id=other.id) for one, other in follows())
+        by_author: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        for key, author, text in posts():
+            by_author[author.handle].append((key, text))
+        await _together(self._write(user(handle), written) for handle, written in by_author.items())
+
+    async def _write(self, author: DemoUser, written: Sequence[tuple[str, str]]) -> None:
+        for key, text in written:
+            await self._api.run(author, CREATE_POST, input={"text": text, "idempotencyKey": key})
 
     async def _found(self, community: DemoCommunity) -> str:
         """The id of the community, which its other members have joined."""

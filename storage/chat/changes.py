@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from storage.changes import Batch, Change, Need
-from storage.chat.records import LinkPreview, Message, MessageKey, message_record
+from storage.chat.records import LinkPreview, Message, MessageKey, message_record, preview_document
 from storage.errors import BadUserInput, Conflict, Forbidden, NotFound
 from storage.events import Stream
+from storage.feed.notifications import NotificationKind, notify
 from storage.idempotency import IdempotencyKey
 from storage.identity import user_stream
 from storage.links import first_url
@@ -54,6 +54,7 @@ class PostMessage(Change[Message]):
         batch.put(MESSAGES, document)
         batch.emit("MessagePosted", timestamp)
         batch.tell(Stream("community", new.community_id), "TopicActivity", new.topic_id)
+        _notify_mentioned(batch, MessageKey(new.topic_id, timestamp), new.author_id, new.mention_ids)
         return message_record(document)
 
     def result_id(self, result: Message) -> str:
@@ -108,6 +109,8 @@ class EditMessage(_MessageChange):
         if not self.text and document.get("stamp") is None:
             raise BadUserInput("text", "1 to 4000 characters, since the message has no stamp")
         moved = first_url(self.text) != first_url(document["text"])
+        added = [user_id for user_id in self.mention_ids if user_id not in document["mentions"]]
+        _notify_mentioned(batch, self.key, self.editor_id, added)
         document |= {"text": self.text, "mentions": list(self.mention_ids), "edited_at": batch.at}
         if moved:
             document.pop("preview", None)
@@ -213,21 +216,16 @@ class SetPreview(_MessageChange):
         if self.preview is None:
             batch.put(MESSAGES, document)
             return message_record(document)
-        document["preview"] = _preview_document(self.preview)
+        document["preview"] = preview_document(self.preview)
         return self.keep(batch, document, "MessageEdited")
+
+
+def _notify_mentioned(batch: Batch, key: MessageKey, author_id: str, user_ids: Sequence[str]) -> None:
+    for user_id in user_ids:
+        notify(batch, batch.head["org"], user_id, NotificationKind.MENTION, author_id, message=key)
 
 
 def _await_preview(document: Document, batch: Batch) -> None:
     """Marks the message as waiting for its preview; the mark is what the lifeline sweeper finds."""
     if first_url(document["text"]) is not None:
         document["preview_due"] = batch.at
-
-
-def _preview_document(preview: LinkPreview) -> dict[str, Any]:
-    return {
-        "url": preview.url,
-        "title": preview.title,
-        "description": preview.description,
-        "image_url": preview.image_url,
-        "site_name": preview.site_name,
-    }

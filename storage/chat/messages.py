@@ -105,7 +105,9 @@ class MessageStore:
         # A tombstone shows no reactions whether these are gone or not, so they need not ride in the transaction.
         low, high = _reaction_bounds(key)
         await self._mongo["reactions"].delete_many({"_id": {"$gte": low, "$lt": high}})
-        await self._mongo["received_reactions"].delete_many({"topic": key.topic_id, "ts": key.timestamp})
+        of_message = {"topic": key.topic_id, "ts": key.timestamp}
+        await self._mongo["received_reactions"].delete_many(of_message)
+        await self._mongo["notifications"].delete_many({**of_message, "kind": "REACTION"})
         return tombstone
 
     async def add_reaction(self, organization_id: str, key: MessageKey, user_id: str, emoji: str) -> Message:

@@ -5,6 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from storage.changes import Batch
+from storage.chat.records import MessageKey
+from storage.feed.notifications import NOTIFICATIONS, NotificationKind, notification_ref, put_notification
 from storage.identity import stream_owner
 from storage.mongo import Document, Mongo, Session
 from storage.outbox import Mover
@@ -44,7 +46,10 @@ class TopicActivity(Mover):
 
 
 class ReactionReceived(Mover):
-    """Brings what a user received in line with what is there: adding and taking back may arrive in any order."""
+    """Brings what a user received, and is notified of, in line with what is there.
+
+    Adding and taking back may arrive in any order.
+    """
 
     def __init__(self) -> None:
         """Knows nothing yet."""
@@ -71,17 +76,28 @@ class ReactionReceived(Mover):
         ref = row["ref"]
         if (ref["t"], ref["ts"]) in self._gone:
             for key in [key for key in self._received if key[:2] == (ref["t"], ref["ts"])]:
-                batch.remove("received_reactions", self._received.pop(key)["_id"])
+                _take_back(batch, self._received.pop(key)["_id"])
             return 0.0
         key = tuple(ref.values())
         received = self._received.get(key)
         if key in self._there and received is None:
-            self._received[key] = _received_document(batch, ref)
-            batch.put("received_reactions", self._received[key])
+            received = self._received[key] = _received_document(batch, ref)
+            batch.put("received_reactions", received)
+            notification = notification_ref(
+                NotificationKind.REACTION, ref["u"], message=MessageKey(ref["t"], ref["ts"])
+            )
+            put_notification(batch, notification, str(key), received["_id"]["ts"])
         elif key not in self._there and received is not None:
             del self._received[key]
-            batch.remove("received_reactions", received["_id"])
+            _take_back(batch, received["_id"])
         return 0.0
+
+
+def _take_back(batch: Batch, id_: Document) -> None:
+    """What was received, and its notification, which has the same timestamp."""
+    batch.remove("received_reactions", id_)
+    batch.add(NOTIFICATIONS, {"_id": id_})
+    batch.remove(NOTIFICATIONS, id_)
 
 
 def _received_document(batch: Batch, ref: Document) -> Document:

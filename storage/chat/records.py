@@ -143,3 +143,14 @@ def message_record(document: Document) -> Message:
         edited_at=document.get("edited_at"),
         deleted_at=document.get("deleted_at"),
     )
+
+
+def preview_document(preview: LinkPreview) -> Document:
+    """How a preview is stored; LinkPreview(**document) reads it."""
+    return {
+        "url": preview.url,
+        "title": preview.title,
+        "description": preview.description,
+        "image_url": preview.image_url,
+        "site_name": preview.site_name,
+    }

@@ -40,6 +40,9 @@ LINKS = """
     query ($topic: ID!) { messages(topicId: $topic, latest: "now") { items { linkPreview { url } } } }
 """
 
+CREATE_POST = "mutation ($text: String!) { createPost(input: { text: $text }) { id } }"
+POST_PREVIEW = "query ($id: ID!) { post(id: $id) { linkPreview { title imageUrl } } }"
+
 pytestmark = pytest.mark.anyio
 
 
@@ -119,6 +122,20 @@ async def test_a_posted_link_gets_its_preview_and_picture_as_an_event(product: P
             picture = await http.get(f"{product.url}{urlsplit(preview['imageUrl']).path}")
         assert (picture.status_code, picture.headers["content-type"]) == (200, "image/png")
         assert picture.content == png()
+
+
+async def test_a_posts_link_gets_its_preview_without_an_event(product: Product) -> None:
+    async with staged(product, "post-previews") as it:
+        it.site.answers["/page"] = respond(page("The beacon", it.site.url("/picture.png")))
+        posted = await it.ann.run(CREATE_POST, text=f"see {it.site.url('/page')} there")
+        id_ = posted["createPost"]["id"]
+
+        async def preview() -> Any:
+            return (await it.ann.run(POST_PREVIEW, id=id_))["post"]["linkPreview"]
+
+        found = await soon(preview)
+        assert found["title"] == "The beacon"
+        assert urlsplit(found["imageUrl"]).path.startswith("/images/")
 
 
 async def test_another_link_gets_another_preview_and_none_gets_none(product: Product) -> None:

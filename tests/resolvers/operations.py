@@ -42,6 +42,7 @@ VALUES: dict[str, object] = {
     "latest": "now",
     "name": "Word",
     "query": "a",
+    "tag": "words",
     "reason": "Words",
     "text": "Words",
     "timestamp": "1.000000",

@@ -58,6 +58,15 @@ subscription ($topic: ID!, $since: Cursor) {
     + MESSAGE
 )
 
+CREATE_POST = "mutation ($input: CreatePostInput!) { done: createPost(input: $input) { id timestamp text } }"
+HOME = """
+query ($oldest: Timestamp, $latest: Timestamp, $limit: Int! = 50) {
+  homeFeed(oldest: $oldest, latest: $latest, limit: $limit) {
+    items { id text author { id } } hasOlder hasNewer oldest newest state
+  }
+}
+"""
+
 
 def as_signed(url: str) -> str:
     """What stands for the address guard's own addresses."""
@@ -144,6 +153,23 @@ class Person:
     async def post(self, topic: str, text: str = "Hello", **more: Any) -> Answer:
         """Posts and gives the message."""
         return await self.do(POST, input={"topicId": topic, "text": text, **more})
+
+    async def create_post(self, text: str = "Hello", **more: Any) -> str:
+        """Posts to the followers and gives the post's id."""
+        return str((await self.do(CREATE_POST, input={"text": text, **more}))["id"])
+
+    async def follow(self, other: "Person") -> None:
+        """Follows somebody."""
+        await self.run("mutation ($id: ID!) { follow(userId: $id) { following } }", id=other.id)
+
+    async def unfollow(self, other: "Person") -> None:
+        """Follows somebody no more."""
+        await self.run("mutation ($id: ID!) { unfollow(userId: $id) { following } }", id=other.id)
+
+    async def home(self, **bounds: Any) -> list[str]:
+        """The texts of a page of the home feed, the newest when no bound is given."""
+        page = await self.run(HOME, **(bounds or {"latest": "now"}))
+        return [item["text"] for item in page["homeFeed"]["items"]]
 
     async def do(self, query: str, /, **variables: Any) -> Answer:
         """What the field called `done` gives."""

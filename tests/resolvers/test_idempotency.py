@@ -49,6 +49,7 @@ CREATIONS = [
         "createTopic", "topics", lambda room: {"communityId": room.community, "title": "Nets"}, {"title": "Other words"}
     ),
     Creation("postMessage", "messages", lambda room: {"topicId": room.topic, "text": "Hello"}, {"stampId": "hello"}),
+    Creation("createPost", "posts", lambda _room: {"text": "Hello"}, {"mediaUrls": ["https://example.org/a.png"]}),
 ]
 
 
@@ -179,7 +180,7 @@ async def test_a_failed_try_stores_no_key(room: Room, mutation: str) -> None:
 
 
 async def test_a_try_with_bad_input_stores_no_key(creation: Creation, room: Room) -> None:
-    bad = {"createCommunity": "name", "createTopic": "title", "postMessage": "text"}[creation.mutation]
+    bad = {"createCommunity": "name", "createTopic": "title"}.get(creation.mutation, "text")
     refusal = await creation.refusal(room.ann, room, idempotencyKey="k", **{bad: "x" * 5000})
     assert refusal["code"] == "BAD_USER_INPUT"
     assert await room.ann.stores.mongo["idempotency"].count_documents({}) == 0

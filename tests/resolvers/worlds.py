@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from storage.chat.records import LinkPreview, message_key
+from storage.feed.records import PostKey
 from storage.identity import Role
 from storage.ids import new_id
 from storage.stores import Stores
@@ -37,8 +38,18 @@ class World:
             if not await self.stores.communities.is_member(self.ids["Community"], person.id):
                 await person.join(self.ids["Community"])
         message = await self.ann.post(self.ids["Topic"], f"{self.mark} @{self.mark}_cat https://{self.mark}.example/")
-        self.ids["Message"] = message["id"]
+        self.ids |= {"Message": message["id"], "Post": await self.create_post()}
         return self.ids
+
+    async def stir(self) -> None:
+        """Lets something happen in every stream that Ann listens to."""
+        await self.cat.post(self.ids["Topic"], f"{self.mark} @{self.mark}_ann")
+        self.ids["Job"] = await self.create_post()
+
+    async def create_post(self) -> str:
+        """The id of a post of Ann's that has everything that a post can have."""
+        text = f"{self.mark} @{self.mark}_cat #{self.mark} https://{self.mark}.example/"
+        return await self.ann.create_post(text, mediaUrls=[f"https://{self.mark}.example/a.png"])
 
 
 async def build(sign_in: SignIn, mark: str) -> World:
@@ -47,7 +58,7 @@ async def build(sign_in: SignIn, mark: str) -> World:
         await sign_in(id_, mark, name=f"{mark} {name}", handle=f"{mark}_{name}")
         for id_, name in (("ann", "ann"), ("cat", "cat"), (f"dog-of-{mark}", "dog"))
     ]
-    world = World(mark, ann, cat, dog, {"User": dog.id})
+    world = World(mark, ann, cat, dog, {"User": dog.id, "Author": dog.id})
     world.ids["Community"] = await world.ann.found(f"{mark} Fishers", description=f"{mark} on the sea")
     world.ids["Topic"] = await world.ann.open_topic(world.ids["Community"], f"{mark} Tides")
     await world.renew()
@@ -65,9 +76,14 @@ async def _fill(world: World) -> None:
     preview = LinkPreview(url, f"{world.mark} title", f"{world.mark} words", f"{url}a.png", f"{world.mark} site")
     await world.stores.messages.set_preview(message_key(message["id"]), url, preview)
     world.ids["Message"] = message["id"]
+    world.ids["Job"] = await world.create_post()
     await world.chief.run(UNBLOCK, reason=f"{world.mark} asked for it")
 
 
 def never_existed() -> dict[str, str]:
     """Ids that look like real ones and name nothing."""
-    return {"User": "nobody", "Community": new_id(), "Topic": new_id(), "Message": f"{new_id()}-1700000000000000"}
+    timestamp = 1700000000000000
+    post = PostKey("canary", timestamp).id
+    message = f"{new_id()}-{timestamp}"
+    people, posts = dict.fromkeys(("User", "Author"), "nobody"), dict.fromkeys(("Post", "Job"), post)
+    return {"Community": new_id(), "Topic": new_id(), "Message": message, **people, **posts}

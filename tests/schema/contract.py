@@ -62,6 +62,9 @@ OF_SUBSCRIPTIONS = {
     "jobEvents": "feed",
 }
 
+OF_FIELDS = {"Notification.publication": "publishing"}
+"""Fields whose type comes with another area than the type that they stand on."""
+
 _COMMENT = re.compile(r"^\s*# (?:-{10,} )?(\w+)", re.ASCII)
 
 
@@ -112,10 +115,19 @@ def lacks(schema: str, contract: Contract, areas: Collection[str]) -> list[str]:
 def _of_areas(node: TypeDefinitionNode, contract: Contract, areas: Collection[str]) -> TypeDefinitionNode | None:
     """The part of a definition that belongs to the areas, or None."""
     if node.name.value not in ROOTS:
-        return node if contract.area(node) in {*areas, EVERYWHERE} else None
+        return _without_fields(node, areas) if contract.area(node) in {*areas, EVERYWHERE} else None
     assert isinstance(node, ObjectTypeDefinitionNode)
     fields = tuple(field for field in node.fields or () if contract.field_area(node, field) in areas)
     return ObjectTypeDefinitionNode(name=node.name, directives=(), interfaces=(), fields=fields)
+
+
+def _without_fields(node: TypeDefinitionNode, areas: Collection[str]) -> TypeDefinitionNode:
+    """The type without the fields that come with other areas than these."""
+    later = {name for name, area in OF_FIELDS.items() if area not in areas}
+    if not isinstance(node, ObjectTypeDefinitionNode) or not later:
+        return node
+    fields = tuple(field for field in node.fields or () if f"{node.name.value}.{field.name.value}" not in later)
+    return ObjectTypeDefinitionNode(name=node.name, directives=(), interfaces=node.interfaces, fields=fields)
 
 
 def _differences(mine: TypeDefinitionNode | None, theirs: TypeDefinitionNode) -> Iterator[str]:

@@ -14,6 +14,7 @@ from graphql import parse, validate
 from schema.root import build_schema
 from server.demo import DEMO_USERS, DemoError, DemoUser, fill, filling
 from server.demo.cast import BLOCKED, BLOCKER, COMMUNITIES, DemoCommunity, DemoTopic, all_topics, user
+from server.demo.posts import posts as demo_posts
 from server.demo.talk import ASIDES, WORDS, Talk, scenes, talk
 from server.limits import DocumentLimits, DocumentLimitsExtension
 from server.tokens import mint
@@ -83,6 +84,7 @@ class TestTalk:
 @pytest.mark.parametrize("count", [1, filling.REACTIONS_A_REQUEST])
 def test_every_operation_is_valid_and_within_the_limits(count: int) -> None:
     documents = [filling.VIEWER, filling.CREATE_COMMUNITY, filling.JOIN_COMMUNITY, filling.CREATE_TOPIC]
+    documents += [filling.FOLLOW, filling.CREATE_POST]
     documents += [filling.POST_MESSAGE, filling.MARK_READ, filling.BLOCK_USER, filling.FILLED]
     schema = build_schema(DocumentLimitsExtension)._schema
     for document in [*map(parse, documents), parse(filling._add_reactions(count))]:
@@ -109,7 +111,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> list[tuple[DemoCommunity, DemoTopi
 CONTENT = """
 { blockedUsers { handle } communities(joined: true, limit: 2) { name description memberCount topics(limit: 2) {
   title unreadCount readUpTo messages(oldest: "0.000000", limit: 40) { items {
-    timestamp text author { handle } stamp { id } reactions { emoji users { handle } } mentions { handle } } } } } }
+    timestamp text author { handle } stamp { id } reactions { emoji users { handle } } mentions { handle } } } } }
+  localFeed(latest: "now") { items { text author { handle followerCount } } } viewer { followingCount } }
 """
 
 
@@ -125,6 +128,10 @@ class TestFilling:
             reader = "hana" if community.key == "hikers" else "priya"
             self.check(filled[reader], community, topic, talk(community, topic))
         assert filled["emma"]["blockedUsers"] == [{"handle": "sora"}]
+        written = [(author.handle, text) for _, author, text in demo_posts() if author.organization_id == "globex"]
+        shown = [(post["author"]["handle"], post["text"]) for post in filled["priya"]["localFeed"]["items"]]
+        assert sorted(shown) == sorted(written)
+        assert filled["priya"]["viewer"]["followingCount"] == 2
 
         steps.clear()
         asyncio.run(fill(web.url, self.token_for(web), lambda done, total: steps.append((done, total))))

@@ -16,6 +16,7 @@ from schema.errors import presented
 from schema.events import CommunityEvent
 from schema.root import Query, build_schema
 from schema.scalars import SCALARS
+from server import sharing
 from server.limits import DocumentLimitsExtension
 from server.sharing import NotStarted, Subscribed, subscribe
 from storage.events import Position, format_cursor
@@ -134,6 +135,14 @@ async def test_viewers_with_streams_of_their_own_never_share(place: Place) -> No
     found = [await subscribe(core, await viewer(place, name), query, None, None) for name in ("ann", "bob", "ann")]
     ann, bob, again = [each.key for each in found if each is not None]
     assert ann == again != bob
+
+
+async def test_a_subscription_that_is_its_viewers_own_is_not_shared(place: Place) -> None:
+    for query in ("homeFeedEvents", "notificationEvents", "jobEvents"):
+        text = f"subscription {{ {query} {{ __typename }} }}"
+        found = [await subscribe(CORE, await viewer(place, name), text, None, None) for name in ("ann", "ann")]
+        assert all(isinstance(each, sharing.Own) for each in found)
+        assert found[0] != found[1]
 
 
 async def test_queries_and_mutations_are_none_of_its_business(place: Place) -> None:

@@ -1,6 +1,7 @@
 """Every query that storage makes is answered by an index: MongoDB's own profiler tells."""
 
 from collections.abc import Awaitable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,6 +10,10 @@ import pytest
 from storage.chat.communities import NewCommunity
 from storage.chat.reactions import Sight
 from storage.events import Stream
+from storage.feed.changes import CreatePost, NewPost
+from storage.feed.fan_outs import Retry
+from storage.feed.follows import Pair
+from storage.feed.records import author_stream, home_stream
 from storage.idempotency import idempotency_key
 from storage.indexes import INDEXES, ensure_indexes
 from storage.mongo import Document
@@ -93,6 +98,59 @@ async def use_messages(place: Place) -> None:
     await messages.delete(posted[1].key, "bob", False)
 
 
+async def use_posts(place: Place) -> None:
+    stores, org = place.stores, place.organization_id
+    posts, everyone = (
+        stores.posts,
+        [NewPost(org, "ann", "https://example.org #a", (), ["bob"], ["a"], f"s{n}") for n in (1, 2)],
+    )
+    first, second = [await posts.create(new, idempotency_key(org, "ann", "p", new.source, {})) for new in everyone]
+    for blocked in (NOBODY, BLOCKED):
+        await use_pages(lambda asked, blocked=blocked: posts.of_organization(org, asked, blocked))
+        await use_pages(lambda asked, blocked=blocked: posts.of_hashtag(org, "a", asked, blocked))
+        await use_pages(lambda asked, blocked=blocked: stores.notifications.page(org, "bob", asked, blocked))
+        await stores.notifications.unread_count(org, "bob", blocked)
+    await use_pages(lambda asked: posts.of_author(org, "ann", asked))
+    await posts.get(first.key)
+    await posts.awaiting_preview(-60, 10)
+    await posts.set_preview(first.key, "https://example.org", None)
+    await posts.delete(second.key, "ann", False)
+    await stores.notifications.mark_read(org, "bob", 5)
+
+
+async def use_feeds(place: Place) -> None:
+    stores, org = place.stores, place.organization_id
+    names = [f"reader-{n}" for n in range(5)]
+    for name in names:
+        await stores.users.sign_in(org, name, (), None, None)
+        await stores.follows.follow(Pair(org, name, "ann"))
+    await stores.follows.unfollow(Pair(org, names[0], "ann"))
+    await stores.follows.unsettled(-60, 10)
+    post = await stores.posts.create(NewPost(org, "ann", "hello", (), (), ()))
+    big = replace(stores.posts.plan(NewPost(org, "ann", "hello", (), (), ())), max_followers=0)
+    await stores.sequencer.commit(author_stream(org, "ann"), CreatePost(big))
+    await stores.events.head(home_stream(org, names[1]))
+    chunk = await stores.feeds.followers(org, "ann", "")
+    await stores.fan_outs.open(10)
+    claim = await stores.fan_outs.claim(post.key)
+    assert claim is not None
+    await stores.feeds.without_absent(org, chunk.follower_ids)
+    await stores.feeds.without_blockers(org, "ann", chunk.follower_ids)
+    await stores.feeds.push(post.key, "ann", chunk.follower_ids)
+    await stores.feeds.trim(org, names[1])
+    await stores.fan_outs.advance(claim, chunk.after, True, 1, names[1:2])
+    await stores.fan_outs.due_retries(10)
+    await stores.fan_outs.retried(Retry(post.key, {names[1]: 1}), ())
+    await stores.home.enter(org, names[1])
+    for reader in (await stores.home.reader(org, names[1], NOBODY), await stores.home.reader(org, "ann", BLOCKED)):
+        await use_pages(lambda asked, reader=reader: stores.home.page(reader, asked))
+    await stores.home.rebuild(org, names[1])
+    await stores.home.rebuilding(10)
+    await stores.feeds.remove(post.key, names)
+    await stores.fan_outs.forget_retries(post.key)
+    await stores.follows.settle(Pair(org, names[1], "ann"))
+
+
 async def use_streams(place: Place) -> None:
     log = place.stores.events
     for stream in (place.stream, place.community_stream, Stream("user", "new/one")):
@@ -125,6 +183,17 @@ USES = {
     use_communities: {"communities", "memberships", "idempotency"},
     use_topics: {"topics", "messages", "read_marks", "streams"},
     use_messages: {"messages", "reactions", "received_reactions", "topics", "idempotency"},
+    use_posts: {"posts", "users", "notifications", "notification_marks", "fan_outs", "feed_items", "post_sources"},
+    use_feeds: {
+        "follows",
+        "follow_changes",
+        "feeds",
+        "feed_items",
+        "fan_outs",
+        "feed_retries",
+        "merged_authors",
+        "posts",
+    },
     use_streams: {"topics", "streams", "events", "outbox", "secrets"},
 }
 """Everything that storage does, and the collections that are read for it."""

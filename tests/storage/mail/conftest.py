@@ -15,7 +15,7 @@ from tests.storage.mail.office import Office
 async def mail_stores(
     mongodb_uri: str, redis_url: str, shared_database: str, mongo_driver: Driver
 ) -> AsyncIterator[Stores]:
-    async with open_stores(mongodb_uri, redis_url, shared_database, mongo_driver, ADDRESS_KEYS) as stores:
+    async with open_stores(mongodb_uri, redis_url, shared_database, mongo_driver, address_keys=ADDRESS_KEYS) as stores:
         yield stores
 
 

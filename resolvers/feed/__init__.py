@@ -1,0 +1,1 @@
+"""Posts, feeds, follows and notifications, as a client uses them."""

@@ -1,0 +1,148 @@
+"""homeFeedEvents and notificationEvents: each viewer's own."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+
+import structlog
+from strawberry import UNSET
+
+from resolvers.access import member
+from resolvers.arguments import Since, given
+from resolvers.context import Context, Info
+from resolvers.events import RESTART_S, Event, OwnSource, StreamReady, own_events
+from storage.errors import DomainError
+from storage.events import Cursor, Position, Stream, parse_cursor
+from storage.feed.notifications import Notification
+from storage.feed.records import Post, RemovedPost, author_stream, home_stream
+from storage.follow_several import OneArrived, Positions, SeveralReady, follow_several, parse_positions
+from storage.hub import HubEvent
+from storage.identity import User, user_stream
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class PostArrived(Event):
+    """A post came into the feed."""
+
+    kind: str
+    post: Post
+
+
+@dataclass(frozen=True, slots=True)
+class PostRemoved(Event):
+    """A post left the feed."""
+
+    kind: str
+    post_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationArrived(Event):
+    """The viewer was told of something."""
+
+    kind: str
+    notification: Notification
+
+
+HomeEventRecord = StreamReady | PostArrived | PostRemoved
+
+
+@dataclass(frozen=True, slots=True)
+class HomeSource(OwnSource):
+    """The reader's own stream, and beside it those of the big authors whom they follow."""
+
+    context: Context
+    viewer: User
+    since: Positions | None
+
+    async def __aiter__(self) -> AsyncGenerator[HomeEventRecord, None]:
+        """Goes on after a failure from where it was."""
+        main, positions = home_stream(self.viewer.organization_id, self.viewer.id), self.since
+        await self.context.stores.home.enter(self.viewer.organization_id, self.viewer.id)
+        while True:
+            try:
+                steps = follow_several(self.context.stores.hub, main, self._big_authors, positions)
+                async with aclosing(steps):
+                    async for step in steps:
+                        positions = parse_positions(main, step.cursor)
+                        event = await self._shown(step)
+                        if event is not None:
+                            yield event
+            except DomainError:
+                raise
+            except Exception as error:
+                log.warning("listener_waits", stream=main.name, error=repr(error))
+            await asyncio.sleep(RESTART_S)
+
+    async def _big_authors(self) -> Mapping[Stream, Position]:
+        organization_id, reader_id = self.viewer.organization_id, self.viewer.id
+        blocked = (await self.context.sight(self.viewer)).blocked
+        reader = await self.context.stores.home.reader(organization_id, reader_id, blocked)
+        return {author_stream(organization_id, author): begin for author, begin in reader.merged.items()}
+
+    async def _shown(self, step: SeveralReady | OneArrived) -> HomeEventRecord | None:
+        if isinstance(step, SeveralReady):
+            return StreamReady(step.cursor, step.at, step.resumed)
+        subject, is_own = step.event.subject, step.stream.kind == "home"
+        # What is pushed comes by the reader's own stream, everything else by its author's.
+        if subject.merged is is_own and subject.author_id != self.viewer.id:
+            return None
+        if not await self._may_see(subject.author_id):
+            return None
+        return _record(step.cursor, step.event)
+
+    async def _may_see(self, author_id: str) -> bool:
+        if author_id == self.viewer.id:
+            return True
+        relations, organization_id = self.context.stores.relations, self.viewer.organization_id
+        if author_id in await relations.blocked_by(organization_id, self.viewer.id):
+            return False
+        return await relations.follows(organization_id, self.viewer.id, author_id)
+
+
+def _record(cursor: Cursor, event: HubEvent) -> HomeEventRecord:
+    at, subject = event.event.at, event.subject
+    if isinstance(subject, RemovedPost):
+        return PostRemoved(cursor, at, "PostRemoved", subject.post_id)
+    return PostArrived(cursor, at, "PostArrived", subject)
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationSource(OwnSource):
+    """The viewer's own stream."""
+
+    context: Context
+    viewer: User
+    since: Position | None
+
+    async def __aiter__(self) -> AsyncGenerator[StreamReady | NotificationArrived, None]:
+        """Withholds what comes from somebody blocked."""
+        stream = user_stream(self.viewer.organization_id, self.viewer.id)
+        async with aclosing(own_events(self.context.stores.hub, stream, self.since, _notification)) as events:
+            async for event in events:
+                if isinstance(event, StreamReady) or not await self._is_hidden(event.notification):
+                    yield event
+
+    async def _is_hidden(self, notification: Notification) -> bool:
+        return notification.actor_id in (await self.context.sight(self.viewer)).blocked
+
+
+def _notification(cursor: Cursor, event: HubEvent) -> NotificationArrived:
+    return NotificationArrived(cursor, event.event.at, "NotificationArrived", event.subject)
+
+
+async def home_feed_events(info: Info, since: Since = UNSET) -> HomeSource:
+    """What comes into the viewer's home feed and leaves it."""
+    viewer, text = member(info), given(since)
+    main = home_stream(viewer.organization_id, viewer.id)
+    return HomeSource(info.context, viewer, None if text is None else parse_positions(main, text))
+
+
+async def notification_events(info: Info, since: Since = UNSET) -> NotificationSource:
+    """What the viewer is told of."""
+    viewer, text = member(info), given(since)
+    stream = user_stream(viewer.organization_id, viewer.id)
+    return NotificationSource(info.context, viewer, None if text is None else parse_cursor(stream, text))

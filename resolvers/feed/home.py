@@ -1,0 +1,40 @@
+"""The home feed: the posts of those whom the viewer follows, and the own ones."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from strawberry import UNSET
+
+from resolvers.access import member
+from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, page_range
+from resolvers.context import Info
+from storage.feed.home import HomeFeedState
+from storage.feed.records import Post
+from storage.queue import FAN_OUT
+from storage.timeline import Timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class HomeFeedPage:
+    """A page of a home feed, and whether the feed is whole."""
+
+    items: Sequence[Post]
+    has_older: bool
+    has_newer: bool
+    oldest: Timestamp | None
+    newest: Timestamp | None
+    state: HomeFeedState
+
+
+async def home_feed(
+    info: Info, oldest: Oldest = UNSET, latest: Latest = UNSET, limit: PageLimit = 50, inclusive: Inclusive = True
+) -> HomeFeedPage:
+    """The viewer's home feed."""
+    viewer = member(info)
+    asked = page_range(oldest, latest, limit, inclusive)
+    home, blocked = info.context.stores.home, (await info.context.sight(viewer)).blocked
+    state = await home.enter(viewer.organization_id, viewer.id)
+    if state is HomeFeedState.REBUILDING:
+        await info.context.stores.queue.enqueue(FAN_OUT, "feed.rebuild", viewer.organization_id, viewer.id)
+    page = await home.page(await home.reader(viewer.organization_id, viewer.id, blocked), asked)
+    return HomeFeedPage(page.items, page.has_older, page.has_newer, page.oldest, page.newest, state)

@@ -1,0 +1,67 @@
+"""Notifications: what the viewer was told, and how much of it is unread."""
+
+from typing import Annotated
+
+import strawberry
+from strawberry import UNSET, Parent
+
+from resolvers.access import member
+from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, moment, page_range
+from resolvers.context import Info
+from storage.chat.records import Message
+from storage.feed.notifications import Notification
+from storage.feed.records import Post
+from storage.identity import User
+from storage.timeline import Page, Timestamp
+
+
+async def notifications(
+    info: Info, oldest: Oldest = UNSET, latest: Latest = UNSET, limit: PageLimit = 50, inclusive: Inclusive = True
+) -> Page[Notification]:
+    """What the viewer was told, by time."""
+    viewer = member(info)
+    asked = page_range(oldest, latest, limit, inclusive)
+    blocked = (await info.context.sight(viewer)).blocked
+    return await info.context.stores.notifications.page(viewer.organization_id, viewer.id, asked, blocked)
+
+
+async def unread_notification_count(info: Info) -> int:
+    """How many lie after the read mark."""
+    viewer = member(info)
+    blocked = (await info.context.sight(viewer)).blocked
+    return await info.context.stores.notifications.unread_count(viewer.organization_id, viewer.id, blocked)
+
+
+async def mark_notifications_read(
+    info: Info,
+    timestamp: Annotated[Timestamp, strawberry.argument(description="Of the newest notification that was read.")],
+) -> int:
+    """Moves the read mark forward; returns how many are still unread."""
+    viewer = member(info)
+    read = moment("timestamp", timestamp)
+    await info.context.stores.notifications.mark_read(viewer.organization_id, viewer.id, read)
+    return await unread_notification_count(info)
+
+
+async def actor(root: Parent[Notification], info: Info) -> User | None:
+    """Who did it."""
+    viewer = member(info)
+    return (
+        None if root.actor_id is None else await info.context.stores.users.find(viewer.organization_id, root.actor_id)
+    )
+
+
+async def message(root: Parent[Notification], info: Info) -> Message | None:
+    """The message, while the viewer may read it."""
+    viewer, stores = member(info), info.context.stores
+    if root.message is None:
+        return None
+    topic = await stores.topics.find(viewer.organization_id, root.message.topic_id)
+    if topic is None or not await stores.communities.is_member(topic.community_id, viewer.id):
+        return None
+    return await stores.messages.find(root.message)
+
+
+async def post(root: Parent[Notification], info: Info) -> Post | None:
+    """The post, while it is there."""
+    return None if root.post is None else await info.context.stores.posts.find(root.post)

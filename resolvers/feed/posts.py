@@ -1,0 +1,160 @@
+"""Posts: making and deleting them, the timelines they stand in, and what a post shows."""
+
+import re
+import unicodedata
+from typing import Annotated
+
+import strawberry
+from strawberry import ID, UNSET, Parent
+
+from resolvers.access import granted, member
+from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, given, page_range, text
+from resolvers.chat.messages import shown_preview
+from resolvers.context import Info
+from resolvers.inputs import CreatePostInput
+from resolvers.mentions import mentioned
+from storage.chat.records import LinkPreview
+from storage.errors import BadUserInput, NotFound
+from storage.feed.changes import NewPost
+from storage.feed.records import FanOutState, Post, post_key
+from storage.idempotency import idempotency_key
+from storage.identity import Role, User
+from storage.links import MAX_URL_CHARS, first_url
+from storage.queue import FAN_OUT, PREVIEWS
+from storage.timeline import Page
+
+MAX_TEXT = 4000
+MAX_MEDIA = 10
+MAX_HASHTAGS = 30
+MAX_HASHTAG = 100
+_HASHTAG = re.compile(rf"(?<![\w#＃&/])[#＃](\w{{1,{MAX_HASHTAG}}})(?!\w)")
+_MEDIA = re.compile(r"https?://[^\s/\\]+[^\s\\]*", re.IGNORECASE)
+
+PostId = Annotated[ID, strawberry.argument(description="The post's id.")]
+
+
+async def create_post(
+    info: Info, input: Annotated[CreatePostInput, strawberry.argument(description="The new post.")]
+) -> Post:
+    """Posts to one's followers."""
+    viewer = member(info)
+    media = [_checked_media(url) for url in input.media_urls]
+    if len(media) > MAX_MEDIA:
+        raise BadUserInput("mediaUrls", f"at most {MAX_MEDIA} addresses, not {len(media)}")
+    body = text("text", input.text, 0 if media else 1, MAX_TEXT)
+    arguments = {"text": body, "mediaUrls": media}
+    key = idempotency_key(viewer.organization_id, viewer.id, "createPost", given(input.idempotency_key), arguments)
+    mentions = await mentioned(info, viewer, body)
+    new = NewPost(viewer.organization_id, viewer.id, body, media, mentions, hashtags_in(body))
+    posted = await info.context.stores.posts.create(new, key)
+    await _wake(info, posted)
+    return posted
+
+
+async def _wake(info: Info, posted: Post) -> None:
+    """The workers, for what is left to do."""
+    queue, key = info.context.stores.queue, posted.key
+    fan_out = await info.context.stores.fan_outs.find(key)
+    if fan_out is not None and fan_out.state is FanOutState.PENDING:
+        await queue.enqueue(FAN_OUT, "feed.fan_out", key.organization_id, key.timestamp)
+    if first_url(posted.text) is not None and posted.link_preview is None:
+        await queue.enqueue(PREVIEWS, "feed.preview_link", key.organization_id, key.timestamp)
+
+
+async def delete_post(info: Info, id: PostId) -> Post:
+    """Takes a post out of every feed."""
+    viewer = member(info)
+    key = post_key(viewer.organization_id, id)
+    deleted = await info.context.stores.posts.delete(key, viewer.id, Role.ADMIN in granted(info.context))
+    await info.context.stores.queue.enqueue(FAN_OUT, "feed.fan_out", key.organization_id, key.timestamp)
+    return deleted
+
+
+async def post(info: Info, id: PostId) -> Post:
+    """One post, if the viewer may see it."""
+    viewer = member(info)
+    found = await info.context.stores.posts.get(post_key(viewer.organization_id, id))
+    if found.author_id in (await info.context.sight(viewer)).blocked:
+        raise NotFound("post", id)
+    return found
+
+
+async def local_feed(
+    info: Info, oldest: Oldest = UNSET, latest: Latest = UNSET, limit: PageLimit = 50, inclusive: Inclusive = True
+) -> Page[Post]:
+    """Everybody's posts."""
+    viewer = member(info)
+    asked = page_range(oldest, latest, limit, inclusive)
+    blocked = (await info.context.sight(viewer)).blocked
+    return await info.context.stores.posts.of_organization(viewer.organization_id, asked, blocked)
+
+
+async def posts(
+    info: Info,
+    author_id: Annotated[ID, strawberry.argument(description="Whose posts.")],
+    oldest: Oldest = UNSET,
+    latest: Latest = UNSET,
+    limit: PageLimit = 50,
+    inclusive: Inclusive = True,
+) -> Page[Post]:
+    """One author's posts; none of somebody blocked."""
+    viewer = member(info)
+    asked = page_range(oldest, latest, limit, inclusive)
+    stores = info.context.stores
+    author = await stores.users.get(viewer.organization_id, author_id)
+    if author.id in (await info.context.sight(viewer)).blocked:
+        return Page([], False, False, None, None)
+    return await stores.posts.of_author(viewer.organization_id, author.id, asked)
+
+
+async def hashtag_posts(
+    info: Info,
+    tag: Annotated[str, strawberry.argument(description="With or without #; upper and lower case are the same.")],
+    oldest: Oldest = UNSET,
+    latest: Latest = UNSET,
+    limit: PageLimit = 50,
+    inclusive: Inclusive = True,
+) -> Page[Post]:
+    """Posts with a hashtag."""
+    viewer = member(info)
+    asked = page_range(oldest, latest, limit, inclusive)
+    wanted = text("tag", fold_hashtag(tag.strip().lstrip("#＃")), 1, MAX_HASHTAG)
+    blocked = (await info.context.sight(viewer)).blocked
+    return await info.context.stores.posts.of_hashtag(viewer.organization_id, wanted, asked, blocked)
+
+
+async def author(root: Parent[Post], info: Info) -> User:
+    """Who wrote it."""
+    return await info.context.stores.users.get(member(info).organization_id, root.author_id)
+
+
+async def mentions(root: Parent[Post], info: Info) -> list[User]:
+    """Whom the text mentions."""
+    return await info.context.stores.users.find_many(member(info).organization_id, root.mention_ids)
+
+
+async def media_urls(root: Parent[Post], info: Info) -> list[str]:
+    """The pictures by way of this server."""
+    return [info.context.sign_image(url) for url in root.media]
+
+
+async def link_preview(root: Parent[Post], info: Info) -> LinkPreview | None:
+    """The preview, its image by way of this server."""
+    return shown_preview(root.link_preview, info)
+
+
+def hashtags_in(body: str) -> list[str]:
+    """The hashtags of a text, folded, in the order of first use; one of digits only is none."""
+    found = (fold_hashtag(match) for match in _HASHTAG.findall(body))
+    return list(dict.fromkeys(tag for tag in found if not tag.isdigit()))[:MAX_HASHTAGS]
+
+
+def fold_hashtag(tag: str) -> str:
+    """How hashtags are compared."""
+    return unicodedata.normalize("NFKC", tag).casefold()
+
+
+def _checked_media(url: str) -> str:
+    if len(url) > MAX_URL_CHARS or not _MEDIA.fullmatch(url) or not url.isprintable():
+        raise BadUserInput("mediaUrls", f"http or https addresses of at most {MAX_URL_CHARS} characters")
+    return url

@@ -1,0 +1,36 @@
+"""What the demo's people posted, and whom they follow."""
+
+from collections.abc import Iterator
+
+from server.demo.cast import BLOCKED, BLOCKER, DEMO_USERS, DemoUser, user
+
+_WRITTEN: tuple[tuple[str, str], ...] = (
+    ("hana", "のろし山の朝焼け。来月の #山歩会 は低い山にします。 @ken 地図をお願い！"),
+    ("ken", "新しい靴で足慣らし。二時間で靴ずれなし #gear"),
+    ("yuki", "今日は大根とお揚げの味噌汁 #台所だより"),
+    ("emma", "First frost on the allotment. Everything smells of smoke and apples. #autumn"),
+    ("sora", "図書室で借りた本、三日で読み終えた。続きはどこ？ #読書"),
+    ("hana", "町の図書室の #ボードゲーム の夜、来週の金曜です。"),
+    ("ken", "山頂から見た狼煙台。昔はここから次の山へ知らせたそうです #山歩会"),
+    ("yuki", "Tea tasting at home: three kinds of hojicha, one clear winner. #tea"),
+    ("emma", "Does anybody lend a tent for the second weekend? @hana @ken #gear"),
+    ("sora", "写真の整理をはじめました。去年の #山歩会 から。"),
+    ("priya", "Release 42 is out, and nobody noticed. Best kind. #releases"),
+    ("liam", "Quiet night on call. Wrote down why. @priya #oncall"),
+    ("noor", "New lunch place by the canal: get the flatbread. #lunch"),
+    ("priya", "Idea for Friday: everybody shows one thing they deleted. @noor @liam #ideas"),
+)
+
+
+def posts() -> Iterator[tuple[str, DemoUser, str]]:
+    """Every post: the key by which it is made once, its author, its text. One author's are made in this order."""
+    return ((f"demo-post-{n}", user(handle), text) for n, (handle, text) in enumerate(_WRITTEN))
+
+
+def follows() -> Iterator[tuple[DemoUser, DemoUser]]:
+    """Who follows whom: all of an organization each other, but for those between whom stands a block."""
+    for one in DEMO_USERS:
+        for other in DEMO_USERS:
+            is_near = one.organization_id == other.organization_id and one != other
+            if is_near and {one.handle, other.handle} != {BLOCKER, BLOCKED}:
+                yield one, other

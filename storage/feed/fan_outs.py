@@ -1,0 +1,201 @@
+"""Fan-outs: how far each post is on its way into the followers' home feeds. Facts in MongoDB, guarded by a fence.
+
+Whoever works on one has claimed it for some seconds, and every step moves it on by compare-and-set on the claim's
+fence. So a worker that was killed is followed by another, and one that only slept changes nothing.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pymongo import ReturnDocument, UpdateOne
+
+from storage.feed.records import FanOut, PostKey, fan_out_record
+from storage.gather import Gather
+from storage.jobs_stream import jobs_stream
+from storage.mongo import Document, Mongo, Session, older_than
+from storage.outbox import Outbox, leave
+
+LEASE_S = 5.0
+TELL_EVERY_S = 1.0
+MAX_TRIES = 5
+FIRST_RETRY_S = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A fan-out that this worker may move on. `after` is the last follower that is done."""
+
+    key: PostKey
+    author_id: str
+    task: str
+    after: str
+    fence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Readers whose insert failed before, by how often, of one post."""
+
+    key: PostKey
+    tries: Mapping[str, int]
+
+
+class FanOutStore:
+    """Reads the progress, and moves it."""
+
+    def __init__(self, mongo: Mongo, outbox: Outbox) -> None:
+        self._mongo = mongo
+        self._outbox = outbox
+        self._fan_outs = mongo["fan_outs"]
+        self._retries = mongo["feed_retries"]
+        self._by_key: Gather[PostKey, FanOut] = Gather(self._load)
+
+    async def find(self, key: PostKey) -> FanOut | None:
+        """The post's fan-out, or None."""
+        return await self._by_key.get(key)
+
+    async def by_timestamp(self, organization_id: str, timestamps: Sequence[int]) -> dict[int, FanOut]:
+        """The fan-outs of the organization's posts, by the posts' timestamps."""
+        found = await self._load([PostKey(organization_id, timestamp) for timestamp in timestamps])
+        return {key.timestamp: fan_out for key, fan_out in found.items()}
+
+    async def open(self, limit: int) -> list[PostKey]:
+        """Fan-outs that have followers left and that nobody works on, the oldest first."""
+        wanted = {"open": True, "walked": False, "$expr": {"$lt": ["$lease_until", "$$NOW"]}}
+        cursor = self._fan_outs.find(wanted, {"_id": 1}).sort("at", 1).limit(limit)
+        return [_key(row) async for row in cursor]
+
+    async def claim(self, key: PostKey) -> Claim | None:
+        """The right to work on it, for 5 s after each step; None when it is done or somebody else's."""
+        wanted = {"_id": key.document_id, "open": True, "walked": False, "$expr": {"$lt": ["$lease_until", "$$NOW"]}}
+        running = {"$cond": [{"$eq": ["$task", "push"]}, "RUNNING", "$state"]}
+        update = {"fence": {"$add": ["$fence", 1]}, "lease_until": _from_now(LEASE_S), "state": running}
+        row: Document | None = await self._fan_outs.find_one_and_update(
+            wanted, [{"$set": update}], return_document=ReturnDocument.AFTER
+        )
+        return None if row is None else Claim(key, row["author"], row["task"], row["next"], row["fence"])
+
+    async def release(self, claim: Claim) -> None:
+        """Lets somebody else go on at once."""
+        ours = {"_id": claim.key.document_id, "fence": claim.fence}
+        await self._fan_outs.update_one(ours, {"$set": {"lease_until": None}})
+
+    async def advance(
+        self, claim: Claim, after: str, walked: bool, delivered: int = 0, failed: Collection[str] = ()
+    ) -> Claim | None:
+        """Moves on to the follower `after`; those who failed are kept, to be tried alone. None: it is lost to another.
+
+        One transaction; the author's organization is told at most once a second, and when it is done.
+        """
+
+        async def work(session: Session) -> Document | None:
+            step = {"next": {"$literal": after}, "walked": walked, "lease_until": _from_now(LEASE_S)}
+            row = await self._move(claim.key, {"fence": claim.fence}, step, delivered, 0, len(failed), session)
+            if row is not None and failed:
+                await self._retries.bulk_write([_first_retry(claim.key, each) for each in failed], session=session)
+            return row
+
+        row = await self._transact(claim.key, work)
+        return None if row is None else Claim(claim.key, claim.author_id, claim.task, after, claim.fence)
+
+    async def due_retries(self, limit: int) -> list[Retry]:
+        """Readers to be tried again now, by post."""
+        wanted = {"due": {"$exists": True}, **older_than("due", 0)}
+        found: dict[PostKey, dict[str, int]] = {}
+        async for row in self._retries.find(wanted).sort("due", 1).limit(limit):
+            found.setdefault(_key(row), {})[row["_id"]["u"]] = row["tries"]
+        return [Retry(key, tries) for key, tries in found.items()]
+
+    async def retried(self, retry: Retry, failed: Collection[str]) -> None:
+        """Settles a round of retries. Who failed five times is kept as failed, and counted."""
+
+        async def work(session: Session) -> Document | None:
+            gone = {"_id": {"$in": _ids(retry.key, retry.tries.keys() - set(failed))}}
+            delivered = (await self._retries.delete_many(gone, session=session)).deleted_count
+            given_up = 0
+            for reader_id in failed:
+                tries = retry.tries[reader_id]
+                row = {"_id": {**retry.key.document_id, "u": reader_id}, "tries": tries, "due": {"$exists": True}}
+                changed = await self._retries.update_one(row, _failed_again(tries), session=session)
+                given_up += changed.modified_count if tries >= MAX_TRIES else 0
+            return await self._move(
+                retry.key, {"task": "push"}, {}, delivered, given_up, -delivered - given_up, session
+            )
+
+        await self._transact(retry.key, work)
+
+    async def forget_retries(self, key: PostKey) -> None:
+        """Nobody waits for a deleted post."""
+        owner = key.document_id
+        await self._retries.delete_many({"_id": {"$gte": {**owner, "u": ""}, "$lt": {**owner, "u": "\U0010ffff"}}})
+
+    async def _move(
+        self,
+        key: PostKey,
+        only_if: Document,
+        step: Document,
+        delivered: int,
+        failed: int,
+        retrying: int,
+        session: Session,
+    ) -> Document | None:
+        counts = {"delivered": delivered, "failed": failed, "retrying": retrying}
+        fields = {**step, **{name: {"$add": [f"${name}", count]} for name, count in counts.items()}}
+        row: Document | None = await self._fan_outs.find_one_and_update(
+            {"_id": key.document_id, **only_if},
+            [{"$set": fields}, *_CONCLUDED],
+            return_document=ReturnDocument.AFTER,
+            session=session,
+        )
+        if row is not None and row.get("told_at") == row["moved_at"]:
+            await leave(self._mongo, jobs_stream(key.organization_id), "FanOutChanged", [key.timestamp], session)
+        return row
+
+    async def _transact(self, key: PostKey, work: Any) -> Document | None:
+        row: Document | None = await self._mongo.transact(work)
+        if row is not None and row.get("told_at") == row["moved_at"]:
+            self._outbox.nudge(jobs_stream(key.organization_id).name)
+        return row
+
+    async def _load(self, keys: Sequence[PostKey]) -> dict[PostKey, FanOut]:
+        cursor = self._fan_outs.find({"_id": {"$in": [key.document_id for key in keys]}})
+        fan_outs = [fan_out_record(document) async for document in cursor]
+        return {fan_out.key: fan_out for fan_out in fan_outs}
+
+
+_PUSHES: Document = {"$eq": ["$task", "push"]}
+_DONE: Document = {"$and": ["$walked", {"$lte": ["$retrying", 0]}]}
+_STALE: Document = {"$lt": ["$told_at", {"$subtract": ["$$NOW", int(TELL_EVERY_S * 1000)]}]}
+_NEWS: Document = {"$and": [_PUSHES, {"$or": [_STALE, {"$not": ["$open"]}]}]}
+_CONCLUDED: list[Document] = [
+    {"$set": {"open": {"$not": [_DONE]}, "moved_at": "$$NOW"}},
+    {"$set": {"state": {"$cond": [{"$and": [_PUSHES, "$open"]}, "RUNNING", "COMPLETED"]}}},
+    {"$set": {"told_at": {"$cond": [_NEWS, "$$NOW", "$told_at"]}}},
+    {"$set": {"total": {"$cond": ["$open", "$total", {"$add": ["$delivered", "$failed"]}]}}},
+]
+"""What follows from the counts: whether it is done, and whether it is time to tell of it."""
+
+
+def _key(row: Document) -> PostKey:
+    return PostKey(row["_id"]["o"], row["_id"]["ts"])
+
+
+def _from_now(seconds: float) -> Document:
+    return {"$add": ["$$NOW", int(seconds * 1000)]}
+
+
+def _ids(key: PostKey, reader_ids: Collection[str]) -> list[Document]:
+    return [{**key.document_id, "u": reader_id} for reader_id in reader_ids]
+
+
+def _first_retry(key: PostKey, reader_id: str) -> UpdateOne:
+    fields = {"tries": 1, "due": _from_now(FIRST_RETRY_S)}
+    return UpdateOne({"_id": {**key.document_id, "u": reader_id}}, [{"$set": fields}], upsert=True)
+
+
+def _failed_again(tries: int) -> list[Document]:
+    """Later and later; after the fifth time not again, but kept."""
+    if tries >= MAX_TRIES:
+        return [{"$set": {"failed_at": "$$NOW"}}, {"$unset": "due"}]
+    return [{"$set": {"tries": tries + 1, "due": _from_now(FIRST_RETRY_S * 2**tries)}}]

@@ -1,0 +1,131 @@
+"""What stands in the readers' home feeds: pushing posts in, taking them out, trimming. Each item is one document, once.
+
+A reader's stream is told only where it exists: it begins when somebody first listens, and the items are there before it
+is looked for, so whoever listens from then on finds them on the page.
+"""
+
+import asyncio
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from pymongo.errors import BulkWriteError
+
+from storage.events import Stream
+from storage.feed.changes import FEED_ITEMS
+from storage.feed.follows import FEEDS, FOLLOWS, MAX_ITEMS
+from storage.feed.records import PostKey, home_stream
+from storage.metrics import FEED_ITEMS_PUSHED
+from storage.mongo import DUPLICATE_KEY, Document, Mongo, older_than
+from storage.outbox import Outbox, leave_rows
+
+CHUNK = 500
+ABSENT_S = 30 * 86_400.0
+TRIM_EVERY = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some followers of an author, by id, at most 500. `after` is the last one's; `is_last`: nobody follows them."""
+
+    follower_ids: Sequence[str]
+    after: str
+    is_last: bool
+
+
+class FeedStore:
+    """Changes the items of many readers' feeds."""
+
+    def __init__(self, mongo: Mongo, outbox: Outbox, chunk: int = CHUNK) -> None:
+        """`chunk`: how many followers are reached at once."""
+        self._mongo = mongo
+        self._chunk = chunk
+        self._outbox = outbox
+        self._items = mongo[FEED_ITEMS]
+
+    async def followers(self, organization_id: str, author_id: str, after: str) -> Chunk:
+        """The next followers after the one given, at most a chunk."""
+        wanted = {"org": organization_id, "followee": author_id, "follower": {"$gt": after}}
+        cursor = self._mongo[FOLLOWS].find(wanted, {"_id": 0, "follower": 1}).sort("follower", 1).limit(self._chunk)
+        ids = [row["follower"] for row in await cursor.to_list(self._chunk)]
+        return Chunk(ids, ids[-1] if ids else after, len(ids) < self._chunk)
+
+    async def without_absent(self, organization_id: str, reader_ids: Sequence[str]) -> list[str]:
+        """Those of the readers who looked at their feed within 30 days, or never had one."""
+        ids = [{"o": organization_id, "u": reader_id} for reader_id in reader_ids]
+        cursor = self._mongo[FEEDS].find({"_id": {"$in": ids}, **older_than("seen_at", ABSENT_S)}, {"_id": 1})
+        absent = {row["_id"]["u"] async for row in cursor}
+        return [each for each in reader_ids if each not in absent] if absent else list(reader_ids)
+
+    async def without_blockers(self, organization_id: str, author_id: str, reader_ids: Sequence[str]) -> list[str]:
+        """Those of the readers, who come by id, that have not blocked the author."""
+        if not reader_ids:
+            return []
+        between = {"$gte": reader_ids[0], "$lte": reader_ids[-1]}
+        wanted = {"org": organization_id, "blocked": author_id, "user": between}
+        blockers = {row["user"] async for row in self._mongo["blocks"].find(wanted, {"_id": 0, "user": 1})}
+        return [each for each in reader_ids if each not in blockers] if blockers else list(reader_ids)
+
+    async def push(self, key: PostKey, author_id: str, reader_ids: Sequence[str]) -> set[str]:
+        """Puts the post into these feeds; where it is already, it stays. Returns the readers whose insert failed."""
+        items = [{"_id": _item_id(key, each), "author": author_id} for each in reader_ids]
+        failed = {reader_ids[index] for index in await self.insert(items)}
+        delivered = [each for each in reader_ids if each not in failed] if failed else reader_ids
+        FEED_ITEMS_PUSHED.labels("delivered").inc(len(delivered))
+        FEED_ITEMS_PUSHED.labels("failed").inc(len(failed))
+        due = _due_for_trimming(key, delivered)
+        await asyncio.gather(
+            self._tell_listening(key, delivered), *(self.trim(key.organization_id, each) for each in due)
+        )
+        return failed
+
+    async def _tell_listening(self, key: PostKey, reader_ids: Sequence[str]) -> None:
+        await self._tell(key, "PostArrived", await self._listening(key.organization_id, reader_ids))
+
+    async def remove(self, key: PostKey, reader_ids: Sequence[str]) -> None:
+        """Takes the post out of these feeds: at once, or with word of it where somebody listens."""
+        listening = await self._listening(key.organization_id, reader_ids)
+        others = set(reader_ids) - set(listening)
+        await self._items.delete_many({"_id": {"$in": [_item_id(key, each) for each in others]}})
+        await self._tell(key, "PostRemoved", listening)
+
+    async def trim(self, organization_id: str, reader_id: str) -> None:
+        """Keeps the newest 800."""
+        owner = {"o": organization_id, "u": reader_id}
+        low = {**owner, "ts": 0}
+        every = {"_id": {"$gte": low, "$lt": {**owner, "ts": 2**62}}}
+        beyond = self._items.find(every, {"_id": 1}).sort("_id", -1).skip(MAX_ITEMS).limit(1)
+        async for oldest in beyond:
+            await self._items.delete_many({"_id": {"$gte": low, "$lte": oldest["_id"]}})
+
+    async def insert(self, items: Sequence[Document]) -> set[int]:
+        """Inserts items, in any order; those that are there already stay. Returns the indexes of those that failed."""
+        try:
+            if items:
+                await self._items.insert_many(items, ordered=False)
+        except BulkWriteError as error:
+            if error.details.get("writeConcernErrors"):
+                raise
+            errors = error.details.get("writeErrors", ())
+            return {each["index"] for each in errors if each["code"] != DUPLICATE_KEY}
+        return set()
+
+    async def _listening(self, organization_id: str, reader_ids: Collection[str]) -> list[str]:
+        """Those of the readers whose stream exists."""
+        names = {home_stream(organization_id, each).name: each for each in reader_ids}
+        cursor = self._mongo["streams"].find({"_id": {"$in": list(names)}}, {"_id": 1})
+        return [names[row["_id"]] async for row in cursor]
+
+    async def _tell(self, key: PostKey, kind: str, reader_ids: Sequence[str]) -> None:
+        streams: list[Stream] = [home_stream(key.organization_id, each) for each in reader_ids]
+        await leave_rows(self._mongo, [(stream, kind, key.timestamp) for stream in streams])
+        for stream in streams:
+            self._outbox.nudge(stream.name)
+
+
+def _item_id(key: PostKey, reader_id: str) -> Document:
+    return {"o": key.organization_id, "u": reader_id, "ts": key.timestamp}
+
+
+def _due_for_trimming(key: PostKey, reader_ids: Sequence[str]) -> Sequence[str]:
+    """Some of the readers: each comes round about once in 64 posts."""
+    return reader_ids[key.timestamp % TRIM_EVERY :: TRIM_EVERY]

@@ -1,0 +1,154 @@
+"""The records of the feed area: frozen, as read. Timestamps are microseconds."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from urllib.parse import quote
+
+from storage.chat.records import LinkPreview
+from storage.errors import NotFound
+from storage.events import Stream
+from storage.mongo import Document
+from storage.timeline import Timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class PostKey:
+    """Where a post is: its organization and its timestamp there."""
+
+    organization_id: str
+    timestamp: int
+
+    @property
+    def id(self) -> str:
+        """The post's public id."""
+        return f"{_digest(self.organization_id)}-{self.timestamp}"
+
+    @property
+    def document_id(self) -> Document:
+        """The post's _id, and its fan-out's; its order is the organization's timeline."""
+        return {"o": self.organization_id, "ts": self.timestamp}
+
+
+def post_key(organization_id: str, id_: str) -> PostKey:
+    """The key of a public id of this organization. Raises: NotFound for what can't be one."""
+    digest, _, digits = id_.partition("-")
+    if digest != _digest(organization_id) or not (digits.isascii() and digits.isdigit() and len(digits) <= 16):
+        raise NotFound("post", id_)
+    key = PostKey(organization_id, int(digits))
+    if key.id != id_:
+        raise NotFound("post", id_)
+    return key
+
+
+def _digest(organization_id: str) -> str:
+    return hashlib.sha256(organization_id.encode()).hexdigest()[:12]
+
+
+def author_stream(organization_id: str, author_id: str) -> Stream:
+    """The stream of somebody's posts: it orders them, and those who merge the author on read follow it."""
+    return Stream("author", f"{quote(organization_id, safe='')}/{author_id}")
+
+
+def home_stream(organization_id: str, reader_id: str) -> Stream:
+    """The stream of what reaches a reader's home feed."""
+    return Stream("home", f"{quote(organization_id, safe='')}/{reader_id}")
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """A post, or what is left of a deleted one: then without text and all else.
+
+    `media` are the remote addresses. `merged`: it was never pushed, readers merge its author on read.
+    """
+
+    organization_id: str
+    timestamp: Timestamp
+    author_id: str
+    text: str
+    media: Sequence[str]
+    mention_ids: Sequence[str]
+    hashtags: Sequence[str]
+    link_preview: LinkPreview | None
+    merged: bool
+    deleted_at: datetime | None
+
+    @property
+    def key(self) -> PostKey:
+        """Where it is."""
+        return PostKey(self.organization_id, self.timestamp)
+
+    @property
+    def id(self) -> str:
+        """Unique across organizations."""
+        return self.key.id
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedPost:
+    """A post that left a feed; only this is still known of it."""
+
+    post_id: str
+    author_id: str
+    merged: bool
+
+
+class FanOutState(Enum):
+    """How far a post is on its way into the followers' feeds."""
+
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    COMPLETED = "COMPLETED"
+
+
+@dataclass(frozen=True, slots=True)
+class FanOut:
+    """Progress of one post's way into the followers' home feeds."""
+
+    key: PostKey
+    author_id: str
+    state: FanOutState
+    total: int
+    delivered: int
+    failed: int
+
+    @property
+    def id(self) -> str:
+        """The post's id: there is one fan-out a post."""
+        return self.key.id
+
+    @property
+    def post_id(self) -> str:
+        """The post."""
+        return self.key.id
+
+
+def post_record(document: Document) -> Post:
+    """The record of a stored post."""
+    preview = document.get("preview")
+    return Post(
+        organization_id=document["_id"]["o"],
+        timestamp=document["_id"]["ts"],
+        author_id=document["author"],
+        text=document["text"],
+        media=document.get("media", ()),
+        mention_ids=document.get("mentions", ()),
+        hashtags=document.get("tags", ()),
+        link_preview=None if preview is None else LinkPreview(**preview),
+        merged=document.get("merged", False),
+        deleted_at=document.get("deleted_at"),
+    )
+
+
+def fan_out_record(document: Document) -> FanOut:
+    """The record of a stored fan-out."""
+    return FanOut(
+        key=PostKey(document["_id"]["o"], document["_id"]["ts"]),
+        author_id=document["author"],
+        state=FanOutState(document["state"]),
+        total=document["total"],
+        delivered=document["delivered"],
+        failed=document["failed"],
+    )

@@ -1,0 +1,308 @@
+"""Home feeds against a model of them: any sequence of follows, blocks, posts, steps, faults, crashes and absences."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import run_state_machine_as_test as run_machine
+
+from jobs.context import JobContext
+from jobs.fan_out import finish_fan_outs, rebuild_feeds, retry_failed_inserts, settle_follows
+from jobs.providers.egress import Egress
+from storage.errors import DomainError
+from storage.feed.fan_outs import MAX_TRIES, Claim
+from storage.feed.feeds import Chunk, FeedStore
+from storage.feed.follows import Pair
+from storage.feed.home import HomeFeedState
+from storage.feed.records import PostKey, home_stream
+from storage.mongo import Driver
+from storage.stores import open_stores
+from storage.timeline import NOW, timeline_range
+from tests.storage.feed.hall import Hall
+
+AUTHORS = ("ann", "bob", "cyd")
+# The database can be told to refuse items of these.
+READERS = (*AUTHORS, "fay", "gus", "hal")
+REFUSED = st.sampled_from(["fay", "gus"])
+AUTHOR, READER = st.sampled_from(AUTHORS), st.sampled_from(READERS)
+MAX_FOLLOWERS = 3
+"""So few that authors cross it in both directions."""
+
+CHUNK = 2
+
+
+@dataclass(frozen=True)
+class Process:
+    """Storage and jobs, and the loop they run on."""
+
+    runner: asyncio.Runner
+    jobs: JobContext
+
+
+@dataclass
+class Model:
+    """Who follows and blocks whom, and the posts that are there."""
+
+    follows: set[tuple[str, str]] = field(default_factory=set)
+    blocks: set[tuple[str, str]] = field(default_factory=set)
+    posts: dict[int, str] = field(default_factory=dict)
+
+    def sees(self, reader: str) -> set[int]:
+        """The posts of a reader's whole home feed."""
+        authors = {author for one, author in self.follows if one == reader} | {reader}
+        return {timestamp for timestamp, author in self.posts.items() if author in authors}
+
+    def cannot_follow(self, one: str, other: str) -> bool:
+        return one == other or bool({(one, other), (other, one)} & self.blocks)
+
+
+class FeedMachine(RuleBasedStateMachine):
+    """Every rule does the same to the product and to the model."""
+
+    process: ClassVar[Process]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.run = self.process.runner.run
+        self.jobs, self.stores = self.process.jobs, self.process.jobs.stores
+        self.hall, self.model = Hall(self.stores), Model()
+        self.sleepers: list[Claim] = []
+        self.org = self.hall.organization_id
+        self.run(self.hall.enter(*READERS))
+        self.run(self.listen())
+        # Ann is pushed, Cyd is merged, Bob is at the threshold.
+        for reader, authors in {
+            "fay": "ann bob",
+            "gus": "ann bob cyd",
+            "hal": "bob cyd",
+            "ann": "cyd",
+            "bob": "cyd",
+        }.items():
+            for author in authors.split():
+                self.follow(reader, author)
+
+    async def listen(self) -> None:
+        """Bob and Gus have listened before, so that their streams are told."""
+        for reader in ("bob", "gus"):
+            await self.stores.events.head(home_stream(self.hall.organization_id, reader))
+
+    def pair(self, one: str, other: str) -> Pair:
+        return Pair(self.org, one, other)
+
+    @rule(reader=READER, author=AUTHOR)
+    def follow(self, reader: str, author: str) -> None:
+        if reader != author:
+            refused = self.run(raised(self.stores.follows.follow(self.pair(reader, author))))
+            assert refused == self.model.cannot_follow(reader, author)
+            if not refused:
+                self.model.follows.add((reader, author))
+
+    @rule(reader=READER, author=AUTHOR)
+    def unfollow(self, reader: str, author: str) -> None:
+        self.run(self.stores.follows.unfollow(self.pair(reader, author)))
+        self.model.follows.discard((reader, author))
+
+    @rule(one=READER, other=READER)
+    def block(self, one: str, other: str) -> None:
+        if one != other:
+            self.run(self.stores.relations.block(self.org, one, other))
+            self.model.blocks.add((one, other))
+            self.model.follows -= {(one, other), (other, one)}
+
+    @rule(one=READER, other=READER)
+    def unblock(self, one: str, other: str) -> None:
+        self.run(self.stores.relations.unblock(self.org, one, other))
+        self.model.blocks.discard((one, other))
+
+    @rule(author=AUTHOR)
+    def post(self, author: str) -> None:
+        post = self.run(self.hall.post(author))
+        followers = sum(other == author for _, other in self.model.follows)
+        assert post.merged == (followers > MAX_FOLLOWERS)
+        self.model.posts[post.timestamp] = author
+        assert post.timestamp in self.run(self.seen(author)), "its author does not see it at once"
+
+    @rule(data=st.data())
+    def delete(self, data: st.DataObject) -> None:
+        if self.model.posts:
+            timestamp = data.draw(st.sampled_from(sorted(self.model.posts)))
+            author = self.model.posts.pop(timestamp)
+            self.run(self.stores.posts.delete(PostKey(self.org, timestamp), author, False))
+
+    @rule(data=st.data(), inserted=st.booleans(), sleeps=st.booleans())
+    def crash(self, data: st.DataObject, inserted: bool, sleeps: bool) -> None:
+        """A worker dies, or sleeps, after it claimed a fan-out or after a chunk of it was inserted."""
+        if self.model.posts:
+            key = PostKey(self.org, data.draw(st.sampled_from(sorted(self.model.posts))))
+            claim = self.run(self.claim(key))
+            if claim is not None and inserted:
+                self.run(self.insert(claim))
+            if claim is not None and sleeps:
+                self.sleepers.append(claim)
+
+    async def claim(self, key: PostKey) -> Claim | None:
+        claim = await self.stores.fan_outs.claim(key)
+        await self.hall.expire("fan_outs", "lease_until")
+        return claim
+
+    async def insert(self, claim: Claim) -> tuple[Chunk, set[str]]:
+        """A chunk's followers, and whose insert failed."""
+        chunk = await self.stores.feeds.followers(self.org, claim.author_id, claim.after)
+        return chunk, await self.stores.feeds.push(claim.key, claim.author_id, chunk.follower_ids)
+
+    @rule()
+    def a_sleeper_wakes(self) -> None:
+        """It inserts what it knew of, however late; counted is that only if nobody took its place."""
+        if self.sleepers:
+            claim = self.sleepers.pop()
+            if claim.task == "push":
+                chunk, failed = self.run(self.insert(claim))
+                delivered = len(chunk.follower_ids) - len(failed)
+                work = self.stores.fan_outs.advance(claim, chunk.after, chunk.is_last, delivered, failed)
+                self.run(work)
+
+    @rule()
+    def workers_work(self) -> None:
+        self.run(self.work())
+
+    @rule(reader=REFUSED, author=AUTHOR, works=st.booleans())
+    def the_database_refuses(self, reader: str, author: str, works: bool) -> None:
+        self.run(self.hall.refuse("feed_items", reader))
+        self.post(author)
+        if works:
+            self.workers_work()
+
+    @rule()
+    def the_database_is_well_again(self) -> None:
+        self.run(self.hall.refuse("feed_items", None))
+
+    @rule(reader=READER)
+    def stay_away(self, reader: str) -> None:
+        """For more than 30 days. Whoever comes back then finds the feed rebuilt."""
+        self.run(self.hall.expire("feeds", "seen_at", {"_id": {"o": self.org, "u": reader}}, days=31))
+
+    @invariant()
+    def nobody_sees_what_is_not_theirs(self) -> None:
+        for reader in READERS[::2]:
+            seen = self.run(self.seen(reader))
+            assert set(seen) <= self.model.sees(reader)
+            assert seen == sorted(seen, reverse=True)
+
+    async def seen(self, reader: str) -> list[int]:
+        """The whole feed as it is read, in pages of three, by somebody who does not enter it."""
+        blocked = await self.stores.relations.blocked_by(self.org, reader)
+        who = await self.stores.home.reader(self.org, reader, blocked)
+        found: list[int] = []
+        asked = timeline_range(latest=NOW, limit=3)
+        while True:
+            page = await self.stores.home.page(who, asked)
+            found += [post.timestamp for post in page.items]
+            assert len(page.items) == 3 or not page.has_older
+            if not page.has_older:
+                return found
+            asked = timeline_range(latest=page.oldest, limit=3, inclusive=False)
+
+    async def work(self) -> None:
+        """All that workers do, until nothing is left."""
+        await self.hall.expire("fan_outs", "lease_until")
+        await self.hall.expire("follow_changes", "at")
+        await settle_follows(self.jobs)
+        while await finish_fan_outs(self.jobs):
+            pass
+        await self.hall.expire("feed_retries", "due")
+        await retry_failed_inserts(self.jobs)
+
+    def teardown(self) -> None:
+        self.run(self.check())
+
+    async def check(self) -> None:
+        await self.hall.refuse("feed_items", None)
+        for _ in range(MAX_TRIES + 1):
+            await self.work()
+        given_up = await self.hall.documents("feed_retries")
+        assert all("failed_at" in row for row in given_up)
+        for reader in READERS:
+            while await self.stores.home.enter(self.org, reader) is HomeFeedState.REBUILDING:
+                await rebuild_feeds(self.jobs)
+            lost = {row["_id"]["ts"] for row in given_up if row["_id"]["u"] == reader}
+            seen = set(await self.seen(reader))
+            assert seen <= self.model.sees(reader) <= seen | lost, reader
+        await self.check_counts(given_up)
+        await self.check_events()
+
+    async def check_counts(self, given_up: list[dict[str, Any]]) -> None:
+        """Nothing is open, and nothing is counted twice or not at all."""
+        for row in await self.hall.documents("fan_outs"):
+            assert (row["open"], row["state"], row["retrying"]) == (False, "COMPLETED", 0)
+            assert row["total"] == row["delivered"] + row["failed"]
+            if row["task"] == "push":
+                assert row["failed"] == sum(each["_id"]["ts"] == row["_id"]["ts"] for each in given_up)
+        for user in READERS:
+            found = await self.stores.users.get(self.org, user)
+            followers = {one for one, other in self.model.follows if other == user}
+            followees = {other for one, other in self.model.follows if one == user}
+            assert (found.follower_count, found.following_count) == (len(followers), len(followees))
+
+    async def check_events(self) -> None:
+        """Whoever listened was told of each post that left once, and only if it had come."""
+        for reader in ("bob", "gus"):
+            events = await self.hall.events(home_stream(self.org, reader))
+            arrived = [event.ref for event in events if event.kind == "PostArrived"]
+            removed = [event.ref for event in events if event.kind == "PostRemoved"]
+            assert len(removed) == len(set(removed))
+            assert set(removed) <= set(arrived)
+
+
+async def raised(work: Any) -> bool:
+    try:
+        await work
+    except DomainError:
+        return True
+    return False
+
+
+@contextmanager
+def machine(mongodb_uri: str, redis_url: str, database: str, driver: Driver) -> Iterator[type[FeedMachine]]:
+    """The machine on storage that runs on a loop of its own, since Hypothesis is not asynchronous."""
+    with asyncio.Runner() as runner:
+        opened = open_stores(mongodb_uri, redis_url, database, driver, MAX_FOLLOWERS)
+        stores = runner.run(opened.__aenter__())
+        small = replace(stores, feeds=FeedStore(stores.mongo, stores.outbox, CHUNK))
+        try:
+            process = Process(runner, JobContext(small, Egress(())))
+            yield type("BoundMachine", (FeedMachine,), {"process": process})
+        finally:
+            runner.run(opened.__aexit__(None, None, None))
+
+
+def sized(examples: int, steps: int) -> settings:
+    return settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        print_blob=True,
+        # A shorter history of the same failure would take many minutes.
+        phases=(Phase.explicit, Phase.reuse, Phase.generate),
+    )
+
+
+def test_what_a_reader_sees_is_what_the_model_says(
+    mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver
+) -> None:
+    with machine(mongodb_uri, redis_url, database, mongo_driver) as bound:
+        run_machine(bound, settings=sized(15, 30))
+
+
+@pytest.mark.soak
+def test_what_a_reader_sees_is_what_the_model_says_for_long(
+    mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver
+) -> None:
+    with machine(mongodb_uri, redis_url, database, mongo_driver) as bound:
+        run_machine(bound, settings=sized(500, 100))

@@ -1,0 +1,139 @@
+"""homeFeedEvents and notificationEvents: what the viewer may hear, once, from where they were, pushed or merged."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from jobs.context import JobContext
+from jobs.fan_out import finish_fan_outs
+from jobs.providers.egress import Egress
+from storage.mongo import Driver
+from storage.stores import Stores, open_stores
+from tests.resolvers.people import Person, Room, SignIn, settled
+
+pytestmark = pytest.mark.anyio
+
+LISTEN = """
+subscription ($since: Cursor) {
+  homeFeedEvents(since: $since) {
+    type: __typename
+    ... on Event { cursor at }
+    ... on StreamReady { resumed }
+    ... on PostArrived { post { id text author { id } } }
+    ... on PostRemoved { postId }
+  }
+}
+"""
+TOLD = """
+subscription ($since: Cursor) {
+  notificationEvents(since: $since) {
+    type: __typename
+    ... on Event { cursor }
+    ... on StreamReady { resumed }
+    ... on NotificationArrived { notification { kind actor { id } message { text } post { text } } }
+  }
+}
+"""
+DELETE = "mutation ($id: ID!) { deletePost(id: $id) { id } }"
+
+
+async def work(stores: Stores) -> None:
+    """What workers do."""
+    while await finish_fan_outs(JobContext(stores, Egress(()))):
+        pass
+
+
+@pytest.fixture
+async def merging(mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver) -> AsyncIterator[SignIn]:
+    """Where every author with a follower is too big to be pushed."""
+    async with open_stores(mongodb_uri, redis_url, database, mongo_driver, 0) as stores:
+        yield SignIn(stores)
+
+
+async def heard_of_posts(sign_in: SignIn) -> tuple[Person, Person]:
+    ann, bob = await sign_in("ann"), await sign_in("bob")
+    await bob.follow(ann)
+    await ann.create_post("before")
+    await work(sign_in.stores)
+    async with bob.listening(LISTEN) as heard:
+        ids = []
+        for text in ("one", "two"):
+            ids.append(await ann.create_post(text))
+            await work(sign_in.stores)
+        arrived = [await heard.event() for _ in range(2)]
+        assert [event["post"]["text"] for event in arrived] == ["one", "two"]
+        await ann.run(DELETE, id=ids[0])
+        await work(sign_in.stores)
+        removed = await heard.event()
+        assert (removed["type"], removed["postId"]) == ("PostRemoved", ids[0])
+    await ann.create_post("three")
+    await work(sign_in.stores)
+    async with bob.listening(LISTEN, since=arrived[1]["cursor"]) as heard:
+        again = [await heard.event() for _ in range(2)]
+        assert [event.get("postId") or event["post"]["text"] for event in again] == [ids[0], "three"]
+    return ann, bob
+
+
+async def test_posts_that_are_pushed_arrive_and_leave_and_a_cursor_goes_on(sign_in: SignIn) -> None:
+    await heard_of_posts(sign_in)
+
+
+async def test_posts_that_are_merged_arrive_and_leave_alike(merging: SignIn) -> None:
+    await heard_of_posts(merging)
+    assert await merging.stores.mongo["feed_items"].count_documents({"_id.u": "bob"}) == 0
+
+
+async def test_an_author_hears_of_the_own_posts_once_whether_big_or_not(sign_in: SignIn, merging: SignIn) -> None:
+    for stores in (sign_in, merging):
+        ann, bob = await stores("ann"), await stores("bob")
+        await bob.follow(ann)
+        async with ann.listening(LISTEN) as heard:
+            for text in ("one", "two"):
+                await ann.create_post(text)
+                assert (await heard.event())["post"]["text"] == text
+
+
+async def test_somebody_who_is_not_followed_or_blocked_is_not_heard(sign_in: SignIn) -> None:
+    ann, bob, cyd = await sign_in("ann"), await sign_in("bob"), await sign_in("cyd")
+    for author in (ann, cyd):
+        await bob.follow(author)
+    async with bob.listening(LISTEN) as heard:
+        await ann.create_post("late")
+        await bob.unfollow(ann)
+        await work(sign_in.stores)
+        await cyd.create_post("heard")
+        await work(sign_in.stores)
+        assert (await heard.event())["post"]["text"] == "heard"
+
+
+async def test_a_reader_is_told_of_each_notification_but_of_none_from_somebody_blocked(room: Room) -> None:
+    async with room.bob.listening(TOLD) as heard:
+        await room.ann.post(room.topic, "one @bob")
+        first = await heard.event()
+        assert first["notification"] == {
+            "kind": "MENTION",
+            "actor": {"id": "ann"},
+            "message": {"text": "one @bob"},
+            "post": None,
+        }
+        await room.bob.block(room.ann)
+        await room.ann.post(room.topic, "two @bob")
+        await settled(room.ann.stores)
+        await room.eve.create_post("three @bob")
+        assert (await heard.event())["notification"]["post"] == {"text": "three @bob"}
+    async with room.bob.listening(TOLD, since=first["cursor"]) as heard:
+        assert (await heard.event())["notification"]["actor"] == {"id": "eve"}
+
+
+async def test_cursors_of_other_subscriptions_are_refused(sign_in: SignIn) -> None:
+    ann, bob = await sign_in("ann"), await sign_in("bob")
+    cursors = []
+    for person in (ann, bob):
+        for query in (LISTEN, TOLD):
+            async for answer in person.answers(query):
+                cursors.append(next(iter(answer["data"].values()))["cursor"])
+                break
+    for query, own in ((LISTEN, cursors[0]), (TOLD, cursors[1])):
+        for cursor in {*cursors, "nonsense"} - {own}:
+            async for answer in ann.answers(query, since=cursor):
+                assert [error["extensions"]["code"] for error in answer["errors"]] == ["BAD_USER_INPUT"]

@@ -1,0 +1,48 @@
+"""Following as clients do it: counts, the viewer's view, and who may not."""
+
+import pytest
+
+from tests.resolvers.people import SignIn
+
+pytestmark = pytest.mark.anyio
+
+FOLLOW = "mutation ($id: ID!) { follow(userId: $id) { id followerCount followingCount following } }"
+UNFOLLOW = FOLLOW.replace("follow(userId", "unfollow(userId")
+
+
+async def test_counts_and_following_are_what_they_are_after_each_change(sign_in: SignIn) -> None:
+    ann, bob = await sign_in("ann"), await sign_in("bob")
+    for _ in range(2):
+        followed = (await bob.run(FOLLOW, id="ann"))["follow"]
+        assert followed == {"id": "ann", "followerCount": 1, "followingCount": 0, "following": True}
+    assert (await ann.run('{ user(id: "bob") { followingCount following } }'))["user"] == {
+        "followingCount": 1,
+        "following": False,
+    }
+    for _ in range(2):
+        left = (await bob.run(UNFOLLOW, id="ann"))["unfollow"]
+        assert left == {"id": "ann", "followerCount": 0, "followingCount": 0, "following": False}
+
+
+async def test_a_follow_shows_in_the_very_next_home_feed(sign_in: SignIn) -> None:
+    ann, bob = await sign_in("ann"), await sign_in("bob")
+    await ann.create_post("before")
+    assert await bob.home() == []
+    await bob.follow(ann)
+    assert await bob.home() == ["before"]
+    await bob.unfollow(ann)
+    assert await bob.home() == []
+
+
+async def test_nobody_follows_themselves_or_across_a_block(sign_in: SignIn) -> None:
+    ann, bob = await sign_in("ann"), await sign_in("bob")
+    assert (await ann.fails(FOLLOW, id="ann"))["field"] == "userId"
+    await bob.follow(ann)
+    await ann.block(bob)
+    assert await bob.code(FOLLOW, id="ann") == "FORBIDDEN"
+    assert await ann.code(FOLLOW, id="bob") == "CONFLICT"
+    assert (await bob.run('{ user(id: "ann") { following followerCount } }'))["user"] == {
+        "following": False,
+        "followerCount": 0,
+    }
+    assert await bob.code(FOLLOW, id="nobody") == "NOT_FOUND"

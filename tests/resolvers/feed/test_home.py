@@ -1,0 +1,27 @@
+"""homeFeed as its reader sees it."""
+
+import pytest
+
+from storage.stores import Stores
+from tests.resolvers.people import HOME, SignIn
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_reader_who_was_away_is_told_that_the_feed_is_being_rebuilt(sign_in: SignIn, stores: Stores) -> None:
+    ann, bob = await sign_in("ann"), await sign_in("bob")
+    await bob.follow(ann)
+    await bob.home()
+    past = [{"$set": {"seen_at": {"$subtract": ["$$NOW", 31 * 86_400_000]}}}]
+    await stores.mongo["feeds"].update_one({"_id": {"o": "acme", "u": "bob"}}, past)
+    await ann.create_post("meanwhile")
+    assert (await bob.run(HOME, latest="now"))["homeFeed"]["state"] == "REBUILDING"
+    await stores.home.rebuild("acme", "bob")
+    answer = (await bob.run(HOME, latest="now"))["homeFeed"]
+    assert (answer["state"], [item["text"] for item in answer["items"]]) == ("READY", ["meanwhile"])
+
+
+async def test_bounds_are_asked_for_as_everywhere(sign_in: SignIn) -> None:
+    ann = await sign_in("ann")
+    for bounds in ({}, {"oldest": "now"}, {"latest": "now", "limit": 0}, {"latest": "now", "limit": 1000}):
+        assert await ann.code(HOME, **bounds) == "BAD_USER_INPUT"

@@ -1,0 +1,88 @@
+"""Notifications as clients see them: mentions, reactions, follows; read marks; and what is hidden of them."""
+
+import pytest
+
+from storage.stores import Stores
+from tests.resolvers.people import DELETE, EDIT, REACT, UNREACT, Person, Room, settled
+
+pytestmark = pytest.mark.anyio
+
+PAGE = """
+{ notifications(latest: "now") { items { id timestamp kind actor { id } message { text } post { text } } }
+  unreadNotificationCount }
+"""
+MARK = "mutation ($at: Timestamp!) { markNotificationsRead(timestamp: $at) }"
+
+
+async def told(person: Person) -> list[tuple[str, str, str | None]]:
+    """Kind, actor and text of each, newest first."""
+    await settled(person.stores)
+    items = (await person.run(PAGE))["notifications"]["items"]
+    return [(i["kind"], i["actor"]["id"], (i["message"] or i["post"] or {}).get("text")) for i in items]
+
+
+async def test_mentions_reactions_and_follows_are_told_to_whom_they_concern(room: Room, stores: Stores) -> None:
+    message = await room.ann.post(room.topic, "Look @bob @ann")
+    await room.bob.run(REACT, id=message["id"], emoji="🐟")
+    await settled(stores)
+    await room.eve.follow(room.ann)
+    await settled(stores)
+    await room.eve.create_post("Hello @ann")
+    assert await told(room.bob) == [("MENTION", "ann", "Look @bob @ann")]
+    assert await told(room.ann) == [
+        ("MENTION", "eve", "Hello @ann"),
+        ("FOLLOW", "eve", None),
+        ("REACTION", "bob", "Look @bob @ann"),
+    ]
+    assert await told(room.eve) == []
+
+
+async def test_an_edit_tells_only_those_whom_it_adds(room: Room) -> None:
+    message = await room.ann.post(room.topic, "@bob")
+    await room.ann.run(EDIT, id=message["id"], text="@bob again")
+    assert len(await told(room.bob)) == 1
+    other = await room.ann.post(room.topic, "nobody")
+    await room.ann.run(EDIT, id=other["id"], text="now @bob")
+    assert [text for *_, text in await told(room.bob)] == ["now @bob", "@bob again"]
+
+
+async def test_a_reaction_that_was_taken_back_or_whose_message_is_gone_is_told_no_more(room: Room) -> None:
+    message = await room.ann.post(room.topic, "one")
+    await room.bob.run(REACT, id=message["id"], emoji="🐟")
+    assert len(await told(room.ann)) == 1
+    await room.bob.run(UNREACT, id=message["id"], emoji="🐟")
+    assert await told(room.ann) == []
+    await room.bob.run(REACT, id=message["id"], emoji="🐟")
+    assert len(await told(room.ann)) == 1
+    await room.ann.run(DELETE, id=message["id"])
+    assert await told(room.ann) == []
+
+
+async def test_who_left_or_never_joined_reads_nothing_by_way_of_notifications(room: Room) -> None:
+    await room.ann.post(room.topic, "secret @eve @bob")
+    assert await told(room.eve) == []
+    await settled(room.ann.stores)
+    await room.bob.leave(room.community)
+    assert await told(room.bob) == [("MENTION", "ann", None)]
+
+
+async def test_unread_ones_are_counted_and_marked(room: Room) -> None:
+    for n in range(3):
+        await room.ann.post(room.topic, f"{n} @bob")
+        await settled(room.ann.stores)
+    answer = await room.bob.run(PAGE)
+    items = answer["notifications"]["items"]
+    assert answer["unreadNotificationCount"] == 3
+    for item, left in ((items[1], 1), (items[2], 1), (items[0], 0)):
+        assert (await room.bob.run(MARK, at=item["timestamp"]))["markNotificationsRead"] == left
+    assert await room.bob.code(MARK, at="now") == "BAD_USER_INPUT"
+
+
+async def test_what_comes_from_somebody_blocked_is_hidden_and_not_counted(room: Room) -> None:
+    await room.ann.post(room.topic, "@bob")
+    await settled(room.ann.stores)
+    await room.bob.block(room.ann)
+    assert await told(room.bob) == []
+    assert (await room.bob.run(PAGE))["unreadNotificationCount"] == 0
+    await room.bob.unblock(room.ann)
+    assert len(await told(room.bob)) == 1

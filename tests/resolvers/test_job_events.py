@@ -1,0 +1,69 @@
+"""jobEvents: to everybody what they may see of their organization's jobs, in order, from where they were."""
+
+import pytest
+
+from storage.feed.changes import NewPost
+from storage.feed.records import Post
+from storage.stores import Stores
+from tests.resolvers.people import Person, SignIn, settled
+
+pytestmark = pytest.mark.anyio
+
+LISTEN = """
+subscription ($job: ID, $since: Cursor) {
+  jobEvents(jobId: $job, since: $since) {
+    type: __typename
+    ... on Event { cursor }
+    ... on StreamReady { resumed }
+    ... on FanOutChanged { fanOut { id postId state total delivered failed } }
+  }
+}
+"""
+
+
+async def post(person: Person) -> Post:
+    assert person.user is not None
+    new = NewPost(person.user.organization_id, person.id, "Lit", (), (), ())
+    return await person.stores.posts.create(new)
+
+
+async def test_an_author_hears_of_the_own_fan_outs_and_nobody_elses(sign_in: SignIn, stores: Stores) -> None:
+    ann, bob = await sign_in("ann"), await sign_in("bob")
+    async with ann.listening(LISTEN) as to_ann, bob.listening(LISTEN) as to_bob:
+        posts = [await post(each) for each in (ann, bob, ann)]
+        heard = [(await to_ann.event())["fanOut"] for _ in range(2)]
+        assert [each["postId"] for each in heard] == [posts[0].id, posts[2].id]
+        assert heard[0] == {
+            "id": posts[0].id, "postId": posts[0].id, "state": "COMPLETED", "total": 0, "delivered": 0, "failed": 0
+        }  # fmt: skip
+        assert (await to_bob.event())["fanOut"]["postId"] == posts[1].id
+
+
+async def test_one_job_is_listened_to_by_its_id(sign_in: SignIn, stores: Stores) -> None:
+    ann = await sign_in("ann")
+    first, second = await post(ann), await post(ann)
+    await settled(stores)
+    async with ann.listening(LISTEN, job=second.id) as heard:
+        for each in (first, second):
+            await stores.posts.delete(each.key, "ann", False)
+        assert (await heard.event())["fanOut"]["postId"] == second.id
+
+
+async def test_a_cursor_goes_on_after_what_was_withheld(sign_in: SignIn, stores: Stores) -> None:
+    ann, bob = await sign_in("ann"), await sign_in("bob")
+    async with ann.listening(LISTEN) as heard:
+        await post(bob)
+        first = await post(ann)
+        event = await heard.event()
+        assert event["fanOut"]["postId"] == first.id
+    second = await post(ann)
+    async with ann.listening(LISTEN, since=event["cursor"]) as heard:
+        assert (await heard.event())["fanOut"]["postId"] == second.id
+
+
+async def test_ids_that_name_no_job_are_not_found_and_somebody_elses_post_is_forbidden(sign_in: SignIn) -> None:
+    ann, bob, far = await sign_in("ann"), await sign_in("bob"), await sign_in("ann", "globex")
+    theirs = (await post(bob)).id
+    for person, job, code in ((ann, "nothing", "NOT_FOUND"), (far, theirs, "NOT_FOUND"), (ann, theirs, "FORBIDDEN")):
+        async for answer in person.answers(LISTEN, job=job):
+            assert [error["extensions"]["code"] for error in answer["errors"]] == [code]
