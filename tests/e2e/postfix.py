@@ -167,17 +167,17 @@ def _main(folder: Path, log: Path, receiver_port: int) -> str:
         "inet_protocols": "ipv4",
         "relayhost": f"[127.0.0.1]:{receiver_port}",
         "transport_maps": "inline:{ {dead.example = smtp:[127.0.0.1]:1} }",
-        "smtp_rcpt_timeout": "2s",
+        "smtp_rcpt_timeout": "1s",
         "smtp_destination_concurrency_limit": "10",
         "smtp_connection_cache_on_demand": "no",
         "smtp_destination_recipient_limit": "1",
         "destination_concurrency_feedback_debug": "no",
         "default_destination_concurrency_failed_cohort_limit": "1000",
-        "minimal_backoff_time": "2s",
-        "maximal_backoff_time": "2s",
+        "minimal_backoff_time": "1s",
+        "maximal_backoff_time": "1s",
         "queue_run_delay": "1s",
-        "maximal_queue_lifetime": "7s",
-        "bounce_queue_lifetime": "7s",
+        "maximal_queue_lifetime": "4s",
+        "bounce_queue_lifetime": "4s",
     }
     return "".join(f"{name} = {value}\n" for name, value in settings.items())
 

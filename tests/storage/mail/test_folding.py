@@ -159,7 +159,7 @@ async def flood(
 async def test_folders_killed_at_any_moment_count_every_event_once(
     office: Office, mongodb_uri: str, redis_url: str, shared_database: str
 ) -> None:
-    await flood(office, [mongodb_uri, redis_url, shared_database], 20_000, 800, kills=6, pause_s=(0.8, 2))
+    await flood(office, [mongodb_uri, redis_url, shared_database], 12_000, 600, kills=5, pause_s=(0.5, 1.2))
 
 
 @pytest.mark.soak
