@@ -1,4 +1,4 @@
-"""Work outside a request: arq functions by queue, and sweepers over MongoDB. This is the registry."""
+"""Work outside a request: arq functions by queue, sweepers over MongoDB, and loops. This is the registry."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -10,6 +10,8 @@ from jobs.call_manager import run_call_manager
 from jobs.context import JobContext
 from jobs.fan_out import fan_out, finish_fan_outs, rebuild_feed, rebuild_feeds, retry_failed_inserts, settle_follows
 from jobs.link_previews import find_lost_previews, preview_link, preview_post_link
+from jobs.mail_fold import fold_mail
+from jobs.mail_summary import report_bounces
 from jobs.publishing.mails import send_failure_mails
 from jobs.publishing.sweeps import fail_disconnected, publish_due, upload_media, wake
 from jobs.streams import move_outbox, prune_events
@@ -25,6 +27,14 @@ class Sweeper:
     run: Callable[[JobContext], Awaitable[int]]
 
 
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Runs for ever in every worker, and again after a failure; locks tell which worker does what."""
+
+    name: str
+    run: Callable[[JobContext], Awaitable[None]]
+
+
 FUNCTIONS: dict[str, list[Function]] = {
     PREVIEWS: [
         func(preview_link, name="chat.preview_link", timeout=20, keep_result=0, max_tries=1000),
@@ -38,15 +48,7 @@ FUNCTIONS: dict[str, list[Function]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
-    """Runs in every worker until it is cancelled, and is started again when it fails."""
-
-    name: str
-    run: Callable[[JobContext], Awaitable[None]]
-
-
-LOOPS: list[Loop] = [Loop("call_manager", run_call_manager)]
+LOOPS: list[Loop] = [Loop("call_manager", run_call_manager), Loop("fold_mail", fold_mail)]
 
 SWEEPERS: list[Sweeper] = [
     Sweeper("move_outbox", 2.0, move_outbox),
@@ -59,6 +61,7 @@ SWEEPERS: list[Sweeper] = [
     Sweeper("upload_media", 1.0, upload_media),
     Sweeper("send_failure_mails", 2.0, send_failure_mails),
     Sweeper("fail_disconnected", 10.0, fail_disconnected),
+    Sweeper("report_bounces", 30.0, report_bounces),
     Sweeper("prune_events", 60.0, prune_events),
     Sweeper("ask_for_silent_calls", 1.0, ask_for_silent_calls),
     Sweeper("sweep_abandoned_lists", 600.0, sweep_abandoned_lists),

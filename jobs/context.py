@@ -18,3 +18,5 @@ class JobContext:
     telephony: Telephony
     desk: Desk
     mailer: Mailer
+    bounce_alarm_percent: float
+    bounce_report_to: str | None

@@ -24,11 +24,11 @@ def member(info: Info) -> User:
     return require(info, Role.MEMBER)
 
 
-def require(info: Info, role: Role) -> User:
-    """The viewer, if they have the role. Raises: Unauthenticated, Forbidden."""
+def require(info: Info, *roles: Role) -> User:
+    """The viewer, if they have one of the roles. Raises: Unauthenticated, Forbidden."""
     viewer = signed_in(info)
-    if role not in granted(info.context):
-        raise Forbidden(f"This needs the role {role.value}.")
+    if granted(info.context).isdisjoint(roles):
+        raise Forbidden(f"This needs the role {' or '.join(role.value for role in roles)}.")
     return viewer
 
 

@@ -8,6 +8,7 @@ import strawberry
 
 from storage.chat.reactions import Sight
 from storage.identity import Role, User
+from storage.mail.migration import OldBook
 from storage.stores import Stores
 
 
@@ -20,6 +21,7 @@ class Context:
     viewer: User | None = None
     roles: frozenset[Role] = frozenset()
     connection_params: dict[str, Any] | None = None
+    old_book: OldBook | None = None
 
     async def sight(self, viewer: User) -> Sight:
         """What the viewer must not see, as of now."""

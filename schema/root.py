@@ -18,6 +18,8 @@ import resolvers.feed.notifications
 import resolvers.feed.posts
 import resolvers.identity
 import resolvers.job_events
+import resolvers.mail.book
+import resolvers.mail.deliveries
 import resolvers.publishing.accounts
 import resolvers.publishing.posts
 import resolvers.publishing.publications
@@ -37,6 +39,7 @@ from schema.errors import PresentErrors
 from schema.events import CommunityEvent, HomeFeedEvent, JobEvent, NotificationEvent, TopicEvent
 from schema.feed import HomeFeedTimeline, NotificationTimeline, Post, PostTimeline
 from schema.identity import User
+from schema.mail import AddressStanding, BounceRate, DomainStanding, RecordDeliveriesResult
 from schema.publishing import ConnectedAccount, Publication, ScheduledPost, ScheduledPostTimeline
 from schema.scalars import SCALARS
 
@@ -84,6 +87,15 @@ class Query:
     scheduled_posts: ScheduledPostTimeline = field(
         resolvers.publishing.posts.scheduled_posts,
         "By due time: the viewer's own, to an OPERATOR the organization's.",
+    )
+    address_book: list[AddressStanding] = field(
+        resolvers.mail.book.address_book, "One row per asked address, same order, duplicates kept; at most 1000."
+    )
+    domain_standings: list[DomainStanding] = field(
+        resolvers.mail.book.domain_standings, "One row per asked domain, same order; at most 1000."
+    )
+    bounce_rates: list[BounceRate] = field(
+        resolvers.mail.book.bounce_rates, "By UTC day, both ends included; all domains together when none is named."
     )
     home_feed: HomeFeedTimeline = field(
         resolvers.feed.home.home_feed, "The posts of those whom the viewer follows, and the own ones."
@@ -156,6 +168,17 @@ class Mutation:
     resolve_publication: Publication = mutation(
         resolvers.publishing.publications.resolve_publication,
         "Settle a publication whose outcome is unknown, after looking at the account.",
+    )
+    record_deliveries: RecordDeliveriesResult = mutation(
+        resolvers.mail.deliveries.record_deliveries,
+        "At-least-once safe: events are counted once by eventId. At most 1000 a call.",
+    )
+    unblock_address: AddressStanding = mutation(
+        resolvers.mail.book.unblock_address, "Starts an address's counters over; who and why is kept."
+    )
+    set_domain_blocked: DomainStanding = mutation(
+        resolvers.mail.book.set_domain_blocked,
+        "Block or allow a domain by hand; null goes back to the rule. Who and why is kept.",
     )
     follow: User = mutation(
         resolvers.feed.follows.follow,

@@ -9,12 +9,14 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from jobs.providers.egress import Egress
+from jobs.providers.old_book import old_book
 from schema.root import build_schema
 from server import health
 from server.callbacks import callback_routes
 from server.demo_sign_in import demo_sign_in_routes
 from server.graphql import GraphQLView
 from server.images import ImageCache, images_route
+from server.ingest import ingest_routes
 from server.limits import DocumentLimitsExtension
 from server.pages import page_routes
 from server.settings import Settings
@@ -22,6 +24,7 @@ from server.tokens import TokenVerifier
 from server.viewers import Viewers
 from storage.credentials import credential_keys
 from storage.image_urls import ImageUrls
+from storage.mail.migration import OldBook
 from storage.secrets import shared_secret
 from storage.stores import Stores, open_stores
 
@@ -35,16 +38,20 @@ def create_app(settings: Settings) -> Starlette:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         egress = Egress(settings.egress_allow)
-        async with open_stores(
-            *servers,
-            settings.database,
-            settings.mongo_driver,
-            settings.fan_out_max_followers,
-            credential_keys(settings.credential_keys or ""),
-        ) as stores:
+        async with (
+            open_stores(
+                *servers,
+                settings.database,
+                settings.mongo_driver,
+                settings.fan_out_max_followers,
+                credential_keys(settings.credential_keys or ""),
+                settings.keys_of_addresses,
+            ) as stores,
+            old_book(settings.legacy_book_url, settings.legacy_share) as older,
+        ):
             app.state.stores = stores
             # Added here, before the pages, since they need what is open only now.
-            app.router.routes[:0] = await _product_routes(settings, stores, egress)
+            app.router.routes[:0] = await _product_routes(settings, stores, egress, older)
             yield
         await egress.aclose()
 
@@ -52,16 +59,17 @@ def create_app(settings: Settings) -> Starlette:
     return Starlette(routes=routes, middleware=_middleware(settings), lifespan=lifespan)
 
 
-async def _product_routes(settings: Settings, stores: Stores, egress: Egress) -> list[BaseRoute]:
+async def _product_routes(settings: Settings, stores: Stores, egress: Egress, older: OldBook | None) -> list[BaseRoute]:
     image_urls = ImageUrls(settings.base_url, await shared_secret(stores.mongo, "image_urls"))
     viewers = Viewers(_verifier(settings), stores.users)
     schema = build_schema(DocumentLimitsExtension)
-    view = GraphQLView(schema, stores, viewers, image_urls.sign, settings.allowed_origins)
+    view = GraphQLView(schema, stores, viewers, image_urls.sign, settings.allowed_origins, older)
     return [
         Route("/graphql", view),
         WebSocketRoute("/graphql", view),
         images_route(image_urls, ImageCache(egress)),
         *callback_routes(settings, stores),
+        *ingest_routes(stores, viewers),
     ]
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from server.mail_commands import mail_app
 from server.processes import StartupError, end_with
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+app.add_typer(mail_app, name="mail")
 
 DataDir = Annotated[
     Path | None, typer.Option(help="Where embedded servers and secrets are kept. Default: .noroshi", show_default=False)

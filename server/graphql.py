@@ -1,12 +1,13 @@
 """GraphQL over HTTP on Strawberry's view: POST with JSON only, one operation a request, errors as JSON everywhere.
 
 Conforms to the audits of npm graphql-http: application/json always answers 200, application/graphql-response+json
-answers 400 where nothing was executed. What is refused before that is 400, 401, 405 or 413, and 503 when a server that
-is needed does not answer.
+answers 400 where nothing was executed. What is refused before that is 400, 401, 405, 413 or 429, and 503 when a
+server that is needed does not answer.
 """
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any
 
@@ -32,6 +33,8 @@ from server.sockets import SocketAdapter, SocketHandler
 from server.viewers import Session, Viewers
 from storage.errors import BadUserInput, DomainError
 from storage.identity import Role, with_included
+from storage.mail.gate import Gate
+from storage.mail.migration import OldBook
 from storage.stores import Stores
 
 MAX_BODY_BYTES = 1_000_000
@@ -41,6 +44,7 @@ LIST_FIELDS = ("launchCallJob", "checkCallList")
 
 INIT_TIMEOUT_S = 5.0
 MAX_OPERATIONS = 50
+LOOKUP = "addressBook"
 REQUEST_TYPE = "application/json"
 RESPONSE_TYPE = "application/graphql-response+json"
 OPERATIONS = {OperationType.QUERY, OperationType.MUTATION}
@@ -74,6 +78,7 @@ class GraphQLView(GraphQL[Context, None]):
         viewers: Viewers,
         sign_image: Callable[[str], str],
         allowed_origins: tuple[str, ...],
+        old_book: OldBook | None = None,
     ) -> None:
         super().__init__(
             schema,
@@ -90,13 +95,15 @@ class GraphQLView(GraphQL[Context, None]):
         self.core_schema: GraphQLSchema = schema._schema
         self._stores = stores
         self._sign_image = sign_image
+        self._old_book = old_book
+        self._lookups = Gate()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request, or serves one socket to its end."""
         if scope["type"] == "websocket":
             await self.run(WebSocket(scope, receive=receive, send=send))
             return
-        response = await self._respond(Request(scope, _limited(receive, await self._body_limit(Request(scope)))))
+        response = await self._respond(Request(scope, limited(receive, await self._body_limit(Request(scope)))))
         await response(scope, receive, send)
 
     async def _body_limit(self, request: Request) -> int:
@@ -128,7 +135,7 @@ class GraphQLView(GraphQL[Context, None]):
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Context:
         """A request's context with its viewer; a socket's gets the viewer from connection_init."""
-        context = Context(self._stores, self._sign_image)
+        context = Context(self._stores, self._sign_image, old_book=self._old_book)
         if isinstance(request, Request):
             admit(context, await self.viewers.session(request.headers.get("authorization")))
         return context
@@ -168,13 +175,15 @@ class GraphQLView(GraphQL[Context, None]):
         request_data: GraphQLRequestData,
     ) -> ExecutionResult:
         """The result of a query or mutation; subscriptions go over WebSocket."""
-        return await self.schema.execute(
-            request_data.query,
-            variable_values=request_data.variables,
-            context_value=context,
-            operation_name=request_data.operation_name,
-            allowed_operation_types=OPERATIONS,
-        )
+        # Large lists are most of what there is to compute, so those that are too many are refused before that.
+        async with self._lookups.turn() if LOOKUP in (request_data.query or "") else nullcontext():
+            return await self.schema.execute(
+                request_data.query,
+                variable_values=request_data.variables,
+                context_value=context,
+                operation_name=request_data.operation_name,
+                allowed_operation_types=OPERATIONS,
+            )
 
     async def process_result(self, request: Request, result: ExecutionResult) -> GraphQLHTTPResponse:
         """A result without `data` where nothing was executed."""
@@ -214,7 +223,7 @@ def _takes_list(parsed: GraphQLRequestData | list[GraphQLRequestData]) -> bool:
     return query is not None and any(name in query for name in LIST_FIELDS)
 
 
-def _limited(receive: Receive, max_bytes: int) -> Receive:
+def limited(receive: Receive, max_bytes: int = MAX_BODY_BYTES) -> Receive:
     """Gives up reading a body that is too large before it is in memory."""
     read_bytes = 0
 
@@ -246,6 +255,7 @@ def _status(error: Exception, extensions: Mapping[str, Any]) -> tuple[int, dict[
             return 400, {}
         case "UNAUTHENTICATED":
             return 401, {"WWW-Authenticate": "Bearer"}
-        case "UNAVAILABLE":
-            return 503, {"Retry-After": str(math.ceil(extensions["retryAfterMs"] / 1000))}
+        case "RATE_LIMITED" | "UNAVAILABLE" as code:
+            wait_s = math.ceil(extensions["retryAfterMs"] / 1000)
+            return 429 if code == "RATE_LIMITED" else 503, {"Retry-After": str(wait_s)}
     return 500, {}

@@ -1,6 +1,7 @@
 """Whether this process lives, whether it can serve, and its metrics."""
 
 import asyncio
+from contextlib import suppress
 
 import orjson
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -31,6 +32,10 @@ async def readyz(request: Request) -> Response:
 
 async def metrics(request: Request) -> Response:
     """Prometheus text format."""
+    stores: Stores = request.app.state.stores
+    with suppress(PyMongoError, TimeoutError):
+        async with asyncio.timeout(CHECK_TIMEOUT_S):
+            await stores.bounce_rates.show()
     return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
 

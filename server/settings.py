@@ -4,6 +4,7 @@ Read once at start, frozen, and handed on as plain values. A bad value is one li
 """
 
 import os
+import re
 import sys
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -15,13 +16,14 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from server.processes import StartupError
 from storage.credentials import credential_keys
+from storage.mail.addresses import AddressKeys, address_keys
 
 PREFIX = "NOROSHI_"
 UNPREFIXED = {"mongodb_uri": "MONGODB_URI", "redis_url": "REDIS_URL"}
 # Kept out of error messages and representations; the addresses may hold a password.
 CONFIDENTIAL = {
-    *("auth_secret", "credential_keys", "telephony_secret", "twilio_token"),
-    *("mongodb_uri", "redis_url", "smtp_url"),
+    *("address_keys", "auth_secret", "credential_keys", "telephony_secret", "twilio_token"),
+    *("bounce_report_to", "mongodb_uri", "redis_url", "smtp_url"),
 }
 AUTH_SECRET_MIN_BYTES = 32
 
@@ -62,6 +64,18 @@ def _longer_than_a_guess(value: str) -> str:
 def _credential_keys(value: str) -> str:
     if not credential_keys(value):
         raise ValueError("no key")
+    return value
+
+
+def _address_keys(value: str) -> str:
+    address_keys(value)
+    return value
+
+
+def _recipient(value: str) -> str:
+    parts = urlsplit(value)
+    if not (parts.scheme in ("http", "https") and parts.hostname) and not re.fullmatch(r"[^\s@/]+@[^\s@/]+", value):
+        raise ValueError("neither a mail address nor a URL")
     return value
 
 
@@ -131,6 +145,15 @@ class Settings(BaseSettings):
     mail_from: str = Field(
         default="Noroshi <noroshi@localhost>", pattern=r"^[^\r\n]+@[^\r\n]+$", description="a mail address"
     )
+    address_keys: Annotated[str, AfterValidator(_address_keys)] | None = Field(
+        default=None, repr=False, description="number:base64 pairs of 32 bytes, newest first, separated by commas"
+    )
+    legacy_book_url: HttpAddress | None = Field(default=None, description="an http or https address")
+    legacy_share: int = Field(default=0, ge=0, le=100, description="a number from 0 to 100")
+    bounce_alarm_percent: float = Field(default=2, gt=0, le=100, description="a number above 0, at most 100")
+    bounce_report_to: Annotated[str, AfterValidator(_recipient)] | None = Field(
+        default=None, repr=False, description="a mail address, or an http or https address"
+    )
     fan_out_max_followers: int = Field(
         default=10_000, ge=0, le=100_000_000, description="a number of followers from 0 to 100000000"
     )
@@ -164,6 +187,11 @@ class Settings(BaseSettings):
         rest = {key: value for key, value in os.environ.items() if key.upper() not in names.values()}
         own = {names[name]: _spelled(getattr(self, name)) for name in names}
         return rest | {key: value for key, value in own.items() if value}
+
+    @property
+    def keys_of_addresses(self) -> AddressKeys:
+        """What mail addresses are hashed with; none when it is not set."""
+        return address_keys(self.address_keys or "")
 
     @property
     def base_url(self) -> str:

@@ -37,6 +37,13 @@ def with_credential_keys(settings: Settings) -> Settings:
     return settings.with_values(credential_keys=f"1:{secret(prepare(settings.data_dir), 'credential_key')}")
 
 
+def with_address_keys(settings: Settings) -> Settings:
+    """The settings with the data folder's key for mail addresses, unless keys are set. Raises: StartupError."""
+    if settings.address_keys:
+        return settings
+    return settings.with_values(address_keys=f"1:{secret(prepare(settings.data_dir), 'address_key')}")
+
+
 def require_own_tokens(settings: Settings) -> None:
     """Raises: StartupError when only an identity provider's tokens count."""
     if settings.auth_jwks_url:

@@ -20,7 +20,13 @@ import structlog
 from server.embedded import Servers, check_servers, embedded_servers
 from server.processes import ChildProcess, StartupError
 from server.settings import Settings
-from server.sign_in import require_own_tokens, sign_for, with_auth_secret, with_credential_keys
+from server.sign_in import (
+    require_own_tokens,
+    sign_for,
+    with_address_keys,
+    with_auth_secret,
+    with_credential_keys,
+)
 from server.web import listen
 
 STOP_DEADLINE_S = 20.0
@@ -117,7 +123,7 @@ async def _up(settings: Settings, web: int, workers: int, say: Say, started_at: 
         require_own_tokens(settings)
     with listen(settings.host, settings.port) as listener:
         settings = with_auth_secret(settings.with_values(port=listener.getsockname()[1]))
-        settings = with_credential_keys(settings)
+        settings = with_address_keys(with_credential_keys(settings))
         async with _crew(settings, listener, web, workers) as crew:
             try:
                 await _serve(crew, say, started_at)

@@ -53,6 +53,7 @@ async def _run(settings: Settings, queues: tuple[str, ...]) -> None:
         settings.mongo_driver,
         settings.fan_out_max_followers,
         credential_keys(settings.credential_keys or ""),
+        settings.keys_of_addresses,
     ) as stores:
         jobs = _job_context(settings, stores, egress)
         heartbeat = Heartbeat(stores.mongo, holder())
@@ -73,7 +74,9 @@ async def _run(settings: Settings, queues: tuple[str, ...]) -> None:
 def _job_context(settings: Settings, stores: Stores, egress: Egress) -> JobContext:
     desk = Desk(stores, all_networks(egress, SandboxStore(stores.mongo)))
     mailer = Mailer(settings.smtp_url, settings.mail_from, settings.data_dir / "mail")
-    return JobContext(stores, egress, make_telephony(settings, stores), desk, mailer)
+    telephony = make_telephony(settings, stores)
+    report = settings.bounce_alarm_percent, settings.bounce_report_to
+    return JobContext(stores, egress, telephony, desk, mailer, *report)
 
 
 async def _arq_loop(jobs: JobContext, redis: RedisSettings, queue: str) -> None:

@@ -11,6 +11,7 @@ from storage import idempotency
 from storage.mongo import Mongo
 
 NAMESPACE_EXISTS = 48
+LEDGER_KEPT_S = 14 * 86_400
 
 INDEXES: dict[str, list[IndexModel]] = {
     "users": [
@@ -98,6 +99,15 @@ INDEXES: dict[str, list[IndexModel]] = {
     "call_drafts": [IndexModel([("at", UP)])],
     "workers": [IndexModel([("at", UP)], expireAfterSeconds=3600)],
     "simulated_calls": [IndexModel([("at", UP)], expireAfterSeconds=7 * 24 * 3600)],
+    "mail_ledger": [
+        IndexModel([("waiting", UP), ("recorded_at", UP)], partialFilterExpression={"waiting": {"$exists": True}}),
+        IndexModel([("folded_at", UP)], expireAfterSeconds=LEDGER_KEPT_S),
+    ],
+    "mail_addresses": [IndexModel([("moved_at", UP)], expireAfterSeconds=15 * 86_400, sparse=True)],
+    "mail_domains": [IndexModel([("org", UP)])],
+    "mail_days": [IndexModel([("_id.day", UP), ("_id.org", UP)])],
+    "mail_audit": [IndexModel([("org", UP), ("subject", UP), ("at", UP)])],
+    "mail_differences": [IndexModel([("at", UP)], expireAfterSeconds=30 * 86_400)],
     # Written in transactions, which must not wait for a collection to be made.
     "call_limits": [],
     "do_not_call": [],
@@ -105,6 +115,7 @@ INDEXES: dict[str, list[IndexModel]] = {
     "activity": [],
     "read_marks": [],
     "fences": [],
+    "mail_sources": [],
 }
 
 

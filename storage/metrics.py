@@ -35,3 +35,15 @@ BROKERS = Gauge("noroshi_call_brokers", "Organizations that this process dials f
 FEED_ITEMS_PUSHED = Counter(
     "noroshi_feed_items", "Items pushed into home feeds, by whether the database took them.", ["outcome"]
 )
+MAIL_EVENTS = Counter("noroshi_mail_events", "Delivery events that were read, by what they count as.", ["outcome"])
+MAIL_FOLDED = Counter("noroshi_mail_folded", "Delivery events that were folded into the address book.")
+MAIL_FOLD_SECONDS = Histogram(
+    "noroshi_mail_fold_seconds",
+    "From the start of a fold until it was durable.",
+    buckets=(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5),
+)
+MAIL_LOOKUPS = Counter("noroshi_mail_lookups", "Lookups in the address book, by whether they were let in.", ["outcome"])
+MAIL_SHADOW = Counter(
+    "noroshi_mail_shadow", "Addresses that both books were asked for, by whether they agree.", ["outcome"]
+)
+BOUNCE_RATE = Gauge("noroshi_mail_bounce_rate", "Bounced of sent on the current UTC day, 0 to 1.", ["organization"])

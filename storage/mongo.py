@@ -10,6 +10,7 @@ import random
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal, TypeVar, cast
 
 import pymongo
@@ -143,6 +144,12 @@ class Mongo:
             if sessions:
                 await self.client.admin.command("killSessions", sessions)
                 log.warning("orphans_ended", count=len(sessions))
+
+    async def now(self) -> datetime:
+        """The database's clock, to the millisecond."""
+        hello = await self.database.command("hello", codec_options=self.database.codec_options)
+        now: datetime = hello["localTime"]
+        return now
 
     async def close(self) -> None:
         """Closes all connections."""

@@ -33,6 +33,13 @@ from storage.indexes import ensure_indexes
 from storage.jobs_stream import ReadSubjects, read_job_subjects
 from storage.keys import Keys
 from storage.locks import Locks
+from storage.mail.addresses import AddressKeys
+from storage.mail.book import AddressBook
+from storage.mail.folding import Folder
+from storage.mail.gate import Gate
+from storage.mail.ledger import Ledger
+from storage.mail.rates import Rates
+from storage.mail.reports import ReportStore
 from storage.mongo import Driver, Mongo, connect
 from storage.outbox import Movers, Outbox, Tell
 from storage.pools import Pools
@@ -47,6 +54,7 @@ from storage.turns import Turns
 REDIS_TIMEOUT_S = 2.0
 FAN_OUT_MAX_FOLLOWERS = 10_000
 NO_KEYS: Mapping[str, bytes] = {}
+NO_ADDRESS_KEYS = AddressKeys()
 
 MOVERS: Movers = {
     "TopicActivity": TopicActivity,
@@ -95,6 +103,12 @@ class Stores:
     hub: Hub
     queue: JobQueue
     job_subjects: Mapping[str, ReadSubjects]
+    ledger: Ledger
+    folder: Folder
+    address_book: AddressBook
+    bounce_rates: Rates
+    lookups: Gate
+    reports: ReportStore
 
 
 @asynccontextmanager
@@ -105,6 +119,7 @@ async def open_stores(
     driver: Driver = "motor",
     fan_out_max_followers: int = FAN_OUT_MAX_FOLLOWERS,
     credential_keys: Mapping[str, bytes] = NO_KEYS,
+    address_keys: AddressKeys = NO_ADDRESS_KEYS,
 ) -> AsyncIterator[Stores]:
     """Connects, creates missing indexes, and starts the hub, the publisher and the outbox; stops them at the end.
 
@@ -117,9 +132,8 @@ async def open_stores(
     arq.job_serializer, arq.job_deserializer = serialize, deserialize
     try:
         await ensure_indexes(mongo)
-        async with _running(
-            mongo, redis, arq, Keys(database), fan_out_max_followers, Credentials(credential_keys)
-        ) as stores:
+        secrets = Credentials(credential_keys), address_keys
+        async with _running(mongo, redis, arq, Keys(database), fan_out_max_followers, *secrets) as stores:
             yield stores
     finally:
         await redis.aclose()
@@ -129,7 +143,13 @@ async def open_stores(
 
 @asynccontextmanager
 async def _running(
-    mongo: Mongo, redis: Redis, arq: ArqRedis, keys: Keys, fan_out_max_followers: int, credentials: Credentials
+    mongo: Mongo,
+    redis: Redis,
+    arq: ArqRedis,
+    keys: Keys,
+    fan_out_max_followers: int,
+    credentials: Credentials,
+    address_keys: AddressKeys,
 ) -> AsyncIterator[Stores]:
     publisher = Publisher(redis, keys)
     outbox = Outbox(mongo, MOVERS)
@@ -150,6 +170,7 @@ async def _running(
     }
     event_log = EventLog(mongo)
     hub = Hub(redis, keys, event_log, _Hydrator(topics, messages, posts, notifications, job_subjects))
+    locks = Locks(mongo)
     stores = Stores(
         mongo=mongo,
         redis=redis,
@@ -170,7 +191,6 @@ async def _running(
         calls=CallStore(mongo, sequencer, call_wakes),
         call_wakes=call_wakes,
         do_not_call=DoNotCallStore(mongo),
-        locks=Locks(mongo),
         accounts=AccountStore(mongo, credentials),
         scheduled_posts=scheduled_posts,
         claims=ClaimStore(mongo),
@@ -180,6 +200,13 @@ async def _running(
         hub=hub,
         queue=JobQueue(arq, keys),
         job_subjects=job_subjects,
+        locks=locks,
+        ledger=Ledger(mongo, address_keys),
+        folder=Folder(mongo, locks),
+        address_book=AddressBook(mongo, address_keys),
+        bounce_rates=Rates(mongo),
+        lookups=Gate(),
+        reports=ReportStore(mongo),
     )
     publisher.start()
     outbox.start(sequencer)

@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from hypothesis import settings
@@ -13,6 +13,7 @@ from server.embedded import Mongod, Valkey, find_mongod, find_valkey
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
 from tests.databases import CREDENTIAL_KEYS, fresh_database
+from tests.keys import ADDRESS_KEYS
 
 # How long an example takes is the machine's affair.
 settings.register_profile("noroshi", deadline=None)
@@ -64,7 +65,8 @@ def mongo_driver() -> Driver:
 @pytest.fixture
 async def stores(mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver) -> AsyncIterator[Stores]:
     """All of storage, on an empty database."""
-    async with open_stores(mongodb_uri, redis_url, database, mongo_driver, credential_keys=CREDENTIAL_KEYS) as stores:
+    keys: dict[str, Any] = {"credential_keys": CREDENTIAL_KEYS, "address_keys": ADDRESS_KEYS}
+    async with open_stores(mongodb_uri, redis_url, database, mongo_driver, **keys) as stores:
         yield stores
 
 

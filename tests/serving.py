@@ -13,6 +13,7 @@ import httpx2
 import pymongo
 
 from server.tokens import mint
+from tests.keys import AS_SETTING
 from tests.product import NOROSHI, environment, eventually
 
 ORIGIN = "https://app.example.org"
@@ -84,7 +85,8 @@ def working(folder: Path, mongodb_uri: str, redis_url: str, database: str, **mor
 
 def servers(mongodb_uri: str, redis_url: str, database: str) -> dict[str, str]:
     """The environment that names them."""
-    return {"MONGODB_URI": mongodb_uri, "REDIS_URL": redis_url, "NOROSHI_DATABASE": database}
+    keys = {"NOROSHI_ADDRESS_KEYS": AS_SETTING}
+    return {"MONGODB_URI": mongodb_uri, "REDIS_URL": redis_url, "NOROSHI_DATABASE": database, **keys}
 
 
 @contextmanager

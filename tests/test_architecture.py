@@ -25,8 +25,10 @@ TESTED_ELSEWHERE = {
     "schema/identity.py": "tests/schema/test_shapes.py",
     "schema/feed.py": "tests/schema/test_shapes.py",
     "schema/calls.py": "tests/schema/test_shapes.py",
+    "schema/mail.py": "tests/schema/test_shapes.py",
     "schema/timeline.py": "tests/schema/test_shapes.py",
     "schema/events.py": "tests/resolvers/chat/test_events.py",
+    "resolvers/mail/inputs.py": "tests/resolvers/mail/test_deliveries.py",
     "resolvers/inputs.py": "tests/resolvers/test_arguments.py",
     "storage/jobs_stream.py": "tests/resolvers/test_job_events.py",
     "resolvers/feed/fan_outs.py": "tests/resolvers/test_job_events.py",
@@ -49,6 +51,8 @@ TESTED_ELSEWHERE = {
     # What is handed around: wrong when what it is handed to is.
     "resolvers/context.py": "tests/resolvers/test_blocks.py",
     "jobs/context.py": "tests/server/test_worker.py",
+    "storage/mail/migration.py": "tests/resolvers/mail/test_migration.py",
+    "storage/mail/records.py": "tests/storage/mail/test_rates.py",
     "storage/metrics.py": "tests/server/test_health.py",
     # Seen from outside the process only.
     "jobs/fan_out.py": "tests/jobs/test_fan_out_machine.py",
@@ -69,6 +73,7 @@ TESTED_ELSEWHERE = {
     "storage/feed/records.py": "tests/storage/feed/test_changes.py",
     "storage/feed/posts.py": "tests/resolvers/feed/test_posts.py",
     "storage/feed/moves.py": "tests/storage/feed/test_feeds.py",
+    "jobs/mail_fold.py": "tests/storage/mail/test_folding.py",
     "jobs/link_previews.py": "tests/e2e/test_link_previews.py",
     "server/demo_sign_in.py": "tests/server/test_app.py",
     "server/launch.py": "tests/server/test_supervisor.py",

@@ -5,6 +5,7 @@ A new field needs nothing here as long as its arguments are named like those bef
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from graphql import (
@@ -26,15 +27,24 @@ from schema.root import schema
 
 Value = GraphQLArgument | GraphQLInputField
 
+TODAY = datetime.now(UTC).isoformat()
+
 VALUES: dict[str, object] = {
     "callsPerSecond": 100.0,
     "concurrentCalls": 1000,
     "csv": "phone_number\n+819012345678\n",
     "credentials": "lose",
     "dueAt": "2030-01-01T00:00:00Z",
+    "address": "ann@example.org",
+    "addresses": ["ann@example.org", "nobody@example.net"],
+    "at": TODAY,
     "description": "Words",
+    "domain": "example.org",
+    "domains": ["example.org", "example.net"],
     "emoji": "👍",
     "event": "ANSWERED",
+    "eventId": "e1",
+    "from": TODAY,
     "latest": "now",
     "name": "Word",
     "phoneNumbers": ["+819012345678"],
@@ -44,11 +54,13 @@ VALUES: dict[str, object] = {
     "scenario": "Words",
     "sequence": 1,
     "tag": "words",
+    "reason": "Words",
     "text": "Words",
     "timestamp": "1.000000",
     "title": "Words",
+    "to": TODAY,
 }
-"""What to give for arguments that are no ids, by name. Optional ones that are not here are left out."""
+"""What to give by name for arguments that are no ids, or ids that clients make. Other optional ones are left out."""
 
 SAME_FOR_ALL = {"Stamp": "hello"}
 """Catalogues that belong to no organization."""
@@ -89,7 +101,7 @@ class RootField:
         if isinstance(type_, GraphQLInputObjectType):
             for each, field in type_.fields.items():
                 yield from self._kinds(each, field)
-        elif type_.name == "ID":
+        elif type_.name == "ID" and name not in VALUES:
             yield self._kind(name)
 
     def _kind(self, name: str) -> str:
@@ -135,10 +147,10 @@ class RootField:
         if isinstance(type_, GraphQLInputObjectType):
             fields = [(each, field) for each, field in type_.fields.items() if self._is_given(each, field)]
             made: object = {each: self._value(each, field, ids, given) for each, field in fields}
-        elif type_.name == "ID":
-            made = self._id(name, ids)
         elif name in given:
             return given[name]
+        elif type_.name == "ID":
+            made = self._id(name, ids)
         else:
             raise NoRecipe(
                 f"{self} takes {name}: {value.type}. Give it a value in tests/resolvers/operations.py, VALUES."

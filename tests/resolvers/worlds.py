@@ -22,6 +22,7 @@ from storage.stores import Stores
 from tests.resolvers.people import REACT, Person, SignIn
 
 DUE_AT = datetime(2030, 1, 1, tzinfo=UTC)
+UNBLOCK = 'mutation ($reason: String!) { unblockAddress(address: "ann@example.org", reason: $reason) { address } }'
 MARK_READ = "mutation ($topic: ID!, $at: Timestamp!) { markRead(topicId: $topic, timestamp: $at) { id } }"
 
 
@@ -38,6 +39,11 @@ class World:
     @property
     def stores(self) -> Stores:
         return self.ann.stores
+
+    @property
+    def chief(self) -> Person:
+        """Ann with a token of every role."""
+        return replace(self.ann, roles=frozenset(Role))
 
     async def renew(self) -> dict[str, str]:
         """The ids, with a message that nothing was done to; Ann and Cat are members again."""
@@ -138,6 +144,7 @@ async def _fill(world: World) -> None:
     await world.stores.messages.set_preview(message_key(message["id"]), url, preview)
     world.ids["Message"] = message["id"]
     world.ids["Job"] = await world.create_post()
+    await world.chief.run(UNBLOCK, reason=f"{world.mark} asked for it")
 
 
 def never_existed() -> dict[str, str]:

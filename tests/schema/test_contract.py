@@ -6,7 +6,7 @@ from graphql import ObjectTypeDefinitionNode
 from schema.root import schema
 from tests.schema.contract import AREAS, CONTRACT, EVERYWHERE, ROOTS, Contract, lacks
 
-AREAS_BUILT = ("identity", "chat", "feed", "calls", "publishing")
+AREAS_BUILT = ("identity", "chat", "feed", "publishing", "calls", "mail")
 """Grows with the product, never shrinks."""
 
 CONTRACT_TEXT = CONTRACT.read_text(encoding="utf-8")
@@ -119,13 +119,9 @@ def test_the_comparison_sees_a_broken_promise(contract: Contract, was: str, beco
         ("users(limit: Int! = 10)", 'users(limit: Int! = 10, named: String, order: String! = "")'),
         ("OPERATOR SERVICE ADMIN", "OPERATOR SERVICE ADMIN GUEST"),
         ("input CreateTopicInput {", "input CreateTopicInput { colour: String"),
-        ("type AddressStanding {", "type Verdict2 {"),
-        ("domainStandings(domains: [String!]!): [DomainStanding!]!", ""),
     ],
 )
-def test_growing_beside_the_contract_and_areas_not_built_are_no_fault(
-    contract: Contract, was: str, becomes: str
-) -> None:
+def test_growing_beside_the_contract_is_no_fault(contract: Contract, was: str, becomes: str) -> None:
     grown = CONTRACT_TEXT.replace(was, becomes)
     assert grown != CONTRACT_TEXT
     assert lacks(grown, contract, AREAS_BUILT) == []

@@ -12,7 +12,7 @@ from server.embedded import prepare, secret
 from server.tokens import ROLES
 from tests.product import NOROSHI, environment
 
-COMMANDS = ("up", "web", "worker", "token", "demo", "schema")
+COMMANDS = ("up", "web", "worker", "token", "demo", "schema", "mail")
 SECRET = "a secret of more than thirty-two bytes"
 
 

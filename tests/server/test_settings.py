@@ -56,6 +56,13 @@ def test_an_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> N
     [
         ("NOROSHI_PORT", "70000", "a number from 0 to 65535"),
         ("NOROSHI_PORT", "http", "a number from 0 to 65535"),
+        ("NOROSHI_ADDRESS_KEYS", "1:short", "number:base64 pairs"),
+        ("NOROSHI_ADDRESS_KEYS", "x:YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE=", "number:base64 pairs"),
+        ("NOROSHI_LEGACY_SHARE", "101", "a number from 0 to 100"),
+        ("NOROSHI_LEGACY_BOOK_URL", "ftp://x.example", "an http or https address"),
+        ("NOROSHI_BOUNCE_ALARM_PERCENT", "0", "a number above 0"),
+        ("NOROSHI_BOUNCE_REPORT_TO", "nobody", "a mail address, or"),
+        ("NOROSHI_SMTP_URL", "http://x.example", "smtp://"),
         ("NOROSHI_EGRESS_ALLOW", "10.0.0.1/8", "address ranges"),
         ("NOROSHI_ALLOWED_ORIGINS", "*", "origins such as"),
         ("NOROSHI_ALLOWED_ORIGINS", "https://example.org/chat", "origins such as"),

@@ -1,0 +1,75 @@
+"""Delivery events a second from the ledger's door until they are folded: one hot domain, or a thousand.
+
+One process records and another folds, as `noroshi web` and `noroshi worker` do; MongoDB has what is left of two cores.
+"""
+
+import asyncio
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.fanout_targets import DATABASE, databases
+from storage.mail.records import DeliveryEvent
+from storage.stores import Stores, open_stores
+from tests.keys import ADDRESS_KEYS
+from tests.product import environment
+
+BATCH = 1000
+ANSWERS = [(250, "2.0.0")] * 18 + [(550, "5.1.1"), (452, "4.2.2")]
+
+
+async def run(stores: Stores, org: str, number: int, domains: int, addresses: int) -> tuple[float, float]:
+    """Seconds until all are durable, and until all are folded."""
+    dice, now = random.Random(3), await stores.mongo.now()
+    began_s = time.perf_counter()
+    for first in range(0, number, BATCH):
+        events = []
+        for place in range(first, min(first + BATCH, number)):
+            which = dice.randrange(addresses)
+            code, status = dice.choice(ANSWERS)
+            whom = f"a{which}@d{which % domains}.example"
+            events.append(DeliveryEvent(f"{org}{place}", whom, now, smtp_code=code, enhanced_status=status))
+        await stores.ledger.record(org, "benchmark", events)
+    durable_s = time.perf_counter() - began_s
+    while await stores.folder.waiting():
+        await asyncio.sleep(0.02)
+    return durable_s, time.perf_counter() - began_s
+
+
+async def measure(number: int, addresses: int) -> None:
+    """Both shapes of traffic."""
+    table = Table("domains", "addresses", "events", "recorded/s", "folded/s")
+    async with databases("motor") as servers:
+        command = [sys.executable, "-m", "tests.storage.mail.folding_process", servers.mongodb_uri, servers.redis_url]
+        root = Path(__file__).parents[1]
+        with subprocess.Popen([*command, DATABASE], cwd=root, env=environment()) as folder:
+            try:
+                async with open_stores(
+                    servers.mongodb_uri, servers.redis_url, DATABASE, address_keys=ADDRESS_KEYS
+                ) as stores:
+                    for domains in (1, 1000):
+                        durable_s, folded_s = await run(stores, f"org{domains}", number, domains, addresses)
+                        rates = (f"{number / durable_s:,.0f}", f"{number / folded_s:,.0f}")
+                        table.add_row(str(domains), f"{addresses:,}", f"{number:,}", *rates)
+            finally:
+                folder.kill()
+    Console(width=120).print(table)
+
+
+def main(
+    number: Annotated[int, typer.Option("--events", help="Events for each shape.")] = 60_000,
+    addresses: Annotated[int, typer.Option(help="Different ones among them.")] = 20_000,
+) -> None:
+    """Measures and prints a table."""
+    asyncio.run(measure(number, addresses))
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,204 @@
+"""Lookups of 1,000 addresses a request in a book of a million, by the product and, in the same run, the ordinary way.
+
+The rate is given, not the number of clients. The web process has core 0, MongoDB and the load share core 1. Linux only.
+"""
+
+import asyncio
+import math
+import random
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import orjson
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.fanout_targets import (
+    DATABASE,
+    ORGANIZATION,
+    OTHERS_CORE,
+    SERVER_CORE,
+    Databases,
+    databases,
+    move_to,
+)
+from benchmarks.load import post_request
+from benchmarks.lookup_load import Job, Report
+from server.tokens import mint
+from server.web import listen
+from storage.mail.facts import conclude, conclude_domain, new_address, new_domain
+from storage.mail.folding import domain_id
+from storage.stores import open_stores
+from tests.keys import ADDRESS_KEYS, AS_SETTING
+from tests.product import NOROSHI, eventually
+
+QUERY = """query ($addresses: [String!]!) { addressBook(addresses: $addresses) {
+  address blocked verdict { rule detail } success softBounce hardBounce lastEventAt domain { domain blocked }
+} }"""
+ASKED = 1000
+REQUESTS = 40
+DOMAINS = 2000
+CHUNK = 20_000
+WAYS = {
+    "Noroshi": [*NOROSHI, "web", "--fd"],
+    "Strawberry, ordinary": [sys.executable, "-m", "benchmarks.lookup_apps"],
+}
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement."""
+
+    way: str
+    rate: float
+    seconds: float
+    web_pid: int
+    mongod_pid: int
+    report: Report
+
+    def cells(self) -> list[str]:
+        """As the table shows it."""
+        latencies = sorted(self.report.latencies_ms)
+        served = len(latencies) / self.seconds
+        cpu = self.report.cpu_percent
+        others = sum(count for status, count in self.report.statuses.items() if status not in ("200", "429"))
+        return [
+            *(self.way, f"{self.rate:g}", f"{served:.0f}"),
+            *(f"{_rank(latencies, percent):,.0f}" for percent in (50, 95, 99)),
+            *(str(self.report.statuses.get("429", 0)), str(others)),
+            *(f"{cpu[str(pid)]:.0f}" for pid in (self.web_pid, self.mongod_pid, self.report.pid)),
+            f"{cpu['others']:.0f}",
+        ]
+
+
+def _rank(latencies: list[float], percent: int) -> float:
+    return latencies[math.ceil(len(latencies) * percent / 100) - 1] if latencies else math.nan
+
+
+def address(number: int) -> str:
+    """The book's addresses; half of what is asked is among them."""
+    return f"reader{number}@d{number % DOMAINS}.example"
+
+
+async def fill(servers: Databases, addresses: int) -> None:
+    """Documents as folds leave them."""
+    async with open_stores(
+        servers.mongodb_uri, servers.redis_url, DATABASE, servers.driver, address_keys=ADDRESS_KEYS
+    ) as stores:
+        for first in range(0, addresses, CHUNK):
+            rows = [_document(number) for number in range(first, min(first + CHUNK, addresses))]
+            rows.sort(key=lambda row: row["_id"])
+            await stores.mongo["mail_addresses"].insert_many(rows, ordered=False)
+        domains = [new_domain(ORGANIZATION, f"d{number}.example") for number in range(DOMAINS)]
+        for each in domains:
+            conclude_domain(each)
+            each["_id"] = domain_id(ORGANIZATION, each["domain"])
+        await stores.mongo["mail_domains"].insert_many(domains)
+
+
+def _document(number: int) -> dict[str, object]:
+    written = address(number)
+    document = new_address(ORGANIZATION, written.partition("@")[2])
+    entry = {"source": "mta", "success": 3, "ok": 1_763_000_000_000, "last": 1_763_000_000_000}
+    if number % 20 == 0:
+        entry |= {"hards": [[1_763_100_000_000, "550 5.1.1"]]}  # type: ignore[dict-item]
+    document["by"].append(entry)
+    conclude(document)
+    return {"_id": ADDRESS_KEYS.id(ORGANIZATION, written), **document}
+
+
+def requests(servers: Databases, addresses: int) -> list[str]:
+    """What is sent: a thousand random addresses each."""
+    token = mint(servers.secret, user_id="mta", organization_id=ORGANIZATION, roles=("SERVICE",))
+    dice = random.Random(1)
+    asked = [[address(dice.randrange(2 * addresses)) for _ in range(ASKED)] for _ in range(REQUESTS)]
+    return [post_request("/graphql", token, QUERY, {"addresses": each}) for each in asked]
+
+
+@asynccontextmanager
+async def web(way: str, servers: Databases) -> AsyncIterator[tuple[int, int]]:
+    """Process id and port of a web process of that way, alone on its core."""
+    with listen("127.0.0.1", 0) as listener:
+        fd, port = listener.fileno(), listener.getsockname()[1]
+        variables = servers.environment() | {"NOROSHI_ADDRESS_KEYS": AS_SETTING}
+        root = Path(__file__).parents[1]
+        process = subprocess.Popen(
+            [*WAYS[way], str(fd)], pass_fds=[fd], env=variables, cwd=root, stdin=subprocess.DEVNULL
+        )
+        move_to(SERVER_CORE, process.pid)
+        try:
+            await asyncio.to_thread(eventually, lambda: _serves(port) or process.poll() is not None)
+            yield process.pid, port
+        finally:
+            process.send_signal(signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                await asyncio.to_thread(process.wait, 5)
+            process.kill()
+            process.wait()
+
+
+def _serves(port: int) -> bool:
+    with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5) as answer:
+        return bool(answer.status == 200)
+    return False
+
+
+async def run_load(job: Job) -> Report:
+    """In a process of its own."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "benchmarks.lookup_load"), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    move_to(OTHERS_CORE, process.pid)
+    out, _ = await process.communicate(orjson.dumps(job))
+    return Report(**orjson.loads(out))
+
+
+async def measure(addresses: int, rates: list[float], seconds: float, driver: str) -> list[Row]:
+    """Every rate by every way."""
+    move_to(OTHERS_CORE)
+    rows = []
+    async with databases(driver) as servers:  # type: ignore[arg-type]
+        await fill(servers, addresses)
+        asked = requests(servers, addresses)
+        for way in WAYS:
+            async with web(way, servers) as (pid, port):
+                await run_load(Job(port, asked, 10, 2, [pid]))
+                for rate in rates:
+                    report = await run_load(Job(port, asked, rate, seconds, [pid, servers.mongod_pid]))
+                    rows.append(Row(way, rate, seconds, pid, servers.mongod_pid, report))
+                    _show(rows[-1:])
+    return rows
+
+
+def _show(rows: list[Row]) -> None:
+    names = ("way", "asked/s", "served/s", "p50 ms", "p95 ms", "p99 ms", "429", "failed", "web %", "mongod %", "load %")
+    table = Table(*names, "others %")
+    for row in rows:
+        table.add_row(*row.cells())
+    Console(width=140).print(table)
+
+
+@app.command()
+def main(
+    addresses: Annotated[int, typer.Option(help="In the book.")] = 1_000_000,
+    rates: Annotated[str, typer.Option(help="Requests a second.")] = "20,50,100,200",
+    seconds: Annotated[float, typer.Option(help="For each rate.")] = 8,
+    driver: Annotated[str, typer.Option(help="motor or pymongo")] = "motor",
+) -> None:
+    """Measures and prints a table."""
+    rows = asyncio.run(measure(addresses, [float(each) for each in rates.split(",")], seconds, driver))
+    _show(rows)
+
+
+if __name__ == "__main__":
+    app()

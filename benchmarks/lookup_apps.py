@@ -1,0 +1,125 @@
+"""The ordinary way to serve lookups in Strawberry, over the product's data: `... lookup_apps SOCKET_FD`.
+
+Strawberry's view and executor as they are, and a resolver with the two reads that the product makes. No gate.
+"""
+
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime
+from functools import partial
+
+import strawberry
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.websockets import WebSocket
+from strawberry.asgi import GraphQL
+from strawberry.dataloader import DataLoader
+
+import server.app
+import server.web
+from server.settings import Settings
+from server.viewers import Viewers
+from storage.mail.book import AddressBook
+from storage.mail.records import DomainStanding, VerdictRule
+from storage.stores import Stores, open_stores
+
+strawberry.enum(VerdictRule)
+
+
+@strawberry.type
+class Verdict:
+    rule: VerdictRule
+    detail: str
+
+
+@strawberry.type
+class Domain:
+    domain: str
+    blocked: bool
+
+
+@strawberry.type
+class Standing:
+    address: str
+    blocked: bool
+    verdict: Verdict
+    success: int
+    soft_bounce: int
+    hard_bounce: int
+    last_event_at: datetime | None
+    name: strawberry.Private[str]
+
+    @strawberry.field
+    async def domain(self, info: strawberry.Info) -> Domain | None:
+        found: DomainStanding = await info.context["domains"].load(self.name)
+        return Domain(domain=found.domain, blocked=found.blocked)
+
+
+@strawberry.type
+class Query:
+    @strawberry.field
+    async def address_book(self, info: strawberry.Info, addresses: list[str]) -> list[Standing]:
+        book: AddressBook = info.context["stores"].address_book
+        found = await book.look_up(info.context["org"], addresses)
+        return [
+            Standing(
+                address=each.address,
+                blocked=each.blocked,
+                verdict=Verdict(rule=each.verdict.rule, detail=each.verdict.detail),
+                success=each.success,
+                soft_bounce=each.soft_bounce,
+                hard_bounce=each.hard_bounce,
+                last_event_at=each.last_event_at,
+                name=each.domain.domain if each.domain else "",
+            )
+            for each in found
+        ]
+
+
+class OrdinaryView(GraphQL[dict[str, object], None]):
+    """Strawberry's view as it is."""
+
+    def __init__(self, stores: Stores, viewers: Viewers) -> None:
+        super().__init__(strawberry.Schema(query=Query))
+        self._stores, self._viewers = stores, viewers
+
+    async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> dict[str, object]:
+        """A request's, with a DataLoader of its own."""
+        session = await self._viewers.session(request.headers["authorization"])
+        assert session is not None
+        org = session.user.organization_id
+        load = partial(self._stores.address_book.domain_standings, org)
+        return {"stores": self._stores, "org": org, "domains": DataLoader(load)}
+
+
+async def ready(_request: Request) -> Response:
+    """For whoever waits until the process serves."""
+    return Response()
+
+
+def create_app(settings: Settings) -> Starlette:
+    """The application."""
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        servers = settings.mongodb_uri or "", settings.redis_url or ""
+        async with open_stores(*servers, settings.database, address_keys=settings.keys_of_addresses) as stores:
+            view = OrdinaryView(stores, Viewers(server.app._verifier(settings), stores.users))
+            app.router.routes.append(Route("/graphql", view, methods=["POST"]))
+            yield
+
+    return Starlette(routes=[Route("/readyz", ready)], lifespan=lifespan)
+
+
+def main() -> None:
+    """Serves on the inherited socket until SIGTERM."""
+    vars(server.app).update(create_app=create_app)
+    server.web.serve_web(Settings.from_environment(), socket.socket(fileno=int(sys.argv[1])))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""The load generator of the lookup benchmark: so many requests a second, whether or not earlier ones were answered.
+
+A process of its own. Reads a Job as JSON from stdin and writes a Report as JSON to stdout. A latency is counted from
+the moment when the request was due.
+"""
+
+import asyncio
+import gc
+import os
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+
+import orjson
+import uvloop
+
+from benchmarks.cpu import cpu_times
+
+PATIENCE_S = 8.0
+HEAD_END = b"\r\n\r\n"
+LENGTH = b"\r\ncontent-length: "
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One measurement. The requests are sent in turn."""
+
+    port: int
+    requests: list[str]
+    rate: float
+    seconds: float
+    pids: list[int]
+
+
+@dataclass(slots=True)
+class Report:
+    """What came of it: latencies of 200 only, and how many answers had which status. `cpu_percent` by process id."""
+
+    pid: int = field(default_factory=os.getpid)
+    latencies_ms: list[float] = field(default_factory=list)
+    statuses: Counter[str] = field(default_factory=Counter)
+    cpu_percent: dict[str, float] = field(default_factory=dict)
+
+
+class Load:
+    """Runs a job."""
+
+    def __init__(self, job: Job) -> None:
+        self.report = Report()
+        self._job = job
+        self._free: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+
+    async def run(self) -> Report:
+        """Sends at the rate, and waits for the last answers."""
+        requests = [each.encode() for each in self._job.requests]
+        before, began_s = cpu_times([os.getpid(), *self._job.pids]), time.perf_counter()
+        tasks = []
+        for number in range(int(self._job.rate * self._job.seconds)):
+            due_s = began_s + number / self._job.rate
+            await asyncio.sleep(max(due_s - time.perf_counter(), 0))
+            tasks.append(asyncio.create_task(self._ask(requests[number % len(requests)], due_s)))
+        self.report.cpu_percent = cpu_times([os.getpid(), *self._job.pids]).percent_since(before)
+        _, unanswered = await asyncio.wait(tasks, timeout=PATIENCE_S)
+        self.report.statuses["none"] += len(unanswered)
+        return self.report
+
+    async def _ask(self, request: bytes, due_s: float) -> None:
+        try:
+            reader, writer = (
+                self._free.pop()
+                if self._free
+                else await asyncio.open_connection("127.0.0.1", self._job.port, limit=1 << 22)
+            )
+            writer.write(request)
+            head = await reader.readuntil(HEAD_END)
+            start = head.index(LENGTH) + len(LENGTH)
+            await reader.readexactly(int(head[start : head.index(b"\r", start)]))
+        except (OSError, asyncio.IncompleteReadError):
+            self.report.statuses["broken"] += 1
+            return
+        self._free.append((reader, writer))
+        status = head[9:12].decode()
+        self.report.statuses[status] += 1
+        if status == "200":
+            self.report.latencies_ms.append(1000 * (time.perf_counter() - due_s))
+
+
+def main() -> None:
+    """Runs the job that stdin holds."""
+    job = Job(**orjson.loads(sys.stdin.buffer.read()))
+    gc.disable()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        sys.stdout.buffer.write(orjson.dumps(runner.run(Load(job).run())))
+        sys.stdout.flush()
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

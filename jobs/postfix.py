@@ -1,0 +1,90 @@
+"""Reading Postfix's log: one line in, delivery events out. Which messages still wait for whom is kept between lines."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta, tzinfo
+from hashlib import sha256
+
+from storage.mail.records import DeliveryEvent
+
+MAX_WAITING = 100_000
+EXPIRED = "4.4.7"
+
+_HEAD = re.compile(
+    r"(?P<when>\d{4}-\d\d-\d\dT\S+|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) \S+ "
+    r"(?P<program>[\w.-]+(?:/[\w.-]+)*)\[\d+\]: (?P<queue>[0-9A-Za-z]{6,30}): (?P<rest>.*)",
+    re.DOTALL,
+)
+_DELIVERY = re.compile(
+    r"to=<(?P<to>[^>]*)>, .*?dsn=(?P<dsn>\d\.\d{1,3}\.\d{1,3}), status=(?P<status>\w+) \((?P<text>.*)\)\s*$", re.DOTALL
+)
+_EXPIRED = re.compile(r"from=<[^>]*>, status=(?:force-)?expired, returned to sender")
+_ANSWER = re.compile(r"(?:said: |^)([245]\d\d)[ -]")
+_DELIVERED_OR_NOT = {"sent", "deferred", "bounced"}
+
+
+@dataclass(slots=True)
+class PostfixLog:
+    """The reader of one log. `waiting` is what deferred messages wait for, by queue id: a state to keep."""
+
+    local_zone: tzinfo | None = None
+    waiting: dict[str, list[str]] = field(default_factory=dict)
+
+    def read(self, line: bytes, now: datetime) -> Iterator[DeliveryEvent]:
+        """The events of a line; the same line gives the same event ids, whenever it is read."""
+        head = _HEAD.match(line.decode("utf-8", "replace").rstrip("\r\n"))
+        if head is None:
+            return
+        queue, rest = head["queue"], head["rest"]
+        id_ = sha256(line.strip()).hexdigest()
+        delivery = _DELIVERY.match(rest)
+        if delivery is not None and delivery["status"] in _DELIVERED_OR_NOT:
+            self._note(queue, delivery["to"], delivery["status"])
+            yield _event(id_, queue, self._at(head["when"], now), delivery)
+        elif _EXPIRED.match(rest):
+            for address in self.waiting.pop(queue, []):
+                expired = f"{id_}:{sha256(address.encode()).hexdigest()[:16]}"
+                at = self._at(head["when"], now)
+                yield DeliveryEvent(expired, address, at, enhanced_status=EXPIRED, message_id=queue)
+        elif rest == "removed":
+            self.waiting.pop(queue, None)
+
+    def _note(self, queue: str, address: str, status: str) -> None:
+        """Remembers who waits, since the line that says that a message expired names nobody."""
+        waiting = self.waiting.get(queue, [])
+        if status == "deferred" and address not in waiting:
+            self.waiting[queue] = [*waiting, address]
+        elif status != "deferred" and address in waiting:
+            waiting.remove(address)
+        while len(self.waiting) > MAX_WAITING:
+            del self.waiting[next(iter(self.waiting))]
+
+    def _at(self, when: str, now: datetime) -> datetime:
+        """The instant of a line. Lines without a year and a zone are of the last twelve months, in the local zone."""
+        if when[0].isdigit():
+            at = datetime.fromisoformat(when)
+            return (at if at.tzinfo else at.replace(tzinfo=self.local_zone)).astimezone(UTC)
+        for year in (now.year, now.year - 1):
+            try:
+                at = datetime.strptime(f"{year} {when}", "%Y %b %d %H:%M:%S")
+            except ValueError:
+                continue  # the 29th of February
+            at = at.replace(tzinfo=self.local_zone).astimezone(UTC)
+            if at < now + timedelta(days=1):
+                return at
+        return now
+
+
+def _event(id_: str, queue: str, at: datetime, delivery: re.Match[str]) -> DeliveryEvent:
+    text = delivery["text"]
+    answer = _ANSWER.search(text)
+    return DeliveryEvent(
+        event_id=f"postfix:{id_}",
+        address=delivery["to"],
+        at=at,
+        smtp_code=int(answer[1]) if answer else None,
+        enhanced_status=delivery["dsn"],
+        diagnostic=text[:4000],
+        message_id=queue,
+    )

@@ -1,0 +1,1 @@
+"""The bounce address book's use cases."""

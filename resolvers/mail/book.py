@@ -1,0 +1,103 @@
+"""The address book as senders read it, and as operators correct it."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated
+
+import strawberry
+
+from resolvers.access import require
+from resolvers.arguments import given, text
+from resolvers.context import Info
+from resolvers.mail.migration import look_up
+from storage.errors import BadUserInput
+from storage.identity import Role
+from storage.mail.addresses import normalize, normalize_domain
+from storage.mail.rates import day_of
+from storage.mail.records import AddressStanding, BounceRate, DomainStanding
+
+MAX_ASKED = 1000
+MAX_DAYS = 400
+MAX_REASON = 500
+
+Reason = Annotated[str, strawberry.argument(description="Why, for those who look later: 1 to 500 characters.")]
+Domain = Annotated[str, strawberry.argument(description="Such as example.org.")]
+
+
+async def address_book(
+    info: Info,
+    addresses: Annotated[list[str], strawberry.argument(description="At most 1000.")],
+) -> list[AddressStanding]:
+    """A standing for each address, in the order of asking."""
+    asker = require(info, Role.OPERATOR, Role.SERVICE)
+    at_most_1000("addresses", addresses)
+    async with info.context.stores.lookups.turn():
+        return await look_up(info.context, asker.organization_id, addresses)
+
+
+async def domain_standings(
+    info: Info,
+    domains: Annotated[list[str], strawberry.argument(description="At most 1000.")],
+) -> list[DomainStanding]:
+    """A standing for each domain, in the order of asking."""
+    asker = require(info, Role.OPERATOR, Role.SERVICE)
+    at_most_1000("domains", domains)
+    return await info.context.stores.address_book.domain_standings(asker.organization_id, domains)
+
+
+async def bounce_rates(
+    info: Info,
+    from_: Annotated[datetime, strawberry.argument(name="from", description="An instant of the first UTC day.")],
+    to: Annotated[datetime, strawberry.argument(description="An instant of the last UTC day.")],
+    domain: Annotated[
+        str | None, strawberry.argument(description="Left out: all domains together.")
+    ] = strawberry.UNSET,
+) -> list[BounceRate]:
+    """A row for each UTC day of the range."""
+    asker = require(info, Role.OPERATOR, Role.SERVICE)
+    first, last = day_of(from_), day_of(to)
+    if not 0 <= last - first < MAX_DAYS:
+        raise BadUserInput("to", f"a day at or after `from`, at most {MAX_DAYS} days in all")
+    one = given(domain)
+    name = None if one is None else _domain(one)
+    return await info.context.stores.bounce_rates.between(asker.organization_id, name, first, last)
+
+
+async def unblock_address(
+    info: Info, address: Annotated[str, strawberry.argument(description="The address.")], reason: Reason
+) -> AddressStanding:
+    """Starts an address's counters over."""
+    asker = require(info, Role.OPERATOR)
+    found = normalize(address)
+    if found is None:
+        raise BadUserInput("address", "a mail address")
+    why = text("reason", reason, 1, MAX_REASON)
+    return await info.context.stores.address_book.unblock(asker.organization_id, found, asker.id, why)
+
+
+async def set_domain_blocked(
+    info: Info,
+    domain: Domain,
+    reason: Reason,
+    blocked: Annotated[
+        bool | None, strawberry.argument(description="Null, or left out: the rule decides again.")
+    ] = strawberry.UNSET,
+) -> DomainStanding:
+    """Blocks or allows a domain by hand."""
+    asker = require(info, Role.OPERATOR)
+    name, why = _domain(domain), text("reason", reason, 1, MAX_REASON)
+    hand = blocked if isinstance(blocked, bool) else None
+    return await info.context.stores.address_book.set_domain_blocked(asker.organization_id, name, hand, asker.id, why)
+
+
+def at_most_1000(field: str, items: Sequence[object]) -> None:
+    """Raises: BadUserInput for more than 1000."""
+    if len(items) > MAX_ASKED:
+        raise BadUserInput(field, f"at most {MAX_ASKED}, not {len(items)}")
+
+
+def _domain(written: str) -> str:
+    name = normalize_domain(written)
+    if name is None:
+        raise BadUserInput("domain", "a domain such as example.org")
+    return name

@@ -1,0 +1,24 @@
+"""Delivery events in."""
+
+from typing import Annotated
+
+import strawberry
+
+from resolvers.access import require
+from resolvers.context import Info
+from resolvers.mail.book import at_most_1000
+from resolvers.mail.inputs import DeliveryEventInput
+from storage.identity import Role
+from storage.mail.records import RecordDeliveriesResult
+
+Events = Annotated[
+    list[DeliveryEventInput], strawberry.argument(description="At most 1000. Those that can't be taken in are told.")
+]
+
+
+async def record_deliveries(info: Info, events: Events) -> RecordDeliveriesResult:
+    """Takes delivery events in; what is accepted is durable."""
+    asker = require(info, Role.SERVICE)
+    at_most_1000("events", events)
+    ledger = info.context.stores.ledger
+    return await ledger.record(asker.organization_id, asker.id, [each.event() for each in events])

@@ -1,0 +1,162 @@
+"""The address book as it is read, and what people change in it by hand, each change with who and why.
+
+A lookup is one indexed read of addresses and one of those domains that this process has not seen for 5 s.
+"""
+
+import time
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+
+from pymongo import UpdateOne
+
+from storage.mail.addresses import Address, AddressKeys, normalize, normalize_domain
+from storage.mail.facts import Facts, conclude_domain, forget, new_domain
+from storage.mail.folding import Addresses, domain_id, save
+from storage.mail.ledger import milliseconds
+from storage.mail.records import AddressStanding, DomainStanding
+from storage.mail.standings import (
+    READ,
+    READ_OF_DOMAIN,
+    domain_standing,
+    invalid,
+    invalid_domain,
+    standing,
+)
+from storage.metrics import MAIL_SHADOW
+from storage.mongo import Document, Mongo, Session
+
+DOMAIN_TTL_S = 5.0
+MAX_DOMAINS = 20_000
+
+
+class AddressBook:
+    """Who should not be sent mail, and why."""
+
+    def __init__(self, mongo: Mongo, keys: AddressKeys) -> None:
+        self._mongo = mongo
+        self._keys = keys
+        self._domains: OrderedDict[tuple[str, str], tuple[float, DomainStanding]] = OrderedDict()
+
+    async def look_up(self, organization_id: str, asked: Sequence[str]) -> list[AddressStanding]:
+        """A standing for each, in the order of asking. Raises: Unavailable without address keys."""
+        addresses = [normalize(each) for each in asked]
+        distinct = {each.text: each for each in addresses if each is not None}
+        ids = {text: self._keys.ids(organization_id, text) for text in distinct}
+        found = await self._found(chain.from_iterable(ids.values()))
+        domains = await self._standings(organization_id, {each.domain for each in distinct.values()})
+        return [
+            invalid(written)
+            if address is None
+            else standing(written, address, _first(found, ids[address.text]), domains[address.domain])
+            for written, address in zip(asked, addresses, strict=True)
+        ]
+
+    async def domain_standings(self, organization_id: str, asked: Sequence[str]) -> list[DomainStanding]:
+        """A standing for each domain, in the order of asking."""
+        names = [normalize_domain(each) for each in asked]
+        known = await self._standings(organization_id, {name for name in names if name is not None})
+        return [invalid_domain(each) if name is None else known[name] for each, name in zip(asked, names, strict=True)]
+
+    async def unblock(self, organization_id: str, address: Address, by: str, reason: str) -> AddressStanding:
+        """Starts an address's counters over, and keeps who did it and why. A domain's block stays."""
+        newest, *older = self._keys.ids(organization_id, address.text)
+
+        async def work(session: Session) -> None:
+            now = milliseconds(await self._mongo.now())
+            addresses = Addresses(self._mongo, session)
+            await addresses.load({newest: older})
+            document = addresses.get(newest, organization_id, address.domain)
+            forget(document, now)
+            document["unblocked"] |= {"by": by, "reason": reason}
+            await addresses.save(now)
+            await self._note(organization_id, newest, "unblock", by, reason, session)
+
+        await self._mongo.transact(work)
+        return (await self.look_up(organization_id, [address.text]))[0]
+
+    async def set_domain_blocked(
+        self, organization_id: str, domain: str, blocked: bool | None, by: str, reason: str
+    ) -> DomainStanding:
+        """Blocks or allows a normalized domain by hand; None lets the rule decide again. Keeps who and why."""
+        id_ = domain_id(organization_id, domain)
+
+        async def work(session: Session) -> None:
+            found = await self._mongo["mail_domains"].find_one({"_id": id_}, session=session)
+            document = found or new_domain(organization_id, domain)
+            document.pop("hand", None)
+            if blocked is not None:
+                document["hand"] = {"blocked": blocked, "by": by, "reason": reason, "at": await self._mongo.now()}
+            conclude_domain(document)
+            await self._mongo["mail_domains"].bulk_write([save(document, id_)], session=session)
+            does = {True: "block", False: "allow", None: "leave to the rule"}[blocked]
+            await self._note(organization_id, domain, does, by, reason, session)
+
+        await self._mongo.transact(work)
+        self._domains.pop((organization_id, domain), None)
+        return (await self._standings(organization_id, {domain}))[domain]
+
+    async def note_differences(
+        self, organization_id: str, ours: Sequence[AddressStanding], theirs: Mapping[str, bool]
+    ) -> None:
+        """Counts where an older book agrees and keeps where it does not, by the address's hash, for 30 days."""
+        both = [each for each in ours if each.normalized is not None and each.address in theirs]
+        different = [each for each in both if each.blocked != theirs[each.address]]
+        MAIL_SHADOW.labels("same").inc(len(both) - len(different))
+        MAIL_SHADOW.labels("different").inc(len(different))
+        writes = [
+            UpdateOne(
+                {"_id": self._keys.id(organization_id, str(each.normalized))},
+                [{"$set": {"org": organization_id, "ours": each.blocked, "theirs": not each.blocked, "at": "$$NOW"}}],
+                upsert=True,
+            )
+            for each in different
+        ]
+        if writes:
+            await self._mongo["mail_differences"].bulk_write(writes, ordered=False)
+
+    async def differences(self, organization_id: str, asked: Sequence[str]) -> dict[str, bool]:
+        """Of these addresses those on which lookups found both books to differ, and whether ours blocked them."""
+        ids = {self._keys.id(organization_id, each.text): each.text for each in map(normalize, asked) if each}
+        rows = await self._mongo["mail_differences"].find({"_id": {"$in": list(ids)}}).to_list(None)
+        return {ids[row["_id"]]: row["ours"] for row in rows}
+
+    async def _note(self, org: str, subject: bytes | str, does: str, by: str, reason: str, session: Session) -> None:
+        at = await self._mongo.now()
+        row = {"org": org, "subject": subject, "does": does, "by": by, "reason": reason, "at": at}
+        await self._mongo["mail_audit"].insert_one(row, session=session)
+
+    async def _found(self, ids: Iterable[bytes]) -> dict[bytes, Document]:
+        rows = self._mongo["mail_addresses"].find({"_id": {"$in": list(ids)}}, READ)
+        return {row["_id"]: row for row in await rows.to_list(None) if "moved" not in row}
+
+    async def _standings(self, organization_id: str, domains: set[str]) -> dict[str, DomainStanding]:
+        """By domain, as of at most 5 s ago."""
+        now = time.monotonic()
+        known: dict[str, DomainStanding] = {}
+        for domain in domains:
+            cached = self._domains.get((organization_id, domain))
+            if cached is not None and cached[0] > now:
+                known[domain] = cached[1]
+        if missing := domains - known.keys():
+            known |= await self._read_domains(organization_id, missing, now + DOMAIN_TTL_S)
+        return known
+
+    async def _read_domains(self, org: str, domains: set[str], until: float) -> dict[str, DomainStanding]:
+        ids = [domain_id(org, domain) for domain in domains]
+        rows = await self._mongo["mail_domains"].find({"_id": {"$in": ids}}, READ_OF_DOMAIN).to_list(None)
+        found: dict[str, Facts] = {row["domain"]: row for row in rows}
+        read = {domain: domain_standing(domain, found.get(domain)) for domain in domains}
+        for domain, each in read.items():
+            self._domains[org, domain] = until, each
+            self._domains.move_to_end((org, domain))
+        while len(self._domains) > MAX_DOMAINS:
+            self._domains.popitem(last=False)
+        return read
+
+
+def _first(found: dict[bytes, Document], ids: Sequence[bytes]) -> Document | None:
+    for id_ in ids:
+        if (row := found.get(id_)) is not None:
+            return row
+    return None

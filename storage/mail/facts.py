@@ -1,0 +1,270 @@
+"""What is remembered of an address and of a domain, apart for each source, and what follows from it. Pure; no I/O.
+
+Facts are sums, maxima and sets, so the order in which events come in does not matter, and a source can be taken out
+again as if it had never been (ADR 25). Instants are milliseconds and days are counted, both since the Unix epoch.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from storage.mail.classifier import KILLS_DOMAIN, Outcome
+from storage.mail.records import VerdictRule
+
+Facts = dict[str, Any]
+DAY_MS = 86_400_000
+WINDOW_DAYS = 14
+"""For so long the ledger is kept: nothing older than 13 days comes in any more."""
+
+SOFT_DAYS = 3
+DEAD_DAYS = 3
+DEAD_MESSAGES = 20
+HISTORY_DAYS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An event as the ledger keeps it. `message` tells messages apart, `failed` is a connection that failed."""
+
+    id: bytes
+    source: str
+    address: bytes
+    domain: str
+    at: int
+    outcome: Outcome
+    message: bytes
+    smtp_code: int | None = None
+    status: str | None = None
+    failed: bool = False
+
+    @property
+    def day(self) -> int:
+        """The UTC day of the event."""
+        return self.at // DAY_MS
+
+    @property
+    def code(self) -> str:
+        """What the server answered, for people: "550 5.1.1"."""
+        return " ".join(str(part) for part in (self.smtp_code, self.status) if part)
+
+
+@dataclass(slots=True)
+class Counts:
+    """What a day's events add to a domain."""
+
+    success: int = 0
+    soft: int = 0
+    hard: int = 0
+
+
+# ---- an address
+
+
+def new_address(organization_id: str, domain: str) -> Facts:
+    """An address of which nothing is known."""
+    return {"org": organization_id, "domain": domain, "by": []}
+
+
+def of_source(document: Facts, source: str) -> Facts:
+    """What one source said; made when it is the first time."""
+    by: list[Facts] = document["by"]
+    for entry in by:
+        if entry["source"] == source:
+            return entry
+    by.append({"source": source})
+    return by[-1]
+
+
+def absorb(document: Facts, row: Row) -> Counts:
+    """Adds an event to its address. Returns what it counts for the domain."""
+    entry = of_source(document, row.source)
+    entry["last"] = max(entry.get("last", 0), row.at)
+    counts = Counts()
+    # What came before somebody unblocked the address counts for the domain only.
+    is_new = row.at > _unblocked_at(document)
+    match row.outcome:
+        case Outcome.DELIVERED:
+            counts.success = 1
+            if is_new:
+                entry["success"] = entry.get("success", 0) + 1
+                entry["ok"] = max(entry.get("ok", 0), row.at)
+        case Outcome.HARD:
+            counts.hard = 1
+            if is_new:
+                entry.setdefault("hards", []).append([row.at, row.code])
+        case Outcome.SOFT | Outcome.DOMAIN:
+            soft_at = row.at if is_new and row.outcome is Outcome.SOFT else 0
+            counts.soft = int(_note_message(entry, row, soft_at))
+        case Outcome.COMPLAINT if is_new:
+            entry["complaint"] = max(entry.get("complaint", 0), row.at)
+    return counts
+
+
+def _unblocked_at(document: Facts) -> int:
+    unblocked: Facts = document.get("unblocked", {})
+    return int(unblocked.get("at", -1))
+
+
+def _note_message(entry: Facts, row: Row, soft_at: int) -> bool:
+    """Notes a message's soft bounce of a day at its latest; whether that message and day are new."""
+    for noted in entry.setdefault("messages", []):
+        if noted[0] == row.message and noted[1] == row.day:
+            if soft_at > noted[2]:
+                noted[2], noted[3] = soft_at, row.code
+            return False
+    entry["messages"].append([row.message, row.day, soft_at, row.code if soft_at else ""])
+    return True
+
+
+def prune(document: Facts, now: int) -> None:
+    """Forgets what can make no difference any more: bounces before the window that their source's success cleared."""
+    oldest_day = now // DAY_MS - WINDOW_DAYS - 1
+    for entry in document["by"]:
+        ok = entry.get("ok", 0)
+        if messages := entry.get("messages"):
+            entry["messages"] = [each for each in messages if each[1] >= oldest_day or each[2] > ok]
+        if hards := entry.get("hards"):
+            entry["hards"] = [each for each in hards if each[0] // DAY_MS >= oldest_day or each[0] >= ok]
+
+
+def forget(document: Facts, at: int) -> None:
+    """Starts the counters over as of an instant. Which messages were counted for the domain stays known."""
+    document["unblocked"] = {"at": max(at, document.get("last", 0))}
+    for entry in document["by"]:
+        kept = {name: entry[name] for name in ("source", "last", "import") if name in entry}
+        kept["messages"] = [[message, day, 0, ""] for message, day, *_ in entry.get("messages", ())]
+        entry.clear()
+        entry.update(kept)
+
+
+def merge(document: Facts, other: Facts) -> None:
+    """Adds what is known under another hash of the same address; no event may be in both."""
+    for theirs in other["by"]:
+        ours = of_source(document, theirs["source"])
+        for name in ("ok", "last", "complaint"):
+            if name in theirs:
+                ours[name] = max(ours.get(name, 0), theirs[name])
+        ours["success"] = ours.get("success", 0) + theirs.get("success", 0)
+        for name in ("hards", "messages"):
+            ours[name] = [*ours.get(name, ()), *theirs.get(name, ())]
+        if "import" in theirs:
+            ours.setdefault("import", theirs["import"])
+    if "unblocked" in other:
+        document.setdefault("unblocked", other["unblocked"])
+
+
+def imported(document: Facts) -> Facts:
+    """What the latest import said of an address; empty when none did."""
+    found: list[Facts] = [entry["import"] for entry in document["by"] if "import" in entry]
+    return max(found, key=lambda entry: (entry["at"], entry["success"], entry["soft"], entry["hard"]), default={})
+
+
+def conclude(document: Facts) -> None:
+    """Writes down what follows from all sources together: what a lookup reads."""
+    by, old = document["by"], imported(document)
+    if old and old["at"] <= _unblocked_at(document):
+        old = {}
+    ok = max((entry.get("ok", 0) for entry in by), default=0)
+    hards = [each for entry in by for each in entry.get("hards", ()) if each[0] >= ok]
+    softs = _softs(by, ok)
+    counts = old if old and old["at"] >= ok else {}
+    if counts.get("hard"):
+        hards += [[old["at"], "in the older book"]]
+    days = {day for _, day in softs} | ({old["at"] // DAY_MS} if counts.get("soft") else set())
+    complaint = max((entry.get("complaint", 0) for entry in by), default=0)
+    document |= {
+        "success": sum(entry.get("success", 0) for entry in by) + old.get("success", 0),
+        "soft": len(softs) + counts.get("soft", 0),
+        "hard": len(hards) + max(counts.get("hard", 0) - 1, 0),
+        "last": max((entry.get("last", 0) for entry in by), default=0),
+    }
+    document["saw"] = _saw(complaint, hards, softs, days)
+
+
+def _softs(by: Iterable[Facts], ok: int) -> dict[tuple[bytes, int], list[Any]]:
+    """Soft bounces since the last success by message and day, each at its latest."""
+    softs: dict[tuple[bytes, int], list[Any]] = {}
+    for entry in by:
+        for message, day, at, code in entry.get("messages", ()):
+            if at and at >= ok and [at, code] > softs.get((bytes(message), day), [0, ""]):
+                softs[bytes(message), day] = [at, code]
+    return softs
+
+
+def _saw(complaint: int, hards: list[Any], softs: dict[Any, list[Any]], days: set[int]) -> list[Any] | None:
+    """The rule that blocks, and what it saw: an instant, a code, a number of days. None when nothing blocks."""
+    if complaint:
+        return [VerdictRule.COMPLAINED, complaint, "", 0]
+    if hards:
+        return [VerdictRule.HARD_BOUNCED, *max(hards), 0]
+    if len(days) >= SOFT_DAYS:
+        return [VerdictRule.SOFT_BOUNCED_REPEATEDLY, *max(softs.values()), len(days)]
+    return None
+
+
+# ---- a domain
+
+
+def new_domain(organization_id: str, domain: str) -> Facts:
+    """A domain of which nothing is known."""
+    return {"org": organization_id, "domain": domain, "by": []}
+
+
+def absorb_into_domain(document: Facts, row: Row, counts: Counts) -> None:
+    """Adds an event, and what it counts, to its domain."""
+    entry = of_source(document, row.source)
+    if row.status in KILLS_DOMAIN and row.outcome is Outcome.HARD:
+        entry["gone"] = max(entry.get("gone", [0, ""]), [row.at, row.code])
+    day = _day(entry, row.day)
+    day[1] += counts.success
+    day[2] += counts.soft
+    day[3] += counts.hard
+    if not row.failed:
+        day[4] = True
+    elif row.message not in day[5]:
+        day[5] = [*day[5], row.message][:DEAD_MESSAGES]
+
+
+def _day(entry: Facts, day: int) -> list[Any]:
+    """A day's counts: day, success, soft, hard, whether anybody answered, messages whose connections failed."""
+    days: list[list[Any]] = entry.setdefault("days", [])
+    found = next((each for each in reversed(days) if each[0] == day), None)
+    if found is None:
+        found = [day, 0, 0, 0, False, []]
+        days.append(found)
+    return found
+
+
+def conclude_domain(document: Facts) -> None:
+    """Writes down what follows from all sources together, and lets old days go into the sums."""
+    by = document["by"]
+    for entry in by:
+        _compact(entry)
+    days = [each for entry in by for each in entry.get("days", ())]
+    for place, name in enumerate(("success", "soft", "hard"), 1):
+        document[name] = sum(each[place] for each in days) + sum(entry.get(name, 0) for entry in by)
+    gone = max((entry["gone"] for entry in by if "gone" in entry), default=None)
+    document["dead"] = [*gone, 0, 0] if gone else _unreachable(days)
+
+
+def _compact(entry: Facts) -> None:
+    """Keeps 400 days, and the names of failed messages only where they may still tell something."""
+    days = entry.get("days", [])
+    days.sort()
+    for each in days[:-HISTORY_DAYS]:
+        for place, name in enumerate(("success", "soft", "hard"), 1):
+            entry[name] = entry.get(name, 0) + each[place]
+    del days[:-HISTORY_DAYS]
+    for each in days:
+        if each[4]:
+            each[5] = []
+
+
+def _unreachable(days: list[list[Any]]) -> list[Any] | None:
+    """The last three days on which anything was sent, if all connections failed then, on 20 messages or more."""
+    last = sorted({each[0] for each in days})[-DEAD_DAYS:]
+    these = [each for each in days if each[0] in last]
+    messages = {bytes(message) for each in these for message in each[5]}
+    if len(last) < DEAD_DAYS or any(each[4] for each in these) or len(messages) < DEAD_MESSAGES:
+        return None
+    return [last[-1] * DAY_MS, "", DEAD_DAYS, DEAD_MESSAGES]

@@ -1,0 +1,94 @@
+"""Bounce rates: of what had an outcome that counts on a UTC day, how much bounced. Senders may have about 2 %."""
+
+from collections import defaultdict
+from datetime import datetime
+
+from storage.mail.facts import DAY_MS
+from storage.mail.folding import domain_id
+from storage.mail.ledger import midnight, milliseconds
+from storage.mail.records import BounceRate
+from storage.metrics import BOUNCE_RATE
+from storage.mongo import Document, Mongo
+
+Sums = dict[int, tuple[int, int]]
+"""Sent and bounced, by day."""
+
+
+class Rates:
+    """Reads what the folds counted by day."""
+
+    def __init__(self, mongo: Mongo) -> None:
+        self._mongo = mongo
+
+    async def between(self, organization_id: str, domain: str | None, first: int, last: int) -> list[BounceRate]:
+        """A row for each day from first to last, both included; of all domains when none is named."""
+        if domain is None:
+            sums = await self._of_all(organization_id, first, last)
+        else:
+            sums = await self._of_one(organization_id, domain)
+        return [BounceRate(midnight(day), domain, *sums.get(day, (0, 0))) for day in range(first, last + 1)]
+
+    async def _of_all(self, org: str, first: int, last: int) -> Sums:
+        match = {"_id.org": org, "_id.day": {"$gte": first, "$lte": last}}
+        total = {name: {"$sum": f"${name}"} for name in ("success", "soft", "hard")}
+        steps: list[Document] = [{"$match": match}, {"$group": {"_id": "$_id.day", **total}}]
+        rows = await self._mongo.aggregate("mail_days", steps)
+        return {row["_id"]: _sums(row["success"], row["soft"] + row["hard"]) for row in rows}
+
+    async def _of_one(self, org: str, domain: str) -> Sums:
+        found = await self._mongo["mail_domains"].find_one({"_id": domain_id(org, domain)}, {"by.days": 1})
+        counts: dict[int, list[int]] = defaultdict(lambda: [0, 0])
+        for entry in found["by"] if found else ():
+            for day, success, soft, hard, *_ in entry.get("days", ()):
+                counts[day][0] += success
+                counts[day][1] += soft + hard
+        return {day: _sums(*each) for day, each in counts.items()}
+
+    async def today(self) -> dict[str, BounceRate]:
+        """The current day's rate of every organization that sent something, by its id."""
+        return await self.of_day(day_of(await self._mongo.now()))
+
+    async def of_day(self, day: int) -> dict[str, BounceRate]:
+        """A day's rate of every organization that sent something."""
+        total = {name: {"$sum": f"${name}"} for name in ("success", "soft", "hard")}
+        steps: list[Document] = [{"$match": {"_id.day": day}}, {"$group": {"_id": "$_id.org", **total}}]
+        rows = await self._mongo.aggregate("mail_days", steps)
+        sums = {row["_id"]: _sums(row["success"], row["soft"] + row["hard"]) for row in rows}
+        return {org: BounceRate(midnight(day), None, *each) for org, each in sums.items()}
+
+    async def worst_domains(self, organization_id: str, day: int, limit: int = 10) -> list[BounceRate]:
+        """The domains with the most bounces of a day."""
+        day_at, success, soft, hard = ({"$arrayElemAt": ["$by.days", place]} for place in range(4))
+        steps: list[Document] = [
+            {"$match": {"org": organization_id}},
+            {"$unwind": "$by"},
+            {"$unwind": "$by.days"},
+            {"$match": {"$expr": {"$eq": [day_at, day]}}},
+            {
+                "$group": {
+                    "_id": "$domain",
+                    "success": {"$sum": success},
+                    "bounced": {"$sum": {"$add": [soft, hard]}},
+                }
+            },
+            {"$match": {"bounced": {"$gt": 0}}},
+            {"$sort": {"bounced": -1, "_id": 1}},
+            {"$limit": limit},
+        ]
+        rows = await self._mongo.aggregate("mail_domains", steps)
+        return [BounceRate(midnight(day), row["_id"], *_sums(row["success"], row["bounced"])) for row in rows]
+
+    async def show(self) -> None:
+        """Sets the metric of the current day."""
+        BOUNCE_RATE.clear()
+        for org, rate in (await self.today()).items():
+            BOUNCE_RATE.labels(org).set(rate.rate)
+
+
+def day_of(at: datetime) -> int:
+    """The UTC day of an instant, counted since the Unix epoch."""
+    return milliseconds(at) // DAY_MS
+
+
+def _sums(success: int, bounced: int) -> tuple[int, int]:
+    return success + bounced, bounced

@@ -1,0 +1,37 @@
+"""Which summaries and alarms were sent: one claim each, so that workers don't send them twice and forget none."""
+
+import secrets
+
+from pymongo import ReturnDocument
+
+from storage.locks import EPOCH
+from storage.mongo import Mongo
+
+CLAIM_S = 600
+"""Who claimed a report and did not send it within ten minutes has died."""
+
+
+class ReportStore:
+    """Claims by organization, day and kind."""
+
+    def __init__(self, mongo: Mongo) -> None:
+        self._mongo = mongo
+
+    async def claim(self, organization_id: str, day: int, kind: str) -> bool:
+        """Whether the caller is the one to send it now."""
+        token = secrets.token_hex(8)
+        claimed_at = {"$ifNull": ["$claimed_at", EPOCH]}
+        is_free = {"$and": [{"$not": ["$sent_at"]}, {"$lt": [claimed_at, {"$subtract": ["$$NOW", CLAIM_S * 1000]}]}]}
+        mine = {"$mergeObjects": ["$$ROOT", {"token": token, "claimed_at": "$$NOW"}]}
+        row = await self._mongo["mail_reports"].find_one_and_update(
+            {"_id": {"org": organization_id, "day": day, "kind": kind}},
+            [{"$replaceWith": {"$cond": [is_free, mine, "$$ROOT"]}}],
+            upsert=True,
+            return_document=ReturnDocument.AFTER,
+        )
+        return row is not None and row.get("token") == token
+
+    async def sent(self, organization_id: str, day: int, kind: str) -> None:
+        """It was sent, or can't be sent at all."""
+        id_ = {"org": organization_id, "day": day, "kind": kind}
+        await self._mongo["mail_reports"].update_one({"_id": id_}, [{"$set": {"sent_at": "$$NOW"}}])

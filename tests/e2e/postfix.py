@@ -1,0 +1,198 @@
+"""A real Postfix with a folder of its own on loopback, and the scripted mail server that it delivers to."""
+
+import asyncio
+import os
+import shutil
+import smtplib
+import socket
+import subprocess
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.product import eventually
+
+DAEMONS = "/usr/lib/postfix/sbin"
+ANSWERS = {
+    "unknown": b"550 5.1.1 <%s>: Recipient address rejected: User unknown in virtual mailbox table",
+    "full": b"452 4.2.2 <%s>: Mailbox full",
+    "quota": b"552 5.2.2 <%s>: Over quota",
+    "spam": b"550 5.7.1 Refused by policy",
+    "old": b"550 No such user here",
+}
+"""By local part; `grey` is greylisted once, `slow` never answered, everybody else takes mail."""
+
+MASTER = """\
+smtp      inet  n - n - -  smtpd
+pickup    unix  n - n 1 1  pickup
+cleanup   unix  n - n - 0  cleanup
+qmgr      unix  n - n 1 1  qmgr
+rewrite   unix  - - n - -  trivial-rewrite
+bounce    unix  - - n - 0  bounce
+defer     unix  - - n - 0  bounce
+trace     unix  - - n - 0  bounce
+verify    unix  - - n - 1  verify
+flush     unix  n - n 1000? 0 flush
+proxymap  unix  - - n - -  proxymap
+smtp      unix  - - n - -  smtp
+relay     unix  - - n - -  smtp
+error     unix  - - n - -  error
+retry     unix  - - n - -  error
+anvil     unix  - - n - 1  anvil
+scache    unix  - - n - 1  scache
+postlog   unix-dgram n - n - 1 postlogd
+"""
+
+
+@dataclass
+class Receiver:
+    """Answers by script, remembers what it answered and keeps what it took."""
+
+    port: int = 0
+    answered: Counter[tuple[str, int]] = field(default_factory=Counter)
+    taken: list[bytes] = field(default_factory=list)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection."""
+        writer.write(b"220 scripted ESMTP\r\n")
+        try:
+            while line := await reader.readline():
+                verb = line[:4].upper()
+                if verb == b"DATA":
+                    writer.write(b"354 go on\r\n")
+                    self.taken.append(await reader.readuntil(b"\r\n.\r\n"))
+                    writer.write(b"250 2.0.0 taken\r\n")
+                elif verb == b"RCPT":
+                    writer.write(await self._recipient(line.partition(b"<")[2].partition(b">")[0].decode()))
+                else:
+                    writer.write(b"221 bye\r\n" if verb == b"QUIT" else b"250 fine\r\n")
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    async def _recipient(self, address: str) -> bytes:
+        name = address.partition("@")[0]
+        if name == "slow":
+            await asyncio.sleep(60)
+        first = not any(known == address for known, _ in self.answered)
+        grey = b"450 4.7.1 Greylisted, try again" if name == "grey" and first else b"250 2.1.5 fine"
+        answer = ANSWERS.get(name, grey).replace(b"%s", address.encode())
+        self.answered[address, int(answer[:3])] += 1
+        return answer + b"\r\n"
+
+
+@asynccontextmanager
+async def receiver() -> AsyncIterator[Receiver]:
+    """A scripted server on a port of its own."""
+    served = Receiver()
+    server = await asyncio.start_server(served.serve, "127.0.0.1", 0, limit=1 << 22)
+    served.port = server.sockets[0].getsockname()[1]
+    try:
+        yield served
+    finally:
+        server.close()
+
+
+@dataclass(frozen=True)
+class Postfix:
+    """One that runs."""
+
+    log: Path
+    port: int
+
+    def send(self, *recipients: str, sender: str = "news@sender.example") -> None:
+        """One message to each."""
+        with smtplib.SMTP("127.0.0.1", self.port, timeout=20) as smtp:
+            for each in recipients:
+                smtp.sendmail(sender, [each], f"From: {sender}\r\nTo: {each}\r\nSubject: News\r\n\r\nHello\r\n")
+
+    def is_done(self, messages: int) -> bool:
+        """Whether so many messages have left the queue."""
+        return self.log.exists() and self.log.read_text(errors="replace").count(": removed\n") >= messages
+
+
+def require_postfix() -> None:
+    """Skips where Postfix can't run."""
+    if shutil.which("postfix") is None or not Path(DAEMONS).is_dir():
+        pytest.skip("Postfix is not installed (Debian: apt-get install postfix).")
+    if os.geteuid() != 0:
+        pytest.skip("Postfix starts as root only.")
+
+
+@contextmanager
+def postfix(folder: Path, receiver_port: int) -> Iterator[Postfix]:
+    """A Postfix that delivers everything to the receiver, but to nobody what goes to dead.example."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    config = folder / "etc"
+    for each in (config, folder / "queue", folder / "data"):
+        each.mkdir(parents=True)
+    folder.chmod(0o755)
+    shutil.chown(folder / "data", "postfix")
+    log = folder / "mail.log"
+    (config / "master.cf").write_text(MASTER.replace("smtp      inet", f"127.0.0.1:{port} inet"))
+    (config / "main.cf").write_text(_main(folder, log, receiver_port))
+    command = ["postfix", "-c", str(config)]
+    started = subprocess.run([*command, "start"], capture_output=True, text=True)
+    try:
+        assert started.returncode == 0, started.stderr
+        assert eventually(lambda: _accepts(port)), log.read_text() if log.exists() else started.stderr
+        yield Postfix(log, port)
+    finally:
+        subprocess.run([*command, "stop"], capture_output=True)
+        _wait_until_gone(folder)
+
+
+def _main(folder: Path, log: Path, receiver_port: int) -> str:
+    settings = {
+        "compatibility_level": "3.6",
+        "queue_directory": folder / "queue",
+        "data_directory": folder / "data",
+        "command_directory": "/usr/sbin",
+        "daemon_directory": DAEMONS,
+        "maillog_file": log,
+        "maillog_file_prefixes": folder,
+        "myhostname": "mx.sender.example",
+        "mydestination": "",
+        "local_recipient_maps": "",
+        "alias_maps": "",
+        "mynetworks": "127.0.0.0/8",
+        "inet_interfaces": "127.0.0.1",
+        "inet_protocols": "ipv4",
+        "relayhost": f"[127.0.0.1]:{receiver_port}",
+        "transport_maps": "inline:{ {dead.example = smtp:[127.0.0.1]:1} }",
+        "smtp_rcpt_timeout": "1s",
+        "smtp_destination_concurrency_limit": "10",
+        "smtp_connection_cache_on_demand": "no",
+        "smtp_destination_recipient_limit": "1",
+        "destination_concurrency_feedback_debug": "no",
+        "default_destination_concurrency_failed_cohort_limit": "1000",
+        "minimal_backoff_time": "1s",
+        "maximal_backoff_time": "1s",
+        "queue_run_delay": "1s",
+        "maximal_queue_lifetime": "4s",
+        "bounce_queue_lifetime": "4s",
+    }
+    return "".join(f"{name} = {value}\n" for name, value in settings.items())
+
+
+def _accepts(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _wait_until_gone(folder: Path) -> None:
+    pid_file = folder / "queue" / "pid" / "master.pid"
+    ends_at = time.monotonic() + 10
+    while time.monotonic() < ends_at and pid_file.exists() and _runs(pid_file.read_text().strip()):
+        time.sleep(0.05)
+
+
+def _runs(pid: str) -> bool:
+    return pid.isdigit() and Path(f"/proc/{pid}").exists()

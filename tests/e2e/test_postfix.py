@@ -1,0 +1,93 @@
+"""A real Postfix sends, a scripted server answers, and the book holds exactly what happened."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from jobs.mail_reports import NoReport, delivery_events
+from jobs.mail_tail import Tail
+from storage.stores import Stores, open_stores
+from tests.e2e.postfix import postfix, receiver, require_postfix
+from tests.keys import ADDRESS_KEYS
+from tests.storage.mail.model import outcome
+from tests.storage.mail.office import Office
+
+pytestmark = pytest.mark.anyio
+
+NAMES = ("fine", "other", "grey", "unknown", "old", "full", "quota", "spam", "slow")
+BOUNCED = ("unknown", "old", "full", "quota", "spam", "slow", "dead")
+
+
+@pytest.fixture
+async def stores(mongodb_uri: str, redis_url: str, database: str) -> AsyncIterator[Stores]:
+    async with open_stores(mongodb_uri, redis_url, database, address_keys=ADDRESS_KEYS) as stores:
+        yield stores
+
+
+async def test_the_book_holds_what_happened(stores: Stores, tmp_path: Path) -> None:
+    require_postfix()
+    office = Office(stores, "acme")
+    record = partial(stores.ledger.record, "acme", "postfix")
+    async with receiver() as there:
+        # Not below tmp_path, which is closed to the users that Postfix works as.
+        with TemporaryDirectory(prefix="noroshi-postfix-") as folder, postfix(Path(folder), there.port) as mta:
+            tail = Tail(mta.log, tmp_path / "state", record, stores.mongo)
+            tail.restore()
+            addresses = [f"{name}@reader.example" for name in NAMES] + ["x@dead.example"]
+            await asyncio.to_thread(mta.send, *addresses)
+            messages = len(addresses) + len(BOUNCED)
+            async with asyncio.timeout(60):
+                while not mta.is_done(messages):
+                    await tail.step()
+                    await asyncio.sleep(0.1)
+            while await tail.step():
+                pass
+            tail.close()
+    await office.fold()
+    told = {
+        each.address.partition("@")[0]: (each.success, each.soft_bounce, each.hard_bounce, each.blocked)
+        for each in await office.standings(addresses)
+    }
+    assert told == {
+        "fine": (1, 0, 0, False),
+        "other": (1, 0, 0, False),
+        "grey": (1, 0, 0, False),
+        "unknown": (0, 0, 1, True),
+        "old": (0, 0, 1, True),
+        "full": (0, 1, 0, False),
+        "quota": (0, 1, 0, False),
+        "spam": (0, 0, 0, False),
+        "slow": (0, 1, 0, False),
+        "x": (0, 1, 0, False),
+    }
+    assert there.answered["grey@reader.example", 450] == 1
+    assert there.answered["full@reader.example", 452] > 1
+    reader, dead = await office.domain("reader.example"), await office.domain("dead.example")
+    assert (reader.success, reader.soft_bounce, reader.hard_bounce) == (3, 3, 2)
+    assert (dead.success, dead.soft_bounce, dead.hard_bounce, dead.blocked) == (0, 1, 0, False)
+    assert (await office.domain("sender.example")).success == len(BOUNCED)
+    await _its_reports_say_the_same(stores, there.taken)
+
+
+async def _its_reports_say_the_same(stores: Stores, messages: list[bytes]) -> None:
+    """What Postfix writes to the sender, read as reports."""
+    found = {}
+    for message in messages:
+        try:
+            events = delivery_events(message, await stores.mongo.now())
+        except NoReport:
+            continue  # the news themselves
+        found |= {event.address.partition("@")[0]: outcome(event).value for event in events}
+    assert found == {
+        "unknown": "hard",
+        "old": "hard",
+        "full": "soft",
+        "quota": "soft",
+        "spam": "nothing",
+        "slow": "domain",
+        "x": "domain",
+    }

@@ -1,0 +1,28 @@
+"""An application over HTTP in the test's own process and loop."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.server import ServerState
+
+
+@asynccontextmanager
+async def http_server(app: ASGIApp) -> AsyncIterator[int]:
+    """Its port."""
+    config = uvicorn.Config(app, lifespan="off", log_config=None)
+    config.load()
+    state = ServerState()
+    protocol = config.http_protocol_class
+    assert not isinstance(protocol, str)
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: protocol(config, state, {}), "127.0.0.1", 0)  # type: ignore[call-arg, arg-type, return-value]
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        for connection in list(state.connections):
+            connection.shutdown()
+        await asyncio.gather(*state.tasks, return_exceptions=True)

@@ -1,0 +1,77 @@
+"""The older book over HTTP: asked as interfaces.md says, and every odd answer is a failure, never a wrong verdict."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import orjson
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from jobs.providers.old_book import old_book
+from storage.mail.migration import OldBookFailed
+from tests.http_server import http_server
+
+pytestmark = pytest.mark.anyio
+
+ASKED = ["ann@example.org", "bob@example.org"]
+ODD = orjson.dumps({"results": [{"address": each, "blocked": 1} for each in ASKED]})
+
+
+@asynccontextmanager
+async def answering(content: bytes, status: int = 200) -> AsyncIterator[tuple[str, list[Any]]]:
+    """A server that answers so, and what it was asked."""
+    asked: list[Any] = []
+
+    async def answer(request: Request) -> Response:
+        asked.append(orjson.loads(await request.body()))
+        return Response(content, status)
+
+    async with http_server(Starlette(routes=[Route("/book", answer, methods=["POST"])])) as port:
+        yield f"http://127.0.0.1:{port}/book", asked
+
+
+async def test_it_is_asked_and_believed() -> None:
+    results = {"results": [{"address": ASKED[1], "blocked": True}, {"address": ASKED[0], "blocked": False}]}
+    async with answering(orjson.dumps(results)) as (url, asked), old_book(url, 30) as book:
+        assert book is not None
+        assert book.share == 30
+        assert await book.ask(ASKED) == {ASKED[0]: False, ASKED[1]: True}
+    assert asked == [{"addresses": ASKED}]
+
+
+@pytest.mark.parametrize(
+    ("content", "status"),
+    [
+        (b"{}", 200),
+        (b"no json", 200),
+        (b"[]", 200),
+        (b'{"results": [{"address": "ann@example.org", "blocked": true}]}', 200),
+        (b'{"results": [{"address": "ann@example.org"}]}', 200),
+        (b'{"results": 3}', 200),
+        (ODD, 200),
+        (b'{"results": []}', 500),
+        (b'{"results": []}', 404),
+    ],
+)
+async def test_an_odd_answer_is_a_failure_that_tells_no_address(content: bytes, status: int) -> None:
+    async with answering(content, status) as (url, _), old_book(url, 30) as book:
+        assert book is not None
+        with pytest.raises(OldBookFailed) as failed:
+            await book.ask(ASKED)
+    assert "example.org" not in str(failed.value)
+
+
+async def test_nobody_there_is_a_failure() -> None:
+    async with old_book("http://127.0.0.1:1/", 30) as book:
+        assert book is not None
+        with pytest.raises(OldBookFailed):
+            await book.ask(ASKED)
+
+
+async def test_without_an_address_there_is_none() -> None:
+    async with old_book(None, 30) as book:
+        assert book is None

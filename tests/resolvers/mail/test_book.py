@@ -1,0 +1,128 @@
+"""The address book as a sender and an operator use it."""
+
+from datetime import timedelta
+
+import pytest
+
+from storage.identity import Role
+from storage.stores import Stores
+from tests.resolvers.people import Person, SignIn
+from tests.storage.mail.events import event, hard, ok, soft, today
+from tests.storage.mail.office import Office
+
+pytestmark = pytest.mark.anyio
+
+BOOK = """
+query ($addresses: [String!]!) {
+  done: addressBook(addresses: $addresses) {
+    address normalized blocked verdict { rule detail } success softBounce hardBounce lastEventAt
+    domain { id domain success softBounce hardBounce blocked verdict { rule detail } }
+  }
+}
+"""
+DOMAINS = "query ($domains: [String!]!) { done: domainStandings(domains: $domains) { id blocked verdict { rule } } }"
+RATES = """
+query ($domain: String, $from: DateTime!, $to: DateTime!) {
+  done: bounceRates(domain: $domain, from: $from, to: $to) { day domain sent bounced rate }
+}
+"""
+UNBLOCK = """
+mutation ($address: String!, $reason: String!) {
+  done: unblockAddress(address: $address, reason: $reason) { blocked hardBounce verdict { rule detail } }
+}
+"""
+SET_BLOCKED = """
+mutation ($domain: String!, $blocked: Boolean, $reason: String!) {
+  done: setDomainBlocked(domain: $domain, blocked: $blocked, reason: $reason) { domain blocked verdict { rule detail } }
+}
+"""
+
+
+@pytest.fixture
+async def operator(sign_in: SignIn) -> Person:
+    return await sign_in("op-1", "acme", [Role.OPERATOR])
+
+
+@pytest.fixture
+def office(stores: Stores) -> Office:
+    return Office(stores, "acme")
+
+
+async def test_a_standing_says_whether_to_send_and_why(operator: Person, office: Office) -> None:
+    await office.take(ok("ann@example.org"), hard("Bob@Example.org"))
+    (ann, bob, odd) = await operator.do(BOOK, addresses=["ann@example.org", "bob@EXAMPLE.org", "odd"])
+    assert (ann["blocked"], ann["success"], ann["verdict"]["rule"]) == (False, 1, "DELIVERABLE")
+    assert (bob["blocked"], bob["hardBounce"], bob["verdict"]["rule"]) == (True, 1, "HARD_BOUNCED")
+    assert "550 5.1.1 (no such mailbox)" in bob["verdict"]["detail"]
+    assert (bob["address"], bob["normalized"]) == ("bob@EXAMPLE.org", "bob@example.org")
+    assert bob["lastEventAt"] == today().isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    assert bob["domain"]["hardBounce"] == bob["domain"]["success"] == 1
+    assert (odd["normalized"], odd["domain"], odd["blocked"]) == (None, None, True)
+
+
+async def test_a_thousand_addresses_at_once_and_not_one_more(operator: Person) -> None:
+    assert len(await operator.do(BOOK, addresses=["ann@example.org"] * 1000)) == 1000
+    for query, name in ((BOOK, "addresses"), (DOMAINS, "domains")):
+        refused = await operator.fails(query, **{name: ["example.org"] * 1001})
+        assert (refused["code"], refused["field"]) == ("BAD_USER_INPUT", name)
+
+
+async def test_domains_in_the_order_of_asking(operator: Person, office: Office) -> None:
+    await office.take(event("ann@gone.example", 550, "5.1.2"))
+    found = await operator.do(DOMAINS, domains=["new.example", "GONE.example", "no domain"])
+    assert [each["id"] for each in found] == ["new.example", "gone.example", "no domain"]
+    assert [each["verdict"]["rule"] for each in found] == ["UNKNOWN_ADDRESS", "DOMAIN_DEAD", "INVALID_ADDRESS"]
+
+
+async def test_rates_of_days(operator: Person, office: Office) -> None:
+    await office.take(*(ok(f"a{n}@example.org") for n in range(49)), hard("b@example.org"), soft("c@other.example"))
+    days = {"from": (today() - timedelta(days=1)).isoformat(), "to": today().isoformat()}
+    before, day = await operator.do(RATES, **days)
+    assert (before["sent"], before["rate"]) == (0, 0.0)
+    assert (day["domain"], day["sent"], day["bounced"]) == (None, 51, 2)
+    (_, day) = await operator.do(RATES, domain="EXAMPLE.org", **days)
+    assert (day["domain"], day["sent"], day["bounced"], day["rate"]) == ("example.org", 50, 1, 0.02)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [({"to": "2026-01-01T00:00:00Z"}, "to"), ({"to": "2028-02-01T00:00:00Z"}, "to"), ({"domain": "x"}, "domain")],
+)
+async def test_rates_of_days_that_make_no_sense(operator: Person, change: dict[str, str], field: str) -> None:
+    asked = {"from": "2026-11-01T00:00:00Z", "to": "2026-11-02T00:00:00Z", **change}
+    refused = await operator.fails(RATES, **asked)
+    assert (refused["code"], refused["field"]) == ("BAD_USER_INPUT", field)
+
+
+async def test_an_operator_unblocks_and_says_why(operator: Person, office: Office) -> None:
+    await office.take(hard())
+    done = await operator.do(UNBLOCK, address="Ann@example.org", reason="typo in our list")
+    assert (done["blocked"], done["hardBounce"], done["verdict"]["rule"]) == (False, 0, "UNBLOCKED")
+    assert "op-1" in done["verdict"]["detail"]
+    assert "typo in our list" in done["verdict"]["detail"]
+
+
+async def test_a_domain_by_hand_and_back(operator: Person, office: Office) -> None:
+    done = await operator.do(SET_BLOCKED, domain="Example.ORG", blocked=True, reason="spam trap")
+    assert (done["domain"], done["blocked"], done["verdict"]["rule"]) == ("example.org", True, "BY_HAND")
+    (found,) = await operator.do(BOOK, addresses=["ann@example.org"])
+    assert (found["blocked"], found["verdict"]["rule"]) == (True, "BY_HAND")
+    done = await operator.do(SET_BLOCKED, domain="example.org", blocked=None, reason="gone")
+    assert (done["blocked"], done["verdict"]["rule"]) == (False, "DELIVERABLE")
+
+
+@pytest.mark.parametrize(
+    ("query", "change", "field"),
+    [
+        (UNBLOCK, {"address": "nobody"}, "address"),
+        (UNBLOCK, {"reason": " "}, "reason"),
+        (SET_BLOCKED, {"domain": "nowhere"}, "domain"),
+        (SET_BLOCKED, {"reason": "x" * 501}, "reason"),
+    ],
+)
+async def test_what_a_change_by_hand_needs(operator: Person, query: str, change: dict[str, str], field: str) -> None:
+    given = {"address": "ann@example.org", "domain": "example.org", "reason": "why", **change}
+    wanted = "domain" if "address" in query.partition("{")[0] else "address"
+    given.pop(wanted)
+    refused = await operator.fails(query, **given)
+    assert (refused["code"], refused["field"]) == ("BAD_USER_INPUT", field)

@@ -1,0 +1,68 @@
+"""Taking delivery events in, as services do."""
+
+import pytest
+
+from storage.identity import Role
+from storage.ids import new_id
+from storage.stores import Stores
+from tests.resolvers.people import Person, SignIn
+from tests.storage.mail.events import today
+from tests.storage.mail.office import Office
+
+pytestmark = pytest.mark.anyio
+
+RECORD = """
+mutation ($events: [DeliveryEventInput!]!) {
+  done: recordDeliveries(events: $events) { accepted duplicates rejected { index eventId message } }
+}
+"""
+
+
+@pytest.fixture
+async def service(sign_in: SignIn) -> Person:
+    return await sign_in("mta-1", "acme", [Role.SERVICE])
+
+
+@pytest.fixture
+def office(stores: Stores) -> Office:
+    return Office(stores, "acme")
+
+
+def event(**more: object) -> dict[str, object]:
+    return {"eventId": new_id(), "address": "ann@example.org", "at": today().isoformat(), **more}
+
+
+async def test_events_are_taken_in_once(service: Person, office: Office) -> None:
+    events = [event(smtpCode=550, enhancedStatus="5.1.1", diagnostic="User unknown", messageId="4Q"), event()]
+    assert await service.do(RECORD, events=events) == {"accepted": 2, "duplicates": 0, "rejected": []}
+    assert await service.do(RECORD, events=events) == {"accepted": 0, "duplicates": 2, "rejected": []}
+    assert await office.fold() == 2
+    found = await office.standing()
+    assert (found.hard_bounce, found.soft_bounce) == (1, 0)
+
+
+async def test_a_complaint_is_an_event_too(service: Person, office: Office) -> None:
+    await service.do(RECORD, events=[event(kind="COMPLAINT")])
+    await office.fold()
+    assert (await office.standing()).blocked
+
+
+async def test_what_can_not_be_taken_in_is_told_by_its_place(service: Person) -> None:
+    events = [event(), event(address="nobody", eventId="odd"), event(at="2020-01-01T00:00:00Z", smtpCode=None)]
+    result = await service.do(RECORD, events=events)
+    assert result["accepted"] == 1
+    assert [(each["index"], each["message"].partition(":")[0]) for each in result["rejected"]] == [
+        (1, "address"),
+        (2, "at"),
+    ]
+    assert result["rejected"][0]["eventId"] == "odd"
+
+
+async def test_a_thousand_at_once_and_not_one_more(service: Person) -> None:
+    assert (await service.do(RECORD, events=[event() for _ in range(1000)]))["accepted"] == 1000
+    refused = await service.fails(RECORD, events=[event() for _ in range(1001)])
+    assert (refused["code"], refused["field"]) == ("BAD_USER_INPUT", "events")
+
+
+async def test_an_empty_list_is_no_fault(service: Person) -> None:
+    assert await service.do(RECORD, events=[]) == {"accepted": 0, "duplicates": 0, "rejected": []}

@@ -1,0 +1,20 @@
+"""A process that folds a database's ledger until it is killed: python -m ... MONGODB_URI REDIS_URL DATABASE."""
+
+import asyncio
+import sys
+
+from jobs.mail_fold import Folders
+from storage.stores import open_stores
+from tests.keys import ADDRESS_KEYS
+
+
+async def main() -> None:
+    mongodb_uri, redis_url, database = sys.argv[1:]
+    async with open_stores(mongodb_uri, redis_url, database, address_keys=ADDRESS_KEYS) as stores:
+        # A killed folder's lease must not hold up the test: the fences are what is tested.
+        stores.locks._ttl_s, stores.locks._stop_s = 2.0, 1.6
+        await Folders(stores).run()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

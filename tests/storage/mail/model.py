@@ -1,0 +1,90 @@
+"""What the book must say, told from the whole set of events at once, with no regard to order, batches or storage."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from storage.mail.classifier import Outcome, classify
+from storage.mail.records import DeliveryEvent, DeliveryEventKind
+
+DAY_S = 86_400
+
+
+@dataclass
+class Told:
+    """Counts, and whether it is blocked."""
+
+    success: int = 0
+    soft: int = 0
+    hard: int = 0
+    blocked: bool = False
+
+
+@dataclass
+class Model:
+    """The first event of an id counts, all later ones of it are nothing."""
+
+    events: dict[str, DeliveryEvent] = field(default_factory=dict)
+
+    def take(self, events: Iterable[DeliveryEvent]) -> None:
+        for event in events:
+            self.events.setdefault(event.event_id, event)
+
+    def address(self, address: str) -> Told:
+        mine = [event for event in self.events.values() if event.address == address]
+        ok = max((event.at for event in mine if outcome(event) is Outcome.DELIVERED), default=None)
+        since = [event for event in mine if ok is None or event.at >= ok]
+        softs = {message_and_day(event) for event in since if outcome(event) is Outcome.SOFT}
+        told = Told(count(mine, Outcome.DELIVERED), len(softs), count(since, Outcome.HARD))
+        complained = count(mine, Outcome.COMPLAINT) > 0
+        told.blocked = complained or told.hard > 0 or len({day for _, day in softs}) >= 3
+        return told
+
+    def domain(self, domain: str) -> Told:
+        mine = [event for event in self.events.values() if event.address.endswith(f"@{domain}")]
+        softs = {
+            (event.address, *message_and_day(event))
+            for event in mine
+            if outcome(event) in (Outcome.SOFT, Outcome.DOMAIN)
+        }
+        told = Told(count(mine, Outcome.DELIVERED), len(softs), count(mine, Outcome.HARD))
+        dead = any(event.enhanced_status in ("5.1.2", "5.1.10") for event in mine)
+        told.blocked = dead or unreachable(mine)
+        return told
+
+    @property
+    def addresses(self) -> list[str]:
+        return sorted({event.address for event in self.events.values()})
+
+    @property
+    def domains(self) -> list[str]:
+        return sorted({address.partition("@")[2] for address in self.addresses})
+
+
+def unreachable(events: Iterable[DeliveryEvent]) -> bool:
+    by_day: dict[int, list[DeliveryEvent]] = {}
+    for event in events:
+        by_day.setdefault(message_and_day(event)[1], []).append(event)
+    last = [event for day in sorted(by_day)[-3:] for event in by_day[day]]
+    failed = [event for event in last if is_failure(event)]
+    messages = {event.message_id or event.event_id for event in failed}
+    return len(by_day) >= 3 and len(failed) == len(last) and len(messages) >= 20
+
+
+def is_failure(event: DeliveryEvent) -> bool:
+    if event.kind is DeliveryEventKind.COMPLAINT or event.smtp_code is not None:
+        return False
+    return event.enhanced_status in (None, "4.4.1", "4.4.2", "4.4.3", "4.4.4")
+
+
+def message_and_day(event: DeliveryEvent) -> tuple[str, int]:
+    return event.message_id or event.event_id, int(event.at.timestamp() // DAY_S)
+
+
+def count(events: Iterable[DeliveryEvent], what: Outcome) -> int:
+    return sum(outcome(event) is what for event in events)
+
+
+def outcome(event: DeliveryEvent) -> Outcome:
+    if event.kind is DeliveryEventKind.COMPLAINT:
+        return Outcome.COMPLAINT
+    return classify(event.smtp_code, event.enhanced_status, event.diagnostic).outcome

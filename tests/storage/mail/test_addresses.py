@@ -1,0 +1,102 @@
+"""One address, one form; and hashes that tell nothing without the key."""
+
+import string
+
+import pytest
+from email_validator import EmailNotValidError, validate_email
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.errors import Unavailable
+from storage.mail.addresses import AddressKeys, normalize, normalize_domain
+
+PLAIN = string.ascii_letters + string.digits + ".+_-@!"
+
+
+@pytest.mark.parametrize(
+    ("written", "normalized"),
+    [
+        ("Ann.Lee@Example.ORG", "ann.lee@example.org"),
+        ("ann+tag@example.org", "ann+tag@example.org"),
+        ("ann@bücher.example", "ann@xn--bcher-kva.example"),
+        ("ann@BÜCHER.example", "ann@xn--bcher-kva.example"),
+        ("ann@XN--BCHER-KVA.example", "ann@xn--bcher-kva.example"),
+        ("Zoë@example.org", "zoë@example.org"),
+        ("ユーザー@例え.jp", "ユーザー@xn--r8jz45g.jp"),
+        ('"Ann Lee"@example.org', '"ann lee"@example.org'),
+        ("a..b.@docomo.example", "a..b.@docomo.example"),
+    ],
+)
+def test_one_address_has_one_form(written: str, normalized: str) -> None:
+    found = normalize(written)
+    assert found is not None
+    assert found.text == normalized
+    assert found.domain == normalized.rpartition("@")[2]
+    again = normalize(found.text)
+    assert again == found
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "", "ann", "@example.org", "ann@", "ann@localhost", "ann@1.2.3.4", "ann@[1.2.3.4]", "a b@example.org",
+        "ann@example..org", "ann@-example.org", "ann@example.org ", "ann@ex_ample.org", "<ann@example.org>",
+        "ann@example.org\n", "ann@b@example.org", "x" * 65 + "@example.org", "ann@" + "a." * 125 + "org",
+        "ann@xn--\ud800.org", "\ud800@example.org", "ann@example.org\0",
+    ],
+)  # fmt: skip
+def test_what_is_no_address_has_none(written: str) -> None:
+    assert normalize(written) is None
+
+
+@given(st.text(PLAIN, max_size=20), st.text(string.ascii_letters + string.digits + ".-", max_size=20))
+def test_the_short_way_agrees_with_the_library(local: str, domain: str) -> None:
+    written = f"{local}@{domain}"
+    try:
+        found = validate_email(written, check_deliverability=False, globally_deliverable=False)
+    except EmailNotValidError:
+        return  # the library refuses more: dots that carriers gave out, for one
+    mine = normalize(written)
+    if found.ascii_domain.rpartition(".")[2][:1].isalpha() and "." in found.ascii_domain:
+        assert mine is not None
+        assert mine.text == f"{found.local_part}@{found.ascii_domain}".lower()
+
+
+@pytest.mark.parametrize(
+    ("written", "normalized"),
+    [("Example.ORG", "example.org"), ("example.org.", "example.org"), ("bücher.example", "xn--bcher-kva.example")],
+)
+def test_one_domain_has_one_form(written: str, normalized: str) -> None:
+    assert normalize_domain(written) == normalized
+
+
+@pytest.mark.parametrize("written", ["", "localhost", "a b.org", "ann@example.org", "1.2.3.4", "a..org", "x" * 300])
+def test_what_is_no_domain_has_none(written: str) -> None:
+    assert normalize_domain(written) is None
+
+
+def test_a_hash_depends_on_the_key_the_version_the_organization_and_the_address() -> None:
+    one, other = AddressKeys([(1, b"a" * 32)]), AddressKeys([(1, b"b" * 32)])
+    hashes = {
+        one.id("acme", "ann@example.org"),
+        one.id("acme", "bob@example.org"),
+        one.id("bcme", "ann@example.org"),
+        other.id("acme", "ann@example.org"),
+        AddressKeys([(2, b"a" * 32)]).id("acme", "ann@example.org"),
+    }
+    assert len(hashes) == 5
+    assert {len(each) for each in hashes} == {34}
+    assert one.id("acme", "ann@example.org") == AddressKeys([(1, b"a" * 32)]).id("acme", "ann@example.org")
+
+
+def test_the_newest_key_is_first_and_older_ones_are_still_looked_for() -> None:
+    old, both = AddressKeys([(1, b"a" * 32)]), AddressKeys([(7, b"b" * 32), (1, b"a" * 32)])
+    newest, older = both.ids("acme", "ann@example.org")
+    assert newest == both.id("acme", "ann@example.org")
+    assert newest[:2] == (7).to_bytes(2)
+    assert older == old.id("acme", "ann@example.org")
+
+
+def test_without_a_key_the_book_is_not_available() -> None:
+    with pytest.raises(Unavailable, match="NOROSHI_ADDRESS_KEYS"):
+        AddressKeys().id("acme", "ann@example.org")

@@ -1,0 +1,142 @@
+"""Lookups in two reads, and what people change by hand with who and why."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from storage.mail.addresses import Address, normalize
+from storage.mail.records import VerdictRule
+from tests.storage.mail.events import event, hard, ok, refused, soft
+from tests.storage.mail.office import Office
+
+pytestmark = pytest.mark.anyio
+
+ANN = Address("ann@example.org", "example.org")
+
+
+async def reads(office: Office, asked: list[str]) -> list[dict[str, Any]]:
+    """What a lookup reads, as MongoDB's profiler saw it."""
+    database = office.stores.mongo.database
+    await database.command("profile", 0)
+    await database["system.profile"].drop()
+    await database.command("profile", 2)
+    try:
+        await office.stores.address_book.look_up(office.org, asked)
+    finally:
+        await database.command("profile", 0)
+    return await database["system.profile"].find({"op": "query"}).to_list(None)
+
+
+async def test_a_thousand_addresses_are_two_reads_by_index_and_one_when_their_domains_are_known(office: Office) -> None:
+    addresses = [f"a{number}@d{number % 50}.example" for number in range(1000)]
+    await office.take(*(ok(each) for each in addresses[:900]))
+    found = await reads(office, addresses)
+    assert [each["ns"].partition(".")[2] for each in found] == ["mail_addresses", "mail_domains"]
+    assert {each["planSummary"] for each in found} <= {"IXSCAN { _id: 1 }", "IDHACK"}
+    assert [each["ns"].partition(".")[2] for each in await reads(office, addresses)] == ["mail_addresses"]
+
+
+async def test_the_order_of_asking_is_kept_and_so_are_repetitions(office: Office) -> None:
+    await office.take(hard("bob@example.org"), ok("Ann@Example.org"))
+    asked = ["bob@example.org", "ANN@example.org", "nonsense", "bob@example.org", "new@example.org"]
+    found = await office.standings(asked)
+    assert [each.address for each in found] == asked
+    assert [each.verdict.rule.value for each in found] == [
+        "HARD_BOUNCED", "DELIVERABLE", "INVALID_ADDRESS", "HARD_BOUNCED", "UNKNOWN_ADDRESS",
+    ]  # fmt: skip
+    assert [each.blocked for each in found] == [True, False, True, True, False]
+    assert [each.normalized for each in found][1:3] == ["ann@example.org", None]
+    assert found[2].domain is None
+    assert found[1].last_event_at is not None
+
+
+async def test_a_domain_is_read_again_after_five_seconds(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("storage.mail.book.DOMAIN_TTL_S", 0.2)
+    await office.standing()
+    await office.take(event("ann@example.org", 550, "5.1.2"))
+    assert not (await office.stores.address_book.domain_standings(office.org, ["example.org"]))[0].blocked
+    await asyncio.sleep(0.25)
+    assert (await office.stores.address_book.domain_standings(office.org, ["example.org"]))[0].blocked
+
+
+async def test_unblocking_starts_over_and_tells_who_and_why(office: Office) -> None:
+    await office.take(hard(), soft(days=3), ok(days=2))
+    found = await office.stores.address_book.unblock(office.org, ANN, "op-1", "they called us")
+    assert (found.blocked, found.success, found.soft_bounce, found.hard_bounce) == (False, 0, 0, 0)
+    assert found.verdict.rule is VerdictRule.UNBLOCKED
+    assert "op-1" in found.verdict.detail
+    assert "they called us" in found.verdict.detail
+    (row,) = await office.stores.mongo["mail_audit"].find({"org": office.org}).to_list(None)
+    assert (row["does"], row["by"], row["reason"]) == ("unblock", "op-1", "they called us")
+    assert row["subject"] == (await office.stores.mongo["mail_addresses"].find_one({"org": office.org}))["_id"]
+
+
+async def test_after_unblocking_only_new_events_count(office: Office) -> None:
+    await office.take(hard())
+    await office.stores.address_book.unblock(office.org, ANN, "op", "asked")
+    await office.take(hard(days=1), event(complaint=True))
+    assert not (await office.standing()).blocked
+    later = await office.stores.mongo.now() + timedelta(seconds=1)
+    await office.take(hard(at=later))
+    assert (await office.standing()).verdict.rule is VerdictRule.HARD_BOUNCED
+
+
+async def test_an_address_that_is_not_known_can_be_unblocked(office: Office) -> None:
+    found = await office.stores.address_book.unblock(office.org, ANN, "op", "to be sure")
+    assert found.verdict.rule is VerdictRule.UNBLOCKED
+
+
+async def test_folds_and_people_at_once_lose_nothing(office: Office) -> None:
+    others = [Address(f"a{number}@example.org", "example.org") for number in range(20)]
+    book = office.stores.address_book
+    await office.record(*(ok(each.text) for each in others))
+    await asyncio.gather(
+        office.fold(),
+        *(book.unblock(office.org, each, "op", "why") for each in others),
+        *(book.set_domain_blocked(office.org, "example.org", True, "op", "why") for _ in range(5)),
+    )
+    assert (await office.domain()).success == 20
+    assert (await office.domain()).verdict.rule is VerdictRule.BY_HAND
+    for each in others:
+        assert (await office.standing(each.text)).success in (0, 1)
+    assert await office.stores.mongo["mail_audit"].count_documents({"org": office.org}) == 25
+
+
+async def test_a_domain_is_blocked_and_allowed_by_hand_until_the_rule_decides_again(office: Office) -> None:
+    book = office.stores.address_book
+    await office.take(event("ann@example.org", 550, "5.1.2"), ok("bob@example.org"))
+    assert (await office.domain()).verdict.rule is VerdictRule.DOMAIN_DEAD
+    assert (await office.standing("bob@example.org")).verdict.rule is VerdictRule.DOMAIN_DEAD
+    allowed = await book.set_domain_blocked(office.org, "example.org", False, "op-2", "moved house")
+    assert (allowed.blocked, allowed.verdict.rule) == (False, VerdictRule.BY_HAND)
+    assert "op-2" in allowed.verdict.detail
+    assert not (await office.standing("bob@example.org")).blocked
+    # What the address itself did still counts.
+    assert (await office.standing("ann@example.org")).verdict.rule is VerdictRule.HARD_BOUNCED
+    assert (await book.set_domain_blocked(office.org, "example.org", None, "op", "done")).blocked
+    blocked = await book.set_domain_blocked(office.org, "new.example", True, "op", "a competitor's")
+    assert (blocked.blocked, blocked.verdict.rule) == (True, VerdictRule.BY_HAND)
+    assert (await office.standing("x@new.example")).verdict.rule is VerdictRule.BY_HAND
+    assert (
+        await book.set_domain_blocked(office.org, "new.example", None, "op", "")
+    ).verdict.rule is not VerdictRule.BY_HAND
+
+
+async def test_domains_are_told_in_the_order_of_asking(office: Office) -> None:
+    failures = [refused(f"a{n}@dead.example", days=n % 3) for n in range(21)]
+    await office.take(*failures, ok("ann@fine.example"))
+    asked = ["FINE.example", "dead.example", "not a domain", "new.example"]
+    found = await office.stores.address_book.domain_standings(office.org, asked)
+    assert [each.domain for each in found] == ["fine.example", "dead.example", "not a domain", "new.example"]
+    assert [each.blocked for each in found] == [False, True, True, False]
+    assert (found[1].id, found[1].soft_bounce) == ("dead.example", 21)
+
+
+async def test_one_organizations_book_is_not_anothers(office: Office) -> None:
+    other = Office(office.stores, f"{office.org}-other")
+    await office.take(hard())
+    assert (await other.standing()).verdict.rule is VerdictRule.UNKNOWN_ADDRESS
+    assert (await other.domain()).hard_bounce == 0
+    assert normalize("ann@example.org") == ANN

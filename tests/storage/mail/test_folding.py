@@ -1,0 +1,170 @@
+"""Every event is counted once: by zombies, by folders killed at any moment, under any order and any repetition."""
+
+import asyncio
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from storage.locks import LockLost
+from storage.mail.addresses import AddressKeys
+from storage.mail.book import AddressBook
+from storage.mail.ledger import Ledger, partition
+from storage.stores import Stores
+from tests.keys import KEY
+from tests.product import environment
+from tests.storage.mail.events import any_events, hard, ok, soft
+from tests.storage.mail.model import Model
+from tests.storage.mail.office import Office
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_shuffled_flood_with_repetitions_in_small_batches_is_the_model(office: Office) -> None:
+    dice, model = random.Random(7), Model()
+    events = list(any_events(dice, 1500, addresses=60))
+    model.take(events)
+    sent = [each for each in events for _ in range(dice.randint(1, 3))]
+    dice.shuffle(sent)
+    # The first of an id counts, and here all of an id are the same.
+    for start in range(0, len(sent), 400):
+        await office.record(*sent[start : start + 400])
+        await office.fold(limit=dice.choice([1, 7, 50, 1000]) if start < 800 else 1000)
+    await office.assert_is(model)
+
+
+async def test_a_hot_domain_is_written_once_a_batch(office: Office) -> None:
+    await office.record(*(ok(f"a{number}@hot.example") for number in range(300)))
+    lock = await office.lock(partition("hot.example"))
+    profile = office.stores.mongo.database
+    await profile.command("profile", 2)
+    try:
+        assert await office.stores.folder.fold(lock, partition("hot.example")) == 300
+    finally:
+        await profile.command("profile", 0)
+        await office.stores.locks.release(lock)
+    writes = {"ns": f"{profile.name}.mail_domains", "op": {"$in": ["insert", "update"]}}
+    assert await profile["system.profile"].count_documents(writes) == 1
+    assert (await office.domain("hot.example")).success == 300
+
+
+async def test_a_folder_whose_lock_was_taken_over_counts_nothing(office: Office) -> None:
+    place = partition("example.org")
+    old = await office.lock(place)
+    await office.stores.locks.release(old)
+    new = await office.lock(place)
+    await office.record(ok())
+    assert await office.stores.folder.fold(new, place) == 1
+    await office.record(ok())
+    with pytest.raises(LockLost):
+        await office.stores.folder.fold(old, place)
+    assert await office.stores.folder.fold(new, place) == 1
+    await office.stores.locks.release(new)
+    assert (await office.standing()).success == 2
+
+
+async def test_two_folders_who_both_believe_in_their_lock_count_each_event_once(office: Office) -> None:
+    """The guard of the transaction is what counts, so both use one lock here."""
+    place = partition("example.org")
+    lock = await office.lock(place)
+    await office.record(*(ok() for _ in range(200)))
+    folder = office.stores.folder
+    await asyncio.gather(*(folder.fold(lock, place, 40) for _ in range(12)))
+    while await folder.fold(lock, place):
+        pass
+    await office.stores.locks.release(lock)
+    assert (await office.standing()).success == 200
+    assert (await office.domain()).success == 200
+
+
+async def test_addresses_move_to_a_new_key_and_keep_what_is_known(office: Office, mail_stores: Stores) -> None:
+    await office.take(hard(days=3), ok("bob@example.org"))
+    await office.record(soft(days=2))
+    both = AddressKeys([(2, b"another key of thirty-two bytes!"), (1, KEY)])
+    rotated = Office(_with_keys(mail_stores, both), office.org)
+    assert (await rotated.standing()).hard_bounce == 1
+    await rotated.record(soft(days=1))
+    # The event that waited was stored under the old key.
+    await rotated.fold()
+    await office.take(ok("bob@example.org"), soft(days=0))
+    found = await rotated.standing()
+    assert (found.hard_bounce, found.soft_bounce) == (1, 3)
+    assert (await rotated.standing("bob@example.org")).success == 2
+    only_new = Office(_with_keys(mail_stores, AddressKeys([(2, b"another key of thirty-two bytes!")])), office.org)
+    assert (await only_new.standing()).soft_bounce == 3
+
+
+def _with_keys(stores: Stores, keys: AddressKeys) -> Stores:
+    return replace(stores, ledger=Ledger(stores.mongo, keys), address_book=AddressBook(stores.mongo, keys))
+
+
+@contextmanager
+def folders(arguments: list[str], number: int) -> Iterator[Callable[[int], None]]:
+    """Processes that fold; what it gives kills one of them and starts another in its place."""
+    command = [sys.executable, "-P", "-m", "tests.storage.mail.folding_process", *arguments]
+
+    def start() -> subprocess.Popen[bytes]:
+        return subprocess.Popen(command, cwd=Path(__file__).parents[3], env=environment(), stdout=subprocess.DEVNULL)
+
+    running = [start() for _ in range(number)]
+
+    def kill_one(place: int) -> None:
+        running[place].kill()
+        running[place].wait()
+        running[place] = start()
+
+    try:
+        yield kill_one
+    finally:
+        for each in running:
+            each.kill()
+            each.wait()
+
+
+async def flood(
+    office: Office, arguments: list[str], number: int, addresses: int, kills: int, pause_s: tuple[float, float]
+) -> None:
+    dice, model = random.Random(11), Model()
+    events = list(any_events(dice, number, addresses))
+    model.take(events)
+    sent = [each for each in events for _ in range(dice.randint(1, 5))]
+    dice.shuffle(sent)
+    with folders(arguments, 2) as kill_one:
+
+        async def kill() -> None:
+            for _ in range(kills):
+                await asyncio.sleep(dice.uniform(*pause_s))
+                kill_one(dice.randrange(2))
+
+        killer = asyncio.create_task(kill())
+        for begin in range(0, len(sent), 1000):
+            await office.record(*sent[begin : begin + 1000])
+        await killer
+        ends_at = time.monotonic() + 600
+        while await office.stores.folder.waiting() and time.monotonic() < ends_at:
+            await asyncio.sleep(0.1)
+    await office.assert_is(model)
+    rates = await office.stores.bounce_rates._of_all(office.org, 0, 10**6)
+    domains = [model.domain(domain) for domain in model.domains]
+    assert sum(sent for sent, _ in rates.values()) == sum(each.success + each.soft + each.hard for each in domains)
+    assert sum(bounced for _, bounced in rates.values()) == sum(each.soft + each.hard for each in domains)
+
+
+async def test_folders_killed_at_any_moment_count_every_event_once(
+    office: Office, mongodb_uri: str, redis_url: str, shared_database: str
+) -> None:
+    await flood(office, [mongodb_uri, redis_url, shared_database], 12_000, 600, kills=5, pause_s=(0.5, 1.2))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(0)
+async def test_a_million_events_and_fifty_kills(
+    office: Office, mongodb_uri: str, redis_url: str, shared_database: str
+) -> None:
+    await flood(office, [mongodb_uri, redis_url, shared_database], 1_000_000, 100_000, kills=50, pause_s=(1, 8))

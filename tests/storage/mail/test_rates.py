@@ -1,0 +1,54 @@
+"""Bounce rates by day and domain."""
+
+from datetime import timedelta
+
+import pytest
+
+from storage.mail.rates import day_of
+from storage.mail.records import BounceRate
+from tests.storage.mail.events import event, hard, ok, soft, today
+from tests.storage.mail.office import Office
+
+pytestmark = pytest.mark.anyio
+
+
+async def rows(office: Office, domain: str | None = None) -> list[tuple[int, int]]:
+    """Sent and bounced, from two days before yesterday until yesterday."""
+    last = day_of(today())
+    found = await office.stores.bounce_rates.between(office.org, domain, last - 2, last)
+    assert [each.day for each in found] == [today().replace(hour=0) - timedelta(days=back) for back in (2, 1, 0)]
+    return [(each.sent, each.bounced) for each in found]
+
+
+async def test_a_day_has_what_had_an_outcome_on_it(office: Office) -> None:
+    await office.take(
+        *(ok(f"a{n}@example.org") for n in range(7)),
+        hard("b@example.org"),
+        hard("b@other.example"),
+        soft("c@example.org", message="m"),
+        soft("c@example.org", message="m"),
+        event("d@example.org", 450, "4.7.1"),
+        event("d@example.org", 550, "5.7.1"),
+        ok("a@example.org", days=2),
+    )
+    assert await rows(office) == [(1, 0), (0, 0), (10, 3)]
+    assert await rows(office, "example.org") == [(1, 0), (0, 0), (9, 2)]
+    assert await rows(office, "new.example") == [(0, 0), (0, 0), (0, 0)]
+
+
+async def test_the_sums_of_the_organizations_of_a_day(office: Office) -> None:
+    await office.take(ok(), hard("b@example.org"))
+    day = day_of(today())
+    found = (await office.stores.bounce_rates.of_day(day))[office.org]
+    assert (found.sent, found.bounced, found.rate) == (2, 1, 0.5)
+    assert await office.stores.bounce_rates.of_day(day - 300) == {}
+
+
+async def test_the_domains_with_the_most_bounces(office: Office) -> None:
+    await office.take(hard("a@one.example"), hard("b@two.example"), hard("c@two.example"), ok("d@three.example"))
+    worst = await office.stores.bounce_rates.worst_domains(office.org, day_of(today()))
+    assert [(each.domain, each.sent, each.bounced) for each in worst] == [("two.example", 2, 2), ("one.example", 1, 1)]
+
+
+def test_nothing_sent_is_no_rate() -> None:
+    assert BounceRate(today(), None, 0, 0).rate == 0.0
