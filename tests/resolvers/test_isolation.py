@@ -62,7 +62,7 @@ async def answer_to(person: Person, field: RootField, ids: dict[str, str], **val
 
 async def ids_for(field: RootField, world: World) -> dict[str, str]:
     """Ids that the field can be called with, whatever was done before."""
-    return await world.renew() if field.root == "Mutation" else world.ids
+    return await world.renew(field.kinds) if field.root == "Mutation" else world.ids
 
 
 async def everything(stores: Stores) -> dict[str, list[str]]:
