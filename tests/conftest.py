@@ -14,7 +14,6 @@ from storage.mongo import Driver
 from storage.stores import Stores, open_stores
 from tests.databases import fresh_database
 
-
 # How long an example takes is the machine's affair.
 settings.register_profile("noroshi", deadline=None)
 settings.load_profile("noroshi")
