@@ -12,7 +12,7 @@ from rich.table import Table
 from server.settings import Settings
 from storage.heartbeats import workers
 from storage.keys import Keys
-from storage.mongo import Mongo, connect
+from storage.mongo import Document, Mongo, connect
 from storage.queue import QUEUES
 
 REDIS_TIMEOUT_S = 2.0
@@ -74,7 +74,7 @@ async def _workers(mongo: Mongo) -> Part:
 
 async def _locks(mongo: Mongo) -> Part:
     left_s = {"$divide": [{"$subtract": ["$expires_at", "$$NOW"]}, 1000]}
-    pipeline = [{"$set": {"left_s": left_s}}, {"$sort": {"left_s": -1, "_id": 1}}, {"$limit": MAX_ROWS}]
+    pipeline: list[Document] = [{"$set": {"left_s": left_s}}, {"$sort": {"left_s": -1, "_id": 1}}, {"$limit": MAX_ROWS}]
     rows = []
     for lock in await mongo.aggregate("process_locks", pipeline):
         is_held = lock["unlock_key"] is not None and lock["left_s"] > 0
@@ -85,7 +85,7 @@ async def _locks(mongo: Mongo) -> Part:
 
 async def _brokers(mongo: Mongo) -> Part:
     totals = {"jobs": {"$sum": 1}, "queued": {"$sum": "$counts.QUEUED"}}
-    pipeline = [{"$match": {"open": True}}, {"$group": {"_id": "$org", **totals}}, {"$limit": MAX_ROWS}]
+    pipeline: list[Document] = [{"$match": {"open": True}}, {"$group": {"_id": "$org", **totals}}, {"$limit": MAX_ROWS}]
     work = {row["_id"]: row for row in await mongo.aggregate("call_jobs", pipeline)}
     limits = {row["_id"]: row async for row in mongo["call_limits"].find({"_id": {"$in": list(work)}})}
     rows = []
