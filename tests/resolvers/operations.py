@@ -35,7 +35,7 @@ VALUES: dict[str, object] = {
     "event": "ANSWERED",
     "latest": "now",
     "name": "Word",
-    "phoneNumbers": ["+819012345678"],
+    "phoneNumbers": ["+819012345670"],
     "query": "a",
     "scenario": "Words",
     "sequence": 1,
