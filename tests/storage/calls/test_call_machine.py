@@ -23,7 +23,7 @@ class CallMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.world = Plans()
-        self.fence = self.led = 1
+        self.fence, self.led = 1, 0
         self.limit = 1
         self.rate = 1.0
         self.starts: list[tuple[Any, float]] = []
