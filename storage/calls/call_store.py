@@ -1,5 +1,6 @@
 """Calls as brokers and the telephony side see them: what may be dialled next, starting, reporting, asking."""
 
+import asyncio
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,6 +44,9 @@ from storage.sequencer import Sequencer
 
 SOON_S = 90.0
 MAX_AT_ONCE = 8
+READS_AT_ONCE = 16
+COMMITS_AT_ONCE = 8
+"""Of one process. A start that takes longer than 100 ms to be committed is too late: hundreds at once would all be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,8 @@ class CallStore:
         self._mongo = mongo
         self._sequencer = sequencer
         self._wakes = wakes
+        self._reading = asyncio.Semaphore(READS_AT_ONCE)
+        self._committing = asyncio.Semaphore(COMMITS_AT_ONCE)
 
     async def organizations_with_work(self) -> list[str]:
         """Organizations that need a broker: something is running, waits for its window, or starts within 90 s."""
@@ -102,6 +108,10 @@ class CallStore:
 
     async def outlook(self, organization_id: str) -> Outlook:
         """What may be done for the organization now."""
+        async with self._reading:
+            return await self._outlook(organization_id)
+
+    async def _outlook(self, organization_id: str) -> Outlook:
         pipeline: list[Document] = [
             {"$match": {"org": organization_id, "open": True}},
             {"$sort": {"ts": 1}},
@@ -159,9 +169,13 @@ class CallStore:
         await self._sequencer.commit(jobs_stream(organization_id), FollowClock(organization_id, job_id))
 
     async def start(self, organization_id: str, next_call: NextCall, fence: int) -> Dial | Withheld:
-        """Commits the intent of one call, with its slot. Raises: Superseded, NotFound."""
+        """Commits the intent of one call, with its slot. Its moment is told when its turn has come.
+
+        Raises: Superseded, NotFound.
+        """
         change = StartCall(organization_id, next_call.task, fence, next_call.phone_number)
-        return await self._sequencer.commit(jobs_stream(organization_id), change)
+        async with self._committing:
+            return await self._sequencer.commit(jobs_stream(organization_id), change)
 
     async def report(
         self, call_id: str, sequence: int, event: CallReportEvent, outcome: CallOutcome | None, org: str | None = None

@@ -219,6 +219,9 @@ class ReportCall(_TaskChange, Change[Document]):
         job = own_job(batch, self.organization_id, self.task.job_id)
         if self.outcome is not None and self.event is CallReportEvent.ENDED:
             self._end(batch, job, task, self.outcome)
+        elif task["state"] == CallTaskState.UNKNOWN.value:
+            # Its job may be over, and its slot another's: only its end settles it.
+            batch.put(TASKS, task)
         else:
             task["ask_at"] = batch.at + ASK_EVERY
             self.move(batch, job, task, CallTaskState.IN_CALL)

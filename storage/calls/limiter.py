@@ -85,13 +85,16 @@ class Limiter:
         self.document["next_at"] = max(self.document["next_at"], until)
 
     def set(self, concurrent: int, per_second: float) -> None:
-        """New limits, from now on. No rolling second holds starts of a faster past and new ones together."""
-        slower = per_second < self.document["per_second"]
+        """New limits, from now on.
+
+        No rolling second holds starts of two rates: of a fast one, a slow one and one between, the slow one may be gone
+        before anything was started at it.
+        """
+        is_new_rate = per_second != self.document["per_second"]
         self.document |= {"concurrent": concurrent, "per_second": per_second}
-        if (last := self.document["last_start"]) is not None:
-            gap_s = spacing_s(per_second)
+        if is_new_rate and (last := self.document["last_start"]) is not None:
             self.document["next_at"] = last
-            self._space(last, max(gap_s, 1 + JITTER_S) if slower else gap_s)
+            self._space(last, max(spacing_s(per_second), 1 + JITTER_S))
 
     def lead(self, fence: int) -> None:
         """Makes the holder of this fence the organization's only broker. Raises: Superseded."""

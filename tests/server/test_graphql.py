@@ -136,6 +136,22 @@ def test_a_body_over_one_megabyte_is_refused(http: httpx2.Client) -> None:
     assert refusal(response)["code"] == "BAD_USER_INPUT"
 
 
+def test_operators_send_lists_of_calls_up_to_16_megabytes_and_nothing_else_so_large(
+    http: httpx2.Client, web: Web
+) -> None:
+    query = "query ($input: LaunchCallJobInput!) { checkCallList(input: $input) { rows } }"
+    csv = "phone_number,x\n" + "".join(f"+8190{10_000_000 + n},{'x' * 200}\n" for n in range(10_000))
+    variables = {"input": {"name": "List", "scenario": "Hello", "csv": csv}}
+    operator, member = (web.token(role, roles=(role,)) for role in ("OPERATOR", "MEMBER"))
+    checked = ask(http, query, operator, **variables)
+    assert orjson.loads(checked.content)["data"] == {"checkCallList": {"rows": 10_000}}
+    assert ask(http, query, member, **variables).status_code == 413
+    assert ask(http, query, None, **variables).status_code == 413
+    assert ask(http, "{ __typename }", operator, pad=csv).status_code == 413
+    too_large = orjson.dumps({"query": query, "variables": variables, "pad": "x" * 16_000_000})
+    assert post(http, too_large, authorization=f"Bearer {operator}").status_code == 413
+
+
 def test_a_body_without_a_length_is_counted_as_it_comes(http: httpx2.Client) -> None:
     chunks = (b" " * 100_000 for _ in range(30))
     response = http.post("/graphql", content=chunks, headers=JSON)
