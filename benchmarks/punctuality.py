@@ -102,18 +102,23 @@ async def inside(rooms: Sequence[Newsroom], desk: Desk, count: int) -> list[floa
     stores = rooms[0].stores
     due_at = await due_together(rooms, [room.topic for room in rooms], count, AHEAD_S)
     await swept(desk, due_at, stores)
-    rows = stores.mongo["publications"].find({"due": due_at, "state": "PUBLISHED"}, {"published_at": 1})
-    return [(row["published_at"] - due_at).total_seconds() * 1000 async for row in rows]
+    return await begun(stores, due_at)
 
 
-async def outside(room: Newsroom, desk: Desk, url: str, count: int) -> list[float]:
-    """Milliseconds from the due moment until the receiver had read the request."""
+async def outside(room: Newsroom, desk: Desk, url: str, count: int) -> tuple[list[float], list[float]]:
+    """Milliseconds from the due moment until the call began, and until the receiver had read the request."""
     account = account_target(await room.account(Network.WEBHOOK, WebhookTwin.secret, f"{url}/hook"))
     due_at = await due_together([room], [account], count, AHEAD_S)
     await swept(desk, due_at, room.stores)
     async with httpx2.AsyncClient() as http:
         ledger = (await http.get(f"{url}/ledger")).json()
-    return [(at - due_at.timestamp()) * 1000 for _, at in ledger]
+    return await begun(room.stores, due_at), [(at - due_at.timestamp()) * 1000 for _, at in ledger]
+
+
+async def begun(stores: Stores, due_at: datetime) -> list[float]:
+    """Milliseconds from the due moment to what the product tells as publishedAt, by the database's clock."""
+    rows = stores.mongo["publications"].find({"due": due_at, "state": "PUBLISHED"}, {"published_at": 1})
+    return [(row["published_at"] - due_at).total_seconds() * 1000 async for row in rows]
 
 
 @contextmanager
@@ -188,9 +193,11 @@ async def measure(counts: Sequence[int], waiting: Sequence[int], console: Consol
             redis_url = "redis://{host}:{port}/{db}".format(**stores.redis.connection_pool.connection_kwargs)
             for count in counts:
                 times = max(1, REPEATS // count)
+                called = [await outside(rooms[0], desk, url, count) for _ in range(times)]
                 ways = {
                     "Noroshi, topics": [x for _ in range(times) for x in await inside(rooms, desk, count)],
-                    "Noroshi, webhook": [x for _ in range(times) for x in await outside(rooms[0], desk, url, count)],
+                    "Noroshi, webhook: call begun": [late for starts, _ in called for late in starts],
+                    "Noroshi, webhook: received": [late for _, arrivals in called for late in arrivals],
                     "arq defer_until": [x for _ in range(times) for x in await arq_deferred(redis_url, count)],
                 }
                 for way, late in ways.items():
