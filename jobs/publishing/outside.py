@@ -7,6 +7,7 @@ committed by the fence of this claim, so whoever lost it changes nothing.
 import asyncio
 import random
 from dataclasses import dataclass, replace
+from weakref import WeakValueDictionary
 
 import structlog
 
@@ -50,7 +51,9 @@ from storage.stores import Stores
 RETRY_S = (1.0, 2.0, 4.0, 8.0)
 SETTLE_S = (2.0, 5.0, 15.0, 60.0, 300.0, 1800.0)
 UPLOAD_MARGIN_S = 5.0
-MAX_CALLS = 500
+MAX_CALLS = 300
+MAX_CALLS_OF_ACCOUNT = 100
+"""More at once make each slower and none earlier, and one account that hangs must not hold up the others."""
 
 log = structlog.get_logger(__name__)
 
@@ -95,11 +98,15 @@ class Outside:
         self._stores = stores
         self._networks = networks
         self._calls = asyncio.Semaphore(MAX_CALLS)
+        self._of_account: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
     async def publish(self, publication: Publication) -> None:
         """From scheduled and due, or from a safe place in publishing, to an outcome. Raises: Unavailable."""
+        target = publication.target
+        assert isinstance(target, AccountTarget)
+        of_account = self._of_account.setdefault(target.account_id, asyncio.Semaphore(MAX_CALLS_OF_ACCOUNT))
         try:
-            async with self._calls:
+            async with of_account, self._calls:
                 await self._publish(publication)
         except Lost:
             return

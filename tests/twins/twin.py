@@ -129,7 +129,7 @@ async def running(twin: Twin, port: int = 0) -> AsyncIterator[Twin]:
     config.load()
     state = ServerState()
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: HttpToolsProtocol(config, state, {}), "127.0.0.1", port)
+    server = await loop.create_server(lambda: HttpToolsProtocol(config, state, {}), "127.0.0.1", port, backlog=1024)
     twin.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
         yield twin
