@@ -14,7 +14,6 @@ from hypothesis.stateful import run_state_machine_as_test as run_machine
 
 from jobs.context import JobContext
 from jobs.fan_out import finish_fan_outs, rebuild_feeds, retry_failed_inserts, settle_follows
-from jobs.providers.egress import Egress
 from storage.errors import DomainError
 from storage.feed.fan_outs import MAX_TRIES, Claim
 from storage.feed.feeds import Chunk, FeedStore
@@ -25,6 +24,7 @@ from storage.mongo import Driver
 from storage.stores import open_stores
 from storage.timeline import NOW, timeline_range
 from tests.storage.feed.hall import Hall
+from tests.workshop import job_context
 
 AUTHORS = ("ann", "bob", "cyd")
 # The database can be told to refuse items of these.
@@ -275,7 +275,7 @@ def machine(mongodb_uri: str, redis_url: str, database: str, driver: Driver) -> 
         stores = runner.run(opened.__aenter__())
         small = replace(stores, feeds=FeedStore(stores.mongo, stores.outbox, CHUNK))
         try:
-            process = Process(runner, JobContext(small, Egress(())))
+            process = Process(runner, job_context(small))
             yield type("BoundMachine", (FeedMachine,), {"process": process})
         finally:
             runner.run(opened.__aexit__(None, None, None))

@@ -4,12 +4,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from jobs.context import JobContext
 from jobs.fan_out import finish_fan_outs
-from jobs.providers.egress import Egress
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
 from tests.resolvers.people import Person, Room, SignIn, settled
+from tests.workshop import job_context
 
 pytestmark = pytest.mark.anyio
 
@@ -39,7 +38,7 @@ DELETE = "mutation ($id: ID!) { deletePost(id: $id) { id } }"
 
 async def work(stores: Stores) -> None:
     """What workers do."""
-    while await finish_fan_outs(JobContext(stores, Egress(()))):
+    while await finish_fan_outs(job_context(stores)):
         pass
 
 
