@@ -19,14 +19,13 @@ from rich.table import Table
 
 from jobs.call_broker import Broker
 from jobs.call_manager import run_call_manager
-from jobs.context import JobContext
-from jobs.providers.egress import Egress
 from jobs.providers.telephony.simulator import Script, Simulator
 from server.embedded import Mongod, Valkey, find_mongod, find_valkey
 from storage.calls.jobs import NewCallJob
 from storage.calls.records import CallJobState, CallOutcome
 from storage.metrics import CALL_ANSWERS
 from storage.stores import Stores, open_stores
+from tests.jobs.contexts import job_context
 
 CALL_S = 60.0
 CONCURRENT = 6
@@ -111,7 +110,7 @@ async def lists(numbers: int, speed: float) -> Table:
 async def organizations(count: int, active: int, speed: float, seconds: float) -> Table:
     """Many organizations in one worker process."""
     async with servers() as stores:
-        jobs = JobContext(stores, Egress(), simulator(stores, speed))
+        jobs = job_context(stores, telephony=simulator(stores, speed))
         for n in range(count):
             await launch(stores, f"org-{n}", active * 6, active, 1)
         manager = asyncio.create_task(run_call_manager(jobs))

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from jobs.context import JobContext
-from jobs.providers.egress import Egress
 from jobs.providers.telephony import Telephony
 from jobs.providers.telephony.webhook import WebhookTelephony
 from storage.calls.jobs import NewCallJob
 from storage.calls.records import CallJob, CallOutcome, CallReportEvent
 from storage.stores import Stores
+from tests.jobs.contexts import job_context
 from tests.jobs.providers.telephony.twin import SECRET, Twin, twin
 from tests.storage.calls.plans import new_job
 
@@ -32,7 +32,7 @@ class House:
 
     @property
     def jobs(self) -> JobContext:
-        return JobContext(self.stores, Egress(), self.telephony)
+        return job_context(self.stores, telephony=self.telephony)
 
     async def launch(self, numbers: int, **changes: Any) -> CallJob:
         """A job with so many numbers."""

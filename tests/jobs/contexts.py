@@ -6,13 +6,30 @@ from jobs.context import JobContext
 from jobs.providers.egress import Egress
 from jobs.providers.mailer import Mailer
 from jobs.providers.social.registry import all_networks
+from jobs.providers.telephony import Telephony
+from jobs.providers.telephony.simulator import Simulator
 from jobs.publishing.desk import Desk
 from storage.publishing.sandbox import SandboxStore
 from storage.stores import Stores
 
 
-def job_context(stores: Stores, egress: Egress | None = None, mailer: Mailer | None = None) -> JobContext:
-    """A worker's, that reaches public addresses only, unless said otherwise, and keeps no mails."""
+def job_context(
+    stores: Stores,
+    egress: Egress | None = None,
+    *,
+    telephony: Telephony | None = None,
+    desk: Desk | None = None,
+    mailer: Mailer | None = None,
+    report_to: str | None = None,
+) -> JobContext:
+    """A worker's, that reaches public addresses only, calls nobody and can't send mail, unless said otherwise."""
     guard = egress or Egress(())
-    desk = Desk(stores, all_networks(guard, SandboxStore(stores.mongo)))
-    return JobContext(stores, guard, desk, mailer or Mailer("smtp://127.0.0.1:1", "noroshi@example.org", Path()))
+    return JobContext(
+        stores,
+        guard,
+        telephony or Simulator(stores.mongo, stores.calls.report),
+        desk or Desk(stores, all_networks(guard, SandboxStore(stores.mongo))),
+        mailer or Mailer("smtp://127.0.0.1:1", "noroshi@example.org", Path()),
+        bounce_alarm_percent=2.0,
+        bounce_report_to=report_to,
+    )

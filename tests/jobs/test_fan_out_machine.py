@@ -25,7 +25,6 @@ from storage.stores import open_stores
 from storage.timeline import NOW, timeline_range
 from tests.jobs.contexts import job_context
 from tests.storage.feed.hall import Hall
-from tests.workshop import job_context
 
 AUTHORS = ("ann", "bob", "cyd")
 # The database can be told to refuse items of these.

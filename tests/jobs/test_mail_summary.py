@@ -24,6 +24,7 @@ from jobs.providers.mailer import Mailer
 from jobs.providers.signed_webhooks import verify
 from storage.stores import Stores
 from tests.http_server import http_server
+from tests.jobs.contexts import job_context
 from tests.storage.mail.events import hard, ok
 from tests.storage.mail.office import Office
 
@@ -39,7 +40,7 @@ def _at_any_hour(monkeypatch: pytest.MonkeyPatch) -> None:
 async def jobs(stores: Stores, tmp_path: Path) -> AsyncIterator[JobContext]:
     egress = Egress(())
     mailer = Mailer(None, "noroshi@example.org", tmp_path / "mail")
-    yield JobContext(stores, egress, mailer, 2.0, "postmaster@example.org")
+    yield job_context(stores, egress, mailer=mailer, report_to="postmaster@example.org")
     await egress.aclose()
 
 

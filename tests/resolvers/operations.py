@@ -47,13 +47,9 @@ VALUES: dict[str, object] = {
     "from": TODAY,
     "latest": "now",
     "name": "Word",
-<<<<<<< HEAD
-    "phoneNumbers": ["+819012345678"],
     "network": "SANDBOX",
     "published": True,
-=======
     "phoneNumbers": ["+819012345670"],
->>>>>>> calls
     "query": "a",
     "scenario": "Words",
     "sequence": 1,

@@ -11,6 +11,7 @@ from jobs.publishing.desk import Desk
 from jobs.publishing.mails import send_failure_mails
 from jobs.publishing.sweeps import fail_disconnected, publish_due, upload_media, wake
 from storage.publishing.records import PublicationState
+from tests.jobs.contexts import job_context
 from tests.jobs.publishing.desks import worked
 from tests.storage.publishing.newsroom import Newsroom, account_target
 
@@ -19,7 +20,8 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 async def context(newsroom: Newsroom, desk: Desk, egress: Egress, tmp_path: Path) -> JobContext:
-    return JobContext(newsroom.stores, egress, desk, Mailer(None, "noroshi@example.org", tmp_path))
+    mailer = Mailer(None, "noroshi@example.org", tmp_path)
+    return job_context(newsroom.stores, egress, desk=desk, mailer=mailer)
 
 
 async def test_the_author_reads_what_failed_and_why(newsroom: Newsroom, context: JobContext, tmp_path: Path) -> None:
@@ -40,9 +42,7 @@ async def test_a_mail_that_can_not_be_sent_now_is_sent_later(newsroom: Newsroom,
     post = await newsroom.schedule(newsroom.topic, in_s=-1)
     await newsroom.stores.communities.leave(newsroom.place.community, "ann")
     failed = await worked(context.desk, newsroom, post)
-    dead = JobContext(
-        context.stores, context.egress, context.desk, Mailer("smtp://127.0.0.1:1", "n@example.org", Path())
-    )
+    dead = job_context(context.stores, context.egress, desk=context.desk)
     assert await send_failure_mails(dead) == 1
     assert await send_failure_mails(context) == 0, "not at once"
     await newsroom.pass_time(121)
@@ -56,8 +56,7 @@ async def test_a_mail_to_nobody_is_given_up(newsroom: Newsroom, context: JobCont
     await newsroom.pass_time(10)
     failed = await worked(context.desk, newsroom, post)
     assert failed.state is PublicationState.FAILED
-    mailer = Mailer("smtp://127.0.0.1:1", "n@example.org", Path())
-    await send_failure_mails(JobContext(context.stores, context.egress, context.desk, mailer))
+    await send_failure_mails(job_context(context.stores, context.egress, desk=context.desk))
     assert "mail_at" not in await newsroom.stored(failed)
 
 

@@ -9,7 +9,6 @@ from storage.mongo import Driver
 from storage.stores import Stores, open_stores
 from tests.jobs.contexts import job_context
 from tests.resolvers.people import Person, Room, SignIn, settled
-from tests.workshop import job_context
 
 pytestmark = pytest.mark.anyio
 
