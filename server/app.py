@@ -22,11 +22,11 @@ from server.pages import page_routes
 from server.settings import Settings
 from server.tokens import TokenVerifier
 from server.viewers import Viewers
-from storage.credentials import credential_keys
 from storage.image_urls import ImageUrls
 from storage.mail.migration import OldBook
 from storage.secrets import shared_secret
 from storage.stores import Stores, open_stores
+from storage.versioned_keys import versioned_keys
 
 
 def create_app(settings: Settings) -> Starlette:
@@ -44,7 +44,7 @@ def create_app(settings: Settings) -> Starlette:
                 settings.database,
                 settings.mongo_driver,
                 settings.fan_out_max_followers,
-                credential_keys(settings.credential_keys or ""),
+                versioned_keys(settings.credential_keys or ""),
                 settings.keys_of_addresses,
             ) as stores,
             old_book(settings.legacy_book_url, settings.legacy_share) as older,

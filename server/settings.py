@@ -15,8 +15,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from server.processes import StartupError
-from storage.credentials import credential_keys
 from storage.mail.addresses import AddressKeys, address_keys
+from storage.versioned_keys import versioned_keys
 
 PREFIX = "NOROSHI_"
 UNPREFIXED = {"mongodb_uri": "MONGODB_URI", "redis_url": "REDIS_URL"}
@@ -62,7 +62,7 @@ def _longer_than_a_guess(value: str) -> str:
 
 
 def _credential_keys(value: str) -> str:
-    if not credential_keys(value):
+    if not versioned_keys(value):
         raise ValueError("no key")
     return value
 

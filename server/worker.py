@@ -21,11 +21,11 @@ from jobs.providers.social.registry import all_networks
 from jobs.publishing.desk import Desk
 from server.settings import Settings
 from server.telephony import make_telephony
-from storage.credentials import credential_keys
 from storage.heartbeats import Heartbeat
 from storage.publishing.sandbox import SandboxStore
 from storage.queue import deserialize, redis_settings, serialize
 from storage.stores import Stores, open_stores
+from storage.versioned_keys import versioned_keys
 
 RESTART_S = (0.2, 5.0)
 DRAIN_S = 10.0
@@ -52,7 +52,7 @@ async def _run(settings: Settings, queues: tuple[str, ...]) -> None:
         settings.database,
         settings.mongo_driver,
         settings.fan_out_max_followers,
-        credential_keys(settings.credential_keys or ""),
+        versioned_keys(settings.credential_keys or ""),
         settings.keys_of_addresses,
     ) as stores:
         jobs = _job_context(settings, stores, egress)

@@ -3,8 +3,6 @@
 AES-256-GCM, bound to the account that it belongs to, so that a ciphertext moved to another document opens nothing.
 """
 
-import base64
-import binascii
 import hashlib
 import hmac
 import secrets
@@ -16,34 +14,11 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from storage.errors import Unavailable
 from storage.mongo import Document
 
-KEY_BYTES = 32
 NONCE_BYTES = 12
 
 
 class CredentialsLost(Exception):
     """The key that encrypted them is not among the keys, or they are not what was encrypted."""
-
-
-def credential_keys(pairs: str) -> dict[str, bytes]:
-    """Keys by version, in the order given: "2:base64,1:base64". Raises: ValueError, which never tells a key."""
-    keys: dict[str, bytes] = {}
-    for pair in filter(None, (each.strip() for each in pairs.split(","))):
-        version, colon, encoded = pair.partition(":")
-        if not (version and colon) or version in keys:
-            raise ValueError("not version:base64 pairs of different versions")
-        keys[version] = _decoded(encoded)
-    return keys
-
-
-def _decoded(encoded: str) -> bytes:
-    try:
-        plain = encoded.replace("-", "+").replace("_", "/").rstrip("=")
-        key = base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
-    except binascii.Error:
-        raise ValueError("a key is not base64") from None
-    if len(key) != KEY_BYTES:
-        raise ValueError(f"a key is not {KEY_BYTES} bytes long")
-    return key
 
 
 class Credentials:

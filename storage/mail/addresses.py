@@ -3,8 +3,6 @@
 An organization has keys of its own, derived from the operator's: one address has unrelated hashes in two organizations.
 """
 
-import base64
-import binascii
 import hmac
 import re
 from collections.abc import Iterable
@@ -15,11 +13,11 @@ import idna
 from email_validator import EmailNotValidError, validate_email
 
 from storage.errors import Unavailable
+from storage.versioned_keys import versioned_keys
 
 MAX_LENGTH = 254
 MAX_LOCAL = 64
 VERSION_BYTES = 2
-KEY_BYTES = 32
 
 # Dots may stand anywhere: Japanese carriers gave out addresses such as a..b@ and a.@ for years, and they are in use.
 _LOCAL = r"[a-z0-9!#$%&'*+/=?^_`{|}~.-]+"
@@ -101,21 +99,9 @@ class AddressKeys:
 def address_keys(pairs: str) -> AddressKeys:
     """The keys of "2:base64,1:base64", newest first. Raises: ValueError, which never tells a key."""
     keys: dict[int, bytes] = {}
-    for pair in filter(None, (each.strip() for each in pairs.split(","))):
-        version, _, encoded = pair.partition(":")
+    for version, key in versioned_keys(pairs).items():
         number = int(version) if version.isascii() and version.isdigit() else 0
         if not 1 <= number < 256**VERSION_BYTES or number in keys:
             raise ValueError("not number:base64 pairs of different numbers")
-        keys[number] = _decoded(encoded)
+        keys[number] = key
     return AddressKeys(keys.items())
-
-
-def _decoded(encoded: str) -> bytes:
-    bare = encoded.translate({ord("-"): "+", ord("_"): "/"}).rstrip("=")
-    try:
-        key = base64.b64decode(bare + "=" * (-len(bare) % 4), validate=True)
-    except binascii.Error:
-        raise ValueError("a key is not base64") from None
-    if len(key) != KEY_BYTES:
-        raise ValueError(f"a key is not {KEY_BYTES} bytes long")
-    return key

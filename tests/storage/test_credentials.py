@@ -1,10 +1,8 @@
 """Encryption of credentials: keys by version, bound to their account."""
 
-import base64
-
 import pytest
 
-from storage.credentials import Credentials, CredentialsLost, credential_keys
+from storage.credentials import Credentials, CredentialsLost
 from storage.errors import Unavailable
 
 ONE, TWO = b"1" * 32, b"2" * 32
@@ -48,19 +46,3 @@ def test_fingerprints_tell_secrets_apart_under_a_key() -> None:
     one, two = Credentials({"1": ONE}), Credentials({"1": TWO})
     assert one.fingerprint("hush") == one.fingerprint("hush") != one.fingerprint("other")
     assert one.fingerprint("hush") != two.fingerprint("hush")
-
-
-def test_keys_are_read_newest_first_in_either_alphabet() -> None:
-    key = bytes(range(224, 256))
-    plain, web = base64.b64encode(key).decode(), base64.urlsafe_b64encode(key).decode().rstrip("=")
-    assert credential_keys(f"2:{web}, 1:{plain}") == {"2": key, "1": key}
-    assert list(credential_keys(f"2:{web},1:{plain}")) == ["2", "1"]
-    assert credential_keys("") == {}
-
-
-@pytest.mark.parametrize("pairs", ["x", "1:", "1:!!!!", "1:c2hvcnQ=", ":AAAA", "1:{k},1:{k}"])
-def test_what_is_no_key_is_refused_without_repeating_it(pairs: str) -> None:
-    key = base64.b64encode(ONE).decode()
-    with pytest.raises(ValueError) as refused:
-        credential_keys(pairs.replace("{k}", key))
-    assert key not in str(refused.value)
