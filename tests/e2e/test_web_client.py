@@ -30,7 +30,7 @@ def test_two_people_chat_through_a_cut_jump_to_a_message_and_follow_each_other(
         assert step["by"] <= 2, "What was being read moved."
     assert seen["jump"]["rows"] < 100, "Rows out of sight are in the DOM."
     assert seen["fromReactions"], "The message that was reacted to is not shown as found."
-    assert seen["post"] == "In 2 feeds"
+    assert seen["post"] == "Feeds reached: 1"
     assert seen["violations"] == []
     assert seen["narrow"] == [0, 0, 0, 0], "Something is wider than 360 pixels."
     assert seen["complaints"] == []

@@ -94,7 +94,9 @@ async function visit(page, place) {
   }, place);
 }
 
-const message = (page, text) => page.locator("[data-message]").filter({ hasText: text });
+function message(page, text) {
+  return page.locator("[data-message]").filter({ hasText: text });
+}
 
 async function write(page, text) {
   const field = page.getByRole("textbox", { name: "Message to Watch" });

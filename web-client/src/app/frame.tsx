@@ -73,7 +73,7 @@ function Bar({ search }: { search: () => void }) {
   return (
     <nav
       aria-label={t("screens")}
-      className="flex shrink-0 gap-1 border-t border-line bg-well px-1 pb-[env(safe-area-inset-bottom)] md:w-20 md:flex-col md:border-r md:border-t-0 md:p-2"
+      className="flex shrink-0 gap-1 border-t border-line bg-well px-1 pb-[env(safe-area-inset-bottom)] md:w-24 md:flex-col md:border-r md:border-t-0 md:p-2"
     >
       <img src="/favicon.svg" alt="Noroshi" className="mx-auto mb-3 mt-1 hidden size-10 md:block" />
       {SCREENS.map((screen) => (
@@ -86,7 +86,7 @@ function Bar({ search }: { search: () => void }) {
           <Icon name={screen.icon} />
           <span className="max-w-full truncate">{t(screen.word)}</span>
           {screen.icon === "bell" && unread > 0 && (
-            <span className="absolute right-3 top-1 rounded-full bg-accent px-1.5 text-xs font-semibold text-on-accent">
+            <span className="absolute left-1/2 top-0.5 ml-1 rounded-full bg-accent px-1.5 text-xs font-semibold text-on-accent">
               {unread > 99 ? "99+" : unread}
               <span className="sr-only"> {t("unread")}</span>
             </span>

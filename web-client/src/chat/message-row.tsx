@@ -178,7 +178,7 @@ function Toolbar({ message, room, mine, admin, setEditing }: Props) {
     );
   }
   return (
-    <div className="invisible absolute -top-4 right-2 flex rounded-full border border-line bg-raised p-0.5 shadow-raised group-focus-within:visible group-hover:visible">
+    <div className="invisible absolute -top-4 right-2 flex rounded-full border border-line bg-raised p-0.5 shadow-raised group-focus-within:visible group-hover:visible has-[:popover-open]:visible">
       <Popover
         label={t("reaction.add")}
         trigger={(props) => <IconButton icon="smile" label={t("reaction.add")} size="size-8" {...props} />}

@@ -90,7 +90,7 @@ function DeleteButton({ id, onDeleted }: { id: string; onDeleted: (id: string) =
         icon="trash"
         label={t("post.delete")}
         size="size-8"
-        className="self-center"
+        className="-my-2 self-center"
         onClick={() => setAsking(true)}
       />
       {asking && (

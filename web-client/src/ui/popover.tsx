@@ -48,7 +48,7 @@ export function Popover({
           setOpen(event.newState === "open");
           if (event.newState === "open") requestAnimationFrame(place);
         }}
-        className="fixed m-0 max-w-[calc(100vw-1rem)] rounded-card border border-line bg-raised p-2 text-ink shadow-raised"
+        className="visible fixed m-0 max-w-[calc(100vw-1rem)] rounded-card border border-line bg-raised p-2 text-ink shadow-raised"
       >
         {open && children(() => panel.current?.hidePopover())}
       </div>
