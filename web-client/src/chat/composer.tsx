@@ -47,7 +47,7 @@ export function Composer({ topicId, topicTitle, communityId, field, onSent, onEd
 
   return (
     <form
-      className="mx-3 mb-3 flex items-end gap-1 rounded-card border border-quiet bg-raised p-1.5 focus-within:border-accent sm:mx-4"
+      className="mx-auto mb-3 flex w-[min(100%-1.5rem,62rem)] items-end gap-1 rounded-card border border-quiet bg-raised p-1.5 focus-within:border-accent"
       onSubmit={(event) => {
         event.preventDefault();
         send();

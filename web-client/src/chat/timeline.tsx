@@ -110,7 +110,7 @@ export function Timeline({ room, topicId, readUpTo, admin, editing, setEditing }
         </button>
       )}
       <div
-        className="thin-scroll flex min-h-0 grow flex-col overflow-y-auto overscroll-contain pb-3 [overflow-anchor:none]"
+        className="thin-scroll flex min-h-0 grow flex-col overflow-y-auto overscroll-contain pb-3 [overflow-anchor:none] px-[max(0px,calc((100%-64rem)/2))]"
         data-testid="timeline"
         tabIndex={-1}
       >
