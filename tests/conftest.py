@@ -7,11 +7,16 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from hypothesis import settings
 
 from server.embedded import Mongod, Valkey, find_mongod, find_valkey
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
 from tests.databases import fresh_database
+
+# How long an example takes is the machine's affair.
+settings.register_profile("noroshi", deadline=None)
+settings.load_profile("noroshi")
 
 
 @pytest.fixture(scope="session")

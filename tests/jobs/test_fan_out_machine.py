@@ -297,7 +297,7 @@ def test_what_a_reader_sees_is_what_the_model_says(
     mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver
 ) -> None:
     with machine(mongodb_uri, redis_url, database, mongo_driver) as bound:
-        run_machine(bound, settings=sized(15, 30))
+        run_machine(bound, settings=sized(10, 25))
 
 
 @pytest.mark.soak
