@@ -7,14 +7,14 @@ UV := $(shell command -v uv)
 # Empty when Node is missing or too old.
 NODE := $(shell node -p 'parseInt(process.versions.node) >= 20 ? "yes" : ""' 2>/dev/null)
 WEB := web-client
-WEB_SOURCES := $(shell find $(WEB) schema/schema.graphql \( -name node_modules -o -name dist -o -name '*.tsbuildinfo' \) -prune \
+WEB_SOURCES := $(shell find $(WEB) schema/schema.graphql \( -name node_modules -o -name dist -o -name '*.tsbuildinfo' -o -path '*/src/api/schema.d.ts' \) -prune \
 	-o -type f -print 2>/dev/null)
 # Handed on to `noroshi up` or pytest: make run ARGS="--port 9000", make test ARGS="tests/storage -x".
 ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup web web-check run test check schema lock soak clean
+.PHONY: help setup web web-check web-test run test check schema lock soak clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,7 +26,7 @@ run: setup web ## Run the whole product with demo data; ARGS="--port 9000" and t
 	@exec $(BIN)/noroshi up --demo $(ARGS)
 
 # Tests wait more than they work: three at a time take half the time on two cores.
-test: setup web ## Run every test but the soak tests
+test: setup web web-test ## Run every test but the soak tests
 	$(BIN)/pytest -m "not soak" -n 3 --dist loadfile $(ARGS)
 
 check: setup web-check ## Check format, lint, types, import directions and the exported schema
@@ -68,12 +68,12 @@ endif
 ifeq (,$(wildcard $(WEB)/package-lock.json))
 web:
 	@echo "There is no $(WEB)/package-lock.json: the product runs without its web pages."
-web-check:
+web-check web-test:
 	@:
 else ifeq (,$(NODE))
 web:
 	@echo "Node.js 20 or later is not installed: the product runs without its web pages."
-web-check:
+web-check web-test:
 	@echo "Node.js 20 or later is not installed: the web pages are not checked."
 else
 web: $(WEB)/dist/index.html ## Build the web pages when they have changed
@@ -81,6 +81,9 @@ web: $(WEB)/dist/index.html ## Build the web pages when they have changed
 
 web-check: $(WEB)/node_modules/.installed
 	cd $(WEB) && npm run --silent check
+
+web-test: $(WEB)/node_modules/.installed
+	cd $(WEB) && npm run --silent test
 
 $(WEB)/node_modules/.installed: $(WEB)/package-lock.json
 	cd $(WEB) && npm ci --no-audit --no-fund --loglevel=error

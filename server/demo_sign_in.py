@@ -1,7 +1,14 @@
-"""POST /demo/sign-in: a token for a demo user, with one click. Only with --demo, and only on a loopback host."""
+"""Signing in as a demo user, with one click. Only with --demo, and only on a loopback host.
 
+GET /demo/users says who there is to choose from (nobody where it may not be), POST /demo/sign-in gives the token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
 from ipaddress import ip_address
 from json import JSONDecodeError
+from typing import TYPE_CHECKING
 
 import orjson
 from starlette.requests import Request
@@ -11,11 +18,14 @@ from starlette.routing import BaseRoute, Route
 from server.settings import Settings
 from server.sign_in import sign_for
 
+if TYPE_CHECKING:
+    from server.demo import DemoUser
+
 
 def demo_sign_in_routes(settings: Settings) -> list[BaseRoute]:
-    """The route where it may be, else none."""
+    """The list of users always, so that the web client can ask; the sign-in only where it may be."""
     if not settings.demo or not _is_loopback(settings.host) or settings.auth_jwks_url:
-        return []
+        return [_users(())]
     from server.demo import DEMO_USERS
 
     async def sign_in(request: Request) -> Response:
@@ -28,7 +38,25 @@ def demo_sign_in_routes(settings: Settings) -> list[BaseRoute]:
             return _answer({"error": "no such demo user", "users": [user.id for user in DEMO_USERS]}, 404)
         return _answer({"token": sign_for(settings, found)}, 200)
 
-    return [Route("/demo/sign-in", sign_in, methods=["POST"])]
+    return [_users(DEMO_USERS), Route("/demo/sign-in", sign_in, methods=["POST"])]
+
+
+def _users(offered: Sequence[DemoUser]) -> Route:
+    rows = [
+        {
+            "id": user.id,
+            "handle": user.handle,
+            "name": user.name,
+            "organizationId": user.organization_id,
+            "roles": list(user.roles),
+        }
+        for user in offered
+    ]
+
+    async def users(request: Request) -> Response:
+        return _answer({"users": rows}, 200)
+
+    return Route("/demo/users", users)
 
 
 def _is_loopback(host: str) -> bool:

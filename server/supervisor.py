@@ -228,7 +228,7 @@ async def _fill_with_demo_data(settings: Settings, url: str, say: Say) -> None:
     say("Sign in as")
     for user in DEMO_USERS:
         who = f"{user.name} (@{user.handle}, {user.organization_id}, {' '.join(user.roles)})"
-        say(f"  {who}  {url}/graphiql#token={sign_for(settings, user)}")
+        say(f"  {who}  {url}/#token={sign_for(settings, user)}")
     try:
         await fill(url, functools.partial(sign_for, settings))
     except Exception:

@@ -1,12 +1,14 @@
-/** Builds two pages, the start page and GraphiQL, into dist/; in development passes everything else on to the product. */
+/** Builds two pages, the web client and GraphiQL, into dist/; in development passes everything else on to the product. */
+import tailwindcss from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
-import { defineConfig } from "vite";
+import { defineConfig } from "vitest/config";
 
 // The Host header stays the browser's, so that the product sees its own origin and accepts the WebSocket.
 const product = { target: "http://127.0.0.1:8000", changeOrigin: false };
 
 export default defineConfig({
-  plugins: [react()],
+  plugins: [react(), tailwindcss()],
+  test: { include: ["src/**/*.test.ts"], environment: "node" },
   worker: { format: "es" },
   // CommonJS that Monaco's GraphQL worker imports: the development server finds it only when told.
   optimizeDeps: {
@@ -16,6 +18,7 @@ export default defineConfig({
     proxy: {
       "/graphql": { ...product, ws: true },
       "/readyz": product,
+      "/demo": product,
       "/images": product,
       "/stamps": product,
     },

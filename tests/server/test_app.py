@@ -128,5 +128,7 @@ async def test_nobody_signs_in_by_a_click_unless_it_is_a_demo_on_this_machine(
     settings: Settings, values: dict[str, Any]
 ) -> None:
     async with visiting(settings.with_values(**values)) as http:
-        response = await http.post("/demo/sign-in", json={"user": "ann"})
+        response = await http.post("/demo/sign-in", json={"user": "hana"})
+        offered = await http.get("/demo/users")
     assert response.status_code == 404
+    assert offered.json() == {"users": []}

@@ -176,7 +176,7 @@ def test_demo_prints_a_working_sign_in_link_for_every_demo_user(data_dir: Path) 
         assert eventually(lambda: product.output.count("#token=") == len(DEMO_USERS), 60), product.errors
         for user in DEMO_USERS:
             line = next(line for line in product.output.splitlines() if f"(@{user.handle}, " in line)
-            assert re.search(rf"{user.organization_id}.*  {product.url}/graphiql#token=[\w.-]+$", line)
+            assert re.search(rf"{user.organization_id}.*  {product.url}/#token=[\w.-]+$", line)
 
 
 class Crashing:

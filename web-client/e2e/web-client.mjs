@@ -1,0 +1,246 @@
+/**
+ * Two people in the web client, each in a real Chromium window; prints what they saw as one line of JSON.
+ *
+ * Standard input: {url, chromium, tokens: {ann, ben}, screenshots}. Ben's way to the server is a wire that can be cut.
+ * Exit code 1 when a step did not happen in time.
+ */
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { chromium } from "playwright-core";
+import { openWire } from "./wire.mjs";
+
+const PATIENCE_MS = 15_000;
+const SEEDED = 180;
+const IN_ONE_REQUEST = 15;
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"];
+
+const { url, chromium: executablePath, tokens, screenshots } = JSON.parse(readFileSync(0, "utf8"));
+const wire = await openWire(new URL(url));
+const browser = await chromium.launch({ executablePath, headless: true, args: FLAGS });
+const requests = [];
+const complaints = [];
+
+try {
+  const { topicId, seeded } = await seed();
+  const ann = await open(url, tokens.ann, `/topic/${topicId}`);
+  const ben = await open(wire.url, tokens.ben, `/topic/${topicId}`);
+  const story = {};
+  story.readMark = await ben.getByTestId("read-mark").count();
+  story.heard = await talk(ann, ben);
+  story.missed = await cut(ann, ben);
+  story.jump = await jump(ben, topicId, seeded);
+  story.fromReactions = await fromReactions(ann);
+  story.post = await follow(ann, ben);
+  story.violations = await accessible(ann, topicId);
+  story.narrow = await narrow(ann, topicId);
+  console.log(JSON.stringify({ ...story, requests, complaints, wire: wire.url }));
+} finally {
+  await browser.close();
+  wire.close();
+}
+
+async function ask(token, query, variables = {}) {
+  const response = await fetch(`${url}/graphql`, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${token}` },
+    body: JSON.stringify({ query, variables }),
+  });
+  const { data, errors } = await response.json();
+  if (errors) throw new Error(JSON.stringify(errors));
+  return data;
+}
+
+/** A topic with many messages of Ann's, which Ben has joined. */
+async function seed() {
+  const founded = await ask(tokens.ann, 'mutation { createCommunity(input: {name: "Hilltops"}) { id } }');
+  const communityId = founded.createCommunity.id;
+  await ask(tokens.ben, `mutation { joinCommunity(communityId: "${communityId}") { id } }`);
+  const made = `mutation { createTopic(input: {communityId: "${communityId}", title: "Watch"}) { id } }`;
+  const topicId = (await ask(tokens.ann, made)).createTopic.id;
+  const seeded = [];
+  for (let n = 0; n < SEEDED; n += IN_ONE_REQUEST) {
+    const posts = Array.from({ length: IN_ONE_REQUEST }, (_, k) => {
+      const text = `fire ${n + k}${" on the far hill".repeat((n + k) % 9)}`;
+      return `m${k}: postMessage(input: {topicId: "${topicId}", text: "${text}"}) { id timestamp }`;
+    });
+    seeded.push(...Object.values(await ask(tokens.ann, `mutation { ${posts.join("\n")} }`)));
+  }
+  return { topicId, seeded };
+}
+
+async function open(origin, token, place) {
+  const context = await browser.newContext({ viewport: { width: 1400, height: 900 }, locale: "en-US" });
+  context.on("request", (request) => requests.push(request.url()));
+  const page = await context.newPage();
+  page.on("websocket", (socket) => requests.push(socket.url()));
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  // A cut wire is told of in the console, too; what the content policy refuses is what counts.
+  page.on(
+    "console",
+    (line) => /Content Security Policy|React/.test(line.text()) && complaints.push(line.text()),
+  );
+  page.setDefaultTimeout(PATIENCE_MS);
+  await page.goto(`${origin}/#token=${token}`);
+  await page.getByRole("navigation", { name: "Screens" }).waitFor();
+  await visit(page, place);
+  if (place.startsWith("/topic")) await page.locator("[data-message]").first().waitFor();
+  return page;
+}
+
+async function visit(page, place) {
+  await page.evaluate((to) => {
+    location.hash = to;
+  }, place);
+}
+
+function message(page, text) {
+  return page.locator("[data-message]").filter({ hasText: text });
+}
+
+async function write(page, text) {
+  const field = page.getByRole("textbox", { name: "Message to Watch" });
+  await field.fill(text);
+  await field.press("Enter");
+}
+
+/** What Ann writes reaches Ben, and his reaction reaches her. */
+async function talk(ann, ben) {
+  await write(ann, "smoke in the west, @ben");
+  const heard = message(ben, "smoke in the west");
+  await heard.waitFor();
+  await heard.hover();
+  await heard.getByRole("button", { name: "React" }).click();
+  await ben.getByRole("button", { name: "🔥" }).click();
+  await message(ann, "smoke in the west").getByRole("button", { name: "🔥 1" }).waitFor();
+  await message(ann, "smoke in the west").getByRole("button", { name: "Who reacted" }).click();
+  await ann.getByRole("dialog").getByText("Ben").waitFor();
+  await ann.keyboard.press("Escape");
+  return await heard.getByRole("link", { name: "@ben" }).count();
+}
+
+/** Ben's wire is cut while both write; afterwards both have everything, once and in the same order. */
+async function cut(ann, ben) {
+  wire.cut();
+  await ben.locator('[data-connection="broken"]').waitFor({ state: "attached" });
+  await ben.getByText("Reconnecting").waitFor();
+  await write(ben, "written in the dark");
+  await ben.locator("[data-pending]").waitFor();
+  for (const n of [1, 2, 3]) {
+    await write(ann, `while away ${n}`);
+    await message(ann, `while away ${n}`).waitFor();
+  }
+  wire.mend();
+  await message(ann, "written in the dark").waitFor();
+  for (const n of [1, 2, 3]) await message(ben, `while away ${n}`).waitFor();
+  await ben.locator("[data-pending]").waitFor({ state: "detached" });
+  await message(ben, "written in the dark").waitFor();
+  const last = (page) =>
+    page.locator("[data-message]").evaluateAll((rows) => rows.slice(-4).map((row) => row.dataset.message));
+  return { ann: await last(ann), ben: await last(ben) };
+}
+
+/** A permalink opens in the middle; older messages come in above without moving what is read. */
+async function jump(page, topicId, seeded) {
+  const target = seeded[90];
+  await visit(page, `/topic/${topicId}/${target.timestamp}`);
+  const row = page.locator(`[data-message="${target.id}"]`);
+  await row.waitFor();
+  await page.waitForTimeout(300);
+  const inSight = await row.evaluate((element) => {
+    const { top, bottom } = element.getBoundingClientRect();
+    return top >= 0 && bottom <= innerHeight;
+  });
+  const moved_px = [];
+  for (let step = 0; step < 2; step++) moved_px.push(await scrollUp(page));
+  const rows = await page.locator("[data-message]").count();
+  await page.getByRole("button", { name: "To the newest" }).click();
+  await message(page, "while away 3").waitFor();
+  return { inSight, moved_px, rows };
+}
+
+/** How far a row in sight moves by itself while a page is added above it. */
+async function scrollUp(page) {
+  return await page.getByTestId("timeline").evaluate(async (box) => {
+    const height = box.scrollHeight;
+    box.scrollTop = 500;
+    const frame = () => new Promise(requestAnimationFrame);
+    await frame();
+    await frame();
+    const middle = box.getBoundingClientRect().top + 300;
+    const rows = [...box.querySelectorAll("[data-message]")];
+    const row = rows.find((element) => element.getBoundingClientRect().bottom > middle);
+    const before = row.getBoundingClientRect().top;
+    const until = performance.now() + 5_000;
+    while (box.scrollHeight < height + 400 && performance.now() < until) await frame();
+    for (let n = 0; n < 10; n++) await frame();
+    return { added: box.scrollHeight > height, by: Math.abs(row.getBoundingClientRect().top - before) };
+  });
+}
+
+async function fromReactions(ann) {
+  await visit(ann, "/reactions");
+  await ann.getByRole("link", { name: /🔥/ }).click();
+  const row = message(ann, "smoke in the west");
+  await row.waitFor();
+  return await row.evaluate((element) => element.classList.contains("found"));
+}
+
+async function follow(ann, ben) {
+  const { viewer } = await ask(tokens.ann, "{ viewer { id } }");
+  await visit(ben, `/person/${viewer.id}`);
+  await ben.getByRole("button", { name: "Follow", exact: true }).click();
+  await ben.getByRole("button", { name: "Unfollow" }).waitFor();
+  await visit(ben, "/home");
+  await ben.getByText("Your feed is quiet").waitFor();
+  await visit(ann, "/home");
+  await ann.getByRole("textbox", { name: "What is going on?" }).fill("first light #dawn");
+  await ann.getByRole("button", { name: "Post", exact: true }).click();
+  await ann.locator("[data-post]").filter({ hasText: "first light" }).waitFor();
+  await ben.getByRole("button", { name: "New posts: 1" }).click();
+  await ben.locator("[data-post]").filter({ hasText: "first light" }).waitFor();
+  await ann.locator('[data-fan-out="COMPLETED"]').waitFor();
+  return await ann.locator("[data-fan-out]").innerText();
+}
+
+/** What axe finds on every screen, in both themes. */
+async function accessible(page, topicId) {
+  const violations = [];
+  const { viewer } = await ask(tokens.ben, "{ viewer { id } }");
+  const places = [`/topic/${topicId}`, "/home", "/notifications", `/person/${viewer.id}`, "/browse"];
+  for (const place of places) {
+    await visit(page, place);
+    await page.waitForTimeout(300);
+    for (const theme of ["light", "dark"]) violations.push(...(await axe(page, place, theme)));
+  }
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox").fill("watch");
+  await page.getByRole("option", { name: /Watch/ }).first().waitFor();
+  violations.push(...(await axe(page, "palette", "dark")));
+  await page.keyboard.press("Enter");
+  await page.locator("#topic-title").waitFor();
+  return violations;
+}
+
+async function axe(page, place, theme) {
+  await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
+  await page.screenshot({ path: `${screenshots}/${place.split("/").at(1) ?? place}-${theme}.png` });
+  await page.evaluate(AXE);
+  const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+  return found.violations.map(
+    ({ id, nodes }) => `${place} ${theme} ${id}: ${nodes[0].html} ${nodes[0].failureSummary}`,
+  );
+}
+
+/** By how much the page is wider than a small telephone. */
+async function narrow(page, topicId) {
+  const over = [];
+  await page.setViewportSize({ width: 360, height: 740 });
+  for (const place of [`/topic/${topicId}`, "/chat", "/home", "/notifications"]) {
+    await visit(page, place);
+    await page.waitForTimeout(150);
+    await page.screenshot({ path: `${screenshots}/${place.split("/").at(1)}-360.png` });
+    over.push(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth));
+  }
+  return over;
+}

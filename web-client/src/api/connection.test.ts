@@ -1,0 +1,26 @@
+import type { Client, Sink } from "graphql-ws";
+import { expect, test } from "vitest";
+import { cursorOf, resuming } from "./connection";
+
+test("the payload that is sent again after a cut begins after the last event", () => {
+  const payload = { query: "", variables: {} as Record<string, unknown> };
+  let sink: Sink | undefined;
+  const socket = {
+    subscribe: (sent: unknown, given: Sink) => {
+      expect(sent).toBe(payload);
+      sink = given;
+      return () => {};
+    },
+  } as unknown as Client;
+  const heard: unknown[] = [];
+  resuming(socket, payload, { next: (result) => heard.push(result), error: () => {}, complete: () => {} });
+  sink?.next({ data: { topicEvents: { cursor: "c1" } } });
+  sink?.next({ data: { topicEvents: { cursor: "c2" } } });
+  expect(payload.variables.since).toBe("c2");
+  expect(heard).toHaveLength(2);
+});
+
+test("an answer without an event has no cursor", () => {
+  expect(cursorOf(null)).toBeUndefined();
+  expect(cursorOf({ topicEvents: null })).toBeUndefined();
+});

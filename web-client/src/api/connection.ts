@@ -1,0 +1,79 @@
+/** One WebSocket for all subscriptions. Each goes on after its last cursor when the socket was cut, however often. */
+import { createClient, type ExecutionResult, type Client as Socket } from "graphql-ws";
+import { createValue, type Value } from "../ui/value";
+
+export type ConnectionState = "connecting" | "open" | "broken";
+
+export interface Connection {
+  state: Value<ConnectionState>;
+  socket: Socket;
+}
+
+const KEEP_ALIVE_MS = 10_000;
+const WAIT_MAX_MS = 8_000;
+const FORBIDDEN = new Set([4401, 4403]);
+
+/** `refused` is called when the server no longer takes the token. */
+export function connect(token: string, refused: () => void): Connection {
+  const state = createValue<ConnectionState>("connecting");
+  let pong: ReturnType<typeof setTimeout> | undefined;
+  const socket = createClient({
+    url: `${location.origin.replace(/^http/, "ws")}/graphql`,
+    connectionParams: { authorization: `Bearer ${token}` },
+    keepAlive: KEEP_ALIVE_MS,
+    retryAttempts: Number.POSITIVE_INFINITY,
+    shouldRetry: () => true,
+    retryWait,
+    on: {
+      connected: () => state.set("open"),
+      closed: (event) => {
+        clearTimeout(pong);
+        state.set("broken");
+        if (FORBIDDEN.has((event as CloseEvent).code)) refused();
+      },
+      // A cut that nobody told of shows as a missing pong.
+      ping: (received) => {
+        if (!received) pong = setTimeout(() => socket.terminate(), KEEP_ALIVE_MS / 2);
+      },
+      pong: (received) => received && clearTimeout(pong),
+    },
+  });
+  return { state, socket };
+}
+
+/** Waits longer after each try, with chance in it, but no longer than until the network is back. */
+function retryWait(tries: number): Promise<void> {
+  const wait_ms = Math.min(WAIT_MAX_MS, 250 * 2 ** tries) * (0.5 + Math.random() / 2);
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, wait_ms);
+    function done() {
+      clearTimeout(timer);
+      removeEventListener("online", done);
+      resolve();
+    }
+    addEventListener("online", done);
+  });
+}
+
+/** Runs one subscription; graphql-ws sends this very payload again after a cut, so its `since` moves with the events. */
+export function resuming(
+  socket: Socket,
+  payload: { query: string; variables: Record<string, unknown> },
+  sink: { next(result: ExecutionResult): void; error(error: unknown): void; complete(): void },
+): () => void {
+  return socket.subscribe(payload, {
+    next(result) {
+      const cursor = cursorOf(result.data);
+      if (cursor !== undefined) payload.variables.since = cursor;
+      sink.next(result as ExecutionResult);
+    },
+    error: (error) => sink.error(error),
+    complete: () => sink.complete(),
+  });
+}
+
+/** The cursor of the event in an answer, if it has one. */
+export function cursorOf(data: unknown): string | undefined {
+  const [event] = Object.values((data ?? {}) as Record<string, { cursor?: unknown } | null>);
+  return typeof event?.cursor === "string" ? event.cursor : undefined;
+}

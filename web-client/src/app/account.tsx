@@ -1,0 +1,76 @@
+/** Who one is, how the client looks and speaks, and the way out. */
+
+import { signOut, token } from "../session/session";
+import { Languages } from "../session/sign-in";
+import { useViewer } from "../session/viewer";
+import { Avatar } from "../ui/avatar";
+import { Button } from "../ui/button";
+import { Popover } from "../ui/popover";
+import { chooseTheme, theme, useWords } from "../ui/preferences";
+import { useValue } from "../ui/value";
+import { addressOf } from "./router";
+
+export function Account({ className }: { className: string }) {
+  const { t } = useWords();
+  const viewer = useViewer();
+  return (
+    <Popover
+      label={t("account")}
+      trigger={(props) => (
+        <button type="button" className={className} {...props}>
+          <Avatar user={viewer} size="small" />
+          <span className="max-w-full truncate">{t("account")}</span>
+        </button>
+      )}
+    >
+      {(close) => (
+        <div className="flex w-64 flex-col gap-4 p-2">
+          <a
+            href={addressOf({ name: "person", id: viewer.id })}
+            onClick={close}
+            className="flex items-center gap-3 rounded-xl p-1 hover:bg-hover"
+          >
+            <Avatar user={viewer} />
+            <span className="min-w-0">
+              <span className="block truncate font-semibold">{viewer.name}</span>
+              <span className="block truncate text-sm text-quiet">
+                @{viewer.handle} · {viewer.organizationId}
+              </span>
+            </span>
+          </a>
+          <Themes />
+          <Languages />
+          <div className="flex flex-wrap gap-2 border-t border-line pt-3">
+            <a
+              href={`/graphiql#token=${token.get()}`}
+              className="inline-flex min-h-9 items-center rounded-full border border-line px-4 hover:bg-hover"
+            >
+              GraphiQL
+            </a>
+            <Button onClick={() => signOut()}>{t("signOut")}</Button>
+          </div>
+        </div>
+      )}
+    </Popover>
+  );
+}
+
+function Themes() {
+  const { t } = useWords();
+  const chosen = useValue(theme);
+  return (
+    <fieldset className="flex gap-1" aria-label={t("theme")}>
+      {(["system", "light", "dark"] as const).map((name) => (
+        <button
+          key={name}
+          type="button"
+          aria-pressed={chosen === name}
+          onClick={() => chooseTheme(name)}
+          className="min-h-9 rounded-full border border-transparent px-3 text-sm aria-pressed:border-current"
+        >
+          {t(`theme.${name}`)}
+        </button>
+      ))}
+    </fieldset>
+  );
+}

@@ -1,0 +1,172 @@
+/** What stands around every screen: where one can go, how the connection is, the palette. */
+import { useEffect, useState } from "react";
+import { useApi } from "../api/api";
+import { Browse } from "../chat/browse";
+import { Sidebar } from "../chat/sidebar";
+import { TopicPane } from "../chat/topic-pane";
+import { NotificationsPage, ReactionsPage } from "../home/notifications";
+import { Everyone, HashtagPage, HomePage } from "../home/pages";
+import { ProfilePage } from "../home/profile";
+import { useUnreadNotifications } from "../home/unread";
+import type { Word } from "../i18n/words";
+import { Icon, type IconName } from "../ui/icons";
+import { useWords } from "../ui/preferences";
+import { Empty } from "../ui/states";
+import { useValue } from "../ui/value";
+import { Account } from "./account";
+import { Palette } from "./palette";
+import { addressOf, type Place, usePlace } from "./router";
+
+const SCREENS: { place: Place; word: Word; icon: IconName; names: Place["name"][] }[] = [
+  { place: { name: "home" }, word: "home", icon: "home", names: ["home", "everyone", "tag", "person"] },
+  { place: { name: "chat" }, word: "chat", icon: "chat", names: ["chat", "topic", "browse"] },
+  {
+    place: { name: "notifications" },
+    word: "notifications",
+    icon: "bell",
+    names: ["notifications", "reactions"],
+  },
+];
+
+export function Frame() {
+  const { t } = useWords();
+  const place = usePlace();
+  const [searching, setSearching] = useState(false);
+  usePaletteKey(() => setSearching(true));
+  return (
+    <div className="flex h-dvh flex-col-reverse md:flex-row">
+      <button
+        type="button"
+        className="sr-only focus:not-sr-only focus:fixed focus:left-2 focus:top-2 focus:z-30 focus:bg-raised"
+        onClick={() => document.getElementById("main")?.focus()}
+      >
+        {t("skip")}
+      </button>
+      <Bar search={() => setSearching(true)} />
+      <div className="flex min-h-0 min-w-0 grow flex-col">
+        <ConnectionState />
+        <Screen place={place} />
+      </div>
+      {searching && <Palette onClose={() => setSearching(false)} />}
+    </div>
+  );
+}
+
+function usePaletteKey(open: () => void): void {
+  useEffect(() => {
+    function pressed(event: KeyboardEvent) {
+      if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "k") return;
+      event.preventDefault();
+      open();
+    }
+    addEventListener("keydown", pressed);
+    return () => removeEventListener("keydown", pressed);
+  });
+}
+
+function Bar({ search }: { search: () => void }) {
+  const { t } = useWords();
+  const place = usePlace();
+  const unread = useUnreadNotifications();
+  const item =
+    "relative flex min-h-12 flex-1 flex-col items-center justify-center gap-0.5 rounded-xl px-1 text-xs hover:bg-hover aria-[current]:text-accent md:min-h-14 md:flex-none";
+  return (
+    <nav
+      aria-label={t("screens")}
+      className="flex shrink-0 gap-1 border-t border-line bg-well px-1 pb-[env(safe-area-inset-bottom)] md:w-24 md:flex-col md:border-r md:border-t-0 md:p-2"
+    >
+      <img src="/favicon.svg" alt="Noroshi" className="mx-auto mb-3 mt-1 hidden size-10 md:block" />
+      {SCREENS.map((screen) => (
+        <a
+          key={screen.word}
+          href={addressOf(screen.place)}
+          aria-current={screen.names.includes(place.name) ? "page" : undefined}
+          className={item}
+        >
+          <Icon name={screen.icon} />
+          <span className="max-w-full truncate">{t(screen.word)}</span>
+          {screen.icon === "bell" && unread > 0 && (
+            <span className="absolute left-1/2 top-0.5 ml-1 rounded-full bg-accent px-1.5 text-xs font-semibold text-on-accent">
+              {unread > 99 ? "99+" : unread}
+              <span className="sr-only"> {t("unread")}</span>
+            </span>
+          )}
+        </a>
+      ))}
+      <button type="button" onClick={search} className={item} title="Ctrl K">
+        <Icon name="search" />
+        <span>{t("search")}</span>
+      </button>
+      <div className="hidden grow md:block" />
+      <Account className={item} />
+    </nav>
+  );
+}
+
+function ConnectionState() {
+  const { t } = useWords();
+  const state = useValue(useApi().connection.state);
+  const [late, setLate] = useState(false);
+  useEffect(() => {
+    setLate(false);
+    if (state === "open") return;
+    // A cut that heals at once is nothing to be told of.
+    const timer = setTimeout(() => setLate(true), state === "broken" ? 300 : 2_000);
+    return () => clearTimeout(timer);
+  }, [state]);
+  return (
+    <div role="status" data-connection={state}>
+      {late && state !== "open" && (
+        <p className="bg-wait-ground px-4 py-1.5 text-center text-sm text-wait">
+          {t(navigator.onLine ? "connection.broken" : "connection.offline")}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Screen({ place }: { place: Place }) {
+  const inChat = place.name === "chat" || place.name === "topic" || place.name === "browse";
+  return (
+    <div className="flex min-h-0 grow">
+      {inChat && (
+        <div
+          className={`w-full shrink-0 border-r border-line bg-well md:w-72 xl:w-80 ${place.name === "chat" ? "" : "max-md:hidden"}`}
+        >
+          <Sidebar />
+        </div>
+      )}
+      <main
+        id="main"
+        tabIndex={-1}
+        className={`min-w-0 grow outline-none ${place.name === "chat" ? "max-md:hidden" : ""}`}
+      >
+        <Contents place={place} />
+      </main>
+    </div>
+  );
+}
+
+function Contents({ place }: { place: Place }) {
+  const { t } = useWords();
+  switch (place.name) {
+    case "topic":
+      return <TopicPane key={place.id} id={place.id} at={place.at} />;
+    case "browse":
+      return <Browse />;
+    case "chat":
+      return <Empty icon="chat" title={t("chat.choose")} hint={t("chat.chooseHint")} />;
+    case "everyone":
+      return <Everyone />;
+    case "tag":
+      return <HashtagPage key={place.tag} tag={place.tag} />;
+    case "person":
+      return <ProfilePage key={place.id} id={place.id} />;
+    case "notifications":
+      return <NotificationsPage />;
+    case "reactions":
+      return <ReactionsPage />;
+    default:
+      return <HomePage />;
+  }
+}

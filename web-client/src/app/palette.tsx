@@ -1,0 +1,146 @@
+/** The command palette: goes to any topic, person or screen, and does what menus do, from the keyboard. */
+import { type KeyboardEvent, useEffect, useId, useState } from "react";
+import { useQuery } from "urql";
+import { graphql } from "../api/graphql";
+import { Communities } from "../chat/operations";
+import { signOut } from "../session/session";
+import { Dialog } from "../ui/dialog";
+import { Icon, type IconName } from "../ui/icons";
+import { chooseLanguage, chooseTheme, type Say, useWords } from "../ui/preferences";
+import { found } from "./match";
+import { go } from "./router";
+
+const Found = graphql(`query Found($query: String!) { users(query: $query, limit: 8) { id handle name } }`);
+
+interface Command {
+  id: string;
+  text: string;
+  hint: string;
+  icon: IconName;
+  run: () => void;
+}
+
+const SHOWN_MAX = 12;
+
+export function Palette({ onClose }: { onClose: () => void }) {
+  const { t } = useWords();
+  const [query, setQuery] = useState("");
+  const [chosen, setChosen] = useState(0);
+  const id = useId();
+  const commands = useCommands(query, t);
+  useEffect(() => {
+    document.getElementById(`${id}-${chosen}`)?.scrollIntoView({ block: "nearest" });
+  }, [id, chosen]);
+
+  function run(command: Command | undefined) {
+    if (!command) return;
+    onClose();
+    command.run();
+  }
+
+  function pressed(event: KeyboardEvent) {
+    if (event.nativeEvent.isComposing) return;
+    if (event.key === "ArrowDown") setChosen((chosen + 1) % Math.max(1, commands.length));
+    else if (event.key === "ArrowUp")
+      setChosen((chosen + commands.length - 1) % Math.max(1, commands.length));
+    else if (event.key === "Enter") run(commands[chosen]);
+    else return;
+    event.preventDefault();
+  }
+
+  return (
+    <Dialog title={t("search")} onClose={onClose} bare>
+      <input
+        className="w-full rounded-t-card border-b border-line bg-transparent px-5 py-4 text-lg outline-none"
+        role="combobox"
+        aria-expanded="true"
+        aria-controls={id}
+        aria-activedescendant={commands[chosen] ? `${id}-${chosen}` : undefined}
+        aria-label={t("palette.label")}
+        placeholder={t("palette.label")}
+        value={query}
+        onChange={(event) => {
+          setQuery(event.target.value);
+          setChosen(0);
+        }}
+        onKeyDown={pressed}
+      />
+      <div
+        id={id}
+        role="listbox"
+        aria-label={t("search")}
+        className="thin-scroll max-h-[50vh] overflow-y-auto p-2"
+      >
+        {commands.map((command, place) => (
+          // biome-ignore lint/a11y/useKeyWithClickEvents: the field has the focus, and its keys choose.
+          <div
+            key={command.id}
+            id={`${id}-${place}`}
+            role="option"
+            tabIndex={-1}
+            aria-selected={place === chosen}
+            onClick={() => run(command)}
+            onMouseMove={() => setChosen(place)}
+            className="flex cursor-pointer items-center gap-3 rounded-lg px-3 py-2 aria-selected:bg-hover"
+          >
+            <Icon name={command.icon} className="size-4 text-quiet" />
+            <span className="truncate">{command.text}</span>
+            <span className="ml-auto truncate text-sm text-quiet">{command.hint}</span>
+          </div>
+        ))}
+      </div>
+      {commands.length === 0 && <p className="px-5 pb-5 text-quiet">{t("palette.none")}</p>}
+    </Dialog>
+  );
+}
+
+function useCommands(query: string, t: Say): Command[] {
+  const [{ data: chat }] = useQuery({ query: Communities, requestPolicy: "cache-first" });
+  const [{ data: people }] = useQuery({ query: Found, variables: { query }, pause: query.trim() === "" });
+  const topics = (chat?.communities ?? []).flatMap((community) =>
+    community.topics.map((topic) => ({
+      id: topic.id,
+      text: topic.title,
+      hint: community.name,
+      icon: "chat" as const,
+      run: () => go({ name: "topic", id: topic.id, at: null }),
+    })),
+  );
+  const users = (query.trim() ? (people?.users ?? []) : []).map((user) => ({
+    id: user.id,
+    text: user.name,
+    hint: `@${user.handle}`,
+    icon: "people" as const,
+    run: () => go({ name: "person", id: user.id }),
+  }));
+  const matching = found([...topics, ...deeds(t)], query, ({ text, hint }) => `${text} ${hint}`);
+  return [...matching, ...users].slice(0, SHOWN_MAX);
+}
+
+function deeds(t: Say): Command[] {
+  const screen = t("screens");
+  const setting = t("settings");
+  return [
+    { id: "home", text: t("home"), hint: screen, icon: "home", run: () => go({ name: "home" }) },
+    {
+      id: "everyone",
+      text: t("everyone"),
+      hint: screen,
+      icon: "people",
+      run: () => go({ name: "everyone" }),
+    },
+    {
+      id: "bell",
+      text: t("notifications"),
+      hint: screen,
+      icon: "bell",
+      run: () => go({ name: "notifications" }),
+    },
+    { id: "browse", text: t("browse"), hint: screen, icon: "search", run: () => go({ name: "browse" }) },
+    { id: "light", text: t("theme.light"), hint: setting, icon: "more", run: () => chooseTheme("light") },
+    { id: "dark", text: t("theme.dark"), hint: setting, icon: "more", run: () => chooseTheme("dark") },
+    { id: "en", text: "English", hint: setting, icon: "more", run: () => chooseLanguage("en") },
+    { id: "ja", text: "日本語", hint: setting, icon: "more", run: () => chooseLanguage("ja") },
+    { id: "out", text: t("signOut"), hint: setting, icon: "door", run: () => signOut() },
+  ];
+}

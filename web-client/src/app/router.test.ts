@@ -1,0 +1,25 @@
+import { expect, test } from "vitest";
+import { found } from "./match";
+import { addressOf, type Place, parsePlace } from "./router";
+
+test("every place comes back from its address", () => {
+  const places: Place[] = [
+    { name: "home" },
+    { name: "tag", tag: "山/川" },
+    { name: "person", id: "a b" },
+    { name: "topic", id: "t1", at: null },
+    { name: "topic", id: "t1", at: "1700000000.000001" },
+  ];
+  for (const place of places) expect(parsePlace(addressOf(place))).toEqual(place);
+});
+
+test("an address that means nothing is home, and a timestamp that is none is left out", () => {
+  expect(parsePlace("#/nowhere/%E0%A4%A")).toEqual({ name: "home" });
+  expect(parsePlace("#/topic/t1/now")).toEqual({ name: "topic", id: "t1", at: null });
+});
+
+test("the palette finds every typed word, beginnings first", () => {
+  const names = ["Film club", "Releases", "The film"];
+  expect(found(names, "film", (name) => name)).toEqual(["Film club", "The film"]);
+  expect(found(names, "ﾌｨﾙﾑ", () => "フィルム")).toHaveLength(3);
+});

@@ -1,0 +1,58 @@
+/** Changes one's own message in its place. */
+import { useEffect, useRef, useState } from "react";
+import { Button } from "../ui/button";
+import { MentionField } from "../ui/mentions";
+import { useWords } from "../ui/preferences";
+import { tellFailure } from "../ui/toasts";
+import type { Message } from "./operations";
+import type { Room } from "./room";
+
+export function EditForm({ message, room, onDone }: { message: Message; room: Room; onDone: () => void }) {
+  const { t } = useWords();
+  const [text, setText] = useState(message.text);
+  const [busy, setBusy] = useState(false);
+  const field = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => {
+    field.current?.focus();
+    field.current?.setSelectionRange(field.current.value.length, field.current.value.length);
+  }, []);
+
+  async function save() {
+    if (!text.trim() || text === message.text) return onDone();
+    setBusy(true);
+    try {
+      await room.edit(message.id, text.trim());
+      onDone();
+    } catch (error) {
+      tellFailure(error);
+      setBusy(false);
+    }
+  }
+
+  return (
+    <form
+      className="my-1 flex flex-col gap-2"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void save();
+      }}
+    >
+      <MentionField
+        ref={field}
+        className="field field-sizing-content max-h-60"
+        aria-label={t("message.edit")}
+        value={text}
+        onText={setText}
+        onEnter={save}
+        maxLength={4000}
+        onKeyDown={(event) => event.key === "Escape" && onDone()}
+      />
+      <div className="flex gap-2">
+        <Button type="submit" kind="main" disabled={busy || !text.trim()}>
+          {t("save")}
+        </Button>
+        <Button onClick={onDone}>{t("cancel")}</Button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,234 @@
+/** One message: who, when and what, its reactions, and what can be done with it. */
+import { type KeyboardEvent, memo, useState } from "react";
+import { addressOf } from "../app/router";
+import { clock, dateOf, day, full } from "../i18n/times";
+import { Avatar } from "../ui/avatar";
+import { IconButton } from "../ui/button";
+import { Dialog } from "../ui/dialog";
+import { LinkPreviewCard } from "../ui/link-preview";
+import { Popover } from "../ui/popover";
+import { useWords } from "../ui/preferences";
+import { tell } from "../ui/toasts";
+import { Written } from "../ui/written";
+import { Confirm } from "./confirm";
+import { EditForm } from "./edit-form";
+import type { Message } from "./operations";
+import { QUICK } from "./reactions";
+import type { Room } from "./room";
+import type { Standing } from "./rows";
+import { WhoReactedList } from "./who-reacted";
+
+interface Props {
+  message: Message;
+  standing: Standing;
+  room: Room;
+  mine: boolean;
+  admin: boolean;
+  found: boolean;
+  editing: boolean;
+  setEditing: (id: string | null) => void;
+  tabStop: boolean;
+  onFocus: () => void;
+  onKeyDown: (event: KeyboardEvent<HTMLElement>) => void;
+}
+
+export const MessageRow = memo(function MessageRow(props: Props) {
+  const { message, standing, mine, found, editing, setEditing, tabStop, room } = props;
+  const { t, language } = useWords();
+  const at = dateOf(message.timestamp);
+  const { author } = message;
+  const gone = message.deletedAt !== null;
+
+  function pressed(event: KeyboardEvent<HTMLElement>) {
+    if (event.target === event.currentTarget && event.key === "e" && mine && !gone) {
+      event.preventDefault();
+      setEditing(message.id);
+    } else props.onKeyDown(event);
+  }
+
+  return (
+    <>
+      {standing.newDay && <Divider text={day(language, at, new Date())} />}
+      {standing.firstUnread && <Divider text={t("timeline.unread")} loud />}
+      <article
+        id={`message-${message.id}`}
+        tabIndex={tabStop ? 0 : -1}
+        aria-label={t("message.by", { name: author.name, time: full(language, at) })}
+        onFocus={props.onFocus}
+        onKeyDown={pressed}
+        data-message={message.id}
+        className={`group relative mx-1 flex gap-3 rounded-xl px-3 hover:bg-well focus-within:bg-well sm:mx-2 ${standing.continues ? "py-0.5" : "mt-2 py-1"} ${found ? "found" : ""}`}
+      >
+        <div className="w-9 shrink-0 pt-0.5">{!standing.continues && <Avatar user={author} />}</div>
+        <div className="min-w-0 max-w-3xl grow">
+          {!standing.continues && (
+            <p className="flex flex-wrap items-baseline gap-x-2">
+              <a
+                href={addressOf({ name: "person", id: author.id })}
+                className="font-semibold hover:underline"
+              >
+                {author.name}
+              </a>
+              <a
+                href={addressOf({ name: "topic", id: message.topicId, at: message.timestamp })}
+                className="text-xs text-quiet hover:underline"
+                title={full(language, at)}
+              >
+                <time dateTime={at.toISOString()}>{clock(language, at)}</time>
+              </a>
+            </p>
+          )}
+          {gone ? (
+            <p className="text-quiet italic">{t("message.deleted")}</p>
+          ) : editing ? (
+            <EditForm message={message} room={room} onDone={() => setEditing(null)} />
+          ) : (
+            <Body message={message} />
+          )}
+          {message.reactions.length > 0 && <Reactions message={message} room={room} />}
+        </div>
+        {!gone && !editing && <Toolbar {...props} />}
+      </article>
+    </>
+  );
+});
+
+function Body({ message }: { message: Message }) {
+  const { t } = useWords();
+  return (
+    <>
+      {message.text && (
+        <p className="whitespace-pre-wrap">
+          <Written text={message.text} mentions={message.mentions} />
+          {message.editedAt && <span className="ml-1.5 text-xs text-quiet">{t("message.edited")}</span>}
+        </p>
+      )}
+      {message.stamp && (
+        <img
+          src={message.stamp.imageUrl}
+          alt={message.stamp.name}
+          className="my-1 size-24"
+          width={96}
+          height={96}
+        />
+      )}
+      {message.linkPreview && <LinkPreviewCard preview={message.linkPreview} />}
+    </>
+  );
+}
+
+function Divider({ text, loud = false }: { text: string; loud?: boolean }) {
+  const colour = loud ? "text-accent" : "text-quiet";
+  const line = loud ? "bg-accent" : "bg-line";
+  return (
+    <div
+      data-testid={loud ? "read-mark" : undefined}
+      className={`flex items-center gap-3 px-4 pb-1 pt-4 text-xs font-medium ${colour}`}
+    >
+      <span className={`h-px grow ${line}`} />
+      {text}
+      <span className={`h-px grow ${line}`} />
+    </div>
+  );
+}
+
+function Reactions({ message, room }: { message: Message; room: Room }) {
+  const { t } = useWords();
+  const [asked, setAsked] = useState(false);
+  return (
+    <div className="mt-1 flex flex-wrap items-center gap-1.5">
+      {message.reactions.map(({ emoji, count, reacted }) => (
+        <button
+          key={emoji}
+          type="button"
+          aria-pressed={reacted}
+          aria-label={t("reaction.of", { emoji, count })}
+          onClick={() => room.react(message, emoji)}
+          className="inline-flex min-h-7 items-center gap-1 rounded-full border border-line bg-raised px-2 text-sm tabular-nums hover:bg-hover aria-pressed:border-accent aria-pressed:bg-glow aria-pressed:text-accent"
+        >
+          <span aria-hidden="true">{emoji}</span>
+          {count}
+        </button>
+      ))}
+      <button
+        type="button"
+        onClick={() => setAsked(true)}
+        className="min-h-7 rounded-full px-2 text-xs text-quiet underline-offset-2 hover:underline"
+      >
+        {t("reaction.who")}
+      </button>
+      {asked && (
+        <Dialog title={t("reaction.who")} onClose={() => setAsked(false)}>
+          <WhoReactedList id={message.id} />
+        </Dialog>
+      )}
+    </div>
+  );
+}
+
+function Toolbar({ message, room, mine, admin, setEditing }: Props) {
+  const { t } = useWords();
+  const [deleting, setDeleting] = useState(false);
+  function copy() {
+    const address =
+      location.href.split("#")[0] + addressOf({ name: "topic", id: message.topicId, at: message.timestamp });
+    navigator.clipboard.writeText(address).then(
+      () => tell(t("message.linkCopied")),
+      () => tell(address),
+    );
+  }
+  return (
+    <div className="invisible absolute -top-4 right-2 flex rounded-full border border-line bg-raised p-0.5 shadow-raised group-focus-within:visible group-hover:visible has-[:popover-open]:visible">
+      <Popover
+        label={t("reaction.add")}
+        trigger={(props) => <IconButton icon="smile" label={t("reaction.add")} size="size-8" {...props} />}
+      >
+        {(close) => (
+          <div className="grid grid-cols-6 gap-1">
+            {QUICK.map((emoji) => (
+              <button
+                key={emoji}
+                type="button"
+                className="size-10 rounded-lg text-xl hover:bg-hover"
+                onClick={() => {
+                  room.react(message, emoji);
+                  close();
+                }}
+              >
+                {emoji}
+              </button>
+            ))}
+          </div>
+        )}
+      </Popover>
+      <IconButton icon="link" label={t("message.copyLink")} size="size-8" onClick={copy} />
+      {mine && message.text && (
+        <IconButton
+          icon="edit"
+          label={t("message.edit")}
+          size="size-8"
+          onClick={() => setEditing(message.id)}
+        />
+      )}
+      {(mine || admin) && (
+        <IconButton
+          icon="trash"
+          label={t("message.delete")}
+          size="size-8"
+          onClick={() => setDeleting(true)}
+        />
+      )}
+      {deleting && (
+        <Confirm
+          title={t("message.delete")}
+          text={t("message.deleteAsk")}
+          action={t("delete")}
+          onDone={(sure) => {
+            setDeleting(false);
+            if (sure) room.remove(message.id);
+          }}
+        />
+      )}
+    </div>
+  );
+}

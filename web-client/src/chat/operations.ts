@@ -1,0 +1,146 @@
+/** What the chat asks of the API. */
+import { graphql, type ResultOf } from "../api/graphql";
+
+export const MessageParts = graphql(`
+  fragment MessageParts on Message {
+    id
+    timestamp
+    topicId
+    author { id handle name }
+    text
+    stamp { id name imageUrl }
+    mentions { id handle name }
+    reactions { emoji count reacted }
+    linkPreview { url title description imageUrl siteName }
+    editedAt
+    deletedAt
+  }
+`);
+export type Message = ResultOf<typeof MessageParts>;
+export type Reaction = Message["reactions"][number];
+
+const TopicParts = graphql(`
+  fragment TopicParts on Topic {
+    id
+    title
+    lastActivity
+    unreadCount
+    lastMessage { id text author { id name } stamp { id name } }
+  }
+`);
+export type TopicRow = ResultOf<typeof TopicParts>;
+
+export const Communities = graphql(
+  `query Communities { communities(joined: true, limit: 100) { id name description topics(limit: 30) { ...TopicParts } } }`,
+  [TopicParts],
+);
+export type JoinedCommunity = ResultOf<typeof Communities>["communities"][number];
+
+export const OtherCommunities = graphql(`
+  query OtherCommunities($after: ID) {
+    communities(joined: false, after: $after, limit: 50) { id name description memberCount joined }
+  }
+`);
+
+export const Trending = graphql(`
+  query Trending {
+    trendingTopics(limit: 5) { messagesPerMinute topic { id title community { id name joined } } }
+  }
+`);
+
+export const CommunityEvents = graphql(
+  `subscription CommunityEvents($communityId: ID!) {
+    communityEvents(communityId: $communityId) {
+      __typename
+      ... on StreamReady { cursor resumed }
+      ... on TopicCreated { cursor topic { ...TopicParts } }
+      ... on TopicActivity { cursor topic { ...TopicParts } }
+    }
+  }`,
+  [TopicParts],
+);
+
+export const TopicHead = graphql(`
+  query TopicHead($id: ID!) {
+    topic(id: $id) { id title readUpTo unreadCount community { id name joined memberCount description } }
+  }
+`);
+
+export const Newest = graphql(
+  `query Newest($topicId: ID!, $latest: Timestamp!, $inclusive: Boolean!) {
+    messages(topicId: $topicId, latest: $latest, inclusive: $inclusive, limit: 50) { hasOlder hasNewer items { ...MessageParts } }
+  }`,
+  [MessageParts],
+);
+export const Newer = graphql(
+  `query Newer($topicId: ID!, $oldest: Timestamp!) {
+    messages(topicId: $topicId, oldest: $oldest, inclusive: false, limit: 50) { hasOlder hasNewer items { ...MessageParts } }
+  }`,
+  [MessageParts],
+);
+export const Around = graphql(
+  `query Around($topicId: ID!, $timestamp: Timestamp!) {
+    messagesAround(topicId: $topicId, timestamp: $timestamp, limit: 60) { hasOlder hasNewer items { ...MessageParts } }
+  }`,
+  [MessageParts],
+);
+
+export const TopicEvents = graphql(
+  `subscription TopicEvents($topicId: ID!) {
+    topicEvents(topicId: $topicId) {
+      __typename
+      ... on StreamReady { cursor resumed }
+      ... on MessagePosted { cursor message { ...MessageParts } }
+      ... on MessageEdited { cursor message { ...MessageParts } }
+      ... on MessageDeleted { cursor message { ...MessageParts } }
+      ... on ReactionsChanged { cursor message { ...MessageParts } }
+    }
+  }`,
+  [MessageParts],
+);
+
+export const PostMessage = graphql(
+  `mutation PostMessage($input: PostMessageInput!) { postMessage(input: $input) { ...MessageParts } }`,
+  [MessageParts],
+);
+export const EditMessage = graphql(
+  `mutation EditMessage($id: ID!, $text: String!) { editMessage(id: $id, text: $text) { ...MessageParts } }`,
+  [MessageParts],
+);
+export const DeleteMessage = graphql(
+  `mutation DeleteMessage($id: ID!) { deleteMessage(id: $id) { ...MessageParts } }`,
+  [MessageParts],
+);
+export const AddReaction = graphql(
+  `mutation AddReaction($id: ID!, $emoji: String!) { addReaction(messageId: $id, emoji: $emoji) { ...MessageParts } }`,
+  [MessageParts],
+);
+export const RemoveReaction = graphql(
+  `mutation RemoveReaction($id: ID!, $emoji: String!) { removeReaction(messageId: $id, emoji: $emoji) { ...MessageParts } }`,
+  [MessageParts],
+);
+export const MarkRead = graphql(`
+  mutation MarkRead($topicId: ID!, $timestamp: Timestamp!) {
+    markRead(topicId: $topicId, timestamp: $timestamp) { id unreadCount readUpTo }
+  }
+`);
+export const WhoReacted = graphql(`
+  query WhoReacted($id: ID!) {
+    message(id: $id) { id reactions { emoji count users(limit: 50) { id handle name } } }
+  }
+`);
+export const Stamps = graphql(`query Stamps { stamps { id name imageUrl } }`);
+export type Stamp = ResultOf<typeof Stamps>["stamps"][number];
+
+export const JoinCommunity = graphql(
+  `mutation JoinCommunity($id: ID!) { joinCommunity(communityId: $id) { id joined memberCount } }`,
+);
+export const LeaveCommunity = graphql(
+  `mutation LeaveCommunity($id: ID!) { leaveCommunity(communityId: $id) { id joined memberCount } }`,
+);
+export const CreateCommunity = graphql(
+  `mutation CreateCommunity($input: CreateCommunityInput!) { createCommunity(input: $input) { id joined } }`,
+);
+export const CreateTopic = graphql(
+  `mutation CreateTopic($input: CreateTopicInput!) { createTopic(input: $input) { id title } }`,
+);

@@ -1,0 +1,73 @@
+import { expect, test } from "vitest";
+import type { Message } from "./operations";
+import { outboxOver, type Pending } from "./outbox";
+
+const settle = () => new Promise((resolve) => setTimeout(resolve, 0));
+const posted = (entry: Pending) =>
+  ({ id: entry.key, topicId: entry.topicId, text: entry.text, stamp: null }) as Message;
+
+test("what does not reach the server goes out again under the same key, in its order", async () => {
+  const tried: string[] = [];
+  const keys = new Set<string>();
+  let cut = true;
+  let mend = () => {};
+  const outbox = outboxOver({
+    post: async (entry) => {
+      tried.push(entry.text);
+      keys.add(entry.key);
+      if (cut) throw { networkError: new Error("cut") };
+      return posted(entry);
+    },
+    pause: () =>
+      new Promise((resolve) => {
+        mend = resolve;
+      }),
+  });
+  outbox.send("t", "one", null);
+  outbox.send("t", "two", null);
+  await settle();
+  expect(outbox.pending.get().map(({ state }) => state)).toEqual(["waiting", "sending"]);
+  cut = false;
+  mend();
+  await settle();
+  expect(tried).toEqual(["one", "one", "two"]);
+  expect(keys.size).toBe(2);
+  expect(outbox.pending.get()).toEqual([]);
+});
+
+test("what the server refuses stays, does not hold up the next one, and can be tried again", async () => {
+  let refused = true;
+  const outbox = outboxOver({
+    post: async (entry) => {
+      if (refused && entry.text === "bad") throw { graphQLErrors: [{ extensions: { code: "FORBIDDEN" } }] };
+      return posted(entry);
+    },
+    pause: async () => {},
+  });
+  outbox.send("t", "bad", null);
+  outbox.send("t", "good", null);
+  await settle();
+  expect(outbox.pending.get().map(({ text, state }) => [text, state])).toEqual([["bad", "failed"]]);
+  refused = false;
+  outbox.again(outbox.pending.get()[0]?.key ?? "");
+  await settle();
+  expect(outbox.pending.get()).toEqual([]);
+});
+
+test("an event that comes before the answer hides what it came from, until the answer or a failure", async () => {
+  let fail = (_: unknown) => {};
+  const outbox = outboxOver({
+    post: () =>
+      new Promise((_, reject) => {
+        fail = reject;
+      }),
+    pause: () => new Promise(() => {}),
+  });
+  outbox.send("t", "one", null);
+  const [entry] = outbox.pending.get() as [Pending];
+  outbox.arrived(posted(entry));
+  expect(outbox.pending.get()[0]?.arrived).toBe(true);
+  fail({ networkError: new Error("cut") });
+  await settle();
+  expect(outbox.pending.get()[0]).toMatchObject({ arrived: false, state: "waiting" });
+});

@@ -1,0 +1,133 @@
+/**
+ * Messages on their way to the server, in their order for each topic. What does not reach it waits for the connection
+ * and goes out again under the same idempotency key: sent twice, it is posted once.
+ */
+import { createContext, useContext } from "react";
+import { type Api, ask } from "../api/api";
+import { mayPassLater } from "../api/failure";
+import { createValue, type Value } from "../ui/value";
+import { type Message, PostMessage, type Stamp } from "./operations";
+
+export interface Pending {
+  key: string;
+  topicId: string;
+  text: string;
+  stamp: Stamp | null;
+  state: "sending" | "waiting" | "failed";
+  error: unknown;
+  /** Its message came by as an event before the server's answer: shown there, not here. */
+  arrived: boolean;
+}
+
+export interface Outbox {
+  pending: Value<readonly Pending[]>;
+  send(topicId: string, text: string, stamp: Stamp | null): void;
+  again(key: string): void;
+  discard(key: string): void;
+  /** An own message came by as an event. What looks like it is not shown twice, and still sent until it is answered. */
+  arrived(message: Message): void;
+  /** Told of each message that the server has taken. */
+  onSent(listener: (message: Message) => void): () => void;
+}
+
+const WAIT_MS = 2_000;
+
+interface Ways {
+  post(entry: Pending): Promise<Message>;
+  /** Settles when another try is worth making. */
+  pause(): Promise<void>;
+}
+
+export function createOutbox(api: Api): Outbox {
+  return outboxOver({
+    post: async ({ topicId, text, stamp, key }) => {
+      const input = { topicId, text, stampId: stamp?.id ?? null, idempotencyKey: key };
+      return (await ask(api.direct, PostMessage, { input })).postMessage;
+    },
+    pause: () => untilOpen(api),
+  });
+}
+
+function untilOpen({ connection: { state } }: Api): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = state.watch(() => state.get() === "open" && done());
+    const timer = setTimeout(done, WAIT_MS);
+    function done() {
+      clearTimeout(timer);
+      stop();
+      resolve();
+    }
+  });
+}
+
+export function outboxOver({ post, pause }: Ways): Outbox {
+  const pending = createValue<readonly Pending[]>([]);
+  const busy = new Set<string>();
+  const listeners = new Set<(message: Message) => void>();
+  const patch = (key: string, part: Partial<Pending>) =>
+    pending.set(pending.get().map((entry) => (entry.key === key ? { ...entry, ...part } : entry)));
+  const discard = (key: string) => pending.set(pending.get().filter((entry) => entry.key !== key));
+  const next = (topicId: string) =>
+    pending.get().find((entry) => entry.topicId === topicId && entry.state !== "failed");
+
+  async function run(topicId: string): Promise<void> {
+    if (busy.has(topicId)) return;
+    busy.add(topicId);
+    for (let entry = next(topicId); entry; entry = next(topicId)) await attempt(entry);
+    busy.delete(topicId);
+  }
+
+  async function attempt(entry: Pending): Promise<void> {
+    try {
+      const message = await post(entry);
+      for (const listener of listeners) listener(message);
+      discard(entry.key);
+    } catch (error) {
+      patch(entry.key, { state: mayPassLater(error) ? "waiting" : "failed", error, arrived: false });
+      if (mayPassLater(error)) await pause();
+    }
+  }
+
+  return {
+    pending,
+    send(topicId, text, stamp) {
+      const key = crypto.randomUUID();
+      pending.set([
+        ...pending.get(),
+        { key, topicId, text, stamp, state: "sending", error: null, arrived: false },
+      ]);
+      void run(topicId);
+    },
+    again(key) {
+      patch(key, { state: "sending", error: null });
+      for (const { topicId } of pending.get()) void run(topicId);
+    },
+    discard,
+    arrived(message) {
+      const same = pending
+        .get()
+        .find(
+          ({ topicId, text, stamp, state, arrived }) =>
+            !arrived &&
+            state === "sending" &&
+            topicId === message.topicId &&
+            text === message.text &&
+            stamp?.id === message.stamp?.id,
+        );
+      if (same) patch(same.key, { arrived: true });
+    },
+    onSent(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+}
+
+const OutboxContext = createContext<Outbox | null>(null);
+export const OutboxProvider = OutboxContext.Provider;
+
+export function useOutbox(): Outbox {
+  const outbox = useContext(OutboxContext);
+  if (outbox === null) throw new Error("There is no OutboxProvider above this component.");
+  return outbox;
+}

@@ -1,0 +1,47 @@
+/** A message on its way: shown at once, and honest about how far it is. */
+
+import { wordOf } from "../api/failure";
+import type { ViewerUser } from "../session/viewer";
+import { Avatar } from "../ui/avatar";
+import { Icon } from "../ui/icons";
+import { useWords } from "../ui/preferences";
+import { type Pending, useOutbox } from "./outbox";
+
+export function PendingRow({ entry, viewer }: { entry: Pending; viewer: ViewerUser }) {
+  const { t } = useWords();
+  const outbox = useOutbox();
+  const failed = entry.state === "failed";
+  return (
+    <article
+      aria-label={t("message.sending")}
+      data-pending={entry.state}
+      className="mx-1 mt-2 flex gap-3 px-3 py-1 sm:mx-2"
+    >
+      <Avatar user={viewer} />
+      <div className="min-w-0 max-w-3xl grow">
+        <p className="flex items-baseline gap-2">
+          <span className="font-semibold">{viewer.name}</span>
+          <span className={`flex items-center gap-1 text-xs ${failed ? "text-bad" : "text-quiet"}`}>
+            {entry.state === "waiting" && <Icon name="clock" className="size-3.5" />}
+            {t(
+              entry.state === "sending" ? "message.sending" : failed ? "message.notSent" : "message.waiting",
+            )}
+          </span>
+        </p>
+        {entry.text && <p className="whitespace-pre-wrap text-quiet">{entry.text}</p>}
+        {entry.stamp && <img src={entry.stamp.imageUrl} alt={entry.stamp.name} className="my-1 size-24" />}
+        {failed && (
+          <p className="flex flex-wrap items-center gap-3 text-sm">
+            <span className="text-bad">{t(wordOf(entry.error))}</span>
+            <button type="button" className="text-accent underline" onClick={() => outbox.again(entry.key)}>
+              {t("tryAgain")}
+            </button>
+            <button type="button" className="text-accent underline" onClick={() => outbox.discard(entry.key)}>
+              {t("discard")}
+            </button>
+          </p>
+        )}
+      </div>
+    </article>
+  );
+}

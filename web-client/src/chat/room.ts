@@ -1,0 +1,135 @@
+/** One topic while it is shown: its window of messages in step with its events, and what is done to its messages. */
+import type { CombinedError } from "urql";
+import { type Api, ask, listen } from "../api/api";
+import { createFeed, type Feed } from "../timeline/feed";
+import { changed, compare } from "../timeline/window";
+import { tellFailure } from "../ui/toasts";
+import { createValue, type Value } from "../ui/value";
+import {
+  AddReaction,
+  Around,
+  DeleteMessage,
+  EditMessage,
+  MarkRead,
+  type Message,
+  Newer,
+  Newest,
+  RemoveReaction,
+  TopicEvents,
+} from "./operations";
+import type { Outbox } from "./outbox";
+import { toggled } from "./reactions";
+
+export interface Room {
+  feed: Feed<Message>;
+  /** Why its events ended, null while they come. */
+  ended: Value<CombinedError | null>;
+  react(message: Message, emoji: string): void;
+  edit(id: string, text: string): Promise<void>;
+  remove(id: string): void;
+  read(timestamp: string): void;
+  stop(): void;
+}
+
+const READ_PAUSE_MS = 400;
+
+export function openRoom(
+  api: Api,
+  outbox: Outbox,
+  topicId: string,
+  viewerId: string,
+  at: string | null,
+): Room {
+  const feed = createFeed<Message>(source(api, topicId));
+  const ended = createValue<CombinedError | null>(null);
+  let place = at;
+
+  // The page is read after the stream is ready: between the two, nothing can be missed.
+  const stop = listen(
+    api.direct,
+    TopicEvents,
+    { topicId },
+    ({ topicEvents: event }) => {
+      if (event.__typename === "StreamReady") {
+        if (!event.resumed) void feed.open(place);
+        place = null;
+      } else if (event.__typename === "MessagePosted") {
+        if (event.message.author.id === viewerId) outbox.arrived(event.message);
+        feed.put(event.message);
+      } else put(event.message);
+    },
+    (error) => ended.set(error),
+  );
+  const stopSent = outbox.onSent((message) => message.topicId === topicId && feed.put(message));
+
+  function put(message: Message): void {
+    feed.apply((window) => changed(window, message.id, () => message));
+  }
+
+  function react(message: Message, emoji: string): void {
+    const mine = message.reactions.find((reaction) => reaction.emoji === emoji)?.reacted;
+    put(toggled(message, emoji));
+    const variables = { id: message.id, emoji };
+    const done = mine
+      ? ask(api.direct, RemoveReaction, variables).then((data) => put(data.removeReaction))
+      : ask(api.direct, AddReaction, variables).then((data) => put(data.addReaction));
+    done.catch((error) => {
+      feed.apply((window) =>
+        changed(window, message.id, (now) => ({ ...now, reactions: message.reactions })),
+      );
+      tellFailure(error);
+    });
+  }
+
+  const read = reader(api, topicId);
+  return {
+    feed,
+    ended,
+    react,
+    read: read.mark,
+    edit: async (id, text) => put((await ask(api.direct, EditMessage, { id, text })).editMessage),
+    remove: (id) =>
+      void ask(api.direct, DeleteMessage, { id }).then((data) => put(data.deleteMessage), tellFailure),
+    stop() {
+      stop();
+      stopSent();
+      read.stop();
+    },
+  };
+}
+
+function source(api: Api, topicId: string) {
+  const before = async (latest: string, inclusive: boolean) =>
+    (await ask(api.direct, Newest, { topicId, latest, inclusive })).messages;
+  return {
+    newest: () => before("now", true),
+    older: (than: string) => before(than, false),
+    newer: async (than: string) => (await ask(api.direct, Newer, { topicId, oldest: than })).messages,
+    around: async (timestamp: string) =>
+      (await ask(api.direct, Around, { topicId, timestamp })).messagesAround,
+  };
+}
+
+/** Moves the read mark, at most once in a while, and never back. */
+function reader(api: Api, topicId: string) {
+  let marked: string | null = null;
+  let wanted: string | null = null;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  function send(): void {
+    timer = undefined;
+    if (wanted === null || (marked !== null && compare(wanted, marked) <= 0)) return;
+    marked = wanted;
+    // A read mark that does not get through is moved by the next one.
+    ask(api.cached, MarkRead, { topicId, timestamp: wanted }).catch(() => {});
+  }
+  return {
+    mark(timestamp: string) {
+      if (wanted === null || compare(timestamp, wanted) > 0) wanted = timestamp;
+      timer ??= setTimeout(send, READ_PAUSE_MS);
+    },
+    stop() {
+      clearTimeout(timer);
+      send();
+    },
+  };
+}

@@ -1,0 +1,39 @@
+import { expect, test } from "vitest";
+import type { Message } from "./operations";
+import { toggled } from "./reactions";
+import { firstUnread, standing } from "./rows";
+
+const message = (id: string, author: string, seconds: number) =>
+  ({
+    id,
+    author: { id: author },
+    timestamp: `${1_700_000_000 + seconds}.000000`,
+    deletedAt: null,
+    reactions: [],
+  }) as unknown as Message;
+
+test("messages of one author within minutes belong together", () => {
+  const first = message("a", "ann", 0);
+  expect(standing(message("b", "ann", 60), first, null).continues).toBe(true);
+  expect(standing(message("b", "ben", 60), first, null).continues).toBe(false);
+  expect(standing(message("b", "ann", 600), first, null).continues).toBe(false);
+  expect(standing(message("b", "ann", 60), first, "b")).toMatchObject({
+    continues: false,
+    firstUnread: true,
+  });
+  expect(standing(message("b", "ann", 86_400), first, null).newDay).toBe(true);
+});
+
+test("the divider stands above the first message of somebody else after the read mark", () => {
+  const items = [message("a", "ben", 0), message("b", "ann", 1), message("c", "ben", 2)];
+  expect(firstUnread(items, false, "1700000000.000000", "ann")).toBe("c");
+  expect(firstUnread(items, false, "1700000002.000000", "ann")).toBeNull();
+  expect(firstUnread(items, false, null, "ann")).toBe("a");
+  expect(firstUnread(items, true, null, "ann")).toBeNull();
+});
+
+test("a reaction is put there and taken back before the server answers", () => {
+  const once = toggled(message("a", "ann", 0), "🔥");
+  expect(once.reactions).toEqual([{ emoji: "🔥", count: 1, reacted: true }]);
+  expect(toggled(once, "🔥").reactions).toEqual([]);
+});

@@ -1,0 +1,44 @@
+/** How a message stands among its neighbours: under a new day, under the read mark, or right below the same author's. */
+import { dateOf, sameDay } from "../i18n/times";
+import { compare } from "../timeline/window";
+import type { Message } from "./operations";
+
+export interface Standing {
+  newDay: boolean;
+  /** The first one after the read mark that somebody else wrote. */
+  firstUnread: boolean;
+  continues: boolean;
+}
+
+const CONTINUES_WITHIN_MS = 5 * 60_000;
+
+export function standing(
+  message: Message,
+  before: Message | undefined,
+  firstUnreadId: string | null,
+): Standing {
+  const newDay = before === undefined || !sameDay(dateOf(before.timestamp), dateOf(message.timestamp));
+  const firstUnread = message.id === firstUnreadId;
+  const continues =
+    !newDay &&
+    !firstUnread &&
+    before.author.id === message.author.id &&
+    before.deletedAt === null &&
+    dateOf(message.timestamp).getTime() - dateOf(before.timestamp).getTime() < CONTINUES_WITHIN_MS;
+  return { newDay, firstUnread, continues };
+}
+
+/** Null when nothing is unread, or when the first unread one is not in the window. */
+export function firstUnread(
+  items: readonly Message[],
+  hasOlder: boolean,
+  readUpTo: string | null,
+  viewerId: string,
+): string | null {
+  const start = items.findIndex(({ timestamp }) => readUpTo === null || compare(timestamp, readUpTo) > 0);
+  if (start < 0 || (start === 0 && hasOlder)) return null;
+  const unread = items
+    .slice(start)
+    .find(({ author, deletedAt }) => author.id !== viewerId && deletedAt === null);
+  return unread?.id ?? null;
+}

@@ -1,0 +1,167 @@
+/** A topic's messages: scrolls endlessly both ways and keeps its place, whatever is added at either end. */
+import { type KeyboardEvent, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { Virtualizer, type VirtualizerHandle } from "virtua";
+import { useViewer } from "../session/viewer";
+import { placeOf } from "../timeline/window";
+import { Button } from "../ui/button";
+import { Icon } from "../ui/icons";
+import { useWords } from "../ui/preferences";
+import { Empty, Failed, Loading } from "../ui/states";
+import { useValue } from "../ui/value";
+import { MessageRow } from "./message-row";
+import type { Message } from "./operations";
+import { type Pending, useOutbox } from "./outbox";
+import { PendingRow } from "./pending-row";
+import type { Room } from "./room";
+import { firstUnread, standing } from "./rows";
+
+const AT_END_PX = 60;
+const LOAD_WITHIN_PX = 900;
+
+type Row = Message | Pending;
+const isPending = (row: Row): row is Pending => "key" in row;
+
+interface Props {
+  room: Room;
+  topicId: string;
+  readUpTo: string | null;
+  admin: boolean;
+  editing: string | null;
+  setEditing: (id: string | null) => void;
+}
+
+export function Timeline({ room, topicId, readUpTo, admin, editing, setEditing }: Props) {
+  const { t } = useWords();
+  const viewer = useViewer();
+  const state = useValue(room.feed.state);
+  const outgoing = useValue(useOutbox().pending);
+  const list = useRef<VirtualizerHandle>(null);
+  const atEnd = useRef(true);
+  const drawn = useRef(state.window);
+  const [away, setAway] = useState(false);
+  const [active, setActive] = useState<string | null>(null);
+  const { items, hasOlder, hasNewer } = state.window;
+  const pending = outgoing.filter((entry) => entry.topicId === topicId && !entry.arrived);
+  const rows: Row[] = hasNewer ? [...items] : [...items, ...pending];
+  const shift = state.shift && drawn.current !== state.window;
+  const unreadId = firstUnread(items, hasOlder, readUpTo, viewer.id);
+  const target = state.at === null ? undefined : items[placeOf(items, state.at)];
+
+  const look = useCallback(() => {
+    const shown = list.current;
+    const { window, phase } = room.feed.state.get();
+    if (!shown || phase !== "ready") return;
+    const below = shown.scrollSize - shown.scrollOffset - shown.viewportSize;
+    atEnd.current = below < AT_END_PX && !window.hasNewer;
+    setAway(below > shown.viewportSize || window.hasNewer);
+    if (shown.scrollOffset < LOAD_WITHIN_PX) void room.feed.older();
+    if (below < LOAD_WITHIN_PX) void room.feed.newer();
+    const last = shown.findItemIndex(shown.scrollOffset + shown.viewportSize - AT_END_PX);
+    const seen = atEnd.current ? window.items.at(-1) : window.items[last];
+    if (seen && document.visibilityState === "visible") room.read(seen.timestamp);
+  }, [room]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only a window opened anew is gone to.
+  useLayoutEffect(() => {
+    if (state.opened === 0) return;
+    if (target) list.current?.scrollToIndex(items.indexOf(target), { align: "center" });
+    else list.current?.scrollToIndex(rows.length - 1, { align: "end" });
+    atEnd.current = !target;
+  }, [state.opened]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what was added at the end is shown to those who are there.
+  useLayoutEffect(() => {
+    if (atEnd.current && !shift && state.opened > 0)
+      list.current?.scrollToIndex(rows.length - 1, { align: "end" });
+    drawn.current = state.window;
+  }, [state.window, pending.length]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a change may leave an end in sight without a scroll.
+  useEffect(() => {
+    const frame = requestAnimationFrame(look);
+    return () => cancelAnimationFrame(frame);
+  }, [state, look]);
+
+  useEffect(() => {
+    document.addEventListener("visibilitychange", look);
+    return () => document.removeEventListener("visibilitychange", look);
+  }, [look]);
+
+  function move(event: KeyboardEvent<HTMLElement>, place: number) {
+    const step = event.key === "ArrowUp" ? -1 : event.key === "ArrowDown" ? 1 : 0;
+    const next = rows[place + step];
+    if (step === 0 || !next || isPending(next) || event.target !== event.currentTarget) return;
+    event.preventDefault();
+    setActive(next.id);
+    list.current?.scrollToIndex(place + step, { align: "nearest" });
+    requestAnimationFrame(() => document.getElementById(`message-${next.id}`)?.focus());
+  }
+
+  if (state.phase === "loading") return <Loading rows={8} />;
+  if (state.phase === "failed") return <Failed error={state.error} again={() => room.feed.open(state.at)} />;
+  if (rows.length === 0) return <Empty icon="chat" title={t("topic.empty")} hint={t("topic.emptyHint")} />;
+  const tabStop = active ?? items.at(-1)?.id;
+  return (
+    <div className="relative flex min-h-0 grow flex-col">
+      {state.edge === "older" && <Edge text={t("loading")} />}
+      {state.edgeError !== null && (
+        <button type="button" className="bg-bad-ground px-4 py-2 text-sm text-bad" onClick={look}>
+          {t("timeline.edgeFailed")}
+        </button>
+      )}
+      <div
+        className="thin-scroll flex min-h-0 grow flex-col overflow-y-auto overscroll-contain pb-3 [overflow-anchor:none] px-[max(0px,calc((100%-64rem)/2))]"
+        data-testid="timeline"
+        tabIndex={-1}
+      >
+        <div className="grow" />
+        <Virtualizer ref={list} as="ol" item="li" shift={shift} data={rows} onScroll={look} bufferSize={400}>
+          {(row, place) => {
+            const before = items[place - 1];
+            return isPending(row) ? (
+              <PendingRow key={row.key} entry={row} viewer={viewer} />
+            ) : (
+              <MessageRow
+                key={row.id}
+                message={row}
+                standing={standing(row, before, unreadId)}
+                room={room}
+                mine={row.author.id === viewer.id}
+                admin={admin}
+                found={row === target || (target !== undefined && row.id === target.id)}
+                editing={editing === row.id}
+                setEditing={setEditing}
+                tabStop={row.id === tabStop}
+                onFocus={() => setActive(row.id)}
+                onKeyDown={(event) => move(event, place)}
+              />
+            );
+          }}
+        </Virtualizer>
+      </div>
+      {away && (
+        <Button
+          className="rise absolute bottom-4 left-1/2 -translate-x-1/2 shadow-raised"
+          onClick={() => {
+            if (hasNewer) void room.feed.open(null);
+            else list.current?.scrollToIndex(rows.length - 1, { align: "end" });
+          }}
+        >
+          <Icon name="down" className="size-4" />
+          {t("timeline.newest")}
+        </Button>
+      )}
+    </div>
+  );
+}
+
+function Edge({ text }: { text: string }) {
+  return (
+    <p
+      role="status"
+      className="absolute left-1/2 top-2 z-10 -translate-x-1/2 rounded-full border border-line bg-raised px-3 py-0.5 text-xs text-quiet"
+    >
+      {text}
+    </p>
+  );
+}

@@ -1,0 +1,153 @@
+/** One topic: its head, its timeline, and where one writes. */
+import { useEffect, useRef, useState } from "react";
+import { useMutation, useQuery } from "urql";
+import { useApi } from "../api/api";
+import { addressOf } from "../app/router";
+import { useViewer } from "../session/viewer";
+import { Button } from "../ui/button";
+import { Icon } from "../ui/icons";
+import { useWords } from "../ui/preferences";
+import { Empty, Failed, Loading } from "../ui/states";
+import { useValue } from "../ui/value";
+import { Composer } from "./composer";
+import { JoinCommunity, TopicHead } from "./operations";
+import { useOutbox } from "./outbox";
+import { openRoom, type Room } from "./room";
+import { Timeline } from "./timeline";
+
+/** With more unread than a page shows, reading begins where it ended. */
+const UNREAD_ON_A_PAGE = 40;
+
+export function TopicPane({ id, at }: { id: string; at: string | null }) {
+  const { t } = useWords();
+  const [{ data, error }, again] = useQuery({
+    query: TopicHead,
+    variables: { id },
+    requestPolicy: "cache-and-network",
+  });
+  const [, join] = useMutation(JoinCommunity);
+  if (error && !data?.topic) return <Failed error={error} again={again} />;
+  const topic = data?.topic;
+  if (!topic) return <Loading rows={8} />;
+  return (
+    <section aria-labelledby="topic-title" className="flex h-full min-h-0 flex-col">
+      <header className="flex min-h-14 items-center gap-2 border-b border-line px-3 py-2 sm:px-5">
+        <a
+          href={addressOf({ name: "chat" })}
+          aria-label={t("back")}
+          className="rounded-full p-2 text-quiet hover:bg-hover md:hidden"
+        >
+          <Icon name="back" />
+        </a>
+        <div className="min-w-0">
+          <h1 id="topic-title" className="truncate text-lg font-semibold">
+            {topic.title}
+          </h1>
+          <p className="truncate text-sm text-quiet">
+            {topic.community.name} · {t("members", { count: topic.community.memberCount })}
+          </p>
+        </div>
+      </header>
+      {topic.community.joined ? (
+        <Open key={id} topic={topic} at={at} />
+      ) : (
+        <Empty
+          icon="door"
+          title={t("topic.notJoined", { name: topic.community.name })}
+          hint={t("topic.notJoinedHint")}
+        >
+          <Button
+            kind="main"
+            onClick={() =>
+              join({ id: topic.community.id }).then(() => again({ requestPolicy: "network-only" }))
+            }
+          >
+            {t("join")}
+          </Button>
+        </Empty>
+      )}
+    </section>
+  );
+}
+
+interface Head {
+  id: string;
+  title: string;
+  readUpTo: string | null;
+  unreadCount: number;
+  community: { id: string };
+}
+
+function Open({ topic, at }: { topic: Head; at: string | null }) {
+  const api = useApi();
+  const outbox = useOutbox();
+  const viewer = useViewer();
+  const [begun] = useState({ readUpTo: topic.readUpTo, unread: topic.unreadCount });
+  const [room, setRoom] = useState<Room | null>(null);
+  const wanted = useRef(at);
+
+  useEffect(() => {
+    const start = wanted.current ?? (begun.unread > UNREAD_ON_A_PAGE ? begun.readUpTo : null);
+    const opened = openRoom(api, outbox, topic.id, viewer.id, start);
+    setRoom(opened);
+    return opened.stop;
+  }, [api, outbox, topic.id, viewer.id, begun]);
+
+  useEffect(() => {
+    if (at !== null && at !== wanted.current) void room?.feed.open(at);
+    wanted.current = at;
+  }, [at, room]);
+
+  if (!room) return <Loading rows={8} />;
+  return <Shown room={room} topic={topic} readUpTo={begun.readUpTo} />;
+}
+
+function Shown({ room, topic, readUpTo }: { room: Room; topic: Head; readUpTo: string | null }) {
+  const viewer = useViewer();
+  const ended = useValue(room.ended);
+  const [editing, setEditing] = useState<string | null>(null);
+  const field = useRef<HTMLTextAreaElement>(null);
+
+  useEffect(() => {
+    if (matchMedia("(pointer: fine)").matches) field.current?.focus();
+  }, []);
+
+  function editLast() {
+    const { items } = room.feed.state.get().window;
+    const last = items.findLast(
+      ({ author, text, deletedAt }) => author.id === viewer.id && text && !deletedAt,
+    );
+    if (last) setEditing(last.id);
+  }
+
+  function sent() {
+    if (room.feed.state.get().window.hasNewer) void room.feed.open(null);
+  }
+
+  if (ended) return <Failed error={ended} />;
+  return (
+    <>
+      <div className="flex min-h-0 grow flex-col">
+        <Timeline
+          room={room}
+          topicId={topic.id}
+          readUpTo={readUpTo}
+          admin={viewer.roles.includes("ADMIN")}
+          editing={editing}
+          setEditing={(id) => {
+            setEditing(id);
+            if (id === null) field.current?.focus();
+          }}
+        />
+      </div>
+      <Composer
+        topicId={topic.id}
+        topicTitle={topic.title}
+        communityId={topic.community.id}
+        field={field}
+        onSent={sent}
+        onEditLast={editLast}
+      />
+    </>
+  );
+}

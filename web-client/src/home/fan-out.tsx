@@ -1,0 +1,46 @@
+/** How far one's own post has come into the followers' feeds, live while it is on its way. */
+import { useEffect, useState } from "react";
+import { ask, listen, useApi } from "../api/api";
+import { useWords } from "../ui/preferences";
+import { type FanOut, FanOutEvents, PostFanOut } from "./operations";
+
+export function FanOutProgress({ fanOut }: { fanOut: FanOut }) {
+  const { t } = useWords();
+  const { state, total, delivered, failed } = useLive(fanOut);
+  if (state === "COMPLETED" && total === 0) return null;
+  const done = total === 0 ? 0 : delivered + failed;
+  const text = t(state === "COMPLETED" ? "fanOut.done" : "fanOut.running", { delivered, total });
+  return (
+    <div className="mt-2 flex items-center gap-3 text-sm text-quiet" data-fan-out={state}>
+      {state !== "COMPLETED" && (
+        <progress
+          value={done}
+          max={Math.max(1, total)}
+          aria-label={text}
+          className="h-1.5 w-32 accent-accent"
+        />
+      )}
+      <span className="tabular-nums">{text}</span>
+      {failed > 0 && <span className="text-bad">{t("fanOut.failed", { count: failed })}</span>}
+    </div>
+  );
+}
+
+function useLive(first: FanOut): FanOut {
+  const { direct } = useApi();
+  const [now, setNow] = useState(first);
+  const { postId } = first;
+  const over = now.state === "COMPLETED";
+  useEffect(() => {
+    if (over) return;
+    return listen(direct, FanOutEvents, { postId }, ({ jobEvents: event }) => {
+      if (event.__typename === "FanOutChanged") setNow(event.fanOut);
+      else if (!event.resumed)
+        ask(direct, PostFanOut, { id: postId }).then(
+          ({ post }) => post?.fanOut && setNow(post.fanOut),
+          () => {}, // The next event tells as much.
+        );
+    });
+  }, [direct, postId, over]);
+  return now;
+}

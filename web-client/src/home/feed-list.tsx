@@ -1,0 +1,67 @@
+/** A list with its newest item on top that goes on for as long as one scrolls. */
+import { type ReactElement, type ReactNode, useEffect, useRef } from "react";
+import { Virtualizer } from "virtua";
+import type { Feed } from "../timeline/feed";
+import type { Entry } from "../timeline/window";
+import { Button } from "../ui/button";
+import { useWords } from "../ui/preferences";
+import { Failed, Loading } from "../ui/states";
+import { useValue } from "../ui/value";
+
+const LOAD_WITHIN_PX = 1200;
+
+interface Props<Item extends Entry> {
+  feed: Feed<Item>;
+  head?: ReactNode;
+  pill?: ReactNode;
+  empty: ReactNode;
+  children: (item: Item) => ReactElement;
+}
+
+export function FeedList<Item extends Entry>({ feed, head, pill, empty, children }: Props<Item>) {
+  const { t } = useWords();
+  const state = useValue(feed.state);
+  const scroller = useRef<HTMLDivElement>(null);
+  const above = useRef<HTMLDivElement>(null);
+  const items = [...state.window.items].reverse();
+
+  function look() {
+    const box = scroller.current;
+    if (box && box.scrollHeight - box.scrollTop - box.clientHeight < LOAD_WITHIN_PX) void feed.older();
+  }
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a short page may leave the end in sight.
+  useEffect(look, [state]);
+
+  return (
+    <div className="relative h-full">
+      {pill}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys. */}
+      <div ref={scroller} onScroll={look} tabIndex={0} className="thin-scroll h-full overflow-y-auto">
+        <div className="mx-auto max-w-2xl px-3 pb-16 sm:px-6">
+          <div ref={above}>{head}</div>
+          {state.phase === "loading" && <Loading />}
+          {state.phase === "failed" && <Failed error={state.error} again={() => feed.open(null)} />}
+          {state.phase === "ready" && items.length === 0 && empty}
+          {state.phase === "ready" && (
+            <Virtualizer
+              as="ol"
+              item="li"
+              data={items}
+              scrollRef={scroller}
+              startMargin={above.current?.offsetHeight ?? 0}
+              bufferSize={600}
+            >
+              {(item) => children(item)}
+            </Virtualizer>
+          )}
+          {state.edge === "older" && <p className="py-4 text-center text-sm text-quiet">{t("loading")}</p>}
+          {state.edgeError !== null && (
+            <p className="py-4 text-center">
+              <Button onClick={look}>{t("tryAgain")}</Button>
+            </p>
+          )}
+        </div>
+      </div>
+    </div>
+  );
+}

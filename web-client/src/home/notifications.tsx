@@ -1,0 +1,136 @@
+/** What one was told, and who reacted to one's messages; both lead to the message itself. */
+import type { ReactNode } from "react";
+import { useEffect } from "react";
+import { ask, useApi } from "../api/api";
+import { addressOf, type Place, usePlace } from "../app/router";
+import { ago, dateOf } from "../i18n/times";
+import { Avatar } from "../ui/avatar";
+import { Icon } from "../ui/icons";
+import { useWords } from "../ui/preferences";
+import { Empty } from "../ui/states";
+import { useValue } from "../ui/value";
+import { FeedList } from "./feed-list";
+import { MarkNotificationsRead, type Notification, Notifications, ReactionsReceived } from "./operations";
+import { newest, unreadNow } from "./unread";
+import { useFeed } from "./use-feed";
+
+function Tabs() {
+  const { t } = useWords();
+  const place = usePlace();
+  return (
+    <div className="flex items-center gap-1 py-4">
+      <h1 className="sr-only">{t("notifications")}</h1>
+      {(["notifications", "reactions"] as const).map((name) => (
+        <a
+          key={name}
+          href={addressOf({ name })}
+          aria-current={place.name === name ? "page" : undefined}
+          className="rounded-full px-4 py-1.5 font-medium text-quiet hover:bg-hover aria-[current]:bg-glow aria-[current]:text-accent"
+        >
+          {t(name)}
+        </a>
+      ))}
+    </div>
+  );
+}
+
+export function NotificationsPage() {
+  const { t } = useWords();
+  const { direct } = useApi();
+  const feed = useFeed<Notification>(
+    async (latest, inclusive) => (await ask(direct, Notifications, { latest, inclusive })).page,
+  );
+  const arrived = useValue(newest);
+  const last = useValue(feed.state).window.items.at(-1)?.timestamp;
+  useEffect(() => {
+    if (arrived) feed.put(arrived);
+  }, [arrived, feed]);
+  useEffect(() => {
+    if (!last) return;
+    ask(direct, MarkNotificationsRead, { timestamp: last }).then(
+      ({ markNotificationsRead: left }) => unreadNow.set(left),
+      () => {}, // The mark moves with the next one that is read.
+    );
+  }, [direct, last]);
+  return (
+    <FeedList
+      feed={feed}
+      head={<Tabs />}
+      empty={<Empty icon="bell" title={t("notifications.none")} hint={t("notifications.noneHint")} />}
+    >
+      {(item) => <NotificationRow key={item.id} item={item} />}
+    </FeedList>
+  );
+}
+
+function NotificationRow({ item }: { item: Notification }) {
+  const { t } = useWords();
+  const { actor, message, post, kind } = item;
+  const text = t(`notification.${kind}`, { name: actor?.name ?? "" });
+  return (
+    <Row to={placeOf(item)} at={item.timestamp} title={text} said={message?.text ?? post?.text}>
+      {actor ? <Avatar user={actor} /> : <Icon name="bell" className="size-9 text-quiet" />}
+    </Row>
+  );
+}
+
+function placeOf({ message, actor }: Notification): Place {
+  if (message) return { name: "topic", id: message.topicId, at: message.timestamp };
+  return actor ? { name: "person", id: actor.id } : { name: "home" };
+}
+
+interface RowProps {
+  to: Place;
+  at: string;
+  title: ReactNode;
+  said?: string | undefined;
+  children: ReactNode;
+}
+
+function Row({ to, at, title, said, children }: RowProps) {
+  const { language } = useWords();
+  return (
+    <a href={addressOf(to)} className="flex gap-3 rounded-xl border-b border-line px-2 py-3 hover:bg-hover">
+      {children}
+      <span className="min-w-0 grow">
+        <span className="block">{title}</span>
+        {said && <span className="line-clamp-2 text-sm text-quiet">{said}</span>}
+      </span>
+      <time className="shrink-0 text-sm text-quiet" dateTime={dateOf(at).toISOString()}>
+        {ago(language, dateOf(at), new Date())}
+      </time>
+    </a>
+  );
+}
+
+export function ReactionsPage() {
+  const { t } = useWords();
+  const { direct } = useApi();
+  const feed = useFeed(async (latest, inclusive) => {
+    const { page } = await ask(direct, ReactionsReceived, { latest, inclusive });
+    return { ...page, items: page.items.map((item) => ({ ...item, id: item.timestamp })) };
+  });
+  return (
+    <FeedList
+      feed={feed}
+      head={<Tabs />}
+      empty={<Empty icon="smile" title={t("reactions.none")} hint={t("reactions.noneHint")} />}
+    >
+      {({ id, timestamp, emoji, user, message }) => (
+        <Row
+          key={id}
+          to={{ name: "topic", id: message.topicId, at: message.timestamp }}
+          at={timestamp}
+          title={
+            <>
+              <span className="mr-1 text-lg">{emoji}</span> {t("reaction.by", { name: user.name })}
+            </>
+          }
+          said={message.text || message.stamp?.name}
+        >
+          <Avatar user={user} />
+        </Row>
+      )}
+    </FeedList>
+  );
+}

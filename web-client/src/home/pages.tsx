@@ -1,0 +1,148 @@
+/** Feeds of posts: of those one follows, of everyone, and with a hashtag. */
+import { useEffect, useRef, useState } from "react";
+import { ask, listen, useApi } from "../api/api";
+import { addressOf, usePlace } from "../app/router";
+import { useViewer } from "../session/viewer";
+import { withItem, without } from "../timeline/window";
+import { Button } from "../ui/button";
+import { Icon } from "../ui/icons";
+import { useWords } from "../ui/preferences";
+import { Empty } from "../ui/states";
+import { tell } from "../ui/toasts";
+import { FeedList } from "./feed-list";
+import { HashtagPosts, HomeFeed, HomeFeedEvents, LocalFeed, type Post } from "./operations";
+import { PostCard } from "./post-card";
+import { PostComposer } from "./post-composer";
+import { useFeed } from "./use-feed";
+
+export function HomePage() {
+  const { t } = useWords();
+  const { direct } = useApi();
+  const viewer = useViewer();
+  const top = useRef<HTMLDivElement>(null);
+  const [arrived, setArrived] = useState<readonly Post[]>([]);
+  const feed = useFeed<Post>(async (latest, inclusive) => {
+    const { page } = await ask(direct, HomeFeed, { latest, inclusive });
+    if (page.state === "REBUILDING") tell(t("feed.rebuilding"));
+    return page;
+  }, false);
+
+  useEffect(
+    () =>
+      listen(direct, HomeFeedEvents, {}, ({ homeFeedEvents: event }) => {
+        if (event.__typename === "StreamReady") {
+          if (event.resumed) return;
+          setArrived([]);
+          void feed.open(null);
+        } else if (event.__typename === "PostRemoved") {
+          setArrived((posts) => posts.filter(({ id }) => id !== event.postId));
+          feed.apply((window) => without(window, event.postId));
+        } else {
+          const { post } = event;
+          const known = feed.state.get().window.items.some(({ id }) => id === post.id);
+          if (known || post.author.id === viewer.id) feed.put(post);
+          else setArrived((posts) => [...posts.filter(({ id }) => id !== post.id), post]);
+        }
+      }),
+    [direct, feed, viewer.id],
+  );
+
+  function show() {
+    feed.apply((window) => arrived.reduce(withItem, window));
+    setArrived([]);
+    top.current?.scrollIntoView({ block: "end" });
+  }
+
+  const pill = arrived.length > 0 && (
+    <Button
+      kind="main"
+      className="rise absolute left-1/2 top-4 z-10 -translate-x-1/2 shadow-raised"
+      onClick={show}
+    >
+      <Icon name="up" className="size-4" />
+      {t("feed.new", { count: arrived.length })}
+    </Button>
+  );
+  const head = (
+    <div ref={top}>
+      <Tabs />
+      <PostComposer onPosted={feed.put} />
+    </div>
+  );
+  return (
+    <FeedList
+      feed={feed}
+      pill={pill}
+      head={head}
+      empty={
+        <Empty icon="home" title={t("feed.empty")} hint={t("feed.emptyHint")}>
+          <a href={addressOf({ name: "everyone" })} className="text-accent underline">
+            {t("everyone")}
+          </a>
+        </Empty>
+      }
+    >
+      {(post) => (
+        <PostCard key={post.id} post={post} onDeleted={(id) => feed.apply((window) => without(window, id))} />
+      )}
+    </FeedList>
+  );
+}
+
+function Tabs() {
+  const { t } = useWords();
+  const place = usePlace();
+  return (
+    <div className="flex items-center gap-1 py-4">
+      <h1 className="sr-only">{t(place.name === "everyone" ? "everyone" : "home")}</h1>
+      {(["home", "everyone"] as const).map((name) => (
+        <a
+          key={name}
+          href={addressOf({ name })}
+          aria-current={place.name === name ? "page" : undefined}
+          className="rounded-full px-4 py-1.5 font-medium text-quiet hover:bg-hover aria-[current]:bg-glow aria-[current]:text-accent"
+        >
+          {t(name)}
+        </a>
+      ))}
+    </div>
+  );
+}
+
+export function Everyone() {
+  const { t } = useWords();
+  const { direct } = useApi();
+  const feed = useFeed<Post>(
+    async (latest, inclusive) => (await ask(direct, LocalFeed, { latest, inclusive })).page,
+  );
+  return (
+    <FeedList
+      feed={feed}
+      head={<Tabs />}
+      empty={<Empty icon="people" title={t("feed.nobody")} hint={t("feed.nobodyHint")} />}
+    >
+      {(post) => (
+        <PostCard key={post.id} post={post} onDeleted={(id) => feed.apply((window) => without(window, id))} />
+      )}
+    </FeedList>
+  );
+}
+
+export function HashtagPage({ tag }: { tag: string }) {
+  const { t } = useWords();
+  const { direct } = useApi();
+  const feed = useFeed<Post>(
+    async (latest, inclusive) => (await ask(direct, HashtagPosts, { tag, latest, inclusive })).page,
+  );
+  return (
+    <FeedList
+      feed={feed}
+      head={<h1 className="py-5 text-xl font-semibold">#{tag}</h1>}
+      empty={<Empty icon="search" title={t("feed.noTag", { tag })} hint={t("feed.noTagHint")} />}
+    >
+      {(post) => (
+        <PostCard key={post.id} post={post} onDeleted={(id) => feed.apply((window) => without(window, id))} />
+      )}
+    </FeedList>
+  );
+}

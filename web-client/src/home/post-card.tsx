@@ -1,0 +1,101 @@
+/** One post, and for its author how far it has come. */
+import { useState } from "react";
+import { useMutation } from "urql";
+import { addressOf } from "../app/router";
+import { Confirm } from "../chat/confirm";
+import { ago, dateOf, full } from "../i18n/times";
+import { useViewer } from "../session/viewer";
+import { Avatar } from "../ui/avatar";
+import { IconButton } from "../ui/button";
+import { LinkPreviewCard } from "../ui/link-preview";
+import { useWords } from "../ui/preferences";
+import { tellFailure } from "../ui/toasts";
+import { Written } from "../ui/written";
+import { FanOutProgress } from "./fan-out";
+import { DeletePost, type Post } from "./operations";
+
+export function PostCard({ post, onDeleted }: { post: Post; onDeleted: (id: string) => void }) {
+  const { t, language } = useWords();
+  const viewer = useViewer();
+  const at = dateOf(post.timestamp);
+  const { author } = post;
+  const mayDelete = author.id === viewer.id || viewer.roles.includes("ADMIN");
+  return (
+    <article
+      aria-label={t("post.by", { name: author.name, time: full(language, at) })}
+      data-post={post.id}
+      className="flex gap-3 border-b border-line py-4"
+    >
+      <Avatar user={author} />
+      <div className="min-w-0 grow">
+        <div className="flex items-baseline gap-x-2">
+          <a
+            href={addressOf({ name: "person", id: author.id })}
+            className="truncate font-semibold hover:underline"
+          >
+            {author.name}
+          </a>
+          <span className="truncate text-sm text-quiet">@{author.handle}</span>
+          <time
+            dateTime={at.toISOString()}
+            title={full(language, at)}
+            className="shrink-0 text-sm text-quiet"
+          >
+            {ago(language, at, new Date())}
+          </time>
+          <span className="grow" />
+          {mayDelete && <DeleteButton id={post.id} onDeleted={onDeleted} />}
+        </div>
+        <p className="whitespace-pre-wrap">
+          <Written text={post.text} mentions={post.mentions} />
+        </p>
+        {post.mediaUrls.length > 0 && <Media urls={post.mediaUrls} />}
+        {post.linkPreview && <LinkPreviewCard preview={post.linkPreview} />}
+        {post.fanOut && <FanOutProgress fanOut={post.fanOut} />}
+      </div>
+    </article>
+  );
+}
+
+function Media({ urls }: { urls: readonly string[] }) {
+  return (
+    <div className="mt-2 grid grid-cols-2 gap-1 overflow-hidden rounded-xl">
+      {urls.map((url) => (
+        <img
+          key={url}
+          src={url}
+          alt=""
+          loading="lazy"
+          className="aspect-video size-full bg-well object-cover only:col-span-2"
+        />
+      ))}
+    </div>
+  );
+}
+
+function DeleteButton({ id, onDeleted }: { id: string; onDeleted: (id: string) => void }) {
+  const { t } = useWords();
+  const [asking, setAsking] = useState(false);
+  const [, remove] = useMutation(DeletePost);
+  async function answered(sure: boolean) {
+    setAsking(false);
+    if (!sure) return;
+    const { error } = await remove({ id });
+    if (error) tellFailure(error);
+    else onDeleted(id);
+  }
+  return (
+    <>
+      <IconButton
+        icon="trash"
+        label={t("post.delete")}
+        size="size-8"
+        className="-my-2 self-center"
+        onClick={() => setAsking(true)}
+      />
+      {asking && (
+        <Confirm title={t("post.delete")} text={t("post.deleteAsk")} action={t("delete")} onDone={answered} />
+      )}
+    </>
+  );
+}

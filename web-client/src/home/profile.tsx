@@ -1,0 +1,117 @@
+/** Somebody: who they are, follow and block, and their posts. */
+import { useState } from "react";
+import { useMutation, useQuery } from "urql";
+import { ask, useApi } from "../api/api";
+import type { ResultOf } from "../api/graphql";
+import { Confirm } from "../chat/confirm";
+import { useViewer } from "../session/viewer";
+import { without } from "../timeline/window";
+import { Avatar } from "../ui/avatar";
+import { Button } from "../ui/button";
+import { useWords } from "../ui/preferences";
+import { Empty, Failed, Loading } from "../ui/states";
+import { tellFailure } from "../ui/toasts";
+import { FeedList } from "./feed-list";
+import { Block, Follow, type Post, PostsOf, Profile, Unblock, Unfollow } from "./operations";
+import { PostCard } from "./post-card";
+import { useFeed } from "./use-feed";
+
+type Person = NonNullable<ResultOf<typeof Profile>["user"]>;
+
+export function ProfilePage({ id }: { id: string }) {
+  const { t } = useWords();
+  const { direct } = useApi();
+  const [{ data, error }, again] = useQuery({
+    query: Profile,
+    variables: { id },
+    requestPolicy: "cache-and-network",
+  });
+  const feed = useFeed<Post>(
+    async (latest, inclusive) => (await ask(direct, PostsOf, { authorId: id, latest, inclusive })).page,
+  );
+  if (error && !data?.user) return <Failed error={error} again={again} />;
+  const user = data?.user;
+  if (!user) return <Loading />;
+  return (
+    <FeedList
+      feed={feed}
+      head={<Head user={user} onChanged={() => feed.open(null)} />}
+      empty={
+        <Empty
+          icon={user.blocked ? "close" : "edit"}
+          title={t(user.blocked ? "profile.blockedTitle" : "profile.noPosts")}
+          hint={t(user.blocked ? "profile.blockedHint" : "profile.noPostsHint", { name: user.name })}
+        />
+      }
+    >
+      {(post) => (
+        <PostCard
+          key={post.id}
+          post={post}
+          onDeleted={(gone) => feed.apply((window) => without(window, gone))}
+        />
+      )}
+    </FeedList>
+  );
+}
+
+function Head({ user, onChanged }: { user: Person; onChanged: () => void }) {
+  const { t } = useWords();
+  const viewer = useViewer();
+  return (
+    <header className="flex flex-wrap items-center gap-4 border-b border-line py-6">
+      <Avatar user={user} size="large" />
+      <div className="min-w-40 grow">
+        <h1 className="text-xl font-semibold">{user.name}</h1>
+        <p className="text-quiet">@{user.handle}</p>
+        <p className="mt-1 flex gap-4 text-sm tabular-nums">
+          <span>{t("profile.followers", { count: user.followerCount })}</span>
+          <span>{t("profile.following", { count: user.followingCount })}</span>
+        </p>
+      </div>
+      {user.id !== viewer.id && <Actions user={user} onChanged={onChanged} />}
+    </header>
+  );
+}
+
+function Actions({ user, onChanged }: { user: Person; onChanged: () => void }) {
+  const { t } = useWords();
+  const [asking, setAsking] = useState(false);
+  const [, follow] = useMutation(Follow);
+  const [, unfollow] = useMutation(Unfollow);
+  const [, block] = useMutation(Block);
+  const [, unblock] = useMutation(Unblock);
+  const { id } = user;
+  const done = ({ error }: { error?: unknown }) => (error ? tellFailure(error) : onChanged());
+  return (
+    <div className="flex gap-2">
+      {!user.blocked && (
+        <Button
+          kind={user.following ? "other" : "main"}
+          aria-pressed={user.following}
+          onClick={() =>
+            (user.following ? unfollow({ id }) : follow({ id })).then(
+              ({ error }) => error && tellFailure(error),
+            )
+          }
+        >
+          {t(user.following ? "unfollow" : "follow")}
+        </Button>
+      )}
+      <Button onClick={() => (user.blocked ? unblock({ id }).then(done) : setAsking(true))}>
+        {t(user.blocked ? "unblock" : "block")}
+      </Button>
+      {asking && (
+        <Confirm
+          title={t("profile.block", { name: user.name })}
+          text={t("profile.blockAsk")}
+          action={t("block")}
+          onDone={(sure) => {
+            setAsking(false);
+            if (sure) block({ id }).then(done);
+          }}
+        />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,47 @@
+/** Instants in words: of a timeline's timestamps ("seconds.micros") and of RFC 3339. */
+import type { Language } from "./words";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+function format(language: Language, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  const key = language + JSON.stringify(options);
+  const known = formats.get(key) ?? new Intl.DateTimeFormat(language, options);
+  formats.set(key, known);
+  return known;
+}
+
+/** Of a timestamp, to the millisecond; for showing only, never for comparing. */
+export function dateOf(timestamp: string): Date {
+  return new Date(Number(timestamp) * 1000);
+}
+
+export function clock(language: Language, date: Date): string {
+  return format(language, { hour: "numeric", minute: "2-digit" }).format(date);
+}
+
+export function full(language: Language, date: Date): string {
+  return format(language, { dateStyle: "long", timeStyle: "short" }).format(date);
+}
+
+export function day(language: Language, date: Date, now: Date): string {
+  const year = date.getFullYear() === now.getFullYear() ? undefined : "numeric";
+  return format(language, { year, weekday: "short", month: "long", day: "numeric" }).format(date);
+}
+
+export function sameDay(a: Date, b: Date): boolean {
+  return a.toDateString() === b.toDateString();
+}
+
+/** "5 min. ago" for what was within a day, else the date. */
+export function ago(language: Language, date: Date, now: Date): string {
+  const age_ms = now.getTime() - date.getTime();
+  const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto", style: "short" });
+  if (age_ms < MINUTE_MS) return relative.format(0, "minute");
+  if (age_ms < HOUR_MS) return relative.format(-Math.floor(age_ms / MINUTE_MS), "minute");
+  if (age_ms < DAY_MS) return relative.format(-Math.floor(age_ms / HOUR_MS), "hour");
+  const year = date.getFullYear() === now.getFullYear() ? undefined : "numeric";
+  return format(language, { year, month: "short", day: "numeric" }).format(date);
+}

@@ -1,0 +1,15 @@
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { App } from "./app/app";
+import { showPreferences } from "./ui/preferences";
+import "./ui/theme.css";
+
+showPreferences();
+const place = document.getElementById("app");
+if (place) {
+  createRoot(place).render(
+    <StrictMode>
+      <App />
+    </StrictMode>,
+  );
+}

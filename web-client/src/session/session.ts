@@ -1,0 +1,38 @@
+/**
+ * Who is signed in: a token. A tab keeps its own, so that two people can be shown side by side; a new tab begins with
+ * the newest.
+ */
+import { takeTokenFromFragment } from "../token";
+import { createValue } from "../ui/value";
+
+const KEY = "noroshi.token";
+
+export type SignedOutBecause = "nobody" | "refused";
+
+export const token = createValue<string | null>(
+  takeTokenFromFragment() ?? sessionStorage.getItem(KEY) ?? localStorage.getItem(KEY),
+);
+export const signedOutBecause = createValue<SignedOutBecause>("nobody");
+
+export function signIn(fresh: string): void {
+  sessionStorage.setItem(KEY, fresh);
+  localStorage.setItem(KEY, fresh);
+  signedOutBecause.set("nobody");
+  token.set(fresh);
+}
+
+export function signOut(because: SignedOutBecause = "nobody"): void {
+  const mine = token.get();
+  sessionStorage.removeItem(KEY);
+  if (localStorage.getItem(KEY) === mine) localStorage.removeItem(KEY);
+  signedOutBecause.set(because);
+  token.set(null);
+}
+
+const kept = token.get();
+if (kept !== null) signIn(kept);
+
+addEventListener("hashchange", () => {
+  const fresh = takeTokenFromFragment();
+  if (fresh !== null) signIn(fresh);
+});

@@ -1,0 +1,157 @@
+/** The page of those who are not signed in: what this is, and the ways in. */
+import { type FormEvent, useEffect, useState } from "react";
+import { Avatar } from "../ui/avatar";
+import { Button } from "../ui/button";
+import { chooseLanguage, useWords } from "../ui/preferences";
+import { useValue } from "../ui/value";
+import { type DemoUser, demoToken, demoUsers } from "./demo";
+import { Hills } from "./hills";
+import { ServerState } from "./server-state";
+import { signedOutBecause, signIn } from "./session";
+
+export function SignIn() {
+  const { t } = useWords();
+  const because = useValue(signedOutBecause);
+  return (
+    <div className="min-h-full">
+      <header className="overflow-clip bg-linear-to-b from-sky-top to-sky-low">
+        <div className="mx-auto flex max-w-3xl items-center justify-between gap-3 px-6 py-5">
+          <p className="text-xl font-semibold">
+            Noroshi{" "}
+            <span lang="ja" className="font-normal text-quiet">
+              狼煙
+            </span>
+          </p>
+          <Languages />
+        </div>
+        <Hills />
+      </header>
+      <main className="mx-auto flex max-w-3xl flex-col gap-8 px-6 py-10">
+        <div>
+          <h1 className="text-display font-semibold tracking-tight">{t("welcome.title")}</h1>
+          <p className="mt-3 max-w-xl text-lg text-quiet">{t("welcome.lead")}</p>
+        </div>
+        {because === "refused" && (
+          <p role="alert" className="rounded-card bg-wait-ground px-4 py-3 text-wait">
+            {t("signIn.refused")}
+          </p>
+        )}
+        <DemoUsers />
+        <TokenForm />
+        <footer className="flex flex-wrap items-center gap-x-6 gap-y-2 border-t border-line pt-5 text-sm">
+          <ServerState />
+          <a href="/graphiql" className="text-accent underline underline-offset-2">
+            GraphiQL
+          </a>
+        </footer>
+      </main>
+    </div>
+  );
+}
+
+export function Languages() {
+  const { t, language } = useWords();
+  return (
+    <fieldset className="flex gap-1" aria-label={t("language")}>
+      {(["en", "ja"] as const).map((code) => (
+        <button
+          key={code}
+          type="button"
+          lang={code}
+          aria-pressed={language === code}
+          onClick={() => chooseLanguage(code)}
+          className="min-h-9 rounded-full border border-transparent px-3 text-sm aria-pressed:border-current"
+        >
+          {code === "en" ? "English" : "日本語"}
+        </button>
+      ))}
+    </fieldset>
+  );
+}
+
+function DemoUsers() {
+  const { t } = useWords();
+  const [users, setUsers] = useState<DemoUser[]>([]);
+  const [failed, setFailed] = useState(false);
+  useEffect(() => {
+    demoUsers().then(setUsers);
+  }, []);
+  if (users.length === 0) return null;
+
+  async function enter(user: DemoUser) {
+    try {
+      signIn(await demoToken(user.id));
+    } catch {
+      setFailed(true);
+    }
+  }
+
+  return (
+    <section aria-labelledby="demo">
+      <h2 id="demo" className="text-xl font-semibold">
+        {t("signIn.demo")}
+      </h2>
+      <p className="mt-1 text-quiet">{t("signIn.demoHint")}</p>
+      <ul className="mt-4 grid gap-2 sm:grid-cols-2">
+        {users.map((user) => (
+          <li key={`${user.organizationId}/${user.id}`}>
+            <button
+              type="button"
+              onClick={() => enter(user)}
+              className="flex w-full items-center gap-3 rounded-card border border-line bg-raised p-3 text-left hover:bg-hover"
+            >
+              <Avatar user={user} />
+              <span className="min-w-0 grow">
+                <span className="block truncate font-medium">{user.name}</span>
+                <span className="block truncate text-sm text-quiet">
+                  @{user.handle} · {user.organizationId}
+                </span>
+              </span>
+              <span className="text-xs text-quiet">{user.roles.join(" ")}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+      {failed && (
+        <p role="alert" className="mt-3 text-bad">
+          {t("signIn.failed")}
+        </p>
+      )}
+    </section>
+  );
+}
+
+function TokenForm() {
+  const { t } = useWords();
+  const [text, setText] = useState("");
+  function submit(event: FormEvent) {
+    event.preventDefault();
+    const token = text.trim().replace(/^Bearer\s+/i, "");
+    if (token) signIn(token);
+  }
+  return (
+    <section aria-labelledby="token">
+      <h2 id="token" className="text-xl font-semibold">
+        {t("signIn.token")}
+      </h2>
+      <p className="mt-1 text-quiet" id="token-hint">
+        {t("signIn.tokenHint")}
+      </p>
+      <form onSubmit={submit} className="mt-4 flex flex-wrap gap-2">
+        <input
+          className="field min-w-0 flex-1 basis-60 font-mono text-sm"
+          aria-labelledby="token"
+          aria-describedby="token-hint"
+          autoComplete="off"
+          spellCheck={false}
+          placeholder="eyJhbGciOi…"
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+        <Button type="submit" kind="main">
+          {t("signIn")}
+        </Button>
+      </form>
+    </section>
+  );
+}

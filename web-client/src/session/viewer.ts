@@ -1,0 +1,20 @@
+/** The signed-in user, for everything below the frame. */
+import { createContext, useContext } from "react";
+import { graphql, type ResultOf } from "../api/graphql";
+
+export const Viewer = graphql(`
+  query Viewer {
+    viewer { id handle name organizationId roles }
+  }
+`);
+
+export type ViewerUser = NonNullable<ResultOf<typeof Viewer>["viewer"]>;
+
+const ViewerContext = createContext<ViewerUser | null>(null);
+export const ViewerProvider = ViewerContext.Provider;
+
+export function useViewer(): ViewerUser {
+  const viewer = useContext(ViewerContext);
+  if (viewer === null) throw new Error("There is no ViewerProvider above this component.");
+  return viewer;
+}

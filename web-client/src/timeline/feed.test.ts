@@ -1,0 +1,86 @@
+import { expect, test } from "vitest";
+import { createFeed, type Page } from "./feed";
+import { changed } from "./window";
+
+interface Item {
+  id: string;
+  timestamp: string;
+  text: string;
+}
+const item = (n: number, text = ""): Item => ({
+  id: `m${n}`,
+  timestamp: `1.${String(n).padStart(6, "0")}`,
+  text,
+});
+
+/** Pages that come when they are let through. */
+function slowSource() {
+  const waiting: ((page: Page<Item>) => void)[] = [];
+  const later = () => new Promise<Page<Item>>((resolve) => waiting.push(resolve));
+  return {
+    source: { newest: later, around: later, older: later, newer: later },
+    answer: async (page: Page<Item>) => {
+      waiting.shift()?.(page);
+      await Promise.resolve();
+      await new Promise((resolve) => setTimeout(resolve, 0));
+    },
+  };
+}
+const ids = (feed: ReturnType<typeof createFeed<Item>>) =>
+  feed.state
+    .get()
+    .window.items.map(({ id }) => id)
+    .join(" ");
+
+test("a message that arrives while the first page is on its way is in the window", async () => {
+  const { source, answer } = slowSource();
+  const feed = createFeed(source);
+  void feed.open(null);
+  feed.put(item(3));
+  await answer({ items: [item(2), item(1)], hasOlder: false, hasNewer: false });
+  expect(ids(feed)).toBe("m1 m2 m3");
+});
+
+test("a page that is older than an event does not undo it", async () => {
+  const { source, answer } = slowSource();
+  const feed = createFeed(source);
+  void feed.open(null);
+  feed.apply((window) => changed(window, "m1", () => item(1, "edited")));
+  await answer({ items: [item(1, "written")], hasOlder: false, hasNewer: false });
+  expect(feed.state.get().window.items[0]?.text).toBe("edited");
+});
+
+test("a message that arrives while the last page is on its way is not lost", async () => {
+  const { source, answer } = slowSource();
+  const feed = createFeed(source);
+  void feed.open("1.000001");
+  await answer({ items: [item(1)], hasOlder: false, hasNewer: true });
+  void feed.newer();
+  feed.put(item(3));
+  expect(ids(feed)).toBe("m1");
+  await answer({ items: [item(2)], hasOlder: false, hasNewer: false });
+  expect(ids(feed)).toBe("m1 m2 m3");
+});
+
+test("a page for a window that was left is thrown away", async () => {
+  const { source, answer } = slowSource();
+  const feed = createFeed(source);
+  void feed.open("1.000001");
+  void feed.open(null);
+  await answer({ items: [item(1)], hasOlder: false, hasNewer: true });
+  await answer({ items: [item(9)], hasOlder: true, hasNewer: false });
+  expect(ids(feed)).toBe("m9");
+});
+
+test("one end is extended once at a time, and what goes out of reach is dropped", async () => {
+  const { source, answer } = slowSource();
+  const feed = createFeed(source, 3);
+  void feed.open(null);
+  await answer({ items: [item(5), item(6)], hasOlder: true, hasNewer: false });
+  void feed.older();
+  void feed.older();
+  await answer({ items: [item(4), item(3)], hasOlder: true, hasNewer: false });
+  await answer({ items: [item(2)], hasOlder: true, hasNewer: false });
+  expect(ids(feed)).toBe("m3 m4 m5");
+  expect(feed.state.get().window.hasNewer).toBe(true);
+});

@@ -1,0 +1,152 @@
+/**
+ * Keeps one window in step with its timeline: pages at both ends, and what arrives meanwhile. What arrives while a page
+ * is on its way is applied once more after it, so that an older page never undoes a newer event.
+ */
+import { createValue, type Value } from "../ui/value";
+import {
+  compare,
+  type Entry,
+  newestOf,
+  oldestOf,
+  opened,
+  type Window,
+  withItem,
+  withNewer,
+  withOlder,
+} from "./window";
+
+/** One page from the server, in any order. */
+export type Page<Item extends Entry> = Window<Item>;
+
+export interface Source<Item extends Entry> {
+  newest(): Promise<Page<Item>>;
+  around(timestamp: string): Promise<Page<Item>>;
+  older(than: string): Promise<Page<Item>>;
+  newer(than: string): Promise<Page<Item>>;
+}
+
+export interface FeedState<Item extends Entry> {
+  window: Window<Item>;
+  phase: "loading" | "ready" | "failed";
+  error: unknown;
+  /** Which end is being extended. */
+  edge: "older" | "newer" | null;
+  edgeError: unknown;
+  /** Whether the last change was at the window's beginning: a list keeps its place from the end then. */
+  shift: boolean;
+  /** Counts the windows that were opened anew; a list goes to its place when it changes. */
+  opened: number;
+  /** Where the window was opened, null at its newest item. */
+  at: string | null;
+}
+
+type Change<Item extends Entry> = (window: Window<Item>) => Window<Item>;
+
+export interface Feed<Item extends Entry> {
+  state: Value<FeedState<Item>>;
+  /** Opens the window at a timestamp, or at the newest item. */
+  open(at: string | null): Promise<void>;
+  older(): Promise<void>;
+  newer(): Promise<void>;
+  apply(change: Change<Item>): void;
+  /** An event's item: new, or as it is now. */
+  put(item: Item): void;
+}
+
+const ITEMS_MAX = 600;
+
+export function createFeed<Item extends Entry>(source: Source<Item>, items_max = ITEMS_MAX): Feed<Item> {
+  const empty: Window<Item> = { items: [], hasOlder: false, hasNewer: false };
+  const state = createValue<FeedState<Item>>({
+    window: empty,
+    phase: "loading",
+    error: null,
+    edge: null,
+    edgeError: null,
+    shift: false,
+    opened: 0,
+    at: null,
+  });
+  const patch = (part: Partial<FeedState<Item>>) => state.set({ ...state.get(), shift: false, ...part });
+  let meanwhile: Change<Item>[] = [];
+  let turn = 0;
+
+  /** Null when another window was opened meanwhile. */
+  async function load(page: Promise<Page<Item>>, mine: number): Promise<Page<Item> | null> {
+    meanwhile = [];
+    const loaded = await page;
+    return mine === turn ? loaded : null;
+  }
+  const caughtUp = (window: Window<Item>) => meanwhile.reduce((now, change) => change(now), window);
+
+  async function open(at: string | null): Promise<void> {
+    const mine = ++turn;
+    patch({ edge: null, edgeError: null, ...(state.get().opened === 0 && { phase: "loading" }) });
+    try {
+      const page = await load(at === null ? source.newest() : source.around(at), mine);
+      if (page === null) return;
+      patch({
+        window: caughtUp(opened(page)),
+        phase: "ready",
+        error: null,
+        opened: state.get().opened + 1,
+        at,
+      });
+    } catch (error) {
+      if (mine === turn) patch({ phase: "failed", error });
+    }
+  }
+
+  async function extend(edge: "older" | "newer"): Promise<void> {
+    const { window, edge: busy, phase } = state.get();
+    const end = edge === "older" ? window.items[0] : window.items.at(-1);
+    const more = edge === "older" ? window.hasOlder : window.hasNewer;
+    if (busy !== null || phase !== "ready" || !more || end === undefined) return;
+    patch({ edge, edgeError: null });
+    try {
+      const page = await load(source[edge](end.timestamp), turn);
+      if (page !== null) edge === "older" ? prepend(page) : append(page);
+    } catch (edgeError) {
+      patch({ edge: null, edgeError });
+    }
+  }
+
+  function prepend(page: Page<Item>): void {
+    patch({ window: caughtUp(withOlder(state.get().window, page)), edge: null, shift: true });
+    queueMicrotask(() => trim(oldestOf, false));
+  }
+
+  function append(page: Page<Item>): void {
+    patch({ window: caughtUp(withNewer(state.get().window, page)), edge: null });
+    queueMicrotask(() => trim(newestOf, true));
+  }
+
+  // In a step of its own: a list can keep its place for a change at one end, not at both.
+  function trim(keep: (window: Window<Item>, most: number) => Window<Item>, shift: boolean): void {
+    setTimeout(() => {
+      const window = keep(state.get().window, items_max);
+      if (window !== state.get().window && state.get().edge === null) patch({ window, shift });
+    }, 0);
+  }
+
+  function apply(change: Change<Item>): void {
+    meanwhile.push(change);
+    const window = change(state.get().window);
+    if (window !== state.get().window) patch({ window });
+  }
+
+  return {
+    state,
+    open,
+    older: () => extend("older"),
+    newer: () => extend("newer"),
+    apply,
+    put: (item) => apply((window) => withItem(window, item)),
+  };
+}
+
+/** The newer of two timestamps. */
+export function later(a: string | null | undefined, b: string | null | undefined): string | null {
+  if (!a || !b) return a || b || null;
+  return compare(a, b) > 0 ? a : b;
+}

@@ -1,0 +1,29 @@
+/** Somebody's first letter on a colour that stays theirs. */
+
+const SIZES = { small: "size-6 text-xs", middle: "size-9 text-base", large: "size-20 text-2xl" } as const;
+
+/** 0 to 359, the same for the same text. */
+export function hueOf(text: string): number {
+  let hash = 0;
+  for (const letter of text) hash = (hash * 31 + (letter.codePointAt(0) ?? 0)) >>> 0;
+  return hash % 360;
+}
+
+export function Avatar({
+  user,
+  size = "middle",
+}: {
+  user: { id: string; name: string; handle: string };
+  size?: keyof typeof SIZES;
+}) {
+  const [letter = "?"] = user.name || user.handle;
+  return (
+    <span
+      aria-hidden="true"
+      className={`inline-flex shrink-0 select-none items-center justify-center rounded-full font-semibold ${SIZES[size]}`}
+      style={{ background: `oklch(0.46 0.09 ${hueOf(user.id)})`, color: "#fff" }}
+    >
+      {letter.toUpperCase()}
+    </span>
+  );
+}

@@ -1,0 +1,44 @@
+/** A modal dialog: the browser's own, which keeps the focus inside and closes on Escape. */
+import { type ReactNode, useEffect, useRef } from "react";
+import { IconButton } from "./button";
+import { useWords } from "./preferences";
+
+export function Dialog({
+  title,
+  children,
+  onClose,
+  bare = false,
+}: {
+  title: string;
+  children: ReactNode;
+  onClose: () => void;
+  /** Without the heading and the closing button, which the contents then stand for. */
+  bare?: boolean;
+}) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const { t } = useWords();
+  useEffect(() => {
+    const shown = dialog.current;
+    if (shown && !shown.open) shown.showModal();
+  }, []);
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes a dialog by itself; the click is on its backdrop.
+    <dialog
+      ref={dialog}
+      aria-label={title}
+      onClose={onClose}
+      onClick={(event) => event.target === dialog.current && dialog.current?.close()}
+      className={`m-auto w-[min(34rem,calc(100vw-2rem))] rounded-card bg-raised p-0 text-ink shadow-raised ${bare ? "mt-[12vh]" : ""}`}
+    >
+      <div className={bare ? "" : "p-5"}>
+        {!bare && (
+          <div className="mb-4 flex items-center justify-between gap-4">
+            <h2 className="text-lg font-semibold">{title}</h2>
+            <IconButton icon="close" label={t("close")} onClick={() => dialog.current?.close()} />
+          </div>
+        )}
+        {children}
+      </div>
+    </dialog>
+  );
+}

@@ -1,0 +1,44 @@
+/** The client's own icons: strokes on a 24-unit grid, in the colour of the text around them. */
+
+const PATHS = {
+  home: "M4 11 12 4l8 7v8a1 1 0 0 1-1 1h-4v-6H9v6H5a1 1 0 0 1-1-1z",
+  chat: "M4 6a2 2 0 0 1 2-2h12a2 2 0 0 1 2 2v8a2 2 0 0 1-2 2h-7l-5 4v-4a2 2 0 0 1-2-2z",
+  bell: "M6 16V11a6 6 0 1 1 12 0v5l2 2H4zM10 21h4",
+  search: "M11 4a7 7 0 1 0 0 14 7 7 0 0 0 0-14zM16 16l5 5",
+  send: "M4 12 20 4l-4 16-4-7zM12 13l8-9",
+  smile: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zM8.5 14.5a4.5 4.5 0 0 0 7 0M9 9.5v.5M15 9.5v.5",
+  stamp: "M9 11c0-2-2-3-2-5a5 5 0 0 1 10 0c0 2-2 3-2 5v2h3a2 2 0 0 1 2 2v2H4v-2a2 2 0 0 1 2-2h3zM5 21h14",
+  edit: "M4 20l1-5L16 4l4 4L9 19zM14 6l4 4",
+  trash: "M4 7h16M9 7V4h6v3M6 7l1 13h10l1-13M10 11v5M14 11v5",
+  link: "M10 14a4 4 0 0 0 6 0l3-3a4 4 0 0 0-6-6l-1 1M14 10a4 4 0 0 0-6 0l-3 3a4 4 0 0 0 6 6l1-1",
+  people:
+    "M9 11a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7zM3 20a6 6 0 0 1 12 0M16 4.5a3.5 3.5 0 0 1 0 6M17 14a6 6 0 0 1 4 6",
+  plus: "M12 5v14M5 12h14",
+  down: "M12 5v14M6 13l6 6 6-6",
+  up: "M12 19V5M6 11l6-6 6 6",
+  back: "M15 5l-7 7 7 7",
+  close: "M6 6l12 12M18 6 6 18",
+  check: "M5 13l4 4L19 7",
+  flame: "M12 3c1 4 6 6 6 11a6 6 0 0 1-12 0c0-3 2-4 3-6 0 2 1 3 2 3 1-2 0-5 1-8z",
+  more: "M5 12h.01M12 12h.01M19 12h.01",
+  image: "M4 5h16v14H4zM4 16l5-5 4 4 3-3 4 4M15 9h.01",
+  door: "M14 4H6v16h8M10 12h11M18 9l3 3-3 3",
+  clock: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zM12 7v5l3 2",
+} as const;
+
+export type IconName = keyof typeof PATHS;
+
+export function Icon({ name, className = "size-5" }: { name: IconName; className?: string }) {
+  return (
+    <svg viewBox="0 0 24 24" className={`${className} shrink-0`} aria-hidden="true" focusable="false">
+      <path
+        d={PATHS[name]}
+        fill="none"
+        stroke="currentColor"
+        strokeWidth={name === "more" ? 3 : 1.75}
+        strokeLinecap="round"
+        strokeLinejoin="round"
+      />
+    </svg>
+  );
+}

@@ -1,0 +1,136 @@
+/** A text field that offers people while an @handle is being written. */
+import {
+  type ComponentProps,
+  type KeyboardEvent,
+  type Ref,
+  useEffect,
+  useId,
+  useImperativeHandle,
+  useRef,
+  useState,
+} from "react";
+import { ask, useApi } from "../api/api";
+import { graphql, type ResultOf } from "../api/graphql";
+import { Avatar } from "./avatar";
+import { useWords } from "./preferences";
+import { mentionAt } from "./text";
+
+const People = graphql(`
+  query People($query: String!, $communityId: ID) {
+    users(query: $query, communityId: $communityId, limit: 6) { id handle name }
+  }
+`);
+
+type Person = ResultOf<typeof People>["users"][number];
+const PAUSE_MS = 120;
+
+interface Props extends Omit<ComponentProps<"textarea">, "value" | "onChange" | "ref"> {
+  value: string;
+  onText: (text: string) => void;
+  communityId?: string | undefined;
+  /** Enter without Shift, when no person is being chosen. */
+  onEnter?: () => void;
+  ref?: Ref<HTMLTextAreaElement>;
+}
+
+export function MentionField({ value, onText, communityId, onEnter, onKeyDown, ref, ...rest }: Props) {
+  const { direct } = useApi();
+  const { t } = useWords();
+  const id = useId();
+  const field = useRef<HTMLTextAreaElement>(null);
+  useImperativeHandle(ref, () => field.current as HTMLTextAreaElement);
+  const [caret, setCaret] = useState(0);
+  const [people, setPeople] = useState<readonly Person[]>([]);
+  const [chosen, setChosen] = useState(0);
+  const query = mentionAt(value, caret)?.query ?? null;
+
+  useEffect(() => {
+    setPeople([]);
+    setChosen(0);
+    if (query === null) return;
+    let wanted = true;
+    const timer = setTimeout(() => {
+      ask(direct, People, { query, communityId: communityId ?? null }).then(
+        ({ users }) => wanted && setPeople(users),
+        () => {}, // Without an answer there is nothing to offer; the handle can still be written out.
+      );
+    }, PAUSE_MS);
+    return () => {
+      wanted = false;
+      clearTimeout(timer);
+    };
+  }, [query, communityId, direct]);
+
+  function take(person: Person) {
+    const mention = mentionAt(value, caret);
+    if (!mention) return;
+    const before = `${value.slice(0, mention.start)}@${person.handle} `;
+    onText(before + value.slice(caret));
+    setCaret(before.length);
+    requestAnimationFrame(() => {
+      field.current?.focus();
+      field.current?.setSelectionRange(before.length, before.length);
+    });
+  }
+
+  function pressed(event: KeyboardEvent<HTMLTextAreaElement>) {
+    if (event.nativeEvent.isComposing) return;
+    const person = people[chosen];
+    if (person && (event.key === "Enter" || event.key === "Tab")) take(person);
+    else if (person && event.key === "ArrowDown") setChosen((chosen + 1) % people.length);
+    else if (person && event.key === "ArrowUp") setChosen((chosen + people.length - 1) % people.length);
+    else if (person && event.key === "Escape") setPeople([]);
+    else if (onEnter && event.key === "Enter" && !event.shiftKey) onEnter();
+    else {
+      onKeyDown?.(event);
+      return;
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  return (
+    <div className="relative min-w-0 grow">
+      {people.length > 0 && (
+        <div
+          id={id}
+          role="listbox"
+          aria-label={t("mention.people")}
+          className="rise absolute bottom-full left-0 z-10 mb-2 w-72 max-w-full rounded-xl border border-line bg-raised p-1 shadow-raised"
+        >
+          {people.map((person, place) => (
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the field has the focus, and its keys choose.
+            <div
+              key={person.id}
+              id={`${id}-${place}`}
+              role="option"
+              tabIndex={-1}
+              aria-selected={place === chosen}
+              onMouseDown={(event) => event.preventDefault()}
+              onClick={() => take(person)}
+              className={`flex cursor-pointer items-center gap-2 rounded-lg px-2 py-1.5 ${place === chosen ? "bg-hover" : ""}`}
+            >
+              <Avatar user={person} size="small" />
+              <span className="truncate font-medium">{person.name}</span>
+              <span className="truncate text-sm text-quiet">@{person.handle}</span>
+            </div>
+          ))}
+        </div>
+      )}
+      <textarea
+        ref={field}
+        value={value}
+        aria-autocomplete="list"
+        aria-controls={people.length > 0 ? id : undefined}
+        aria-activedescendant={people.length > 0 ? `${id}-${chosen}` : undefined}
+        onChange={(event) => {
+          onText(event.target.value);
+          setCaret(event.target.selectionStart);
+        }}
+        onSelect={(event) => setCaret(event.currentTarget.selectionStart)}
+        onKeyDown={pressed}
+        {...rest}
+      />
+    </div>
+  );
+}

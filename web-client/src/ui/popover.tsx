@@ -1,0 +1,57 @@
+/** A panel beside the button that opens it, in the browser's top layer: nothing cuts it off, Escape and a click close it. */
+import { type ReactElement, type ReactNode, useId, useRef, useState } from "react";
+
+const GAP_PX = 6;
+const EDGE_PX = 8;
+
+interface TriggerProps {
+  id: string;
+  popoverTarget: string;
+  "aria-expanded": boolean;
+}
+
+export function Popover({
+  trigger,
+  children,
+  label,
+}: {
+  trigger: (props: TriggerProps) => ReactElement;
+  /** Drawn while it is open; `close` closes it. */
+  children: (close: () => void) => ReactNode;
+  label: string;
+}) {
+  const id = useId();
+  const panel = useRef<HTMLDivElement>(null);
+  const [open, setOpen] = useState(false);
+
+  function place() {
+    const button = document.getElementById(`${id}-button`)?.getBoundingClientRect();
+    const box = panel.current?.getBoundingClientRect();
+    if (!button || !box || !panel.current) return;
+    const above = button.top - box.height - GAP_PX;
+    const top =
+      above > EDGE_PX ? above : Math.min(button.bottom + GAP_PX, innerHeight - box.height - EDGE_PX);
+    const left = Math.min(Math.max(EDGE_PX, button.right - box.width), innerWidth - box.width - EDGE_PX);
+    Object.assign(panel.current.style, { top: `${Math.max(EDGE_PX, top)}px`, left: `${left}px` });
+  }
+
+  return (
+    <>
+      {trigger({ id: `${id}-button`, popoverTarget: id, "aria-expanded": open })}
+      <div
+        ref={panel}
+        id={id}
+        popover="auto"
+        role="dialog"
+        aria-label={label}
+        onToggle={(event) => {
+          setOpen(event.newState === "open");
+          if (event.newState === "open") requestAnimationFrame(place);
+        }}
+        className="visible fixed m-0 max-w-[calc(100vw-1rem)] rounded-card border border-line bg-raised p-2 text-ink shadow-raised"
+      >
+        {open && children(() => panel.current?.hidePopover())}
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,53 @@
+/** Language and theme, kept in this browser; until they are chosen, the browser's. */
+import { useCallback } from "react";
+import { type Language, say, type Word } from "../i18n/words";
+import { createValue, useValue } from "./value";
+
+export type Theme = "system" | "light" | "dark";
+
+const LANGUAGE_KEY = "noroshi.language";
+const THEME_KEY = "noroshi.theme";
+
+export const language = createValue<Language>(chosenLanguage());
+export const theme = createValue<Theme>((localStorage.getItem(THEME_KEY) as Theme | null) ?? "system");
+
+function chosenLanguage(): Language {
+  const chosen = localStorage.getItem(LANGUAGE_KEY);
+  if (chosen === "en" || chosen === "ja") return chosen;
+  return navigator.language.startsWith("ja") ? "ja" : "en";
+}
+
+function showLanguage(): void {
+  document.documentElement.lang = language.get();
+}
+
+function showTheme(): void {
+  document.documentElement.dataset.theme = theme.get();
+}
+
+export function chooseLanguage(chosen: Language): void {
+  localStorage.setItem(LANGUAGE_KEY, chosen);
+  language.set(chosen);
+}
+
+export function chooseTheme(chosen: Theme): void {
+  localStorage.setItem(THEME_KEY, chosen);
+  theme.set(chosen);
+}
+
+/** Shows both in the page, now and whenever they change. */
+export function showPreferences(): void {
+  language.watch(showLanguage);
+  theme.watch(showTheme);
+  showLanguage();
+  showTheme();
+}
+
+export type Say = (word: Word, values?: Record<string, string | number>) => string;
+
+/** The words in the chosen language. */
+export function useWords(): { t: Say; language: Language } {
+  const chosen = useValue(language);
+  const t = useCallback<Say>((word, values) => say(chosen, word, values), [chosen]);
+  return { t, language: chosen };
+}

@@ -1,0 +1,59 @@
+/** What stands where there is nothing yet, nothing at all, or something that went wrong: each says what to do. */
+import type { ReactNode } from "react";
+import { wordOf } from "../api/failure";
+import { Button } from "./button";
+import { Icon, type IconName } from "./icons";
+import { useWords } from "./preferences";
+
+export function Empty({
+  icon,
+  title,
+  hint,
+  children,
+}: {
+  icon: IconName;
+  title: string;
+  hint: string;
+  children?: ReactNode;
+}) {
+  return (
+    <div className="mx-auto flex max-w-sm flex-col items-center gap-2 px-6 py-16 text-center">
+      <span className="mb-2 rounded-full bg-glow p-4 text-accent">
+        <Icon name={icon} className="size-7" />
+      </span>
+      <p className="text-lg font-semibold">{title}</p>
+      <p className="text-quiet">{hint}</p>
+      {children && <div className="mt-3 flex flex-wrap justify-center gap-2">{children}</div>}
+    </div>
+  );
+}
+
+export function Failed({ error, again }: { error: unknown; again?: () => void }) {
+  const { t } = useWords();
+  return (
+    <div role="alert" className="mx-auto flex max-w-sm flex-col items-center gap-3 px-6 py-12 text-center">
+      <p>{t(wordOf(error))}</p>
+      {again && <Button onClick={again}>{t("tryAgain")}</Button>}
+    </div>
+  );
+}
+
+/** Shapes of what is to come. */
+export function Loading({ rows = 6 }: { rows?: number }) {
+  const { t } = useWords();
+  return (
+    <div role="status" className="flex flex-col gap-5 p-4">
+      <span className="sr-only">{t("loading")}</span>
+      {Array.from({ length: rows }, (_, row) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the shapes are all alike and never move.
+        <div key={row} className="pulse flex gap-3" aria-hidden="true">
+          <div className="size-9 shrink-0 rounded-full bg-hover" />
+          <div className="flex grow flex-col gap-2 pt-1">
+            <div className="h-3 w-32 rounded bg-hover" />
+            <div className="h-3 rounded bg-hover" style={{ width: `${40 + ((row * 23) % 50)}%` }} />
+          </div>
+        </div>
+      ))}
+    </div>
+  );
+}

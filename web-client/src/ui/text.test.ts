@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import { mentionAt, parts } from "./text";
+
+const kinds = (text: string) => parts(text).map((part) => `${part.kind}:${part.text}`);
+
+test("links end before the punctuation of the sentence", () => {
+  expect(kinds("see https://example.org/a?b=1, then")).toEqual([
+    "text:see ",
+    "link:https://example.org/a?b=1",
+    "text:, then",
+  ]);
+  expect(kinds("（https://example.org）")[1]).toBe("link:https://example.org");
+});
+
+test("mentions and hashtags are found in both languages, addresses of mail are not", () => {
+  expect(kinds("@ann, #山 へ")).toEqual(["mention:@ann", "text:, ", "tag:#山", "text: へ"]);
+  expect(kinds("ann@example.org")).toEqual(["text:ann@example.org"]);
+  expect(parts("#Dawn")[0]).toMatchObject({ tag: "dawn" });
+});
+
+test("nothing is lost", () => {
+  const text = "a @b. #c https://d.e/f). <script>";
+  expect(
+    parts(text)
+      .map((part) => part.text)
+      .join(""),
+  ).toBe(text);
+});
+
+test("a mention is offered only right behind an @", () => {
+  expect(mentionAt("hi @an", 6)).toEqual({ query: "an", start: 3 });
+  expect(mentionAt("hi @", 4)).toEqual({ query: "", start: 3 });
+  expect(mentionAt("mail@an", 7)).toBeNull();
+  expect(mentionAt("hi @ann there", 13)).toBeNull();
+});

@@ -1,0 +1,43 @@
+/** Splits a written text into words, links, mentions and hashtags. Nothing in it is ever taken as HTML. */
+
+export type Part =
+  | { kind: "text"; text: string }
+  | { kind: "link"; text: string; href: string }
+  | { kind: "mention"; text: string; handle: string }
+  | { kind: "tag"; text: string; tag: string };
+
+const MARKS =
+  /(https?:\/\/[^\s<>"「」（）]+)|(?<![\p{L}\p{N}_@])@([A-Za-z0-9_][A-Za-z0-9_.-]*)|(?<![\p{L}\p{N}_&#/])#([\p{L}\p{N}\p{M}_]+)/gu;
+const TRAILING = /[.,;:!?)\]}'、。！？]+$/u;
+
+export function parts(text: string): Part[] {
+  const found: Part[] = [];
+  let end = 0;
+  for (const match of text.matchAll(MARKS)) {
+    const part = partOf(match);
+    if (match.index > end) found.push({ kind: "text", text: text.slice(end, match.index) });
+    found.push(part);
+    end = match.index + part.text.length;
+  }
+  if (end < text.length) found.push({ kind: "text", text: text.slice(end) });
+  return found;
+}
+
+function partOf([all, link, handle, tag]: RegExpMatchArray): Part {
+  if (link !== undefined) {
+    const text = link.replace(TRAILING, "");
+    return { kind: "link", text, href: text };
+  }
+  if (handle !== undefined) {
+    const name = handle.replace(/[.-]+$/, "");
+    return { kind: "mention", text: `@${name}`, handle: name };
+  }
+  return { kind: "tag", text: all, tag: (tag ?? "").toLowerCase() };
+}
+
+/** The beginning of a handle that is being written right before the caret, and where its @ stands. */
+export function mentionAt(text: string, caret: number): { query: string; start: number } | null {
+  const match = /(?:^|[^\p{L}\p{N}_@])@([\p{L}\p{N}_.-]*)$/u.exec(text.slice(0, caret));
+  const query = match?.[1];
+  return query === undefined ? null : { query, start: caret - query.length - 1 };
+}

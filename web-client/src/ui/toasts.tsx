@@ -1,0 +1,41 @@
+/** Short notes at the bottom of the window: what was done, or why it was not. */
+import { wordOf } from "../api/failure";
+import { say } from "../i18n/words";
+import { language } from "./preferences";
+import { createValue, useValue } from "./value";
+
+const SHOWN_MS = 5_000;
+
+interface Toast {
+  id: number;
+  text: string;
+}
+
+const toasts = createValue<readonly Toast[]>([]);
+let last = 0;
+
+export function tell(text: string): void {
+  const toast = { id: ++last, text };
+  toasts.set([...toasts.get(), toast]);
+  setTimeout(() => toasts.set(toasts.get().filter(({ id }) => id !== toast.id)), SHOWN_MS);
+}
+
+/** For what a person tried and the server refused. */
+export function tellFailure(error: unknown): void {
+  tell(say(language.get(), wordOf(error)));
+}
+
+export function Toasts() {
+  return (
+    <div
+      role="status"
+      className="pointer-events-none fixed inset-x-4 bottom-20 z-20 flex flex-col items-center gap-2"
+    >
+      {useValue(toasts).map(({ id, text }) => (
+        <p key={id} className="rise rounded-full bg-ink px-4 py-2 text-sm text-paper shadow-raised">
+          {text}
+        </p>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,29 @@
+/** A value that can be watched, for what lives outside of React. */
+import { useSyncExternalStore } from "react";
+
+export interface Value<T> {
+  get(): T;
+  set(value: T): void;
+  watch(listener: () => void): () => void;
+}
+
+export function createValue<T>(initial: T): Value<T> {
+  let current = initial;
+  const listeners = new Set<() => void>();
+  return {
+    get: () => current,
+    set(value) {
+      if (Object.is(value, current)) return;
+      current = value;
+      for (const listener of listeners) listener();
+    },
+    watch(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+}
+
+export function useValue<T>(value: Value<T>): T {
+  return useSyncExternalStore(value.watch, value.get);
+}

@@ -1,0 +1,44 @@
+/** A written text with its links, mentions and hashtags as links. */
+import { addressOf } from "../app/router";
+import { parts } from "./text";
+
+interface Mentioned {
+  id: string;
+  handle: string;
+}
+
+const LINK = "text-accent underline decoration-1 underline-offset-2 hover:decoration-2";
+
+export function Written({ text, mentions }: { text: string; mentions: readonly Mentioned[] }) {
+  const people = new Map(mentions.map((user) => [user.handle.toLowerCase(), user]));
+  return (
+    <>
+      {parts(text).map((part, place) => {
+        const key = `${place}:${part.text}`;
+        if (part.kind === "link")
+          return (
+            <a key={key} href={part.href} target="_blank" rel="noreferrer noopener" className={LINK}>
+              {part.text}
+            </a>
+          );
+        if (part.kind === "tag")
+          return (
+            <a key={key} href={addressOf({ name: "tag", tag: part.tag })} className={LINK}>
+              {part.text}
+            </a>
+          );
+        const user = part.kind === "mention" && people.get(part.handle.toLowerCase());
+        if (!user) return <span key={key}>{part.text}</span>;
+        return (
+          <a
+            key={key}
+            href={addressOf({ name: "person", id: user.id })}
+            className="rounded bg-glow px-1 font-medium text-accent hover:underline"
+          >
+            {part.text}
+          </a>
+        );
+      })}
+    </>
+  );
+}
