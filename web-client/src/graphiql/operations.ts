@@ -4,8 +4,8 @@ import pageForward from "./operations/page-forward.graphql?raw";
 import postMessage from "./operations/post-message.graphql?raw";
 import react from "./operations/react.graphql?raw";
 import readTimeline from "./operations/read-timeline.graphql?raw";
-import whoAmI from "./operations/who-am-i.graphql?raw";
 import schedulePost from "./operations/schedule-post.graphql?raw";
+import whoAmI from "./operations/who-am-i.graphql?raw";
 import whoReacted from "./operations/who-reacted.graphql?raw";
 
 const variables = (values: Record<string, unknown>): string => JSON.stringify(values, null, 2);

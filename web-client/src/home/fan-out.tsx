@@ -35,7 +35,7 @@ function useLive(first: FanOut): FanOut {
     if (over) return;
     return listen(direct, FanOutEvents, { postId }, ({ jobEvents: event }) => {
       if (event.__typename === "FanOutChanged") setNow(event.fanOut);
-      else if (!event.resumed)
+      else if (event.__typename === "StreamReady" && !event.resumed)
         ask(direct, PostFanOut, { id: postId }).then(
           ({ post }) => post?.fanOut && setNow(post.fanOut),
           () => {}, // The next event tells as much.
