@@ -3,12 +3,14 @@
 import asyncio
 import secrets
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import httpx2
 import orjson
 import pymongo
 import pytest
+from redis import Redis
 
 from tests.jobs.test_mail_reports import DSN
 from tests.serving import Web, serving
@@ -90,21 +92,42 @@ def test_only_services_may_and_not_too_much_at_once(web: Web, http: httpx2.Clien
     assert http.get(path).status_code == 405
 
 
-def test_no_address_is_in_the_clear_in_the_database_or_in_the_log(
-    web: Web, http: httpx2.Client, mongodb_uri: str
+@contextmanager
+def overheard(redis_url: str) -> Iterator[list[str]]:
+    """Every command that reached Redis meanwhile; complete when it is left."""
+    commands: list[str] = []
+    with Redis.from_url(redis_url) as client, Redis.from_url(redis_url) as other, client.monitor() as monitor:
+        yield commands
+        other.echo("that is all")
+        for heard in monitor.listen():
+            commands.append(heard["command"])
+            if "that is all" in commands[-1]:
+                return
+
+
+def test_no_address_is_in_the_clear_in_the_database_in_redis_or_in_the_log(
+    web: Web, http: httpx2.Client, mongodb_uri: str, redis_url: str
 ) -> None:
-    secret = "canary.address@example.org"
-    http.post("/ingest/deliveries", content=ndjson(line(address=secret, diagnostic=secret, eventId=secret)))
-    http.post("/ingest/deliveries", content=ndjson(line(address=f"{secret}@"), {"address": secret}))
-    http.post("/ingest/reports", content=DSN.replace("full@example.org", secret).encode())
-    http.post("/graphql", json={"query": LOOKUP, "variables": {"addresses": [secret, f"{secret}@"]}})
-    http.post("/graphql", json={"query": LOOKUP, "variables": {"addresses": [secret] * 1001}})
+    with overheard(redis_url) as commands:
+        tell_of_the_canary(http)
+    assert commands
+    assert [command for command in commands if "canary" in command] == []
     client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(mongodb_uri)
     with client:
         database = client[web.database]
         found = [name for name in database.list_collection_names() if "canary" in str(list(database[name].find()))]
     assert found == []
     assert "canary" not in web.errors
+
+
+def tell_of_the_canary(http: httpx2.Client) -> None:
+    """One address by every way in, well formed and not."""
+    secret = "canary.address@example.org"
+    http.post("/ingest/deliveries", content=ndjson(line(address=secret, diagnostic=secret, eventId=secret)))
+    http.post("/ingest/deliveries", content=ndjson(line(address=f"{secret}@"), {"address": secret}))
+    http.post("/ingest/reports", content=DSN.replace("full@example.org", secret).encode())
+    http.post("/graphql", json={"query": LOOKUP, "variables": {"addresses": [secret, f"{secret}@"]}})
+    http.post("/graphql", json={"query": LOOKUP, "variables": {"addresses": [secret] * 1001}})
 
 
 @pytest.mark.anyio
