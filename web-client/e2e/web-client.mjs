@@ -190,6 +190,8 @@ async function follow(ann, ben) {
   const { viewer } = await ask(tokens.ann, "{ viewer { id } }");
   await visit(ben, `/person/${viewer.id}`);
   await ben.getByRole("button", { name: "Follow", exact: true }).click();
+  // The button changes at once; the count comes from the server.
+  await ben.getByText("1 followers").waitFor();
   await ben.getByRole("button", { name: "Unfollow" }).waitFor();
   await visit(ben, "/home");
   await ben.getByText("Your feed is quiet").waitFor();

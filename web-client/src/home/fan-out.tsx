@@ -37,7 +37,7 @@ function useLive(first: FanOut): FanOut {
       if (event.__typename === "FanOutChanged") setNow(event.fanOut);
       else if (event.__typename === "StreamReady" && !event.resumed)
         ask(direct, PostFanOut, { id: postId }).then(
-          ({ post }) => post?.fanOut && setNow(post.fanOut),
+          ({ post }) => setNow((now) => (now.state === "COMPLETED" ? now : (post?.fanOut ?? now))),
           () => {}, // The next event tells as much.
         );
     });
