@@ -20,6 +20,14 @@ settings.register_profile("noroshi", deadline=None)
 settings.load_profile("noroshi")
 
 
+# Each test has a database of some 150 files, which mongod would keep open for ten minutes after they were dropped.
+CLOSE_FILES = "file_manager=(close_idle_time=5,close_scan_interval=5,close_handle_minimum=250)"
+MANY_DATABASES = (
+    *("--wiredTigerEngineConfigString", CLOSE_FILES),
+    *("--setParameter", "minSnapshotHistoryWindowInSeconds=1"),
+)
+
+
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
@@ -31,7 +39,7 @@ def mongodb_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if uri := os.environ.get("TEST_MONGODB_URI"):
         yield uri
         return
-    mongod = Mongod(tmp_path_factory.mktemp("mongodb"), find_mongod())
+    mongod = Mongod(tmp_path_factory.mktemp("mongodb"), find_mongod(), options=MANY_DATABASES)
     asyncio.run(mongod.start())
     yield mongod.uri
     asyncio.run(mongod.stop())
