@@ -17,7 +17,7 @@ export function Button({
   return (
     <button
       type="button"
-      className={`inline-flex min-h-9 items-center justify-center gap-2 rounded-full px-4 py-1.5 text-base font-medium transition-colors disabled:opacity-50 ${KINDS[kind]} ${className}`}
+      className={`inline-flex min-h-9 items-center justify-center gap-2 rounded-full px-4 py-1.5 text-base font-medium motion-safe:transition-colors disabled:opacity-50 ${KINDS[kind]} ${className}`}
       {...rest}
     />
   );
@@ -35,7 +35,7 @@ export function IconButton({
       type="button"
       aria-label={label}
       title={label}
-      className={`inline-flex ${size} shrink-0 items-center justify-center rounded-full text-quiet transition-colors hover:bg-hover hover:text-ink disabled:opacity-50 ${className}`}
+      className={`inline-flex ${size} shrink-0 items-center justify-center rounded-full text-quiet motion-safe:transition-colors hover:bg-hover hover:text-ink disabled:opacity-50 ${className}`}
       {...rest}
     >
       <Icon name={icon} className={size === "size-8" ? "size-4" : "size-5"} />
