@@ -14,10 +14,10 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup web web-check web-test run test check schema lock soak clean
+.PHONY: help setup web web-check web-test run test check schema lock soak screenshots clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.installed ## Install the locked Python packages into .venv
 	@:
@@ -48,6 +48,9 @@ soak: setup web ## Run the soak tests, on both MongoDB drivers
 	NOROSHI_MONGO_DRIVER=motor $(BIN)/pytest -m soak --timeout 0 $(ARGS)
 	NOROSHI_MONGO_DRIVER=pymongo $(BIN)/pytest -m soak --timeout 0 $(ARGS)
 	NOROSHI_MONGO_DRIVER=pymongo $(BIN)/pytest tests/storage
+
+screenshots: setup web ## Take the screenshots of docs/ of a product with demo data
+	$(BIN)/python -m tests.e2e.screenshots
 
 clean: ## Remove what was installed and built; data stay
 	rm -rf $(VENV) $(WEB)/node_modules $(WEB)/dist *.egg-info

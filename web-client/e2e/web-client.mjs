@@ -191,7 +191,7 @@ async function follow(ann, ben) {
   await visit(ben, `/person/${viewer.id}`);
   await ben.getByRole("button", { name: "Follow", exact: true }).click();
   // The button changes at once; the count comes from the server.
-  await ben.getByText("1 followers").waitFor();
+  await ben.getByText("1 follower", { exact: true }).waitFor();
   await ben.getByRole("button", { name: "Unfollow" }).waitFor();
   await visit(ben, "/home");
   await ben.getByText("Your feed is quiet").waitFor();
@@ -199,7 +199,7 @@ async function follow(ann, ben) {
   await ann.getByRole("textbox", { name: "What is going on?" }).fill("first light #dawn");
   await ann.getByRole("button", { name: "Post", exact: true }).click();
   await ann.locator("[data-post]").filter({ hasText: "first light" }).waitFor();
-  await ben.getByRole("button", { name: "New posts: 1" }).click();
+  await ben.getByRole("button", { name: "1 new post" }).click();
   await ben.locator("[data-post]").filter({ hasText: "first light" }).waitFor();
   await ann.locator('[data-fan-out="COMPLETED"]').waitFor();
   return await ann.locator("[data-fan-out]").innerText();

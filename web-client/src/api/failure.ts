@@ -3,7 +3,7 @@ import type { Word } from "../i18n/words";
 
 interface Failed {
   networkError?: unknown;
-  graphQLErrors?: readonly { extensions?: Record<string, unknown> }[];
+  graphQLErrors?: readonly { message?: string; extensions?: Record<string, unknown> }[];
 }
 
 /** The `extensions.code` of the first error; OFFLINE when the server was not reached. */
@@ -31,4 +31,10 @@ export function wordOf(error: unknown): Word {
 /** Whether the same request may pass later, unchanged. */
 export function mayPassLater(error: unknown): boolean {
   return ["OFFLINE", "RATE_LIMITED", "UNAVAILABLE"].includes(codeOf(error));
+}
+
+/** What the server expects instead of what was entered, in its own words; null for every other failure. */
+export function refusalOf(error: unknown): string | null {
+  const [first] = (error as Failed).graphQLErrors ?? [];
+  return codeOf(error) === "BAD_USER_INPUT" || codeOf(error) === "CONFLICT" ? (first?.message ?? null) : null;
 }

@@ -5,10 +5,12 @@ import { Languages } from "../session/sign-in";
 import { useViewer } from "../session/viewer";
 import { Avatar } from "../ui/avatar";
 import { Button } from "../ui/button";
+import { Icon } from "../ui/icons";
 import { Popover } from "../ui/popover";
 import { chooseTheme, theme, useWords } from "../ui/preferences";
 import { useValue } from "../ui/value";
 import { addressOf } from "./router";
+import { screensFor, WORK_SCREENS } from "./screens";
 
 export function Account({ className }: { className: string }) {
   const { t } = useWords();
@@ -38,6 +40,7 @@ export function Account({ className }: { className: string }) {
               </span>
             </span>
           </a>
+          <Work close={close} />
           <Themes />
           <Languages />
           <div className="flex flex-wrap gap-2 border-t border-line pt-3">
@@ -52,6 +55,29 @@ export function Account({ className }: { className: string }) {
         </div>
       )}
     </Popover>
+  );
+}
+
+/** The screens that the bar has no room for on a small telephone. */
+function Work({ close }: { close: () => void }) {
+  const { t } = useWords();
+  const screens = screensFor(WORK_SCREENS, useViewer().roles);
+  if (screens.length === 0) return null;
+  return (
+    <ul className="border-b border-line pb-3 md:hidden">
+      {screens.map(({ place, word, icon }) => (
+        <li key={word}>
+          <a
+            href={addressOf(place)}
+            onClick={close}
+            className="flex min-h-10 items-center gap-3 rounded-xl px-2 hover:bg-hover"
+          >
+            <Icon name={icon} className="size-5 text-quiet" />
+            {t(word)}
+          </a>
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -8,25 +8,21 @@ import { NotificationsPage, ReactionsPage } from "../home/notifications";
 import { Everyone, HashtagPage, HomePage } from "../home/pages";
 import { ProfilePage } from "../home/profile";
 import { useUnreadNotifications } from "../home/unread";
-import type { Word } from "../i18n/words";
-import { Icon, type IconName } from "../ui/icons";
+import { useViewer } from "../session/viewer";
+import { Icon } from "../ui/icons";
 import { useWords } from "../ui/preferences";
 import { Empty } from "../ui/states";
 import { useValue } from "../ui/value";
 import { Account } from "./account";
+import { later } from "./later";
 import { Palette } from "./palette";
-import { addressOf, type Place, usePlace } from "./router";
+import { addressOf, type CallsPlace, type MailPlace, type Place, usePlace } from "./router";
+import { SCREENS, screensFor, WORK_SCREENS } from "./screens";
 
-const SCREENS: { place: Place; word: Word; icon: IconName; names: Place["name"][] }[] = [
-  { place: { name: "home" }, word: "home", icon: "home", names: ["home", "everyone", "tag", "person"] },
-  { place: { name: "chat" }, word: "chat", icon: "chat", names: ["chat", "topic", "browse"] },
-  {
-    place: { name: "notifications" },
-    word: "notifications",
-    icon: "bell",
-    names: ["notifications", "reactions"],
-  },
-];
+const CallsScreen = later<{ place: CallsPlace }>(() =>
+  import("../calls/screen").then((it) => it.CallsScreen),
+);
+const MailScreen = later<{ place: MailPlace }>(() => import("../mail/screen").then((it) => it.MailScreen));
 
 export function Frame() {
   const { t } = useWords();
@@ -67,7 +63,9 @@ function usePaletteKey(open: () => void): void {
 function Bar({ search }: { search: () => void }) {
   const { t } = useWords();
   const place = usePlace();
+  const { roles } = useViewer();
   const unread = useUnreadNotifications();
+  const screens = screensFor([...SCREENS, ...WORK_SCREENS], roles);
   const item =
     "relative flex min-h-12 flex-1 flex-col items-center justify-center gap-0.5 rounded-xl px-1 text-xs hover:bg-hover aria-[current]:text-accent md:min-h-14 md:flex-none md:px-0";
   return (
@@ -76,12 +74,12 @@ function Bar({ search }: { search: () => void }) {
       className="flex shrink-0 gap-1 border-t border-line bg-well px-1 pb-[env(safe-area-inset-bottom)] md:w-24 md:flex-col md:border-r md:border-t-0 md:px-1 md:py-2"
     >
       <img src="/favicon.svg" alt="Noroshi" className="mx-auto mb-3 mt-1 hidden size-10 md:block" />
-      {SCREENS.map((screen) => (
+      {screens.map((screen) => (
         <a
           key={screen.word}
           href={addressOf(screen.place)}
           aria-current={screen.names.includes(place.name) ? "page" : undefined}
-          className={item}
+          className={`${item} ${WORK_SCREENS.includes(screen) ? "max-md:hidden" : ""}`}
         >
           <Icon name={screen.icon} />
           <span className="max-w-full truncate">{t(screen.word)}</span>
@@ -166,6 +164,15 @@ function Contents({ place }: { place: Place }) {
       return <NotificationsPage />;
     case "reactions":
       return <ReactionsPage />;
+    case "calls":
+    case "newCallJob":
+    case "callJob":
+    case "callRules":
+      return <CallsScreen place={place} />;
+    case "mail":
+    case "mailDomains":
+    case "bounceRates":
+      return <MailScreen place={place} />;
     default:
       return <HomePage />;
   }

@@ -4,11 +4,13 @@ import { useQuery } from "urql";
 import { graphql } from "../api/graphql";
 import { Communities } from "../chat/operations";
 import { signOut } from "../session/session";
+import { useViewer } from "../session/viewer";
 import { Dialog } from "../ui/dialog";
 import { Icon, type IconName } from "../ui/icons";
 import { chooseLanguage, chooseTheme, type Say, useWords } from "../ui/preferences";
 import { found } from "./match";
 import { go } from "./router";
+import { screensFor, WORK_SCREENS } from "./screens";
 
 const Found = graphql(`query Found($query: String!) { users(query: $query, limit: 8) { id handle name } }`);
 
@@ -96,6 +98,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
 
 function useCommands(query: string, t: Say): Command[] {
   const [{ data: chat }] = useQuery({ query: Communities, requestPolicy: "cache-first" });
+  const { roles } = useViewer();
   const [{ data: people }] = useQuery({ query: Found, variables: { query }, pause: query.trim() === "" });
   const topics = (chat?.communities ?? []).flatMap((community) =>
     community.topics.map((topic) => ({
@@ -113,7 +116,11 @@ function useCommands(query: string, t: Say): Command[] {
     icon: "people" as const,
     run: () => go({ name: "person", id: user.id }),
   }));
-  const matching = found([...topics, ...deeds(t)], query, ({ text, hint }) => `${text} ${hint}`);
+  const matching = found(
+    [...topics, ...deeds(t), ...work(t, roles)],
+    query,
+    ({ text, hint }) => `${text} ${hint}`,
+  );
   return [...matching, ...users].slice(0, SHOWN_MAX);
 }
 
@@ -143,4 +150,47 @@ function deeds(t: Say): Command[] {
     { id: "ja", text: "日本語", hint: setting, icon: "more", run: () => chooseLanguage("ja") },
     { id: "out", text: t("signOut"), hint: setting, icon: "door", run: () => signOut() },
   ];
+}
+
+/** What operators can go to. */
+function work(t: Say, roles: readonly string[]): Command[] {
+  const hint = t("screens");
+  const screens = screensFor(WORK_SCREENS, roles).map(({ place, word, icon }) => ({
+    id: word,
+    text: t(word),
+    hint,
+    icon,
+    run: () => go(place),
+  }));
+  const inner: Command[] = [
+    {
+      id: "newCallJob",
+      text: t("calls.new"),
+      hint: t("calls"),
+      icon: "plus",
+      run: () => go({ name: "newCallJob" }),
+    },
+    {
+      id: "callRules",
+      text: t("calls.rules"),
+      hint: t("calls"),
+      icon: "sliders",
+      run: () => go({ name: "callRules" }),
+    },
+    {
+      id: "domains",
+      text: t("mail.domains"),
+      hint: t("mail"),
+      icon: "mail",
+      run: () => go({ name: "mailDomains" }),
+    },
+    {
+      id: "rates",
+      text: t("mail.rates"),
+      hint: t("mail"),
+      icon: "mail",
+      run: () => go({ name: "bounceRates" }),
+    },
+  ];
+  return [...screens, ...inner.filter(({ hint }) => screens.some(({ text }) => text === hint))];
 }

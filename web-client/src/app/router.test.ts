@@ -9,6 +9,9 @@ test("every place comes back from its address", () => {
     { name: "person", id: "a b" },
     { name: "topic", id: "t1", at: null },
     { name: "topic", id: "t1", at: "1700000000.000001" },
+    { name: "calls" },
+    { name: "callJob", id: "j1" },
+    { name: "bounceRates" },
   ];
   for (const place of places) expect(parsePlace(addressOf(place))).toEqual(place);
 });

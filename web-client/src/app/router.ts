@@ -10,7 +10,31 @@ export type Place =
   | { name: "reactions" }
   | { name: "chat" }
   | { name: "browse" }
-  | { name: "topic"; id: string; at: string | null };
+  | { name: "topic"; id: string; at: string | null }
+  | CallsPlace
+  | MailPlace;
+
+export type CallsPlace =
+  | { name: "calls" }
+  | { name: "newCallJob" }
+  | { name: "callJob"; id: string }
+  | { name: "callRules" };
+export type MailPlace = { name: "mail" } | { name: "mailDomains" } | { name: "bounceRates" };
+
+/** Places with nothing but a name. */
+const PLAIN = [
+  "everyone",
+  "notifications",
+  "reactions",
+  "browse",
+  "chat",
+  "calls",
+  "newCallJob",
+  "callRules",
+  "mail",
+  "mailDomains",
+  "bounceRates",
+] as const;
 
 const TIMESTAMP = /^\d+\.\d{6}$/;
 
@@ -22,9 +46,9 @@ export function parsePlace(fragment: string): Place {
   if (name === "topic" && id) return { name, id, at: TIMESTAMP.test(at) ? at : null };
   if (name === "person" && id) return { name, id };
   if (name === "tag" && id) return { name, tag: id };
-  if (name === "everyone" || name === "notifications" || name === "reactions" || name === "browse")
-    return { name };
-  return name === "chat" ? { name } : { name: "home" };
+  if (name === "callJob" && id) return { name, id };
+  const plain = PLAIN.find((each) => each === name);
+  return plain ? { name: plain } : { name: "home" };
 }
 
 export function addressOf(place: Place): string {

@@ -1,21 +1,21 @@
-/** The communities that one could join. */
+/** The communities that one could join, a page at a time. */
+import { useState } from "react";
 import { useMutation, useQuery } from "urql";
+import type { ResultOf } from "../api/graphql";
 import { addressOf, go } from "../app/router";
 import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { useWords } from "../ui/preferences";
 import { Empty, Failed, Loading } from "../ui/states";
 import { tellFailure } from "../ui/toasts";
-import { JoinCommunity, OtherCommunities } from "./operations";
+import { COMMUNITIES_ON_A_PAGE, JoinCommunity, OtherCommunities } from "./operations";
+
+type Community = ResultOf<typeof OtherCommunities>["communities"][number];
 
 export function Browse() {
   const { t } = useWords();
-  const [{ data, error }, again] = useQuery({
-    query: OtherCommunities,
-    variables: { after: null },
-    requestPolicy: "cache-and-network",
-  });
-  const [, join] = useMutation(JoinCommunity);
+  // Where each page begins: after the last one of the page before it.
+  const [starts, setStarts] = useState<readonly (string | null)[]>([null]);
   return (
     <section aria-labelledby="browse" className="thin-scroll h-full overflow-y-auto">
       <div className="mx-auto max-w-2xl p-4 sm:p-6">
@@ -31,36 +31,65 @@ export function Browse() {
             {t("browse")}
           </h1>
         </div>
-        {error && !data && <Failed error={error} again={again} />}
-        {!error && !data && <Loading />}
-        {data?.communities.length === 0 && (
-          <Empty icon="check" title={t("browse.none")} hint={t("browse.noneHint")} />
-        )}
-        <ul className="flex flex-col gap-2">
-          {data?.communities.map((community) => (
-            <li
-              key={community.id}
-              className="flex items-center gap-4 rounded-card border border-line bg-raised p-4"
-            >
-              <div className="min-w-0 grow">
-                <h2 className="font-semibold">{community.name}</h2>
-                <p className="text-sm text-quiet">{community.description}</p>
-                <p className="text-sm text-quiet">{t("members", { count: community.memberCount })}</p>
-              </div>
-              <Button
-                kind="main"
-                onClick={() =>
-                  join({ id: community.id }).then(({ error }) =>
-                    error ? tellFailure(error) : go({ name: "chat" }),
-                  )
-                }
-              >
-                {t("join")}
-              </Button>
-            </li>
-          ))}
-        </ul>
+        {starts.map((after, place) => (
+          <Page
+            key={after}
+            after={after}
+            goOn={place === starts.length - 1 ? (last) => setStarts([...starts, last]) : undefined}
+          />
+        ))}
       </div>
     </section>
+  );
+}
+
+/** One page; the last one that is shown goes on after its last community. */
+function Page({ after, goOn }: { after: string | null; goOn: ((last: string) => void) | undefined }) {
+  const { t } = useWords();
+  const [{ data, error }, again] = useQuery({
+    query: OtherCommunities,
+    variables: { after, limit: COMMUNITIES_ON_A_PAGE },
+    requestPolicy: "cache-and-network",
+  });
+  if (!data) return error ? <Failed error={error} again={again} /> : <Loading />;
+  const { communities } = data;
+  const last = communities.at(-1);
+  if (!last && after === null)
+    return <Empty icon="check" title={t("browse.none")} hint={t("browse.noneHint")} />;
+  return (
+    <>
+      <ul className="flex flex-col gap-2 pb-2">
+        {communities.map((community) => (
+          <Row key={community.id} community={community} />
+        ))}
+      </ul>
+      {goOn && last && communities.length === COMMUNITIES_ON_A_PAGE && (
+        <p className="py-3 text-center">
+          <Button onClick={() => goOn(last.id)}>{t("browse.more")}</Button>
+        </p>
+      )}
+    </>
+  );
+}
+
+function Row({ community }: { community: Community }) {
+  const { t } = useWords();
+  const [, join] = useMutation(JoinCommunity);
+  async function enter() {
+    const { error } = await join({ id: community.id });
+    if (error) tellFailure(error);
+    else go({ name: "chat" });
+  }
+  return (
+    <li className="flex items-center gap-4 rounded-card border border-line bg-raised p-4">
+      <div className="min-w-0 grow">
+        <h2 className="font-semibold">{community.name}</h2>
+        <p className="text-sm text-quiet">{community.description}</p>
+        <p className="text-sm text-quiet">{t("members", { count: community.memberCount })}</p>
+      </div>
+      <Button kind="main" onClick={enter} aria-label={t("joinNamed", { name: community.name })}>
+        {t("join")}
+      </Button>
+    </li>
   );
 }

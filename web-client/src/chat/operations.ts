@@ -36,9 +36,10 @@ export const Communities = graphql(
 );
 export type JoinedCommunity = ResultOf<typeof Communities>["communities"][number];
 
+export const COMMUNITIES_ON_A_PAGE = 50;
 export const OtherCommunities = graphql(`
-  query OtherCommunities($after: ID) {
-    communities(joined: false, after: $after, limit: 50) { id name description memberCount joined }
+  query OtherCommunities($after: ID, $limit: Int!) {
+    communities(joined: false, after: $after, limit: $limit) { id name description memberCount joined }
   }
 `);
 

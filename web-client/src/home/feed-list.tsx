@@ -16,9 +16,11 @@ interface Props<Item extends Entry> {
   pill?: ReactNode;
   empty: ReactNode;
   children: (item: Item) => ReactElement;
+  /** Beside something else: without a page's own margins. */
+  narrow?: boolean;
 }
 
-export function FeedList<Item extends Entry>({ feed, head, pill, empty, children }: Props<Item>) {
+export function FeedList<Item extends Entry>({ feed, head, pill, empty, children, narrow }: Props<Item>) {
   const { t } = useWords();
   const state = useValue(feed.state);
   const scroller = useRef<HTMLDivElement>(null);
@@ -37,7 +39,7 @@ export function FeedList<Item extends Entry>({ feed, head, pill, empty, children
       {pill}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys. */}
       <div ref={scroller} onScroll={look} tabIndex={0} className="thin-scroll h-full overflow-y-auto">
-        <div className="mx-auto max-w-2xl px-3 pb-16 sm:px-6">
+        <div className={narrow ? "px-1.5 pb-4" : "mx-auto max-w-2xl px-3 pb-16 sm:px-6"}>
           <div ref={above}>{head}</div>
           {state.phase === "loading" && <Loading />}
           {state.phase === "failed" && <Failed error={state.error} again={() => feed.open(null)} />}

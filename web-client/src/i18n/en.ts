@@ -1,10 +1,16 @@
 /** English. */
+import { en as calls } from "./calls";
+import { en as mail } from "./mail";
+
 export const en = {
+  ...calls,
+  ...mail,
   account: "Account",
   andMore: "and {count} more",
   back: "Back",
   block: "Block",
   browse: "Find communities",
+  "browse.more": "More communities",
   "browse.none": "You are in every community",
   "browse.noneHint": "Found a new one with + beside “Chat”.",
   cancel: "Cancel",
@@ -39,7 +45,7 @@ export const en = {
   "fanOut.running": "Feeds reached: {delivered} of {total}",
   "feed.empty": "Your feed is quiet",
   "feed.emptyHint": "Follow people, and what they post comes here.",
-  "feed.new": "New posts: {count}",
+  "feed.new": { one: "{count} new post", other: "{count} new posts" },
   "feed.noTag": "No post with #{tag}",
   "feed.noTagHint": "Be the first: write a post with this hashtag.",
   "feed.nobody": "Nobody has posted yet",
@@ -48,9 +54,10 @@ export const en = {
   follow: "Follow",
   home: "Home",
   join: "Join",
+  joinNamed: "Join {name}",
   language: "Language",
   loading: "Loading …",
-  members: "{count} members",
+  members: { one: "{count} member", other: "{count} members" },
   "mention.people": "People to mention",
   "message.by": "{name}, {time}",
   "message.copyLink": "Copy link",
@@ -86,7 +93,7 @@ export const en = {
     "Their messages, posts and reactions are hidden from you, and neither follows the other any longer.",
   "profile.blockedHint": "Unblock {name} to see what they write.",
   "profile.blockedTitle": "You blocked them",
-  "profile.followers": "{count} followers",
+  "profile.followers": { one: "{count} follower", other: "{count} followers" },
   "profile.following": "{count} following",
   "profile.noPosts": "No posts yet",
   "profile.noPostsHint": "What {name} posts shows up here.",

@@ -1,12 +1,18 @@
 /** 日本語. */
+import { ja as calls } from "./calls";
 import type { en } from "./en";
+import { ja as mail } from "./mail";
+import type { Text } from "./words";
 
-export const ja: Record<keyof typeof en, string> = {
+export const ja: Record<keyof typeof en, Text> = {
+  ...calls,
+  ...mail,
   account: "アカウント",
   andMore: "ほか {count} 人",
   back: "戻る",
   block: "ブロック",
   browse: "コミュニティを探す",
+  "browse.more": "さらに表示",
   "browse.none": "すべてのコミュニティに参加しています",
   "browse.noneHint": "「チャット」の横の + で新しく作れます。",
   cancel: "キャンセル",
@@ -50,6 +56,7 @@ export const ja: Record<keyof typeof en, string> = {
   follow: "フォロー",
   home: "ホーム",
   join: "参加",
+  joinNamed: "{name} に参加",
   language: "言語",
   loading: "読み込み中 …",
   members: "メンバー {count} 人",

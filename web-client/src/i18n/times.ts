@@ -35,6 +35,20 @@ export function sameDay(a: Date, b: Date): boolean {
   return a.toDateString() === b.toDateString();
 }
 
+/** A moment of a time axis that is so long: to the second, to the minute, or the day too. */
+export function moment(language: Language, date: Date, span_ms: number): string {
+  if (span_ms > DAY_MS)
+    return format(language, { month: "short", day: "numeric", hour: "numeric" }).format(date);
+  const second = span_ms < 5 * MINUTE_MS ? ("2-digit" as const) : undefined;
+  return format(language, { hour: "2-digit", minute: "2-digit", second, hourCycle: "h23" }).format(date);
+}
+
+/** An instant of today as its time, of other days with the date. */
+export function soon(language: Language, date: Date, now: Date): string {
+  if (sameDay(date, now)) return clock(language, date);
+  return format(language, { dateStyle: "medium", timeStyle: "short" }).format(date);
+}
+
 /** "5 min. ago" for what was within a day, else the date. */
 export function ago(language: Language, date: Date, now: Date): string {
   const age_ms = now.getTime() - date.getTime();

@@ -1,14 +1,15 @@
 import { expect, test } from "vitest";
-import { en } from "./en";
-import { ja } from "./ja";
 import { ago } from "./times";
-import { say, type Word } from "./words";
+import { DICTIONARIES, say, type Text, type Word } from "./words";
 
-const values = (text: string) => [...text.matchAll(/\{(\w+)\}/g)].map(([, name]) => name).sort();
+const forms = (text: Text) => (typeof text === "string" ? [text] : Object.values(text));
+const values = (text: Text) =>
+  forms(text).flatMap((form) => [...form.matchAll(/\{(\w+)\}/g)].map(([, name]) => name));
 
 test("both languages have the same words with the same values", () => {
+  const { en, ja } = DICTIONARIES;
   for (const word of Object.keys(en) as Word[]) {
-    expect(ja[word], word).not.toBe("");
+    for (const form of [...forms(en[word]), ...forms(ja[word])]) expect(form, word).not.toBe("");
     expect(
       values(ja[word]).filter((name) => !values(en[word]).includes(name)),
       word,
@@ -16,9 +17,16 @@ test("both languages have the same words with the same values", () => {
   }
 });
 
-test("values are put in as they are", () => {
-  expect(say("en", "members", { count: 3 })).toBe("3 members");
-  expect(say("ja", "members", { count: 3 })).toBe("メンバー 3 人");
+test("a count chooses the plural form, where the language has one", () => {
+  expect(say("en", "members", { count: 1 })).toBe("1 member");
+  expect(say("en", "members", { count: 0 })).toBe("0 members");
+  expect(say("ja", "members", { count: 1 })).toBe("メンバー 1 人");
+});
+
+test("numbers are written as the language writes them, texts as they are", () => {
+  expect(say("en", "members", { count: 12000 })).toBe("12,000 members");
+  expect(say("en", "post.delete")).toBe("Delete post");
+  expect(say("en", "reaction.by", { name: "$& {name}" })).toBe("by $& {name}");
 });
 
 test("what is close is told by its age", () => {

@@ -2,12 +2,25 @@
 import { en } from "./en";
 import { ja } from "./ja";
 
-export type Word = keyof typeof en;
 export type Language = "en" | "ja";
+/** A text, or one for each plural form that the language has; `count` chooses. */
+export type Text = string | { one: string; other: string };
+export type Word = keyof typeof en;
 
-const DICTIONARIES: Record<Language, Record<Word, string>> = { en, ja };
+export const DICTIONARIES: Record<Language, Record<Word, Text>> = { en, ja };
 
-/** The text of a word; `{name}` in it is replaced by the value of that name. */
+const PLURALS = { en: new Intl.PluralRules("en"), ja: new Intl.PluralRules("ja") };
+
+/** The text of a word; `{name}` in it is replaced by the value of that name, numbers as the language writes them. */
 export function say(language: Language, word: Word, values: Record<string, string | number> = {}): string {
-  return DICTIONARIES[language][word].replace(/\{(\w+)\}/g, (all, name) => String(values[name] ?? all));
+  const text = DICTIONARIES[language][word];
+  const chosen = typeof text === "string" ? text : text[formOf(language, values.count)];
+  return chosen.replace(/\{(\w+)\}/g, (all, name) => {
+    const value = values[name];
+    return typeof value === "number" ? value.toLocaleString(language) : (value ?? all);
+  });
+}
+
+function formOf(language: Language, count: unknown): "one" | "other" {
+  return PLURALS[language].select(Number(count)) === "one" ? "one" : "other";
 }

@@ -1,0 +1,135 @@
+"""Takes the screenshots of docs/: every screen of a product with demo data, in both themes, wide and narrow.
+
+`make screenshots` runs it; it needs Node.js and Chromium, and takes the fonts that the machine has.
+"""
+
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from server.demo import DEMO_USERS
+from server.demo.cast import all_topics
+from tests import product as processes
+from tests.e2e.browsing import story
+from tests.e2e.conftest import Product
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "screenshots"
+ORG = "acme"
+NUMBERS = 120
+DAYS = 13
+FILLED_WITHIN_S = 180
+
+TOPICS = """{
+  communities(joined: true, limit: 5) {
+    topics(limit: 5) { title messages(latest: "now", limit: 300) { items { id } } }
+  }
+}"""
+LIMIT = "mutation ($input: CallLimitsInput!) { setCallLimits(input: $input) { id } }"
+LAUNCH = "mutation ($input: LaunchCallJobInput!) { launchCallJob(input: $input) { id state } }"
+RECORD = "mutation ($events: [DeliveryEventInput!]!) { recordDeliveries(events: $events) { accepted } }"
+
+
+def main(folder: Path) -> None:
+    """Starts a product, fills it, and looks at it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as temporary:
+        data_dir = Path(temporary) / "data"
+        with processes.running(data_dir, "--demo", NOROSHI_SIMULATOR_SPEED="4") as run:
+            product = Product(run.url, data_dir, run)
+            wait_until_filled(product)
+            record_mail(product)
+            launch_calls(product)
+            tokens = {user.handle: token(product, user.handle) for user in DEMO_USERS}
+            taken = story(product, "screenshots.mjs", folder, tokens)
+    print("\n".join(taken["files"]))
+
+
+def token(product: Product, handle: str, roles: list[str] | None = None) -> str:
+    """A demo user's token."""
+    user = next(each for each in DEMO_USERS if each.handle == handle)
+    return product.token(user.id, user.organization_id, roles or list(user.roles), user.name, user.handle)
+
+
+def ask(product: Product, token: str, query: str, **variables: object) -> dict[str, Any]:
+    """The data of one operation."""
+    body = {"query": query, "variables": variables}
+    response = httpx2.post(
+        f"{product.url}/graphql", json=body, headers={"Authorization": f"Bearer {token}"}, timeout=30
+    )
+    answer: dict[str, Any] = response.json()
+    assert "errors" not in answer, answer
+    data: dict[str, Any] = answer["data"]
+    return data
+
+
+def wait_until_filled(product: Product) -> None:
+    """The demo's last message is posted last of all."""
+    *_, (community, topic) = all_topics()
+    reader = token(product, community.members[0])
+
+    def filled() -> bool:
+        found = [each for one in ask(product, reader, TOPICS)["communities"] for each in one["topics"]]
+        return any(each["title"] == topic.title and len(each["messages"]["items"]) >= topic.size for each in found)
+
+    assert processes.eventually(filled, FILLED_WITHIN_S, 0.5), "The demo data did not arrive."
+
+
+def record_mail(product: Product) -> None:
+    """Two weeks of mail: most of it arrives, some bounces, one domain is gone."""
+    server = product.token("mail-server", ORG, ["SERVICE"])
+    now = datetime.now(UTC)
+    for days_ago in range(DAYS):
+        events = list(day_of_mail(days_ago, now - timedelta(days=days_ago)))
+        ask(product, server, RECORD, events=events)
+
+
+def day_of_mail(days_ago: int, at: datetime) -> list[dict[str, Any]]:
+    """400 messages of one day; how many bounce differs from day to day."""
+    bounced = (3, 5, 4, 6, 2, 9, 14, 7, 4, 3, 5, 2, 4)[days_ago]
+    sent = [("ann@harbour.example", 250, "2.0.0")] * (400 - bounced)
+    lost = [("gone@harbour.example", 550, "5.1.1"), ("full@valley.example", 452, "4.2.2")]
+    lost += [("who@closed.example", 550, "5.1.2")] if days_ago == 1 else []
+    lost += [(f"former{days_ago}-{n}@valley.example", 550, "5.1.1") for n in range(bounced - len(lost))]
+    return [
+        {
+            "eventId": f"{days_ago}-{n}",
+            "messageId": f"m{days_ago}-{n}",
+            "at": at.isoformat(),
+            "address": address,
+            "smtpCode": code,
+            "enhancedStatus": status,
+        }
+        for n, (address, code, status) in enumerate(sent + lost)
+    ]
+
+
+def launch_calls(product: Product) -> None:
+    """A list that is done, one that waits for its hours, and one that is being called."""
+    admin = token(product, "hana")
+    ask(product, admin, LIMIT, input={"concurrentCalls": 12, "callsPerSecond": 4})
+    launch(product, admin, "昨日のお礼", 6, expectedCallS=15)
+    time.sleep(20)
+    week = ["MON", "TUE", "WED", "THU", "FRI"]
+    hour = (datetime.now(UTC).hour + 3) % 24
+    window = {"start": f"{hour:02}:00", "end": f"{(hour + 1) % 24:02}:00", "timeZone": "UTC", "weekdays": week}
+    launch(product, admin, "Autumn survey", 40, window=window)
+    launch(product, admin, "健診のご案内 11月", NUMBERS, expectedCallS=15)
+
+
+def launch(product: Product, admin: str, name: str, numbers: int, **more: object) -> None:
+    """A list of so many numbers."""
+    names = ("佐藤 花", "田中 健", "鈴木 雪", "山本 空", "Emma Wright")
+    rows = "".join(f"+8190{12_000_000 + 7919 * n % 9_000_000},{names[n % 5]},{9 + n % 8}:30\n" for n in range(numbers))
+    text = "{name}さん、健診は{time}からです。変更は1を押してください。"
+    ask(
+        product, admin, LAUNCH, input={"name": name, "scenario": text, "csv": f"phone_number,name,time\n{rows}", **more}
+    )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)

@@ -1,0 +1,22 @@
+"""Finding a community in a real Chromium, where there are more than one page of them."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.browsing import VISIT_S, story
+from tests.e2e.conftest import Product
+from tests.e2e.test_web_client import elsewhere
+
+
+@pytest.mark.browser
+@pytest.mark.timeout(VISIT_S + 60)
+def test_every_community_is_found_a_page_at_a_time_and_joined(product: Product, tmp_path: Path) -> None:
+    tokens = {name: product.token(name, org="web-browse") for name in ("ann", "ben")}
+
+    seen = story(product, "web-browse.mjs", tmp_path, tokens)
+
+    assert seen["first"] == 50
+    assert seen["names"] == [f"Hill {n:02}" for n in range(60)], "One is missing, or there twice."
+    assert (seen["violations"], seen["tooWide"], seen["complaints"]) == ([], [], [])
+    assert elsewhere(seen["requests"], product.url) == []

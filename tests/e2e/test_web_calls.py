@@ -1,0 +1,37 @@
+"""The calls screens in a real Chromium against the real product and its simulated telephony."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.browsing import VISIT_S, story
+from tests.e2e.conftest import Product
+from tests.e2e.test_web_client import elsewhere
+
+
+@pytest.mark.browser
+@pytest.mark.timeout(VISIT_S + 60)
+def test_a_list_is_mended_launched_paused_and_called_to_its_end_while_somebody_else_watches(
+    product: Product, tmp_path: Path
+) -> None:
+    roles = {"ada": ["ADMIN"], "olga": ["OPERATOR"], "max": ["MEMBER"]}
+    tokens = {name: product.token(name, org="web-calls", roles=granted) for name, granted in roles.items()}
+
+    seen = story(product, "web-calls.mjs", tmp_path, tokens)
+
+    assert not {"Calls", "Mail"} & set(seen["member"]), "A member is led to where members may not go."
+    assert [row[:3] for row in seen["errors"]["rows"]] == [
+        ["3", "phone_number", "090-1234-5678"],
+        ["4", "phone_number", "+8190123"],
+    ]
+    assert "beginning with +" in seen["errors"]["rows"][0][3]
+    assert not seen["errors"]["launchable"], "A list with errors can be launched."
+    assert seen["paused"].startswith("0"), "Somebody was called although no call was allowed."
+    assert seen["rules"] == "5"
+    assert seen["job"]["done"] == "10 / 10 numbers"
+    assert seen["job"]["outcomes"] >= 9, "Calls are missing among the outcomes."
+    assert "+819010000003" in seen["job"]["skipped"], "The number on the do-not-call list was not skipped."
+    assert "5 allowed" in seen["job"]["curve"]
+    assert "2 rows have errors" in seen["rejected"]
+    assert (seen["violations"], seen["tooWide"], seen["complaints"]) == ([], [], [])
+    assert elsewhere(seen["requests"], product.url) == []

@@ -1,0 +1,41 @@
+"""The mail screens in a real Chromium against the real product: what the address book says, and changing it."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.browsing import VISIT_S, story
+from tests.e2e.conftest import Product
+from tests.e2e.test_web_client import elsewhere
+
+
+@pytest.mark.browser
+@pytest.mark.timeout(VISIT_S + 60)
+def test_addresses_are_looked_up_with_their_reasons_copied_and_unblocked(product: Product, tmp_path: Path) -> None:
+    roles = {"olga": ["OPERATOR"], "max": ["MEMBER"], "post": ["SERVICE"]}
+    tokens = {name: product.token(name, org="web-mail", roles=granted) for name, granted in roles.items()}
+
+    seen = story(product, "web-mail.mjs", tmp_path, tokens)
+
+    texts = {address: text for address, _, text in seen["verdicts"]}
+    assert [(address, blocked) for address, blocked, _ in seen["verdicts"]] == [
+        ("ann@good.example", "false"),
+        ("gone@good.example", "true"),
+        ("new@good.example", "false"),
+        ("who@dead.example", "true"),
+        ("nobody", "true"),
+    ]
+    assert "550 5.1.1" in texts["gone@good.example"], "The reason is not shown."
+    assert "Dead domain" in texts["who@dead.example"]
+    assert seen["blocked"] == ["gone@good.example", "who@dead.example", "nobody"]
+    assert seen["copied"] == "ann@good.example\nnew@good.example"
+    assert not seen["unblocked"]["withoutReason"], "An address can be unblocked without a reason."
+    assert "Unblocked by olga" in seen["unblocked"]["text"]
+    assert "The mailbox is back" in seen["unblocked"]["text"]
+    assert "4" in seen["allowed"]
+    assert "Dead domain" in seen["domain"]
+    # 2 of 42: over the 2 % of which the chart tells.
+    assert seen["rate"]["all"] == "4.76%"
+    assert "1 day at or above 2 %" in seen["rate"]["chart"]
+    assert (seen["violations"], seen["tooWide"], seen["complaints"]) == ([], [], [])
+    assert elsewhere(seen["requests"], product.url) == []

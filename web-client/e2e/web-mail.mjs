@@ -1,0 +1,146 @@
+/**
+ * An operator asks the address book, in a real Chromium: verdicts with reasons, the sendable ones copied, an address and a
+ * domain let go, bounce rates. Prints what was seen as one line of JSON; exit code 1 when a step did not happen.
+ *
+ * Standard input: {url, chromium, tokens: {olga, max, post}, screenshots}; post is a mail server's.
+ */
+import { beginVisit, order, visit } from "./visitor.mjs";
+
+const RECORD =
+  "mutation ($events: [DeliveryEventInput!]!) { recordDeliveries(events: $events) { accepted rejected { message } } }";
+const BOOK = "query ($addresses: [String!]!) { addressBook(addresses: $addresses) { blocked success } }";
+const FOLDED_WITHIN_MS = 30_000;
+
+const { tokens, ...where } = order();
+const { seen, ask, open, look, close } = await beginVisit(where);
+
+try {
+  await deliver();
+  const max = await open(tokens.max, "/mail");
+  await max.getByText("The address book is for operators").waitFor();
+  await look(max, "mail-forbidden");
+  await max.context().close();
+  const olga = await open(tokens.olga, "/mail", { permissions: ["clipboard-read", "clipboard-write"] });
+  await look(olga, "mail-empty");
+  const story = { verdicts: await verdicts(olga) };
+  story.blocked = await blocked(olga);
+  story.copied = await copied(olga);
+  story.unblocked = await unblock(olga);
+  story.allowed = await allow(olga);
+  story.domain = await domain(olga);
+  story.rate = await rates(olga);
+  console.log(JSON.stringify({ ...story, ...seen }));
+} finally {
+  await close();
+}
+
+/** Forty messages that arrived, one to somebody unknown, one to a domain that does not exist. */
+async function deliver() {
+  const at = new Date().toISOString();
+  const event = (n, address, smtpCode, enhancedStatus) => ({
+    eventId: `e${n}`,
+    messageId: `m${n}`,
+    at,
+    address,
+    smtpCode,
+    enhancedStatus,
+  });
+  const events = Array.from({ length: 40 }, (_, n) => event(n, "ann@good.example", 250, "2.0.0"));
+  events.push(event(40, "gone@good.example", 550, "5.1.1"), event(41, "who@dead.example", 550, "5.1.2"));
+  const { recordDeliveries } = await ask(tokens.post, RECORD, { events });
+  if (recordDeliveries.accepted !== events.length) throw new Error(JSON.stringify(recordDeliveries));
+  const until = Date.now() + FOLDED_WITHIN_MS;
+  const addresses = ["ann@good.example", "gone@good.example", "who@dead.example"];
+  for (;;) {
+    const [ann, gone, who] = (await ask(tokens.post, BOOK, { addresses })).addressBook;
+    if (ann.success === 40 && gone.blocked && who.blocked) return;
+    if (Date.now() > until) throw new Error("The deliveries were not folded in time.");
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+const row = (page, address) => page.locator(`[data-address="${address}"]`);
+
+async function verdicts(page) {
+  const pasted = "Ann <ann@good.example>, gone@good.example\nnew@good.example who@dead.example\nnobody";
+  await page.getByRole("textbox", { name: "May mail go to these addresses?" }).fill(pasted);
+  await page.getByText("5 addresses", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Look up" }).click();
+  await row(page, "nobody").waitFor();
+  await look(page, "mail-verdicts");
+  return await page
+    .getByTestId("standings")
+    .getByRole("listitem")
+    .evaluateAll((rows) =>
+      rows.map(({ dataset, innerText }) => [dataset.address, dataset.blocked, innerText]),
+    );
+}
+
+async function blocked(page) {
+  await page.getByRole("button", { name: /^Blocked/ }).click();
+  const left = await page
+    .locator("[data-address]")
+    .evaluateAll((rows) => rows.map(({ dataset }) => dataset.address));
+  await page.getByRole("button", { name: /^All/ }).click();
+  return left;
+}
+
+async function copied(page) {
+  await page.getByRole("button", { name: "Copy 2 sendable" }).click();
+  await page.getByText("2 addresses copied").waitFor();
+  return await page.evaluate(() => navigator.clipboard.readText());
+}
+
+async function unblock(page) {
+  await row(page, "gone@good.example")
+    .getByRole("button", { name: /^Unblock/ })
+    .click();
+  const dialog = page.getByRole("dialog", { name: "Unblock" });
+  await dialog.waitFor();
+  await look(page, "mail-unblock");
+  const useless = await dialog.getByRole("button", { name: "Unblock" }).isEnabled();
+  await dialog.getByRole("textbox", { name: "Reason" }).fill("The mailbox is back");
+  await dialog.getByRole("button", { name: "Unblock" }).click();
+  const now = page.locator('[data-address="gone@good.example"][data-blocked="false"]');
+  await now.waitFor();
+  return { withoutReason: useless, text: await now.innerText() };
+}
+
+async function allow(page) {
+  await row(page, "who@dead.example")
+    .getByRole("button", { name: /^Allow the domain/ })
+    .click();
+  const dialog = page.getByRole("dialog", { name: "Allow the domain" });
+  await dialog.getByRole("textbox", { name: "Reason" }).fill("It moved");
+  await dialog.getByRole("button", { name: "Allow the domain" }).click();
+  const now = page.locator('[data-address="who@dead.example"][data-blocked="false"]');
+  await now.waitFor();
+  return await page.getByRole("button", { name: /^Sendable/ }).innerText();
+}
+
+/** The same domain blocked by hand, and left to the rule again. */
+async function domain(page) {
+  await visit(page, "/mailDomains");
+  await page.getByRole("textbox", { name: "Domains" }).fill("who@dead.example, good.example");
+  await page.getByRole("button", { name: "Look up" }).click();
+  const dead = page.locator('[data-domain="dead.example"]');
+  await dead.getByText("Set by hand").waitFor();
+  await look(page, "mail-domains");
+  await dead.getByRole("button", { name: "Leave it to the rule" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("textbox", { name: "Reason" }).fill("Tried, and it is dead");
+  await dialog.getByRole("button", { name: "Leave it to the rule" }).click();
+  await page.locator('[data-domain="dead.example"][data-blocked="true"]').waitFor();
+  return await dead.innerText();
+}
+
+async function rates(page) {
+  await visit(page, "/bounceRates");
+  await page.getByTestId("bounce-rate").waitFor();
+  await look(page, "mail-rates");
+  const all = await page.getByTestId("bounce-rate").innerText();
+  await page.getByRole("searchbox", { name: "Domain" }).fill("good.example");
+  await page.getByText("1 of 41 bounced").waitFor();
+  const chart = await page.getByRole("img", { name: /^Bounce rate by day/ }).getAttribute("aria-label");
+  return { all, chart };
+}

@@ -1,0 +1,80 @@
+/** Just enough of CSV to show what the server checks: cells by line, and a file's bytes as text. Checking is its alone. */
+
+export interface CsvRow {
+  /** The line that it begins on; the header's is 1. */
+  line: number;
+  cells: string[];
+}
+
+/** The rows that are not blank. Quotes may hold commas, line ends and doubled quotes. */
+export function* rowsOf(text: string): Generator<CsvRow> {
+  let line = 1;
+  let begun = 1;
+  let cells: string[] = [];
+  let cell = "";
+  let quoted = false;
+  const source = text.replace(/^\uFEFF/, "");
+  const row = () => ({ line: begun, cells: [...cells, cell] });
+  for (let place = 0; place < source.length; place++) {
+    const letter = source[place] as string;
+    const ends = letter === "\n" || letter === "\r";
+    if (letter === "\r" && source[place + 1] === "\n") {
+      if (quoted) cell += letter;
+      continue;
+    }
+    if (ends) line++;
+    if (quoted) {
+      if (letter !== '"') cell += letter;
+      else if (source[place + 1] === '"') cell += source[++place];
+      else quoted = false;
+    } else if (letter === '"' && cell === "") quoted = true;
+    else if (letter === ",") {
+      cells.push(cell);
+      cell = "";
+    } else if (ends) {
+      if (cells.length > 0 || cell !== "") yield row();
+      cells = [];
+      cell = "";
+      begun = line;
+    } else cell += letter;
+  }
+  if (cells.length > 0 || cell !== "") yield row();
+}
+
+/** The header and the first rows after it. */
+export function headOf(text: string, rows: number): { columns: string[]; rows: CsvRow[] } {
+  const taken: CsvRow[] = [];
+  for (const row of rowsOf(text)) {
+    taken.push(row);
+    if (taken.length > rows) break;
+  }
+  return { columns: (taken[0]?.cells ?? []).map((name) => name.trim()), rows: taken.slice(1) };
+}
+
+/** What stands in a column of some lines; the whole row where no column is named. */
+export function valuesAt(
+  text: string,
+  places: readonly { row: number; column: string | null }[],
+): Map<number, string> {
+  const wanted = new Map(places.map(({ row, column }) => [row, column]));
+  const last = Math.max(0, ...wanted.keys());
+  const found = new Map<number, string>();
+  let columns: string[] | null = null;
+  for (const { line, cells } of rowsOf(text)) {
+    if (line > last) break;
+    columns ??= cells.map((name) => name.trim());
+    const column = wanted.get(line);
+    if (column === undefined) continue;
+    found.set(line, column === null ? cells.join(",") : (cells[columns.indexOf(column)] ?? ""));
+  }
+  return found;
+}
+
+/** UTF-8, or Shift_JIS, which spreadsheets write in Japan. */
+export function decoded(bytes: ArrayBuffer): { text: string; encoding: "UTF-8" | "Shift_JIS" } {
+  try {
+    return { text: new TextDecoder("utf-8", { fatal: true }).decode(bytes), encoding: "UTF-8" };
+  } catch {
+    return { text: new TextDecoder("shift_jis").decode(bytes), encoding: "Shift_JIS" };
+  }
+}

@@ -1,0 +1,60 @@
+/** How many calls were under way when: from the times of calls, and from what is seen live. Pure. */
+
+export interface Point {
+  at_ms: number;
+  active: number;
+}
+
+export interface Times {
+  startedAt: string | null;
+  endedAt: string | null;
+}
+
+const POINTS_MAX = 2_000;
+
+/** The steps that calls make, by time. One without an end is still under way; of a number its last call counts. */
+export function curveOf(calls: readonly Times[]): Point[] {
+  const steps = new Map<number, number>();
+  const step = (at: string, by: number) => {
+    const at_ms = Date.parse(at);
+    steps.set(at_ms, (steps.get(at_ms) ?? 0) + by);
+  };
+  for (const { startedAt, endedAt } of calls) {
+    if (startedAt === null) continue;
+    step(startedAt, 1);
+    if (endedAt !== null) step(endedAt, -1);
+  }
+  let active = 0;
+  const points = [...steps]
+    .sort(([a], [b]) => a - b)
+    .map(([at_ms, by]) => {
+      active += by;
+      return { at_ms, active };
+    });
+  return thinned(points);
+}
+
+/** With what was seen at a moment. An event that is older than the last point, or comes again, changes nothing. */
+export function withPoint(points: readonly Point[], point: Point): readonly Point[] {
+  const last = points.at(-1);
+  if (last && (point.at_ms < last.at_ms || point.active === last.active)) return points;
+  if (last?.at_ms === point.at_ms) return points.with(-1, point);
+  return thinned([...points, point]);
+}
+
+/** Of so many points that no screen could show them: the highest of each pair, so that no peak is lost. */
+function thinned(points: Point[]): Point[] {
+  if (points.length <= POINTS_MAX) return points;
+  const kept = points.filter((point, place) => {
+    const other = points[place % 2 === 0 ? place + 1 : place - 1];
+    return (
+      other === undefined || point.active > other.active || (point.active === other.active && place % 2 === 0)
+    );
+  });
+  return thinned(kept);
+}
+
+/** The most calls at a time. */
+export function peakOf(points: readonly Point[]): number {
+  return points.reduce((most, { active }) => Math.max(most, active), 0);
+}

@@ -1,0 +1,37 @@
+import { expect, test } from "vitest";
+import { checkedInput, emptyDraft, inputOf, isReady } from "./draft";
+
+test("a draft makes the input that it says", () => {
+  const draft = {
+    ...emptyDraft(),
+    name: " List ",
+    scenario: "Hello",
+    csv: "phone_number\n",
+    timeZone: "Asia/Tokyo",
+  };
+  expect(inputOf(draft)).toMatchObject({ name: "List", window: null, startAt: null, retryDelayS: 1800 });
+  const windowed = inputOf({ ...draft, windowed: true, startAt: "2026-11-21T09:00" });
+  expect(windowed.window).toEqual({
+    start: "09:00",
+    end: "18:00",
+    timeZone: "Asia/Tokyo",
+    weekdays: ["MON", "TUE", "WED", "THU", "FRI"],
+  });
+  expect(windowed.startAt).toBe(new Date(2026, 10, 21, 9).toISOString());
+});
+
+test("a list is checked before it has a name, and launched only with one", () => {
+  const draft = { ...emptyDraft(), csv: "phone_number\n" };
+  expect(isReady(draft)).toBe(false);
+  expect(checkedInput(draft)).toMatchObject({ name: "?", scenario: "?" });
+});
+
+test("numbers that are none fall back to what they mean when they are left out", () => {
+  expect(inputOf({ ...emptyDraft(), maxAttempts: "", retryMinutes: "x", expectedCallS: "90" })).toMatchObject(
+    {
+      maxAttempts: 1,
+      retryDelayS: 0,
+      expectedCallS: 90,
+    },
+  );
+});

@@ -1,0 +1,72 @@
+/** A list that is being put in, and the input that it makes. Pure; what is allowed, the server says. */
+import type { CallJob, LaunchInput } from "./operations";
+
+export type Weekday = NonNullable<CallJob["window"]>["weekdays"][number];
+export const WEEK: readonly Weekday[] = ["MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"];
+
+export interface Draft {
+  name: string;
+  scenario: string;
+  csv: string;
+  /** As a datetime-local field has it, in this browser's time zone; empty for at once. */
+  startAt: string;
+  windowed: boolean;
+  start: string;
+  end: string;
+  timeZone: string;
+  weekdays: readonly Weekday[];
+  maxAttempts: string;
+  retryMinutes: string;
+  expectedCallS: string;
+}
+
+export function emptyDraft(): Draft {
+  return {
+    name: "",
+    scenario: "",
+    csv: "",
+    startAt: "",
+    windowed: false,
+    start: "09:00",
+    end: "18:00",
+    timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+    weekdays: WEEK.slice(0, 5),
+    maxAttempts: "1",
+    retryMinutes: "30",
+    expectedCallS: "60",
+  };
+}
+
+export const isReady = ({ name, scenario, csv }: Draft) =>
+  name.trim() !== "" && scenario.trim() !== "" && csv.trim() !== "";
+
+export function inputOf(draft: Draft): LaunchInput {
+  const { start, end, timeZone, weekdays } = draft;
+  return {
+    name: draft.name.trim(),
+    scenario: draft.scenario.trim(),
+    csv: draft.csv,
+    startAt: draft.startAt ? new Date(draft.startAt).toISOString() : null,
+    window: draft.windowed ? { start, end, timeZone, weekdays: [...weekdays] } : null,
+    maxAttempts: whole(draft.maxAttempts, 1),
+    retryDelayS: whole(draft.retryMinutes, 0) * 60,
+    expectedCallS: whole(draft.expectedCallS, 1),
+  };
+}
+
+/** As `inputOf`, for a check: neither the name nor the scenario makes a list good or bad. */
+export function checkedInput(draft: Draft): LaunchInput {
+  return inputOf({ ...draft, name: "?", scenario: "?" });
+}
+
+function whole(text: string, otherwise: number): number {
+  const value = Math.round(Number(text));
+  return text.trim() !== "" && Number.isFinite(value) ? value : otherwise;
+}
+
+export const EXAMPLE = `phone_number,name,time
++819012345678,佐藤,10:00
++819012345679,田中,10:30
+03-1234-5678,鈴木,11:00
++815012345680,山本,11:30
+`;

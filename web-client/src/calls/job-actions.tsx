@@ -1,0 +1,61 @@
+/** Pausing, resuming and cancelling a job. */
+import { useState } from "react";
+import { ask, useApi } from "../api/api";
+import { Confirm } from "../chat/confirm";
+import { Button } from "../ui/button";
+import { Icon } from "../ui/icons";
+import { useWords } from "../ui/preferences";
+import { tell, tellFailure } from "../ui/toasts";
+import { useDesk } from "./desk";
+import { isOpen } from "./looks";
+import { type CallJob, CancelCallJob, PauseCallJob, ResumeCallJob } from "./operations";
+
+export function JobActions({ job }: { job: CallJob }) {
+  const { t } = useWords();
+  const { direct } = useApi();
+  const desk = useDesk();
+  const [busy, setBusy] = useState(false);
+  const [asking, setAsking] = useState(false);
+  if (!isOpen(job)) return null;
+  const paused = job.state === "PAUSED";
+
+  async function act(mutation: typeof PauseCallJob | typeof ResumeCallJob | typeof CancelCallJob) {
+    setBusy(true);
+    try {
+      const { job: now } = await ask(direct, mutation as typeof PauseCallJob, { id: job.id });
+      desk.put(now);
+      if (now.state === "PAUSED") tell(t("callJob.paused"));
+    } catch (error) {
+      tellFailure(error);
+    }
+    setBusy(false);
+  }
+
+  return (
+    <div className="flex flex-wrap gap-2">
+      <Button
+        kind={paused ? "main" : "other"}
+        disabled={busy}
+        onClick={() => act(paused ? ResumeCallJob : PauseCallJob)}
+      >
+        <Icon name={paused ? "play" : "pause"} className="size-4" />
+        {t(paused ? "callJob.resume" : "callJob.pause")}
+      </Button>
+      <Button disabled={busy} onClick={() => setAsking(true)}>
+        <Icon name="stop" className="size-4" />
+        {t("callJob.cancel")}
+      </Button>
+      {asking && (
+        <Confirm
+          title={t("callJob.cancel")}
+          text={t("callJob.cancelAsk")}
+          action={t("callJob.cancel")}
+          onDone={(sure) => {
+            setAsking(false);
+            if (sure) void act(CancelCallJob);
+          }}
+        />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,93 @@
+/** The organization's call jobs, the newest first, each with its progress as it is now. */
+import { addressOf, type CallsPlace } from "../app/router";
+import { FeedList } from "../home/feed-list";
+import { ago, dateOf } from "../i18n/times";
+import { Badge } from "../ui/badge";
+import { Icon, type IconName } from "../ui/icons";
+import { useWords } from "../ui/preferences";
+import { Empty } from "../ui/states";
+import { useDesk } from "./desk";
+import { doneOf, JOB_TONES } from "./looks";
+import type { CallJob } from "./operations";
+import { ProgressBar } from "./progress-bar";
+
+export function JobList({ shown }: { shown: CallsPlace }) {
+  const { t } = useWords();
+  const { jobs } = useDesk();
+  const here = shown.name === "callJob" ? shown.id : null;
+  const Heading = shown.name === "calls" ? "h1" : "h2";
+  return (
+    <nav aria-label={t("calls")} className="flex h-full flex-col">
+      <div className="flex min-h-14 items-center justify-between border-b border-line px-4">
+        <Heading className="text-lg font-semibold">{t("calls")}</Heading>
+        <div className="flex">
+          <HeadLink to={{ name: "callRules" }} icon="sliders" label={t("calls.rules")} shown={shown} />
+          <HeadLink to={{ name: "newCallJob" }} icon="plus" label={t("calls.new")} shown={shown} />
+        </div>
+      </div>
+      <div className="min-h-0 grow">
+        <FeedList
+          feed={jobs}
+          narrow
+          empty={
+            <Empty icon="phone" title={t("calls.none")} hint={t("calls.noneHint")}>
+              <a href={addressOf({ name: "newCallJob" })} className="text-accent underline">
+                {t("calls.new")}
+              </a>
+            </Empty>
+          }
+        >
+          {(job) => <JobLink key={job.id} job={job} here={job.id === here} />}
+        </FeedList>
+      </div>
+    </nav>
+  );
+}
+
+interface HeadLinkProps {
+  to: CallsPlace;
+  icon: IconName;
+  label: string;
+  shown: CallsPlace;
+}
+
+function HeadLink({ to, icon, label, shown }: HeadLinkProps) {
+  return (
+    <a
+      href={addressOf(to)}
+      aria-label={label}
+      title={label}
+      aria-current={to.name === shown.name ? "page" : undefined}
+      className="inline-flex size-9 items-center justify-center rounded-full text-quiet hover:bg-hover aria-[current]:bg-glow aria-[current]:text-accent"
+    >
+      <Icon name={icon} />
+    </a>
+  );
+}
+
+function JobLink({ job, here }: { job: CallJob; here: boolean }) {
+  const { t, language } = useWords();
+  const { progress } = job;
+  return (
+    <a
+      href={addressOf({ name: "callJob", id: job.id })}
+      aria-current={here ? "page" : undefined}
+      data-job={job.id}
+      className="my-1 flex flex-col gap-1.5 rounded-xl px-3 py-2.5 hover:bg-hover aria-[current]:bg-glow"
+    >
+      <span className="flex items-center gap-2">
+        <span className="min-w-0 grow truncate font-medium">{job.name}</span>
+        <Badge tone={JOB_TONES[job.state]}>{t(`callState.${job.state}`)}</Badge>
+      </span>
+      {progress.total > 0 && <ProgressBar progress={progress} className="h-1.5" />}
+      <span className="flex justify-between gap-2 text-sm text-quiet tabular-nums">
+        <span>
+          {progress.total > 0
+            ? `${doneOf(progress).toLocaleString(language)} / ${progress.total.toLocaleString(language)}`
+            : t("callList.bad", { count: job.rowErrorCount })}
+        </span>
+        <time dateTime={job.createdAt}>{ago(language, dateOf(job.timestamp), new Date())}</time>
+      </span>
+    </a>
+  );
+}

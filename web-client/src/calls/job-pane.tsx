@@ -1,0 +1,178 @@
+/** One job: what can be done with it, how far it is, the curve of its calls, how they ended, and its numbers. */
+import { useState } from "react";
+import { addressOf } from "../app/router";
+import { full, soon } from "../i18n/times";
+import { Badge } from "../ui/badge";
+import { Icon } from "../ui/icons";
+import { useWords } from "../ui/preferences";
+import { Failed, Loading } from "../ui/states";
+import { useValue } from "../ui/value";
+import { CurveChart } from "./curve-chart";
+import { useDesk } from "./desk";
+import { type ShownJob, useJob } from "./job";
+import { JobActions } from "./job-actions";
+import { doneOf, isOpen, JOB_TONES, PARTS, type Part, windowText } from "./looks";
+import type { CallJob } from "./operations";
+import { Outcomes } from "./outcomes";
+import { ProgressBar } from "./progress-bar";
+import { RejectedRows } from "./rejected-rows";
+import { TaskList } from "./task-list";
+
+export function JobPane({ id }: { id: string }) {
+  const shown = useJob(id);
+  const [scroller, setScroller] = useState<HTMLElement | null>(null);
+  if (shown.error && !shown.job) return <Failed error={shown.error} again={shown.again} />;
+  if (!shown.job) return <Loading rows={8} />;
+  return (
+    <section aria-labelledby="job-name" className="flex h-full min-h-0 flex-col">
+      <Head job={shown.job} />
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys. */}
+      <div ref={setScroller} tabIndex={0} className="thin-scroll relative min-h-0 grow overflow-y-auto">
+        <div className="mx-auto max-w-5xl px-3 pb-16 sm:px-6">
+          <Facts job={shown.job} />
+          {shown.job.state === "REJECTED" ? (
+            <RejectedRows job={shown.job} />
+          ) : (
+            <Called shown={shown} job={shown.job} scroller={scroller} />
+          )}
+        </div>
+      </div>
+    </section>
+  );
+}
+
+function Head({ job }: { job: CallJob }) {
+  const { t } = useWords();
+  return (
+    <header className="flex min-h-14 flex-wrap items-center gap-x-3 gap-y-1 border-b border-line px-3 py-2 sm:px-5">
+      <a
+        href={addressOf({ name: "calls" })}
+        aria-label={t("back")}
+        className="rounded-full p-2 text-quiet hover:bg-hover md:hidden"
+      >
+        <Icon name="back" />
+      </a>
+      <h1 id="job-name" className="min-w-0 truncate text-lg font-semibold">
+        {job.name}
+      </h1>
+      <span data-job-state={job.state} role="status">
+        <Badge tone={JOB_TONES[job.state]}>{t(`callState.${job.state}`)}</Badge>
+      </span>
+      <span className="grow" />
+      <JobActions job={job} />
+    </header>
+  );
+}
+
+function Facts({ job }: { job: CallJob }) {
+  const { t, language } = useWords();
+  const created = new Date(job.createdAt);
+  const facts = [t("callJob.created", { time: full(language, created) })];
+  if (job.state === "SCHEDULED" && job.startAt)
+    facts.push(t("callJob.startAt", { time: full(language, new Date(job.startAt)) }));
+  if (job.window) facts.push(windowText(t, language, job.window));
+  return (
+    <div className="flex flex-col gap-1 pt-4 text-sm text-quiet">
+      <p className="flex flex-wrap gap-x-4">
+        {facts.map((fact) => (
+          <span key={fact}>{fact}</span>
+        ))}
+      </p>
+      <p className="line-clamp-3 max-w-3xl">
+        {t("callJob.call")}: <span className="text-ink">{job.scenario}</span>
+      </p>
+    </div>
+  );
+}
+
+interface CalledProps {
+  shown: ShownJob;
+  job: CallJob;
+  scroller: HTMLElement | null;
+}
+
+function Called({ shown, job, scroller }: CalledProps) {
+  const { t } = useWords();
+  const limits = useValue(useDesk().limits);
+  const [part, setPart] = useState<Part | null>(null);
+  return (
+    <>
+      <Progress job={job} chosen={part} choose={(next) => setPart(next === part ? null : next)} />
+      <div className="mt-6 grid gap-6 lg:grid-cols-[minmax(0,3fr)_minmax(0,2fr)]">
+        <section aria-labelledby="curve">
+          <h2 id="curve" className="mb-2 font-semibold">
+            {t("callJob.curve")}
+          </h2>
+          {shown.points.length > 0 ? (
+            <CurveChart
+              points={shown.points}
+              limit={limits?.concurrentCalls ?? null}
+              live={job.progress.active > 0}
+            />
+          ) : (
+            <p className="text-quiet">{t("callJob.curveNone")}</p>
+          )}
+        </section>
+        <section aria-labelledby="outcomes">
+          <h2 id="outcomes" className="mb-2 font-semibold">
+            {t("callJob.outcomes")}
+          </h2>
+          <Outcomes progress={job.progress} />
+        </section>
+      </div>
+      <TaskList key={part} job={job} part={part} scroller={scroller} clear={() => setPart(null)} />
+    </>
+  );
+}
+
+interface ProgressProps {
+  job: CallJob;
+  chosen: Part | null;
+  choose: (part: Part) => void;
+}
+
+function Progress({ job, chosen, choose }: ProgressProps) {
+  const { t, language } = useWords();
+  const { progress, estimatedEndAt } = job;
+  const number = (value: number) => value.toLocaleString(language);
+  return (
+    <section
+      aria-label={t("callProgress.of", { done: doneOf(progress), total: progress.total })}
+      className="mt-5"
+    >
+      <p className="mb-2 flex flex-wrap items-baseline justify-between gap-x-4">
+        <span className="text-2xl font-semibold tabular-nums" data-testid="done">
+          {number(doneOf(progress))}
+          <span className="text-base font-normal text-quiet">
+            {" "}
+            / {t("callProgress.numbers", { count: progress.total })}
+          </span>
+        </span>
+        {isOpen(job) && (
+          <span className="text-quiet">
+            {estimatedEndAt
+              ? t("callJob.end", { time: soon(language, new Date(estimatedEndAt), new Date()) })
+              : t("callJob.endNever")}
+          </span>
+        )}
+      </p>
+      <ProgressBar progress={progress} className="h-3" />
+      <ul className="mt-3 flex flex-wrap gap-1.5">
+        {PARTS.filter(({ part }) => progress[part] > 0 || part === chosen).map(({ part, colour }) => (
+          <li key={part}>
+            <button
+              type="button"
+              aria-pressed={part === chosen}
+              onClick={() => choose(part)}
+              className="inline-flex min-h-8 items-center gap-2 rounded-full border border-line px-3 text-sm hover:bg-hover aria-pressed:border-accent aria-pressed:bg-glow"
+            >
+              <span aria-hidden="true" className={`size-2.5 rounded-full ${colour}`} />
+              {t(`callProgress.${part}`)}
+              <span className="font-semibold tabular-nums">{number(progress[part])}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

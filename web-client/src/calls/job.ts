@@ -1,0 +1,122 @@
+/** One job while it is shown: itself, the curve of its calls, and its numbers, in step with the desk's events. */
+import { useCallback, useEffect, useState } from "react";
+import { type Api, ask, useApi } from "../api/api";
+import { createFeed, type Feed } from "../timeline/feed";
+import { changed } from "../timeline/window";
+import { useValue } from "../ui/value";
+import { curveOf, type Point, type Times, withPoint } from "./curve";
+import { type Desk, useDesk } from "./desk";
+import {
+  type CallJob,
+  type CallTask,
+  type CallTaskState,
+  CallTasks,
+  CallTimes,
+  OneCallJob,
+} from "./operations";
+
+export interface ShownJob {
+  job: CallJob | null;
+  error: unknown;
+  points: readonly Point[];
+  again(): void;
+}
+
+export function useJob(id: string): ShownJob {
+  const api = useApi();
+  const desk = useDesk();
+  const ready = useValue(desk.ready);
+  const [job, setJob] = useState<CallJob | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  const [points, setPoints] = useState<readonly Point[]>([]);
+  const [tries, setTries] = useState(0);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each try, and each stream that begins anew, asks anew.
+  useEffect(() => {
+    if (ready === 0) return;
+    let shown = true;
+    let heard = false;
+    const live: Point[] = [];
+    const stop = desk.on((event) => {
+      if (!("job" in event) || event.job.id !== id) return;
+      heard = true;
+      setJob(event.job);
+      const point = { at_ms: Date.parse(event.at), active: event.job.progress.active };
+      live.push(point);
+      setPoints((known) => withPoint(known, point));
+    });
+    setError(null);
+    // An event that came meanwhile is newer than the answer.
+    ask(api.direct, OneCallJob, { id }).then(
+      ({ callJob }) => shown && !heard && setJob(callJob),
+      (failure) => shown && setError(failure),
+    );
+    timesOf(api, id).then(
+      (times) => shown && setPoints(live.reduce<readonly Point[]>(withPoint, curveOf(times))),
+      () => {}, // Without the past, the curve begins now.
+    );
+    return () => {
+      shown = false;
+      stop();
+    };
+  }, [api, desk, id, ready, tries]);
+
+  const again = useCallback(() => setTries((known) => known + 1), []);
+  return { job, error, points, again };
+}
+
+const TIMES_ON_A_PAGE = 999;
+/** Of longer lists the curve begins when one begins to look. */
+const PAGES_MAX = 5;
+
+async function timesOf({ direct }: Api, id: string): Promise<Times[]> {
+  const times: Times[] = [];
+  let afterRow = 0;
+  for (let page = 0; page < PAGES_MAX; page++) {
+    const tasks = (await ask(direct, CallTimes, { id, afterRow })).callJob?.tasks ?? [];
+    times.push(...tasks);
+    afterRow = tasks.at(-1)?.row ?? 0;
+    if (tasks.length < TIMES_ON_A_PAGE) return times;
+  }
+  return [];
+}
+
+const TASKS_ON_A_PAGE = 100;
+
+/** A number in a window: its row is its place, as a timestamp is elsewhere. */
+export type TaskEntry = CallTask & { timestamp: string };
+const entry = (task: CallTask): TaskEntry => ({ ...task, timestamp: String(task.row) });
+
+/** The job's numbers in list order, all or in one of some states; more of them as one scrolls. */
+export function useTasks(id: string, states: readonly CallTaskState[] | null): Feed<TaskEntry> {
+  const { direct } = useApi();
+  const desk = useDesk();
+  const ready = useValue(desk.ready);
+  const [feed] = useState(() => {
+    const unused = () => Promise.reject(new Error("The numbers begin with the first row."));
+    const after = async (afterRow: number) => {
+      const wanted = { id, afterRow, limit: TASKS_ON_A_PAGE, states: states && [...states] };
+      const tasks = (await ask(direct, CallTasks, wanted)).callJob?.tasks ?? [];
+      return { items: tasks.map(entry), hasOlder: false, hasNewer: tasks.length === TASKS_ON_A_PAGE };
+    };
+    return createFeed<TaskEntry>(
+      { newest: () => after(0), newer: (row) => after(Number(row)), older: unused, around: unused },
+      Number.POSITIVE_INFINITY,
+    );
+  });
+  useEffect(() => {
+    if (ready > 0) void feed.open(null);
+  }, [feed, ready]);
+  useEffect(() => follow(desk, feed, id, states), [desk, feed, id, states]);
+  return feed;
+}
+
+function follow(desk: Desk, feed: Feed<TaskEntry>, id: string, states: readonly CallTaskState[] | null) {
+  return desk.on((event) => {
+    if (!("task" in event) || event.task.jobId !== id) return;
+    const { task } = event;
+    // One that left the state that is looked at stays where it is read, as it is now.
+    if (states === null || states.includes(task.state)) feed.put(entry(task));
+    else feed.apply((window) => changed(window, task.id, () => entry(task)));
+  });
+}

@@ -1,0 +1,148 @@
+/** What the server says of a list while it is put in; nothing is stored. */
+import { useEffect, useMemo, useState } from "react";
+import { ask, useApi } from "../api/api";
+import { refusalOf, wordOf } from "../api/failure";
+import { soon } from "../i18n/times";
+import { Icon } from "../ui/icons";
+import { useWords } from "../ui/preferences";
+import { headOf, valuesAt } from "./csv";
+import { checkedInput, type Draft } from "./draft";
+import { CheckCallList, type ListCheck } from "./operations";
+import { RowErrors } from "./row-errors";
+
+const PAUSE_MS = 300;
+const PREVIEW_ROWS = 5;
+
+export interface Check {
+  checking: boolean;
+  found: ListCheck | null;
+  error: unknown;
+}
+
+const NOTHING: Check = { checking: false, found: null, error: null };
+
+/** Checks a moment after each change; only the newest answer counts. */
+export function useCheck(draft: Draft): Check {
+  const { direct } = useApi();
+  const [check, setCheck] = useState(NOTHING);
+  // A list may be large: it is sent again only when something changes that the check depends on.
+  const { csv, startAt, windowed, start, end, timeZone, weekdays, expectedCallS, maxAttempts, retryMinutes } =
+    draft;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: these make up the draft, but for its name and scenario.
+  useEffect(() => {
+    if (csv.trim() === "") return setCheck(NOTHING);
+    let wanted = true;
+    setCheck((known) => ({ ...known, checking: true }));
+    const timer = setTimeout(() => {
+      ask(direct, CheckCallList, { input: checkedInput(draft) }).then(
+        ({ checkCallList: found }) => wanted && setCheck({ checking: false, found, error: null }),
+        (error) => wanted && setCheck({ checking: false, found: null, error }),
+      );
+    }, PAUSE_MS);
+    return () => {
+      wanted = false;
+      clearTimeout(timer);
+    };
+  }, [
+    direct,
+    csv,
+    startAt,
+    windowed,
+    start,
+    end,
+    timeZone,
+    weekdays,
+    expectedCallS,
+    maxAttempts,
+    retryMinutes,
+  ]);
+  return check;
+}
+
+export function CheckResult({ csv, check }: { csv: string; check: Check }) {
+  const { t } = useWords();
+  const { found, error, checking } = check;
+  return (
+    <div aria-live="polite" className="flex flex-col gap-4 xl:sticky xl:top-6" data-checking={checking}>
+      {!found && !error && (
+        <p className="rounded-card bg-well px-4 py-6 text-center text-quiet">
+          {t(checking ? "callList.checking" : "callList.empty")}
+        </p>
+      )}
+      {error !== null && (
+        <p className="rounded-card bg-bad-ground px-4 py-3 text-bad">
+          {refusalOf(error) ?? t(wordOf(error))}
+        </p>
+      )}
+      {found && <Found csv={csv} found={found} />}
+    </div>
+  );
+}
+
+function Found({ csv, found }: { csv: string; found: ListCheck }) {
+  const { t } = useWords();
+  const values = useMemo(() => valuesAt(csv, found.rowErrors), [csv, found]);
+  if (found.rowErrorCount === 0) return <Good csv={csv} found={found} />;
+  return (
+    <>
+      <p className="rounded-card bg-bad-ground px-4 py-3 text-bad">
+        <span className="font-semibold">{t("callList.bad", { count: found.rowErrorCount })}.</span>{" "}
+        {t("callList.badHint")}
+      </p>
+      <RowErrors errors={found.rowErrors} values={values} />
+      {found.rowErrors.length < found.rowErrorCount && (
+        <p className="text-sm text-quiet">{t("callList.firstErrors", { count: found.rowErrors.length })}</p>
+      )}
+    </>
+  );
+}
+
+function Good({ csv, found }: { csv: string; found: ListCheck }) {
+  const { t, language } = useWords();
+  const { estimatedEndAt: end } = found;
+  const { columns, rows } = headOf(csv, PREVIEW_ROWS);
+  const cell = "max-w-48 truncate px-3 py-1.5";
+  return (
+    <>
+      <div className="flex items-start gap-3 rounded-card bg-good-ground px-4 py-3 text-good">
+        <Icon name="check" className="mt-0.5 size-5" />
+        <div>
+          <p className="font-semibold">{t("callList.good", { count: found.rows })}</p>
+          <p>
+            {end
+              ? t("callList.ends", { time: soon(language, new Date(end), new Date()) })
+              : t("callList.endsNever")}
+          </p>
+        </div>
+      </div>
+      <section aria-label={t("callList.preview")}>
+        <h2 className="mb-2 text-sm font-semibold text-quiet">{t("callList.preview")}</h2>
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys. */}
+        <div className="thin-scroll overflow-x-auto rounded-xl border border-line" tabIndex={0}>
+          <table className="w-full text-left text-sm">
+            <thead className="bg-well text-quiet">
+              <tr>
+                {columns.map((name) => (
+                  <th key={name} className={`${cell} font-medium`}>
+                    {name}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map(({ line, cells }) => (
+                <tr key={line} className="border-t border-line">
+                  {columns.map((name, place) => (
+                    <td key={name} className={cell}>
+                      {cells[place]}
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </section>
+    </>
+  );
+}

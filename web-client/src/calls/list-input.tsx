@@ -1,0 +1,114 @@
+/** Where a list comes in: dropped, chosen as a file, or pasted as text. */
+import { type DragEvent, useId, useRef, useState } from "react";
+import { Button, IconButton } from "../ui/button";
+import { Icon } from "../ui/icons";
+import { useWords } from "../ui/preferences";
+import { tell } from "../ui/toasts";
+import { decoded } from "./csv";
+import { EXAMPLE } from "./draft";
+
+const FILE_MAX_BYTES = 10 * 1024 * 1024;
+
+interface Chosen {
+  name: string;
+  bytes: number;
+}
+
+export function ListInput({ csv, change }: { csv: string; change: (csv: string) => void }) {
+  const { t } = useWords();
+  const id = useId();
+  const picker = useRef<HTMLInputElement>(null);
+  const [over, setOver] = useState(false);
+  const [chosen, setChosen] = useState<Chosen | null>(null);
+
+  async function take(file: File | undefined) {
+    if (!file) return;
+    if (file.size > FILE_MAX_BYTES) return tell(t("callList.tooLarge"));
+    const { text, encoding } = decoded(await file.arrayBuffer());
+    if (encoding === "Shift_JIS") tell(t("callList.shiftJis"));
+    setChosen({ name: file.name, bytes: file.size });
+    change(text);
+  }
+
+  function dropped(event: DragEvent) {
+    event.preventDefault();
+    setOver(false);
+    void take(event.dataTransfer.files[0]);
+  }
+
+  return (
+    <div className="flex flex-col gap-1">
+      <label htmlFor={chosen ? undefined : id} className="text-sm font-medium">
+        {t("callList.numbers")}
+      </label>
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: a file may be dropped here; the button beside does the same. */}
+      <div
+        onDragOver={(event) => {
+          event.preventDefault();
+          setOver(true);
+        }}
+        onDragLeave={() => setOver(false)}
+        onDrop={dropped}
+        className={`flex flex-col gap-3 rounded-card border-2 border-dashed p-3 ${over ? "border-accent bg-glow" : "border-line"}`}
+      >
+        <div className="flex flex-wrap items-center gap-x-2 gap-y-1">
+          <Icon name="file" className="size-5 text-quiet" />
+          <span className="text-quiet">{t("callList.drop")}</span>
+          <Button onClick={() => picker.current?.click()}>{t("callList.choose")}</Button>
+          <input
+            ref={picker}
+            type="file"
+            accept=".csv,.txt,text/csv"
+            aria-label={t("callList.choose")}
+            tabIndex={-1}
+            className="sr-only"
+            onChange={(event) => {
+              void take(event.target.files?.[0]);
+              event.target.value = "";
+            }}
+          />
+        </div>
+        {chosen ? (
+          <FileChip
+            file={chosen}
+            remove={() => {
+              setChosen(null);
+              change("");
+            }}
+          />
+        ) : (
+          <textarea
+            id={id}
+            aria-describedby={`${id}-hint`}
+            className="field thin-scroll h-40 resize-y font-mono text-sm"
+            spellCheck={false}
+            wrap="off"
+            placeholder={"phone_number,name\n+819012345678,佐藤"}
+            value={csv}
+            onChange={(event) => change(event.target.value)}
+          />
+        )}
+      </div>
+      <p id={`${id}-hint`} className="text-sm text-quiet">
+        {t("callList.format")}{" "}
+        {csv === "" && (
+          <button type="button" className="text-accent underline" onClick={() => change(EXAMPLE)}>
+            {t("callList.example")}
+          </button>
+        )}
+      </p>
+    </div>
+  );
+}
+
+function FileChip({ file, remove }: { file: Chosen; remove: () => void }) {
+  const { t, language } = useWords();
+  const kilobytes = Math.max(1, Math.round(file.bytes / 1024));
+  return (
+    <div className="flex items-center gap-3 rounded-xl bg-hover px-3 py-2">
+      <span className="min-w-0 grow truncate font-medium">{file.name}</span>
+      <span className="text-sm text-quiet tabular-nums">{kilobytes.toLocaleString(language)} kB</span>
+      <IconButton icon="close" label={t("callList.remove")} size="size-8" onClick={remove} />
+    </div>
+  );
+}

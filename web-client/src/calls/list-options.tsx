@@ -1,0 +1,144 @@
+/** When a list is called, and how often a number is tried. */
+import { Labelled } from "../ui/labelled";
+import { useWords } from "../ui/preferences";
+import { type Draft, WEEK } from "./draft";
+
+const ZONES = Intl.supportedValuesOf("timeZone");
+
+interface Props {
+  draft: Draft;
+  change: (part: Partial<Draft>) => void;
+}
+
+export function ListOptions({ draft, change }: Props) {
+  const { t } = useWords();
+  return (
+    <details className="rounded-card border border-line bg-raised px-4 py-3 open:pb-4">
+      <summary className="font-medium">{t("callList.more")}</summary>
+      <div className="mt-4 grid gap-4 sm:grid-cols-2">
+        <Labelled label={t("callList.startAt")}>
+          {(props) => (
+            <input
+              {...props}
+              type="datetime-local"
+              className="field"
+              value={draft.startAt}
+              onChange={(event) => change({ startAt: event.target.value })}
+            />
+          )}
+        </Labelled>
+        <Whole
+          label={t("callList.expectedSeconds")}
+          least={1}
+          value={draft.expectedCallS}
+          set={(expectedCallS) => change({ expectedCallS })}
+        />
+        <Whole
+          label={t("callList.attempts")}
+          least={1}
+          value={draft.maxAttempts}
+          set={(maxAttempts) => change({ maxAttempts })}
+        />
+        <Whole
+          label={t("callList.retryMinutes")}
+          least={0}
+          value={draft.retryMinutes}
+          set={(retryMinutes) => change({ retryMinutes })}
+        />
+      </div>
+      <label className="mt-4 flex min-h-9 items-center gap-2 font-medium">
+        <input
+          type="checkbox"
+          className="size-4 accent-accent"
+          checked={draft.windowed}
+          onChange={(event) => change({ windowed: event.target.checked })}
+        />
+        {t("callList.window")}
+      </label>
+      {draft.windowed && <WindowFields draft={draft} change={change} />}
+    </details>
+  );
+}
+
+interface WholeProps {
+  label: string;
+  least: number;
+  value: string;
+  set: (value: string) => void;
+}
+
+function Whole({ label, least, value, set }: WholeProps) {
+  return (
+    <Labelled label={label}>
+      {(props) => (
+        <input
+          {...props}
+          type="number"
+          inputMode="numeric"
+          min={least}
+          className="field tabular-nums"
+          value={value}
+          onChange={(event) => set(event.target.value)}
+        />
+      )}
+    </Labelled>
+  );
+}
+
+function WindowFields({ draft, change }: Props) {
+  const { t } = useWords();
+  const { weekdays } = draft;
+  return (
+    <div className="mt-2 grid gap-4 sm:grid-cols-2">
+      <div className="grid grid-cols-2 gap-3">
+        {(["start", "end"] as const).map((name) => (
+          <Labelled key={name} label={t(name === "start" ? "callList.from" : "callList.to")}>
+            {(props) => (
+              <input
+                {...props}
+                type="time"
+                className="field tabular-nums"
+                value={draft[name]}
+                onChange={(event) => change({ [name]: event.target.value })}
+              />
+            )}
+          </Labelled>
+        ))}
+      </div>
+      <Labelled label={t("callList.zone")}>
+        {(props) => (
+          <select
+            {...props}
+            className="field"
+            value={draft.timeZone}
+            onChange={(event) => change({ timeZone: event.target.value })}
+          >
+            {(ZONES.includes(draft.timeZone) ? ZONES : [draft.timeZone, ...ZONES]).map((zone) => (
+              <option key={zone}>{zone}</option>
+            ))}
+          </select>
+        )}
+      </Labelled>
+      <fieldset className="sm:col-span-2">
+        <legend className="mb-1 text-sm font-medium">{t("callList.days")}</legend>
+        <div className="flex flex-wrap gap-1">
+          {WEEK.map((day) => (
+            <button
+              key={day}
+              type="button"
+              aria-pressed={weekdays.includes(day)}
+              onClick={() =>
+                change({
+                  weekdays: WEEK.filter((each) => weekdays.includes(each) !== (each === day)),
+                })
+              }
+              className="min-h-9 min-w-11 rounded-full border border-line px-2 text-sm aria-pressed:border-accent aria-pressed:bg-glow aria-pressed:text-accent"
+            >
+              {t(`callDay.${day}`)}
+            </button>
+          ))}
+        </div>
+      </fieldset>
+    </div>
+  );
+}

@@ -1,0 +1,55 @@
+/** How states of jobs and numbers look: a tone, and the order in which progress is shown. */
+import type { Language } from "../i18n/words";
+import type { Tone } from "../ui/badge";
+import type { Say } from "../ui/preferences";
+import type { CallJob, CallJobState, CallTaskState, Progress } from "./operations";
+
+export const JOB_TONES: Record<CallJobState, Tone> = {
+  SCHEDULED: "quiet",
+  RUNNING: "live",
+  WAITING_FOR_WINDOW: "wait",
+  PAUSED: "wait",
+  COMPLETED: "good",
+  CANCELLED: "quiet",
+  REJECTED: "bad",
+};
+
+export const TASK_TONES: Record<CallTaskState, Tone> = {
+  QUEUED: "quiet",
+  DIALLING: "live",
+  IN_CALL: "live",
+  COMPLETED: "good",
+  FAILED: "bad",
+  UNKNOWN: "wait",
+  SKIPPED: "quiet",
+  CANCELLED: "quiet",
+};
+
+/** In the order of the bar, with the states of the numbers behind each part. */
+export const PARTS = [
+  { part: "completed", states: ["COMPLETED"], colour: "bg-good" },
+  { part: "failed", states: ["FAILED"], colour: "bg-bad" },
+  { part: "unknown", states: ["UNKNOWN"], colour: "bg-wait" },
+  { part: "skipped", states: ["SKIPPED"], colour: "bg-quiet" },
+  { part: "cancelled", states: ["CANCELLED"], colour: "bg-quiet" },
+  { part: "active", states: ["DIALLING", "IN_CALL"], colour: "bg-fire" },
+  { part: "queued", states: ["QUEUED"], colour: "bg-line" },
+] as const satisfies readonly { part: keyof Progress; states: readonly CallTaskState[]; colour: string }[];
+
+export type Part = (typeof PARTS)[number]["part"];
+
+export function doneOf({ total, queued, active }: Progress): number {
+  return total - queued - active;
+}
+
+const OPEN: readonly CallJobState[] = ["SCHEDULED", "RUNNING", "WAITING_FOR_WINDOW", "PAUSED"];
+export const isOpen = ({ state }: CallJob) => OPEN.includes(state);
+
+/** A calling window in words. */
+export function windowText(t: Say, language: Language, window: NonNullable<CallJob["window"]>): string {
+  const { start, end, timeZone: zone, weekdays } = window;
+  const separator = language === "ja" ? "・" : ", ";
+  const days =
+    weekdays.length === 7 ? t("callDay.all") : weekdays.map((day) => t(`callDay.${day}`)).join(separator);
+  return t("callJob.window", { start, end, zone, days });
+}

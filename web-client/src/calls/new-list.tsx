@@ -1,0 +1,115 @@
+/** A new list: what is wrong with it shows while it is put in; launching it begins the calls. */
+import { type FormEvent, useState } from "react";
+import { ask, useApi } from "../api/api";
+import { refusalOf } from "../api/failure";
+import { addressOf, go } from "../app/router";
+import { Button } from "../ui/button";
+import { Icon } from "../ui/icons";
+import { Labelled } from "../ui/labelled";
+import { useWords } from "../ui/preferences";
+import { tell, tellFailure } from "../ui/toasts";
+import { useDesk } from "./desk";
+import { type Draft, emptyDraft, inputOf, isReady } from "./draft";
+import { CheckResult, useCheck } from "./list-check";
+import { ListInput } from "./list-input";
+import { ListOptions } from "./list-options";
+import { LaunchCallJob } from "./operations";
+
+export function NewList() {
+  const { t } = useWords();
+  const { direct } = useApi();
+  const desk = useDesk();
+  const [draft, setDraft] = useState(emptyDraft);
+  const [busy, setBusy] = useState(false);
+  // The same list under the same key, until it is changed or launched: trying again never launches twice.
+  const [key, setKey] = useState(() => crypto.randomUUID());
+  const check = useCheck(draft);
+  const ready = isReady(draft) && check.found?.rowErrorCount === 0 && !check.checking && !busy;
+
+  function change(part: Partial<Draft>) {
+    setDraft((known) => ({ ...known, ...part }));
+    setKey(crypto.randomUUID());
+  }
+
+  async function launch(event: FormEvent) {
+    event.preventDefault();
+    if (!ready) return;
+    setBusy(true);
+    try {
+      const { job } = await ask(direct, LaunchCallJob, { input: { ...inputOf(draft), idempotencyKey: key } });
+      desk.put(job);
+      go({ name: "callJob", id: job.id });
+    } catch (error) {
+      const refusal = refusalOf(error);
+      if (refusal) tell(refusal);
+      else tellFailure(error);
+      setBusy(false);
+    }
+  }
+
+  return (
+    <section aria-labelledby="new-list" className="thin-scroll h-full overflow-y-auto">
+      <form onSubmit={launch} className="mx-auto flex max-w-5xl flex-col gap-6 p-4 sm:p-6">
+        <div className="flex items-center gap-2">
+          <a
+            href={addressOf({ name: "calls" })}
+            aria-label={t("back")}
+            className="rounded-full p-2 text-quiet hover:bg-hover md:hidden"
+          >
+            <Icon name="back" />
+          </a>
+          <h1 id="new-list" className="text-xl font-semibold">
+            {t("callList.title")}
+          </h1>
+        </div>
+        <div className="grid gap-6 xl:grid-cols-2">
+          <div className="flex min-w-0 flex-col gap-5">
+            <Words draft={draft} change={change} />
+            <ListInput csv={draft.csv} change={(csv) => change({ csv })} />
+            <ListOptions draft={draft} change={change} />
+          </div>
+          <div className="min-w-0">
+            <CheckResult csv={draft.csv} check={check} />
+          </div>
+        </div>
+        <div className="sticky bottom-0 -mx-4 flex justify-end border-t border-line bg-paper px-4 py-3 sm:-mx-6 sm:px-6">
+          <Button type="submit" kind="main" disabled={!ready}>
+            <Icon name="phone" className="size-4" />
+            {t("callList.launch")}
+          </Button>
+        </div>
+      </form>
+    </section>
+  );
+}
+
+function Words({ draft, change }: { draft: Draft; change: (part: Partial<Draft>) => void }) {
+  const { t } = useWords();
+  return (
+    <>
+      <Labelled label={t("callList.name")}>
+        {(props) => (
+          <input
+            {...props}
+            className="field"
+            maxLength={200}
+            placeholder={t("callList.namePlaceholder")}
+            value={draft.name}
+            onChange={(event) => change({ name: event.target.value })}
+          />
+        )}
+      </Labelled>
+      <Labelled label={t("callList.scenario")} hint={t("callList.scenarioHint")}>
+        {(props) => (
+          <textarea
+            {...props}
+            className="field field-sizing-content max-h-60 min-h-20"
+            maxLength={4000}
+            value={draft.scenario}
+            onChange={(event) => change({ scenario: event.target.value })}
+          />
+        )}
+      </Labelled>
+    </>
+  );
+}

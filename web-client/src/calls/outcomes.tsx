@@ -1,0 +1,42 @@
+/** How finished calls ended, the most frequent first. */
+import { useWords } from "../ui/preferences";
+import type { Outcome, Progress } from "./operations";
+
+const REACHED: readonly Outcome[] = ["ANSWERED", "VOICEMAIL"];
+const NOT_CALLED: readonly Outcome[] = ["DO_NOT_CALL", "EXPIRED"];
+
+function colourOf(outcome: Outcome): string {
+  if (REACHED.includes(outcome)) return "bg-good";
+  return NOT_CALLED.includes(outcome) ? "bg-quiet" : "bg-bad";
+}
+
+export function Outcomes({ progress }: { progress: Progress }) {
+  const { t, language } = useWords();
+  const outcomes = [...progress.outcomes].sort((a, b) => b.count - a.count);
+  const most = outcomes[0]?.count ?? 0;
+  const all = outcomes.reduce((sum, { count }) => sum + count, 0);
+  if (all === 0) return <p className="text-quiet">{t("callJob.outcomesNone")}</p>;
+  const percent = new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: 0 });
+  return (
+    <ul className="flex flex-col gap-2">
+      {outcomes.map(({ outcome, count }) => (
+        <li
+          key={outcome}
+          data-outcome={outcome}
+          className="grid grid-cols-[8rem_1fr_5rem] items-center gap-3 text-sm"
+        >
+          <span className="truncate">{t(`callOutcome.${outcome}`)}</span>
+          <span className="h-2.5 overflow-hidden rounded-full bg-hover" aria-hidden="true">
+            <span
+              className={`block h-full rounded-full motion-safe:transition-[width] motion-safe:duration-500 ${colourOf(outcome)}`}
+              style={{ width: `${(count / most) * 100}%` }}
+            />
+          </span>
+          <span className="text-right tabular-nums">
+            {count.toLocaleString(language)} <span className="text-quiet">{percent.format(count / all)}</span>
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}

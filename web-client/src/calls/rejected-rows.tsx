@@ -1,0 +1,42 @@
+/** Why a launched list was rejected: its bad rows, a page at a time. */
+import { useEffect, useState } from "react";
+import { ask, useApi } from "../api/api";
+import { Button } from "../ui/button";
+import { useWords } from "../ui/preferences";
+import { Failed, Loading } from "../ui/states";
+import { type CallJob, type RowError, RowErrors as RowErrorsQuery } from "./operations";
+import { RowErrors } from "./row-errors";
+
+export function RejectedRows({ job }: { job: CallJob }) {
+  const { t } = useWords();
+  const { direct } = useApi();
+  const [errors, setErrors] = useState<readonly RowError[]>([]);
+  const [after, setAfter] = useState(0);
+  const [failure, setFailure] = useState<unknown>(null);
+  useEffect(() => {
+    let shown = true;
+    ask(direct, RowErrorsQuery, { id: job.id, afterRow: after }).then(
+      ({ callJob }) =>
+        shown &&
+        setErrors((known) => [...known.filter(({ row }) => row <= after), ...(callJob?.rowErrors ?? [])]),
+      (error) => shown && setFailure(error),
+    );
+    return () => {
+      shown = false;
+    };
+  }, [direct, job.id, after]);
+  if (failure) return <Failed error={failure} />;
+  return (
+    <section className="mt-5 flex flex-col gap-3">
+      <p role="alert" className="rounded-card bg-bad-ground px-4 py-3 text-bad">
+        {t("callJob.rejected", { count: job.rowErrorCount })} {t("callList.badHint")}
+      </p>
+      {errors.length === 0 ? <Loading rows={3} /> : <RowErrors errors={errors} />}
+      {errors.length > 0 && errors.length < job.rowErrorCount && (
+        <Button className="self-center" onClick={() => setAfter(errors.at(-1)?.row ?? 0)}>
+          {t("showMore")}
+        </Button>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,47 @@
+/** What is wrong with rows of a list: the line and the column, and the value beside the reason. */
+import { useWords } from "../ui/preferences";
+import type { RowError } from "./operations";
+
+interface Props {
+  errors: readonly RowError[];
+  /** The value that stands there, by line; left out where the list is not at hand. */
+  values?: ReadonlyMap<number, string>;
+}
+
+export function RowErrors({ errors, values }: Props) {
+  const { t, language } = useWords();
+  const cell = "px-3 py-1.5 align-baseline";
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys.
+    <div className="thin-scroll max-h-96 overflow-auto rounded-xl border border-line" tabIndex={0}>
+      <table className="w-full text-left text-sm" data-testid="row-errors">
+        <thead className="sticky top-0 bg-well text-quiet">
+          <tr>
+            <th className={`${cell} text-right font-medium`}>{t("callList.line")}</th>
+            <th className={`${cell} font-medium`}>{t("callList.column")}</th>
+            {values && <th className={`${cell} font-medium`}>{t("callList.value")}</th>}
+            <th className={`${cell} font-medium`}>{t("callList.error")}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {errors.map(({ row, column, message }) => (
+            <tr key={row} className="border-t border-line" data-row={row}>
+              <td className={`${cell} text-right tabular-nums`}>{row.toLocaleString(language)}</td>
+              <td className={cell}>{column ?? t("callList.wholeRow")}</td>
+              {values && (
+                <td className={`${cell} max-w-48`}>
+                  <code className="rounded bg-bad-ground px-1.5 py-0.5 text-bad">
+                    {values.get(row) || "—"}
+                  </code>
+                </td>
+              )}
+              <td className={cell} lang="en">
+                {message}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

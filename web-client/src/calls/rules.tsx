@@ -1,0 +1,120 @@
+/** What holds for every job: the organization's limits, and the numbers that must not be called. */
+import { type FormEvent, useEffect, useState } from "react";
+import { ask, useApi } from "../api/api";
+import { refusalOf, wordOf } from "../api/failure";
+import { addressOf } from "../app/router";
+import { mayLimitCalls } from "../session/rights";
+import { useViewer } from "../session/viewer";
+import { Button } from "../ui/button";
+import { Icon } from "../ui/icons";
+import { Labelled } from "../ui/labelled";
+import { useWords } from "../ui/preferences";
+import { Loading } from "../ui/states";
+import { tell } from "../ui/toasts";
+import { useValue } from "../ui/value";
+import { useDesk } from "./desk";
+import { DoNotCallList } from "./do-not-call";
+import { type CallLimits, SetCallLimits } from "./operations";
+
+export function Rules() {
+  const { t } = useWords();
+  const limits = useValue(useDesk().limits);
+  return (
+    <div className="thin-scroll h-full overflow-y-auto">
+      <div className="mx-auto flex max-w-2xl flex-col gap-8 p-4 sm:p-6">
+        <div className="flex items-center gap-2">
+          <a
+            href={addressOf({ name: "calls" })}
+            aria-label={t("back")}
+            className="rounded-full p-2 text-quiet hover:bg-hover md:hidden"
+          >
+            <Icon name="back" />
+          </a>
+          <h1 className="text-xl font-semibold">{t("calls.rules")}</h1>
+        </div>
+        <section aria-labelledby="limits">
+          <h2 id="limits" className="font-semibold">
+            {t("callRules.limits")}
+          </h2>
+          <p className="mb-4 text-sm text-quiet">{t("callRules.limitsHint")}</p>
+          {limits ? <LimitsForm limits={limits} /> : <Loading rows={2} />}
+        </section>
+        <DoNotCallList />
+      </div>
+    </div>
+  );
+}
+
+function LimitsForm({ limits }: { limits: CallLimits }) {
+  const { t } = useWords();
+  const { direct } = useApi();
+  const desk = useDesk();
+  const may = mayLimitCalls(useViewer().roles);
+  const [concurrent, setConcurrent] = useState(String(limits.concurrentCalls));
+  const [perSecond, setPerSecond] = useState(String(limits.callsPerSecond));
+  const [refusal, setRefusal] = useState<string | null>(null);
+  // Somebody else may have set them.
+  useEffect(() => {
+    setConcurrent(String(limits.concurrentCalls));
+    setPerSecond(String(limits.callsPerSecond));
+  }, [limits.concurrentCalls, limits.callsPerSecond]);
+
+  async function save(event: FormEvent) {
+    event.preventDefault();
+    const input = { concurrentCalls: Math.round(Number(concurrent)), callsPerSecond: Number(perSecond) };
+    try {
+      desk.limits.set((await ask(direct, SetCallLimits, { input })).setCallLimits);
+      setRefusal(null);
+      tell(t("callRules.saved"));
+    } catch (error) {
+      setRefusal(refusalOf(error) ?? t(wordOf(error)));
+    }
+  }
+
+  const number = {
+    type: "number",
+    className: "field tabular-nums disabled:opacity-70",
+    disabled: !may,
+  } as const;
+  return (
+    <form onSubmit={save} className="flex flex-wrap items-end gap-4">
+      <Labelled label={t("callRules.concurrent")} className="grow basis-40">
+        {(props) => (
+          <input
+            {...props}
+            {...number}
+            min={0}
+            max={1000}
+            value={concurrent}
+            onChange={(event) => setConcurrent(event.target.value)}
+          />
+        )}
+      </Labelled>
+      <Labelled label={t("callRules.perSecond")} className="grow basis-40">
+        {(props) => (
+          <input
+            {...props}
+            {...number}
+            min={0.1}
+            max={100}
+            step={0.1}
+            value={perSecond}
+            onChange={(event) => setPerSecond(event.target.value)}
+          />
+        )}
+      </Labelled>
+      {may ? (
+        <Button type="submit" kind="main" disabled={concurrent === "" || perSecond === ""}>
+          {t("save")}
+        </Button>
+      ) : (
+        <p className="w-full text-sm text-quiet">{t("callRules.onlyAdmin")}</p>
+      )}
+      {refusal && (
+        <p role="alert" className="w-full text-bad">
+          {refusal}
+        </p>
+      )}
+    </form>
+  );
+}

@@ -1,0 +1,75 @@
+/** The calls screens: the list of jobs beside one of them, a new list, or the rules for all. */
+import { useEffect, useState } from "react";
+import { useApi } from "../api/api";
+import type { CallsPlace } from "../app/router";
+import { mayOperate } from "../session/rights";
+import { useViewer } from "../session/viewer";
+import { useWords } from "../ui/preferences";
+import { Empty, Failed, Loading } from "../ui/states";
+import { useValue } from "../ui/value";
+import { type Desk, DeskProvider, openDesk } from "./desk";
+import { JobList } from "./job-list";
+import { JobPane } from "./job-pane";
+import { NewList } from "./new-list";
+import { Rules } from "./rules";
+
+export function CallsScreen({ place }: { place: CallsPlace }) {
+  const { t } = useWords();
+  const { roles } = useViewer();
+  if (!mayOperate(roles))
+    return (
+      <div className="h-full overflow-y-auto">
+        <h1 className="sr-only">{t("calls")}</h1>
+        <Empty icon="phone" title={t("calls.forbidden")} hint={t("calls.forbiddenHint")} />
+      </div>
+    );
+  return <Opened place={place} />;
+}
+
+function Opened({ place }: { place: CallsPlace }) {
+  const api = useApi();
+  const [desk, setDesk] = useState<Desk | null>(null);
+  useEffect(() => {
+    const opened = openDesk(api);
+    setDesk(opened);
+    return opened.stop;
+  }, [api]);
+  if (!desk) return <Loading />;
+  return (
+    <DeskProvider value={desk}>
+      <Panes desk={desk} place={place} />
+    </DeskProvider>
+  );
+}
+
+function Panes({ desk, place }: { desk: Desk; place: CallsPlace }) {
+  const ended = useValue(desk.ended);
+  if (ended) return <Failed error={ended} />;
+  const alone = place.name === "calls";
+  return (
+    <div className="flex h-full min-h-0">
+      <div
+        className={`w-full shrink-0 border-r border-line bg-well md:w-72 xl:w-80 ${alone ? "" : "max-md:hidden"}`}
+      >
+        <JobList shown={place} />
+      </div>
+      <div className={`min-w-0 grow ${alone ? "max-md:hidden" : ""}`}>
+        <Contents place={place} />
+      </div>
+    </div>
+  );
+}
+
+function Contents({ place }: { place: CallsPlace }) {
+  const { t } = useWords();
+  switch (place.name) {
+    case "callJob":
+      return <JobPane key={place.id} id={place.id} />;
+    case "newCallJob":
+      return <NewList />;
+    case "callRules":
+      return <Rules />;
+    default:
+      return <Empty icon="phone" title={t("calls.choose")} hint={t("calls.chooseHint")} />;
+  }
+}

@@ -1,0 +1,119 @@
+/** A job's numbers in list order, as they are now; more of them as one scrolls. */
+import { useEffect, useRef } from "react";
+import { Virtualizer } from "virtua";
+import { Badge } from "../ui/badge";
+import { Button } from "../ui/button";
+import { useWords } from "../ui/preferences";
+import { Failed, Loading } from "../ui/states";
+import { useValue } from "../ui/value";
+import { useTasks } from "./job";
+import { PARTS, type Part, TASK_TONES } from "./looks";
+import type { CallJob, CallTask } from "./operations";
+
+const LOAD_WITHIN_PX = 900;
+
+interface Props {
+  job: CallJob;
+  /** Only numbers in this part of the progress. */
+  part: Part | null;
+  scroller: HTMLElement | null;
+  clear: () => void;
+}
+
+export function TaskList({ job, part, scroller, clear }: Props) {
+  const { t } = useWords();
+  const states = PARTS.find((each) => each.part === part)?.states ?? null;
+  const feed = useTasks(job.id, states);
+  const state = useValue(feed.state);
+  const list = useRef<HTMLElement>(null);
+  const box = useRef(scroller);
+  box.current = scroller;
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a short page may leave the end in sight.
+  useEffect(() => {
+    function look() {
+      if (scroller && scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < LOAD_WITHIN_PX)
+        void feed.newer();
+    }
+    look();
+    scroller?.addEventListener("scroll", look);
+    return () => scroller?.removeEventListener("scroll", look);
+  }, [scroller, feed, state]);
+
+  return (
+    <section ref={list} aria-labelledby="numbers" className="mt-8">
+      <div className="mb-2 flex items-center gap-3">
+        <h2 id="numbers" className="font-semibold">
+          {t("callJob.numbers")}
+        </h2>
+        {part && (
+          <Button kind="quiet" onClick={clear} className="text-sm">
+            {t(`callProgress.${part}`)} · {t("callJob.all")}
+          </Button>
+        )}
+      </div>
+      {state.phase === "loading" && <Loading rows={4} />}
+      {state.phase === "failed" && <Failed error={state.error} again={() => feed.open(null)} />}
+      {state.phase === "ready" && state.window.items.length === 0 && (
+        <p className="text-quiet">{t("callJob.noNumbers")}</p>
+      )}
+      {state.phase === "ready" && scroller && (
+        <Virtualizer
+          as="ol"
+          item="li"
+          data={state.window.items}
+          scrollRef={box}
+          startMargin={(list.current?.offsetTop ?? 0) + 40}
+          bufferSize={400}
+        >
+          {(task) => <TaskRow key={task.id} task={task} />}
+        </Virtualizer>
+      )}
+      {state.edge !== null && <p className="py-3 text-center text-sm text-quiet">{t("loading")}</p>}
+      {state.edgeError !== null && (
+        <p className="py-3 text-center">
+          <Button onClick={() => feed.newer()}>{t("tryAgain")}</Button>
+        </p>
+      )}
+    </section>
+  );
+}
+
+function TaskRow({ task }: { task: CallTask }) {
+  const { t, language } = useWords();
+  const variables = task.variables.map(({ name, value }) => `${name}: ${value}`).join(" · ");
+  const how = task.outcome && t(`callOutcome.${task.outcome}`);
+  return (
+    <div
+      data-task={task.row}
+      data-task-state={task.state}
+      className="grid grid-cols-[3rem_minmax(0,1fr)_auto] items-baseline gap-x-3 border-b border-line py-2 sm:grid-cols-[3.5rem_minmax(0,12rem)_minmax(0,1fr)_auto_auto]"
+    >
+      <span
+        className="text-right text-sm text-quiet tabular-nums"
+        title={t("callJob.row", { row: task.row })}
+      >
+        {task.row.toLocaleString(language)}
+      </span>
+      <span className="truncate font-medium tabular-nums">{task.phoneNumber}</span>
+      <span className="truncate text-sm text-quiet max-sm:order-last max-sm:col-span-2 max-sm:col-start-2">
+        {task.error ?? variables}
+      </span>
+      <span className="text-right text-sm text-quiet tabular-nums max-sm:hidden">
+        {detailOf(task, how, t)}
+      </span>
+      <Badge tone={TASK_TONES[task.state]}>{t(`callTask.${task.state}`)}</Badge>
+    </div>
+  );
+}
+
+type Translate = ReturnType<typeof useWords>["t"];
+
+/** How its last call ended, how long it took, and which call it was when there were several. */
+function detailOf({ attempts, startedAt, endedAt }: CallTask, how: string | null, t: Translate): string {
+  const took_s =
+    startedAt && endedAt ? Math.round((Date.parse(endedAt) - Date.parse(startedAt)) / 1000) : null;
+  const took = took_s === null ? null : `${Math.floor(took_s / 60)}:${String(took_s % 60).padStart(2, "0")}`;
+  const calls = attempts > 1 ? t("callJob.attempts", { count: attempts }) : null;
+  return [how, took, calls].filter(Boolean).join(" · ");
+}

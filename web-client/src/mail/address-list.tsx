@@ -1,0 +1,148 @@
+/** May mail go to these addresses, and why not: up to a thousand at once, the good ones copied by a click. */
+import { type FormEvent, useState } from "react";
+import { ask, useApi } from "../api/api";
+import { refusalOf, wordOf } from "../api/failure";
+import type { Word } from "../i18n/words";
+import { Button } from "../ui/button";
+import { Icon } from "../ui/icons";
+import { Labelled } from "../ui/labelled";
+import { useWords } from "../ui/preferences";
+import { tell } from "../ui/toasts";
+import { AddressRow } from "./address-row";
+import { ASKED_MAX, addressesIn } from "./addresses";
+import { AddressBook, type AddressStanding } from "./operations";
+
+export function Addresses() {
+  const { t } = useWords();
+  const { direct } = useApi();
+  const [text, setText] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [refusal, setRefusal] = useState<string | null>(null);
+  const [standings, setStandings] = useState<readonly AddressStanding[] | null>(null);
+  const addresses = addressesIn(text);
+
+  async function look(event: FormEvent) {
+    event.preventDefault();
+    if (addresses.length === 0 || addresses.length > ASKED_MAX) return;
+    setBusy(true);
+    try {
+      setStandings((await ask(direct, AddressBook, { addresses })).addressBook);
+      setRefusal(null);
+    } catch (error) {
+      setRefusal(refusalOf(error) ?? t(wordOf(error)));
+    }
+    setBusy(false);
+  }
+
+  function replace(fresh: readonly AddressStanding[]) {
+    const by = new Map(fresh.map((one) => [one.address, one]));
+    setStandings((known) => known?.map((one) => by.get(one.address) ?? one) ?? null);
+  }
+
+  return (
+    <>
+      <form onSubmit={look} className="flex flex-col gap-3">
+        <Labelled label={t("mail.paste")} hint={t("mail.pasteHint")}>
+          {(props) => (
+            <textarea
+              {...props}
+              className="field thin-scroll field-sizing-content max-h-52 min-h-24 font-mono text-sm"
+              spellCheck={false}
+              autoCapitalize="off"
+              placeholder={"ann@example.org\nBen Lee <ben@example.com>"}
+              value={text}
+              onChange={(event) => setText(event.target.value)}
+            />
+          )}
+        </Labelled>
+        <div className="flex items-center justify-end gap-3">
+          <span
+            className={`text-sm tabular-nums ${addresses.length > ASKED_MAX ? "text-bad" : "text-quiet"}`}
+          >
+            {addresses.length > ASKED_MAX
+              ? t("mail.tooMany", { count: addresses.length })
+              : addresses.length > 0 && t("mail.count", { count: addresses.length })}
+          </span>
+          <Button
+            type="submit"
+            kind="main"
+            disabled={busy || addresses.length === 0 || addresses.length > ASKED_MAX}
+          >
+            <Icon name="search" className="size-4" />
+            {t("mail.look")}
+          </Button>
+        </div>
+        {refusal && (
+          <p role="alert" className="text-bad">
+            {refusal}
+          </p>
+        )}
+      </form>
+      {standings && <Standings standings={standings} replace={replace} />}
+    </>
+  );
+}
+
+const FILTERS: {
+  name: "all" | "blocked" | "sendable";
+  word: Word;
+  shows: (one: AddressStanding) => boolean;
+}[] = [
+  { name: "all", word: "mail.all", shows: () => true },
+  { name: "blocked", word: "mail.blocked", shows: ({ blocked }) => blocked },
+  { name: "sendable", word: "mail.sendable", shows: ({ blocked }) => !blocked },
+];
+
+interface StandingsProps {
+  standings: readonly AddressStanding[];
+  replace: (fresh: readonly AddressStanding[]) => void;
+}
+
+function Standings({ standings, replace }: StandingsProps) {
+  const { t, language } = useWords();
+  const [filter, setFilter] = useState(FILTERS[0]?.name);
+  const shows = FILTERS.find(({ name }) => name === filter)?.shows ?? (() => true);
+  const sendable = standings.filter(({ blocked }) => !blocked);
+
+  const inDomain = (domain: string) =>
+    standings.filter((one) => one.domain?.domain === domain).map(({ address }) => address);
+
+  function copy() {
+    const text = sendable.map(({ normalized, address }) => normalized ?? address).join("\n");
+    navigator.clipboard.writeText(text).then(
+      () => tell(t("mail.copied", { count: sendable.length })),
+      () => tell(t("mail.notCopied")),
+    );
+  }
+
+  return (
+    <section aria-label={t("mail.result")} className="mt-8" data-testid="standings">
+      <div className="flex flex-wrap items-center gap-1.5 border-b border-line pb-3">
+        {FILTERS.map(({ name, word, shows }) => (
+          <button
+            key={name}
+            type="button"
+            aria-pressed={filter === name}
+            onClick={() => setFilter(name)}
+            className="inline-flex min-h-9 items-center gap-2 rounded-full border border-line px-3 text-sm hover:bg-hover aria-pressed:border-accent aria-pressed:bg-glow"
+          >
+            {t(word)}
+            <span className="font-semibold tabular-nums">
+              {standings.filter(shows).length.toLocaleString(language)}
+            </span>
+          </button>
+        ))}
+        <span className="grow" />
+        <Button disabled={sendable.length === 0} onClick={copy}>
+          <Icon name="copy" className="size-4" />
+          {t("mail.copy", { count: sendable.length })}
+        </Button>
+      </div>
+      <ul>
+        {standings.filter(shows).map((standing) => (
+          <AddressRow key={standing.address} standing={standing} replace={replace} inDomain={inDomain} />
+        ))}
+      </ul>
+    </section>
+  );
+}

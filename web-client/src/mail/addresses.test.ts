@@ -1,0 +1,21 @@
+import { expect, test } from "vitest";
+import { addressesIn, domainsIn } from "./addresses";
+
+test("addresses are found in a column, in a header and among names, each once", () => {
+  const text =
+    "ann@example.org\r\nBen Lee <ben@example.org>, cat@example.com; ann@example.org dan@example.com\n\n";
+  expect(addressesIn(text)).toEqual([
+    "ann@example.org",
+    "ben@example.org",
+    "cat@example.com",
+    "dan@example.com",
+  ]);
+});
+
+test("what is no address stays, for the server to say so", () => {
+  expect(addressesIn("nobody,@x")).toEqual(["nobody", "@x"]);
+});
+
+test("of an address its domain is asked", () => {
+  expect(domainsIn("Example.org ann@example.com\nexample.com")).toEqual(["example.org", "example.com"]);
+});

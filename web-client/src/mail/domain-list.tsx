@@ -1,0 +1,155 @@
+/** Whole domains: what is known of them, and blocking or allowing one by hand. */
+import { type FormEvent, useState } from "react";
+import { ask, useApi } from "../api/api";
+import { refusalOf, wordOf } from "../api/failure";
+import { addressOf } from "../app/router";
+import { mayOperate } from "../session/rights";
+import { useViewer } from "../session/viewer";
+import { Button } from "../ui/button";
+import { Icon } from "../ui/icons";
+import { Labelled } from "../ui/labelled";
+import { useWords } from "../ui/preferences";
+import { Empty } from "../ui/states";
+import { tell, tellFailure } from "../ui/toasts";
+import { ASKED_MAX, domainsIn } from "./addresses";
+import { type DomainStanding, DomainStandings, SetDomainBlocked } from "./operations";
+import { chosenDomain } from "./rates";
+import { Reason } from "./reason";
+import { Counters, VerdictBadge } from "./verdict";
+
+export function Domains() {
+  const { t } = useWords();
+  const { direct } = useApi();
+  const [text, setText] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [refusal, setRefusal] = useState<string | null>(null);
+  const [standings, setStandings] = useState<readonly DomainStanding[] | null>(null);
+  const domains = domainsIn(text).slice(0, ASKED_MAX);
+
+  async function look(event: FormEvent) {
+    event.preventDefault();
+    if (domains.length === 0) return;
+    setBusy(true);
+    try {
+      setStandings((await ask(direct, DomainStandings, { domains })).domainStandings);
+      setRefusal(null);
+    } catch (error) {
+      setRefusal(refusalOf(error) ?? t(wordOf(error)));
+    }
+    setBusy(false);
+  }
+
+  return (
+    <>
+      <form onSubmit={look} className="flex flex-wrap items-end gap-3">
+        <Labelled label={t("mail.domainsLabel")} hint={t("mail.domainsHint")} className="grow basis-72">
+          {(props) => (
+            <input
+              {...props}
+              className="field"
+              autoCapitalize="off"
+              spellCheck={false}
+              placeholder="example.org, example.com"
+              value={text}
+              onChange={(event) => setText(event.target.value)}
+            />
+          )}
+        </Labelled>
+        <Button type="submit" kind="main" disabled={busy || domains.length === 0}>
+          <Icon name="search" className="size-4" />
+          {t("mail.look")}
+        </Button>
+      </form>
+      {refusal && (
+        <p role="alert" className="mt-3 text-bad">
+          {refusal}
+        </p>
+      )}
+      {standings === null ? (
+        <Empty icon="mail" title={t("mail.domainsNone")} hint={t("mail.domainsNoneHint")} />
+      ) : (
+        <ul className="mt-6">
+          {standings.map((standing, place) => (
+            <DomainRow
+              key={standing.id}
+              standing={standing}
+              put={(now) => setStandings(standings.with(place, now))}
+            />
+          ))}
+        </ul>
+      )}
+    </>
+  );
+}
+
+function DomainRow({ standing, put }: { standing: DomainStanding; put: (now: DomainStanding) => void }) {
+  const { t } = useWords();
+  const may = mayOperate(useViewer().roles) && standing.verdict.rule !== "INVALID_ADDRESS";
+  const { domain, verdict } = standing;
+  return (
+    <li
+      data-domain={domain}
+      data-blocked={standing.blocked}
+      className="grid gap-x-4 gap-y-1 border-b border-line py-3 sm:grid-cols-[minmax(0,1fr)_auto]"
+    >
+      <div className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-1">
+        <span className="min-w-0 truncate font-medium">{domain}</span>
+        <VerdictBadge {...standing} />
+      </div>
+      <div className="sm:row-span-2 sm:self-center">{may && <ByHand standing={standing} put={put} />}</div>
+      <p className="text-sm text-quiet" lang="en">
+        {verdict.detail}
+      </p>
+      <div className="flex flex-wrap items-center gap-x-4 text-sm sm:col-span-2">
+        <Counters {...standing} />
+        {may && (
+          <a
+            href={addressOf({ name: "bounceRates" })}
+            onClick={() => chosenDomain.set(domain)}
+            className="text-accent underline"
+          >
+            {t("mail.rates")}
+          </a>
+        )}
+      </div>
+    </li>
+  );
+}
+
+/** What a hand can do: true blocks, false allows, null leaves it to the rule. */
+function ByHand({ standing, put }: { standing: DomainStanding; put: (now: DomainStanding) => void }) {
+  const { t } = useWords();
+  const { direct } = useApi();
+  const [wanted, setWanted] = useState<boolean | null | undefined>(undefined);
+  const { domain, blocked, verdict } = standing;
+  const word = wanted === null ? "mail.byRule" : wanted ? "mail.blockDomain" : "mail.allowDomain";
+
+  async function done(reason: string | null) {
+    setWanted(undefined);
+    if (reason === null || wanted === undefined) return;
+    try {
+      put((await ask(direct, SetDomainBlocked, { domain, blocked: wanted, reason })).setDomainBlocked);
+      tell(t("mail.domainChanged", { name: domain }));
+    } catch (error) {
+      tellFailure(error);
+    }
+  }
+
+  return (
+    <div className="flex flex-wrap gap-2">
+      {verdict.rule === "BY_HAND" && <Button onClick={() => setWanted(null)}>{t("mail.byRule")}</Button>}
+      <Button onClick={() => setWanted(!blocked)}>
+        {t(blocked ? "mail.allowDomain" : "mail.blockDomain")}
+      </Button>
+      {wanted !== undefined && (
+        <Reason
+          title={t(word)}
+          text={t(`${word}Ask`, { name: domain })}
+          action={t(word)}
+          bad={wanted === true}
+          onDone={done}
+        />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,98 @@
+/** A bar a day: what part of its mail bounced, and the line above which senders lose their reputation. */
+import { useRef } from "react";
+import { ticks, useWidth } from "../ui/chart";
+import { useWords } from "../ui/preferences";
+import type { DayRate } from "./operations";
+
+export const ALARM_RATE = 0.02;
+
+const HEIGHT_PX = 240;
+const LEFT_PX = 44;
+const BOTTOM_PX = 24;
+const TOP_PX = 14;
+const PX_A_LABEL = 64;
+
+export function RateChart({ days }: { days: readonly DayRate[] }) {
+  const { t, language } = useWords();
+  const box = useRef<HTMLDivElement>(null);
+  const width_px = useWidth(box);
+  const percent = new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: 1 });
+  const date = new Intl.DateTimeFormat(language, { month: "short", day: "numeric", timeZone: "UTC" });
+  const most = Math.max(...days.map(({ rate }) => rate));
+  const steps = ticks(Math.max(most, ALARM_RATE * 1.5));
+  const top = steps.at(-1) ?? 1;
+  const slot_px = (width_px - LEFT_PX) / days.length;
+  const bar_px = Math.max(2, Math.min(28, slot_px * 0.7));
+  const y = (rate: number) => TOP_PX + (1 - rate / top) * (HEIGHT_PX - TOP_PX - BOTTOM_PX);
+  const every = Math.max(1, Math.ceil(PX_A_LABEL / slot_px));
+  const over = days.filter(({ rate, sent }) => sent > 0 && rate >= ALARM_RATE).length;
+  return (
+    <div ref={box} className="min-w-0">
+      <svg
+        role="img"
+        aria-label={t("mail.chart", { most: percent.format(most), count: over })}
+        width="100%"
+        height={HEIGHT_PX}
+        className="block text-xs"
+      >
+        {steps.map((step) => (
+          <g key={step}>
+            <line x1={LEFT_PX} x2={width_px} y1={y(step)} y2={y(step)} className="stroke-line" />
+            <text x={LEFT_PX - 8} y={y(step) + 4} textAnchor="end" className="fill-quiet tabular-nums">
+              {percent.format(step)}
+            </text>
+          </g>
+        ))}
+        {days.map(({ day, rate, sent, bounced }, place) => {
+          const middle = LEFT_PX + slot_px * (place + 0.5);
+          const name = date.format(new Date(day));
+          return (
+            <g key={day}>
+              <title>{t("mail.chartDay", { day: name, rate: percent.format(rate), bounced, sent })}</title>
+              {/* The whole slot answers to the pointer, also where the bar is low. */}
+              <rect
+                x={middle - slot_px / 2}
+                y={TOP_PX}
+                width={slot_px}
+                height={HEIGHT_PX - TOP_PX - BOTTOM_PX}
+                fill="transparent"
+              />
+              {sent > 0 && (
+                <rect
+                  x={middle - bar_px / 2}
+                  y={Math.min(y(rate), y(0) - 2)}
+                  width={bar_px}
+                  height={Math.max(2, y(0) - y(rate))}
+                  rx={2}
+                  className={rate >= ALARM_RATE ? "fill-bad" : "fill-good"}
+                />
+              )}
+              {(days.length - 1 - place) % every === 0 && (
+                <text
+                  x={Math.min(middle, width_px - 20)}
+                  y={HEIGHT_PX - 6}
+                  textAnchor="middle"
+                  className="fill-quiet"
+                >
+                  {name}
+                </text>
+              )}
+            </g>
+          );
+        })}
+        <line
+          x1={LEFT_PX}
+          x2={width_px}
+          y1={y(ALARM_RATE)}
+          y2={y(ALARM_RATE)}
+          strokeWidth={1.5}
+          strokeDasharray="5 4"
+          className="stroke-accent"
+        />
+        <text x={LEFT_PX + 6} y={y(ALARM_RATE) - 5} className="fill-accent font-semibold">
+          {t("mail.alarm", { rate: percent.format(ALARM_RATE) })}
+        </text>
+      </svg>
+    </div>
+  );
+}

@@ -1,0 +1,149 @@
+/** How much of each day's mail bounced, of all domains or of one, beside what senders may have. */
+import { useEffect, useState } from "react";
+import { ask, useApi } from "../api/api";
+import { refusalOf, wordOf } from "../api/failure";
+import { Labelled } from "../ui/labelled";
+import { useWords } from "../ui/preferences";
+import { Empty, Loading } from "../ui/states";
+import { createValue, useValue } from "../ui/value";
+import { BounceRates, type DayRate } from "./operations";
+import { ALARM_RATE, RateChart } from "./rate-chart";
+
+const DAY_MS = 86_400_000;
+const SPANS_DAYS = [14, 30, 90] as const;
+const PAUSE_MS = 400;
+
+/** The domain that is looked at; empty for all together. */
+export const chosenDomain = createValue("");
+
+export function Rates() {
+  const { t, language } = useWords();
+  const domain = useValue(chosenDomain);
+  const [span_days, setSpan] = useState<number>(30);
+  const { days, refusal } = useRates(domain.trim(), span_days);
+  const sent = days?.reduce((sum, day) => sum + day.sent, 0) ?? 0;
+  const bounced = days?.reduce((sum, day) => sum + day.bounced, 0) ?? 0;
+  const percent = new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: 2 });
+  return (
+    <>
+      <div className="flex flex-wrap items-end gap-3">
+        <Labelled label={t("mail.ratesOf")} className="grow basis-60">
+          {(props) => (
+            <input
+              {...props}
+              type="search"
+              className="field"
+              autoCapitalize="off"
+              spellCheck={false}
+              placeholder={t("mail.ratesAll")}
+              value={domain}
+              onChange={(event) => chosenDomain.set(event.target.value)}
+            />
+          )}
+        </Labelled>
+        <fieldset className="flex gap-1" aria-label={t("mail.span")}>
+          {SPANS_DAYS.map((days) => (
+            <button
+              key={days}
+              type="button"
+              aria-pressed={span_days === days}
+              onClick={() => setSpan(days)}
+              className="min-h-9 rounded-full border border-line px-3 text-sm hover:bg-hover aria-pressed:border-accent aria-pressed:bg-glow"
+            >
+              {t("mail.days", { count: days })}
+            </button>
+          ))}
+        </fieldset>
+      </div>
+      {refusal && (
+        <p role="alert" className="mt-4 text-bad">
+          {refusal}
+        </p>
+      )}
+      {!days && !refusal && <Loading rows={4} />}
+      {days && sent === 0 && <Empty icon="mail" title={t("mail.ratesNone")} hint={t("mail.ratesNoneHint")} />}
+      {days && sent > 0 && (
+        <section className="mt-6" aria-label={t("mail.rates")}>
+          <p className="mb-4 flex flex-wrap items-baseline gap-x-3">
+            <span
+              data-testid="bounce-rate"
+              className={`text-2xl font-semibold tabular-nums ${bounced / sent >= ALARM_RATE ? "text-bad" : ""}`}
+            >
+              {percent.format(bounced / sent)}
+            </span>
+            <span className="text-quiet">{t("mail.ratesSum", { bounced, sent })}</span>
+          </p>
+          <RateChart days={days} />
+          <DayTable days={days.filter((day) => day.sent > 0)} percent={percent} />
+        </section>
+      )}
+    </>
+  );
+}
+
+function useRates(
+  domain: string,
+  span_days: number,
+): { days: readonly DayRate[] | null; refusal: string | null } {
+  const { t } = useWords();
+  const { direct } = useApi();
+  const [days, setDays] = useState<readonly DayRate[] | null>(null);
+  const [refusal, setRefusal] = useState<string | null>(null);
+  useEffect(() => {
+    let wanted = true;
+    const timer = setTimeout(
+      () => {
+        const to = new Date();
+        const from = new Date(to.getTime() - (span_days - 1) * DAY_MS);
+        const variables = { domain: domain || null, from: from.toISOString(), to: to.toISOString() };
+        ask(direct, BounceRates, variables).then(
+          ({ bounceRates }) => {
+            if (!wanted) return;
+            setDays(bounceRates);
+            setRefusal(null);
+          },
+          (error) => wanted && setRefusal(refusalOf(error) ?? t(wordOf(error))),
+        );
+      },
+      domain ? PAUSE_MS : 0,
+    );
+    return () => {
+      wanted = false;
+      clearTimeout(timer);
+    };
+  }, [direct, domain, span_days, t]);
+  return { days, refusal };
+}
+
+function DayTable({ days, percent }: { days: readonly DayRate[]; percent: Intl.NumberFormat }) {
+  const { t, language } = useWords();
+  const cell = "px-3 py-1.5 text-right tabular-nums";
+  const date = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeZone: "UTC" });
+  return (
+    <details className="mt-4">
+      <summary className="text-sm text-quiet">{t("mail.table")}</summary>
+      <table className="mt-2 w-full max-w-xl text-sm">
+        <thead className="text-quiet">
+          <tr>
+            <th className="px-3 py-1.5 text-left font-medium">{t("mail.day")}</th>
+            <th className={`${cell} font-medium`}>{t("mail.sent")}</th>
+            <th className={`${cell} font-medium`}>{t("mail.bounced")}</th>
+            <th className={`${cell} font-medium`}>{t("mail.rate")}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {days.toReversed().map(({ day, sent, bounced, rate }) => (
+            <tr key={day} className="border-t border-line">
+              <td className="px-3 py-1.5">{date.format(new Date(day))}</td>
+              <td className={cell}>{sent.toLocaleString(language)}</td>
+              <td className={cell}>{bounced.toLocaleString(language)}</td>
+              <td className={`${cell} ${rate >= ALARM_RATE ? "font-semibold text-bad" : ""}`}>
+                {percent.format(rate)}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </details>
+  );
+}

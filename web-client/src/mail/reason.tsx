@@ -1,0 +1,48 @@
+/** Asks why something in the book is changed by hand: the reason is kept with the change. */
+import { type FormEvent, useState } from "react";
+import { Button } from "../ui/button";
+import { Dialog } from "../ui/dialog";
+import { Labelled } from "../ui/labelled";
+import { useWords } from "../ui/preferences";
+
+interface Props {
+  title: string;
+  text: string;
+  action: string;
+  bad?: boolean;
+  /** With the reason, or null when it was left. */
+  onDone: (reason: string | null) => void;
+}
+
+export function Reason({ title, text, action, bad = false, onDone }: Props) {
+  const { t } = useWords();
+  const [reason, setReason] = useState("");
+  function submit(event: FormEvent) {
+    event.preventDefault();
+    if (reason.trim()) onDone(reason.trim());
+  }
+  return (
+    <Dialog title={title} onClose={() => onDone(null)}>
+      <form onSubmit={submit} className="flex flex-col gap-4">
+        <p>{text}</p>
+        <Labelled label={t("mail.reason")} hint={t("mail.reasonHint")}>
+          {(props) => (
+            <input
+              {...props}
+              className="field"
+              maxLength={500}
+              value={reason}
+              onChange={(event) => setReason(event.target.value)}
+            />
+          )}
+        </Labelled>
+        <div className="flex justify-end gap-2">
+          <Button onClick={() => onDone(null)}>{t("cancel")}</Button>
+          <Button type="submit" kind={bad ? "bad" : "main"} disabled={!reason.trim()}>
+            {action}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,57 @@
+/** The mail screens: addresses, domains, and how much bounced. */
+import { addressOf, type MailPlace } from "../app/router";
+import { mayReadMail } from "../session/rights";
+import { useViewer } from "../session/viewer";
+import { useWords } from "../ui/preferences";
+import { Empty } from "../ui/states";
+import { Addresses } from "./address-list";
+import { Domains } from "./domain-list";
+import { Rates } from "./rates";
+
+const TABS = [
+  { name: "mail", word: "mail.addresses" },
+  { name: "mailDomains", word: "mail.domains" },
+  { name: "bounceRates", word: "mail.rates" },
+] as const;
+
+export function MailScreen({ place }: { place: MailPlace }) {
+  const { t } = useWords();
+  const { roles } = useViewer();
+  const may = mayReadMail(roles);
+  return (
+    <div className="thin-scroll h-full overflow-y-auto">
+      <h1 className="sr-only">{t("mail")}</h1>
+      {may ? (
+        <div className="mx-auto max-w-5xl px-3 pb-16 sm:px-6">
+          <Tabs here={place.name} />
+          <Contents name={place.name} />
+        </div>
+      ) : (
+        <Empty icon="mail" title={t("mail.forbidden")} hint={t("mail.forbiddenHint")} />
+      )}
+    </div>
+  );
+}
+
+function Tabs({ here }: { here: MailPlace["name"] }) {
+  const { t } = useWords();
+  return (
+    <nav aria-label={t("mail")} className="flex flex-wrap items-center gap-1 py-4">
+      {TABS.map(({ name, word }) => (
+        <a
+          key={name}
+          href={addressOf({ name })}
+          aria-current={here === name ? "page" : undefined}
+          className="rounded-full px-4 py-1.5 font-medium text-quiet hover:bg-hover aria-[current]:bg-glow aria-[current]:text-accent"
+        >
+          {t(word)}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+function Contents({ name }: { name: MailPlace["name"] }) {
+  if (name === "mailDomains") return <Domains />;
+  return name === "bounceRates" ? <Rates /> : <Addresses />;
+}

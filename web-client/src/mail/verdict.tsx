@@ -1,0 +1,48 @@
+/** A verdict in words: the rule, its reason, and what was counted. */
+import { Badge, type Tone } from "../ui/badge";
+import { Icon } from "../ui/icons";
+import { useWords } from "../ui/preferences";
+import type { Rule } from "./operations";
+
+interface Judged {
+  blocked: boolean;
+  verdict: { rule: Rule; detail: string };
+}
+
+export function VerdictBadge({ blocked, verdict: { rule } }: Judged) {
+  const { t } = useWords();
+  const tone: Tone = blocked ? "bad" : rule === "UNKNOWN_ADDRESS" ? "quiet" : "good";
+  return (
+    <Badge tone={tone}>
+      <Icon name={blocked ? "stop" : "check"} className="size-3" />
+      {t(`verdict.${rule}`)}
+    </Badge>
+  );
+}
+
+interface Counted {
+  success: number;
+  softBounce: number;
+  hardBounce: number;
+}
+
+export function Counters({ success, softBounce, hardBounce }: Counted) {
+  const { t, language } = useWords();
+  const counts = [
+    { word: "mail.success", count: success, colour: "text-good" },
+    { word: "mail.soft", count: softBounce, colour: "text-wait" },
+    { word: "mail.hard", count: hardBounce, colour: "text-bad" },
+  ] as const;
+  return (
+    <dl className="flex gap-4 text-sm tabular-nums">
+      {counts.map(({ word, count, colour }) => (
+        <div key={word} className="flex gap-1.5">
+          <dt className="text-quiet">{t(word)}</dt>
+          <dd className={`font-semibold ${count > 0 ? colour : "text-quiet"}`}>
+            {count.toLocaleString(language)}
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

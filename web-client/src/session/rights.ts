@@ -1,0 +1,15 @@
+/** What a role lets somebody do, as far as the screens need to know; the server decides anew each time. */
+
+/** Calls, the address book, and changes to both. */
+export function mayOperate(roles: readonly string[]): boolean {
+  return roles.includes("OPERATOR") || roles.includes("ADMIN");
+}
+
+/** Reading the address book. */
+export function mayReadMail(roles: readonly string[]): boolean {
+  return mayOperate(roles) || roles.includes("SERVICE");
+}
+
+export function mayLimitCalls(roles: readonly string[]): boolean {
+  return roles.includes("ADMIN");
+}

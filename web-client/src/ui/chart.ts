@@ -1,0 +1,39 @@
+/** What the client's own charts share: their width in the page, round steps for an axis, moments for a time axis. */
+import { type RefObject, useEffect, useState } from "react";
+
+const WIDTH_AT_FIRST_PX = 640;
+
+/** The width of an element in pixels, followed while it changes. */
+export function useWidth(element: RefObject<HTMLElement | null>): number {
+  const [width_px, setWidth] = useState(WIDTH_AT_FIRST_PX);
+  useEffect(() => {
+    if (!element.current) return;
+    const observer = new ResizeObserver(
+      ([entry]) => entry && setWidth(Math.max(240, entry.contentRect.width)),
+    );
+    observer.observe(element.current);
+    return () => observer.disconnect();
+  }, [element]);
+  return width_px;
+}
+
+/** Round values from 0 to at least `most`, about `count` steps. */
+export function ticks(most: number, count = 4): number[] {
+  const raw = Math.max(most, Number.EPSILON) / count;
+  const magnitude = 10 ** Math.floor(Math.log10(raw));
+  const step = ([1, 2, 2.5, 5, 10].find((each) => each * magnitude >= raw * 0.999) ?? 10) * magnitude;
+  const steps = Math.max(1, Math.ceil(most / step - 1e-9));
+  return Array.from({ length: steps + 1 }, (_, n) => Number((n * step).toPrecision(6)));
+}
+
+const SECOND_MS = 1000;
+const STEPS_S = [1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
+
+/** Round moments between two, at most `count`. */
+export function moments(from_ms: number, to_ms: number, count: number): number[] {
+  const least_s = (to_ms - from_ms) / SECOND_MS / count;
+  const step_ms = (STEPS_S.find((step) => step >= least_s) ?? Math.ceil(least_s / 86400) * 86400) * SECOND_MS;
+  const first = Math.ceil(from_ms / step_ms) * step_ms;
+  const last = Math.floor(to_ms / step_ms) * step_ms;
+  return Array.from({ length: Math.max(0, (last - first) / step_ms + 1) }, (_, n) => first + n * step_ms);
+}

@@ -1,0 +1,26 @@
+/** A form's field under its label, and what helps to fill it in. */
+import { type ReactNode, useId } from "react";
+
+interface Props {
+  label: string;
+  hint?: ReactNode;
+  className?: string;
+  children: (props: { id: string; "aria-describedby": string | undefined }) => ReactNode;
+}
+
+export function Labelled({ label, hint, className = "", children }: Props) {
+  const id = useId();
+  return (
+    <div className={`flex min-w-0 flex-col gap-1 ${className}`}>
+      <label htmlFor={id} className="text-sm font-medium">
+        {label}
+      </label>
+      {children({ id, "aria-describedby": hint ? `${id}-hint` : undefined })}
+      {hint && (
+        <p id={`${id}-hint`} className="text-sm text-quiet">
+          {hint}
+        </p>
+      )}
+    </div>
+  );
+}
