@@ -59,10 +59,12 @@ async function deliver() {
   }
 }
 
-const row = (page, address) => page.locator(`[data-address="${address}"]`);
+function row(page, address) {
+  return page.locator(`[data-address="${address}"]`);
+}
 
 async function verdicts(page) {
-  const pasted = "Ann <ann@good.example>, gone@good.example\nnew@good.example who@dead.example\nnobody";
+  const pasted = "Ann <ann@good.example>, gone@good.example\nnew@good.example new@dead.example\nnobody";
   await page.getByRole("textbox", { name: "May mail go to these addresses?" }).fill(pasted);
   await page.getByText("5 addresses", { exact: true }).waitFor();
   await page.getByRole("button", { name: "Look up" }).click();
@@ -113,7 +115,7 @@ async function allow(page) {
   const dialog = page.getByRole("dialog", { name: "Allow the domain" });
   await dialog.getByRole("textbox", { name: "Reason" }).fill("It moved");
   await dialog.getByRole("button", { name: "Allow the domain" }).click();
-  const now = page.locator('[data-address="who@dead.example"][data-blocked="false"]');
+  const now = page.locator('[data-address="new@dead.example"][data-blocked="false"]');
   await now.waitFor();
   return await page.getByRole("button", { name: /^Sendable/ }).innerText();
 }

@@ -11,7 +11,7 @@ const LEFT_PX = 34;
 const BOTTOM_PX = 22;
 const TOP_PX = 10;
 const LINE_PX = 14;
-const SPAN_MIN_MS = 20_000;
+const SPAN_MIN_MS = { live: 20_000, over: 2_000 };
 const TICK_MS = 1_000;
 const PX_A_MOMENT = 90;
 
@@ -30,7 +30,10 @@ export function CurveChart({ points, limit, live }: Props) {
   const now_ms = useNow(live, useDesk().now_ms);
   const first_ms = points[0]?.at_ms ?? now_ms;
   const last_ms = points.at(-1)?.at_ms ?? now_ms;
-  const until_ms = Math.max(live ? Math.max(now_ms, last_ms) : last_ms, first_ms + SPAN_MIN_MS);
+  const until_ms = Math.max(
+    live ? Math.max(now_ms, last_ms) : last_ms,
+    first_ms + SPAN_MIN_MS[live ? "live" : "over"],
+  );
   const peak = peakOf(points);
   const steps = ticks(Math.max(peak, limit ?? 0, 1)).filter(Number.isInteger);
   const top = steps.at(-1) ?? 1;

@@ -44,7 +44,7 @@ export function JobPane({ id }: { id: string }) {
 function Head({ job }: { job: CallJob }) {
   const { t } = useWords();
   return (
-    <header className="flex min-h-14 flex-wrap items-center gap-x-3 gap-y-1 border-b border-line px-3 py-2 sm:px-5">
+    <header className="flex min-h-14 shrink-0 flex-wrap items-center gap-x-3 gap-y-1 border-b border-line px-3 py-2 sm:px-5">
       <a
         href={addressOf({ name: "calls" })}
         aria-label={t("back")}

@@ -108,13 +108,10 @@ function Good({ csv, found }: { csv: string; found: ListCheck }) {
         <Icon name="check" className="mt-0.5 size-5" />
         <div>
           <p className="font-semibold">{t("callList.good", { count: found.rows })}</p>
-          <p>
-            {end
-              ? t("callList.ends", { time: soon(language, new Date(end), new Date()) })
-              : t("callList.endsNever")}
-          </p>
+          {end && <p>{t("callList.ends", { time: soon(language, new Date(end), new Date()) })}</p>}
         </div>
       </div>
+      {!end && <p className="rounded-card bg-wait-ground px-4 py-3 text-wait">{t("callList.endsNever")}</p>}
       <section aria-label={t("callList.preview")}>
         <h2 className="mb-2 text-sm font-semibold text-quiet">{t("callList.preview")}</h2>
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys. */}

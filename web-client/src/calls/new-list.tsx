@@ -49,7 +49,10 @@ export function NewList() {
 
   return (
     <section aria-labelledby="new-list" className="thin-scroll h-full overflow-y-auto">
-      <form onSubmit={launch} className="mx-auto flex max-w-5xl flex-col gap-6 p-4 sm:p-6">
+      <form
+        onSubmit={launch}
+        className="mx-auto flex min-h-full max-w-5xl flex-col gap-6 p-4 pb-0 sm:p-6 sm:pb-0"
+      >
         <div className="flex items-center gap-2">
           <a
             href={addressOf({ name: "calls" })}
@@ -72,7 +75,7 @@ export function NewList() {
             <CheckResult csv={draft.csv} check={check} />
           </div>
         </div>
-        <div className="sticky bottom-0 -mx-4 flex justify-end border-t border-line bg-paper px-4 py-3 sm:-mx-6 sm:px-6">
+        <div className="sticky bottom-0 -mx-4 mt-auto flex justify-end border-t border-line bg-paper px-4 py-3 sm:-mx-6 sm:px-6">
           <Button type="submit" kind="main" disabled={!ready}>
             <Icon name="phone" className="size-4" />
             {t("callList.launch")}

@@ -33,7 +33,8 @@ export function Outcomes({ progress }: { progress: Progress }) {
             />
           </span>
           <span className="text-right tabular-nums">
-            {count.toLocaleString(language)} <span className="text-quiet">{percent.format(count / all)}</span>
+            {count.toLocaleString(language)}
+            <span className="ml-2 inline-block w-9 text-quiet">{percent.format(count / all)}</span>
           </span>
         </li>
       ))}

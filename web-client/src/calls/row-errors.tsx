@@ -10,7 +10,7 @@ interface Props {
 
 export function RowErrors({ errors, values }: Props) {
   const { t, language } = useWords();
-  const cell = "px-3 py-1.5 align-baseline";
+  const cell = "px-3 py-1.5 align-baseline [overflow-wrap:normal]";
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys.
     <div className="thin-scroll max-h-96 overflow-auto rounded-xl border border-line" tabIndex={0}>
@@ -27,15 +27,15 @@ export function RowErrors({ errors, values }: Props) {
           {errors.map(({ row, column, message }) => (
             <tr key={row} className="border-t border-line" data-row={row}>
               <td className={`${cell} text-right tabular-nums`}>{row.toLocaleString(language)}</td>
-              <td className={cell}>{column ?? t("callList.wholeRow")}</td>
+              <td className={`${cell} whitespace-nowrap`}>{column ?? t("callList.wholeRow")}</td>
               {values && (
-                <td className={`${cell} max-w-48`}>
+                <td className={`${cell} max-w-48 truncate`} title={values.get(row)}>
                   <code className="rounded bg-bad-ground px-1.5 py-0.5 text-bad">
                     {values.get(row) || "—"}
                   </code>
                 </td>
               )}
-              <td className={cell} lang="en">
+              <td className={`${cell} min-w-48`} lang="en">
                 {message}
               </td>
             </tr>

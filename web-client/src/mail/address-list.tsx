@@ -7,6 +7,7 @@ import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { Labelled } from "../ui/labelled";
 import { useWords } from "../ui/preferences";
+import { Empty } from "../ui/states";
 import { tell } from "../ui/toasts";
 import { AddressRow } from "./address-row";
 import { ASKED_MAX, addressesIn } from "./addresses";
@@ -78,7 +79,11 @@ export function Addresses() {
           </p>
         )}
       </form>
-      {standings && <Standings standings={standings} replace={replace} />}
+      {standings ? (
+        <Standings standings={standings} replace={replace} />
+      ) : (
+        <Empty icon="mail" title={t("mail.none")} hint={t("mail.noneHint")} />
+      )}
     </>
   );
 }

@@ -76,6 +76,7 @@ function Unblock({ standing, replace, inDomain }: Props) {
       else {
         const now = (await ask(direct, UnblockAddress, { address, reason })).unblockAddress;
         replace([{ ...now, address }]);
+        if (now.blocked) return tell(t("mail.domainBlocks", { name: now.domain?.domain ?? "" }));
       }
       tell(t("mail.unblocked", { name: byDomain ?? address }));
     } catch (error) {
