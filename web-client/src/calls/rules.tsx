@@ -104,7 +104,7 @@ function LimitsForm({ limits }: { limits: CallLimits }) {
         )}
       </Labelled>
       {may ? (
-        <Button type="submit" kind="main" disabled={concurrent === "" || perSecond === ""}>
+        <Button type="submit" kind="main" className="mb-0.5" disabled={concurrent === "" || perSecond === ""}>
           {t("save")}
         </Button>
       ) : (

@@ -39,7 +39,7 @@ export function AddressRow(props: Props) {
         <span className="min-w-0 truncate font-medium">{address}</span>
         <VerdictBadge blocked={blocked} verdict={verdict} />
       </div>
-      <div className="sm:row-span-2 sm:self-center sm:justify-self-end">
+      <div className="max-sm:order-last sm:row-span-2 sm:self-center sm:justify-self-end">
         {may && blocked && standing.normalized !== null && <Unblock {...props} />}
       </div>
       <p className="text-sm text-quiet">

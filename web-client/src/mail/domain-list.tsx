@@ -96,7 +96,9 @@ function DomainRow({ standing, put }: { standing: DomainStanding; put: (now: Dom
         <span className="min-w-0 truncate font-medium">{domain}</span>
         <VerdictBadge {...standing} />
       </div>
-      <div className="sm:row-span-2 sm:self-center">{may && <ByHand standing={standing} put={put} />}</div>
+      <div className="max-sm:order-last sm:row-span-2 sm:self-center">
+        {may && <ByHand standing={standing} put={put} />}
+      </div>
       <p className="text-sm text-quiet" lang="en">
         {verdict.detail}
       </p>

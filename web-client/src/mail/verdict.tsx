@@ -14,7 +14,7 @@ export function VerdictBadge({ blocked, verdict: { rule } }: Judged) {
   const tone: Tone = blocked ? "bad" : rule === "UNKNOWN_ADDRESS" ? "quiet" : "good";
   return (
     <Badge tone={tone}>
-      <Icon name={blocked ? "stop" : "check"} className="size-3" />
+      <Icon name={blocked ? "close" : "check"} className="size-3" />
       {t(`verdict.${rule}`)}
     </Badge>
   );

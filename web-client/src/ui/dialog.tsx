@@ -19,7 +19,10 @@ export function Dialog({
   const { t } = useWords();
   useEffect(() => {
     const shown = dialog.current;
-    if (shown && !shown.open) shown.showModal();
+    if (!shown || shown.open) return;
+    shown.showModal();
+    // The browser would begin with the closing button.
+    shown.querySelector<HTMLElement>("input, textarea")?.focus();
   }, []);
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes a dialog by itself; the click is on its backdrop.
