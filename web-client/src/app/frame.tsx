@@ -14,8 +14,9 @@ import { useWords } from "../ui/preferences";
 import { Empty } from "../ui/states";
 import { useValue } from "../ui/value";
 import { Account } from "./account";
+import { later } from "./later";
 import { Palette } from "./palette";
-import { addressOf, type Place, usePlace } from "./router";
+import { addressOf, type Place, type PublishingPlace, usePlace } from "./router";
 
 const SCREENS: { place: Place; word: Word; icon: IconName; names: Place["name"][] }[] = [
   { place: { name: "home" }, word: "home", icon: "home", names: ["home", "everyone", "tag", "person"] },
@@ -26,7 +27,17 @@ const SCREENS: { place: Place; word: Word; icon: IconName; names: Place["name"][
     icon: "bell",
     names: ["notifications", "reactions"],
   },
+  {
+    place: { name: "publishing", view: null, day: null, post: null },
+    word: "publishing",
+    icon: "calendar",
+    names: ["publishing"],
+  },
 ];
+
+const PublishingPage = later<{ place: PublishingPlace }>(() =>
+  import("../publishing/page").then((it) => it.PublishingPage),
+);
 
 export function Frame() {
   const { t } = useWords();
@@ -166,6 +177,8 @@ function Contents({ place }: { place: Place }) {
       return <NotificationsPage />;
     case "reactions":
       return <ReactionsPage />;
+    case "publishing":
+      return <PublishingPage place={place} />;
     default:
       return <HomePage />;
   }
