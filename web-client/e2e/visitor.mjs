@@ -50,7 +50,7 @@ export async function openTab({ requests, complaints }, context, origin, token, 
   );
   page.setDefaultTimeout(PATIENCE_MS);
   await page.goto(`${origin}/#token=${token}`);
-  await page.getByRole("navigation", { name: "Screens" }).waitFor();
+  await page.getByRole("navigation", { name: /Screens|画面/ }).waitFor();
   await go(page, place);
   if (place.startsWith("/topic")) await page.locator("[data-message]").first().waitFor();
   return page;

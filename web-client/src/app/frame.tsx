@@ -80,11 +80,11 @@ function Bar({ search }: { search: () => void }) {
   const place = usePlace();
   const unread = useUnreadNotifications();
   const item =
-    "relative flex min-h-12 flex-1 flex-col items-center justify-center gap-0.5 rounded-xl px-1 text-xs hover:bg-hover aria-[current]:text-accent md:min-h-14 md:flex-none md:px-0";
+    "relative flex min-h-12 min-w-0 flex-auto flex-col items-center justify-center gap-0.5 rounded-xl px-1 text-xs hover:bg-hover aria-[current]:text-accent md:min-h-14 md:flex-none md:px-0";
   return (
     <nav
       aria-label={t("screens")}
-      className="flex shrink-0 gap-1 border-t border-line bg-well px-1 pb-[env(safe-area-inset-bottom)] md:w-24 md:flex-col md:border-r md:border-t-0 md:px-1 md:py-2"
+      className="flex shrink-0 border-t border-line bg-well px-1 pb-[env(safe-area-inset-bottom)] md:w-24 md:flex-col md:gap-1 md:border-r md:border-t-0 md:px-1 md:py-2"
     >
       <img src="/favicon.svg" alt="Noroshi" className="mx-auto mb-3 mt-1 hidden size-10 md:block" />
       {SCREENS.map((screen) => (
@@ -106,7 +106,7 @@ function Bar({ search }: { search: () => void }) {
       ))}
       <button type="button" onClick={search} className={item} title="Ctrl K">
         <Icon name="search" />
-        <span>{t("search")}</span>
+        <span className="max-w-full truncate">{t("search")}</span>
       </button>
       <div className="hidden grow md:block" />
       <Account className={item} />

@@ -53,12 +53,12 @@ function Row({ post, actions }: { post: Scheduled; actions: ChipActions }) {
       data-scheduled={post.id}
       data-state={post.state}
       onClick={() => actions.open(post)}
-      className="flex w-full items-start gap-3 rounded-card border border-line bg-raised p-3 text-left hover:bg-hover"
+      className="flex w-full flex-wrap items-start gap-x-3 gap-y-1 rounded-card border border-line bg-raised p-3 text-left hover:bg-hover"
     >
-      <span className="w-18 shrink-0 pt-0.5 text-sm font-semibold tabular-nums">
+      <span className="grow shrink-0 pt-0.5 sm:w-18 sm:grow-0 text-sm font-semibold tabular-nums">
         {clockIn(language, actions.zone, new Date(post.dueAt))}
       </span>
-      <span className="min-w-0 grow">
+      <span className="order-last min-w-0 grow basis-full sm:order-none sm:basis-0">
         <span className={`line-clamp-2 ${post.state === "CANCELLED" ? "text-quiet line-through" : ""}`}>
           {post.text || t("publishing.onlyMedia")}
         </span>

@@ -35,7 +35,6 @@ export function Chip({ post, actions }: { post: Scheduled; actions: ChipActions 
       type="button"
       data-scheduled={post.id}
       data-state={post.state}
-      aria-label={label}
       aria-keyshortcuts={movable ? "m" : undefined}
       title={label}
       onClick={(event) => {
@@ -47,8 +46,9 @@ export function Chip({ post, actions }: { post: Scheduled; actions: ChipActions 
       className={`flex h-6.5 w-full select-none items-center gap-1 rounded-md border-l-3 px-1 text-left text-xs ${className} ${movable ? "cursor-grab" : ""} ${hangs ? "opacity-40" : ""} hover:brightness-95 dark:hover:brightness-125`}
     >
       <Icon name={icon} className="size-3.5" />
-      <span className="shrink-0 font-semibold tabular-nums">{time}</span>
+      <span className="shrink-0 font-semibold tabular-nums">{time} </span>
       <span className={`truncate text-ink ${post.state === "CANCELLED" ? "line-through" : ""}`}>{text}</span>
+      <span className="sr-only">, {t(`publishing.state.${post.state}`)}</span>
     </button>
   );
 }

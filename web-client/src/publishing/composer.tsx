@@ -1,5 +1,5 @@
 /** Where a scheduled post is written, or changed: text, media, targets, and when. */
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { ask, useApi } from "../api/api";
 import { Button } from "../ui/button";
 import { Dialog } from "../ui/dialog";
@@ -47,6 +47,8 @@ export function Composer({ draft: begun, post, onDone, onClose, connect }: Props
   const { t, language } = useWords();
   const { direct } = useApi();
   const attempt = useAttempt();
+  const field = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => field.current?.focus(), []);
   const [draft, setDraft] = useState(begun);
   // The same draft under the same key: trying again never schedules twice.
   const [key, setKey] = useState(() => crypto.randomUUID());
@@ -85,6 +87,7 @@ export function Composer({ draft: begun, post, onDone, onClose, connect }: Props
         }}
       >
         <MentionField
+          ref={field}
           rows={4}
           className="field field-sizing-content block max-h-72 min-h-28 w-full resize-none"
           aria-label={t("publishing.text")}

@@ -70,7 +70,11 @@ export function Head({ view, day, days, write, accounts }: Props) {
           </a>
         ))}
       </nav>
-      <ZoneSelect value={zone} onChange={chooseZone} className="w-auto max-w-44 py-1 text-sm" />
+      <ZoneSelect
+        value={zone}
+        onChange={chooseZone}
+        className="min-w-0 flex-1 basis-24 py-1 text-sm sm:w-auto sm:max-w-44 sm:flex-none"
+      />
       {accounts && <IconButton icon="link" label={t("publishing.accounts")} onClick={accounts} />}
       <Button kind="main" onClick={write} className="max-sm:grow">
         <Icon name="plus" className="size-4" />

@@ -13,8 +13,13 @@ function format(language: Language, options: Intl.DateTimeFormatOptions): Intl.D
 
 const asUtc = (local: string) => new Date(`${local.length === 10 ? `${local}T00:00` : local}Z`);
 
+/** "9 AM". */
+export function hourText(language: Language, hour: number): string {
+  return format(language, { timeZone: "UTC", hour: "numeric" }).format(Date.UTC(2000, 0, 1, hour));
+}
+
 /** "9:30 AM". */
-export function hourText(language: Language, local: string): string {
+export function clockText(language: Language, local: string): string {
   return format(language, { timeZone: "UTC", hour: "numeric", minute: "2-digit" }).format(asUtc(local));
 }
 
@@ -56,5 +61,5 @@ export function momentText(language: Language, zone: string, at: Date): string {
 
 /** "9:30 AM" of an instant in a zone. */
 export function clockIn(language: Language, zone: string, at: Date): string {
-  return hourText(language, localOf(zone, at));
+  return clockText(language, localOf(zone, at));
 }

@@ -7,7 +7,8 @@ import { dayText, monthText, weekdayText } from "./local-times";
 import type { Scheduled } from "./operations";
 import { looksOf, URGENCY } from "./standing";
 
-const HEAD_PX = 34;
+const NAMES_PX = 30;
+const HEAD_PX = 36;
 const CHIP_PX = 28;
 const CHIPS_MIN = 2;
 
@@ -47,7 +48,7 @@ export function Month({ days, day, today, slots, actions, openDay, write }: Grid
       </thead>
       <tbody ref={body}>
         {weeks.map((week) => (
-          <tr key={week[0]}>
+          <tr key={week[0]} style={{ height: `${700 / days.length}%` }}>
             {week.map((each) => {
               const posts = slots.get(each) ?? [];
               const over = actions.drag.dragged?.slot === each;
@@ -89,7 +90,7 @@ function useChipRoom(body: { current: HTMLElement | null }, weeks: number): numb
     const box = body.current?.closest("[data-scroller]");
     if (!box) return;
     const watcher = new ResizeObserver(() =>
-      setRoom(Math.max(CHIPS_MIN, Math.floor((box.clientHeight / weeks - HEAD_PX) / CHIP_PX))),
+      setRoom(Math.max(CHIPS_MIN, Math.floor(((box.clientHeight - NAMES_PX) / weeks - HEAD_PX) / CHIP_PX))),
     );
     watcher.observe(box);
     return () => watcher.disconnect();

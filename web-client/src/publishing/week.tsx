@@ -27,22 +27,24 @@ export function Week({ days, today, now, slots, actions, openDay, write }: Props
       className="w-full min-w-160 table-fixed border-collapse"
       aria-label={rangeText(language, first, last)}
     >
-      <thead className="sticky top-0 z-10 bg-paper">
+      <thead className="sticky top-0 z-10 bg-paper shadow-[0_1px_0_var(--color-line)]">
         <tr>
-          <th scope="col" className="w-14 border-b border-line sm:w-16">
+          <th scope="col" className="sticky left-0 w-14 bg-paper sm:w-18">
             <span className="sr-only">{t("publishing.hour")}</span>
           </th>
           {days.map((day) => (
-            <th key={day} scope="col" className="border-b border-line py-1 font-medium">
+            <th key={day} scope="col" className="py-1 font-medium">
               <button
                 type="button"
                 data-day={day}
-                aria-label={dayText(language, day, today)}
                 aria-current={day === today ? "date" : undefined}
                 onClick={() => openDay(day)}
                 className="rounded-full px-3 py-1 text-sm hover:bg-hover aria-[current]:bg-accent aria-[current]:text-on-accent"
               >
-                {weekdayText(language, day, "short")} {Number(day.slice(8))}
+                <span aria-hidden="true">
+                  {weekdayText(language, day, "short")} {Number(day.slice(8))}
+                </span>
+                <span className="sr-only">{dayText(language, day, today)}</span>
               </button>
             </th>
           ))}
@@ -53,9 +55,9 @@ export function Week({ days, today, now, slots, actions, openDay, write }: Props
           <tr key={hour} ref={hour === FIRST_SHOWN ? morning : undefined}>
             <th
               scope="row"
-              className="border-r border-line px-1 pt-0.5 text-right align-top text-xs font-normal text-quiet tabular-nums"
+              className="sticky left-0 whitespace-nowrap border-r border-line bg-paper px-1.5 pt-0.5 text-right align-top text-xs font-normal text-quiet tabular-nums"
             >
-              {hourText(language, `${first}T${hour}:00`)}
+              {hourText(language, Number(hour))}
             </th>
             {days.map((day) => {
               const slot = `${day}T${hour}`;

@@ -44,7 +44,7 @@ export function WhenFields({ value, onChange, readings }: Props) {
           type="date"
           required
           aria-label={t("publishing.date")}
-          className="field min-w-0 flex-1 basis-36"
+          className="field min-w-0 flex-1 basis-32"
           value={day}
           onChange={(event) => change({ local: `${event.target.value}T${time}` })}
         />
@@ -52,7 +52,7 @@ export function WhenFields({ value, onChange, readings }: Props) {
           type="time"
           required
           aria-label={t("publishing.time")}
-          className="field min-w-0 flex-1 basis-28"
+          className="field min-w-0 flex-1 basis-32"
           value={time}
           onChange={(event) => change({ local: `${day}T${event.target.value}` })}
         />
