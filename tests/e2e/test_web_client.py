@@ -7,6 +7,8 @@ import pytest
 from tests.e2e.browsing import VISIT_S, elsewhere, visit
 from tests.e2e.conftest import Product
 
+FIRST_LOAD_MAX_BYTES = 200_000
+
 
 @pytest.mark.browser
 @pytest.mark.timeout(VISIT_S + 60)
@@ -17,6 +19,7 @@ def test_two_people_chat_through_a_cut_jump_to_a_message_and_follow_each_other(
 
     seen = visit("web-client.mjs", product.url, tmp_path, tokens=tokens)
 
+    assert 0 < seen["scripts_bytes"] < FIRST_LOAD_MAX_BYTES, "A conversation needs too much script before it is seen."
     assert seen["heard"] == 1, "The mention is no link."
     assert seen["missed"]["ann"] == seen["missed"]["ben"], "After the cut they do not see the same."
     assert len(set(seen["missed"]["ben"])) == 4

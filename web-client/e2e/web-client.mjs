@@ -4,6 +4,7 @@
  * Standard input: {url, chromium, tokens: {ann, ben}, screenshots}. Ben's way to the server is a wire that can be cut.
  * Exit code 1 when a step did not happen in time.
  */
+import { gzipSync } from "node:zlib";
 import {
   ask as askAt,
   axe as axeOn,
@@ -28,8 +29,9 @@ const open = (origin, token, place) => openAt(visitors, origin, token, place);
 try {
   const { topicId, seeded } = await seed();
   const ann = await open(url, tokens.ann, `/topic/${topicId}`);
+  const scripts_bytes = await compressed_bytes(requests);
   const ben = await open(wire.url, tokens.ben, `/topic/${topicId}`);
-  const story = {};
+  const story = { scripts_bytes };
   story.readMark = await ben.getByTestId("read-mark").count();
   story.heard = await talk(ann, ben);
   story.missed = await cut(ann, ben);
@@ -42,6 +44,15 @@ try {
 } finally {
   await browser.close();
   wire.close();
+}
+
+/** What the scripts that were asked for weigh, compressed. */
+async function compressed_bytes(addresses) {
+  const scripts = [...new Set(addresses)].filter((address) => new URL(address).pathname.endsWith(".js"));
+  const bodies = await Promise.all(
+    scripts.map(async (address) => Buffer.from(await (await fetch(address)).arrayBuffer())),
+  );
+  return bodies.reduce((sum, body) => sum + gzipSync(body).length, 0);
 }
 
 /** A topic with many messages of Ann's, which Ben has joined. */

@@ -55,7 +55,8 @@ export function Composer({ draft: begun, post, onDone, onClose, connect }: Props
   const { targets } = draft;
   const anywhere = targets.toHomeFeed || targets.toTopicIds.length > 0 || targets.toAccountIds.length > 0;
   const anything = draft.text.trim() !== "" || draft.media.length > 0;
-  const ready = anything && anywhere && isComplete(draft.when) && !attempt.busy;
+  const unclear = attempt.readings !== null && draft.when.reading === null;
+  const ready = anything && anywhere && isComplete(draft.when) && !unclear && !attempt.busy;
 
   function change(part: Partial<Draft>) {
     setDraft((now) => ({ ...now, ...part }));
@@ -97,7 +98,14 @@ export function Composer({ draft: begun, post, onDone, onClose, connect }: Props
           onText={(text) => change({ text })}
         />
         <MediaRows value={draft.media} onChange={(media) => change({ media })} />
-        <WhenFields value={draft.when} onChange={(when) => change({ when })} readings={attempt.readings} />
+        <WhenFields
+          value={draft.when}
+          onChange={(when) => {
+            if (when.reading === null) attempt.forget();
+            change({ when });
+          }}
+          readings={attempt.readings}
+        />
         <TargetBoxes value={targets} onChange={(targets) => change({ targets })} connect={connect} />
         <Lateness value={draft.maxLatenessS} onChange={(maxLatenessS) => change({ maxLatenessS })} />
         <Refused {...attempt} />

@@ -9,15 +9,24 @@ export interface Live<T> {
   /** Null until the first answer. */
   data: T | null;
   error: unknown;
+  /** Whether `data` is what the newest `load` gave, and not an older one. */
+  fresh: boolean;
   again: () => void;
   /** Changes what is shown before the server is asked. */
   patch: (change: (data: T) => T) => void;
 }
 
+interface State<T> {
+  data: T | null;
+  error: unknown;
+  /** The load that gave the data. */
+  of: unknown;
+}
+
 /** `load` is asked at once, and anew whenever it is another function. `jobId` narrows the events to one post. */
 export function useLive<T>(load: () => Promise<T>, jobId: string | null): Live<T> {
   const { direct } = useApi();
-  const [state, setState] = useState<{ data: T | null; error: unknown }>({ data: null, error: null });
+  const [state, setState] = useState<State<T>>({ data: null, error: null, of: null });
   const [look, setLook] = useState<() => void>(() => () => {});
 
   useEffect(() => {
@@ -25,9 +34,9 @@ export function useLive<T>(load: () => Promise<T>, jobId: string | null): Live<T
     const refresh = coalesced(async () => {
       try {
         const data = await load();
-        if (wanted) setState({ data, error: null });
+        if (wanted) setState({ data, error: null, of: load });
       } catch (error) {
-        if (wanted) setState(({ data }) => ({ data, error }));
+        if (wanted) setState((now) => ({ ...now, error }));
       }
     }, PAUSE_MS);
     setLook(() => refresh);
@@ -43,8 +52,9 @@ export function useLive<T>(load: () => Promise<T>, jobId: string | null): Live<T
   }, [direct, load, jobId]);
 
   const patch = (change: (data: T) => T) =>
-    setState(({ data, error }) => ({ data: data === null ? null : change(data), error }));
-  return { ...state, again: look, patch };
+    setState((now) => (now.data === null ? now : { ...now, data: change(now.data) }));
+  const { data, error } = state;
+  return { data, error, fresh: state.of === load, again: look, patch };
 }
 
 /** Runs at once; called again meanwhile, however often, runs once more after a pause. The last call is never lost. */

@@ -22,10 +22,18 @@ export function MoveDialog({ post, begun, readings: asked, move, onClose }: Prop
   const { t } = useWords();
   const attempt = useAttempt();
   const [when, setWhen] = useState(begun);
-  const sameTime = when.local === begun.local && when.zone === begun.zone;
-  const readings = attempt.error === null && sameTime ? asked : attempt.readings;
-  const unclear = readings !== null && sameTime && when.reading === null;
+  const [askedFirst, setAskedFirst] = useState(asked);
+  const readings = attempt.readings ?? askedFirst;
+  const unclear = readings !== null && when.reading === null;
   const ready = isComplete(when) && !attempt.busy && !unclear;
+
+  function change(next: When) {
+    if (next.reading === null) {
+      setAskedFirst(null);
+      attempt.forget();
+    }
+    setWhen(next);
+  }
 
   async function submit() {
     if (await attempt.run(() => move(post, dueAtOf(when), when.zone))) onClose();
@@ -43,7 +51,7 @@ export function MoveDialog({ post, begun, readings: asked, move, onClose }: Prop
         <p className="line-clamp-3 border-l-3 border-accent pl-3 text-quiet">
           {post.text || t("publishing.onlyMedia")}
         </p>
-        <WhenFields value={when} onChange={setWhen} readings={readings} />
+        <WhenFields value={when} onChange={change} readings={readings} />
         <Refused {...attempt} />
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>{t("cancel")}</Button>

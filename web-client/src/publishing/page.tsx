@@ -48,7 +48,7 @@ export function PublishingPage({ place }: { place: PublishingPlace }) {
     instead({ kind: "write", post: null, draft: emptyDraft(freeTime(slot < today ? today : slot)) });
   const openDay = (chosen: string) => instead({ kind: "day", day: chosen });
   const grid = { days, day, today, slots: view === "week" ? byHour : byDay, actions, openDay, write };
-  const nothing = !days.some((each) => byDay.has(each));
+  const nothing = calendar.fresh && !days.some((each) => byDay.has(each));
   return (
     <section aria-labelledby="publishing" className="flex h-full min-h-0 flex-col">
       <Head

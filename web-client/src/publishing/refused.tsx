@@ -8,6 +8,8 @@ export interface Attempt {
   busy: boolean;
   error: unknown;
   readings: Readings | null;
+  /** Forgets why the last try failed. */
+  forget: () => void;
   /** Tries once; whether it went through. */
   run(deed: () => Promise<void>): Promise<boolean>;
 }
@@ -29,7 +31,7 @@ export function useAttempt(): Attempt {
       setBusy(false);
     }
   }
-  return { busy, error, readings, run };
+  return { busy, error, readings, run, forget: () => setError(null) };
 }
 
 /** Nothing for an unclear time, which has a choice of its own. */
