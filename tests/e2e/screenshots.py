@@ -15,7 +15,7 @@ import httpx2
 from server.demo import DEMO_USERS
 from server.demo.cast import all_topics
 from tests import product as processes
-from tests.e2e.browsing import story
+from tests.e2e.browsing import visit
 from tests.e2e.conftest import Product
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "screenshots"
@@ -45,7 +45,7 @@ def main(folder: Path) -> None:
             record_mail(product)
             launch_calls(product)
             tokens = {user.handle: token(product, user.handle) for user in DEMO_USERS}
-            taken = story(product, "screenshots.mjs", folder, tokens)
+            taken = visit("screenshots.mjs", product.url, folder, tokens=tokens)
     print("\n".join(taken["files"]))
 
 

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.browsing import VISIT_S, story
+from tests.e2e.browsing import VISIT_S, elsewhere, visit
 from tests.e2e.conftest import Product
-from tests.e2e.test_web_client import elsewhere
 
 
 @pytest.mark.browser
@@ -14,7 +13,7 @@ from tests.e2e.test_web_client import elsewhere
 def test_every_community_is_found_a_page_at_a_time_and_joined(product: Product, tmp_path: Path) -> None:
     tokens = {name: product.token(name, org="web-browse") for name in ("ann", "ben")}
 
-    seen = story(product, "web-browse.mjs", tmp_path, tokens)
+    seen = visit("web-browse.mjs", product.url, tmp_path, tokens=tokens)
 
     assert seen["first"] == 50
     assert seen["names"] == [f"Hill {n:02}" for n in range(60)], "One is missing, or there twice."

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.browsing import VISIT_S, story
+from tests.e2e.browsing import VISIT_S, elsewhere, visit
 from tests.e2e.conftest import Product
-from tests.e2e.test_web_client import elsewhere
 
 
 @pytest.mark.browser
@@ -17,7 +16,7 @@ def test_a_list_is_mended_launched_paused_and_called_to_its_end_while_somebody_e
     roles = {"ada": ["ADMIN"], "olga": ["OPERATOR"], "max": ["MEMBER"]}
     tokens = {name: product.token(name, org="web-calls", roles=granted) for name, granted in roles.items()}
 
-    seen = story(product, "web-calls.mjs", tmp_path, tokens)
+    seen = visit("web-calls.mjs", product.url, tmp_path, tokens=tokens)
 
     assert not {"Calls", "Mail"} & set(seen["member"]), "A member is led to where members may not go."
     assert [row[:3] for row in seen["errors"]["rows"]] == [

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.browsing import VISIT_S, story
+from tests.e2e.browsing import VISIT_S, elsewhere, visit
 from tests.e2e.conftest import Product
-from tests.e2e.test_web_client import elsewhere
 
 
 @pytest.mark.browser
@@ -15,7 +14,7 @@ def test_addresses_are_looked_up_with_their_reasons_copied_and_unblocked(product
     roles = {"olga": ["OPERATOR"], "max": ["MEMBER"], "post": ["SERVICE"]}
     tokens = {name: product.token(name, org="web-mail", roles=granted) for name, granted in roles.items()}
 
-    seen = story(product, "web-mail.mjs", tmp_path, tokens)
+    seen = visit("web-mail.mjs", product.url, tmp_path, tokens=tokens)
 
     texts = {address: text for address, _, text in seen["verdicts"]}
     assert [(address, blocked) for address, blocked, _ in seen["verdicts"]] == [

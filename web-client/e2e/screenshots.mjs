@@ -4,7 +4,8 @@
  * Standard input: {url, chromium, tokens: {hana, ...}, screenshots}; the product is filled with demo data.
  */
 import { writeFileSync } from "node:fs";
-import { beginVisit, order, settled, visit } from "./visitor.mjs";
+import { beginLooking, settled } from "./looking.mjs";
+import { readOrder, go as visit } from "./visitor.mjs";
 
 const SIZES = [
   { width: 1280, height: 800 },
@@ -16,8 +17,8 @@ const BAD_LIST =
 const PASTED =
   "ann@harbour.example\ngone@harbour.example\nfull@valley.example\nnew@harbour.example\nwho@closed.example\nann@@harbour";
 
-const { tokens, ...where } = order();
-const { browser, ask, open, close } = await beginVisit(where);
+const { tokens, ...where } = readOrder();
+const { browser, ask, open, close } = await beginLooking(where);
 const files = [];
 
 try {
@@ -39,6 +40,10 @@ function SCREENS(topicId) {
     home: async (page) => {
       await visit(page, "/home");
       await page.locator("[data-post]").first().waitFor();
+    },
+    schedule: async (page) => {
+      await visit(page, "/publishing");
+      await page.locator("main h1").first().waitFor();
     },
     notifications: async (page) => {
       await visit(page, "/notifications");

@@ -1,91 +1,82 @@
-/**
- * What the stories in a browser share: one Chromium, signed-in pages, the API beside them, and a look at a state with
- * axe in both themes and at the width of a small telephone.
- */
+/** People in the web client: a Chromium, its pages, what they complain of and ask for, and what axe finds on them. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { chromium } from "playwright-core";
 
-const PATIENCE_MS = 20_000;
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const PATIENCE_MS = 15_000;
 const FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"];
-const WIDE = { width: 1400, height: 900 };
-const TELEPHONE = { width: 360, height: 740 };
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** Standard input, as one order of JSON. */
-export const order = () => JSON.parse(readFileSync(0, "utf8"));
-
-/** `seen` is what the looks and pages came across; `close` ends the browser. */
-export async function beginVisit({ url, chromium: executablePath, screenshots }) {
-  const browser = await chromium.launch({ executablePath, headless: true, args: FLAGS });
-  const seen = { requests: [], complaints: [], violations: [], tooWide: [] };
-
-  async function ask(token, query, variables = {}) {
-    const response = await fetch(`${url}/graphql`, {
-      method: "POST",
-      headers: { "content-type": "application/json", authorization: `Bearer ${token}` },
-      body: JSON.stringify({ query, variables }),
-    });
-    const { data, errors } = await response.json();
-    if (errors) throw new Error(JSON.stringify(errors));
-    return data;
-  }
-
-  /** A page of somebody who is signed in, at a place. */
-  async function open(token, place, more = {}) {
-    const context = await browser.newContext({ viewport: WIDE, locale: "en-US", ...more });
-    context.on("request", (request) => seen.requests.push(request.url()));
-    const page = await context.newPage();
-    page.on("websocket", (socket) => seen.requests.push(socket.url()));
-    page.on("pageerror", (error) => seen.complaints.push(String(error)));
-    page.on("console", (line) => line.type() === "error" && seen.complaints.push(line.text()));
-    page.setDefaultTimeout(PATIENCE_MS);
-    await page.goto(`${url}/#token=${token}`);
-    await page.getByRole("navigation", { name: /^(Screens|画面)$/ }).waitFor();
-    await visit(page, place);
-    return page;
-  }
-
-  /** A state of a page with axe: whole by day; after dark only colours, as nothing else differs. */
-  async function look(page, name) {
-    for (const theme of ["light", "dark"]) {
-      await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
-      await settled(page);
-      await page.screenshot({ path: `${screenshots}/${name}-${theme}.png` });
-      await page.evaluate(AXE);
-      const rules = theme === "dark" ? { runOnly: ["color-contrast"] } : {};
-      const found = await page.evaluate(
-        (more) => globalThis.axe.run(document, { resultTypes: ["violations"], ...more }),
-        rules,
-      );
-      for (const { id, nodes } of found.violations)
-        seen.violations.push(`${name} ${theme} ${id}: ${nodes[0].html} ${nodes[0].failureSummary}`);
-    }
-    await page.setViewportSize(TELEPHONE);
-    await settled(page);
-    await page.screenshot({ path: `${screenshots}/${name}-360.png` });
-    const over_px = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-    if (over_px > 0) seen.tooWide.push(`${name}: ${over_px} px`);
-    await page.setViewportSize(WIDE);
-    await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
-  }
-
-  return { browser, seen, ask, open, look, close: () => browser.close() };
+/** The order that standard input holds. */
+export function readOrder() {
+  return JSON.parse(readFileSync(0, "utf8"));
 }
 
-export async function visit(page, place) {
+/** The data of an operation. Raises: Error. */
+export async function ask(url, token, query, variables = {}) {
+  const response = await fetch(`${url}/graphql`, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${token}` },
+    body: JSON.stringify({ query, variables }),
+  });
+  const { data, errors } = await response.json();
+  if (errors) throw new Error(JSON.stringify(errors));
+  return data;
+}
+
+/** A browser; `requests` and `complaints` gather what its pages ask for and complain of. */
+export async function launch(executablePath, more = {}) {
+  const browser = await chromium.launch({ executablePath, headless: true, args: FLAGS, ...more });
+  return { browser, requests: [], complaints: [] };
+}
+
+/** A window of its own, signed in and at a place. */
+export async function open(visitors, origin, token, place, more = {}) {
+  const options = { viewport: { width: 1400, height: 900 }, locale: "en-US", ...more };
+  const context = await visitors.browser.newContext(options);
+  context.on("request", (request) => visitors.requests.push(request.url()));
+  return await openTab(visitors, context, origin, token, place);
+}
+
+/** One more tab of a window. */
+export async function openTab({ requests, complaints }, context, origin, token, place) {
+  const page = await context.newPage();
+  page.on("websocket", (socket) => requests.push(socket.url()));
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  // A cut wire is told of in the console, too; what the content policy refuses is what counts.
+  page.on(
+    "console",
+    (line) => /Content Security Policy|React/.test(line.text()) && complaints.push(line.text()),
+  );
+  page.setDefaultTimeout(PATIENCE_MS);
+  await page.goto(`${origin}/#token=${token}`);
+  await page.getByRole("navigation", { name: /Screens|画面/ }).waitFor();
+  await go(page, place);
+  if (place.startsWith("/topic")) await page.locator("[data-message]").first().waitFor();
+  return page;
+}
+
+export async function go(page, place) {
   await page.evaluate((to) => {
     location.hash = to;
   }, place);
 }
 
-/** A colour on its way from one theme to the other has no contrast of its own. */
-export async function settled(page) {
-  await page.evaluate(async () => {
-    const frame = () => new Promise(requestAnimationFrame);
-    await frame();
-    await frame();
-    const ending = document.getAnimations().filter(({ effect }) => effect.getTiming().iterations === 1);
-    await Promise.all(ending.map((each) => each.finished.catch(() => {})));
-  });
+/** By how much the page is wider than its window. */
+export async function over_px(page) {
+  return await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+}
+
+/** What axe finds on a page in a theme. */
+export async function axe(page, name, theme) {
+  await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
+  // A colour on its way from one theme to the other has no contrast of its own.
+  await page.evaluate(() =>
+    Promise.all(document.getAnimations().map((each) => each.finished.catch(() => {}))),
+  );
+  await page.evaluate(AXE);
+  const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+  return found.violations.map(
+    ({ id, nodes }) => `${name} ${theme} ${id}: ${nodes[0].html} ${nodes[0].failureSummary}`,
+  );
 }

@@ -3,13 +3,14 @@
  *
  * Standard input: {url, chromium, tokens: {ann, ben}, screenshots}.
  */
-import { beginVisit, order } from "./visitor.mjs";
+import { beginLooking } from "./looking.mjs";
+import { readOrder } from "./visitor.mjs";
 
 const COMMUNITIES = 60;
 const IN_ONE_REQUEST = 15;
 
-const { tokens, ...where } = order();
-const { seen, ask, open, look, close } = await beginVisit(where);
+const { tokens, ...where } = readOrder();
+const { seen, ask, open, look, close } = await beginLooking(where);
 
 try {
   for (let n = 0; n < COMMUNITIES; n += IN_ONE_REQUEST) {

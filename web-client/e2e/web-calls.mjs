@@ -4,7 +4,8 @@
  *
  * Standard input: {url, chromium, tokens: {ada, olga, max}, screenshots}.
  */
-import { beginVisit, order, visit } from "./visitor.mjs";
+import { beginLooking } from "./looking.mjs";
+import { readOrder, go as visit } from "./visitor.mjs";
 
 const NUMBERS = 10;
 const LISTED = "+819010000003";
@@ -12,8 +13,8 @@ const GOOD = `phone_number,name\n${Array.from({ length: NUMBERS }, (_, n) => `+8
 const BAD = "phone_number,name\n+819012345678,Ann\n090-1234-5678,Ben\n+8190123,Cat\n";
 const LIMIT = "mutation ($input: CallLimitsInput!) { setCallLimits(input: $input) { concurrentCalls } }";
 
-const { tokens, ...where } = order();
-const { seen, ask, open, look, close } = await beginVisit(where);
+const { tokens, ...where } = readOrder();
+const { seen, ask, open, look, close } = await beginLooking(where);
 
 try {
   // Nothing begins before it is let: what follows waits for no clock.

@@ -4,15 +4,16 @@
  *
  * Standard input: {url, chromium, tokens: {olga, max, post}, screenshots}; post is a mail server's.
  */
-import { beginVisit, order, visit } from "./visitor.mjs";
+import { beginLooking } from "./looking.mjs";
+import { readOrder, go as visit } from "./visitor.mjs";
 
 const RECORD =
   "mutation ($events: [DeliveryEventInput!]!) { recordDeliveries(events: $events) { accepted rejected { message } } }";
 const BOOK = "query ($addresses: [String!]!) { addressBook(addresses: $addresses) { blocked success } }";
 const FOLDED_WITHIN_MS = 30_000;
 
-const { tokens, ...where } = order();
-const { seen, ask, open, look, close } = await beginVisit(where);
+const { tokens, ...where } = readOrder();
+const { seen, ask, open, look, close } = await beginLooking(where);
 
 try {
   await deliver();

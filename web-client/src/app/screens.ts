@@ -23,6 +23,12 @@ export const SCREENS: readonly ScreenLink[] = [
     icon: "bell",
     names: ["notifications", "reactions"],
   },
+  {
+    place: { name: "publishing", view: null, day: null, post: null },
+    word: "publishing",
+    icon: "calendar",
+    names: ["publishing"],
+  },
 ];
 
 /** What operators work with: on a small telephone the account has them, as the bar has no room. */

@@ -1,10 +1,12 @@
 /** English. */
 import { en as calls } from "./calls";
 import { en as mail } from "./mail";
+import { en as publishing } from "./publishing";
 
 export const en = {
   ...calls,
   ...mail,
+  ...publishing,
   account: "Account",
   andMore: "and {count} more",
   back: "Back",
@@ -33,6 +35,7 @@ export const en = {
   delete: "Delete",
   discard: "Discard",
   everyone: "Everyone",
+  "failure.changed": "It has changed meanwhile. Look again, then try once more.",
   "failure.busy": "The server is busy. Try again in a moment.",
   "failure.forbidden": "You may not do that here.",
   "failure.input": "The server did not accept that. Check what you entered.",

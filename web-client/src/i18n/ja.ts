@@ -2,11 +2,13 @@
 import { ja as calls } from "./calls";
 import type { en } from "./en";
 import { ja as mail } from "./mail";
+import { ja as publishing } from "./publishing";
 import type { Text } from "./words";
 
 export const ja: Record<keyof typeof en, Text> = {
   ...calls,
   ...mail,
+  ...publishing,
   account: "アカウント",
   andMore: "ほか {count} 人",
   back: "戻る",
@@ -35,6 +37,7 @@ export const ja: Record<keyof typeof en, Text> = {
   delete: "削除",
   discard: "破棄",
   everyone: "みんな",
+  "failure.changed": "その間に変更されました。確かめてから、もう一度お試しください。",
   "failure.busy": "サーバーが混み合っています。少し待ってからやり直してください。",
   "failure.forbidden": "ここではその操作はできません。",
   "failure.input": "受け付けられませんでした。入力を確かめてください。",

@@ -19,10 +19,16 @@ export function Dialog({
   const { t } = useWords();
   useEffect(() => {
     const shown = dialog.current;
-    if (!shown || shown.open) return;
-    shown.showModal();
-    // The browser would begin with the closing button.
-    shown.querySelector<HTMLElement>("input, textarea")?.focus();
+    const opener = document.activeElement;
+    if (shown && !shown.open) {
+      shown.showModal();
+      // The browser would begin with the closing button.
+      shown.querySelector<HTMLElement>("input, textarea")?.focus();
+    }
+    // One that is taken away without having been closed leaves the focus nowhere.
+    return () => {
+      if (document.activeElement === document.body && opener instanceof HTMLElement) opener.focus();
+    };
   }, []);
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes a dialog by itself; the click is on its backdrop.

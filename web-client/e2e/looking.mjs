@@ -1,0 +1,45 @@
+/** A story in a browser that looks at states: with axe in both themes, and at the width of a small telephone. */
+import { ask as askAt, axe, launch, open as openAt, over_px } from "./visitor.mjs";
+
+const WIDE = { width: 1400, height: 900 };
+const TELEPHONE = { width: 360, height: 740 };
+
+/** `seen` is what looks and pages came across; `close` ends the browser. */
+export async function beginLooking({ url, chromium, screenshots }) {
+  const visitors = await launch(chromium);
+  const seen = { requests: visitors.requests, complaints: visitors.complaints, violations: [], tooWide: [] };
+
+  async function look(page, name) {
+    for (const theme of ["light", "dark"]) {
+      seen.violations.push(...(await axe(page, name, theme)));
+      await page.screenshot({ path: `${screenshots}/${name}-${theme}.png` });
+    }
+    await page.setViewportSize(TELEPHONE);
+    await settled(page);
+    await page.screenshot({ path: `${screenshots}/${name}-360.png` });
+    const over = await over_px(page);
+    if (over > 0) seen.tooWide.push(`${name}: ${over} px`);
+    await page.setViewportSize(WIDE);
+    await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
+  }
+
+  return {
+    browser: visitors.browser,
+    seen,
+    look,
+    ask: (token, query, variables) => askAt(url, token, query, variables),
+    open: (token, place, more) => openAt(visitors, url, token, place, more),
+    close: () => visitors.browser.close(),
+  };
+}
+
+/** What an animation that ends leaves, after everything was laid out. */
+export async function settled(page) {
+  await page.evaluate(async () => {
+    const frame = () => new Promise(requestAnimationFrame);
+    await frame();
+    await frame();
+    const ending = document.getAnimations().filter(({ effect }) => effect.getTiming().iterations === 1);
+    await Promise.all(ending.map((each) => each.finished.catch(() => {})));
+  });
+}
