@@ -10,7 +10,7 @@ const COMMUNITIES = 60;
 const IN_ONE_REQUEST = 15;
 
 const { tokens, ...where } = readOrder();
-const { seen, ask, open, look, close } = await beginLooking(where);
+const { seen, ask, open, close } = await beginLooking(where);
 
 try {
   for (let n = 0; n < COMMUNITIES; n += IN_ONE_REQUEST) {
@@ -24,7 +24,6 @@ try {
   const rows = ben.getByRole("heading", { level: 2, name: /^Hill/ });
   await rows.first().waitFor();
   const first = await rows.count();
-  await look(ben, "browse");
   await ben.getByRole("button", { name: "More communities" }).click();
   await ben.getByRole("heading", { name: `Hill ${COMMUNITIES - 1}` }).waitFor();
   const names = await rows.allInnerTexts();

@@ -94,7 +94,7 @@ async function blocked(page) {
   const left = await page
     .locator("[data-address]")
     .evaluateAll((rows) => rows.map(({ dataset }) => dataset.address));
-  await page.getByRole("button", { name: /^All/ }).click();
+  await page.getByRole("button", { name: /^All \d/ }).click();
   return left;
 }
 

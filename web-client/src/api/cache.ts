@@ -1,5 +1,5 @@
 /** The normalised cache: communities, topics and people, each once. Timelines are windows of their own (timeline/). */
-import { cacheExchange } from "@urql/exchange-graphcache";
+import { type Cache, cacheExchange } from "@urql/exchange-graphcache";
 
 const KEYLESS = [
   "LinkPreview",
@@ -27,13 +27,19 @@ export function createCache() {
     },
     updates: {
       Mutation: {
-        createCommunity: (_result, _args, cache) => cache.invalidate("Query", "communities"),
-        joinCommunity: (_result, _args, cache) => cache.invalidate("Query", "communities"),
-        leaveCommunity: (_result, _args, cache) => cache.invalidate("Query", "communities"),
-        createTopic: (_result, _args, cache) => cache.invalidate("Query", "communities"),
-        blockUser: (_result, _args, cache) => cache.invalidate("Query", "blockedUsers"),
-        unblockUser: (_result, _args, cache) => cache.invalidate("Query", "blockedUsers"),
+        createCommunity: (_result, _args, cache) => forget(cache, "communities"),
+        joinCommunity: (_result, _args, cache) => forget(cache, "communities"),
+        leaveCommunity: (_result, _args, cache) => forget(cache, "communities"),
+        createTopic: (_result, _args, cache) => forget(cache, "communities"),
+        blockUser: (_result, _args, cache) => forget(cache, "blockedUsers"),
+        unblockUser: (_result, _args, cache) => forget(cache, "blockedUsers"),
       },
     },
   });
+}
+
+/** A query's field whatever it was asked with: by itself, the cache would forget only the one without arguments. */
+function forget(cache: Cache, field: string): void {
+  for (const known of cache.inspectFields("Query"))
+    if (known.fieldName === field) cache.invalidate("Query", field, known.arguments);
 }
