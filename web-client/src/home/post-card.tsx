@@ -24,7 +24,7 @@ export function PostCard({ post, onDeleted }: { post: Post; onDeleted: (id: stri
     <article
       aria-label={t("post.by", { name: author.name, time: full(language, at) })}
       data-post={post.id}
-      className="flex gap-3 border-b border-line py-4"
+      className="group flex gap-3 border-b border-line py-4"
     >
       <Avatar user={author} />
       <div className="min-w-0 grow">
@@ -90,7 +90,7 @@ function DeleteButton({ id, onDeleted }: { id: string; onDeleted: (id: string) =
         icon="trash"
         label={t("post.delete")}
         size="size-8"
-        className="-my-2 self-center"
+        className="-my-2 self-center group-focus-within:opacity-100 group-hover:opacity-100 [@media(hover:hover)]:opacity-0"
         onClick={() => setAsking(true)}
       />
       {asking && (

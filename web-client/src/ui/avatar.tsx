@@ -2,11 +2,14 @@
 
 const SIZES = { small: "size-6 text-xs", middle: "size-9 text-base", large: "size-20 text-2xl" } as const;
 
-/** 0 to 359, the same for the same text. */
+/** Degrees by which neighbours differ most: the golden angle. */
+const APART = 137.508;
+
+/** 0 to 359, the same for the same text; ids that are much alike get colours that are not. */
 export function hueOf(text: string): number {
   let hash = 0;
   for (const letter of text) hash = (hash * 31 + (letter.codePointAt(0) ?? 0)) >>> 0;
-  return hash % 360;
+  return Math.floor((hash * APART) % 360);
 }
 
 export function Avatar({
