@@ -65,7 +65,7 @@ export function NewList() {
             {t("callList.title")}
           </h1>
         </div>
-        <div className="grid gap-6 xl:grid-cols-2">
+        <div className="grid gap-6 xl:grid-cols-[minmax(0,2fr)_minmax(0,3fr)]">
           <div className="flex min-w-0 flex-col gap-5">
             <Words draft={draft} change={change} />
             <ListInput csv={draft.csv} change={(csv) => change({ csv })} />

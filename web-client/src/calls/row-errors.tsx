@@ -15,7 +15,7 @@ export function RowErrors({ errors, values }: Props) {
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys.
     <div className="thin-scroll max-h-96 overflow-auto rounded-xl border border-line" tabIndex={0}>
       <table className="w-full text-left text-sm" data-testid="row-errors">
-        <thead className="sticky top-0 bg-well text-quiet">
+        <thead className="sticky top-0 bg-well text-quiet max-sm:sr-only">
           <tr>
             <th className={`${cell} text-right font-medium`}>{t("callList.line")}</th>
             <th className={`${cell} font-medium`}>{t("callList.column")}</th>
@@ -25,7 +25,11 @@ export function RowErrors({ errors, values }: Props) {
         </thead>
         <tbody>
           {errors.map(({ row, column, message }) => (
-            <tr key={row} className="border-t border-line" data-row={row}>
+            <tr
+              key={row}
+              data-row={row}
+              className="border-t border-line max-sm:grid max-sm:grid-cols-[3rem_1fr_auto] max-sm:py-1"
+            >
               <td className={`${cell} text-right tabular-nums`}>{row.toLocaleString(language)}</td>
               <td className={`${cell} whitespace-nowrap`}>{column ?? t("callList.wholeRow")}</td>
               {values && (
@@ -35,7 +39,7 @@ export function RowErrors({ errors, values }: Props) {
                   </code>
                 </td>
               )}
-              <td className={`${cell} min-w-48`} lang="en">
+              <td className={`${cell} min-w-36 max-sm:col-span-2 max-sm:col-start-2`} lang="en">
                 {message}
               </td>
             </tr>

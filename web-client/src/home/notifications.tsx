@@ -91,7 +91,7 @@ interface RowProps {
 function Row({ to, at, title, said, children }: RowProps) {
   const { language } = useWords();
   return (
-    <a href={addressOf(to)} className="flex gap-3 rounded-xl border-b border-line px-2 py-3 hover:bg-hover">
+    <a href={addressOf(to)} className="flex gap-3 border-b border-line px-2 py-3 hover:bg-hover">
       {children}
       <span className="min-w-0 grow">
         <span className="block">{title}</span>
