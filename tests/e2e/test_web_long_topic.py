@@ -34,7 +34,8 @@ async def test_scrolling_through_ten_thousand_rows_of_a_hundred_thousand_makes_n
         seen = visit("web-long-topic.mjs", web.url, tmp_path, **order)
     print(seen)
 
-    assert [task for task in seen["tasks_ms"] if task > LONG_TASK_MS] == []
+    assert seen["tasks"] > SCROLLED / 10, "The trace has no tasks."
+    assert seen["longest_ms"][0] <= LONG_TASK_MS
     assert seen["rows_max"] < ROWS_MAX
     assert seen["heap_bytes"][-1] <= seen["heap_bytes"][1] * HEAP_GROWTH_MAX, (
         "The heap grows with what was scrolled by."

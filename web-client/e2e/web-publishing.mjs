@@ -21,9 +21,9 @@ try {
   story.scheduled = await schedule(page);
   story.dragged = await drag(page);
   story.choice = await moveByKeys(page);
-  story.cancelled = await cancel(page);
+  story.cancelled = await cancel(page, story.choice.day);
   story.out = await goesOut(page, topicId);
-  await views(page);
+  await views(page, story.out.day);
   story.narrow = await narrow(page);
   const { requests, complaints } = visitors;
   console.log(JSON.stringify({ ...story, violations, requests, complaints }));
@@ -58,11 +58,18 @@ async function connect(page, name, mood) {
   await dialog.getByRole("button", { name: "Close" }).click();
 }
 
-/** The 10th to the 20th of the next month: days that are all in its calendar, and to come. */
+/** A day of the next month, which is to come wherever one is. */
 function dayOfNextMonth(number) {
   const now = new Date();
   const day = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, number));
   return day.toISOString().slice(0, 10);
+}
+
+/** The second Sunday of March, next year: New York's clocks skip the hour from two o'clock on. */
+function dayWithoutTwoOClock() {
+  const first = new Date(Date.UTC(new Date().getUTCFullYear() + 1, 2, 1));
+  first.setUTCDate(8 + ((7 - first.getUTCDay()) % 7));
+  return first.toISOString().slice(0, 10);
 }
 
 function chip(page, text) {
@@ -123,10 +130,11 @@ async function drag(page) {
 
 /** By the keyboard, to a time that the zone's clocks skip: both readings are offered, and the chosen one holds. */
 async function moveByKeys(page) {
+  const day = dayWithoutTwoOClock();
   await chip(page, "Opening night").focus();
   await page.keyboard.press("m");
   const dialog = page.getByRole("dialog", { name: "Move" });
-  await dialog.getByLabel("Date").fill("2027-03-14");
+  await dialog.getByLabel("Date").fill(day);
   await dialog.getByLabel("Time", { exact: true }).fill("02:30");
   await page.keyboard.press("Enter");
   await look(page, "choice", dialog.getByRole("alert"));
@@ -134,11 +142,11 @@ async function moveByKeys(page) {
   await dialog.getByRole("radio").nth(1).check();
   await dialog.getByRole("button", { name: "Move" }).click();
   await dialog.waitFor({ state: "detached" });
-  return { offered, due: new Date((await post("Opening night")).dueAt).toISOString() };
+  return { offered, day, due: new Date((await post("Opening night")).dueAt).toISOString() };
 }
 
-async function cancel(page) {
-  await go(page, "/publishing/list/2027-03-14");
+async function cancel(page, day) {
+  await go(page, `/publishing/list/${day}`);
   await chip(page, "Opening night").click();
   const dialog = page.getByRole("dialog", { name: "Scheduled post" });
   await look(page, "details", dialog.getByRole("button", { name: "Cancel post" }));
@@ -177,19 +185,20 @@ async function goesOut(page, topicId) {
   await shown.locator('[data-post-state="PUBLISHED"]').waitFor();
   await shown.getByRole("button", { name: "Close" }).click();
   const { messages } = await ask(`{ messages(topicId: "${topicId}", latest: "now") { items { text } } }`);
-  return { before, after: (await post("The beacon is lit")).state, messages: messages.items.length };
+  const after = (await post("The beacon is lit")).state;
+  return { day: local.slice(0, 10), before, after, messages: messages.items.length };
 }
 
-async function views(page) {
-  await go(page, "/publishing/month");
+async function views(page, day) {
+  await go(page, `/publishing/month/${day}`);
   await look(page, "month", chip(page, "The beacon is lit"));
-  await page.locator("[data-day][aria-current]").click();
+  await page.locator(`[data-day="${day}"]`).click();
   const dialog = page.getByRole("dialog");
   await look(page, "day", dialog.locator("[data-scheduled]"));
   await page.keyboard.press("Escape");
   await go(page, "/publishing/week");
   await look(page, "week", page.getByRole("rowheader"));
-  await go(page, "/publishing/list");
+  await go(page, `/publishing/list/${day}`);
   await look(page, "list", page.getByRole("heading", { level: 2 }));
 }
 

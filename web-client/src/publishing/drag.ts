@@ -94,8 +94,11 @@ function follow(press: globalThis.PointerEvent, { at, end }: Follower): () => vo
   }
   function scrollAtEdge() {
     const box = scroller?.getBoundingClientRect();
-    if (scroller && box && here.y < box.top + EDGE_PX) scroller.scrollTop -= EDGE_STEP_PX;
-    if (scroller && box && here.y > box.bottom - EDGE_PX) scroller.scrollTop += EDGE_STEP_PX;
+    const step = box ? Number(here.y > box.bottom - EDGE_PX) - Number(here.y < box.top + EDGE_PX) : 0;
+    if (scroller && step !== 0) {
+      scroller.scrollTop += step * EDGE_STEP_PX;
+      at(here.x, here.y);
+    }
     frame = requestAnimationFrame(scrollAtEdge);
   }
 

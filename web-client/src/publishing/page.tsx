@@ -17,12 +17,12 @@ import type { Live } from "./live";
 import { Month } from "./month";
 import { useNow } from "./now";
 import type { Scheduled } from "./operations";
-import { type Calendar, droppedAt, tellRefusal, useCalendar, useMove, useSlots } from "./posts";
+import { type Calendar, tellRefusal, useCalendar, useMove, useSlots } from "./posts";
 import { readingsOf, refusalOf } from "./readings";
 import { Week } from "./week";
 import { type When, whenOf } from "./when";
 import { useZone } from "./zone";
-import { localOf, written } from "./zones";
+import { localOf, putOn, written } from "./zones";
 
 const HOUR_MS = 3_600_000;
 const LEAD_MS = HOUR_MS / 6;
@@ -114,9 +114,10 @@ function useDeeds(place: PublishingPlace, view: View, calendar: Live<Calendar>, 
   };
 
   async function drop(post: Scheduled, slot: string) {
-    const local = droppedAt(post, slot, zone);
+    const before = localOf(zone, new Date(post.dueAt));
+    const local = putOn(slot, before);
     const begun = { local, zone, reading: null };
-    if (local === localOf(zone, new Date(post.dueAt)).slice(0, 16)) return;
+    if (local === before.slice(0, 16)) return;
     // What has passed would go out at once: nobody means that by a drag.
     if (local <= now) return instead({ kind: "move", post, begun, readings: null });
     try {

@@ -51,12 +51,6 @@ export function useSlots(posts: readonly Scheduled[], zone: string, by: "day" | 
   }, [posts, zone, by]);
 }
 
-/** The local time a post gets by being dropped on a slot: what the slot does not say, stays. */
-export function droppedAt(post: Scheduled, slot: string, zone: string): string {
-  const now = localOf(zone, new Date(post.dueAt)).slice(0, 16);
-  return slot.length === 10 ? slot + now.slice(10) : `${slot}:${now.slice(14)}`;
-}
-
 /** Moves a post, shown at once and taken back when the server refuses. Raises: CombinedError. */
 export function useMove({ patch, again }: Live<Calendar>) {
   const { direct } = useApi();

@@ -7,6 +7,7 @@ import { Chips, type GridProps } from "./month";
 const HOURS = Array.from({ length: 24 }, (_, hour) => String(hour).padStart(2, "0"));
 const FIRST_SHOWN = "08";
 const ROOM = 4;
+const HEAD_PX = 56;
 
 interface Props extends GridProps {
   /** "2026-11-23T14:05", in the calendar's zone. */
@@ -16,9 +17,12 @@ interface Props extends GridProps {
 export function Week({ days, today, now, slots, actions, openDay, write }: Props) {
   const { t, language } = useWords();
   const morning = useRef<HTMLTableRowElement>(null);
+  const column = useRef<HTMLTableCellElement>(null);
   useEffect(() => {
     const scroller = morning.current?.closest("[data-scroller]");
-    if (scroller && morning.current) scroller.scrollTop = morning.current.offsetTop - 56;
+    if (!scroller || !morning.current) return;
+    scroller.scrollTop = morning.current.offsetTop - HEAD_PX;
+    scroller.scrollLeft = (column.current?.offsetLeft ?? 0) - HEAD_PX;
   }, []);
   const first = days[0] as string;
   const last = days.at(-1) as string;
@@ -33,7 +37,7 @@ export function Week({ days, today, now, slots, actions, openDay, write }: Props
             <span className="sr-only">{t("publishing.hour")}</span>
           </th>
           {days.map((day) => (
-            <th key={day} scope="col" className="py-1 font-medium">
+            <th key={day} ref={day === today ? column : undefined} scope="col" className="py-1 font-medium">
               <button
                 type="button"
                 data-day={day}

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { daysOf, isDay, plusDays, plusMonths, stepped } from "./days";
-import { instantOf, localOf, offset_min, written } from "./zones";
+import { instantOf, localOf, offset_min, putOn, written } from "./zones";
 
 test("a local time is written with its zone's offset on that day", () => {
   expect(written("Asia/Tokyo", "2026-11-23T09:30")).toBe("2026-11-23T09:30:00+09:00");
@@ -26,6 +26,11 @@ test("an instant and its local time lead to each other", () => {
   expect(localOf("Asia/Tokyo", at)).toBe("2026-11-23T00:00:07");
   expect(instantOf("Asia/Tokyo", "2026-11-23T00:00").toISOString()).toBe("2026-11-22T15:00:00.000Z");
   expect(offset_min("America/St_Johns", at)).toBe(-210);
+});
+
+test("on a day the time of day stays, on an hour the minutes", () => {
+  expect(putOn("2026-12-01", "2026-11-23T09:30:15")).toBe("2026-12-01T09:30");
+  expect(putOn("2026-12-01T18", "2026-11-23T09:30:15")).toBe("2026-12-01T18:30");
 });
 
 test("a month is whole weeks, a week seven days, and a step keeps the day where it can", () => {

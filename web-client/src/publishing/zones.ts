@@ -62,6 +62,11 @@ export function instantOf(zone: string, local: string): Date {
   return new Date(written(zone, local));
 }
 
+/** The local time that something gets by being put on a slot, a day or an hour: what the slot does not say, stays. */
+export function putOn(slot: string, local: string): string {
+  return slot.length === 10 ? slot + local.slice(10, 16) : slot + local.slice(13, 16);
+}
+
 /** Every zone that can be chosen: this browser's and UTC first. */
 export function allZones(): string[] {
   return [...new Set([ownZone(), "UTC", ...Intl.supportedValuesOf("timeZone")])];
