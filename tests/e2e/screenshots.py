@@ -31,7 +31,6 @@ TOPICS = """{
 }"""
 LIMIT = "mutation ($input: CallLimitsInput!) { setCallLimits(input: $input) { id } }"
 LAUNCH = "mutation ($input: LaunchCallJobInput!) { launchCallJob(input: $input) { id state } }"
-SCHEDULE = "mutation ($input: SchedulePostInput!) { schedulePost(input: $input) { id } }"
 RECORD = "mutation ($events: [DeliveryEventInput!]!) { recordDeliveries(events: $events) { accepted } }"
 
 
@@ -44,7 +43,6 @@ def main(folder: Path) -> None:
             product = Product(run.url, data_dir, run)
             wait_until_filled(product)
             record_mail(product)
-            schedule_posts(product)
             launch_calls(product)
             tokens = {user.handle: token(product, user.handle) for user in DEMO_USERS}
             taken = visit("screenshots.mjs", product.url, folder, tokens=tokens)
@@ -108,17 +106,6 @@ def day_of_mail(days_ago: int, at: datetime) -> list[dict[str, Any]]:
         }
         for n, (address, code, status) in enumerate(sent + lost)
     ]
-
-
-def schedule_posts(product: Product) -> None:
-    """What goes out in the days to come, of whom one may see."""
-    admin = token(product, "hana")
-    now = datetime.now(UTC).replace(minute=30, second=0, microsecond=0)
-    texts = ("朝の山の写真 #山歩会", "Board games on Friday #games", "図書室の新着 #読書", "Tea tasting #tea")
-    for n, days in enumerate((1, 1, 2, 3, 4, 5, 6, 7)):
-        due_at = now + timedelta(days=days, hours=1 + 2 * n % 5)
-        wanted = {"text": texts[n % 4], "toHomeFeed": True, "dueAt": due_at.isoformat(), "timeZone": "Asia/Tokyo"}
-        ask(product, admin, SCHEDULE, input=wanted)
 
 
 def launch_calls(product: Product) -> None:
