@@ -156,14 +156,12 @@ class TestFilling:
         forget_that_it_is_filled.setattr(filling, "_is_filled", answer_no)
         asyncio.run(fill(web.url, self.token_for(web)))
         forget_that_it_is_filled.undo()
-        assert {handle: content(web, self.token_for(web), handle) for handle in filled} == filled
         headers = {"authorization": f"Bearer {self.token_for(web)(planner())}"}
         asked = {"query": filling.SCHEDULED}
         answer = httpx2.post(f"{web.url}/graphql", json=asked, headers=headers, trust_env=False).json()["data"]
         shown = sorted(each["text"] for each in answer["scheduledPosts"]["items"])
-        assert shown == sorted(each.text for each in planned(datetime.now(UTC))), (
-            "Something is missing, or there twice."
-        )
+        assert shown == sorted(each.text for each in planned(datetime.now(UTC))), "Something is missing or twice there."
+        assert {handle: content(web, self.token_for(web), handle) for handle in filled} == filled
 
     @staticmethod
     def token_for(web: Web) -> Callable[[DemoUser], str]:

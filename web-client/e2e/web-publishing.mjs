@@ -38,13 +38,12 @@ async function seed() {
   return (await ask(made)).createTopic.id;
 }
 
-/** A screen as it is once `shown` is there: pictured, and looked over by axe in both themes. */
+/** A screen as it is once `shown` is there: pictured, and looked over by axe. The other theme differs in its colours alone. */
 async function look(page, name, shown) {
   await shown.first().waitFor();
-  for (const theme of ["light", "dark"]) {
-    violations.push(...(await axe(page, name, theme)));
-    await page.screenshot({ path: `${screenshots}/publishing-${name}-${theme}.png` });
-  }
+  violations.push(...(await axe(page, name, "dark", { runOnly: ["color-contrast"] })));
+  violations.push(...(await axe(page, name, "light")));
+  await page.screenshot({ path: `${screenshots}/publishing-${name}.png` });
 }
 
 async function connect(page, name, mood) {
