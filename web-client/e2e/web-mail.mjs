@@ -120,7 +120,7 @@ async function unblock(page) {
 }
 
 async function allow(page) {
-  await row(page, "who@dead.example")
+  await row(page, "new@dead.example")
     .getByRole("button", { name: /^Allow the domain/ })
     .click();
   const dialog = page.getByRole("dialog", { name: "Allow the domain" });
