@@ -152,7 +152,7 @@ async function rates(page) {
   await look(page, "mail-rates");
   const all = await page.getByTestId("bounce-rate").innerText();
   await page.getByRole("searchbox", { name: "Domain" }).fill("good.example");
-  await page.getByText("1 of 41 bounced").waitFor();
+  await page.getByText("1 of 41 bounced", { exact: true }).waitFor();
   const chart = await page.getByRole("img", { name: /^Bounce rate by day/ }).getAttribute("aria-label");
   return { all, chart };
 }
