@@ -4,12 +4,11 @@ A partition is folded by whichever worker gets the lock first, until nothing wai
 """
 
 import asyncio
-import os
-import socket
 
 import structlog
 from pymongo.errors import PyMongoError
 
+from jobs.call_manager import holder
 from jobs.context import JobContext
 from storage.errors import Unavailable
 from storage.locks import Lock, LockLost
@@ -37,7 +36,6 @@ class Folders:
     def __init__(self, stores: Stores) -> None:
         self._stores = stores
         self._work = [asyncio.Event() for _ in range(PARTITIONS)]
-        self._holder = f"{socket.gethostname()}:{os.getpid()}"
 
     async def run(self) -> None:
         """Never returns. Raises: PyMongoError when it can't be told where something waits."""
@@ -57,7 +55,7 @@ class Folders:
         while True:
             await work.wait()
             try:
-                async with self._stores.locks.held(f"mail:{partition}", self._holder) as lock:
+                async with self._stores.locks.held(f"mail:{partition}", holder()) as lock:
                     if lock is not None:
                         await self._fold(lock, partition)
                         continue

@@ -41,7 +41,8 @@ class Folder:
 
     async def waiting(self) -> list[int]:
         """The partitions in which rows wait."""
-        found: list[int] = await self._mongo["mail_ledger"].distinct("waiting")
+        # The range says that the field is there: else the whole ledger would be read for it.
+        found: list[int] = await self._mongo["mail_ledger"].distinct("waiting", {"waiting": {"$gte": 0}})
         return found
 
     async def fold(self, lock: Lock, partition: int, limit: int = BATCH) -> int:
@@ -129,6 +130,7 @@ class _Fold:
             {"_id": {"$in": ids}, "waiting": {"$exists": True}},
             [{"$set": {"folded_at": "$$NOW"}}, {"$unset": "waiting"}],
             session=self._session,
+            hint="_id_",
         )
         if marked.modified_count != len(ids):
             raise LockLost(lock.name)  # somebody else folded some of them: never seen while locks are fenced
@@ -199,7 +201,7 @@ class Addresses:
             await self._collection.bulk_write(writes, ordered=False, session=self._session)
 
     async def _read(self, ids: Iterable[bytes]) -> None:
-        cursor = self._collection.find({"_id": {"$in": list(ids)}}, session=self._session)
+        cursor = self._collection.find({"_id": {"$in": list(ids)}}, session=self._session, hint="_id_")
         self._found |= {document["_id"]: document for document in await cursor.to_list(None)}
 
 

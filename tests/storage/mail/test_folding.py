@@ -164,7 +164,14 @@ async def test_folders_killed_at_any_moment_count_every_event_once(
 
 @pytest.mark.soak
 @pytest.mark.timeout(0)
+@pytest.mark.parametrize(("number", "kills", "pause_s"), [(50_000, 20, (0.5, 1.5)), (1_000_000, 50, (1, 8))])
 async def test_a_million_events_and_fifty_kills(
-    office: Office, mongodb_uri: str, redis_url: str, shared_database: str
+    office: Office,
+    mongodb_uri: str,
+    redis_url: str,
+    shared_database: str,
+    number: int,
+    kills: int,
+    pause_s: tuple[float, float],
 ) -> None:
-    await flood(office, [mongodb_uri, redis_url, shared_database], 1_000_000, 100_000, kills=50, pause_s=(1, 8))
+    await flood(office, [mongodb_uri, redis_url, shared_database], number, number // 10, kills, pause_s)
