@@ -1,21 +1,24 @@
 """What a lookup of 1,000 addresses costs below the API: processor time of this process and of mongod, for each lookup.
 
-A book of a million, half of what is asked is in it, one lookup after the other. Linux only.
+A book of a million, half of what is asked is in it, one lookup after the other, in a process that is set up as a web
+process is and has core 0; MongoDB has core 1. Linux only.
 """
 
-import asyncio
+import gc
 import os
 import random
 import time
 from typing import Annotated
 
 import typer
+import uvloop
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.cpu import cpu_times
-from benchmarks.fanout_targets import DATABASE, ORGANIZATION, databases
+from benchmarks.fanout_targets import DATABASE, ORGANIZATION, OTHERS_CORE, SERVER_CORE, databases, move_to
 from benchmarks.lookup import ASKED, DOMAINS, address, fill
+from server.web import GC_THRESHOLDS
 from storage.mongo import Document, Mongo
 from storage.stores import Stores, open_stores
 from tests.keys import ADDRESS_KEYS
@@ -52,6 +55,7 @@ async def measure(addresses: int, lookups: int, driver: str) -> None:
     asked = [[address(dice.randrange(2 * addresses)) for _ in range(ASKED)] for _ in range(lookups)]
     costs = Table("addresses", "lookups", "ms by the clock", "ms of this process", "ms of mongod")
     space = Table("collection", "bytes a document", "stored", "in indexes")
+    move_to(OTHERS_CORE)
     async with databases(driver) as servers:  # type: ignore[arg-type]
         began_s = time.perf_counter()
         await fill(servers, addresses)
@@ -59,6 +63,9 @@ async def measure(addresses: int, lookups: int, driver: str) -> None:
             servers.mongodb_uri, servers.redis_url, DATABASE, servers.driver, address_keys=ADDRESS_KEYS
         ) as stores:
             Console().print(f"{addresses:,} addresses after {time.perf_counter() - began_s:.0f} s")
+            move_to(SERVER_CORE)
+            gc.freeze()
+            gc.set_threshold(*GC_THRESHOLDS)
             for _ in range(3):
                 costs.add_row(f"{addresses:,}", str(lookups), *await look_up(stores, servers.mongod_pid, asked))
             for row in await sizes(stores.mongo, addresses):
@@ -72,7 +79,7 @@ def main(
     driver: Annotated[str, typer.Option(help="motor or pymongo")] = "motor",
 ) -> None:
     """Measures and prints two tables."""
-    asyncio.run(measure(addresses, lookups, driver))
+    uvloop.run(measure(addresses, lookups, driver))
 
 
 if __name__ == "__main__":

@@ -44,12 +44,12 @@ class AddressBook:
         """A standing for each, in the order of asking. Raises: Unavailable without address keys."""
         addresses = [normalize(each) for each in asked]
         valid = [each for each in addresses if each is not None]
-        told = await self._told(organization_id, [text for text, _ in valid])
+        told = iter(await self._told(organization_id, [text for text, _ in valid]))
         domains = await self._standings(organization_id, {domain for _, domain in valid})
         return [
             invalid(written)
             if address is None
-            else standing(written, address.text, told.get(address.text), domains[address.domain])
+            else standing(written, address.text, next(told), domains[address.domain])
             for written, address in zip(asked, addresses, strict=True)
         ]
 
@@ -127,13 +127,13 @@ class AddressBook:
         row = {"org": org, "subject": subject, "does": does, "by": by, "reason": reason, "at": at}
         await self._mongo["mail_audit"].insert_one(row, session=session)
 
-    async def _told(self, org: str, addresses: Sequence[str]) -> dict[str, Facts]:
-        """What stands in the book of those addresses that are in it."""
-        ids_by_key = self._keys.all_ids(org, addresses)
-        found = await self._read("mail_addresses", list(chain.from_iterable(ids_by_key)))
-        told: dict[str, Facts] = {}
-        for ids in reversed(ids_by_key):  # what the newest key finds counts
-            told |= {address: found[id_] for address, id_ in zip(addresses, ids, strict=True) if id_ in found}
+    async def _told(self, org: str, addresses: Sequence[str]) -> list[Facts | None]:
+        """What stands in the book of each address, in their order; what the newest key finds counts."""
+        newest, *older = self._keys.all_ids(org, addresses)
+        found = await self._read("mail_addresses", [*newest, *chain(*older)])
+        told = [found.get(id_) for id_ in newest]
+        for ids in older:
+            told = [found.get(id_) if each is None else each for each, id_ in zip(told, ids, strict=True)]
         return told
 
     async def _standings(self, organization_id: str, domains: set[str]) -> dict[str, DomainStanding]:

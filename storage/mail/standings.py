@@ -13,7 +13,6 @@ UNKNOWN_DOMAIN = Verdict(VerdictRule.UNKNOWN_ADDRESS, "No mail to this domain is
 INVALID = Verdict(VerdictRule.INVALID_ADDRESS, "This is no mail address.")
 INVALID_DOMAIN = Verdict(VerdictRule.INVALID_ADDRESS, "Mail can't be sent to this.")
 DELIVERABLE = Verdict(VerdictRule.DELIVERABLE, "Nothing speaks against it.")
-NOTHING: Facts = {}
 _REASONS = {rule.code: rule.reason for rule in RULES}
 
 
@@ -24,11 +23,12 @@ def invalid(asked: str) -> AddressStanding:
 
 def standing(asked: str, normalized: str, told: Facts | None, domain: DomainStanding) -> AddressStanding:
     """The standing of an address; `told` is None where the book has none. What blocks its domain blocks it too."""
-    get = (NOTHING if told is None else told).get
-    if blocked := (saw := get("saw")) is not None:
-        verdict = _blocking(*saw)
-    else:
-        verdict = UNKNOWN if told is None else _not_blocked(told)
+    if told is None:
+        verdict = domain.verdict if domain.blocked else UNKNOWN
+        return AddressStanding(asked, normalized, domain.blocked, verdict, 0, 0, 0, domain, None)
+    get = told.get
+    blocked = (saw := get("saw")) is not None
+    verdict = _blocking(*saw) if blocked else _not_blocked(told)
     if domain.blocked and (not blocked or domain.verdict.rule is VerdictRule.BY_HAND):
         blocked, verdict = True, domain.verdict
     at = instant(last) if (last := get("last")) else None
