@@ -76,8 +76,9 @@ def domain_standing(domain: str, told: Facts | None) -> DomainStanding:
     """The standing of a domain; `told` is None where the book has none. What was set by hand decides."""
     if told is None:
         return DomainStanding(domain, 0, 0, 0, False, UNKNOWN_DOMAIN)
-    counts = (told.get(name, 0) for name in ("success", "soft", "hard"))
-    return DomainStanding(domain, *counts, *_domain_verdict(told))
+    blocked, verdict = _domain_verdict(told)
+    success, soft, hard = told.get("success", 0), told.get("soft", 0), told.get("hard", 0)
+    return DomainStanding(domain, success, soft, hard, blocked, verdict)
 
 
 def _domain_verdict(told: Facts) -> tuple[bool, Verdict]:
