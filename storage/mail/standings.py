@@ -27,8 +27,8 @@ def standing(asked: str, normalized: str, told: Facts | None, domain: DomainStan
         verdict = domain.verdict if domain.blocked else UNKNOWN
         return AddressStanding(asked, normalized, domain.blocked, verdict, 0, 0, 0, domain, None)
     get = told.get
-    blocked = (saw := get("saw")) is not None
-    verdict = _blocking(*saw) if blocked else _not_blocked(told)
+    saw: list[Any] | None = get("saw")
+    blocked, verdict = (False, _not_blocked(told)) if saw is None else (True, _blocking(*saw))
     if domain.blocked and (not blocked or domain.verdict.rule is VerdictRule.BY_HAND):
         blocked, verdict = True, domain.verdict
     at = instant(last) if (last := get("last")) else None
