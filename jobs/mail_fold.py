@@ -19,6 +19,9 @@ from storage.stores import Stores
 LOOK_EVERY_S = 0.25
 """How long an event waits at most before a folder that is idle takes it up."""
 
+AT_ONCE = 4
+"""So many transactions of one worker: sixteen would each take sixteen times as long, and run out of time together."""
+
 LINGER_S = 5.0
 RETRY_S = 1.0
 
@@ -36,6 +39,7 @@ class Folders:
     def __init__(self, stores: Stores) -> None:
         self._stores = stores
         self._work = [asyncio.Event() for _ in range(PARTITIONS)]
+        self._turns = asyncio.Semaphore(AT_ONCE)
 
     async def run(self) -> None:
         """Never returns. Raises: PyMongoError when it can't be told where something waits."""
@@ -69,7 +73,7 @@ class Folders:
         """Folds until nothing came for a while."""
         work = self._work[partition]
         while True:
-            while await self._stores.folder.fold(lock, partition) == BATCH:
+            while await self._fold_batch(lock, partition) == BATCH:
                 pass
             work.clear()
             try:
@@ -77,3 +81,7 @@ class Folders:
                     await work.wait()
             except TimeoutError:
                 return
+
+    async def _fold_batch(self, lock: Lock, partition: int) -> int:
+        async with self._turns:
+            return await self._stores.folder.fold(lock, partition)

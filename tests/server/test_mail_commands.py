@@ -193,8 +193,7 @@ def test_a_log_is_followed_through_kills(
             tail.kill()
     with subprocess.Popen(command, env=environment(**variables), stderr=subprocess.PIPE) as tail:
         assert eventually(lambda: at_office(_counted) == 80)
-        signs = at_office(_signs)
-        assert ("acme", str(log)) in [(each["org"], each["file"]) for each in signs], signs
+        assert eventually(lambda: ("acme", str(log)) in [(each["org"], each["file"]) for each in at_office(_signs)])
         tail.terminate()
         assert tail.stderr is not None
         assert b"@example.org" not in tail.stderr.read()
