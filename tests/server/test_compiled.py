@@ -21,6 +21,7 @@ from graphql import (
     OperationDefinitionNode,
     SelectionNode,
     SelectionSetNode,
+    build_schema,
     execute,
     get_named_type,
     is_leaf_type,
@@ -294,6 +295,45 @@ def test_a_field_with_arguments_is_left_to_the_general_executor() -> None:
     assert isinstance(reactions.plan, Lists)
     assert isinstance(reactions.plan.items, Objects)
     assert [type(hole) for hole in reactions.plan.items.holes] == [One]
+
+
+ECHO = build_schema("""
+  input Names { names: [String!] } input Numbers { numbers: [Int!]! }
+  type Query { names(of: [String!]!): [String!]!  within(names: Names): [String] sum(of: [Int!]!): Int }
+""")
+assert ECHO.query_type
+ECHO.query_type.fields["names"].resolve = lambda _root, _info, of: of
+ECHO.query_type.fields["within"].resolve = lambda _root, _info, names: names["names"]
+ECHO.query_type.fields["sum"].resolve = lambda _root, _info, of: sum(of)
+MANY_NAMES = [f"name {number}" for number in range(1000)]
+
+
+@pytest.mark.parametrize(
+    ("query", "value"),
+    [
+        ("query ($v: [String!]!) { names(of: $v) }", MANY_NAMES),
+        ("query ($v: [String!]!) { names(of: $v) }", [*MANY_NAMES, None]),
+        ("query ($v: [String!]!) { names(of: $v) }", [*MANY_NAMES, 3]),
+        ("query ($v: [String!]!) { names(of: $v) }", []),
+        ("query ($v: [String!]!) { names(of: $v) }", "one"),
+        ("query ($v: [String!]!) { within(names: {names: $v}) }", MANY_NAMES),
+        ("query ($v: Names) { within(names: $v) }", {"names": MANY_NAMES}),
+        ("query ($v: [Int!]!) { sum(of: $v) }", MANY_NAMES),
+        ("query ($v: [Int!]!) { sum(of: $v) }", list(range(1000))),
+        ("query ($v: String!) { names(of: [$v]) }", MANY_NAMES),
+        ('query ($v: [String!]!) { names(of: ["a"]) }', MANY_NAMES),
+        ('{ names(of: ["a"]) }', MANY_NAMES),
+    ],
+)
+def test_long_lists_in_variables_are_what_they_are_without_a_shortcut(query: str, value: Any) -> None:
+    general, compiled = (
+        execute(ECHO, parse(query), variable_values={"v": value}, executor_class=each)
+        for each in (GENERAL, CompiledExecutor)
+    )
+    assert isinstance(general, ExecutionResult)
+    assert isinstance(compiled, ExecutionResult)
+    assert compiled.data == general.data
+    assert [error.formatted for error in compiled.errors or ()] == [error.formatted for error in general.errors or ()]
 
 
 QUERY = "query ($no: Boolean!) { addressBook(addresses: []) { address success @skip(if: $no) } }"
