@@ -40,12 +40,13 @@ async def look_up(stores: Stores, mongod_pid: int, asked: list[list[str]]) -> li
 
 
 async def sizes(mongo: Mongo, addresses: int) -> list[list[str]]:
-    """Bytes for each address: of its document, in files, and in each index."""
+    """Bytes for each address: of its document, in files, and in each index; and the depth of the tree that is read."""
     rows = []
     for name, number in zip(BOOKS, (addresses, DOMAINS), strict=True):
-        stats: Document = await mongo.database.command("collStats", name)
+        stats: Document = await mongo.database.command({"collStats": name, "indexDetails": True})
+        depth = stats["indexDetails"]["told"]["btree"]["maximum tree depth"]
         indexes = ", ".join(f"{key} {size / number:.0f}" for key, size in stats["indexSizes"].items())
-        rows.append([name, f"{stats['avgObjSize']}", f"{stats['storageSize'] / number:.0f}", indexes])
+        rows.append([name, f"{stats['avgObjSize']}", f"{stats['storageSize'] / number:.0f}", indexes, str(depth)])
     return rows
 
 
@@ -54,7 +55,7 @@ async def measure(addresses: int, lookups: int, driver: str) -> None:
     dice = random.Random(1)
     asked = [[address(dice.randrange(2 * addresses)) for _ in range(ASKED)] for _ in range(lookups)]
     costs = Table("addresses", "lookups", "ms by the clock", "ms of this process", "ms of mongod")
-    space = Table("collection", "bytes a document", "stored", "in indexes")
+    space = Table("collection", "bytes a document", "stored", "in indexes", "levels of told")
     move_to(OTHERS_CORE)
     async with databases(driver) as servers:  # type: ignore[arg-type]
         began_s = time.perf_counter()
