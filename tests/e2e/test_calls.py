@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from storage.calls.records import CallJob, CallJobState
+from tests.e2e.call_fleet import fleet
 from tests.e2e.calling import Exchange, exchange, stopped
-from tests.jobs.calling import until
+from tests.jobs.calling import House, until
 
 pytestmark = pytest.mark.anyio
 
@@ -60,6 +62,35 @@ async def test_hand_over_a_killed_redis_and_changed_limits_break_no_limit_and_lo
                     event = await socket.event()
                     if event["kind"] == "CallTaskChanged":
                         last[event["task"]["id"]] = event["task"]["state"]
+
+
+async def test_kills_a_sleep_past_the_lease_a_dead_redis_and_new_limits_at_once_break_nothing(
+    tmp_path: Path, mongodb_uri: str, database: str
+) -> None:
+    """Two processes on short leases; each is killed, or stopped until the other dials, and goes on beside it."""
+    async with fleet(tmp_path, mongodb_uri, database, 6, talk_s=(0.2, 0.6), lose_answers=0.05) as it:
+        house = it.house
+        await house.limit(6, 10)
+        job = await house.launch(50)
+        await it.kill()
+        await house.limit(3, 10)
+        asleep = await it.dialling()
+        with stopped(asleep):
+            await it.dialling(but=asleep)
+            await it.valkey.stop(0)
+        await house.limit(8, 10)
+        await it.kill()
+        await it.valkey.start()
+        await until(lambda: is_done(house, job), 60)
+        assert house.twin.faults == []
+        assert house.twin.rolling_faults(10) == []
+        assert set(house.twin.dialled.values()) == {1}
+        assert set((await house.states(job)).values()) == {"COMPLETED"}
+        assert await house.slots() == []
+
+
+async def is_done(house: House, job: CallJob) -> bool:
+    return (await house.job(job)).state is CallJobState.COMPLETED
 
 
 async def terminated(it: Exchange, pid: int) -> float:

@@ -41,7 +41,12 @@ class House:
         return await self.stores.call_jobs.launch(new, csv, None)
 
     async def limit(self, concurrent: int, per_second: float) -> None:
+        """New limits. The judge allows what had its slot before, and not one call more."""
+        self.twin.allowed = max(self.twin.allowed, concurrent)
         await self.stores.call_jobs.set_limits(self.org, concurrent, per_second)
+        while len(await self.slots()) > concurrent:
+            await asyncio.sleep(0.02)
+        self.twin.allowed = concurrent
 
     async def job(self, job: CallJob) -> CallJob:
         return await self.stores.call_jobs.get(self.org, job.id)

@@ -10,6 +10,8 @@ import pytest
 
 from jobs.call_asking import ask_for_silent_calls
 from jobs.call_broker import Broker
+from storage.calls.call_store import NextCall
+from storage.calls.dialling import Call, Withheld
 from storage.calls.jobs import JobAction
 from storage.calls.limiter import Superseded
 from storage.calls.records import CallJob, CallJobState
@@ -76,10 +78,7 @@ async def test_two_brokers_at_once_cancelled_again_and_again_never_call_too_many
                 tasks[-2].cancel()
             if fence == 4:
                 await house.limit(3, 20)
-                await asyncio.sleep(0.2)
-                house.twin.allowed = 6 if len(house.twin.active) > 3 else 3
             if fence == 8:
-                house.twin.allowed = 8
                 await house.limit(8, 20)
         last = asyncio.create_task(run_with_wakes(house, broker(house), 20))
         await until(lambda: finished(house, job))
@@ -210,36 +209,59 @@ class _Interrupted:
                 error = thrown
 
 
-async def test_cancelled_at_any_await_a_broker_leaks_no_slot(stores: Stores) -> None:
-    """Each await of a broker's life is counted, and a broker is cancelled at each of them."""
-    awaits = await awaits_of_a_whole_life(stores)
-    assert awaits > 10
-    for at in range(1, min(awaits, 40) + 1):
-        await cancelled_at(stores, at)
+class _Cancelled(Broker):
+    """Cancelled at the n-th await of one of its coroutines: of `run`, of the first `_begin` or of the first `_dial`."""
+
+    where, at, awaits = "run", -1, 0
+
+    async def run(self, fence: int) -> None:
+        await self._interrupted("run", super().run(fence))
+
+    async def _begin(self, next_call: NextCall, fence: int) -> Withheld | None:
+        result: Withheld | None = await self._interrupted("_begin", super()._begin(next_call, fence))
+        return result
+
+    async def _dial(self, call: Call, moment: float) -> None:
+        await self._interrupted("_dial", super()._dial(call, moment))
+
+    async def _interrupted(self, name: str, work: Any) -> Any:
+        if name != self.where or self.awaits:
+            return await work
+        life = _Interrupted(work, self.at)
+        try:
+            return await life
+        finally:
+            self.awaits = life.awaits
 
 
-async def awaits_of_a_whole_life(stores: Stores) -> int:
+AT_ONCE = 12
+
+
+@pytest.mark.parametrize("where", ["run", "_begin", "_dial"])
+async def test_cancelled_at_any_await_a_broker_leaks_no_slot(stores: Stores, where: str) -> None:
+    """At each await there is, a dozen at once, until a run has none left to be cancelled at."""
+    brokers: dict[str, Broker] = {}
+    listening = asyncio.create_task(stores.call_wakes.listen(lambda org, _released: brokers[org].wake()))
+    first = 1
+    while all(await asyncio.gather(*(cancelled_at(stores, brokers, where, first + n) for n in range(AT_ONCE)))):
+        first += AT_ONCE
+    listening.cancel()
+
+
+async def cancelled_at(stores: Stores, brokers: dict[str, Broker], where: str, at: int) -> bool:
+    """Whether there was such an await. The next broker finishes the list, and calls no number again."""
     async with calling(stores, 1, talk_s=(0.0, 0.01)) as house:
-        await house.limit(1, 100)
-        await house.launch(2)
-        life = _Interrupted(run_with_wakes(house, broker(house)), -1)
-        await asyncio.wait_for(_awaited(life), 10)
-        return life.awaits
-
-
-async def _awaited(life: _Interrupted) -> None:
-    await life
-
-
-async def cancelled_at(stores: Stores, at: int) -> None:
-    async with calling(stores, 1, talk_s=(0.0, 0.01)) as house:
+        one = brokers[house.org] = _Cancelled(stores.calls, house.telephony, house.org)
+        one.where, one.at = where, at
         await house.limit(1, 100)
         job = await house.launch(2)
         with suppress(asyncio.CancelledError):
-            await asyncio.wait_for(_awaited(_Interrupted(run_with_wakes(house, broker(house)), at)), 10)
-        next_one = asyncio.create_task(run_with_wakes(house, broker(house), 2))
+            await asyncio.wait_for(one.run(1), 20)
+        brokers[house.org] = broker(house)
+        next_one = asyncio.create_task(brokers[house.org].run(2))
         await until(lambda: finished(house, job))
         await asyncio.wait_for(next_one, 10)
-        assert await house.slots() == [], f"cancelled at await {at}"
-        assert set(house.twin.dialled.values()) == {1}, f"cancelled at await {at}"
+        assert await house.slots() == [], f"cancelled at await {at} of {where}"
+        assert set(house.twin.dialled.values()) == {1}, f"cancelled at await {at} of {where}"
         assert house.twin.faults == []
+        return one.awaits >= at

@@ -1,4 +1,5 @@
 /** The tabs of a first visit, in order. Their tests run each against the schema (tests/e2e/test_graphiql.py). */
+import launchCalls from "./operations/launch-calls.graphql?raw";
 import liveTopic from "./operations/live-topic.graphql?raw";
 import pageForward from "./operations/page-forward.graphql?raw";
 import postMessage from "./operations/post-message.graphql?raw";
@@ -9,6 +10,9 @@ import whoAmI from "./operations/who-am-i.graphql?raw";
 import whoReacted from "./operations/who-reacted.graphql?raw";
 
 const variables = (values: Record<string, unknown>): string => JSON.stringify(values, null, 2);
+
+// Numbers that no telephone has: the regulator keeps them for films.
+const LIST = "phone_number,name\n+447700900001,Ann\n+447700900002,Ben\n+447700900003,Cleo\n";
 
 const inOneMinute = (): string => new Date(Date.now() + 60_000).toISOString();
 
@@ -27,6 +31,12 @@ export const OPERATIONS = [
     query: schedulePost,
     variables: variables({
       input: { text: "Published by itself", toHomeFeed: true, dueAt: inOneMinute(), timeZone: "UTC" },
+    }),
+  },
+  {
+    query: launchCalls,
+    variables: variables({
+      input: { name: "Try", scenario: "Hello {name}", csv: LIST, maxAttempts: 2, retryDelayS: 60 },
     }),
   },
 ];
