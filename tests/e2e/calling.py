@@ -76,9 +76,9 @@ class Exchange:
             row = connected[self.web.database]["call_limits"].find_one({"_id": self.org})
         return 0 if row is None else len(row["slots"])
 
-    async def launch(self, numbers: int, **more: Any) -> str:
-        """The id of a job with so many numbers."""
-        csv = "phone_number\n" + "".join(f"+8190{10_000_000 + n}\n" for n in range(numbers))
+    async def launch(self, numbers: int, first: int = 0, **more: Any) -> str:
+        """The id of a job with so many numbers, from the first one on."""
+        csv = "phone_number\n" + "".join(f"+8190{10_000_000 + first + n}\n" for n in range(numbers))
         launched = await self.api.run(LAUNCH, input={"name": "List", "scenario": "Hello", "csv": csv, **more})
         assert launched["launchCallJob"]["state"] == "RUNNING"
         return str(launched["launchCallJob"]["id"])
