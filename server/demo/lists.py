@@ -1,5 +1,6 @@
 """What the demo's operators have called. The numbers are those that the regulator keeps for films: nobody has them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import cycle, islice
 
@@ -18,7 +19,7 @@ class DemoList:
     name: str
     scenario: str
     csv: str
-    more: dict[str, object]
+    more: Mapping[str, object]
 
     @property
     def input(self) -> dict[str, object]:

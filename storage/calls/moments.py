@@ -15,7 +15,7 @@ from storage.calls.limiter import JITTER_S
 from storage.clock import DatabaseClock
 from storage.mongo import Mongo
 
-MAX_LEAD_S = 2.0
+MAX_LEAD_S = 1.0
 FORGET = 0.9
 """A commit that took long is remembered for some dozen starts."""
 

@@ -2,8 +2,10 @@
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Generator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,7 +18,7 @@ from storage.calls.jobs import JobAction
 from storage.calls.limiter import Superseded
 from storage.calls.records import CallJob, CallJobState
 from storage.stores import Stores
-from tests.jobs.calling import House, calling, until
+from tests.jobs.calling import DEADLINE_S, House, calling, until
 
 pytestmark = pytest.mark.anyio
 
@@ -213,8 +215,10 @@ class _Cancelled(Broker):
     """Cancelled at the n-th await of one of its coroutines: of `run`, of the first `_begin` or of the first `_dial`."""
 
     where, at, awaits = "run", -1, 0
+    life: asyncio.Task[None] | None = None
 
     async def run(self, fence: int) -> None:
+        self.life = asyncio.current_task()
         await self._interrupted("run", super().run(fence))
 
     async def _begin(self, next_call: NextCall, fence: int) -> Withheld | None:
@@ -227,11 +231,15 @@ class _Cancelled(Broker):
     async def _interrupted(self, name: str, work: Any) -> Any:
         if name != self.where or self.awaits:
             return await work
-        life = _Interrupted(work, self.at)
+        made = _Interrupted(work, self.at)
         try:
-            return await life
+            return await made
+        except asyncio.CancelledError:
+            assert self.life is not None
+            self.life.cancel()
+            raise
         finally:
-            self.awaits = life.awaits
+            self.awaits = made.awaits
 
 
 AT_ONCE = 12
@@ -239,29 +247,38 @@ AT_ONCE = 12
 
 @pytest.mark.parametrize("where", ["run", "_begin", "_dial"])
 async def test_cancelled_at_any_await_a_broker_leaks_no_slot(stores: Stores, where: str) -> None:
-    """At each await there is, a dozen at once, until a run has none left to be cancelled at."""
+    """At each await there is, a dozen organizations at once, until a run has none left to be cancelled at."""
     brokers: dict[str, Broker] = {}
-    listening = asyncio.create_task(stores.call_wakes.listen(lambda org, _released: brokers[org].wake()))
-    first = 1
-    while all(await asyncio.gather(*(cancelled_at(stores, brokers, where, first + n) for n in range(AT_ONCE)))):
-        first += AT_ONCE
-    listening.cancel()
-
-
-async def cancelled_at(stores: Stores, brokers: dict[str, Broker], where: str, at: int) -> bool:
-    """Whether there was such an await. The next broker finishes the list, and calls no number again."""
-    async with calling(stores, 1, talk_s=(0.0, 0.01)) as house:
-        one = brokers[house.org] = _Cancelled(stores.calls, house.telephony, house.org)
-        one.where, one.at = where, at
-        await house.limit(1, 100)
-        job = await house.launch(2)
-        with suppress(asyncio.CancelledError):
-            await asyncio.wait_for(one.run(1), 20)
-        brokers[house.org] = broker(house)
-        next_one = asyncio.create_task(brokers[house.org].run(2))
-        await until(lambda: finished(house, job))
-        await asyncio.wait_for(next_one, 10)
-        assert await house.slots() == [], f"cancelled at await {at} of {where}"
-        assert set(house.twin.dialled.values()) == {1}, f"cancelled at await {at} of {where}"
+    async with calling(stores, AT_ONCE, talk_s=(0.0, 0.01)) as house:
+        listening = asyncio.create_task(stores.call_wakes.listen(lambda org, _released: brokers[org].wake()))
+        asking = asyncio.create_task(ask_again_and_again(house))
+        at = 1
+        while all(await asyncio.gather(*(cancelled_at(house, brokers, where, at + n) for n in range(AT_ONCE)))):
+            at += AT_ONCE
+        for task in (listening, asking):
+            task.cancel()
         assert house.twin.faults == []
-        return one.awaits >= at
+
+
+async def ask_again_and_again(house: House) -> None:
+    while True:
+        await ask_for_silent_calls(house.jobs)
+        await asyncio.sleep(0.2)
+
+
+async def cancelled_at(house: House, brokers: dict[str, Broker], where: str, at: int) -> bool:
+    """Whether there was such an await. The next broker finishes the list, and calls no number again."""
+    ours = replace(house, org=f"{house.org} {at}")
+    one = brokers[ours.org] = _Cancelled(ours.stores.calls, ours.telephony, ours.org)
+    one.where, one.at = where, at
+    await ours.stores.call_jobs.set_limits(ours.org, 1, 100)
+    job = await ours.launch(2)
+    with suppress(asyncio.CancelledError):
+        await asyncio.wait_for(one.run(1), 20)
+    brokers[ours.org] = broker(ours)
+    await asyncio.wait_for(brokers[ours.org].run(2), DEADLINE_S)
+    assert await is_over(ours, job)
+    assert await ours.slots() == [], f"cancelled at await {at} of {where}"
+    dialled = Counter(call.number for call in ours.twin.calls.values() if call.id.startswith(job.id))
+    assert dialled == {"+819010000000": 1, "+819010000001": 1}, f"cancelled at await {at} of {where}"
+    return one.awaits >= at
