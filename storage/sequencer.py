@@ -28,7 +28,7 @@ from storage.turns import Turns
 
 MAX_BATCH = 100
 
-JOBS_AT_ONCE = 10
+JOBS_AT_ONCE = 8
 """Organizations' streams of jobs that a process writes at the same time. What waits meanwhile goes in one commit: with
 hundreds of busy ones commits get larger, not slower, and starts of calls count on quick ones (ADR 32)."""
 
