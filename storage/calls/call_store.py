@@ -134,7 +134,7 @@ class CallStore:
                 calls = await self._next_calls(running, now, room)
                 moments += [] if calls else await self._next_retries(running, now)
             else:
-                moments.append(limits["next_at"] - LOOK_AHEAD / 2)
+                moments.append(limits["next_at"] - LOOK_AHEAD / 2 - self._moments.lead)
         wait_s = min((max((moment - now).total_seconds(), 0.0) for moment in moments), default=None)
         return Outlook(True, calls, moved, wait_s)
 

@@ -82,7 +82,7 @@ async def test_kills_a_sleep_past_the_lease_a_dead_redis_and_new_limits_at_once_
         await house.limit(8, 10)
         await it.kill()
         await it.valkey.start()
-        await until(lambda: is_done(house, job), 60)
+        await until(lambda: is_done(house, job), 120)
         assert house.twin.faults == []
         assert house.twin.rolling_faults(10) == []
         assert set(house.twin.dialled.values()) == {1}

@@ -275,7 +275,7 @@ async def cancelled_at(house: House, brokers: dict[str, Broker], where: str, at:
     await ours.stores.call_jobs.set_limits(ours.org, 1, 100)
     job = await ours.launch(2)
     with suppress(asyncio.CancelledError):
-        await asyncio.wait_for(one.run(1), 20)
+        await asyncio.wait_for(one.run(1), DEADLINE_S)
     brokers[ours.org] = broker(ours)
     await asyncio.wait_for(brokers[ours.org].run(2), DEADLINE_S)
     assert await is_over(ours, job)
