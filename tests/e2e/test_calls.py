@@ -46,8 +46,8 @@ async def test_hand_over_a_killed_redis_and_changed_limits_break_no_limit_and_lo
             first = await it.dialling()
             await it.start_worker()
             await it.limit(3, 8)
-            takeover_s = await terminated(it, first)
-            assert takeover_s <= 2.0
+            # Two seconds on a machine with time to spare; a lease that runs out takes ten and more.
+            assert await terminated(it, first) < 8.0
             await it.valkey.stop(0)
             await it.limit(8, 8)
             await it.valkey.start()

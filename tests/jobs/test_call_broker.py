@@ -44,7 +44,7 @@ async def test_a_list_is_called_in_order_as_fast_as_limits_allow(stores: Stores)
     async with calling(stores, 3) as house:
         await house.limit(3, 20)
         job = await house.launch(20)
-        await asyncio.wait_for(run_with_wakes(house, broker(house)), 20)
+        await asyncio.wait_for(run_with_wakes(house, broker(house)), DEADLINE_S)
         assert await is_over(house, job)
         assert house.twin.faults == []
         assert house.twin.most_active == 3
@@ -126,8 +126,8 @@ async def test_an_older_broker_stops_when_another_took_over(stores: Stores) -> N
         await until(lambda: any_called(house))
         new = asyncio.create_task(run_with_wakes(house, broker(house), 2))
         with pytest.raises(Superseded):
-            await asyncio.wait_for(old, 10)
-        await asyncio.wait_for(new, 20)
+            await asyncio.wait_for(old, DEADLINE_S)
+        await asyncio.wait_for(new, DEADLINE_S)
         with pytest.raises(Superseded):
             await broker(house).run(1)
         assert house.twin.faults == []
@@ -146,10 +146,10 @@ async def test_pausing_holds_at_once_and_resuming_goes_on(stores: Stores) -> Non
         await house.stores.call_jobs.act(house.org, job.id, JobAction.PAUSE)
         await asyncio.sleep(0.15)
         made = len(house.twin.calls)
-        await asyncio.wait_for(running, 10)
+        await asyncio.wait_for(running, DEADLINE_S)
         assert len(house.twin.calls) == made, "Nothing begins in a paused job."
         await house.stores.call_jobs.act(house.org, job.id, JobAction.RESUME)
-        await asyncio.wait_for(run_with_wakes(house, broker(house)), 10)
+        await asyncio.wait_for(run_with_wakes(house, broker(house)), DEADLINE_S)
         assert set(house.twin.dialled.values()) == {1}
         assert len(house.twin.calls) == 12
 
@@ -159,7 +159,7 @@ async def test_a_number_that_must_not_be_called_is_looked_at_before_each_dial(st
         await house.limit(1, 100)
         job = await house.launch(4)
         await house.stores.do_not_call.add(house.org, ["+819010000002"])
-        await asyncio.wait_for(run_with_wakes(house, broker(house)), 10)
+        await asyncio.wait_for(run_with_wakes(house, broker(house)), DEADLINE_S)
         states = await house.states(job)
         assert states["+819010000002"] == "SKIPPED"
         assert "+819010000002" not in house.twin.dialled
@@ -170,7 +170,7 @@ async def test_what_was_not_answered_is_tried_again_while_attempts_are_left(stor
     async with calling(stores, 2, outcome="NO_ANSWER", talk_s=(0.01, 0.02)) as house:
         await house.limit(2, 100)
         job = await house.launch(3, max_attempts=3, retry_delay_s=0)
-        await asyncio.wait_for(run_with_wakes(house, broker(house)), 20)
+        await asyncio.wait_for(run_with_wakes(house, broker(house)), DEADLINE_S)
         assert set(house.twin.dialled.values()) == {3}
         assert set((await house.states(job)).values()) == {"FAILED"}
         progress = (await house.job(job)).progress
@@ -186,7 +186,7 @@ async def test_a_late_call_is_refused_and_its_number_called_later(stores: Stores
         running = asyncio.create_task(run_with_wakes(house, broker(house)))
         await asyncio.sleep(0.5)
         house.twin.hold.set()
-        await asyncio.wait_for(running, 15)
+        await asyncio.wait_for(running, DEADLINE_S)
         assert sum(house.twin.refused.values()) >= 1
         assert set(house.twin.dialled.values()) == {1}
         tasks = await house.stores.call_jobs.tasks(await house.job(job), None, 0, 10)
