@@ -23,7 +23,7 @@ from storage.events import Event, Stream
 from storage.heads import head_update, spread_us
 from storage.idempotency import AlreadyDone, used_keys
 from storage.metrics import BATCH_MEMBERS, COMMIT_RETRIES, COMMIT_SECONDS
-from storage.mongo import TRANSACTION_DEADLINE_S, Document, Mongo, Session, unavailable
+from storage.mongo import Document, Mongo, Session, unavailable
 from storage.turns import Turns
 
 MAX_BATCH = 100
@@ -31,6 +31,9 @@ MAX_BATCH = 100
 JOBS_AT_ONCE = 8
 """Organizations' streams of jobs that a process writes at the same time. What waits meanwhile goes in one commit: with
 hundreds of busy ones commits get larger, not slower, and starts of calls count on quick ones (ADR 32)."""
+
+ADMISSION_S = 20.0
+"""How long a stream of jobs waits for its turn among many. Whoever gives up tries again, which is no less work."""
 
 Result = TypeVar("Result")
 Committed = Callable[[Stream, str, Sequence[Event]], None]
@@ -128,7 +131,7 @@ class Sequencer:
             yield
             return
         try:
-            async with asyncio.timeout(TRANSACTION_DEADLINE_S):
+            async with asyncio.timeout(ADMISSION_S):
                 await self._jobs.acquire()
         except TimeoutError:
             raise Unavailable("The database is busy; try again with the same idempotency key.") from None

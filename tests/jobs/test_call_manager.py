@@ -96,12 +96,14 @@ async def test_the_broker_of_a_dead_process_is_taken_over_when_its_lease_runs_ou
         await house.limit(1, 50)
         dead = await Locks(stores.mongo, ttl_s=1.0).acquire(lock_name(house.org), "a process that died")
         assert dead is not None
+        row = await stores.mongo["process_locks"].find_one({"_id": dead.name})
         job = await house.launch(2)
         async with managed(house):
-            await asyncio.sleep(0.5)
-            assert not house.twin.calls
             await until(lambda: is_over(house, job))
         assert await fence(house) == dead.fence + 1
+        tasks = await stores.call_jobs.tasks(await house.job(job), None, 0, 10)
+        assert row is not None
+        assert all(task.started_at and task.started_at >= row["expires_at"] for task in tasks)
 
 
 async def test_a_job_that_waits_for_its_window_or_start_is_not_dialled_and_says_so(stores: Stores) -> None:

@@ -384,7 +384,7 @@ async def test_many_organizations_at_once_take_turns_and_what_waits_meanwhile_go
 async def test_who_waits_too_long_behind_other_organizations_is_told(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("storage.sequencer.TRANSACTION_DEADLINE_S", 0.05)
+    monkeypatch.setattr("storage.sequencer.ADMISSION_S", 0.05)
     Counting.now, Counting.go_on = 0, asyncio.Event()
     turns = Turns(stores.redis, stores.keys)
     sequencer = Sequencer(Counting(stores.mongo.client, stores.mongo.database), turns, lambda *_: None, lambda _: None)
