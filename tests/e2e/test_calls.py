@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import time
+from collections import Counter
 from functools import partial
 from pathlib import Path
 
@@ -88,6 +89,39 @@ async def test_kills_a_sleep_past_the_lease_a_dead_redis_and_new_limits_at_once_
         assert set(house.twin.dialled.values()) == {1}
         assert set((await house.states(job)).values()) == {"COMPLETED"}
         assert await house.slots() == []
+
+
+@pytest.mark.soak
+async def test_thirty_kills_sleeps_past_the_lease_and_dead_redises_on_short_leases(
+    tmp_path: Path, mongodb_uri: str, database: str
+) -> None:
+    """The storm below in three minutes: the same brokers, whose locks run out after a second and a half."""
+    losses = {"lose_answers": 0.02, "lose_reports": 0.02}
+    async with fleet(tmp_path, mongodb_uri, database, 6, talk_s=(0.3, 1.5), **losses) as it:
+        house, jobs = it.house, []
+        for round_ in range(30):
+            await house.limit((6, 3, 8)[round_ % 3], 10)
+            jobs.append(await house.launch(25, first=25 * round_))
+            await asyncio.sleep(house.twin.dice.uniform(0.2, 1.5))
+            asleep = await it.dialling()
+            if round_ % 10 == 3:
+                with stopped(asleep):
+                    await it.dialling(but=asleep)
+            if round_ % 10 == 5:
+                await it.valkey.stop(0)
+            await it.kill()
+            if round_ % 10 == 5:
+                await it.valkey.start()
+            print(f"{round_ + 1} killed, {len(house.twin.calls)} calls", flush=True)
+        for job in jobs:
+            await until(partial(is_done, house, job), 180)
+        assert house.twin.faults == []
+        assert house.twin.rolling_faults(10) == []
+        assert max(house.twin.dialled.values()) == 1
+        states = Counter(state for job in jobs for state in (await house.states(job)).values())
+        print(states, "refused as late:", sum(house.twin.refused.values()))
+        assert set(states) <= {"COMPLETED", "UNKNOWN"}
+        assert states["COMPLETED"] == len(house.twin.calls)
 
 
 async def is_done(house: House, job: CallJob) -> bool:
