@@ -121,7 +121,7 @@ async def test_thirty_kills_sleeps_past_the_lease_and_dead_redises_on_short_leas
         states = Counter(state for job in jobs for state in (await house.states(job)).values())
         print(states, "refused as late:", sum(house.twin.refused.values()))
         assert set(states) <= {"COMPLETED", "UNKNOWN"}
-        assert states["COMPLETED"] == len(house.twin.calls)
+        assert states["COMPLETED"] <= len(house.twin.calls)
 
 
 async def is_done(house: House, job: CallJob) -> bool:
