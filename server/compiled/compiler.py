@@ -163,6 +163,9 @@ class Compilers:
                 self._compilers.popitem(last=False)
         return self._compilers[key]
 
+    def __len__(self) -> int:
+        return len(self._compilers)
+
 
 def is_plain(field: GraphQLField, bound: StrawberryField) -> bool:
     """Whether the field is read from the record as it is: no resolver, nothing that guards it, no arguments."""

@@ -5,7 +5,16 @@ from copy import copy
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from graphql import GraphQLList, GraphQLObjectType, GraphQLOutputType, GraphQLResolveInfo
+from graphql import (
+    DocumentNode,
+    GraphQLError,
+    GraphQLList,
+    GraphQLObjectType,
+    GraphQLOutputType,
+    GraphQLResolveInfo,
+    GraphQLSchema,
+)
+from graphql.execution import Executor
 from graphql.execution.collect_fields import FieldDetailsList
 from graphql.execution.executor import CollectedErrors
 from graphql.pyutils import AwaitableOrValue, Path
@@ -13,6 +22,7 @@ from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
 from server.compiled.compiler import Compiler, Compilers
 from server.compiled.rows import Plain, Plan, Run
+from server.compiled.variables import long_lists, put_back
 from server.limits import DocumentLimitsExtension, PreparedDocument
 
 Generally = Callable[["CompiledExecutor"], Any]
@@ -25,6 +35,26 @@ class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._compiler: Compiler | None = _compiler(self)
+
+    @classmethod
+    def build(
+        cls,
+        schema: GraphQLSchema,
+        document: DocumentNode,
+        root_value: Any = None,
+        context_value: Any = None,
+        raw_variable_values: dict[str, Any] | None = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> "list[GraphQLError] | Executor[Any]":
+        """As graphql-core does, but for long lists of strings."""
+        given = raw_variable_values or {}
+        lists = long_lists(document, given)
+        short: dict[str, Any] = {**given, **{name: [] for name in lists}} if lists else given
+        built = super().build(schema, document, root_value, context_value, short, *args, **kwargs)
+        if lists and isinstance(built, Executor):
+            put_back(built.variable_values, lists)
+        return built
 
     def complete_list_value(
         self,

@@ -36,14 +36,19 @@ class Odd(Exception):
     """Something of which only the general executor tells what becomes of it."""
 
 
+def present(value: Any) -> Any:
+    """The value. Raises: Odd for None, what has to be waited for, and exceptions, which are raised in the end."""
+    if value is None or value is Undefined or isinstance(value, Exception) or isawaitable(value):
+        raise Odd
+    return value
+
+
 def show_leaf(type_: GraphQLLeafType) -> Show:
     """What the type makes of a value that is not None. Raises: Odd, and what the type raises."""
     coerce = type_.coerce_output_value
 
     def checked(value: Any) -> Any:
-        if value is None or value is Undefined or isinstance(value, Exception) or isawaitable(value):
-            raise Odd
-        return _kept(coerce(value))
+        return _kept(coerce(present(value)))
 
     return _by_member(checked) if isinstance(type_, GraphQLEnumType) else _by_class(coerce, checked)
 

@@ -22,7 +22,7 @@ from graphql import (
     is_leaf_type,
 )
 
-from server.compiled.leaves import NAMES, USUAL, Odd, show_leaf
+from server.compiled.leaves import NAMES, USUAL, Odd, present, show_leaf
 
 Core = Callable[[Any, Any], Any]
 """What becomes of a value that is not None, given it and a GraphQLResolveInfo. Raises: Odd or anything."""
@@ -35,7 +35,7 @@ class Source:
     type_: GraphQLObjectType
     entries: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
-    names: dict[str, Any] = field(default_factory=lambda: {"Odd": Odd, **NAMES})
+    names: dict[str, Any] = field(default_factory=lambda: {"Odd": Odd, "present": present, **NAMES})
 
     def constant(self, key: str, value: str) -> None:
         """An entry that is always the same."""
@@ -60,8 +60,8 @@ class Source:
     def build(self) -> Core:
         """The function."""
         lines = [f"    if not {self._name(self.type_.is_type_of)}(o, info): raise Odd"] if self.type_.is_type_of else []
-        # What gives nothing of itself away may be an exception, which no object is.
-        lines += self.lines or ["    if o is None or isinstance(o, Exception): raise Odd"]
+        # Where nothing is read of it, nothing would tell that it is no object.
+        lines += self.lines or ["    present(o)"]
         text = "\n".join(["def build(o, info):", *lines, f"    return {{{', '.join(self.entries)}}}"])
         # Only names that GraphQL and Python take for names are in the text.
         exec(compile(text, f"<compiled {self.type_}>", "exec"), self.names)  # noqa: S102
