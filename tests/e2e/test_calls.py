@@ -118,7 +118,7 @@ async def test_thirty_kills_sleeps_past_the_lease_and_dead_redises_on_short_leas
         assert house.twin.faults == []
         assert house.twin.rolling_faults(10) == []
         assert max(house.twin.dialled.values()) == 1
-        states = Counter(state for job in jobs for state in (await house.states(job)).values())
+        states = Counter([state for job in jobs for state in (await house.states(job)).values()])
         print(states, "refused as late:", sum(house.twin.refused.values()))
         assert set(states) <= {"COMPLETED", "UNKNOWN"}
         assert states["COMPLETED"] <= len(house.twin.calls)
