@@ -12,7 +12,7 @@ from jobs.publishing.inside import publish_inside
 from jobs.publishing.outside import Outside
 from jobs.publishing.uploads import Uploads
 from storage.clock import DatabaseClock
-from storage.publishing.records import AccountTarget, Phase, Publication, PublicationState
+from storage.publishing.records import AccountTarget, Phase, Publication, PublicationState, ScheduledPost
 from storage.stores import Stores
 
 CLAIMED_AT_ONCE = 500
@@ -59,25 +59,27 @@ class Desk:
 
     async def _work(self, publication: Publication) -> None:
         try:
+            # What was edited since has another fence, so what is read ahead is what is published, or nothing is.
+            post = await self._stores.scheduled_posts.get(publication.organization_id, publication.scheduled_post_id)
             await self._clock.wait_until(publication.due_at)
             task = asyncio.current_task()
             assert task is not None
             self._held.pop(task, None)
-            await self.work_on(publication)
+            await self.work_on(publication, post)
         except Exception as error:
             # The lease ends, and somebody takes it up from where it stands.
             log.warning("publication_delayed", publication=publication.id, error=repr(error))
 
-    async def work_on(self, publication: Publication) -> None:
-        """Takes a claimed publication as far as it goes now."""
+    async def work_on(self, publication: Publication, post: ScheduledPost) -> None:
+        """Takes a claimed publication as far as it goes now; its post was read since it was claimed."""
         if not isinstance(publication.target, AccountTarget):
-            await publish_inside(self._stores, publication)
+            await publish_inside(self._stores, publication, post)
         elif publication.state is PublicationState.UNKNOWN:
-            await self.outside.settle(publication)
+            await self.outside.settle(publication, post)
         elif publication.step is not None and publication.step.phase is Phase.CALLING:
-            await self.outside.doubt(publication)
+            await self.outside.doubt(publication, post)
         else:
-            await self.outside.publish(publication)
+            await self.outside.publish(publication, post)
 
     async def idle(self) -> None:
         """Returns when nothing is on the desk."""

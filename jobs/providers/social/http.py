@@ -18,7 +18,7 @@ UPLOAD_TIMEOUT_S = 60.0
 MAX_IMAGE_BYTES = 16 * 1024 * 1024
 MAX_VIDEO_BYTES = 512 * 1024 * 1024
 MAX_ANSWER_BYTES = 1024 * 1024
-USER_AGENT = "Noroshi/0.1 (scheduled posts)"
+HEADERS = {"User-Agent": "Noroshi/0.1 (scheduled posts)", "Accept": "*/*", "Accept-Encoding": "gzip, deflate"}
 _SHOWN = 300
 
 
@@ -68,9 +68,6 @@ class Http:
         """`call_timeout_s` is for everything but uploads; it must be shorter than the lease of a call."""
         self._guard = guard
         self._call_timeout_s = call_timeout_s
-        self._client = httpx2.AsyncClient(
-            transport=guard.transport, trust_env=False, headers={"User-Agent": USER_AGENT}
-        )
 
     async def send(
         self,
@@ -91,29 +88,31 @@ class Http:
         everything that happens after.
         """
         limit_s = self._call_timeout_s if timeout_s is None else timeout_s
-        request = self._client.build_request(
+        request = httpx2.Request(
             method,
             url,
-            headers=headers,
+            headers=HEADERS | dict(headers or {}),
             json=json,
             content=content,
             data=data,
             files=files,
             params=params,
-            timeout=httpx2.Timeout(limit_s, connect=min(CONNECT_TIMEOUT_S, limit_s / 2)),
+            extensions={"timeout": {"connect": min(CONNECT_TIMEOUT_S, limit_s / 2)}},
         )
         try:
             async with asyncio.timeout(limit_s):
                 return await self._answer(request)
         except EgressRefused as error:
             raise Refused("BAD_ADDRESS", str(error)) from None
-        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
+        except httpx2.LocalProtocolError as error:
+            raise Refused("REFUSED", f"The request can't be sent: {error}") from None
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             raise NoEffect(f"No connection: {type(error).__name__}") from error
         except (httpx2.HTTPError, OSError, TimeoutError) as error:
             raise Uncertain(f"The answer was lost: {type(error).__name__}") from error
 
     async def _answer(self, request: httpx2.Request) -> Answer:
-        response = await self._client.send(request, stream=True)
+        response = await self._guard.transport.handle_async_request(request)
         try:
             body = bytearray()
             async for chunk in response.aiter_bytes():
