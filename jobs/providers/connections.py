@@ -18,7 +18,6 @@ KEPT_S = 1.0
 
 MAX_HEAD_BYTES = 64 * 1024
 MAX_UNREAD_BYTES = 256 * 1024
-_UNFIT = (b"\r", b"\n", b"\0")
 
 
 class Peer(NamedTuple):
@@ -171,6 +170,8 @@ class Connection(asyncio.Protocol):
         try:
             await self._write(head + request.content)
         except httpx2.RequestNotRead:
+            if "content-length" not in request.headers:
+                raise httpx2.LocalProtocolError("the length of the body is not known") from None
             await self._write(head)
             async for piece in cast(httpx2.AsyncByteStream, request.stream):
                 await self._write(piece)
@@ -290,10 +291,10 @@ class Body(httpx2.AsyncByteStream):
 
 def _head(request: httpx2.Request) -> bytes:
     """The request up to its body. Raises: httpx2.LocalProtocolError for what would be another request, or none."""
-    if "transfer-encoding" in request.headers:
-        raise httpx2.LocalProtocolError("the length of the body is not known")
     lines = [b"%s %s HTTP/1.1" % (request.method.encode("ascii"), request.url.raw_path)]
     lines += [b"%s: %s" % header for header in request.headers.raw]
-    if any(unfit in line for line in lines for unfit in _UNFIT):
+    head = b"\r\n".join([*lines, b"", b""])
+    ends = len(lines) + 1
+    if head.count(b"\r") != ends or head.count(b"\n") != ends or b"\0" in head:
         raise httpx2.LocalProtocolError("a header holds a line break")
-    return b"\r\n".join([*lines, b"", b""])
+    return head
