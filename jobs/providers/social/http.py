@@ -116,7 +116,8 @@ class Http:
         response = await self._guard.transport.handle_async_request(request)
         try:
             body = bytearray()
-            async for chunk in cast(httpx2.AsyncByteStream, response.stream):
+            is_plain = "content-encoding" not in response.headers
+            async for chunk in cast(httpx2.AsyncByteStream, response.stream) if is_plain else response.aiter_bytes():
                 body += chunk
                 if len(body) > MAX_ANSWER_BYTES:
                     break
