@@ -30,12 +30,27 @@ class Desk:
         self._clock = DatabaseClock(stores.mongo)
         self._held: dict[asyncio.Task[None], Publication] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._looking = asyncio.Lock()
+        self._next_look: asyncio.Task[int] | None = None
         self._closed = False
         self.outside = Outside(stores, networks)
         self.uploads = Uploads(stores, self.outside)
 
     async def sweep(self) -> int:
-        """Claims what is due within five seconds, and returns how many those were. They are worked on from now on."""
+        """Claims what is due within five seconds, and returns how many those were. They are worked on from now on.
+
+        Who asks while somebody else's look is under way shares the next one: triggers may come by the thousand.
+        """
+        if self._next_look is None:
+            self._next_look = asyncio.create_task(self._look(), name="desk")
+        return await asyncio.shield(self._next_look)
+
+    async def _look(self) -> int:
+        async with self._looking:
+            self._next_look = None
+            return await self._claim()
+
+    async def _claim(self) -> int:
         count = 0
         while not self._closed and len(self._tasks) < MAX_HELD:
             claimed = await self._stores.claims.claim(CLAIMED_AT_ONCE)
@@ -89,7 +104,8 @@ class Desk:
     async def close(self) -> None:
         """Gives back what is only held, and lets what has begun finish for at most 10 s."""
         self._closed = True
-        held = dict(self._held)
+        async with self._looking:  # what is being claimed right now is given back as well
+            held = dict(self._held)
         for task in held:
             task.cancel()
         await self._stores.claims.release(list(held.values()))
