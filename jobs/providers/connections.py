@@ -50,6 +50,7 @@ class Answer:
         try:
             self.parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade) as error:
+            self.leaves_connection_usable = False
             self.fail(httpx2.RemoteProtocolError(f"no HTTP/1.1 answer: {error}"))
         if self._bare_bytes > MAX_HEAD_BYTES and not self.is_complete:
             self.fail(httpx2.RemoteProtocolError(f"more than {MAX_HEAD_BYTES} bytes of headers"))

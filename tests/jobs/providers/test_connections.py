@@ -167,8 +167,9 @@ async def test_an_answer_ends_where_it_says_and_the_connection_goes_on(
         b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
         OK + OK,
         OK + b"HTTP/1.1 200 OK\r\nContent-Le",
+        OK + b"and more",
     ],
-    ids=["closing", "old", "two answers", "the beginning of another"],
+    ids=["closing", "old", "two answers", "the beginning of another", "more than it said"],
 )
 async def test_a_connection_that_is_not_clean_is_not_used_again(connections: Connections, answer: bytes) -> None:
     async with side(answer) as other:
