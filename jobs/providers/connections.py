@@ -232,11 +232,13 @@ class Connections:
 
     async def open(self, peer: Peer, timeout_s: float | None) -> Connection:
         """A new one. Raises: httpx2.ConnectError, httpx2.ConnectTimeout; nothing was sent then."""
-        is_tls, loop = peer.scheme == "https", asyncio.get_running_loop()
-        tls = {"ssl": self._ssl, "server_hostname": peer.name} if is_tls else {}
+        tls, name = (self._ssl, peer.name) if peer.scheme == "https" else (None, None)
+        connect = asyncio.get_running_loop().create_connection
         try:
             async with asyncio.timeout(timeout_s):
-                _, connection = await loop.create_connection(lambda: Connection(peer), peer.address, peer.port, **tls)  # type: ignore[arg-type]
+                _, connection = await connect(
+                    lambda: Connection(peer), peer.address, peer.port, ssl=tls, server_hostname=name
+                )
         except TimeoutError as error:
             raise httpx2.ConnectTimeout(f"no connection within {timeout_s} s") from error
         except OSError as error:

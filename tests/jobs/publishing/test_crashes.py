@@ -11,9 +11,9 @@ import pytest
 from jobs.publishing.desk import Desk
 from storage.mongo import Mongo
 from storage.networks import Network
-from storage.publishing.accounts import ConnectedAccount
 from storage.publishing.records import (
     AccountTarget,
+    ConnectedAccount,
     Publication,
     PublicationState,
     ScheduledMedia,
