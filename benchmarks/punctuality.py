@@ -32,6 +32,7 @@ from jobs.providers.egress import Egress
 from jobs.providers.social.registry import all_networks
 from jobs.publishing.desk import Desk
 from server.embedded import Mongod, Valkey, find_mongod, find_valkey
+from server.worker import tune_interpreter
 from storage.networks import Network
 from storage.publishing.claims import reached
 from storage.publishing.records import ScheduledPost, Target
@@ -195,6 +196,7 @@ async def measure(counts: Sequence[int], waiting: Sequence[int], console: Consol
             egress = Egress((ip_network("127.0.0.0/8"),))
             desk = Desk(stores, all_networks(egress, SandboxStore(stores.mongo)))
             rooms = await rooms_of(stores)
+            tune_interpreter()
             redis_url = "redis://{host}:{port}/{db}".format(**stores.redis.connection_pool.connection_kwargs)
             for count in counts:
                 times = max(3, REPEATS // count)
