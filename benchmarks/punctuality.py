@@ -43,7 +43,7 @@ from tests.storage.publishing.newsroom import Newsroom, account_target, found_ne
 from tests.twins.webhook import WebhookTwin
 
 AHEAD_S = 1.5
-REPEATS = 20
+REPEATS = 10
 """A single one tells little: arq's lateness is anything up to its poll delay."""
 
 PHASE_S = 1.0
@@ -199,7 +199,7 @@ async def measure(counts: Sequence[int], waiting: Sequence[int], console: Consol
             tune_interpreter()
             redis_url = "redis://{host}:{port}/{db}".format(**stores.redis.connection_pool.connection_kwargs)
             for count in counts:
-                times = max(3, REPEATS // count)
+                times = max(2, REPEATS // count)
                 called = [await outside(rooms[0], desk, url, count) for _ in range(times)]
                 ways = {
                     "Noroshi, topics": [x for _ in range(times) for x in await inside(rooms, desk, count)],

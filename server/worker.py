@@ -33,8 +33,8 @@ RESTART_S = (0.2, 5.0)
 DRAIN_S = 10.0
 MAX_JOBS = 50
 
-# MongoDB's driver works in threads. While the loop is busy, as when a thousand posts are due, each of them waits up to so
-# long for the interpreter whenever an answer has come, and one commit is many such waits. The default is 5 ms.
+# MongoDB's driver works in threads. While the loop is busy, as when a thousand posts are due, each of them waits up to
+# so long for the interpreter whenever an answer has come, many times a commit. The default is 5 ms.
 SWITCH_INTERVAL_S = 0.001
 GC_THRESHOLDS = 10_000, 20, 10
 
