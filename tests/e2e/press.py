@@ -190,8 +190,10 @@ async def run_load(
     triggers = asyncio.create_task(press.trigger())
     faults = ["kill"] * load.kills + ["redis"] * load.redis_kills + ["stepdown"] * load.stepdowns
     chance.shuffle(faults)
+    # What goes wrong does so while something is due, and not before.
+    await asyncio.sleep(max(0.0, (start_at - await press.newsroom.now()).total_seconds()))
     for fault in faults:
-        await asyncio.sleep(load.over_s / max(1, len(faults)) * chance.uniform(0.5, 1.0))
+        await asyncio.sleep(load.over_s / max(1, len(faults)) * chance.uniform(0.6, 1.1))
         if fault == "kill":
             await asyncio.to_thread(workers.kill, chance.randrange(100))
         elif fault == "redis":
