@@ -4,22 +4,36 @@ Resolvers return records of storage, and the attribute's annotation names their 
 shape, which no type checker sees. tests/schema/test_shapes.py checks them instead.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import strawberry
+from strawberry.types.field import StrawberryField
 
 from schema.sharing import SHARED
 
+MANY = "many"
+ForMany = Callable[[Sequence[Any], Any], Awaitable[Sequence[Any]]]
+"""Resolves a field of many objects, in their order, given them and the Info."""
 
-def field(resolver: Callable[..., Any], description: str) -> Any:
-    """A field of a query or an object. What it gives may depend on the viewer."""
-    return strawberry.field(resolver=resolver, description=description)
+
+def field(resolver: Callable[..., Any], description: str, many: ForMany | None = None) -> Any:
+    """A field of a query or an object. What it gives may depend on the viewer.
+
+    `many` gives the same for many objects at once, and raises where `resolver` would for one of them.
+    """
+    return strawberry.field(resolver=resolver, description=description, metadata={MANY: many})
 
 
-def shared_field(resolver: Callable[..., Any], description: str) -> Any:
+def shared_field(resolver: Callable[..., Any], description: str, many: ForMany | None = None) -> Any:
     """A field that gives every viewer of the organization the same, so that subscriptions may share it."""
-    return strawberry.field(resolver=resolver, description=description, metadata={SHARED: True})
+    return strawberry.field(resolver=resolver, description=description, metadata={SHARED: True, MANY: many})
+
+
+def resolver_for_many(bound: StrawberryField) -> ForMany | None:
+    """The resolver of the field for many objects, if it has one and takes no arguments."""
+    many: ForMany | None = bound.metadata.get(MANY)
+    return None if bound.arguments or bound.extensions else many
 
 
 def mutation(resolver: Callable[..., Any], description: str) -> Any:

@@ -60,16 +60,25 @@ class Message:
     id: ID = strawberry.field(description="Unique across topics, safe as a client cache key.")
     timestamp: Timestamp = strawberry.field(description="Unique and strictly increasing within the topic.")
     topic_id: ID = strawberry.field(description="The topic that it stands in.")
-    author: User = shared_field(resolvers.chat.messages.author, "Who wrote it.")
+    author: User = shared_field(resolvers.chat.messages.author, "Who wrote it.", many=resolvers.chat.messages.authors)
     text: str = strawberry.field(description="As written; empty where there is only a stamp, and on a tombstone.")
-    stamp: Stamp | None = shared_field(resolvers.chat.messages.stamp, "The stamp, if any.")
-    mentions: list[User] = shared_field(resolvers.chat.messages.mentions, "Whom the text mentions, in that order.")
+    stamp: Stamp | None = shared_field(
+        resolvers.chat.messages.stamp, "The stamp, if any.", many=resolvers.chat.messages.stamps_of_many
+    )
+    mentions: list[User] = shared_field(
+        resolvers.chat.messages.mentions,
+        "Whom the text mentions, in that order.",
+        many=resolvers.chat.messages.mentions_of_many,
+    )
     reactions: list[Reaction] = field(
-        resolvers.chat.messages.reactions, "At most 30 different ones, in the order of first use."
+        resolvers.chat.messages.reactions,
+        "At most 30 different ones, in the order of first use.",
+        many=resolvers.chat.messages.reactions_of_many,
     )
     link_preview: LinkPreview | None = shared_field(
         resolvers.chat.messages.link_preview,
         "Of the first link in the text; comes a moment after posting, as a MessageEdited event.",
+        many=resolvers.chat.messages.link_previews,
     )
     edited_at: datetime | None = strawberry.field(description="When the author changed it last.")
     deleted_at: datetime | None = strawberry.field(

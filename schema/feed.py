@@ -38,13 +38,23 @@ class FanOut:
 class Post:
     id: ID = strawberry.field(description="Unique across organizations, safe as a client cache key.")
     timestamp: Timestamp = strawberry.field(description="Unique within the organization.")
-    author: User = shared_field(resolvers.feed.posts.author, "Who wrote it.")
+    author: User = shared_field(resolvers.feed.posts.author, "Who wrote it.", many=resolvers.feed.posts.authors)
     text: str = strawberry.field(description="As written; empty in the answer to deletePost.")
-    media_urls: list[str] = shared_field(resolvers.feed.posts.media_urls, "Its pictures, by way of this server.")
-    mentions: list[User] = shared_field(resolvers.feed.posts.mentions, "Whom the text mentions, in that order.")
+    media_urls: list[str] = shared_field(
+        resolvers.feed.posts.media_urls,
+        "Its pictures, by way of this server.",
+        many=resolvers.feed.posts.media_urls_of_many,
+    )
+    mentions: list[User] = shared_field(
+        resolvers.feed.posts.mentions,
+        "Whom the text mentions, in that order.",
+        many=resolvers.feed.posts.mentions_of_many,
+    )
     hashtags: list[str] = strawberry.field(description="Without #, in lower case, in the order of first use.")
     link_preview: LinkPreview | None = shared_field(
-        resolvers.feed.posts.link_preview, "Of the first link in the text; comes a moment after posting."
+        resolvers.feed.posts.link_preview,
+        "Of the first link in the text; comes a moment after posting.",
+        many=resolvers.feed.posts.link_previews,
     )
     fan_out: FanOut | None = field(
         resolvers.feed.fan_outs.fan_out, "Its way into the followers' home feeds; null for all but its author."

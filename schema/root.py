@@ -1,6 +1,9 @@
 """Query, Mutation, Subscription: one field a thing that clients can do. The table of contents of the product."""
 
+from typing import Any
+
 import strawberry
+from graphql.execution import Executor
 from strawberry.extensions import SchemaExtension
 from strawberry.schema.config import StrawberryConfig
 
@@ -248,14 +251,15 @@ class Subscription:
     )
 
 
-def build_schema(*extensions: type[SchemaExtension]) -> strawberry.Schema:
-    """The schema, with further extensions around the presentation of errors."""
+def build_schema(*extensions: type[SchemaExtension], executor: type[Executor[Any]] | None = None) -> strawberry.Schema:
+    """The schema, with further extensions around the presentation of errors, and another executor than Strawberry's."""
     return _Schema(
         query=Query,
         mutation=Mutation,
         subscription=Subscription,
         config=StrawberryConfig(scalar_map=SCALARS),
         extensions=[PresentErrors, *extensions],
+        execution_context_class=executor,
     )
 
 

@@ -13,6 +13,7 @@ from jobs.providers.old_book import old_book
 from schema.root import build_schema
 from server import health
 from server.callbacks import callback_routes
+from server.compiled import CompiledExecutor
 from server.demo_sign_in import demo_sign_in_routes
 from server.graphql import GraphQLView
 from server.images import ImageCache, images_route
@@ -62,7 +63,7 @@ def create_app(settings: Settings) -> Starlette:
 async def _product_routes(settings: Settings, stores: Stores, egress: Egress, older: OldBook | None) -> list[BaseRoute]:
     image_urls = ImageUrls(settings.base_url, await shared_secret(stores.mongo, "image_urls"))
     viewers = Viewers(_verifier(settings), stores.users)
-    schema = build_schema(DocumentLimitsExtension)
+    schema = build_schema(DocumentLimitsExtension, executor=CompiledExecutor)
     view = GraphQLView(schema, stores, viewers, image_urls.sign, settings.allowed_origins, older)
     return [
         Route("/graphql", view),

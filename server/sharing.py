@@ -22,6 +22,7 @@ from resolvers.chat.events import Source
 from resolvers.context import Context
 from resolvers.events import OwnSource
 from schema.sharing import depends_on_viewer
+from server.compiled import CompiledExecutor
 from server.documents import prepare
 
 POSITION_TYPE = "Cursor"
@@ -69,7 +70,7 @@ async def subscribe(
         return None
     if errors := prepared.errors(variables, operation_name):
         raise NotStarted(list(errors))
-    executor = Executor.build(
+    executor = CompiledExecutor.build(
         schema,
         prepared.document,
         context_value=context,

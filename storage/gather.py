@@ -1,7 +1,8 @@
 """Batched look-ups: what is asked for in one turn of the event loop is read in one query. No cache, so never stale."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
@@ -11,49 +12,61 @@ Load = Callable[[Sequence[Key]], Awaitable[Mapping[Key, Value]]]
 MAX_KEYS = 1000
 
 
+@dataclass(slots=True)
+class _Moment(Generic[Key, Value]):
+    """What is asked for in one turn, by however many, and what everybody waits for."""
+
+    found: asyncio.Future[Mapping[Key, Value]]
+    keys: dict[Key, None] = field(default_factory=dict)
+
+
 class Gather(Generic[Key, Value]):
     """Turns many single look-ups into few. One for each process and kind of look-up."""
 
     def __init__(self, load: Load[Key, Value]) -> None:
         """`load` gets distinct keys, at most 1000, and gives the values of those that exist."""
         self._load = load
-        self._waiting: dict[Key, asyncio.Future[Value | None]] = {}
+        self._moment: _Moment[Key, Value] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def get(self, key: Key) -> Value | None:
         """The value of a key; None where there is none."""
-        future = self._waiting.get(key)
-        if future is None:
-            loop = asyncio.get_running_loop()
-            if not self._waiting:
-                loop.call_soon(self._start)
-            future = self._waiting[key] = loop.create_future()
-        # One that stops waiting must not take the value from those who asked for the same key.
-        return await asyncio.shield(future)
+        return (await self.find((key,))).get(key)
 
     async def get_many(self, keys: Sequence[Key]) -> list[Value]:
         """The values of the keys that exist, in their order."""
-        found = await asyncio.gather(*map(self.get, keys))
-        return [value for value in found if value is not None]
+        found = await self.find(keys)
+        return [value for value in map(found.get, keys) if value is not None]
+
+    async def find(self, keys: Iterable[Key]) -> Mapping[Key, Value]:
+        """The values of those that exist, and perhaps of other keys, by key."""
+        if self._moment is None:
+            loop = asyncio.get_running_loop()
+            loop.call_soon(self._start)
+            self._moment = _Moment(loop.create_future())
+        self._moment.keys.update(dict.fromkeys(keys))
+        # One that stops waiting must not take the values from the others.
+        return await asyncio.shield(self._moment.found)
 
     def _start(self) -> None:
-        waiting, self._waiting = self._waiting, {}
-        keys = list(waiting)
-        for start in range(0, len(keys), MAX_KEYS):
-            part = {key: waiting[key] for key in keys[start : start + MAX_KEYS]}
-            task = asyncio.create_task(self._run(part))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+        moment, self._moment = self._moment, None
+        assert moment is not None
+        task = asyncio.create_task(self._run(moment))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
-    async def _run(self, waiting: dict[Key, asyncio.Future[Value | None]]) -> None:
+    async def _run(self, moment: _Moment[Key, Value]) -> None:
         try:
-            found = await self._load(list(waiting))
+            found = await self._read(list(moment.keys))
         except Exception as error:
-            for future in waiting.values():
-                if not future.done():
-                    future.set_exception(error)
-                    future.exception()  # marked as seen: whoever waited may be gone
+            moment.found.set_exception(error)
+            moment.found.exception()  # marked as seen: whoever waited may be gone
         else:
-            for key, future in waiting.items():
-                if not future.done():
-                    future.set_result(found.get(key))
+            moment.found.set_result(found)
+
+    async def _read(self, keys: Sequence[Key]) -> Mapping[Key, Value]:
+        if len(keys) <= MAX_KEYS:
+            return await self._load(keys) if keys else {}
+        parts = [keys[start : start + MAX_KEYS] for start in range(0, len(keys), MAX_KEYS)]
+        read = await asyncio.gather(*map(self._load, parts))
+        return {key: value for part in read for key, value in part.items()}

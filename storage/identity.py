@@ -139,6 +139,23 @@ class UserStore:
             raise NotFound("user", id_)
         return user
 
+    async def get_all(self, organization_id: str, ids: Sequence[str]) -> list[User]:
+        """Each of the ids', in their order. Raises: NotFound when one does not exist."""
+        keys = [(organization_id, id_) for id_ in ids]
+        found = await self._by_id.find(keys)
+        for key in keys:
+            if key not in found:
+                raise NotFound("user", key[1])
+        return [found[key] for key in keys]
+
+    async def find_each(self, organization_id: str, ids: Sequence[Sequence[str]]) -> list[list[User]]:
+        """As `find_many`, for several lists of ids at once."""
+        if not any(ids):
+            return [[] for _ in ids]
+        found = await self._by_id.find([(organization_id, id_) for each in ids for id_ in each])
+        there = [[found.get((organization_id, id_)) for id_ in each] for each in ids]
+        return [[user for user in each if user is not None] for each in there]
+
     async def find_many(self, organization_id: str, ids: Iterable[str]) -> list[User]:
         """Those of the ids that exist, in their order."""
         return await self._by_id.get_many([(organization_id, id_) for id_ in ids])

@@ -1,5 +1,6 @@
 """Messages and reactions: posting, editing, deleting, reacting, and what a message shows."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
 
@@ -123,9 +124,21 @@ async def author(root: Parent[Message], info: Info) -> User:
     return await info.context.stores.users.get(member(info).organization_id, root.author_id)
 
 
+async def authors(messages: Sequence[Message], info: Info) -> list[User]:
+    """Who wrote each."""
+    ids = [message.author_id for message in messages]
+    return await info.context.stores.users.get_all(member(info).organization_id, ids)
+
+
 async def mentions(root: Parent[Message], info: Info) -> list[User]:
     """Whom the text mentions."""
     return await info.context.stores.users.find_many(member(info).organization_id, root.mention_ids)
+
+
+async def mentions_of_many(messages: Sequence[Message], info: Info) -> list[list[User]]:
+    """Whom each text mentions."""
+    ids = [message.mention_ids for message in messages]
+    return await info.context.stores.users.find_each(member(info).organization_id, ids)
 
 
 async def stamp(root: Parent[Message]) -> Stamp | None:
@@ -133,17 +146,32 @@ async def stamp(root: Parent[Message]) -> Stamp | None:
     return None if root.stamp_id is None else find_stamp(root.stamp_id)
 
 
+async def stamps_of_many(messages: Sequence[Message], _info: Info) -> list[Stamp | None]:
+    """The stamp of each, or None."""
+    return [None if message.stamp_id is None else find_stamp(message.stamp_id) for message in messages]
+
+
 async def reactions(root: Parent[Message], info: Info) -> list[Reaction]:
     """The reactions as the viewer sees them."""
-    if not root.reaction_counts:
-        return []
-    sight = await info.context.sight(member(info))
-    return await info.context.stores.reactions.of_message(root, sight)
+    return (await reactions_of_many([root], info))[0]
+
+
+async def reactions_of_many(messages: Sequence[Message], info: Info) -> list[list[Reaction]]:
+    """The reactions of each as the viewer sees them."""
+    viewer = member(info)
+    if not any(message.reaction_counts for message in messages):
+        return [[] for _ in messages]
+    return await info.context.stores.reactions.of_messages(messages, await info.context.sight(viewer))
 
 
 async def link_preview(root: Parent[Message], info: Info) -> LinkPreview | None:
     """The preview, its image by way of this server."""
     return shown_preview(root.link_preview, info)
+
+
+async def link_previews(messages: Sequence[Message], info: Info) -> list[LinkPreview | None]:
+    """The preview of each."""
+    return [shown_preview(message.link_preview, info) for message in messages]
 
 
 def shown_preview(preview: LinkPreview | None, info: Info) -> LinkPreview | None:

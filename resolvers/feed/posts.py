@@ -1,6 +1,7 @@
 """Posts: making and deleting them, the timelines they stand in, and what a post shows."""
 
 import re
+from collections.abc import Sequence
 from typing import Annotated
 
 import strawberry
@@ -124,9 +125,20 @@ async def author(root: Parent[Post], info: Info) -> User:
     return await info.context.stores.users.get(member(info).organization_id, root.author_id)
 
 
+async def authors(posts: Sequence[Post], info: Info) -> list[User]:
+    """Who wrote each."""
+    return await info.context.stores.users.get_all(member(info).organization_id, [post.author_id for post in posts])
+
+
 async def mentions(root: Parent[Post], info: Info) -> list[User]:
     """Whom the text mentions."""
     return await info.context.stores.users.find_many(member(info).organization_id, root.mention_ids)
+
+
+async def mentions_of_many(posts: Sequence[Post], info: Info) -> list[list[User]]:
+    """Whom each text mentions."""
+    ids = [post.mention_ids for post in posts]
+    return await info.context.stores.users.find_each(member(info).organization_id, ids)
 
 
 async def media_urls(root: Parent[Post], info: Info) -> list[str]:
@@ -134,9 +146,19 @@ async def media_urls(root: Parent[Post], info: Info) -> list[str]:
     return [info.context.sign_image(url) for url in root.media]
 
 
+async def media_urls_of_many(posts: Sequence[Post], info: Info) -> list[list[str]]:
+    """The pictures of each."""
+    return [[info.context.sign_image(url) for url in post.media] for post in posts]
+
+
 async def link_preview(root: Parent[Post], info: Info) -> LinkPreview | None:
     """The preview, its image by way of this server."""
     return shown_preview(root.link_preview, info)
+
+
+async def link_previews(posts: Sequence[Post], info: Info) -> list[LinkPreview | None]:
+    """The preview of each."""
+    return [shown_preview(post.link_preview, info) for post in posts]
 
 
 def _checked_media(url: str) -> str:

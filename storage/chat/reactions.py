@@ -1,6 +1,6 @@
 """Reading reactions: as one viewer sees them, who reacted, and what a user received."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -29,20 +29,11 @@ class ReactionStore:
         self._reactions = mongo["reactions"]
         self._rows: Gather[_Asked, list[Document]] = Gather(self._load)
 
-    async def of_message(self, message: Message, sight: Sight) -> list[Reaction]:
-        """The message's reactions in the order of first use."""
-        if not message.reaction_counts:
-            return []
-        rows = await self._rows.get((sight, message.key)) or []
-        mine = {row["e"] for row in rows if row["u"] == sight.viewer_id}
-        hidden: defaultdict[str, int] = defaultdict(int)
-        for row in rows:
-            hidden[row["e"]] += row["u"] in sight.blocked
-        return [
-            Reaction(message.key, emoji, count - hidden[emoji], emoji in mine)
-            for emoji, count in message.reaction_counts
-            if count > hidden[emoji]
-        ]
+    async def of_messages(self, messages: Sequence[Message], sight: Sight) -> list[list[Reaction]]:
+        """Each message's reactions in the order of first use."""
+        asked = [(sight, message.key) for message in messages if message.reaction_counts]
+        found = await self._rows.find(asked) if asked else {}
+        return [_reactions(message, sight, found.get((sight, message.key), ())) for message in messages]
 
     async def users(self, key: MessageKey, emoji: str, limit: int, blocked: frozenset[str]) -> list[str]:
         """Ids of those who reacted so, the first ones first."""
@@ -79,6 +70,18 @@ class ReactionStore:
             async for row in self._reactions.find(wanted, {"_id": 1}):
                 found[sight, MessageKey(topic_id, row["_id"]["ts"])].append(row["_id"])
         return found
+
+
+def _reactions(message: Message, sight: Sight, rows: Sequence[Document]) -> list[Reaction]:
+    if not rows:
+        return [Reaction(message.key, emoji, count, False) for emoji, count in message.reaction_counts]
+    mine = {row["e"] for row in rows if row["u"] == sight.viewer_id}
+    hidden = Counter(row["e"] for row in rows if row["u"] in sight.blocked)
+    return [
+        Reaction(message.key, emoji, count - hidden[emoji], emoji in mine)
+        for emoji, count in message.reaction_counts
+        if count > hidden[emoji]
+    ]
 
 
 def _received(row: Document) -> ReceivedReaction:

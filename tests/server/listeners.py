@@ -15,6 +15,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.typing import Subprotocol
 
 from schema.root import build_schema
+from server.compiled import CompiledExecutor
 from server.graphql import GraphQLView
 from server.limits import DocumentLimitsExtension
 from server.tokens import TokenVerifier, mint
@@ -176,7 +177,7 @@ async def open_house(place: Place, **options: Any) -> AsyncIterator[House]:
     """The endpoint, on stores that are open. `options` are uvicorn's."""
     secret = secrets.token_hex(32)
     viewers = Viewers(TokenVerifier(secret=secret), place.stores.users)
-    view = GraphQLView(build_schema(DocumentLimitsExtension), place.stores, viewers, str, ())
+    view = GraphQLView(build_schema(DocumentLimitsExtension, executor=CompiledExecutor), place.stores, viewers, str, ())
     app = Starlette(routes=[WebSocketRoute("/graphql", view)])
     async with in_process(app, ws_max_size=65_536, **options) as served:
         yield House(view, served, place, secret)

@@ -92,7 +92,7 @@ async def use_messages(place: Place) -> None:
     await messages.add_reaction(org, posted[1].key, "cyd", "👍")
     await messages.remove_reaction(org, posted[1].key, "cyd", "👍")
     for blocked in (NOBODY, BLOCKED):
-        await reactions.of_message(reacted, Sight("ann", blocked))
+        await reactions.of_messages([reacted], Sight("ann", blocked))
         await reactions.users(posted[1].key, "👍", 10, blocked)
         await use_pages(lambda asked, blocked=blocked: reactions.received(org, "bob", asked, blocked))
     await messages.delete(posted[1].key, "bob", False)

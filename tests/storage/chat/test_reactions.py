@@ -22,7 +22,7 @@ async def reacted(place: Place, *reactions: tuple[str, str]) -> Message:
 
 
 async def seen(place: Place, message: Message, viewer: str, blocked: frozenset[str] = NOBODY) -> list[object]:
-    reactions = await place.stores.reactions.of_message(message, Sight(viewer, blocked))
+    (reactions,) = await place.stores.reactions.of_messages([message], Sight(viewer, blocked))
     return [(reaction.emoji, reaction.count, reaction.reacted) for reaction in reactions]
 
 
