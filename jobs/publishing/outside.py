@@ -50,8 +50,8 @@ from storage.stores import Stores
 RETRY_S = (1.0, 2.0, 4.0, 8.0)
 SETTLE_S = (2.0, 5.0, 15.0, 60.0, 300.0, 1800.0)
 UPLOAD_MARGIN_S = 5.0
-MAX_CALLS = 750
-MAX_CALLS_OF_ACCOUNT = 250
+MAX_CALLS = 800
+MAX_CALLS_OF_ACCOUNT = 400
 """More at once make each slower and none earlier, and one account that hangs must not hold up the others."""
 
 log = structlog.get_logger(__name__)
