@@ -38,6 +38,7 @@ STOP_DEADLINE_S = 5.0
 HITS = re.compile(r'^noroshi_pool_reads_total\{outcome="hit"\} (\S+)$', re.MULTILINE)
 WAYS = {
     "Noroshi": [*NOROSHI, "web", "--fd"],
+    "Noroshi, not compiled": [sys.executable, "-m", "benchmarks.uncompiled"],
     "Strawberry, ordinary": [sys.executable, "-m", "benchmarks.timeline_apps"],
 }
 

@@ -140,7 +140,7 @@ class EventLog:
         """Events with n > after, ascending, at most `limit`."""
         low, high = {"s": stream.name, "n": after}, {"s": stream.name, "n": 2**62}
         cursor = self._mongo["events"].find({"_id": {"$gt": low, "$lt": high}}).sort("_id", 1).limit(limit)
-        return [_event(document) async for document in cursor]
+        return [_event(document) for document in await cursor.to_list(None)]
 
     async def prune(self, kept_s: float = KEPT_S, batch: int = 1000) -> int:
         """Forgets what is older than 24 h: raises each stream's floor first, then deletes. Returns how many went."""

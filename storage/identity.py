@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
+from functools import lru_cache
 from urllib.parse import quote, unquote
 
 from pymongo.errors import DuplicateKeyError
@@ -163,7 +164,7 @@ class UserStore:
     async def _load(self, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], User]:
         wanted = [_user_id(organization, id_) for organization, id_ in keys]
         cursor = self._users.find({"_id": {"$in": wanted}})
-        return {(user["_id"]["org"], user["_id"]["id"]): _user(user) async for user in cursor}
+        return {(user["_id"]["org"], user["_id"]["id"]): _user(user) for user in await cursor.to_list(None)}
 
     async def find_handles(self, organization_id: str, handles: Iterable[str]) -> dict[str, User]:
         """Those of the handles that somebody has, by handle; one read."""
@@ -171,7 +172,7 @@ class UserStore:
         if not wanted:
             return {}
         cursor = self._users.find({"_id.org": organization_id, "handle": {"$in": wanted}})
-        return {document["handle"]: _user(document) async for document in cursor}
+        return {document["handle"]: _user(document) for document in await cursor.to_list(None)}
 
     async def search(self, organization_id: str, query: str, limit: int, community_id: str | None = None) -> list[User]:
         """Users whose handle, name or a word of it begins with the query, by handle; a community's members first."""
@@ -180,12 +181,12 @@ class UserStore:
         if community_id is not None:
             members = {"community": community_id, "search": terms}
             rows = self._mongo["memberships"].find(members, {"user": 1}).sort("handle", 1).limit(limit)
-            ids = [row["user"] async for row in rows]
+            ids = [row["user"] for row in await rows.to_list(None)]
             found = {user.id: user for user in await self.find_many(organization_id, ids)}
         if len(found) < limit:
             others = {"_id.org": organization_id, "search": terms, "_id.id": {"$nin": list(found)}}
             cursor = self._users.find(others).sort("handle", 1).limit(limit - len(found))
-            found |= {user["_id"]["id"]: _user(user) async for user in cursor}
+            found |= {user["_id"]["id"]: _user(user) for user in await cursor.to_list(None)}
         return list(found.values())
 
 
@@ -215,21 +216,21 @@ class RelationStore:
     async def _load_blocked(self, users: Sequence[tuple[str, str]]) -> dict[tuple[str, str], frozenset[str]]:
         found: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         wanted = [{"org": organization, "user": user} for organization, user in users]
-        async for row in self._blocks.find({"$or": wanted}):
+        for row in await self._blocks.find({"$or": wanted}).to_list(None):
             found[row["org"], row["user"]].add(row["blocked"])
         return {user: frozenset(blocked) for user, blocked in found.items()}
 
     async def _load_blockers(self, users: Sequence[tuple[str, str]]) -> dict[tuple[str, str], frozenset[str]]:
         found: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         wanted = [{"org": organization, "blocked": user} for organization, user in users]
-        async for row in self._blocks.find({"$or": wanted}):
+        for row in await self._blocks.find({"$or": wanted}).to_list(None):
             found[row["org"], row["blocked"]].add(row["user"])
         return {user: frozenset(blockers) for user, blockers in found.items()}
 
     async def _load_following(self, pairs: Sequence[tuple[str, str, str]]) -> dict[tuple[str, str, str], bool]:
         wanted = [{"org": organization, "follower": one, "followee": other} for organization, one, other in pairs]
         cursor = self._follows.find({"$or": wanted})
-        return {(row["org"], row["follower"], row["followee"]): True async for row in cursor}
+        return {(row["org"], row["follower"], row["followee"]): True for row in await cursor.to_list(None)}
 
     async def block(self, organization_id: str, user_id: str, blocked_id: str) -> None:
         """Blocks; it ends follows both ways. One transaction; blocking twice changes nothing."""
@@ -298,6 +299,11 @@ def _beginning(query: str) -> Document:
     return {"$gte": folded, "$lt": folded + _LAST}
 
 
+@lru_cache(maxsize=64)
+def _roles(names: tuple[str, ...]) -> tuple[Role, ...]:
+    return tuple(Role(name) for name in names)
+
+
 def _user_id(organization_id: str, id_: str) -> Document:
     return {"org": organization_id, "id": id_}
 
@@ -308,7 +314,7 @@ def _user(document: Document) -> User:
         handle=document["handle"],
         name=document["name"],
         organization_id=document["_id"]["org"],
-        roles=tuple(Role(role) for role in document["roles"]),
+        roles=_roles(tuple(document["roles"])),
         follower_count=document["followers"],
         following_count=document["following"],
         email=document.get("email"),

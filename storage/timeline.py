@@ -118,10 +118,13 @@ Fetch = Callable[[int, int, bool, int], Awaitable[Sequence[Item]]]
 """Visible items with low <= timestamp <= high, ascending or descending, at most `limit`."""
 
 
-async def read_page(asked: Range, fetch: Fetch[Item], timestamp: Callable[[Item], int]) -> Page[Item]:
+async def read_page(
+    asked: Range, fetch: Fetch[Item], timestamp: Callable[[Item], int], last: int | None = None
+) -> Page[Item]:
     """The page of a range over any source that can fetch closed ranges of visible items.
 
-    hasOlder and hasNewer are exact. One item beyond the limit tells the far side; the near side costs one look-up.
+    hasOlder and hasNewer are exact. One item beyond the limit tells the far side; the near side costs one look-up, or
+    none towards the newer where `last`, the newest visible item's timestamp a moment ago, is known.
     """
     if asked.is_empty:
         items: list[Item] = []
@@ -132,24 +135,24 @@ async def read_page(asked: Range, fetch: Fetch[Item], timestamp: Callable[[Item]
     more = len(items) > asked.limit
     del items[asked.limit :]
     ends = timestamp(items[0]), timestamp(items[-1])
-    first, last = min(ends), max(ends)
+    lowest, highest = min(ends), max(ends)
     if asked.ascending:
-        older, newer = await _older(fetch, first), more or await _newer(asked, fetch, last)
+        older, newer = await _older(fetch, lowest), more or await _newer(asked, fetch, highest, last)
     else:
-        older, newer = more, await _newer(asked, fetch, last)
-    return Page(items, older, newer, Timestamp(first), Timestamp(last))
+        older, newer = more, await _newer(asked, fetch, highest, last)
+    return Page(items, older, newer, Timestamp(lowest), Timestamp(highest))
 
 
-async def _older(fetch: Fetch[Item], first: int) -> bool:
+async def _older(fetch: Fetch[Item], lowest: int) -> bool:
     # Downwards from the page: what lies near it may be at hand where the whole past is not.
-    return first > 0 and bool(await fetch(0, first - 1, False, 1))
+    return lowest > 0 and bool(await fetch(0, lowest - 1, False, 1))
 
 
-async def _newer(asked: Range, fetch: Fetch[Item], last: int) -> bool:
+async def _newer(asked: Range, fetch: Fetch[Item], highest: int, last: int | None) -> bool:
     # Nothing was above the page a moment ago when its range has no upper bound: what came since is newer news.
     if asked.reaches_now:
         return False
-    return await _exists(fetch, last + 1, END)
+    return last > highest if last is not None else await _exists(fetch, highest + 1, END)
 
 
 async def _exists(fetch: Fetch[Item], low: int, high: int) -> bool:

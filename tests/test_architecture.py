@@ -20,7 +20,6 @@ READS_ENVIRONMENT = {"server/settings.py"}
 
 TESTED_ELSEWHERE = {
     # Declarations. Whether they fit what is behind them is seen on the whole schema.
-    "schema/binding.py": "tests/schema/test_shapes.py",
     "schema/chat.py": "tests/schema/test_shapes.py",
     "schema/identity.py": "tests/schema/test_shapes.py",
     "schema/feed.py": "tests/schema/test_shapes.py",

@@ -10,7 +10,7 @@ from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, moment, pa
 from resolvers.context import Info
 from storage.chat.records import Community, Message, Topic
 from storage.pools import is_hot
-from storage.timeline import Page, Timestamp
+from storage.timeline import Page, Range, Timestamp
 
 TopicId = Annotated[ID, strawberry.argument(description="The topic's id.")]
 
@@ -63,7 +63,7 @@ async def messages_of(
     if not await _is_joined(root, info):
         return None
     sight = await info.context.sight(member(info))
-    return await info.context.stores.messages.page(root.id, asked, sight.blocked, hot=is_hot(root))
+    return await _page(info, root, asked, sight.blocked)
 
 
 async def messages(
@@ -79,7 +79,7 @@ async def messages(
     asked = page_range(oldest, latest, limit, inclusive)
     found = await joined_topic(info, viewer, topic_id)
     sight = await info.context.sight(viewer)
-    return await info.context.stores.messages.page(found.id, asked, sight.blocked, hot=is_hot(found))
+    return await _page(info, found, asked, sight.blocked)
 
 
 async def messages_around(
@@ -112,3 +112,8 @@ async def mark_read(
 
 async def _is_joined(topic: Topic, info: Info) -> bool:
     return await info.context.stores.communities.is_member(topic.community_id, member(info).id)
+
+
+async def _page(info: Info, topic: Topic, asked: Range, blocked: frozenset[str]) -> Page[Message]:
+    pages = info.context.stores.messages
+    return await pages.page(topic.id, asked, blocked, hot=is_hot(topic), last=topic.last_activity)

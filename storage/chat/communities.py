@@ -90,7 +90,7 @@ class CommunityStore:
             if joined is not None:
                 wanted = {"$and": [{"_id": wanted.pop("_id")}, wanted]}
         cursor = self._communities.find(wanted).sort([("sort", 1), ("_id", 1)]).limit(limit)
-        return [_community(document) async for document in cursor]
+        return [_community(document) for document in await cursor.to_list(None)]
 
     async def members(self, community_id: str, after_handle: str | None, limit: int) -> list[str]:
         """Ids of members by handle, those after the one given."""
@@ -98,7 +98,7 @@ class CommunityStore:
         if after_handle is not None:
             wanted["handle"] = {"$gt": after_handle}
         cursor = self._memberships.find(wanted, {"user": 1}).sort("handle", 1).limit(limit)
-        return [row["user"] async for row in cursor]
+        return [row["user"] for row in await cursor.to_list(None)]
 
     async def is_member(self, community_id: str, user_id: str) -> bool:
         """Whether the user belongs to the community now."""
@@ -148,7 +148,7 @@ class CommunityStore:
 
     async def _load(self, ids: Sequence[str]) -> dict[str, Community]:
         cursor = self._communities.find({"_id": {"$in": list(ids)}})
-        return {document["_id"]: _community(document) async for document in cursor}
+        return {document["_id"]: _community(document) for document in await cursor.to_list(None)}
 
     async def _load_members(self, pairs: Sequence[Membership]) -> dict[Membership, bool]:
         users: defaultdict[str, list[str]] = defaultdict(list)
@@ -156,7 +156,7 @@ class CommunityStore:
             users[community].append(user)
         wanted = [{"community": community, "user": {"$in": ids}} for community, ids in users.items()]
         cursor = self._memberships.find({"$or": wanted}, {"community": 1, "user": 1})
-        return {(row["community"], row["user"]): True async for row in cursor}
+        return {(row["community"], row["user"]): True for row in await cursor.to_list(None)}
 
 
 def _membership(community_id: str, user: User, now: datetime) -> Document:

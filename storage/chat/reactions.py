@@ -33,7 +33,10 @@ class ReactionStore:
         """Each message's reactions in the order of first use."""
         asked = [(sight, message.key) for message in messages if message.reaction_counts]
         found = await self._rows.find(asked) if asked else {}
-        return [_reactions(message, sight, found.get((sight, message.key), ())) for message in messages]
+        return [
+            _reactions(message, sight, found.get((sight, message.key), ())) if message.reaction_counts else []
+            for message in messages
+        ]
 
     async def users(self, key: MessageKey, emoji: str, limit: int, blocked: frozenset[str]) -> list[str]:
         """Ids of those who reacted so, the first ones first."""
@@ -41,7 +44,7 @@ class ReactionStore:
         if blocked:
             wanted["_id.u"] = {"$nin": list(blocked)}
         cursor = self._reactions.find(wanted).sort("at", 1).limit(limit)
-        return [row["_id"]["u"] async for row in cursor]
+        return [row["_id"]["u"] for row in await cursor.to_list(None)]
 
     async def received(
         self, organization_id: str, user_id: str, asked: Range, blocked: frozenset[str]
@@ -54,7 +57,7 @@ class ReactionStore:
             if blocked:
                 wanted["from"] = {"$nin": list(blocked)}
             cursor = self._mongo["received_reactions"].find(wanted).sort("_id", 1 if ascending else -1).limit(limit)
-            return [_received(row) async for row in cursor]
+            return [_received(row) for row in await cursor.to_list(None)]
 
         return await read_page(asked, fetch, lambda received: received.timestamp)
 
@@ -67,7 +70,7 @@ class ReactionStore:
         for (sight, topic_id), timestamps in groups.items():
             who = [sight.viewer_id, *sight.blocked]
             wanted = {"_id.t": topic_id, "_id.ts": {"$in": timestamps}, "_id.u": {"$in": who}}
-            async for row in self._reactions.find(wanted, {"_id": 1}):
+            for row in await self._reactions.find(wanted, {"_id": 1}).to_list(None):
                 found[sight, MessageKey(topic_id, row["_id"]["ts"])].append(row["_id"])
         return found
 

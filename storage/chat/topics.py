@@ -96,7 +96,7 @@ class TopicStore:
             wanted = {"community": community_id, "last": {"$gte": low, "$lte": high}}
             order = 1 if ascending else -1
             cursor = self._topics.find(wanted).sort([("last", order), ("_id", order)]).limit(limit)
-            return [_topic(document) async for document in cursor]
+            return [_topic(document) for document in await cursor.to_list(None)]
 
         return await read_page(asked, fetch, lambda topic: topic.last_activity)
 
@@ -136,12 +136,13 @@ class TopicStore:
         return await self._load(list(set(ids)))
 
     async def _load(self, ids: Sequence[str]) -> dict[str, Topic]:
-        return {document["_id"]: _topic(document) async for document in self._topics.find({"_id": {"$in": list(ids)}})}
+        documents = await self._topics.find({"_id": {"$in": list(ids)}}).to_list(None)
+        return {document["_id"]: _topic(document) for document in documents}
 
     async def _load_marks(self, pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], int]:
         ids = [{"t": topic, "u": user} for topic, user in pairs]
         cursor = self._marks.find({"_id": {"$in": ids}})
-        return {(row["_id"]["t"], row["_id"]["u"]): row["ts"] async for row in cursor}
+        return {(row["_id"]["t"], row["_id"]["u"]): row["ts"] for row in await cursor.to_list(None)}
 
 
 def _topic(document: Document) -> Topic:

@@ -64,7 +64,7 @@ class FanOutStore:
         """Fan-outs that have followers left and that nobody works on, the oldest first."""
         wanted = {"open": True, "walked": False, "$expr": {"$lt": ["$lease_until", "$$NOW"]}}
         cursor = self._fan_outs.find(wanted, {"_id": 1}).sort("at", 1).limit(limit)
-        return [_key(row) async for row in cursor]
+        return [_key(row) for row in await cursor.to_list(None)]
 
     async def claim(self, key: PostKey) -> Claim | None:
         """The right to work on it, for 5 s after each step; None when it is done or somebody else's."""
@@ -160,7 +160,7 @@ class FanOutStore:
 
     async def _load(self, keys: Sequence[PostKey]) -> dict[PostKey, FanOut]:
         cursor = self._fan_outs.find({"_id": {"$in": [key.document_id for key in keys]}})
-        fan_outs = [fan_out_record(document) async for document in cursor]
+        fan_outs = [fan_out_record(document) for document in await cursor.to_list(None)]
         return {fan_out.key: fan_out for fan_out in fan_outs}
 
 

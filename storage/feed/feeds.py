@@ -53,7 +53,7 @@ class FeedStore:
         """Those of the readers who looked at their feed within 30 days, or never had one."""
         ids = [{"o": organization_id, "u": reader_id} for reader_id in reader_ids]
         cursor = self._mongo[FEEDS].find({"_id": {"$in": ids}, **older_than("seen_at", ABSENT_S)}, {"_id": 1})
-        absent = {row["_id"]["u"] async for row in cursor}
+        absent = {row["_id"]["u"] for row in await cursor.to_list(None)}
         return [each for each in reader_ids if each not in absent] if absent else list(reader_ids)
 
     async def without_blockers(self, organization_id: str, author_id: str, reader_ids: Sequence[str]) -> list[str]:
@@ -113,7 +113,7 @@ class FeedStore:
         """Those of the readers whose stream exists."""
         names = {home_stream(organization_id, each).name: each for each in reader_ids}
         cursor = self._mongo["streams"].find({"_id": {"$in": list(names)}}, {"_id": 1})
-        return [names[row["_id"]] async for row in cursor]
+        return [names[row["_id"]] for row in await cursor.to_list(None)]
 
     async def _tell(self, key: PostKey, kind: str, reader_ids: Sequence[str]) -> None:
         streams: list[Stream] = [home_stream(key.organization_id, each) for each in reader_ids]

@@ -163,16 +163,16 @@ class FollowStore:
     async def unsettled(self, for_s: float, limit: int) -> list[Pair]:
         """Pairs whose change has waited longer than that, the longest first."""
         cursor = self._mongo[FOLLOW_CHANGES].find(older_than("at", for_s), {"_id": 1}).sort("at", 1).limit(limit)
-        return [Pair(row["_id"]["o"], row["_id"]["f"], row["_id"]["e"]) async for row in cursor]
+        return [Pair(row["_id"]["o"], row["_id"]["f"], row["_id"]["e"]) for row in await cursor.to_list(None)]
 
     async def _backfill(self, pair: Pair, session: Session) -> None:
         """The followee's newest posts; those that are merged on read need none."""
         wanted = {"_id.o": pair.organization_id, "author": pair.followee_id, "merged": False, "deleted_at": None}
         newest = self._mongo[POSTS].find(wanted, {"_id": 1}, session=session).sort("_id.ts", -1).limit(MAX_ITEMS)
         owner = {"o": pair.organization_id, "u": pair.follower_id}
-        ids = [{**owner, "ts": row["_id"]["ts"]} async for row in newest]
+        ids = [{**owner, "ts": row["_id"]["ts"]} for row in await newest.to_list(None)]
         there = self._items.find({"_id": {"$in": ids}}, {"_id": 1}, session=session)
-        known = {row["_id"]["ts"] async for row in there}
+        known = {row["_id"]["ts"] for row in await there.to_list(None)}
         items = [{"_id": id_, "author": pair.followee_id} for id_ in ids if id_["ts"] not in known]
         if items:
             await self._items.insert_many(items, session=session)

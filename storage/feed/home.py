@@ -81,7 +81,7 @@ class HomeStore:
         """The reader as of now."""
         between = {"$gte": {"o": organization_id, "u": ""}, "$lt": {"o": organization_id, "u": "\U0010ffff"}}
         cursor = self._mongo[MERGED_AUTHORS].find({"_id": between})
-        begun = {row["_id"]["u"]: Position(row["epoch"], row["n"]) async for row in cursor}
+        begun = {row["_id"]["u"]: Position(row["epoch"], row["n"]) for row in await cursor.to_list(None)}
         followed = await self._followed(organization_id, reader_id, begun) if begun else set()
         return Reader(organization_id, reader_id, blocked, {each: begun[each] for each in followed - blocked})
 
@@ -123,7 +123,7 @@ class HomeStore:
         What could not be inserted leaves it REBUILDING, and the next sweep tries again.
         """
         cursor = self._mongo[FOLLOWS].find({"org": organization_id, "follower": reader_id}, {"followee": 1})
-        authors = [reader_id, *[row["followee"] async for row in cursor]]
+        authors = [reader_id, *[row["followee"] for row in await cursor.to_list(None)]]
         newest: list[Document] = []
         for start in range(0, len(authors), AUTHORS_AT_ONCE):
             newest += await self._newest(organization_id, authors[start : start + AUTHORS_AT_ONCE])
@@ -138,7 +138,7 @@ class HomeStore:
     async def rebuilding(self, limit: int) -> list[tuple[str, str]]:
         """Readers whose feed is to be rebuilt: organization and id."""
         cursor = self._mongo[FEEDS].find({"rebuilding": True}, {"_id": 1}).limit(limit)
-        return [(row["_id"]["o"], row["_id"]["u"]) async for row in cursor]
+        return [(row["_id"]["o"], row["_id"]["u"]) for row in await cursor.to_list(None)]
 
     async def _look(self, reader: Reader, low: int, high: int, ascending: bool, size: int) -> _Part:
         """The next pushed and merged posts of a range, in its order, at most `size`."""

@@ -128,10 +128,10 @@ def _about(ref: Document) -> str:
 async def _readable(mongo: Mongo, session: Session, user_id: str, topic_ids: Iterable[str]) -> set[str]:
     """Those of the topics whose community the user belongs to."""
     cursor = mongo["topics"].find({"_id": {"$in": list(topic_ids)}}, {"community": 1}, session=session)
-    communities = {topic["_id"]: topic["community"] async for topic in cursor}
+    communities = {topic["_id"]: topic["community"] for topic in await cursor.to_list(None)}
     wanted = {"community": {"$in": list(set(communities.values()))}, "user": user_id}
     rows = mongo["memberships"].find(wanted, {"community": 1}, session=session)
-    joined = {row["community"] async for row in rows}
+    joined = {row["community"] for row in await rows.to_list(None)}
     return {topic for topic, community in communities.items() if community in joined}
 
 
@@ -170,7 +170,7 @@ class NotificationStore:
         """The notifications that events of the user's stream speak of, by timestamp; one read."""
         owner = _owner(*stream_owner(stream))
         cursor = self._notifications.find({"_id": {"$in": [{**owner, "ts": ref} for ref in set(refs)]}})
-        return {document["_id"]["ts"]: _notification(document) async for document in cursor}
+        return {document["_id"]["ts"]: _notification(document) for document in await cursor.to_list(None)}
 
 
 def _owner(organization_id: str, user_id: str) -> Document:

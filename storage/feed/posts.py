@@ -60,7 +60,7 @@ class PostStore:
         # The first condition lets the partial index answer.
         wanted = {"preview_due": {"$exists": True}, **older_than("preview_due", for_s)}
         cursor = self._posts.find(wanted, {"_id": 1}).sort("preview_due", 1).limit(limit)
-        return [PostKey(row["_id"]["o"], row["_id"]["ts"]) async for row in cursor]
+        return [PostKey(row["_id"]["o"], row["_id"]["ts"]) for row in await cursor.to_list(None)]
 
     async def find(self, key: PostKey) -> Post | None:
         """The post; None where there is none, or none any more."""
@@ -133,7 +133,7 @@ class PostStore:
 
     async def _load(self, keys: Sequence[PostKey]) -> dict[PostKey, Post]:
         cursor = self._posts.find({"_id": {"$in": [key.document_id for key in keys]}})
-        posts = [post_record(document) async for document in cursor]
+        posts = [post_record(document) for document in await cursor.to_list(None)]
         return {post.key: post for post in posts}
 
 

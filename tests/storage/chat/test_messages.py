@@ -92,6 +92,18 @@ async def test_a_message_of_a_blocked_author_does_not_count_for_what_lies_beyond
     assert (page.has_older, page.has_newer) == (False, False)
 
 
+async def test_knowing_the_last_timestamp_changes_no_page(shared_stores: Stores) -> None:
+    topic_id = await written(shared_stores, dict.fromkeys(range(20, 26), "bob") | {26: "ann"})
+    for blocked in (frozenset[str](), frozenset({"ann"}), frozenset({"bob"})):
+        for bounds in itertools.product((None, 19, 22, 26), (None, 22, 25, 26, 30), (1, 3, 50), (True, False)):
+            oldest, latest, limit, inclusive = bounds
+            if oldest is None and latest is None:
+                continue
+            asked = timeline_range(oldest=oldest, latest=latest, limit=limit, inclusive=inclusive)
+            page = await shared_stores.messages.page(topic_id, asked, blocked)
+            assert await shared_stores.messages.page(topic_id, asked, blocked, last=26) == page, bounds
+
+
 async def test_the_last_message_is_the_newest_that_is_visible(shared_stores: Stores) -> None:
     topic_id = await written(shared_stores, {20: "ann", 21: "bob"})
     last = await shared_stores.messages.last(topic_id)
