@@ -370,13 +370,16 @@ async def test_no_connection_is_used_for_a_second_name_at_the_same_address(serve
 async def test_a_kept_connection_is_not_used_once_the_name_leads_elsewhere(say: Say) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         open_.append(writer)
-        with suppress(asyncio.IncompleteReadError):
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
             while True:
                 asked.append(await reader.readuntil(b"\r\n\r\n"))
                 writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        writer.close()
+        ended.set()
 
     asked: list[bytes] = []
     open_: list[asyncio.StreamWriter] = []
+    ended = asyncio.Event()
     listening = await asyncio.start_server(serve, "127.0.0.1", 0)
     for address in ("127.0.0.1", "127.0.0.1", "127.0.0.2"):
         say([address])
@@ -386,6 +389,8 @@ async def test_a_kept_connection_is_not_used_once_the_name_leads_elsewhere(say: 
         await guarded.get(url)
     assert (len(open_), len(asked)) == (1, 2)
     await guarded.aclose()
+    await ended.wait()
+    await open_[0].wait_closed()
     listening.close()
 
 
