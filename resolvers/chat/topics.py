@@ -31,7 +31,7 @@ async def last_message(root: Parent[Topic], info: Info) -> Message | None:
     if not await _is_joined(root, info):
         return None
     sight = await info.context.sight(viewer)
-    return await info.context.stores.messages.last(root.id, sight.blocked)
+    return await info.context.stores.messages.last(root.id, root.last_activity, sight.blocked)
 
 
 async def unread_count(root: Parent[Topic], info: Info) -> int:
@@ -40,7 +40,7 @@ async def unread_count(root: Parent[Topic], info: Info) -> int:
     if not await _is_joined(root, info):
         return 0
     sight = await info.context.sight(viewer)
-    return await info.context.stores.topics.unread_count(root.id, viewer.id, sight.blocked)
+    return await info.context.stores.topics.unread_count(root.id, root.last_activity, viewer.id, sight.blocked)
 
 
 async def read_up_to(root: Parent[Topic], info: Info) -> Timestamp | None:

@@ -89,9 +89,10 @@ class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
         def generally(executor: CompiledExecutor) -> Any:
             return super().complete_object_value(return_type, field_details_list, info, path, result, position_context)
 
-        completed: AwaitableOrValue[dict[str, Any]] = self._complete(
-            self._plan(return_type, field_details_list), result, info, path, generally
-        )
+        plan = self._plan(return_type, field_details_list)
+        if plan is not None and not plan.pays_alone:
+            plan = None
+        completed: AwaitableOrValue[dict[str, Any]] = self._complete(plan, result, info, path, generally)
         return completed
 
     def _plan(self, type_: GraphQLOutputType, details: FieldDetailsList) -> Plan | None:

@@ -54,6 +54,11 @@ class Hole(ABC):
 class Plan(ABC):
     """How values of one type are completed, all together."""
 
+    @property
+    def pays_alone(self) -> bool:
+        """Whether it is worth it for one object: not where everything is left to the general executor anyway."""
+        return True
+
     @abstractmethod
     async def complete(self, run: Run, values: Sequence[Any], paths: Paths) -> list[Any]:
         """What becomes of values that are not None, in their order. Raises: Odd, and what resolvers raise."""
@@ -76,6 +81,11 @@ class Objects(Plan):
 
     build: Core
     holes: Sequence[Hole]
+
+    @property
+    def pays_alone(self) -> bool:
+        """Not where each field with a resolver is resolved for each object."""
+        return not all(isinstance(hole, One) for hole in self.holes)
 
     async def complete(self, run: Run, values: Sequence[Any], paths: Paths) -> list[Any]:
         rows = [self.build(value, run.info) for value in values]

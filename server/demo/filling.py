@@ -8,12 +8,14 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import httpx2
 
 from server.demo.cast import BLOCKED, BLOCKER, DEMO_USERS, DemoCommunity, DemoTopic, DemoUser, all_topics, user
 from server.demo.posts import follows, posts
+from server.demo.schedule import ZONE, planned, planner
 from server.demo.talk import Reaction, Talk, talk
 from server.processes import StartupError
 
@@ -28,6 +30,8 @@ Result = TypeVar("Result")
 Posted = dict[str, Any]
 
 VIEWER = "query Viewer { viewer { id } }"
+SCHEDULED = 'query Scheduled { scheduledPosts(latest: "now") { items { text } } }'
+SCHEDULE_POST = "mutation SchedulePost($input: SchedulePostInput!) { schedulePost(input: $input) { id } }"
 CREATE_COMMUNITY = "mutation CreateCommunity($input: CreateCommunityInput!) { createCommunity(input: $input) { id } }"
 JOIN_COMMUNITY = "mutation JoinCommunity($id: ID!) { joinCommunity(communityId: $id) { id } }"
 CREATE_TOPIC = "mutation CreateTopic($input: CreateTopicInput!) { createTopic(input: $input) { id } }"
@@ -149,6 +153,7 @@ class _Filling:
         *others, last = places
         closing = len(last.talk.lines) - 1
         await _together([self._fill(last, closing), *(self._fill(place, len(place.talk.lines)) for place in others)])
+        await self._schedule()
         await self._api.run(user(BLOCKER), BLOCK_USER, id=user(BLOCKED).id)
         await self._post(last, closing)
 
@@ -204,6 +209,15 @@ class _Filling:
     async def _mark(self, place: Place, posted: Posted, handle: str) -> None:
         await self._api.run(user(handle), MARK_READ, id=place.id, at=posted["timestamp"])
         self._advance(1)
+
+    async def _schedule(self) -> None:
+        """What is not there yet, by its text: keys would want the due times of the first run."""
+        there = await self._api.run(planner(), SCHEDULED)
+        written = {each["text"] for each in there["scheduledPosts"]["items"]}
+        for post in planned(datetime.now(UTC)):
+            given = {"text": post.text, "toHomeFeed": True, "dueAt": post.due_at.isoformat(), "timeZone": ZONE.key}
+            if post.text not in written:
+                await self._api.run(planner(), SCHEDULE_POST, input=given)
 
     def _advance(self, steps: int) -> None:
         self._done += steps

@@ -19,7 +19,7 @@ from storage.idempotency import AlreadyDone, IdempotencyKey
 from storage.mongo import Document, Mongo, older_than
 from storage.pools import Pools, may_be_hot
 from storage.sequencer import Sequencer
-from storage.timeline import END, Page, Range, read_page
+from storage.timeline import END, Page, Range, Timestamp, read_page
 
 NOBODY: frozenset[str] = frozenset()
 
@@ -33,7 +33,7 @@ class MessageStore:
         self._pools = pools
         self._messages = mongo["messages"]
         self._by_key: Gather[MessageKey, Message] = Gather(self._load)
-        self._last: Gather[tuple[str, frozenset[str]], Message] = Gather(self._load_last)
+        self._last: Gather[tuple[MessageKey, frozenset[str]], Message] = Gather(self._load_last)
 
     async def find(self, key: MessageKey) -> Message | None:
         """The message, be it a tombstone, or None."""
@@ -46,9 +46,9 @@ class MessageStore:
             raise NotFound("message", key.id)
         return message
 
-    async def last(self, topic_id: str, blocked: frozenset[str] = NOBODY) -> Message | None:
-        """The topic's newest message that is not from one of the blocked."""
-        return await self._last.get((topic_id, blocked))
+    async def last(self, topic_id: str, last: int, blocked: frozenset[str] = NOBODY) -> Message | None:
+        """The topic's newest message that is not from one of the blocked; `last` is that of its head, just read."""
+        return await self._last.get((MessageKey(topic_id, Timestamp(last)), blocked))
 
     async def page(
         self,
@@ -158,12 +158,18 @@ class MessageStore:
         messages = [message_record(document) for document in await cursor.to_list(None)]
         return {message.key: message for message in messages}
 
-    async def _load_last(self, keys: Sequence[tuple[str, frozenset[str]]]) -> dict[tuple[str, frozenset[str]], Message]:
-        found: dict[tuple[str, frozenset[str]], Message] = {}
-        for topic_id, blocked in keys:
-            newest = await self._fetch(topic_id, 0, END, False, 1, blocked)
-            if newest:
-                found[topic_id, blocked] = newest[0]
+    async def _load_last(
+        self, asked: Sequence[tuple[MessageKey, frozenset[str]]]
+    ) -> dict[tuple[MessageKey, frozenset[str]], Message]:
+        newest = await self._load(list({key for key, _ in asked}))
+        found: dict[tuple[MessageKey, frozenset[str]], Message] = {}
+        for key, blocked in asked:
+            message = newest.get(key)
+            if message is not None and message.author_id in blocked:
+                earlier = await self._fetch(key.topic_id, 0, key.timestamp - 1, False, 1, blocked)
+                message = earlier[0] if earlier else None
+            if message is not None:
+                found[key, blocked] = message
         return found
 
 

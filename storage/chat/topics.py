@@ -121,9 +121,14 @@ class TopicStore:
         id_ = {"t": topic_id, "u": user_id}
         await self._marks.update_one({"_id": id_}, {"$max": {"ts": timestamp}}, upsert=True)
 
-    async def unread_count(self, topic_id: str, user_id: str, blocked: frozenset[str]) -> int:
-        """Messages after the read mark, up to 100; without one's own, deleted ones and those of the blocked."""
+    async def unread_count(self, topic_id: str, last: int, user_id: str, blocked: frozenset[str]) -> int:
+        """Messages after the read mark, up to 100; without one's own, deleted ones and those of the blocked.
+
+        `last` is the timestamp of the topic's head, just read: who has read up to there costs no count.
+        """
         mark = await self.read_up_to(topic_id, user_id)
+        if mark is not None and mark >= last:
+            return 0
         wanted = {
             "_id": {"$gt": {"t": topic_id, "ts": mark or 0}, "$lte": {"t": topic_id, "ts": END}},
             "author": {"$nin": [user_id, *blocked]},

@@ -1,7 +1,6 @@
 """GraphiQL in a real Chromium against the real product: signed in by link, live, and from own files only."""
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -10,24 +9,14 @@ from urllib.parse import urlsplit
 import pytest
 from graphql import build_schema, parse, validate
 
+from tests.e2e.browsing import BROWSERS, VISIT_S, WEB_CLIENT, found
 from tests.e2e.conftest import Product
 
 ROOT = Path(__file__).resolve().parents[2]
-WEB_CLIENT = ROOT / "web-client"
 OPERATIONS = sorted((WEB_CLIENT / "src/graphiql/operations").glob("*.graphql"))
 TABS = ["WhoAmI", "ReadTimeline", "PageForward", "PostMessage", "LiveTopic", "React", "WhoReactedToMe"]
 TABS += ["SchedulePost"]
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-VISIT_S = 150
 PNG = b"\x89PNG"
-
-
-def found(*programs: str) -> str:
-    """The first of these programs that is installed; skips the test when none is."""
-    for program in programs:
-        if path := shutil.which(program):
-            return path
-    pytest.skip(f"Needs {' or '.join(programs)} on PATH.")
 
 
 @pytest.fixture

@@ -1,17 +1,13 @@
 """Two people in the web client, in a real Chromium against the real product: chat, a cut, a jump, a follow, a post."""
 
-import json
-import subprocess
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
+from tests.e2e.browsing import VISIT_S, elsewhere, visit
 from tests.e2e.conftest import Product
-from tests.e2e.test_graphiql import BROWSERS, WEB_CLIENT, found
 
-VISIT_S = 150
+FIRST_LOAD_MAX_BYTES = 200_000
 
 
 @pytest.mark.browser
@@ -19,8 +15,11 @@ VISIT_S = 150
 def test_two_people_chat_through_a_cut_jump_to_a_message_and_follow_each_other(
     product: Product, tmp_path: Path
 ) -> None:
-    seen = visit(product, found("node"), found(*BROWSERS), tmp_path)
+    tokens = {name: product.token(name, org="web", name=name.title(), handle=name) for name in ("ann", "ben")}
 
+    seen = visit("web-client.mjs", product.url, tmp_path, tokens=tokens)
+
+    assert 0 < seen["scripts_bytes"] < FIRST_LOAD_MAX_BYTES, "A conversation needs too much script before it is seen."
     assert seen["heard"] == 1, "The mention is no link."
     assert seen["missed"]["ann"] == seen["missed"]["ben"], "After the cut they do not see the same."
     assert len(set(seen["missed"]["ben"])) == 4
@@ -35,31 +34,3 @@ def test_two_people_chat_through_a_cut_jump_to_a_message_and_follow_each_other(
     assert seen["narrow"] == [0, 0, 0, 0], "Something is wider than 360 pixels."
     assert seen["complaints"] == []
     assert elsewhere(seen["requests"], product.url, seen["wire"]) == []
-
-
-def visit(product: Product, node: str, chromium: str, folder: Path) -> dict[str, Any]:
-    """What web-client/e2e/web-client.mjs saw."""
-    order = {
-        "url": product.url,
-        "chromium": chromium,
-        "tokens": {name: product.token(name, org="web", name=name.title(), handle=name) for name in ("ann", "ben")},
-        "screenshots": str(folder),
-    }
-    ended = subprocess.run(
-        [node, "e2e/web-client.mjs"],
-        cwd=WEB_CLIENT,
-        input=json.dumps(order),
-        capture_output=True,
-        text=True,
-        timeout=VISIT_S,
-    )
-    assert ended.returncode == 0, ended.stderr
-    answer: dict[str, Any] = json.loads(ended.stdout)
-    return answer
-
-
-def elsewhere(requests: list[str], *urls: str) -> list[str]:
-    """The requests to any other host and port."""
-    own = {urlsplit(url).netloc for url in urls}
-    assert requests, "No request was seen at all."
-    return [address for address in requests if urlsplit(address).netloc not in own | {""}]

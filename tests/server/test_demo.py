@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx2
@@ -15,6 +16,7 @@ from schema.root import build_schema
 from server.demo import DEMO_USERS, DemoError, DemoUser, fill, filling
 from server.demo.cast import BLOCKED, BLOCKER, COMMUNITIES, DemoCommunity, DemoTopic, all_topics, user
 from server.demo.posts import posts as demo_posts
+from server.demo.schedule import planned, planner
 from server.demo.talk import ASIDES, WORDS, Talk, scenes, talk
 from server.limits import DocumentLimits, DocumentLimitsExtension
 from server.tokens import mint
@@ -92,6 +94,20 @@ def test_every_operation_is_valid_and_within_the_limits(count: int) -> None:
         assert DocumentLimits().check(schema, document, {"limit": 200}, None) == []
 
 
+class TestSchedule:
+    def test_operations_are_valid(self) -> None:
+        schema = build_schema(DocumentLimitsExtension)._schema
+        for document in map(parse, (filling.SCHEDULED, filling.SCHEDULE_POST)):
+            assert validate(schema, document) == []
+
+    def test_texts_differ_times_are_in_order_and_one_post_is_due_at_once(self) -> None:
+        now = datetime.now(UTC)
+        posts = planned(now)
+        assert len({each.text for each in posts}) == len(posts)
+        assert [each.due_at for each in posts] == sorted(each.due_at for each in posts)
+        assert [each.text for each in posts if each.due_at <= now] == [posts[0].text]
+
+
 @pytest.fixture(scope="module")
 def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[Web]:
     with serving(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url) as web:
@@ -140,6 +156,11 @@ class TestFilling:
         forget_that_it_is_filled.setattr(filling, "_is_filled", answer_no)
         asyncio.run(fill(web.url, self.token_for(web)))
         forget_that_it_is_filled.undo()
+        headers = {"authorization": f"Bearer {self.token_for(web)(planner())}"}
+        asked = {"query": filling.SCHEDULED}
+        answer = httpx2.post(f"{web.url}/graphql", json=asked, headers=headers, trust_env=False).json()["data"]
+        shown = sorted(each["text"] for each in answer["scheduledPosts"]["items"])
+        assert shown == sorted(each.text for each in planned(datetime.now(UTC))), "Something is missing or twice there."
         assert {handle: content(web, self.token_for(web), handle) for handle in filled} == filled
 
     @staticmethod

@@ -268,7 +268,7 @@ class TestExtension:
 
     def test_the_cache_forgets_what_was_not_used_for_longest(self) -> None:
         schema = SCHEMA._schema
-        cache = DocumentCache(20_000)
+        cache = DocumentCache(60_000)
         for n in range(200):
             query = f"{{ user(id: {n}) {{ id }} }}"
             cache.keep(schema, query, PreparedDocument(schema, parse(query), (), LIMITS))

@@ -19,7 +19,7 @@ from storage.indexes import INDEXES, ensure_indexes
 from storage.mongo import Document
 from storage.secrets import shared_secret
 from storage.stores import Stores
-from storage.timeline import NOW, timeline_range
+from storage.timeline import END, NOW, timeline_range
 from tests.storage.places import Place, found_place
 
 pytestmark = pytest.mark.anyio
@@ -67,8 +67,8 @@ async def use_topics(place: Place) -> None:
     await topics.trending(org, 10)
     await topics.mark_read(place.topic.id, "bob", 5)
     await topics.read_up_to(place.topic.id, "bob")
-    await topics.unread_count(place.topic.id, "bob", NOBODY)
-    await topics.unread_count(place.topic.id, "bob", BLOCKED)
+    await topics.unread_count(place.topic.id, END, "bob", NOBODY)
+    await topics.unread_count(place.topic.id, END, "bob", BLOCKED)
 
 
 async def use_pages(page: Any) -> None:
@@ -83,7 +83,7 @@ async def use_messages(place: Place) -> None:
     for blocked in (NOBODY, BLOCKED):
         await use_pages(lambda asked, blocked=blocked: messages.page(place.topic.id, asked, blocked))
         await messages.around(place.topic.id, posted[2].timestamp, 3, blocked)
-        await messages.last(place.topic.id, blocked)
+        await messages.last(place.topic.id, posted[-1].timestamp, blocked)
     await messages.get(first.key)
     await messages.edit(first.key, "ann", "edited https://example.org", ())
     await messages.awaiting_preview(-60, 10)
@@ -239,7 +239,7 @@ async def test_a_page_looks_at_no_more_messages_than_it_shows_however_long_the_t
 async def test_unread_messages_are_counted_to_a_hundred_and_no_further(stores: Stores) -> None:
     documents = [{"_id": {"t": "b", "ts": ts}, "author": "ann", "text": "", "reactions": []} for ts in range(5000)]
     await stores.mongo["messages"].insert_many(documents)
-    assert await examined(stores, stores.topics.unread_count("b", "bob", NOBODY)) <= 102
+    assert await examined(stores, stores.topics.unread_count("b", END, "bob", NOBODY)) <= 102
 
 
 async def test_indexes_are_made_once_and_making_them_again_changes_nothing(stores: Stores) -> None:

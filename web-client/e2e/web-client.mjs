@@ -4,28 +4,34 @@
  * Standard input: {url, chromium, tokens: {ann, ben}, screenshots}. Ben's way to the server is a wire that can be cut.
  * Exit code 1 when a step did not happen in time.
  */
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { chromium } from "playwright-core";
+import { gzipSync } from "node:zlib";
+import {
+  ask as askAt,
+  axe as axeOn,
+  launch,
+  open as openAt,
+  over_px,
+  readOrder,
+  go as visit,
+} from "./visitor.mjs";
 import { openWire } from "./wire.mjs";
 
-const PATIENCE_MS = 15_000;
 const SEEDED = 180;
 const IN_ONE_REQUEST = 15;
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"];
 
-const { url, chromium: executablePath, tokens, screenshots } = JSON.parse(readFileSync(0, "utf8"));
+const { url, chromium: executablePath, tokens, screenshots } = readOrder();
 const wire = await openWire(new URL(url));
-const browser = await chromium.launch({ executablePath, headless: true, args: FLAGS });
-const requests = [];
-const complaints = [];
+const visitors = await launch(executablePath);
+const { browser, requests, complaints } = visitors;
+const ask = (token, query, variables) => askAt(url, token, query, variables);
+const open = (origin, token, place) => openAt(visitors, origin, token, place);
 
 try {
   const { topicId, seeded } = await seed();
   const ann = await open(url, tokens.ann, `/topic/${topicId}`);
+  const scripts_bytes = await compressed_bytes(requests);
   const ben = await open(wire.url, tokens.ben, `/topic/${topicId}`);
-  const story = {};
+  const story = { scripts_bytes };
   story.readMark = await ben.getByTestId("read-mark").count();
   story.heard = await talk(ann, ben);
   story.missed = await cut(ann, ben);
@@ -40,15 +46,13 @@ try {
   wire.close();
 }
 
-async function ask(token, query, variables = {}) {
-  const response = await fetch(`${url}/graphql`, {
-    method: "POST",
-    headers: { "content-type": "application/json", authorization: `Bearer ${token}` },
-    body: JSON.stringify({ query, variables }),
-  });
-  const { data, errors } = await response.json();
-  if (errors) throw new Error(JSON.stringify(errors));
-  return data;
+/** What the scripts that were asked for weigh, compressed. */
+async function compressed_bytes(addresses) {
+  const scripts = [...new Set(addresses)].filter((address) => new URL(address).pathname.endsWith(".js"));
+  const bodies = await Promise.all(
+    scripts.map(async (address) => Buffer.from(await (await fetch(address)).arrayBuffer())),
+  );
+  return bodies.reduce((sum, body) => sum + gzipSync(body).length, 0);
 }
 
 /** A topic with many messages of Ann's, which Ben has joined. */
@@ -67,31 +71,6 @@ async function seed() {
     seeded.push(...Object.values(await ask(tokens.ann, `mutation { ${posts.join("\n")} }`)));
   }
   return { topicId, seeded };
-}
-
-async function open(origin, token, place) {
-  const context = await browser.newContext({ viewport: { width: 1400, height: 900 }, locale: "en-US" });
-  context.on("request", (request) => requests.push(request.url()));
-  const page = await context.newPage();
-  page.on("websocket", (socket) => requests.push(socket.url()));
-  page.on("pageerror", (error) => complaints.push(String(error)));
-  // A cut wire is told of in the console, too; what the content policy refuses is what counts.
-  page.on(
-    "console",
-    (line) => /Content Security Policy|React/.test(line.text()) && complaints.push(line.text()),
-  );
-  page.setDefaultTimeout(PATIENCE_MS);
-  await page.goto(`${origin}/#token=${token}`);
-  await page.getByRole("navigation", { name: "Screens" }).waitFor();
-  await visit(page, place);
-  if (place.startsWith("/topic")) await page.locator("[data-message]").first().waitFor();
-  return page;
-}
-
-async function visit(page, place) {
-  await page.evaluate((to) => {
-    location.hash = to;
-  }, place);
 }
 
 function message(page, text) {
@@ -225,17 +204,9 @@ async function accessible(page, topicId) {
 }
 
 async function axe(page, place, theme) {
-  await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
+  const violations = await axeOn(page, place, theme);
   await page.screenshot({ path: `${screenshots}/${place.split("/").at(1) ?? place}-${theme}.png` });
-  // A colour on its way from one theme to the other has no contrast of its own.
-  await page.evaluate(() =>
-    Promise.all(document.getAnimations().map((each) => each.finished.catch(() => {}))),
-  );
-  await page.evaluate(AXE);
-  const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
-  return found.violations.map(
-    ({ id, nodes }) => `${place} ${theme} ${id}: ${nodes[0].html} ${nodes[0].failureSummary}`,
-  );
+  return violations;
 }
 
 /** By how much the page is wider than a small telephone. */
@@ -246,7 +217,7 @@ async function narrow(page, topicId) {
     await visit(page, place);
     await page.waitForTimeout(150);
     await page.screenshot({ path: `${screenshots}/${place.split("/").at(1)}-360.png` });
-    over.push(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth));
+    over.push(await over_px(page));
   }
   return over;
 }

@@ -106,13 +106,14 @@ async def test_knowing_the_last_timestamp_changes_no_page(shared_stores: Stores)
 
 async def test_the_last_message_is_the_newest_that_is_visible(shared_stores: Stores) -> None:
     topic_id = await written(shared_stores, {20: "ann", 21: "bob"})
-    last = await shared_stores.messages.last(topic_id)
+    last = await shared_stores.messages.last(topic_id, 21)
     assert last is not None
     assert last.timestamp == 21
-    visible = await shared_stores.messages.last(topic_id, frozenset({"bob"}))
+    visible = await shared_stores.messages.last(topic_id, 21, frozenset({"bob"}))
     assert visible is not None
     assert visible.timestamp == 20
-    assert await shared_stores.messages.last(topic_id, frozenset({"ann", "bob"})) is None
+    assert await shared_stores.messages.last(topic_id, 21, frozenset({"ann", "bob"})) is None
+    assert await shared_stores.messages.last("nothing was said here", 21) is None
 
 
 async def test_a_message_that_was_never_there_is_none_or_not_found(place: Place) -> None:

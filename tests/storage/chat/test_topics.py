@@ -96,12 +96,26 @@ async def test_a_read_mark_never_moves_back(place: Place) -> None:
     assert await topics.read_up_to(place.topic.id, "cyd") is None
 
 
+async def last_of(place: Place) -> int:
+    """The timestamp of the topic's head."""
+    return (await place.stores.topics.get(place.organization_id, place.topic.id)).last_activity
+
+
+async def test_whoever_has_read_to_the_end_has_nothing_unread(place: Place) -> None:
+    newest = await place.post()
+    assert await place.stores.topics.unread_count(place.topic.id, await last_of(place), "bob", NOBODY) == 1
+    await place.stores.topics.mark_read(place.topic.id, "bob", newest.timestamp)
+    assert await place.stores.topics.unread_count(place.topic.id, await last_of(place), "bob", NOBODY) == 0
+    await place.post()
+    assert await place.stores.topics.unread_count(place.topic.id, await last_of(place), "bob", NOBODY) == 1
+
+
 async def test_ones_own_deleted_and_blocked_messages_are_not_unread(place: Place) -> None:
     first, *_, gone = [await place.post(author=author) for author in ("ann", "bob", "cyd", "ann", "ann")]
     await place.stores.messages.delete(gone.key, "ann", False)
 
     async def unread(user: str, blocked: frozenset[str] = NOBODY) -> int:
-        return await place.stores.topics.unread_count(place.topic.id, user, blocked)
+        return await place.stores.topics.unread_count(place.topic.id, await last_of(place), user, blocked)
 
     assert await unread("bob") == 3
     assert await unread("bob", frozenset({"ann"})) == 1
@@ -112,7 +126,7 @@ async def test_ones_own_deleted_and_blocked_messages_are_not_unread(place: Place
 
 async def test_unread_messages_are_counted_to_a_hundred(place: Place) -> None:
     await asyncio.gather(*(place.post() for _ in range(UNREAD_CAP + 10)))
-    assert await place.stores.topics.unread_count(place.topic.id, "bob", NOBODY) == UNREAD_CAP
+    assert await place.stores.topics.unread_count(place.topic.id, await last_of(place), "bob", NOBODY) == UNREAD_CAP
 
 
 async def test_topics_are_read_together_whatever_their_organization(place: Place) -> None:

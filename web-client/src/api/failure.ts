@@ -21,6 +21,7 @@ const WORDS: Record<string, Word> = {
   RATE_LIMITED: "failure.busy",
   UNAVAILABLE: "failure.busy",
   BAD_USER_INPUT: "failure.input",
+  CONFLICT: "failure.changed",
   UNAUTHENTICATED: "failure.signIn",
 };
 

@@ -14,8 +14,9 @@ import { useWords } from "../ui/preferences";
 import { Empty } from "../ui/states";
 import { useValue } from "../ui/value";
 import { Account } from "./account";
+import { later } from "./later";
 import { Palette } from "./palette";
-import { addressOf, type Place, usePlace } from "./router";
+import { addressOf, type Place, type PublishingPlace, usePlace } from "./router";
 
 const SCREENS: { place: Place; word: Word; icon: IconName; names: Place["name"][] }[] = [
   { place: { name: "home" }, word: "home", icon: "home", names: ["home", "everyone", "tag", "person"] },
@@ -26,7 +27,17 @@ const SCREENS: { place: Place; word: Word; icon: IconName; names: Place["name"][
     icon: "bell",
     names: ["notifications", "reactions"],
   },
+  {
+    place: { name: "publishing", view: null, day: null, post: null },
+    word: "publishing",
+    icon: "calendar",
+    names: ["publishing"],
+  },
 ];
+
+const PublishingPage = later<{ place: PublishingPlace }>(() =>
+  import("../publishing/page").then((it) => it.PublishingPage),
+);
 
 export function Frame() {
   const { t } = useWords();
@@ -69,11 +80,11 @@ function Bar({ search }: { search: () => void }) {
   const place = usePlace();
   const unread = useUnreadNotifications();
   const item =
-    "relative flex min-h-12 flex-1 flex-col items-center justify-center gap-0.5 rounded-xl px-1 text-xs hover:bg-hover aria-[current]:text-accent md:min-h-14 md:flex-none md:px-0";
+    "relative flex min-h-12 min-w-0 flex-auto flex-col items-center justify-center gap-0.5 rounded-xl px-1 text-xs hover:bg-hover aria-[current]:text-accent md:min-h-14 md:flex-none md:px-0";
   return (
     <nav
       aria-label={t("screens")}
-      className="flex shrink-0 gap-1 border-t border-line bg-well px-1 pb-[env(safe-area-inset-bottom)] md:w-24 md:flex-col md:border-r md:border-t-0 md:px-1 md:py-2"
+      className="flex shrink-0 border-t border-line bg-well px-1 pb-[env(safe-area-inset-bottom)] md:w-24 md:flex-col md:gap-1 md:border-r md:border-t-0 md:px-1 md:py-2"
     >
       <img src="/favicon.svg" alt="Noroshi" className="mx-auto mb-3 mt-1 hidden size-10 md:block" />
       {SCREENS.map((screen) => (
@@ -95,7 +106,7 @@ function Bar({ search }: { search: () => void }) {
       ))}
       <button type="button" onClick={search} className={item} title="Ctrl K">
         <Icon name="search" />
-        <span>{t("search")}</span>
+        <span className="max-w-full truncate">{t("search")}</span>
       </button>
       <div className="hidden grow md:block" />
       <Account className={item} />
@@ -166,6 +177,8 @@ function Contents({ place }: { place: Place }) {
       return <NotificationsPage />;
     case "reactions":
       return <ReactionsPage />;
+    case "publishing":
+      return <PublishingPage place={place} />;
     default:
       return <HomePage />;
   }

@@ -9,12 +9,21 @@ test("every place comes back from its address", () => {
     { name: "person", id: "a b" },
     { name: "topic", id: "t1", at: null },
     { name: "topic", id: "t1", at: "1700000000.000001" },
+    { name: "publishing", view: null, day: null, post: null },
+    { name: "publishing", view: "week", day: "2026-11-23", post: null },
+    { name: "publishing", view: null, day: null, post: "p1" },
   ];
   for (const place of places) expect(parsePlace(addressOf(place))).toEqual(place);
 });
 
 test("an address that means nothing is home, and a timestamp that is none is left out", () => {
   expect(parsePlace("#/nowhere/%E0%A4%A")).toEqual({ name: "home" });
+  expect(parsePlace("#/publishing/year/2026-02-30")).toEqual({
+    name: "publishing",
+    view: null,
+    day: null,
+    post: null,
+  });
   expect(parsePlace("#/topic/t1/now")).toEqual({ name: "topic", id: "t1", at: null });
 });
 

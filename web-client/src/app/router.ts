@@ -1,5 +1,14 @@
 /** Where one is, kept in the address' fragment: the server serves one page, and a permalink is an ordinary link. */
 import { useSyncExternalStore } from "react";
+import { isDay, type View } from "../publishing/days";
+
+/** `post` is the one that is looked into, or "new" for one that is being written. What is null is up to the screen. */
+export interface PublishingPlace {
+  name: "publishing";
+  view: View | null;
+  day: string | null;
+  post: string | null;
+}
 
 export type Place =
   | { name: "home" }
@@ -10,21 +19,30 @@ export type Place =
   | { name: "reactions" }
   | { name: "chat" }
   | { name: "browse" }
-  | { name: "topic"; id: string; at: string | null };
+  | { name: "topic"; id: string; at: string | null }
+  | PublishingPlace;
 
 const TIMESTAMP = /^\d+\.\d{6}$/;
 
 export function parsePlace(fragment: string): Place {
-  const [name, id = "", at = ""] = fragment
+  const [name, id = "", at = "", last = ""] = fragment
     .replace(/^#?\/?/, "")
     .split("/")
     .map(decoded);
   if (name === "topic" && id) return { name, id, at: TIMESTAMP.test(at) ? at : null };
   if (name === "person" && id) return { name, id };
   if (name === "tag" && id) return { name, tag: id };
+  if (name === "publishing") return publishingPlace(id, at, last);
   if (name === "everyone" || name === "notifications" || name === "reactions" || name === "browse")
     return { name };
   return name === "chat" ? { name } : { name: "home" };
+}
+
+const VIEWS: readonly string[] = ["month", "week", "list"] satisfies View[];
+
+function publishingPlace(view: string, day: string, post: string): PublishingPlace {
+  const shown = VIEWS.includes(view) ? (view as View) : null;
+  return { name: "publishing", view: shown, day: isDay(day) ? day : null, post: post || null };
 }
 
 export function addressOf(place: Place): string {
@@ -32,7 +50,8 @@ export function addressOf(place: Place): string {
   if ("id" in place) parts.push(place.id);
   if ("tag" in place) parts.push(place.tag);
   if ("at" in place && place.at) parts.push(place.at);
-  return `#/${parts.map(encodeURIComponent).join("/")}`;
+  if ("view" in place) parts.push(place.view ?? "calendar", place.day ?? "today", place.post ?? "");
+  return `#/${parts.map(encodeURIComponent).join("/").replace(/\/$/, "")}`;
 }
 
 function decoded(part: string): string {

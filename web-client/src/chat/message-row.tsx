@@ -15,12 +15,13 @@ import { EditForm } from "./edit-form";
 import type { Message } from "./operations";
 import { QUICK } from "./reactions";
 import type { Room } from "./room";
-import type { Standing } from "./rows";
 import { WhoReactedList } from "./who-reacted";
 
 interface Props {
   message: Message;
-  standing: Standing;
+  newDay: boolean;
+  firstUnread: boolean;
+  continues: boolean;
   room: Room;
   mine: boolean;
   admin: boolean;
@@ -28,12 +29,15 @@ interface Props {
   editing: boolean;
   setEditing: (id: string | null) => void;
   tabStop: boolean;
-  onFocus: () => void;
-  onKeyDown: (event: KeyboardEvent<HTMLElement>) => void;
+  onFocus: (id: string) => void;
+  onKeyDown: (event: KeyboardEvent<HTMLElement>, id: string) => void;
 }
 
+/** Drawn again only when it changes: its functions have to stay the same ones. */
 export const MessageRow = memo(function MessageRow(props: Props) {
-  const { message, standing, mine, found, editing, setEditing, tabStop, room } = props;
+  const { message, continues, mine, found, editing, setEditing, tabStop, room } = props;
+  // Its tools are most of a row's elements, and needed only where somebody points or is.
+  const [near, setNear] = useState(false);
   const { t, language } = useWords();
   const at = dateOf(message.timestamp);
   const { author } = message;
@@ -43,25 +47,29 @@ export const MessageRow = memo(function MessageRow(props: Props) {
     if (event.target === event.currentTarget && event.key === "e" && mine && !gone) {
       event.preventDefault();
       setEditing(message.id);
-    } else props.onKeyDown(event);
+    } else props.onKeyDown(event, message.id);
   }
 
   return (
     <>
-      {standing.newDay && <Divider text={day(language, at, new Date())} />}
-      {standing.firstUnread && <Divider text={t("timeline.unread")} loud />}
+      {props.newDay && <Divider text={day(language, at, new Date())} />}
+      {props.firstUnread && <Divider text={t("timeline.unread")} loud />}
       <article
         id={`message-${message.id}`}
         tabIndex={tabStop ? 0 : -1}
         aria-label={t("message.by", { name: author.name, time: full(language, at) })}
-        onFocus={props.onFocus}
+        onFocus={() => {
+          setNear(true);
+          props.onFocus(message.id);
+        }}
+        onPointerEnter={() => setNear(true)}
         onKeyDown={pressed}
         data-message={message.id}
-        className={`group relative mx-1 flex gap-3 rounded-xl px-3 hover:bg-well focus-within:bg-well sm:mx-2 ${standing.continues ? "py-0.5" : "mt-2 py-1"} ${found ? "found" : ""}`}
+        className={`group relative mx-1 flex gap-3 rounded-xl px-3 hover:bg-well focus-within:bg-well sm:mx-2 ${continues ? "py-0.5" : "mt-2 py-1"} ${found ? "found" : ""}`}
       >
-        <div className="w-9 shrink-0 pt-0.5">{!standing.continues && <Avatar user={author} />}</div>
+        <div className="w-9 shrink-0 pt-0.5">{!continues && <Avatar user={author} />}</div>
         <div className="min-w-0 max-w-3xl grow">
-          {!standing.continues && (
+          {!continues && (
             <p className="flex flex-wrap items-baseline gap-x-2">
               <a
                 href={addressOf({ name: "person", id: author.id })}
@@ -87,7 +95,7 @@ export const MessageRow = memo(function MessageRow(props: Props) {
           )}
           {message.reactions.length > 0 && <Reactions message={message} room={room} />}
         </div>
-        {!gone && !editing && <Toolbar {...props} />}
+        {near && !gone && !editing && <Toolbar {...props} />}
       </article>
     </>
   );

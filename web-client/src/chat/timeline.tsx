@@ -87,15 +87,18 @@ export function Timeline({ room, topicId, readUpTo, admin, editing, setEditing }
     return () => document.removeEventListener("visibilitychange", look);
   }, [look]);
 
-  function move(event: KeyboardEvent<HTMLElement>, place: number) {
+  const shown = useRef(rows);
+  shown.current = rows;
+  const move = useCallback((event: KeyboardEvent<HTMLElement>, id: string) => {
     const step = event.key === "ArrowUp" ? -1 : event.key === "ArrowDown" ? 1 : 0;
-    const next = rows[place + step];
+    const place = shown.current.findIndex((row) => !isPending(row) && row.id === id) + step;
+    const next = shown.current[place];
     if (step === 0 || !next || isPending(next) || event.target !== event.currentTarget) return;
     event.preventDefault();
     setActive(next.id);
-    list.current?.scrollToIndex(place + step, { align: "nearest" });
+    list.current?.scrollToIndex(place, { align: "nearest" });
     requestAnimationFrame(() => document.getElementById(`message-${next.id}`)?.focus());
-  }
+  }, []);
 
   if (state.phase === "loading") return <Loading rows={8} />;
   if (state.phase === "failed") return <Failed error={state.error} again={() => room.feed.open(state.at)} />;
@@ -124,7 +127,7 @@ export function Timeline({ room, topicId, readUpTo, admin, editing, setEditing }
               <MessageRow
                 key={row.id}
                 message={row}
-                standing={standing(row, before, unreadId)}
+                {...standing(row, before, unreadId)}
                 room={room}
                 mine={row.author.id === viewer.id}
                 admin={admin}
@@ -132,8 +135,8 @@ export function Timeline({ room, topicId, readUpTo, admin, editing, setEditing }
                 editing={editing === row.id}
                 setEditing={setEditing}
                 tabStop={row.id === tabStop}
-                onFocus={() => setActive(row.id)}
-                onKeyDown={(event) => move(event, place)}
+                onFocus={setActive}
+                onKeyDown={move}
               />
             );
           }}

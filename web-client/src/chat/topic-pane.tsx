@@ -1,5 +1,5 @@
 /** One topic: its head, its timeline, and where one writes. */
-import { useEffect, useRef, useState } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 import { useMutation, useQuery } from "urql";
 import { useApi } from "../api/api";
 import { addressOf } from "../app/router";
@@ -112,6 +112,11 @@ function Shown({ room, topic, readUpTo }: { room: Room; topic: Head; readUpTo: s
     if (matchMedia("(pointer: fine)").matches) field.current?.focus();
   }, []);
 
+  const edit = useCallback((id: string | null) => {
+    setEditing(id);
+    if (id === null) field.current?.focus();
+  }, []);
+
   function editLast() {
     const { items } = room.feed.state.get().window;
     const last = items.findLast(
@@ -134,10 +139,7 @@ function Shown({ room, topic, readUpTo }: { room: Room; topic: Head; readUpTo: s
           readUpTo={readUpTo}
           admin={viewer.roles.includes("ADMIN")}
           editing={editing}
-          setEditing={(id) => {
-            setEditing(id);
-            if (id === null) field.current?.focus();
-          }}
+          setEditing={edit}
         />
       </div>
       <Composer

@@ -74,7 +74,8 @@ function NotificationRow({ item }: { item: Notification }) {
   );
 }
 
-function placeOf({ message, actor }: Notification): Place {
+function placeOf({ message, actor, publication }: Notification): Place {
+  if (publication) return { name: "publishing", view: null, day: null, post: publication.scheduledPostId };
   if (message) return { name: "topic", id: message.topicId, at: message.timestamp };
   return actor ? { name: "person", id: actor.id } : { name: "home" };
 }

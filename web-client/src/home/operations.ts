@@ -95,6 +95,7 @@ export const NotificationParts = graphql(`
     actor { id handle name }
     message { id topicId timestamp text }
     post { id text }
+    publication { id scheduledPostId }
   }
 `);
 export type Notification = ResultOf<typeof NotificationParts>;

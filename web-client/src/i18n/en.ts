@@ -1,5 +1,8 @@
 /** English. */
+import { en as publishing } from "./publishing";
+
 export const en = {
+  ...publishing,
   account: "Account",
   andMore: "and {count} more",
   back: "Back",
@@ -27,6 +30,7 @@ export const en = {
   delete: "Delete",
   discard: "Discard",
   everyone: "Everyone",
+  "failure.changed": "It has changed meanwhile. Look again, then try once more.",
   "failure.busy": "The server is busy. Try again in a moment.",
   "failure.forbidden": "You may not do that here.",
   "failure.input": "The server did not accept that. Check what you entered.",

@@ -1,7 +1,9 @@
 /** 日本語. */
 import type { en } from "./en";
+import { ja as publishing } from "./publishing";
 
 export const ja: Record<keyof typeof en, string> = {
+  ...publishing,
   account: "アカウント",
   andMore: "ほか {count} 人",
   back: "戻る",
@@ -29,6 +31,7 @@ export const ja: Record<keyof typeof en, string> = {
   delete: "削除",
   discard: "破棄",
   everyone: "みんな",
+  "failure.changed": "その間に変更されました。確かめてから、もう一度お試しください。",
   "failure.busy": "サーバーが混み合っています。少し待ってからやり直してください。",
   "failure.forbidden": "ここではその操作はできません。",
   "failure.input": "受け付けられませんでした。入力を確かめてください。",

@@ -19,7 +19,12 @@ export function Dialog({
   const { t } = useWords();
   useEffect(() => {
     const shown = dialog.current;
+    const opener = document.activeElement;
     if (shown && !shown.open) shown.showModal();
+    // One that is taken away without having been closed leaves the focus nowhere.
+    return () => {
+      if (document.activeElement === document.body && opener instanceof HTMLElement) opener.focus();
+    };
   }, []);
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes a dialog by itself; the click is on its backdrop.

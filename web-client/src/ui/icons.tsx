@@ -24,6 +24,11 @@ const PATHS = {
   image: "M4 5h16v14H4zM4 16l5-5 4 4 3-3 4 4M15 9h.01",
   door: "M14 4H6v16h8M10 12h11M18 9l3 3-3 3",
   clock: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zM12 7v5l3 2",
+  calendar: "M4 6h16v14H4zM4 10.5h16M8 3v5M16 3v5",
+  alert: "M12 4 2.5 20h19zM12 10v4.5M12 17.2v.1",
+  unknown: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zM9.5 9.5a2.5 2.5 0 1 1 3.5 2.3c-.7.3-1 .8-1 1.7M12 16.7v.1",
+  ban: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zM5.7 5.7l12.6 12.6",
+  half: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zM12 3v18M12 7l5 3M12 12h8",
 } as const;
 
 export type IconName = keyof typeof PATHS;

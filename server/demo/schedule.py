@@ -1,0 +1,45 @@
+"""What the demo's planner has scheduled for the followers: one post that is due at once, others in the days to come."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from server.demo.cast import DemoUser, user
+
+ZONE = ZoneInfo("Asia/Tokyo")
+_PLAN = (
+    (0, "", "のろし山歩会のページを新しくしました。A new page for our walks!"),
+    (1, "07:30", "おはようございます。今日は山頂まで見えています。"),
+    (1, "18:00", "Gear night: bring the stove that never lights."),
+    (2, "12:15", "お昼の山便り: 稜線の紅葉が見ごろです。"),
+    (3, "09:00", "The next walk: two hills, one beacon, soup at the top."),
+    (3, "21:00", "初心者向けの歩き方講座、参加者を募集中です。"),
+    (5, "09:00", "道具の手入れ、はじめの一歩。"),
+    (6, "19:45", "Last call for the winter hut: six beds left."),
+    (8, "10:00", "今月の一枚: 朝焼けと狼煙台。"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DemoScheduledPost:
+    """A post to the followers. The text stays what it is: it is known by it."""
+
+    text: str
+    due_at: datetime
+
+
+def planner() -> DemoUser:
+    """Who has scheduled it all."""
+    return user("ken")
+
+
+def planned(now: datetime) -> list[DemoScheduledPost]:
+    """In the order of their times: one due at once, the others from tomorrow on."""
+    return [DemoScheduledPost(text, _due(now, days, clock)) for days, clock, text in _PLAN]
+
+
+def _due(now: datetime, days: int, clock: str) -> datetime:
+    if not clock:
+        return now
+    hour, minute = map(int, clock.split(":"))
+    return (now.astimezone(ZONE) + timedelta(days=days)).replace(hour=hour, minute=minute, second=0, microsecond=0)

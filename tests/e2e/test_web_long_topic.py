@@ -1,0 +1,70 @@
+"""A topic of 100,000 messages in the web client, in a real Chromium: scrolling stays smooth, the page stays small."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from storage.chat.communities import NewCommunity
+from storage.mongo import Document
+from storage.stores import Stores, open_stores
+from tests.e2e.browsing import visit
+from tests.serving import serving
+
+pytestmark = pytest.mark.anyio
+
+MESSAGES, SCROLLED = 100_000, 10_000
+IN_ONE_INSERT = 10_000
+AUTHORS = 20
+LONG_TASK_MS = 50
+ROWS_MAX = 100
+HEAP_GROWTH_MAX = 1.25
+
+
+@pytest.mark.soak
+@pytest.mark.browser
+@pytest.mark.timeout(600)
+async def test_scrolling_through_ten_thousand_rows_of_a_hundred_thousand_makes_no_long_task(
+    mongodb_uri: str, redis_url: str, tmp_path: Path
+) -> None:
+    with serving(tmp_path, mongodb_uri, redis_url) as web:
+        async with open_stores(mongodb_uri, redis_url, web.database) as stores:
+            topic_id = await long_topic(stores)
+        order = {"token": web.token("reader"), "topicId": topic_id, "newest": MESSAGES - 1, "rows": SCROLLED}
+        seen = visit("web-long-topic.mjs", web.url, tmp_path, **order)
+    print(seen)
+
+    assert seen["tasks"] > SCROLLED / 10, "The trace has no tasks."
+    assert seen["longest_ms"][0] <= LONG_TASK_MS
+    assert seen["rows_max"] < ROWS_MAX
+    assert seen["heap_bytes"][-1] <= seen["heap_bytes"][1] * HEAP_GROWTH_MAX, (
+        "The heap grows with what was scrolled by."
+    )
+    assert seen["complaints"] == []
+
+
+async def long_topic(stores: Stores) -> str:
+    """A topic with this many messages, one a second, that the reader has joined; written past the API, for speed."""
+    authors = [await stores.users.sign_in("acme", f"user{n}", [], f"User {n}", f"user{n}") for n in range(AUTHORS)]
+    reader = await stores.users.sign_in("acme", "reader", [], "reader", "reader")
+    community = await stores.communities.create(NewCommunity("acme", "Hilltops", ""), reader, None)
+    topic = await stores.topics.create(community, reader.id, "Watch", None)
+    first_us = (int(time.time()) - MESSAGES) * 1_000_000
+    for start in range(0, MESSAGES, IN_ONE_INSERT):
+        numbers = range(start, start + IN_ONE_INSERT)
+        rows = [_message(topic.id, first_us + n * 1_000_000, authors[n * 7 // 3 % AUTHORS].id, n) for n in numbers]
+        await stores.mongo["messages"].insert_many(rows)
+    end = {"last": first_us + (MESSAGES - 1) * 1_000_000, "n": MESSAGES}
+    await stores.mongo["topics"].update_one({"_id": topic.id}, {"$set": end})
+    return topic.id
+
+
+def _message(topic_id: str, timestamp: int, author_id: str, number: int) -> Document:
+    return {
+        "_id": {"t": topic_id, "ts": timestamp},
+        "author": author_id,
+        "text": f"fire{' on the far hill' * (number * 5 % 23)} {number}",
+        "stamp": None,
+        "mentions": [],
+        "reactions": [{"emoji": "🔥", "count": 3}] if number % 5 == 0 else [],
+    }

@@ -1,0 +1,38 @@
+"""An operator in the web client, in a real Chromium: posts are scheduled, moved, cancelled, go out, are settled."""
+
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from tests.e2e.browsing import VISIT_S, elsewhere, visit
+from tests.e2e.conftest import Product
+
+NEW_YORK = ZoneInfo("America/New_York")
+
+
+@pytest.mark.browser
+@pytest.mark.timeout(VISIT_S + 60)
+def test_a_post_is_scheduled_dragged_moved_cancelled_and_another_goes_out(product: Product, tmp_path: Path) -> None:
+    token = product.token("ann", org="web-publishing", roles=["OPERATOR"], name="Ann", handle="ann")
+
+    seen = visit("web-publishing.mjs", product.url, tmp_path, token=token)
+
+    scheduled, dragged, choice, out = (seen[step] for step in ("scheduled", "dragged", "choice", "out"))
+    assert local(scheduled["due"]) == f"{scheduled['day']} 19:30"
+    assert (scheduled["timeZone"], scheduled["targets"]) == ("America/New_York", 2)
+    assert local(dragged["due"]) == f"{dragged['day']} 19:30", "A drag to another day keeps the time of day."
+    assert choice["offered"] == 2, "An unclear time has two readings."
+    assert choice["due"] == f"{choice['day']}T07:30:00.000Z"
+    assert seen["cancelled"] == "CANCELLED"
+    assert (out["before"], out["after"], out["messages"]) == (3, "PUBLISHED", 1)
+    assert seen["violations"] == []
+    assert seen["narrow"] == [0, 0, 0, 0], "Something is wider than 360 pixels."
+    assert seen["complaints"] == []
+    assert elsewhere(seen["requests"], product.url) == []
+
+
+def local(due: str) -> str:
+    """The instant as New York's clocks show it."""
+    return f"{datetime.fromisoformat(due).astimezone(NEW_YORK):%Y-%m-%d %H:%M}"

@@ -1,0 +1,85 @@
+/** People in the web client: a Chromium, its pages, what they complain of and ask for, and what axe finds on them. */
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { chromium } from "playwright-core";
+
+const PATIENCE_MS = 15_000;
+const FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"];
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** The order that standard input holds. */
+export function readOrder() {
+  return JSON.parse(readFileSync(0, "utf8"));
+}
+
+/** The data of an operation. Raises: Error. */
+export async function ask(url, token, query, variables = {}) {
+  const response = await fetch(`${url}/graphql`, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${token}` },
+    body: JSON.stringify({ query, variables }),
+  });
+  const { data, errors } = await response.json();
+  if (errors) throw new Error(JSON.stringify(errors));
+  return data;
+}
+
+/** A browser; `requests` and `complaints` gather what its pages ask for and complain of. */
+export async function launch(executablePath, more = {}) {
+  const browser = await chromium.launch({ executablePath, headless: true, args: FLAGS, ...more });
+  return { browser, requests: [], complaints: [] };
+}
+
+/** A window of its own, signed in and at a place. */
+export async function open(visitors, origin, token, place, more = {}) {
+  const options = { viewport: { width: 1400, height: 900 }, locale: "en-US", ...more };
+  const context = await visitors.browser.newContext(options);
+  context.on("request", (request) => visitors.requests.push(request.url()));
+  return await openTab(visitors, context, origin, token, place);
+}
+
+/** One more tab of a window. */
+export async function openTab({ requests, complaints }, context, origin, token, place) {
+  const page = await context.newPage();
+  page.on("websocket", (socket) => requests.push(socket.url()));
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  // A cut wire is told of in the console, too; what the content policy refuses is what counts.
+  page.on(
+    "console",
+    (line) => /Content Security Policy|React/.test(line.text()) && complaints.push(line.text()),
+  );
+  page.setDefaultTimeout(PATIENCE_MS);
+  await page.goto(`${origin}/#token=${token}`);
+  await page.getByRole("navigation", { name: /Screens|画面/ }).waitFor();
+  await go(page, place);
+  if (place.startsWith("/topic")) await page.locator("[data-message]").first().waitFor();
+  return page;
+}
+
+export async function go(page, place) {
+  await page.evaluate((to) => {
+    location.hash = to;
+  }, place);
+}
+
+/** By how much the page is wider than its window. */
+export async function over_px(page) {
+  return await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+}
+
+/** What axe finds on a page in a theme; `more` goes to axe. */
+export async function axe(page, name, theme, more = {}) {
+  await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
+  // A colour on its way from one theme to the other has no contrast of its own.
+  await page.evaluate(() =>
+    Promise.all(document.getAnimations().map((each) => each.finished.catch(() => {}))),
+  );
+  await page.evaluate(AXE);
+  const found = await page.evaluate(
+    (options) => globalThis.axe.run(document, { resultTypes: ["violations"], ...options }),
+    more,
+  );
+  return found.violations.map(
+    ({ id, nodes }) => `${name} ${theme} ${id}: ${nodes[0].html} ${nodes[0].failureSummary}`,
+  );
+}

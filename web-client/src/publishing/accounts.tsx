@@ -1,0 +1,201 @@
+/** The organization's accounts elsewhere: which there are, connecting another, and letting one go. */
+import { type ReactNode, useState } from "react";
+import { useMutation, useQuery } from "urql";
+import { Confirm } from "../chat/confirm";
+import { day } from "../i18n/times";
+import { Button, IconButton } from "../ui/button";
+import { Dialog } from "../ui/dialog";
+import { useWords } from "../ui/preferences";
+import { Failed, Loading } from "../ui/states";
+import { tell, tellFailure } from "../ui/toasts";
+import { type Account, Accounts, ConnectAccount, DisconnectAccount, type Network } from "./operations";
+import { Refused, useAttempt } from "./refused";
+
+const NETWORKS: readonly Network[] = ["SANDBOX", "MASTODON", "BLUESKY", "X", "INSTAGRAM", "WEBHOOK"];
+const MOODS = ["ok", "fail", "lose", "slow"] as const;
+
+export function AccountsDialog({ onClose }: { onClose: () => void }) {
+  const { t } = useWords();
+  const [{ data, error }, again] = useQuery({ query: Accounts, requestPolicy: "cache-and-network" });
+  const look = () => again({ requestPolicy: "network-only" });
+  const connected = data?.connectedAccounts.filter(({ disconnectedAt }) => disconnectedAt === null);
+  return (
+    <Dialog title={t("publishing.accounts")} onClose={onClose}>
+      {error && !data && <Failed error={error} again={look} />}
+      {!error && !data && <Loading rows={2} />}
+      {connected && (
+        <div className="flex flex-col gap-5">
+          {connected.length === 0 && <p className="text-quiet">{t("publishing.noAccounts")}</p>}
+          <ul className="flex flex-col gap-2">
+            {connected.map((account) => (
+              <AccountRow key={account.id} account={account} again={look} />
+            ))}
+          </ul>
+          <Connect again={look} />
+        </div>
+      )}
+    </Dialog>
+  );
+}
+
+function AccountRow({ account, again }: { account: Account; again: () => void }) {
+  const { t, language } = useWords();
+  const [asking, setAsking] = useState(false);
+  const [, disconnect] = useMutation(DisconnectAccount);
+  async function answered(sure: boolean) {
+    setAsking(false);
+    if (!sure) return;
+    const { error } = await disconnect({ id: account.id });
+    if (error) tellFailure(error);
+    again();
+  }
+  return (
+    <li data-account={account.name} className="flex items-center gap-3 rounded-card border border-line p-3">
+      <span className="min-w-0 grow">
+        <span className="block truncate font-medium">{account.name}</span>
+        <span className="block truncate text-sm text-quiet">
+          {t(`publishing.network.${account.network}`)} ·{" "}
+          {day(language, new Date(account.connectedAt), new Date())}
+        </span>
+      </span>
+      <IconButton
+        icon="trash"
+        label={t("publishing.disconnect", { name: account.name })}
+        onClick={() => setAsking(true)}
+      />
+      {asking && (
+        <Confirm
+          title={t("publishing.disconnect", { name: account.name })}
+          text={t("publishing.disconnectAsk")}
+          action={t("publishing.disconnectDo")}
+          onDone={answered}
+        />
+      )}
+    </li>
+  );
+}
+
+function Connect({ again }: { again: () => void }) {
+  const { t } = useWords();
+  const attempt = useAttempt();
+  const [, connect] = useMutation(ConnectAccount);
+  const [network, setNetwork] = useState<Network>("SANDBOX");
+  const [name, setName] = useState("");
+  const [credentials, setCredentials] = useState<string>("ok");
+  const [baseUrl, setBaseUrl] = useState("");
+  const [key, setKey] = useState(() => crypto.randomUUID());
+  const sandbox = network === "SANDBOX";
+
+  function choose(next: Network) {
+    setNetwork(next);
+    setCredentials(next === "SANDBOX" ? "ok" : "");
+  }
+
+  async function send() {
+    const input = {
+      network,
+      name: name.trim(),
+      credentials,
+      baseUrl: sandbox ? null : baseUrl.trim() || null,
+    };
+    const { error } = await connect({ input: { ...input, idempotencyKey: key } });
+    if (error) throw error;
+    tell(t("publishing.connected", { name: input.name }));
+    setName("");
+    setKey(crypto.randomUUID());
+    choose("SANDBOX");
+    setBaseUrl("");
+    again();
+  }
+
+  return (
+    <form
+      aria-label={t("publishing.connect")}
+      className="flex flex-col gap-3 border-t border-line pt-4"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void attempt.run(send);
+      }}
+    >
+      <h3 className="font-semibold">{t("publishing.connect")}</h3>
+      <Labelled text={t("publishing.network")}>
+        <select className="field" value={network} onChange={(event) => choose(event.target.value as Network)}>
+          {NETWORKS.map((each) => (
+            <option key={each} value={each}>
+              {t(`publishing.network.${each}`)}
+            </option>
+          ))}
+        </select>
+      </Labelled>
+      {sandbox && <p className="text-sm text-quiet">{t("publishing.sandboxHint")}</p>}
+      <Labelled text={t("publishing.accountName")}>
+        <input
+          className="field"
+          required
+          maxLength={100}
+          value={name}
+          onChange={(event) => setName(event.target.value)}
+        />
+      </Labelled>
+      {sandbox ? (
+        <Labelled text={t("publishing.mood")}>
+          <select
+            className="field"
+            value={credentials}
+            onChange={(event) => setCredentials(event.target.value)}
+          >
+            {MOODS.map((mood) => (
+              <option key={mood} value={mood}>
+                {t(`publishing.mood.${mood}`)}
+              </option>
+            ))}
+          </select>
+        </Labelled>
+      ) : (
+        <>
+          <Labelled text={t("publishing.credentials")} hint={t(`publishing.credentials.${network}`)}>
+            <input
+              className="field font-mono text-sm"
+              type="password"
+              required
+              autoComplete="off"
+              value={credentials}
+              onChange={(event) => setCredentials(event.target.value)}
+            />
+          </Labelled>
+          <Labelled text={t("publishing.baseUrl")} hint={t("publishing.baseUrlHint")}>
+            <input
+              className="field text-sm"
+              type="url"
+              required={network === "WEBHOOK" || network === "MASTODON"}
+              placeholder="https://…"
+              value={baseUrl}
+              onChange={(event) => setBaseUrl(event.target.value)}
+            />
+          </Labelled>
+        </>
+      )}
+      <Refused {...attempt} />
+      <Button type="submit" kind="main" disabled={attempt.busy || !name.trim()} className="self-end">
+        {t("publishing.connectDo")}
+      </Button>
+    </form>
+  );
+}
+
+interface LabelledProps {
+  text: string;
+  hint?: string;
+  children: ReactNode;
+}
+
+function Labelled({ text, hint, children }: LabelledProps) {
+  return (
+    // biome-ignore lint/a11y/noLabelWithoutControl: the field is its child.
+    <label className="flex flex-col gap-1">
+      <span className="text-sm font-medium">{text}</span>
+      {children}
+      {hint && <span className="text-sm text-quiet">{hint}</span>}
+    </label>
+  );
+}

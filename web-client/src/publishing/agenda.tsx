@@ -1,0 +1,70 @@
+/** Posts as a list by day: what a narrow screen begins with, and what a day's dialog holds. */
+import { useWords } from "../ui/preferences";
+import type { ChipActions } from "./chip";
+import { clockIn, dayText } from "./local-times";
+import type { Scheduled } from "./operations";
+import { StateBadge } from "./standing";
+import { targetText } from "./targets";
+
+interface Props {
+  days: readonly string[];
+  today: string;
+  slots: ReadonlyMap<string, readonly Scheduled[]>;
+  actions: ChipActions;
+}
+
+/** Days without posts are left out. */
+export function Agenda({ days, today, slots, actions }: Props) {
+  const { language } = useWords();
+  return (
+    <div className="mx-auto flex max-w-3xl flex-col gap-6 p-4 sm:p-6">
+      {days
+        .filter((day) => slots.has(day))
+        .map((day) => (
+          <section key={day} aria-labelledby={`day-${day}`}>
+            <h2 id={`day-${day}`} className="mb-2 font-semibold">
+              {dayText(language, day, today)}
+            </h2>
+            <PostList posts={slots.get(day) ?? []} actions={actions} />
+          </section>
+        ))}
+    </div>
+  );
+}
+
+export function PostList({ posts, actions }: { posts: readonly Scheduled[]; actions: ChipActions }) {
+  return (
+    <ul className="flex flex-col gap-2">
+      {posts.map((post) => (
+        <li key={post.id} className="[contain-intrinsic-size:auto_4.5rem] [content-visibility:auto]">
+          <Row post={post} actions={actions} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Row({ post, actions }: { post: Scheduled; actions: ChipActions }) {
+  const { t, language } = useWords();
+  const targets = post.publications.map(({ target }) => targetText(target, t)).join(", ");
+  return (
+    <button
+      type="button"
+      data-scheduled={post.id}
+      data-state={post.state}
+      onClick={() => actions.open(post)}
+      className="flex w-full flex-wrap items-start gap-x-3 gap-y-1 rounded-card border border-line bg-raised p-3 text-left hover:bg-hover"
+    >
+      <span className="grow shrink-0 pt-0.5 sm:w-18 sm:grow-0 text-sm font-semibold tabular-nums">
+        {clockIn(language, actions.zone, new Date(post.dueAt))}
+      </span>
+      <span className="order-last min-w-0 grow basis-full sm:order-none sm:basis-0">
+        <span className={`line-clamp-2 ${post.state === "CANCELLED" ? "text-quiet line-through" : ""}`}>
+          {post.text || t("publishing.onlyMedia")}
+        </span>
+        <span className="block truncate text-sm text-quiet">{targets}</span>
+      </span>
+      <StateBadge state={post.state} />
+    </button>
+  );
+}

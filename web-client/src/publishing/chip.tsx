@@ -1,0 +1,73 @@
+/** A post in a square of the calendar: state, time and beginning of its text. */
+import type { KeyboardEvent } from "react";
+import { Icon } from "../ui/icons";
+import { useWords } from "../ui/preferences";
+import type { Drag } from "./drag";
+import { clockIn } from "./local-times";
+import type { Scheduled } from "./operations";
+import { looksOf } from "./standing";
+
+export interface ChipActions {
+  zone: string;
+  drag: Drag;
+  open: (post: Scheduled) => void;
+  move: (post: Scheduled) => void;
+  mayMove: (post: Scheduled) => boolean;
+}
+
+export function Chip({ post, actions }: { post: Scheduled; actions: ChipActions }) {
+  const { t, language } = useWords();
+  const { icon, className } = looksOf(post.state);
+  const time = clockIn(language, actions.zone, new Date(post.dueAt));
+  const text = post.text || t("publishing.onlyMedia");
+  const movable = actions.mayMove(post);
+  const hangs = actions.drag.dragged?.post.id === post.id;
+  const label = `${time} ${text}, ${t(`publishing.state.${post.state}`)}`;
+
+  function pressed(event: KeyboardEvent) {
+    if (event.key.toLowerCase() !== "m" || event.ctrlKey || event.metaKey || !movable) return;
+    event.preventDefault();
+    actions.move(post);
+  }
+
+  return (
+    <button
+      type="button"
+      data-scheduled={post.id}
+      data-state={post.state}
+      aria-keyshortcuts={movable ? "m" : undefined}
+      title={label}
+      onClick={(event) => {
+        event.stopPropagation();
+        actions.open(post);
+      }}
+      onKeyDown={pressed}
+      {...(movable ? actions.drag.grip(post) : {})}
+      className={`flex h-6.5 w-full select-none items-center gap-1 rounded-md border-l-3 px-1 text-left text-xs ${className} ${movable ? "cursor-grab" : ""} ${hangs ? "opacity-40" : ""} hover:brightness-95 dark:hover:brightness-125`}
+    >
+      <Icon name={icon} className="size-3.5" />
+      <span className="shrink-0 font-semibold tabular-nums">{time} </span>
+      <span className={`truncate text-ink ${post.state === "CANCELLED" ? "line-through" : ""}`}>{text}</span>
+      <span className="sr-only">, {t(`publishing.state.${post.state}`)}</span>
+    </button>
+  );
+}
+
+/** What hangs on the pointer. */
+export function Hanging({ drag, zone }: { drag: Drag; zone: string }) {
+  const { language } = useWords();
+  if (!drag.dragged) return null;
+  const { post, slot, x, y } = drag.dragged;
+  const { icon, className } = looksOf(post.state);
+  return (
+    <div
+      aria-hidden="true"
+      className={`pointer-events-none fixed left-0 top-0 z-30 flex max-w-56 items-center gap-1.5 rounded-lg border px-2 py-1 text-sm shadow-raised ${className} ${slot === null ? "opacity-60" : ""}`}
+      style={{ transform: `translate(${x + 8}px, ${y + 8}px) rotate(-2deg)` }}
+    >
+      <Icon name={icon} className="size-4" />
+      <span className="shrink-0 font-semibold">{clockIn(language, zone, new Date(post.dueAt))}</span>
+      <span className="truncate text-ink">{post.text}</span>
+    </div>
+  );
+}

@@ -1,0 +1,148 @@
+/** Where a scheduled post is written, or changed: text, media, targets, and when. */
+import { useEffect, useRef, useState } from "react";
+import { ask, useApi } from "../api/api";
+import { Button } from "../ui/button";
+import { Dialog } from "../ui/dialog";
+import { MentionField } from "../ui/mentions";
+import { useWords } from "../ui/preferences";
+import { tell } from "../ui/toasts";
+import { momentText } from "./local-times";
+import { MediaRows, type Medium } from "./media-rows";
+import { type Scheduled, SchedulePost, UpdatePost } from "./operations";
+import { Refused, useAttempt } from "./refused";
+import { TargetBoxes, type Targets, targetsOf } from "./targets";
+import { dueAtOf, isComplete, type When, WhenFields } from "./when";
+
+const LENGTH_MAX = 10_000;
+const LATENESSES_S = [60, 900, 3_600, 21_600, 86_400, 604_800] as const;
+
+export interface Draft {
+  text: string;
+  media: readonly Medium[];
+  targets: Targets;
+  when: When;
+  maxLatenessS: number;
+}
+
+export function emptyDraft(when: When): Draft {
+  const targets = { toHomeFeed: true, toTopicIds: [], toAccountIds: [] };
+  return { text: "", media: [], targets, when, maxLatenessS: 3_600 };
+}
+
+export function draftOf(post: Scheduled, when: When): Draft {
+  const targets = targetsOf(post.publications.map(({ target }) => target));
+  return { text: post.text, media: post.media, targets, when, maxLatenessS: post.maxLatenessS };
+}
+
+interface Props {
+  draft: Draft;
+  /** The post that is changed, null for a new one. */
+  post: Scheduled | null;
+  onDone: (post: Scheduled) => void;
+  onClose: () => void;
+  connect: () => void;
+}
+
+export function Composer({ draft: begun, post, onDone, onClose, connect }: Props) {
+  const { t, language } = useWords();
+  const { direct } = useApi();
+  const attempt = useAttempt();
+  const field = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => field.current?.focus(), []);
+  const [draft, setDraft] = useState(begun);
+  // The same draft under the same key: trying again never schedules twice.
+  const [key, setKey] = useState(() => crypto.randomUUID());
+  const { targets } = draft;
+  const anywhere = targets.toHomeFeed || targets.toTopicIds.length > 0 || targets.toAccountIds.length > 0;
+  const anything = draft.text.trim() !== "" || draft.media.length > 0;
+  const unclear = attempt.readings !== null && draft.when.reading === null;
+  const ready = anything && anywhere && isComplete(draft.when) && !unclear && !attempt.busy;
+
+  function change(part: Partial<Draft>) {
+    setDraft((now) => ({ ...now, ...part }));
+    setKey(crypto.randomUUID());
+  }
+
+  async function send() {
+    const { when, text, media, maxLatenessS } = draft;
+    const common = {
+      text: text.trim(),
+      media: media.map(({ url, altText, kind }) => ({ url, altText, kind })),
+    };
+    const input = { ...common, ...listed(targets), dueAt: dueAtOf(when), timeZone: when.zone, maxLatenessS };
+    const done = post
+      ? (await ask(direct, UpdatePost, { id: post.id, input: { ...input, revision: post.revision } }))
+          .updateScheduledPost
+      : (await ask(direct, SchedulePost, { input: { ...input, idempotencyKey: key } })).schedulePost;
+    tell(t("publishing.scheduled", { time: momentText(language, when.zone, new Date(done.dueAt)) }));
+    onDone(done);
+  }
+
+  return (
+    <Dialog title={t(post ? "publishing.edit" : "publishing.new")} onClose={onClose}>
+      <form
+        className="flex flex-col gap-4"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (ready) void attempt.run(send);
+        }}
+      >
+        <MentionField
+          ref={field}
+          rows={4}
+          className="field field-sizing-content block max-h-72 min-h-28 w-full resize-none"
+          aria-label={t("publishing.text")}
+          placeholder={t("publishing.text")}
+          maxLength={LENGTH_MAX}
+          value={draft.text}
+          onText={(text) => change({ text })}
+        />
+        <MediaRows value={draft.media} onChange={(media) => change({ media })} />
+        <WhenFields
+          value={draft.when}
+          onChange={(when) => {
+            if (when.reading === null) attempt.forget();
+            change({ when });
+          }}
+          readings={attempt.readings}
+        />
+        <TargetBoxes value={targets} onChange={(targets) => change({ targets })} connect={connect} />
+        <Lateness value={draft.maxLatenessS} onChange={(maxLatenessS) => change({ maxLatenessS })} />
+        <Refused {...attempt} />
+        <div className="flex justify-end gap-2">
+          <Button onClick={onClose}>{t("cancel")}</Button>
+          <Button type="submit" kind="main" disabled={!ready}>
+            {t(post ? "save" : "publishing.schedule")}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function listed({ toHomeFeed, toTopicIds, toAccountIds }: Targets) {
+  return { toHomeFeed, toTopicIds: [...toTopicIds], toAccountIds: [...toAccountIds] };
+}
+
+function Lateness({ value, onChange }: { value: number; onChange: (seconds: number) => void }) {
+  const { t } = useWords();
+  const choices = [...new Set([...LATENESSES_S, value])].sort((a, b) => a - b);
+  return (
+    <label className="flex flex-col gap-1">
+      <span className="text-sm font-medium">{t("publishing.lateness")}</span>
+      <select className="field" value={value} onChange={(event) => onChange(Number(event.target.value))}>
+        {choices.map((seconds) => (
+          <option key={seconds} value={seconds}>
+            {durationText(seconds, t)}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function durationText(seconds: number, t: ReturnType<typeof useWords>["t"]): string {
+  if (seconds % 86_400 === 0) return t("publishing.days", { count: seconds / 86_400 });
+  if (seconds % 3_600 === 0) return t("publishing.hours", { count: seconds / 3_600 });
+  return t("publishing.minutes", { count: Math.round(seconds / 60) });
+}

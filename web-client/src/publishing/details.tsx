@@ -1,0 +1,131 @@
+/** One scheduled post: what, when, where it stands for each target, and what can still be done. */
+import { useCallback, useState } from "react";
+import { ask, useApi } from "../api/api";
+import { Confirm } from "../chat/confirm";
+import { useViewer } from "../session/viewer";
+import { Button } from "../ui/button";
+import { Dialog } from "../ui/dialog";
+import { useWords } from "../ui/preferences";
+import { Failed, Loading } from "../ui/states";
+import { tell, tellFailure } from "../ui/toasts";
+import { Written } from "../ui/written";
+import { useLive } from "./live";
+import { momentText } from "./local-times";
+import { CancelPost, type Scheduled, type Whole, WholePost } from "./operations";
+import { PublicationRow } from "./publication-row";
+import { StateBadge } from "./standing";
+
+interface Props {
+  id: string;
+  zone: string;
+  edit: (post: Scheduled) => void;
+  move: (post: Scheduled) => void;
+  /** Begins a new post like this one. */
+  copy: (post: Scheduled) => void;
+  onClose: () => void;
+}
+
+export function PostDialog({ id, onClose, ...rest }: Props) {
+  const { t } = useWords();
+  const { direct } = useApi();
+  const load = useCallback(async () => (await ask(direct, WholePost, { id })).scheduledPost, [direct, id]);
+  const { data, error, again } = useLive<Whole | null>(load, id);
+  return (
+    <Dialog title={t("publishing.post")} onClose={onClose}>
+      {data && <Details post={data} again={again} {...rest} />}
+      {!data && error !== null && <Failed error={error} again={again} />}
+      {!data && error === null && <Loading rows={3} />}
+    </Dialog>
+  );
+}
+
+type DetailsProps = Omit<Props, "id" | "onClose"> & { post: Whole; again: () => void };
+
+function Details({ post, zone, again, edit, move, copy }: DetailsProps) {
+  const { t, language } = useWords();
+  const viewer = useViewer();
+  const mine = post.author.id === viewer.id;
+  const waits = post.state === "SCHEDULED";
+  const at = new Date(post.dueAt);
+  return (
+    <div className="flex flex-col gap-4" data-post-state={post.state}>
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
+        <StateBadge state={post.state} />
+        <time dateTime={post.dueAt} className="font-semibold">
+          {momentText(language, zone, at)}
+        </time>
+        {post.timeZone !== zone && (
+          <span className="text-sm text-quiet">
+            {t("publishing.elsewhere", {
+              time: momentText(language, post.timeZone, at),
+              zone: post.timeZone,
+            })}
+          </span>
+        )}
+        {!mine && (
+          <span className="text-sm text-quiet">{t("publishing.by", { name: post.author.name })}</span>
+        )}
+      </div>
+      {post.text && (
+        <p className="whitespace-pre-wrap rounded-card bg-well p-3">
+          <Written text={post.text} mentions={[]} />
+        </p>
+      )}
+      {post.media.length > 0 && (
+        <ul className="text-sm">
+          {post.media.map(({ url, altText, kind }) => (
+            <li key={url} className="truncate">
+              {t(`publishing.media.${kind}`)}:{" "}
+              <a href={url} target="_blank" rel="noreferrer noopener" className="text-accent underline">
+                {altText || url}
+              </a>
+            </li>
+          ))}
+        </ul>
+      )}
+      <section aria-label={t("publishing.targets")}>
+        <ul className="flex flex-col gap-2">
+          {post.whole.map((publication) => (
+            <PublicationRow key={publication.id} publication={publication} zone={zone} again={again} />
+          ))}
+        </ul>
+      </section>
+      <div className="flex flex-wrap justify-end gap-2">
+        {mine && <Button onClick={() => copy(post)}>{t("publishing.copy")}</Button>}
+        {post.editable && <CancelButton post={post} again={again} />}
+        {mine && waits && <Button onClick={() => edit(post)}>{t("publishing.edit")}</Button>}
+        {mine && waits && (
+          <Button kind="main" onClick={() => move(post)}>
+            {t("publishing.move")}
+          </Button>
+        )}
+      </div>
+      {!mine && waits && <p className="text-sm text-quiet">{t("publishing.onlyAuthor")}</p>}
+    </div>
+  );
+}
+
+function CancelButton({ post, again }: { post: Whole; again: () => void }) {
+  const { t } = useWords();
+  const { direct } = useApi();
+  const [asking, setAsking] = useState(false);
+  async function answered(sure: boolean) {
+    setAsking(false);
+    if (!sure) return;
+    await ask(direct, CancelPost, { id: post.id }).then(() => tell(t("publishing.cancelled")), tellFailure);
+    again();
+  }
+  return (
+    <>
+      <Button onClick={() => setAsking(true)}>{t("publishing.cancel")}</Button>
+      {asking && (
+        <Confirm
+          title={t("publishing.cancel")}
+          text={t("publishing.cancelAsk")}
+          action={t("publishing.cancel")}
+          onDone={answered}
+        />
+      )}
+    </>
+  );
+}

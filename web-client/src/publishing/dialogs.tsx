@@ -1,0 +1,94 @@
+/** What stands before the calendar: one post, a day's list, the composer, a move. At most one of them at a time. */
+import type { PublishingPlace } from "../app/router";
+import { Button } from "../ui/button";
+import { Dialog } from "../ui/dialog";
+import { useWords } from "../ui/preferences";
+import { PostList } from "./agenda";
+import type { ChipActions } from "./chip";
+import { Composer, type Draft, draftOf, emptyDraft } from "./composer";
+import { PostDialog } from "./details";
+import { dayText } from "./local-times";
+import { MoveDialog } from "./move";
+import type { Scheduled } from "./operations";
+import type { Readings } from "./readings";
+import { type When, whenOf } from "./when";
+
+export type Open =
+  | { kind: "write"; draft: Draft; post: Scheduled | null }
+  | { kind: "move"; post: Scheduled; begun: When; readings: Readings | null }
+  | { kind: "day"; day: string };
+
+interface Props {
+  place: PublishingPlace;
+  open: Open | null;
+  /** Shows another one, or none. */
+  instead: (next: Open | null) => void;
+  today: string;
+  slots: ReadonlyMap<string, readonly Scheduled[]>;
+  actions: ChipActions;
+  /** A good time for a new post on a day. */
+  freeTime: (day: string) => When;
+  move: (post: Scheduled, dueAt: string, zone: string) => Promise<void>;
+  connect: () => void;
+  /** Told when something was scheduled or changed. */
+  changed: () => void;
+}
+
+export function Dialogs(props: Props) {
+  const { place, open, instead, today, actions, freeTime, move, connect, changed } = props;
+  const { zone } = actions;
+  const close = () => instead(null);
+  const write = (draft: Draft, post: Scheduled | null) => instead({ kind: "write", draft, post });
+
+  if (open?.kind === "day") return <DayDialog day={open.day} write={write} {...props} />;
+  if (open?.kind === "move")
+    return (
+      <MoveDialog post={open.post} begun={open.begun} readings={open.readings} move={move} onClose={close} />
+    );
+  if (open?.kind === "write" || place.post === "new")
+    return (
+      <Composer
+        draft={open?.draft ?? emptyDraft(freeTime(today))}
+        post={open?.post ?? null}
+        connect={connect}
+        onDone={() => {
+          close();
+          changed();
+        }}
+        onClose={close}
+      />
+    );
+  if (place.post === null) return null;
+  return (
+    <PostDialog
+      key={place.post}
+      id={place.post}
+      zone={zone}
+      edit={(post) => write(draftOf(post, whenOf(new Date(post.dueAt), post.timeZone)), post)}
+      copy={(post) => write(draftOf(post, freeTime(today)), null)}
+      move={actions.move}
+      onClose={close}
+    />
+  );
+}
+
+interface DayProps extends Props {
+  day: string;
+  write: (draft: Draft, post: null) => void;
+}
+
+function DayDialog({ day, today, slots, actions, instead, freeTime, write }: DayProps) {
+  const { t, language } = useWords();
+  const posts = slots.get(day) ?? [];
+  return (
+    <Dialog title={dayText(language, day, today)} onClose={() => instead(null)}>
+      {posts.length === 0 && <p className="text-quiet">{t("publishing.none")}</p>}
+      <PostList posts={posts} actions={actions} />
+      {day >= today && (
+        <Button kind="main" className="mt-4" onClick={() => write(emptyDraft(freeTime(day)), null)}>
+          {t("publishing.new")}
+        </Button>
+      )}
+    </Dialog>
+  );
+}

@@ -1,0 +1,85 @@
+/** The calendar's head: which days are shown, how, and in whose time; and where a post begins. */
+import { addressOf, type Place } from "../app/router";
+import { Button, IconButton } from "../ui/button";
+import { Icon } from "../ui/icons";
+import { useWords } from "../ui/preferences";
+import { stepped, type View } from "./days";
+import { monthText, rangeText } from "./local-times";
+import { chooseZone, useZone, ZoneSelect } from "./zone";
+
+const VIEWS: readonly View[] = ["month", "week", "list"];
+const ROUND = "inline-flex size-9 items-center justify-center rounded-full text-quiet hover:bg-hover";
+
+interface Props {
+  view: View;
+  day: string;
+  days: readonly string[];
+  write: () => void;
+  /** Opens the accounts; null for who may not see them. */
+  accounts: (() => void) | null;
+}
+
+export function Head({ view, day, days, write, accounts }: Props) {
+  const { t, language } = useWords();
+  const zone = useZone();
+  const at = (chosen: string | null, shown: View = view): Place => ({
+    name: "publishing",
+    view: shown,
+    day: chosen,
+    post: null,
+  });
+  const title =
+    view === "month"
+      ? monthText(language, day)
+      : rangeText(language, days[0] as string, days.at(-1) as string);
+  return (
+    <header className="flex flex-wrap items-center gap-x-3 gap-y-2 border-b border-line px-3 py-2.5 sm:px-5">
+      <h1 id="publishing" className="sr-only">
+        {t("publishing")}
+      </h1>
+      <div className="flex items-center">
+        <a
+          href={addressOf(at(stepped(view, day, -1)))}
+          aria-label={t("publishing.earlier")}
+          className={ROUND}
+        >
+          <Icon name="back" />
+        </a>
+        <a href={addressOf(at(stepped(view, day, 1)))} aria-label={t("publishing.later")} className={ROUND}>
+          <Icon name="back" className="size-5 rotate-180" />
+        </a>
+        <a
+          href={addressOf(at(null))}
+          className="ml-1 inline-flex min-h-9 items-center rounded-full border border-line px-3 text-sm hover:bg-hover"
+        >
+          {t("publishing.today")}
+        </a>
+      </div>
+      <p aria-live="polite" className="min-w-40 grow text-lg font-semibold" data-testid="shown">
+        {title}
+      </p>
+      <nav aria-label={t("publishing.views")} className="flex rounded-full border border-line p-0.5">
+        {VIEWS.map((each) => (
+          <a
+            key={each}
+            href={addressOf(at(day, each))}
+            aria-current={each === view ? "page" : undefined}
+            className="inline-flex min-h-8 items-center rounded-full px-3 text-sm text-quiet hover:bg-hover aria-[current]:bg-glow aria-[current]:font-medium aria-[current]:text-accent"
+          >
+            {t(`publishing.view.${each}`)}
+          </a>
+        ))}
+      </nav>
+      <ZoneSelect
+        value={zone}
+        onChange={chooseZone}
+        className="min-w-0 flex-1 basis-24 py-1 text-sm sm:w-auto sm:max-w-44 sm:flex-none"
+      />
+      {accounts && <IconButton icon="link" label={t("publishing.accounts")} onClick={accounts} />}
+      <Button kind="main" onClick={write} className="max-sm:grow">
+        <Icon name="plus" className="size-4" />
+        {t("publishing.new")}
+      </Button>
+    </header>
+  );
+}

@@ -1,0 +1,21 @@
+import { expect, test } from "vitest";
+import { coalesced } from "./live";
+
+test("a call during a run makes exactly one more, and none is lost", async () => {
+  let now = 0;
+  const seen: number[] = [];
+  const refresh = coalesced(async () => {
+    const read = now;
+    await Promise.resolve();
+    seen.push(read);
+  }, 0);
+  refresh();
+  now = 1;
+  refresh();
+  now = 2;
+  refresh();
+  await expect.poll(() => seen).toEqual([0, 2]);
+  now = 3;
+  refresh();
+  await expect.poll(() => seen).toEqual([0, 2, 3]);
+});

@@ -1,0 +1,77 @@
+/** What a query gave, asked again when an event says that publications have changed. */
+import { useEffect, useState } from "react";
+import { listen, useApi } from "../api/api";
+import { PublicationEvents } from "./operations";
+
+const PAUSE_MS = 300;
+
+export interface Live<T> {
+  /** Null until the first answer. */
+  data: T | null;
+  error: unknown;
+  /** Whether `data` is what the newest `load` gave, and not an older one. */
+  fresh: boolean;
+  again: () => void;
+  /** Changes what is shown before the server is asked. */
+  patch: (change: (data: T) => T) => void;
+}
+
+interface State<T> {
+  data: T | null;
+  error: unknown;
+  /** The load that gave the data. */
+  of: unknown;
+}
+
+/** `load` is asked at once, and anew whenever it is another function. `jobId` narrows the events to one post. */
+export function useLive<T>(load: () => Promise<T>, jobId: string | null): Live<T> {
+  const { direct } = useApi();
+  const [state, setState] = useState<State<T>>({ data: null, error: null, of: null });
+  const [look, setLook] = useState<() => void>(() => () => {});
+
+  useEffect(() => {
+    let wanted = true;
+    const refresh = coalesced(async () => {
+      try {
+        const data = await load();
+        if (wanted) setState({ data, error: null, of: load });
+      } catch (error) {
+        if (wanted) setState((now) => ({ ...now, error }));
+      }
+    }, PAUSE_MS);
+    setLook(() => refresh);
+    refresh();
+    const stop = listen(direct, PublicationEvents, { jobId }, ({ jobEvents: event }) => {
+      if (event.__typename === "PublicationChanged") refresh();
+      if (event.__typename === "StreamReady" && !event.resumed) refresh();
+    });
+    return () => {
+      wanted = false;
+      stop();
+    };
+  }, [direct, load, jobId]);
+
+  const patch = (change: (data: T) => T) =>
+    setState((now) => (now.data === null ? now : { ...now, data: change(now.data) }));
+  const { data, error } = state;
+  return { data, error, fresh: state.of === load, again: look, patch };
+}
+
+/** Runs at once; called again meanwhile, however often, runs once more after a pause. The last call is never lost. */
+export function coalesced(run: () => Promise<void>, pause_ms: number): () => void {
+  let busy = false;
+  let asked = false;
+  async function begin(): Promise<void> {
+    busy = true;
+    while (asked) {
+      asked = false;
+      await run();
+      await new Promise((resolve) => setTimeout(resolve, pause_ms));
+    }
+    busy = false;
+  }
+  return () => {
+    asked = true;
+    if (!busy) void begin();
+  };
+}

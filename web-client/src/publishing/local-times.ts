@@ -1,0 +1,65 @@
+/** Local times in words. A local time is shown as it is: its zone has been applied already. */
+import type { Language } from "../i18n/words";
+import { localOf } from "./zones";
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+function format(language: Language, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  const key = language + JSON.stringify(options);
+  const known = formats.get(key) ?? new Intl.DateTimeFormat(language, options);
+  formats.set(key, known);
+  return known;
+}
+
+const asUtc = (local: string) => new Date(`${local.length === 10 ? `${local}T00:00` : local}Z`);
+
+/** "9 AM". */
+export function hourText(language: Language, hour: number): string {
+  return format(language, { timeZone: "UTC", hour: "numeric" }).format(Date.UTC(2000, 0, 1, hour));
+}
+
+/** "9:30 AM". */
+export function clockText(language: Language, local: string): string {
+  return format(language, { timeZone: "UTC", hour: "numeric", minute: "2-digit" }).format(asUtc(local));
+}
+
+/** "Monday, November 23", with the year when it is another than `today`'s. */
+export function dayText(language: Language, day: string, today: string): string {
+  const year = day.slice(0, 4) === today.slice(0, 4) ? undefined : ("numeric" as const);
+  const options = { timeZone: "UTC", weekday: "long", month: "long", day: "numeric", year } as const;
+  return format(language, options).format(asUtc(day));
+}
+
+export function monthText(language: Language, day: string): string {
+  return format(language, { timeZone: "UTC", month: "long", year: "numeric" }).format(asUtc(day));
+}
+
+/** "Nov 23 – 29, 2026". */
+export function rangeText(language: Language, first: string, last: string): string {
+  const options = { timeZone: "UTC", month: "short", day: "numeric", year: "numeric" } as const;
+  return format(language, options).formatRange(asUtc(first), asUtc(last));
+}
+
+export function weekdayText(language: Language, day: string, size: "short" | "long"): string {
+  return format(language, { timeZone: "UTC", weekday: size }).format(asUtc(day));
+}
+
+/** An instant as that zone has it, with the zone's name: "November 23, 2026 at 9:30 AM GMT+9". */
+export function momentText(language: Language, zone: string, at: Date): string {
+  const options = {
+    timeZone: zone,
+    year: "numeric",
+    month: "long",
+    day: "numeric",
+    weekday: "short",
+    hour: "numeric",
+    minute: "2-digit",
+    timeZoneName: "short",
+  } as const;
+  return format(language, options).format(at);
+}
+
+/** "9:30 AM" of an instant in a zone. */
+export function clockIn(language: Language, zone: string, at: Date): string {
+  return clockText(language, localOf(zone, at));
+}

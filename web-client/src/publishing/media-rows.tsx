@@ -1,0 +1,73 @@
+/** Images and videos of a post, by their addresses. */
+import { Button, IconButton } from "../ui/button";
+import { useWords } from "../ui/preferences";
+import type { MediaKind, Scheduled } from "./operations";
+
+export type Medium = Scheduled["media"][number];
+
+const KINDS: readonly MediaKind[] = ["IMAGE", "VIDEO", "REEL"];
+const MEDIA_MAX = 20;
+
+interface Props {
+  value: readonly Medium[];
+  onChange: (media: readonly Medium[]) => void;
+}
+
+export function MediaRows({ value, onChange }: Props) {
+  const { t } = useWords();
+  const change = (place: number, part: Partial<Medium>) =>
+    onChange(value.map((medium, each) => (each === place ? { ...medium, ...part } : medium)));
+  return (
+    <fieldset className="flex flex-col gap-2">
+      <legend className="sr-only">{t("publishing.media")}</legend>
+      {value.map((medium, place) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: a row is its place; there is nothing else to know it by.
+        <div key={place} className="flex flex-wrap items-center gap-2 rounded-card border border-line p-2">
+          <input
+            type="url"
+            className="field min-w-0 flex-1 basis-60 text-sm"
+            aria-label={t("publishing.mediaUrl")}
+            placeholder="https://…"
+            value={medium.url}
+            onChange={(event) => change(place, { url: event.target.value.trim() })}
+          />
+          <select
+            className="field w-auto text-sm"
+            aria-label={t("publishing.mediaKind")}
+            value={medium.kind}
+            onChange={(event) => change(place, { kind: event.target.value as MediaKind })}
+          >
+            {KINDS.map((kind) => (
+              <option key={kind} value={kind}>
+                {t(`publishing.media.${kind}`)}
+              </option>
+            ))}
+          </select>
+          <IconButton
+            icon="trash"
+            size="size-8"
+            label={t("publishing.mediaRemove")}
+            onClick={() => onChange(value.filter((_, each) => each !== place))}
+          />
+          <input
+            className="field basis-full text-sm"
+            aria-label={t("publishing.altText")}
+            placeholder={t("publishing.altText")}
+            maxLength={1500}
+            value={medium.altText}
+            onChange={(event) => change(place, { altText: event.target.value })}
+          />
+        </div>
+      ))}
+      {value.length < MEDIA_MAX && (
+        <Button
+          kind="quiet"
+          className="self-start text-sm"
+          onClick={() => onChange([...value, { url: "", altText: "", kind: "IMAGE" }])}
+        >
+          {t("publishing.mediaAdd")}
+        </Button>
+      )}
+    </fieldset>
+  );
+}

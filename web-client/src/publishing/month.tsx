@@ -1,0 +1,151 @@
+/** A month as whole weeks. Each square shows as many posts as have room, and leads to its day's list. */
+import { useEffect, useRef, useState } from "react";
+import { Icon } from "../ui/icons";
+import { useWords } from "../ui/preferences";
+import { Chip, type ChipActions } from "./chip";
+import { dayText, monthText, weekdayText } from "./local-times";
+import type { Scheduled } from "./operations";
+import { looksOf, URGENCY } from "./standing";
+
+const NAMES_PX = 30;
+const HEAD_PX = 36;
+const CHIP_PX = 28;
+const CHIPS_MIN = 2;
+
+export interface GridProps {
+  days: readonly string[];
+  /** The day that the view is around. */
+  day: string;
+  today: string;
+  slots: ReadonlyMap<string, readonly Scheduled[]>;
+  actions: ChipActions;
+  /** Opens the list of a day. */
+  openDay: (day: string) => void;
+  /** Begins a new post on a slot. */
+  write: (slot: string) => void;
+}
+
+export function Month({ days, day, today, slots, actions, openDay, write }: GridProps) {
+  const { t, language } = useWords();
+  const body = useRef<HTMLTableSectionElement>(null);
+  const room = useChipRoom(body, days.length / 7);
+  const weeks = Array.from({ length: days.length / 7 }, (_, week) => days.slice(week * 7, week * 7 + 7));
+  return (
+    <table className="h-full w-full table-fixed border-collapse" aria-label={monthText(language, day)}>
+      <thead>
+        <tr>
+          {days.slice(0, 7).map((name) => (
+            <th
+              key={name}
+              scope="col"
+              className="border-b border-line py-1.5 text-center text-xs font-medium text-quiet"
+            >
+              <span aria-hidden="true">{weekdayText(language, name, "short")}</span>
+              <span className="sr-only">{weekdayText(language, name, "long")}</span>
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody ref={body}>
+        {weeks.map((week) => (
+          <tr key={week[0]} style={{ height: `${700 / days.length}%` }}>
+            {week.map((each) => {
+              const posts = slots.get(each) ?? [];
+              const over = actions.drag.dragged?.slot === each;
+              const other = each.slice(0, 7) !== day.slice(0, 7);
+              return (
+                // biome-ignore lint/a11y/useKeyWithClickEvents: by keyboard, a post is begun from the day's list or the head.
+                <td
+                  key={each}
+                  data-slot={each >= today ? each : undefined}
+                  onClick={(event) => event.target === event.currentTarget && each >= today && write(each)}
+                  className={`border border-line p-0.5 align-top sm:p-1 ${other ? "bg-well" : ""} ${over ? "bg-glow outline-2 -outline-offset-2 outline-accent" : ""}`}
+                >
+                  <button
+                    type="button"
+                    data-day={each}
+                    aria-label={`${dayText(language, each, today)}, ${t("publishing.count", { count: posts.length })}`}
+                    aria-current={each === today ? "date" : undefined}
+                    onClick={() => openDay(each)}
+                    className={`inline-flex size-6.5 items-center justify-center rounded-full text-sm tabular-nums hover:bg-hover aria-[current]:bg-accent aria-[current]:font-semibold aria-[current]:text-on-accent ${other ? "text-quiet" : ""}`}
+                  >
+                    {Number(each.slice(8))}
+                  </button>
+                  {posts.length > 0 && <Few posts={posts} onClick={() => openDay(each)} />}
+                  <Chips posts={posts} room={room} actions={actions} more={() => openDay(each)} />
+                </td>
+              );
+            })}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** How many chips a square has room for. */
+function useChipRoom(body: { current: HTMLElement | null }, weeks: number): number {
+  const [room, setRoom] = useState(CHIPS_MIN);
+  useEffect(() => {
+    const box = body.current?.closest("[data-scroller]");
+    if (!box) return;
+    const watcher = new ResizeObserver(() =>
+      setRoom(Math.max(CHIPS_MIN, Math.floor(((box.clientHeight - NAMES_PX) / weeks - HEAD_PX) / CHIP_PX))),
+    );
+    watcher.observe(box);
+    return () => watcher.disconnect();
+  }, [body, weeks]);
+  return room;
+}
+
+interface ChipsProps {
+  posts: readonly Scheduled[];
+  room: number;
+  actions: ChipActions;
+  more: () => void;
+}
+
+/** As many as have room; the last place is for the way to the others. */
+export function Chips({ posts, room, actions, more }: ChipsProps) {
+  const { t } = useWords();
+  const shown = posts.length > room ? posts.slice(0, room - 1) : posts;
+  if (posts.length === 0) return null;
+  return (
+    <ul className="mt-0.5 hidden flex-col gap-0.5 sm:flex">
+      {shown.map((post) => (
+        <li key={post.id}>
+          <Chip post={post} actions={actions} />
+        </li>
+      ))}
+      {posts.length > shown.length && (
+        <li>
+          <button
+            type="button"
+            onClick={more}
+            className="h-6.5 w-full rounded-md px-1 text-left text-xs font-medium text-quiet hover:bg-hover"
+          >
+            {t("publishing.more", { count: posts.length - shown.length })}
+          </button>
+        </li>
+      )}
+    </ul>
+  );
+}
+
+/** For narrow squares: how many, and what calls for somebody first. */
+function Few({ posts, onClick }: { posts: readonly Scheduled[]; onClick: () => void }) {
+  const state = URGENCY.find((each) => posts.some((post) => post.state === each)) ?? "SCHEDULED";
+  const { icon, className } = looksOf(state);
+  return (
+    <button
+      type="button"
+      tabIndex={-1}
+      aria-hidden="true"
+      onClick={onClick}
+      className={`flex w-full items-center justify-center gap-0.5 rounded-md border-b-2 py-0.5 text-xs tabular-nums sm:hidden ${className}`}
+    >
+      <Icon name={icon} className="size-3.5" />
+      {posts.length}
+    </button>
+  );
+}

@@ -1,0 +1,65 @@
+/** Moves a post to another time by fields: the keyboard's way, and where an unclear time is chosen after a drag. */
+import { useState } from "react";
+import { Button } from "../ui/button";
+import { Dialog } from "../ui/dialog";
+import { useWords } from "../ui/preferences";
+import type { Scheduled } from "./operations";
+import type { Readings } from "./readings";
+import { Refused, useAttempt } from "./refused";
+import { dueAtOf, isComplete, type When, WhenFields } from "./when";
+
+interface Props {
+  post: Scheduled;
+  /** Where it is to go to begin with. */
+  begun: When;
+  /** What the server asked when it was dropped there. */
+  readings: Readings | null;
+  move: (post: Scheduled, dueAt: string, zone: string) => Promise<void>;
+  onClose: () => void;
+}
+
+export function MoveDialog({ post, begun, readings: asked, move, onClose }: Props) {
+  const { t } = useWords();
+  const attempt = useAttempt();
+  const [when, setWhen] = useState(begun);
+  const [askedFirst, setAskedFirst] = useState(asked);
+  const readings = attempt.readings ?? askedFirst;
+  const unclear = readings !== null && when.reading === null;
+  const ready = isComplete(when) && !attempt.busy && !unclear;
+
+  function change(next: When) {
+    if (next.reading === null) {
+      setAskedFirst(null);
+      attempt.forget();
+    }
+    setWhen(next);
+  }
+
+  async function submit() {
+    if (await attempt.run(() => move(post, dueAtOf(when), when.zone))) onClose();
+  }
+
+  return (
+    <Dialog title={t("publishing.move")} onClose={onClose}>
+      <form
+        className="flex flex-col gap-4"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (ready) void submit();
+        }}
+      >
+        <p className="line-clamp-3 border-l-3 border-accent pl-3 text-quiet">
+          {post.text || t("publishing.onlyMedia")}
+        </p>
+        <WhenFields value={when} onChange={change} readings={readings} />
+        <Refused {...attempt} />
+        <div className="flex justify-end gap-2">
+          <Button onClick={onClose}>{t("cancel")}</Button>
+          <Button type="submit" kind="main" disabled={!ready}>
+            {t("publishing.move")}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,18 @@
+/** The local time of a zone, to the minute, as it goes on. */
+import { useEffect, useState } from "react";
+import { localOf } from "./zones";
+
+const LOOK_EVERY_MS = 10_000;
+
+/** "2026-11-23T09:30". */
+export function useNow(zone: string): string {
+  const read = () => localOf(zone, new Date()).slice(0, 16);
+  const [now, setNow] = useState(read);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: reading depends on the zone alone.
+  useEffect(() => {
+    setNow(read());
+    const timer = setInterval(() => setNow(read()), LOOK_EVERY_MS);
+    return () => clearInterval(timer);
+  }, [zone]);
+  return now;
+}

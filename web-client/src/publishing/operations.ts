@@ -1,0 +1,108 @@
+/** What the publishing screen asks of the API. */
+import { graphql, type ResultOf } from "../api/graphql";
+
+const TargetParts = graphql(`
+  fragment TargetParts on PublicationTarget {
+    __typename
+    ... on TopicTarget { topic { id title } }
+    ... on AccountTarget { account { id name network } }
+  }
+`);
+export type Target = ResultOf<typeof TargetParts>;
+
+/** What the calendar shows of a post. */
+export const ScheduledParts = graphql(
+  `fragment ScheduledParts on ScheduledPost {
+    id
+    author { id handle name }
+    text
+    media { url altText kind }
+    dueAt
+    timeZone
+    maxLatenessS
+    state
+    revision
+    editable
+    publications { id state target { ...TargetParts } }
+  }`,
+  [TargetParts],
+);
+export type Scheduled = ResultOf<typeof ScheduledParts>;
+export type PostState = Scheduled["state"];
+export type MediaKind = Scheduled["media"][number]["kind"];
+
+export const ScheduledPosts = graphql(
+  `query ScheduledPosts($oldest: Timestamp!, $latest: Timestamp!, $limit: Int!) {
+    page: scheduledPosts(oldest: $oldest, latest: $latest, limit: $limit) { newest hasNewer items { ...ScheduledParts } }
+  }`,
+  [ScheduledParts],
+);
+
+export const PublicationParts = graphql(
+  `fragment PublicationParts on Publication {
+    id
+    state
+    mediaState
+    publishedAt
+    latenessMs
+    externalId
+    url
+    error { code message }
+    attempts { at outcome detail }
+    target { ...TargetParts }
+  }`,
+  [TargetParts],
+);
+export type Publication = ResultOf<typeof PublicationParts>;
+
+/** One post with all that is known of its publications. */
+export const WholePost = graphql(
+  `query WholePost($id: ID!) {
+    scheduledPost(id: $id) { ...ScheduledParts createdAt whole: publications { ...PublicationParts } }
+  }`,
+  [ScheduledParts, PublicationParts],
+);
+export type Whole = NonNullable<ResultOf<typeof WholePost>["scheduledPost"]>;
+
+export const PublicationEvents = graphql(`
+  subscription PublicationEvents($jobId: ID) {
+    jobEvents(jobId: $jobId) {
+      __typename
+      ... on StreamReady { cursor resumed }
+      ... on PublicationChanged { cursor publication { id scheduledPostId } }
+    }
+  }
+`);
+
+export const SchedulePost = graphql(
+  `mutation SchedulePost($input: SchedulePostInput!) { schedulePost(input: $input) { ...ScheduledParts } }`,
+  [ScheduledParts],
+);
+export const UpdatePost = graphql(
+  `mutation UpdatePost($id: ID!, $input: UpdateScheduledPostInput!) {
+    updateScheduledPost(id: $id, input: $input) { ...ScheduledParts }
+  }`,
+  [ScheduledParts],
+);
+export const CancelPost = graphql(
+  `mutation CancelPost($id: ID!) { cancelScheduledPost(id: $id) { ...ScheduledParts } }`,
+  [ScheduledParts],
+);
+export const ResolvePublication = graphql(`
+  mutation ResolvePublication($id: ID!, $published: Boolean!, $externalId: String) {
+    resolvePublication(id: $id, published: $published, externalId: $externalId) { id state }
+  }
+`);
+
+export const Accounts = graphql(
+  `query Accounts { connectedAccounts { id network name connectedAt disconnectedAt } }`,
+);
+export type Account = ResultOf<typeof Accounts>["connectedAccounts"][number];
+export type Network = Account["network"];
+
+export const ConnectAccount = graphql(
+  `mutation ConnectAccount($input: ConnectAccountInput!) { connectAccount(input: $input) { id name network } }`,
+);
+export const DisconnectAccount = graphql(
+  `mutation DisconnectAccount($id: ID!) { disconnectAccount(id: $id) { id disconnectedAt } }`,
+);

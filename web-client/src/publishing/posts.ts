@@ -1,0 +1,82 @@
+/** The posts of some days, in step with their events, and how one of them is moved. */
+import { useCallback, useMemo } from "react";
+import { ask, useApi } from "../api/api";
+import { compare } from "../timeline/window";
+import { useWords } from "../ui/preferences";
+import { tell, tellFailure } from "../ui/toasts";
+import { plusDays } from "./days";
+import { type Live, useLive } from "./live";
+import { momentText } from "./local-times";
+import { type Scheduled, ScheduledPosts, UpdatePost } from "./operations";
+import type { Refusal } from "./readings";
+import { instantOf, localOf } from "./zones";
+
+const LIMIT = 999;
+
+export interface Calendar {
+  posts: readonly Scheduled[];
+  /** Whether there are more than the first 999. */
+  cut: boolean;
+}
+
+/** Due on these days, as the zone has them; the earliest first. */
+export function useCalendar(days: readonly string[], zone: string): Live<Calendar> {
+  const { direct } = useApi();
+  const first = days[0] as string;
+  const last = days.at(-1) as string;
+  const load = useCallback(async (): Promise<Calendar> => {
+    const oldest = timestampOf(instantOf(zone, `${first}T00:00`));
+    const latest = timestampOf(new Date(instantOf(zone, `${plusDays(last, 1)}T00:00`).getTime() - 1));
+    const { page } = await ask(direct, ScheduledPosts, { oldest, latest, limit: LIMIT });
+    const cut = page.items.length === LIMIT && page.newest !== null && compare(page.newest, latest) < 0;
+    return { posts: page.items, cut };
+  }, [direct, first, last, zone]);
+  return useLive(load, null);
+}
+
+function timestampOf(at: Date): string {
+  const time_ms = at.getTime();
+  return `${Math.floor(time_ms / 1000)}.${String(time_ms % 1000).padStart(3, "0")}000`;
+}
+
+/** By slot: a day, or an hour of a day ("2026-11-23T09"). */
+export function useSlots(posts: readonly Scheduled[], zone: string, by: "day" | "hour") {
+  return useMemo(() => {
+    const slots = new Map<string, Scheduled[]>();
+    for (const post of posts) {
+      const slot = localOf(zone, new Date(post.dueAt)).slice(0, by === "day" ? 10 : 13);
+      slots.set(slot, [...(slots.get(slot) ?? []), post]);
+    }
+    return slots;
+  }, [posts, zone, by]);
+}
+
+/** Moves a post, shown at once and taken back when the server refuses. Raises: CombinedError. */
+export function useMove({ patch, again }: Live<Calendar>) {
+  const { direct } = useApi();
+  const { t, language } = useWords();
+  return async (post: Scheduled, dueAt: string, zone: string): Promise<void> => {
+    patch((now) => replaced(now, { ...post, dueAt }));
+    try {
+      const input = { dueAt, timeZone: zone, revision: post.revision };
+      const { updateScheduledPost: moved } = await ask(direct, UpdatePost, { id: post.id, input });
+      patch((now) => replaced(now, moved));
+      tell(t("publishing.moved", { time: momentText(language, zone, new Date(moved.dueAt)) }));
+    } catch (error) {
+      patch((now) => replaced(now, post));
+      throw error;
+    } finally {
+      again();
+    }
+  };
+}
+
+function replaced({ posts, cut }: Calendar, post: Scheduled): Calendar {
+  return { posts: posts.map((each) => (each.id === post.id ? post : each)), cut };
+}
+
+/** Tells why something was refused: in the server's words where it has some. */
+export function tellRefusal(error: unknown, refusal: Refusal | null): void {
+  if (refusal) tell(`${refusal.field}: ${refusal.expected}`);
+  else tellFailure(error);
+}

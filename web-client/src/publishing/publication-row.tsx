@@ -1,0 +1,120 @@
+/** One target of a post: where it stands, what was tried, why it failed; and settling what nobody knows. */
+import { useState } from "react";
+import { ask, useApi } from "../api/api";
+import { Button } from "../ui/button";
+import { Icon, type IconName } from "../ui/icons";
+import { useWords } from "../ui/preferences";
+import { tellFailure } from "../ui/toasts";
+import { momentText } from "./local-times";
+import { type Publication, ResolvePublication, type Target } from "./operations";
+import { StateBadge } from "./standing";
+import { targetText } from "./targets";
+
+const ICONS: Record<Target["__typename"], IconName> = {
+  HomeFeedTarget: "home",
+  TopicTarget: "chat",
+  AccountTarget: "link",
+};
+
+interface Props {
+  publication: Publication;
+  zone: string;
+  again: () => void;
+}
+
+export function PublicationRow({ publication, zone, again }: Props) {
+  const { t, language } = useWords();
+  const { target, state, error, latenessMs, publishedAt, url, mediaState } = publication;
+  const uploads = mediaState !== "NONE" && state === "SCHEDULED";
+  return (
+    <li data-publication={state} className="rounded-card border border-line p-3">
+      <div className="flex items-center gap-2">
+        <Icon name={ICONS[target.__typename]} className="size-4 text-quiet" />
+        <span className="min-w-0 grow truncate font-medium">
+          {targetText(target, t)}
+          {target.__typename === "AccountTarget" && (
+            <span className="ml-2 text-sm font-normal text-quiet">
+              {t(`publishing.network.${target.account.network}`)}
+            </span>
+          )}
+        </span>
+        <StateBadge state={state} />
+      </div>
+      {publishedAt && (
+        <p className="mt-1 text-sm text-quiet">
+          {momentText(language, zone, new Date(publishedAt))}
+          {latenessMs !== null && ` · ${t("publishing.late", { seconds: (latenessMs / 1000).toFixed(2) })}`}
+        </p>
+      )}
+      {url && (
+        <a href={url} target="_blank" rel="noreferrer noopener" className="text-sm text-accent underline">
+          {t("publishing.look")}
+        </a>
+      )}
+      {uploads && <p className="mt-1 text-sm text-quiet">{t(`publishing.upload.${mediaState}`)}</p>}
+      {error && (
+        <p className={`mt-1 text-sm ${state === "UNKNOWN" ? "text-wait" : "text-bad"}`}>
+          <code className="mr-1.5 font-semibold">{error.code}</code>
+          {error.message}
+        </p>
+      )}
+      {state === "UNKNOWN" && <Settle publication={publication} again={again} />}
+      <Attempts publication={publication} zone={zone} />
+    </li>
+  );
+}
+
+function Attempts({ publication: { attempts }, zone }: Omit<Props, "again">) {
+  const { t, language } = useWords();
+  if (attempts.length === 0) return null;
+  return (
+    <details className="mt-1 text-sm">
+      <summary className="text-quiet">{t("publishing.attempts", { count: attempts.length })}</summary>
+      <ol className="mt-1 flex flex-col gap-1 pl-4">
+        {attempts.map(({ at, outcome, detail }) => (
+          <li key={`${at} ${outcome}`}>
+            <code className="font-semibold">{outcome}</code>{" "}
+            <span className="text-quiet">{momentText(language, zone, new Date(at))}</span>
+            {detail && <span className="block whitespace-pre-wrap text-quiet">{detail}</span>}
+          </li>
+        ))}
+      </ol>
+    </details>
+  );
+}
+
+/** Somebody has looked at the account, and says what is there. */
+function Settle({ publication, again }: Omit<Props, "zone">) {
+  const { t } = useWords();
+  const { direct } = useApi();
+  const [name, setName] = useState("");
+  const [busy, setBusy] = useState(false);
+  async function settle(published: boolean) {
+    setBusy(true);
+    const externalId = published && name.trim() ? name.trim() : null;
+    await ask(direct, ResolvePublication, { id: publication.id, published, externalId }).catch(tellFailure);
+    setBusy(false);
+    again();
+  }
+  return (
+    <div className="mt-2 flex flex-col gap-2 rounded-lg bg-wait-ground p-3">
+      <p className="text-sm">{t("publishing.unknownHint")}</p>
+      <input
+        className="field text-sm"
+        aria-label={t("publishing.externalId")}
+        placeholder={t("publishing.externalId")}
+        maxLength={500}
+        value={name}
+        onChange={(event) => setName(event.target.value)}
+      />
+      <div className="flex flex-wrap gap-2">
+        <Button disabled={busy} onClick={() => settle(true)}>
+          {t("publishing.isThere")}
+        </Button>
+        <Button disabled={busy} onClick={() => settle(false)}>
+          {t("publishing.isNotThere")}
+        </Button>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,24 @@
+import { expect, test } from "vitest";
+import { readingsOf, refusalOf } from "./readings";
+
+const refused = (expected: string) => ({
+  graphQLErrors: [{ extensions: { code: "BAD_USER_INPUT", field: "dueAt", expected } }],
+});
+
+test("both readings of an unclear local time are found in the refusal", () => {
+  const text =
+    "2026-10-25T00:30:00Z or 2026-10-25T01:30:00Z, since 2026-10-25 02:30:00 is there twice in Europe/Berlin";
+  expect(readingsOf(refusalOf(refused(text)))).toEqual({
+    kind: "twice",
+    instants: ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"],
+  });
+  expect(readingsOf(refusalOf(refused(text.replace("is there twice", "does not exist"))))?.kind).toBe(
+    "never",
+  );
+});
+
+test("any other refusal has none, and another error is no refusal", () => {
+  expect(readingsOf(refusalOf(refused("a time to come")))).toBeNull();
+  expect(refusalOf({ graphQLErrors: [{ extensions: { code: "CONFLICT" } }] })).toBeNull();
+  expect(readingsOf(refusalOf({ networkError: new Error("offline") }))).toBeNull();
+});

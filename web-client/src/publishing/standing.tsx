@@ -1,0 +1,43 @@
+/** Where a post or a publication stands: a colour, an icon and a word for each state. */
+import { Icon, type IconName } from "../ui/icons";
+import { useWords } from "../ui/preferences";
+import type { PostState } from "./operations";
+
+const LOOKS: Record<PostState, { icon: IconName; className: string }> = {
+  SCHEDULED: { icon: "clock", className: "bg-glow text-accent border-accent" },
+  PUBLISHING: { icon: "send", className: "bg-wait-ground text-wait border-wait" },
+  PUBLISHED: { icon: "check", className: "bg-good-ground text-good border-good" },
+  PARTIAL: { icon: "half", className: "bg-wait-ground text-wait border-wait" },
+  FAILED: { icon: "alert", className: "bg-bad-ground text-bad border-bad" },
+  UNKNOWN: { icon: "unknown", className: "bg-wait-ground text-wait border-wait" },
+  CANCELLED: { icon: "ban", className: "bg-well text-quiet border-line" },
+};
+
+/** What calls for a person first. */
+export const URGENCY: readonly PostState[] = [
+  "UNKNOWN",
+  "FAILED",
+  "PARTIAL",
+  "PUBLISHING",
+  "SCHEDULED",
+  "PUBLISHED",
+  "CANCELLED",
+];
+
+export function looksOf(state: PostState): { icon: IconName; className: string } {
+  return LOOKS[state];
+}
+
+export function StateBadge({ state }: { state: PostState }) {
+  const { t } = useWords();
+  const { icon, className } = LOOKS[state];
+  return (
+    <span
+      data-state={state}
+      className={`inline-flex shrink-0 items-center gap-1 rounded-full border px-2 py-0.5 text-xs font-medium ${className}`}
+    >
+      <Icon name={icon} className="size-3.5" />
+      {t(`publishing.state.${state}`)}
+    </span>
+  );
+}

@@ -1,0 +1,138 @@
+/** Where a post goes: chosen by checking boxes, told by name. */
+import { useState } from "react";
+import { useQuery } from "urql";
+import { found } from "../app/match";
+import { Communities } from "../chat/operations";
+import { useViewer } from "../session/viewer";
+import { Icon } from "../ui/icons";
+import { type Say, useWords } from "../ui/preferences";
+import { Accounts, type Target } from "./operations";
+
+const FILTER_FROM = 8;
+
+export interface Targets {
+  toHomeFeed: boolean;
+  toTopicIds: readonly string[];
+  toAccountIds: readonly string[];
+}
+
+export function targetsOf(targets: readonly Target[]): Targets {
+  const ids = (idOf: (target: Target) => string | undefined) => targets.flatMap((each) => idOf(each) ?? []);
+  return {
+    toHomeFeed: targets.some(({ __typename }) => __typename === "HomeFeedTarget"),
+    toTopicIds: ids((each) => (each.__typename === "TopicTarget" ? each.topic?.id : undefined)),
+    toAccountIds: ids((each) => (each.__typename === "AccountTarget" ? each.account.id : undefined)),
+  };
+}
+
+export function targetText(target: Target, t: Say): string {
+  if (target.__typename === "TopicTarget") return target.topic?.title ?? t("publishing.topicGone");
+  if (target.__typename === "AccountTarget") return target.account.name;
+  return t("publishing.homeFeed");
+}
+
+interface Props {
+  value: Targets;
+  onChange: (targets: Targets) => void;
+  /** Opens the accounts' dialog. */
+  connect: () => void;
+}
+
+export function TargetBoxes({ value, onChange, connect }: Props) {
+  const { t } = useWords();
+  const [filter, setFilter] = useState("");
+  const [{ data }] = useQuery({ query: Communities, requestPolicy: "cache-and-network" });
+  const topics = (data?.communities ?? []).flatMap((community) =>
+    community.topics.map(({ id, title }) => ({ id, title, community: community.name })),
+  );
+  const shown = found(topics, filter, ({ title, community }) => `${title} ${community}`);
+  return (
+    <fieldset className="flex flex-col gap-1">
+      <legend className="mb-1 text-sm font-medium">{t("publishing.targets")}</legend>
+      <Box
+        checked={value.toHomeFeed}
+        onChange={(toHomeFeed) => onChange({ ...value, toHomeFeed })}
+        text={t("publishing.homeFeed")}
+        hint={t("publishing.homeFeedHint")}
+      />
+      {topics.length >= FILTER_FROM && (
+        <input
+          type="search"
+          className="field mt-1 text-sm"
+          aria-label={t("publishing.findTopic")}
+          placeholder={t("publishing.findTopic")}
+          value={filter}
+          onChange={(event) => setFilter(event.target.value)}
+        />
+      )}
+      <div className="thin-scroll max-h-40 overflow-y-auto">
+        {shown.map(({ id, title, community }) => (
+          <Box
+            key={id}
+            checked={value.toTopicIds.includes(id)}
+            onChange={(on) => onChange({ ...value, toTopicIds: toggled(value.toTopicIds, id, on) })}
+            text={title}
+            hint={community}
+          />
+        ))}
+      </div>
+      <AccountBoxes value={value} onChange={onChange} connect={connect} />
+    </fieldset>
+  );
+}
+
+function AccountBoxes({ value, onChange, connect }: Props) {
+  const { t } = useWords();
+  const operator = useViewer().roles.includes("OPERATOR");
+  const [{ data }] = useQuery({ query: Accounts, requestPolicy: "cache-and-network", pause: !operator });
+  if (!operator) return <p className="px-2 text-sm text-quiet">{t("publishing.accountsNeedOperator")}</p>;
+  const connected = data?.connectedAccounts.filter(({ disconnectedAt }) => disconnectedAt === null) ?? [];
+  return (
+    <>
+      {connected.map(({ id, name, network }) => (
+        <Box
+          key={id}
+          checked={value.toAccountIds.includes(id)}
+          onChange={(on) => onChange({ ...value, toAccountIds: toggled(value.toAccountIds, id, on) })}
+          text={name}
+          hint={t(`publishing.network.${network}`)}
+        />
+      ))}
+      <button
+        type="button"
+        onClick={connect}
+        className="inline-flex min-h-9 items-center gap-2 self-start rounded-lg px-2 text-sm text-accent hover:bg-hover"
+      >
+        <Icon name="plus" className="size-4" />
+        {t("publishing.connect")}
+      </button>
+    </>
+  );
+}
+
+function toggled(ids: readonly string[], id: string, on: boolean): string[] {
+  const others = ids.filter((each) => each !== id);
+  return on ? [...others, id] : others;
+}
+
+interface BoxProps {
+  checked: boolean;
+  onChange: (on: boolean) => void;
+  text: string;
+  hint: string;
+}
+
+function Box({ checked, onChange, text, hint }: BoxProps) {
+  return (
+    <label className="flex min-h-9 cursor-pointer items-center gap-3 rounded-lg px-2 hover:bg-hover">
+      <input
+        type="checkbox"
+        className="size-4 accent-accent"
+        checked={checked}
+        onChange={(event) => onChange(event.target.checked)}
+      />
+      <span className="truncate">{text}</span>
+      <span className="ml-auto truncate text-sm text-quiet">{hint}</span>
+    </label>
+  );
+}

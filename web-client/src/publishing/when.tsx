@@ -1,0 +1,97 @@
+/** When a post is due: a local time of a zone, or one of its two readings where the server found it unclear. */
+import { useWords } from "../ui/preferences";
+import { momentText } from "./local-times";
+import type { Readings } from "./readings";
+import { ZoneSelect } from "./zone";
+import { localOf, written } from "./zones";
+
+export interface When {
+  /** "2026-11-23T09:30". */
+  local: string;
+  zone: string;
+  /** The chosen reading, an instant. */
+  reading: string | null;
+}
+
+export function whenOf(at: Date, zone: string): When {
+  return { local: localOf(zone, at).slice(0, 16), zone, reading: null };
+}
+
+export function dueAtOf({ local, zone, reading }: When): string {
+  return reading ?? written(zone, local);
+}
+
+export function isComplete({ local }: When): boolean {
+  return /^\d{4}-\d\d-\d\dT\d\d:\d\d$/.test(local);
+}
+
+interface Props {
+  value: When;
+  onChange: (when: When) => void;
+  /** Both readings, once the server has asked for a choice. */
+  readings: Readings | null;
+}
+
+export function WhenFields({ value, onChange, readings }: Props) {
+  const { t } = useWords();
+  const [day = "", time = ""] = value.local.split("T");
+  const change = (part: Partial<When>) => onChange({ ...value, reading: null, ...part });
+  return (
+    <fieldset className="flex flex-col gap-2">
+      <legend className="mb-1 text-sm font-medium">{t("publishing.when")}</legend>
+      <div className="flex flex-wrap gap-2">
+        <input
+          type="date"
+          required
+          aria-label={t("publishing.date")}
+          className="field min-w-0 flex-1 basis-32"
+          value={day}
+          onChange={(event) => change({ local: `${event.target.value}T${time}` })}
+        />
+        <input
+          type="time"
+          required
+          aria-label={t("publishing.time")}
+          className="field min-w-0 flex-1 basis-32"
+          value={time}
+          onChange={(event) => change({ local: `${day}T${event.target.value}` })}
+        />
+        <ZoneSelect value={value.zone} onChange={(zone) => change({ zone })} className="flex-1 basis-44" />
+      </div>
+      {isComplete(value) && new Date(dueAtOf(value)).getTime() < Date.now() && (
+        <p className="text-sm text-wait">{t("publishing.past")}</p>
+      )}
+      {readings && <ReadingChoice value={value} onChange={onChange} readings={readings} />}
+    </fieldset>
+  );
+}
+
+function ReadingChoice({ value, onChange, readings }: Props & { readings: Readings }) {
+  const { t, language } = useWords();
+  const time = value.local.slice(11);
+  return (
+    <div role="alert" className="rounded-card border border-wait bg-wait-ground p-3">
+      <p className="mb-2 text-wait">
+        {t(readings.kind === "twice" ? "publishing.thereTwice" : "publishing.notThere", {
+          time,
+          zone: value.zone,
+        })}
+      </p>
+      {readings.instants.map((instant) => (
+        <label
+          key={instant}
+          className="flex min-h-9 cursor-pointer items-center gap-3 rounded-lg px-2 hover:bg-hover"
+        >
+          <input
+            type="radio"
+            name="reading"
+            className="size-4 accent-accent"
+            checked={value.reading === instant}
+            onChange={() => onChange({ ...value, reading: instant })}
+          />
+          {momentText(language, value.zone, new Date(instant))}
+        </label>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,45 @@
+/** The time zone that the calendar is shown in, kept in this browser; until one is chosen, the browser's. */
+import { useMemo } from "react";
+import { useWords } from "../ui/preferences";
+import { createValue, useValue } from "../ui/value";
+import { allZones, ownZone } from "./zones";
+
+const KEY = "noroshi.timeZone";
+const chosen = createValue<string>(kept());
+
+function kept(): string {
+  const zone = localStorage.getItem(KEY);
+  return zone !== null && allZones().includes(zone) ? zone : ownZone();
+}
+
+export function useZone(): string {
+  return useValue(chosen);
+}
+
+export function chooseZone(zone: string): void {
+  localStorage.setItem(KEY, zone);
+  chosen.set(zone);
+}
+
+interface Props {
+  value: string;
+  onChange: (zone: string) => void;
+  className?: string;
+}
+
+export function ZoneSelect({ value, onChange, className = "" }: Props) {
+  const { t } = useWords();
+  const zones = useMemo(() => [...new Set([value, ...allZones()])], [value]);
+  return (
+    <select
+      aria-label={t("publishing.zone")}
+      className={`field ${className}`}
+      value={value}
+      onChange={(event) => onChange(event.target.value)}
+    >
+      {zones.map((zone) => (
+        <option key={zone}>{zone}</option>
+      ))}
+    </select>
+  );
+}

@@ -1,0 +1,49 @@
+import { expect, test } from "vitest";
+import { daysOf, isDay, plusDays, plusMonths, stepped } from "./days";
+import { instantOf, localOf, offset_min, putOn, written } from "./zones";
+
+test("a local time is written with its zone's offset on that day", () => {
+  expect(written("Asia/Tokyo", "2026-11-23T09:30")).toBe("2026-11-23T09:30:00+09:00");
+  expect(written("America/New_York", "2026-07-01T09:30")).toBe("2026-07-01T09:30:00-04:00");
+  expect(written("America/New_York", "2026-12-01T09:30")).toBe("2026-12-01T09:30:00-05:00");
+  expect(written("Asia/Kathmandu", "2026-12-01T00:00")).toBe("2026-12-01T00:00:00+05:45");
+  expect(written("UTC", "2026-12-01T00:00")).toBe("2026-12-01T00:00:00+00:00");
+});
+
+test("a local time right beside a change of the clocks has the offset of its side", () => {
+  expect(written("Europe/Berlin", "2026-10-25T01:59")).toBe("2026-10-25T01:59:00+02:00");
+  expect(written("Europe/Berlin", "2026-10-25T03:00")).toBe("2026-10-25T03:00:00+01:00");
+});
+
+test("one that is skipped or there twice is never written as a mere instant", () => {
+  expect(written("Europe/London", "2026-10-25T01:30")).toBe("2026-10-25T01:30:00+01:00");
+  expect(written("Europe/London", "2026-03-29T01:30")).toBe("2026-03-29T01:30:00+01:00");
+  expect(written("America/New_York", "2026-03-08T02:30")).toMatch(/-0[45]:00$/);
+});
+
+test("an instant and its local time lead to each other", () => {
+  const at = new Date("2026-11-22T15:00:07Z");
+  expect(localOf("Asia/Tokyo", at)).toBe("2026-11-23T00:00:07");
+  expect(instantOf("Asia/Tokyo", "2026-11-23T00:00").toISOString()).toBe("2026-11-22T15:00:00.000Z");
+  expect(offset_min("America/St_Johns", at)).toBe(-210);
+});
+
+test("on a day the time of day stays, on an hour the minutes", () => {
+  expect(putOn("2026-12-01", "2026-11-23T09:30:15")).toBe("2026-12-01T09:30");
+  expect(putOn("2026-12-01T18", "2026-11-23T09:30:15")).toBe("2026-12-01T18:30");
+});
+
+test("a month is whole weeks, a week seven days, and a step keeps the day where it can", () => {
+  const month = daysOf("month", "2026-11-23", 1);
+  expect([month[0], month.at(-1), month.length]).toEqual(["2026-10-26", "2026-12-06", 42]);
+  expect(daysOf("month", "2027-02-10", 1)).toHaveLength(28);
+  expect(daysOf("week", "2026-11-23", 0)[0]).toBe("2026-11-22");
+  expect(plusMonths("2026-01-31", 1)).toBe("2026-02-28");
+  expect(plusMonths("2026-03-31", -1)).toBe("2026-02-28");
+  expect(plusDays("2026-12-31", 1)).toBe("2027-01-01");
+  expect(stepped("week", "2026-11-23", -1)).toBe("2026-11-16");
+});
+
+test("only a day that is there is a day", () => {
+  expect(["2026-02-28", "2026-02-30", "today", "2026-2-3"].map(isDay)).toEqual([true, false, false, false]);
+});

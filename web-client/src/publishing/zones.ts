@@ -1,0 +1,77 @@
+/** Local times of IANA zones, as far as the browser knows them. A local time is "2026-11-23T09:30", without an offset. */
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+function format(zone: string): Intl.DateTimeFormat {
+  const known = formats.get(zone);
+  if (known) return known;
+  const two = "2-digit";
+  const made = new Intl.DateTimeFormat("en-US", {
+    timeZone: zone,
+    hourCycle: "h23",
+    year: "numeric",
+    month: two,
+    day: two,
+    hour: two,
+    minute: two,
+    second: two,
+  });
+  formats.set(zone, made);
+  return made;
+}
+
+/** To the second. */
+export function localOf(zone: string, at: Date): string {
+  const part = Object.fromEntries(
+    format(zone)
+      .formatToParts(at)
+      .map(({ type, value }) => [type, value]),
+  );
+  return `${part.year}-${part.month}-${part.day}T${part.hour}:${part.minute}:${part.second}`;
+}
+
+export function offset_min(zone: string, at: Date): number {
+  const second = Math.floor(at.getTime() / 1000) * 1000;
+  return (Date.parse(`${localOf(zone, at)}Z`) - second) / MINUTE_MS;
+}
+
+/**
+ * RFC 3339, as somebody in that zone would write it. A local time that the zone skips or has twice gets an offset by
+ * which the server notices: never UTC's, which would make it a mere instant.
+ */
+export function written(zone: string, local: string): string {
+  const utc_ms = Date.parse(`${local}Z`);
+  const around = [-DAY_MS, DAY_MS].map((away_ms) => offset_min(zone, new Date(utc_ms + away_ms)));
+  const possible = [...new Set(around)].sort((a, b) => Math.abs(b) - Math.abs(a));
+  const right = possible.filter(
+    (offset) => offset_min(zone, new Date(utc_ms - offset * MINUTE_MS)) === offset,
+  );
+  const [offset = 0] = right.length === 1 ? right : possible;
+  return `${local}:00${offsetText(offset)}`;
+}
+
+function offsetText(offset: number): string {
+  const size = Math.abs(offset);
+  const two = (value: number) => String(value).padStart(2, "0");
+  return `${offset < 0 ? "-" : "+"}${two(Math.floor(size / 60))}:${two(Math.floor(size % 60))}`;
+}
+
+/** The instant of a local time; of one that is skipped or there twice, one of both. */
+export function instantOf(zone: string, local: string): Date {
+  return new Date(written(zone, local));
+}
+
+/** The local time that something gets by being put on a slot, a day or an hour: what the slot does not say, stays. */
+export function putOn(slot: string, local: string): string {
+  return slot.length === 10 ? slot + local.slice(10, 16) : slot + local.slice(13, 16);
+}
+
+/** Every zone that can be chosen: this browser's and UTC first. */
+export function allZones(): string[] {
+  return [...new Set([ownZone(), "UTC", ...Intl.supportedValuesOf("timeZone")])];
+}
+
+export function ownZone(): string {
+  return Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
