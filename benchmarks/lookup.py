@@ -49,6 +49,7 @@ DOMAINS = 2000
 CHUNK = 20_000
 WAYS = {
     "Noroshi": [*NOROSHI, "web", "--fd"],
+    "Noroshi, not compiled": [sys.executable, "-m", "benchmarks.uncompiled"],
     "Strawberry, ordinary": [sys.executable, "-m", "benchmarks.lookup_apps"],
 }
 

@@ -4,12 +4,11 @@ A partition is folded by whichever worker gets the lock first, until nothing wai
 """
 
 import asyncio
-import os
-import socket
 
 import structlog
 from pymongo.errors import PyMongoError
 
+from jobs.call_manager import holder
 from jobs.context import JobContext
 from storage.errors import Unavailable
 from storage.locks import Lock, LockLost
@@ -19,6 +18,9 @@ from storage.stores import Stores
 
 LOOK_EVERY_S = 0.25
 """How long an event waits at most before a folder that is idle takes it up."""
+
+AT_ONCE = 4
+"""So many transactions of one worker: sixteen would each take sixteen times as long, and run out of time together."""
 
 LINGER_S = 5.0
 RETRY_S = 1.0
@@ -37,7 +39,7 @@ class Folders:
     def __init__(self, stores: Stores) -> None:
         self._stores = stores
         self._work = [asyncio.Event() for _ in range(PARTITIONS)]
-        self._holder = f"{socket.gethostname()}:{os.getpid()}"
+        self._turns = asyncio.Semaphore(AT_ONCE)
 
     async def run(self) -> None:
         """Never returns. Raises: PyMongoError when it can't be told where something waits."""
@@ -57,7 +59,7 @@ class Folders:
         while True:
             await work.wait()
             try:
-                async with self._stores.locks.held(f"mail:{partition}", self._holder) as lock:
+                async with self._stores.locks.held(f"mail:{partition}", holder()) as lock:
                     if lock is not None:
                         await self._fold(lock, partition)
                         continue
@@ -71,7 +73,7 @@ class Folders:
         """Folds until nothing came for a while."""
         work = self._work[partition]
         while True:
-            while await self._stores.folder.fold(lock, partition) == BATCH:
+            while await self._fold_batch(lock, partition) == BATCH:
                 pass
             work.clear()
             try:
@@ -79,3 +81,7 @@ class Folders:
                     await work.wait()
             except TimeoutError:
                 return
+
+    async def _fold_batch(self, lock: Lock, partition: int) -> int:
+        async with self._turns:
+            return await self._stores.folder.fold(lock, partition)

@@ -18,7 +18,7 @@ import structlog
 
 from jobs.postfix import PostfixLog
 from storage.mail.records import DeliveryEvent, RecordDeliveriesResult
-from storage.mongo import Mongo
+from storage.mongo import Document, Mongo
 
 POLL_S = 0.2
 BATCH_LINES = 1000
@@ -67,6 +67,8 @@ class Tail:
     record: Record
     mongo: Mongo
     log: PostfixLog = field(default_factory=PostfixLog)
+    lines: int = 0
+    events: int = 0
     _files: list[Followed] = field(default_factory=list)
     _past: set[str] = field(default_factory=set)
 
@@ -79,6 +81,15 @@ class Tail:
                     await asyncio.sleep(POLL_S)
         finally:
             self.close()
+
+    @property
+    def behind_bytes(self) -> int:
+        """How much stands in the files that was not read yet."""
+        return sum(max(os.fstat(each.stream.fileno()).st_size - each.offset, 0) for each in self._files)
+
+    def told(self) -> Document:
+        """For people who look: lines read and new events since it runs, and what is left to read."""
+        return {"file": str(self.path), "lines": self.lines, "events": self.events, "behind_bytes": self.behind_bytes}
 
     def close(self) -> None:
         """Reads no more."""
@@ -95,6 +106,7 @@ class Tail:
             if lines:
                 await self._take(lines)
                 self._save()
+                self.lines += len(lines)
             elif each.retired_at is not None and time.monotonic() - each.retired_at > RETIRE_S:
                 each.stream.close()
                 self._files.remove(each)
@@ -106,6 +118,7 @@ class Tail:
         events = [event for line in lines for event in self.log.read(line, now)]
         for start in range(0, len(events), BATCH_LINES):
             result = await self.record(events[start : start + BATCH_LINES])
+            self.events += result.accepted
             log.info("mail_log", taken=result.accepted, known=result.duplicates, refused=len(result.rejected))
 
     def _look(self) -> None:

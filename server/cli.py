@@ -198,7 +198,7 @@ def schema() -> None:
 
 @app.command()
 def status(data_dir: DataDir = None) -> None:
-    """Show what runs where: workers and sweeps, locks and fences, brokers, queues."""
+    """Show what runs where: workers and sweeps, locks and fences, brokers, mail, queues."""
     import asyncio
 
     from pymongo.errors import PyMongoError

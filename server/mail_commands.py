@@ -72,9 +72,18 @@ def tail(
 async def _tail(office: Office, org: str, file: Path, state: Path) -> None:
     from functools import partial
 
+    from jobs.call_manager import holder
     from jobs.mail_tail import Tail
+    from storage.heartbeats import Signs
 
-    await Tail(file, state, partial(office.ledger.record, org, f"tail:{file.name}"), office.mongo).run()
+    tail = Tail(file, state, partial(office.ledger.record, org, f"tail:{file.name}"), office.mongo)
+    signs = Signs(office.mongo["mail_tails"], holder(), lambda: {"org": org, **tail.told()})
+    beating = asyncio.create_task(signs.beat())
+    try:
+        await tail.run()
+    finally:
+        beating.cancel()
+        await asyncio.gather(beating, return_exceptions=True)
 
 
 @mail_app.command()

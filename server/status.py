@@ -1,4 +1,7 @@
-"""`noroshi status`: what runs where, read from the databases: workers and sweeps, locks and fences, brokers, queues."""
+"""`noroshi status`: what runs where, read from the databases.
+
+Workers and sweeps, locks and fences, call brokers, mail folders, mail logs and summaries, queues.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,8 +13,11 @@ from rich.console import Console
 from rich.table import Table
 
 from server.settings import Settings
-from storage.heartbeats import workers
+from storage.heartbeats import mail_tails, workers
 from storage.keys import Keys
+from storage.mail.ledger import PARTITIONS, backlog, midnight
+from storage.mail.rates import day_of
+from storage.mail.reports import ReportStore
 from storage.mongo import Document, Mongo, connect
 from storage.queue import QUEUES
 
@@ -32,7 +38,8 @@ async def status(settings: Settings) -> list[Part]:
     """Everything that is shown. `settings` name the servers."""
     mongo = connect(settings.mongodb_uri or "", settings.database, settings.mongo_driver)
     try:
-        return [await _workers(mongo), await _locks(mongo), await _brokers(mongo), await _queues(settings)]
+        parts = (_workers, _locks, _brokers, _mail_folders, _mail_tails, _mail_reports)
+        return [*[await part(mongo) for part in parts], await _queues(settings)]
     finally:
         await mongo.close()
 
@@ -94,6 +101,42 @@ async def _brokers(mongo: Mongo) -> Part:
         active = f"{len(limit['slots'])} of {limit['concurrent']}"
         rows.append([org, str(row["jobs"]), str(row["queued"]), active, f"{limit['per_second']:g}"])
     return Part("Calls", ("organization", "open jobs", "queued", "active", "starts a second"), rows)
+
+
+async def _mail_folders(mongo: Mongo) -> Part:
+    names = [f"mail:{number}" for number in range(PARTITIONS)]
+    is_held = {"unlock_key": {"$ne": None}, "$expr": {"$gt": ["$expires_at", "$$NOW"]}}
+    locks = mongo["process_locks"].find({"_id": {"$in": names}, **is_held})
+    holders = {lock["_id"]: lock.get("holder", "") async for lock in locks}
+    waiting, rows = await backlog(mongo), []
+    for number, name in enumerate(names):
+        count, oldest_s = waiting.get(number, (0, 0.0))
+        holder = holders.get(name, "")
+        if count or holder:
+            rows.append([str(number), f"{count:,}", f"{oldest_s:.1f} s" if count else "", holder])
+    return Part("Mail: what waits to be folded into the book", ("partition", "events", "oldest", "folder"), rows)
+
+
+async def _mail_tails(mongo: Mongo) -> Part:
+    columns = ("reader", "organization", "file", "last sign", "lines", "new events", "behind")
+    rows = [
+        [
+            *(each["_id"], each["org"], each["file"], f"{each['silent_s']:.0f} s ago"),
+            *(f"{each['lines']:,}", f"{each['events']:,}", f"{each['behind_bytes']:,} bytes"),
+        ]
+        for each in await mail_tails(mongo)
+    ]
+    return Part("Mail: logs that are read", columns, rows)
+
+
+async def _mail_reports(mongo: Mongo) -> Part:
+    yesterday = day_of(await mongo.now()) - 1
+    rows = []
+    for each in await ReportStore(mongo).since(yesterday, MAX_ROWS):
+        about, sent_at = each["_id"], each.get("sent_at")
+        state = f"{sent_at:%Y-%m-%d %H:%M} UTC" if sent_at else "not yet"
+        rows.append([about["org"], f"{midnight(about['day']):%Y-%m-%d}", about["kind"], state])
+    return Part("Mail: summaries and alarms since yesterday", ("organization", "day", "what", "sent"), rows)
 
 
 async def _queues(settings: Settings) -> Part:

@@ -103,10 +103,17 @@ INDEXES: dict[str, list[IndexModel]] = {
         IndexModel([("waiting", UP), ("recorded_at", UP)], partialFilterExpression={"waiting": {"$exists": True}}),
         IndexModel([("folded_at", UP)], expireAfterSeconds=LEDGER_KEPT_S),
     ],
-    "mail_addresses": [IndexModel([("moved_at", UP)], expireAfterSeconds=15 * 86_400, sparse=True)],
-    "mail_domains": [IndexModel([("org", UP)])],
-    "mail_days": [IndexModel([("_id.day", UP), ("_id.org", UP)])],
+    # The indexes named `told` hold all that a lookup reads: no document is looked at.
+    "mail_addresses": [
+        IndexModel([("_id", UP), ("told", UP)], name="told"),
+        IndexModel([("org", UP)]),
+        IndexModel([("moved_at", UP)], expireAfterSeconds=15 * 86_400, sparse=True),
+    ],
+    "mail_domains": [IndexModel([("_id", UP), ("told", UP)], name="told"), IndexModel([("org", UP)])],
+    "mail_days": [IndexModel([("_id.org", UP), ("_id.day", UP)]), IndexModel([("_id.day", UP), ("_id.org", UP)])],
     "mail_audit": [IndexModel([("org", UP), ("subject", UP), ("at", UP)])],
+    "mail_reports": [IndexModel([("_id.day", DOWN), ("_id.org", UP), ("_id.kind", UP)])],
+    "mail_tails": [IndexModel([("at", UP)], expireAfterSeconds=3600)],
     "mail_differences": [IndexModel([("at", UP)], expireAfterSeconds=30 * 86_400)],
     # Written in transactions, which must not wait for a collection to be made.
     "call_limits": [],
@@ -115,7 +122,7 @@ INDEXES: dict[str, list[IndexModel]] = {
     "activity": [],
     "read_marks": [],
     "fences": [],
-    "mail_sources": [],
+    "mail_sources": [IndexModel([("_id.org", UP)])],
 }
 
 

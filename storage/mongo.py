@@ -21,7 +21,14 @@ from pymongo import AsyncMongoClient
 from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.asynchronous.database import AsyncDatabase
-from pymongo.errors import BulkWriteError, ConnectionFailure, OperationFailure, PyMongoError, WriteConcernError
+from pymongo.errors import (
+    BulkWriteError,
+    ConnectionFailure,
+    InvalidOperation,
+    OperationFailure,
+    PyMongoError,
+    WriteConcernError,
+)
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
@@ -163,7 +170,8 @@ def older_than(field: str, age_s: float) -> Document:
 
 async def _abort(session: Session) -> None:
     if session.in_transaction:
-        with pymongo.timeout(ABORT_TIMEOUT_S):
+        # Cancelled during a commit, which goes on in a thread of Motor's: there may be nothing left to abort by now.
+        with suppress(InvalidOperation), pymongo.timeout(ABORT_TIMEOUT_S):
             await session.abort_transaction()
 
 

@@ -72,7 +72,6 @@ TESTED_ELSEWHERE = {
     "storage/feed/records.py": "tests/storage/feed/test_changes.py",
     "storage/feed/posts.py": "tests/resolvers/feed/test_posts.py",
     "storage/feed/moves.py": "tests/storage/feed/test_feeds.py",
-    "jobs/mail_fold.py": "tests/storage/mail/test_folding.py",
     "jobs/link_previews.py": "tests/e2e/test_link_previews.py",
     "server/demo_sign_in.py": "tests/server/test_app.py",
     "server/launch.py": "tests/server/test_supervisor.py",

@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 async def look_up(context: Context, organization_id: str, addresses: Sequence[str]) -> list[AddressStanding]:
     """A standing for each address, in the order of asking; by the older book for its share."""
     book, old = context.stores.address_book, context.old_book
-    shared = [each for each in addresses if old is not None and is_answered_by_old(each, old.share)]
+    shared = [] if old is None else [each for each in addresses if is_answered_by_old(each, old.share)]
     if old is None or not shared:
         return await _ours_or_theirs(context, organization_id, addresses)
     ours, theirs = await asyncio.gather(

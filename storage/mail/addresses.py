@@ -5,9 +5,10 @@ An organization has keys of its own, derived from the operator's: one address ha
 
 import hmac
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache, partial
+from hashlib import sha256
+from typing import NamedTuple
 
 import idna
 from email_validator import EmailNotValidError, validate_email
@@ -18,31 +19,44 @@ from storage.versioned_keys import versioned_keys
 MAX_LENGTH = 254
 MAX_LOCAL = 64
 VERSION_BYTES = 2
+REMEMBERED_DOMAINS = 20_000
 
 # Dots may stand anywhere: Japanese carriers gave out addresses such as a..b@ and a.@ for years, and they are in use.
-_LOCAL = r"[a-z0-9!#$%&'*+/=?^_`{|}~.-]+"
+_LOCAL = rf"[a-z0-9!#$%&'*+/=?^_`{{|}}~.-]{{1,{MAX_LOCAL}}}"
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _DOMAIN = rf"(?:{_LABEL}\.)+[a-z](?:[a-z0-9-]{{0,61}}[a-z0-9])?"
-_PLAIN = re.compile(f"({_LOCAL})@({_DOMAIN})", re.ASCII)
+_PLAIN_LOCAL = re.compile(_LOCAL, re.ASCII)
 _PLAIN_DOMAIN = re.compile(_DOMAIN, re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(NamedTuple):
     """A mail address in lower case, its domain as IDNA spells it."""
 
     text: str
     domain: str
 
 
+# What Address(text, domain) does, in half the time.
+_address: Callable[[tuple[str, str]], Address] = partial(tuple.__new__, Address)
+
+
 def normalize(written: str) -> Address | None:
     """The address that was written; None when it is none."""
+    if len(written) > MAX_LENGTH:
+        return None
+    # Nearly all are plain, and a lookup has a thousand: these few lines cost each of them half a microsecond.
     lowered = written.lower()
-    plain = _PLAIN.fullmatch(lowered) if written.isascii() and len(written) <= MAX_LENGTH else None
-    # Two hyphens in a row may be an encoded name, which the library has to look at.
-    if plain is not None and "--" not in plain[2]:
-        return Address(lowered, plain[2]) if len(plain[1]) <= MAX_LOCAL else None
-    return _unusual(written) if len(written) <= MAX_LENGTH else None
+    local, _, named = lowered.partition("@")
+    if written.isascii() and _PLAIN_LOCAL.fullmatch(local) and (domain := _plain_domain(named)):
+        return _address((lowered, domain))
+    return _unusual(written)
+
+
+@lru_cache(REMEMBERED_DOMAINS)
+def _plain_domain(domain: str) -> str | None:
+    """The domain, the same object each time; None when it has to be looked at more closely."""
+    # Two hyphens in a row may be an encoded name.
+    return domain if "--" not in domain and _PLAIN_DOMAIN.fullmatch(domain) else None
 
 
 def _unusual(written: str) -> Address | None:
@@ -51,7 +65,11 @@ def _unusual(written: str) -> Address | None:
     except EmailNotValidError:
         return None
     domain = normalize_domain(found.ascii_domain)
-    return None if domain is None else Address(f"{found.local_part.lower()}@{domain}", domain)
+    return (
+        None
+        if domain is None or len(found.local_part) > MAX_LOCAL
+        else Address(f"{found.local_part.lower()}@{domain}", domain)
+    )
 
 
 @lru_cache(4096)
@@ -66,31 +84,59 @@ def normalize_domain(written: str) -> str | None:
     return lowered if _PLAIN_DOMAIN.fullmatch(lowered) else None
 
 
+class _Key:
+    """A key of an organization: hashes with HMAC-SHA256.
+
+    What depends on the key alone is hashed once (RFC 2104, section 4). That halves the time, of which a lookup takes a
+    thousand.
+    """
+
+    def __init__(self, version: bytes, key: bytes) -> None:
+        """`key` has at most the 64 bytes of a block."""
+        self._version = version
+        block = key.ljust(sha256().block_size, b"\0")
+        self._inner = sha256(block.translate(hmac.trans_36))
+        self._outer = sha256(block.translate(hmac.trans_5C))
+
+    def id(self, message: bytes) -> bytes:
+        inner, outer = self._inner.copy(), self._outer.copy()
+        inner.update(message)
+        outer.update(inner.digest())
+        return self._version + outer.digest()
+
+
 class AddressKeys:
     """Turns addresses into what they are stored as: two bytes of key version, then HMAC-SHA256 of the address."""
 
     def __init__(self, keys: Iterable[tuple[int, bytes]] = ()) -> None:
         """The operator's keys with their versions, newest first. Older ones find what was stored under them."""
         self._keys = tuple(keys)
-        self._derived: dict[str, tuple[tuple[bytes, bytes], ...]] = {}
+        self._derived: dict[str, tuple[_Key, ...]] = {}
 
     def id(self, organization_id: str, address: str) -> bytes:
         """What a normalized address is stored as from now on. Raises: Unavailable without any key."""
-        version, key = self._of(organization_id)[0]
-        return version + hmac.digest(key, address.encode(), "sha256")
+        return self._of(organization_id)[0].id(address.encode())
 
     def ids(self, organization_id: str, address: str) -> list[bytes]:
         """What it may be stored as, the newest key's first. Raises: Unavailable without any key."""
         message = address.encode()
-        return [version + hmac.digest(key, message, "sha256") for version, key in self._of(organization_id)]
+        return [key.id(message) for key in self._of(organization_id)]
 
-    def _of(self, organization_id: str) -> tuple[tuple[bytes, bytes], ...]:
+    def all_ids(self, organization_id: str, addresses: Sequence[str]) -> list[list[bytes]]:
+        """What many may be stored as, in their order: a list for each key, the newest key's first.
+
+        Raises: Unavailable without any key.
+        """
+        messages = [address.encode() for address in addresses]
+        return [list(map(key.id, messages)) for key in self._of(organization_id)]
+
+    def _of(self, organization_id: str) -> tuple["_Key", ...]:
         derived = self._derived.get(organization_id)
         if derived is None:
             if not self._keys:
                 raise Unavailable("The address book has no keys: NOROSHI_ADDRESS_KEYS is not set.", 60_000)
             derived = self._derived[organization_id] = tuple(
-                (version.to_bytes(VERSION_BYTES), hmac.digest(key, organization_id.encode(), "sha256"))
+                _Key(version.to_bytes(VERSION_BYTES), hmac.digest(key, organization_id.encode(), "sha256"))
                 for version, key in self._keys
             )
         return derived

@@ -1,12 +1,13 @@
 """The address book as it is read, and what people change in it by hand, each change with who and why.
 
-A lookup is one indexed read of addresses and one of those domains that this process has not seen for 5 s.
+A lookup is one read of addresses and one of those domains that this process has not seen for 5 s, from indexes alone.
 """
 
 import time
-from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
+from typing import Any
 
 from pymongo import UpdateOne
 
@@ -15,19 +16,20 @@ from storage.mail.facts import Facts, conclude_domain, forget, new_domain
 from storage.mail.folding import Addresses, domain_id, save
 from storage.mail.ledger import milliseconds
 from storage.mail.records import AddressStanding, DomainStanding
-from storage.mail.standings import (
-    READ,
-    READ_OF_DOMAIN,
-    domain_standing,
-    invalid,
-    invalid_domain,
-    standing,
-)
+from storage.mail.standings import domain_standing, invalid, invalid_domain, standing
 from storage.metrics import MAIL_SHADOW
-from storage.mongo import Document, Mongo, Session
+from storage.mongo import Mongo, Session
 
 DOMAIN_TTL_S = 5.0
 MAX_DOMAINS = 20_000
+
+
+@dataclass(slots=True)
+class _Domains:
+    """An organization's domains as this process has read them; all are forgotten together."""
+
+    until: float
+    known: dict[str, DomainStanding] = field(default_factory=dict)
 
 
 class AddressBook:
@@ -36,19 +38,18 @@ class AddressBook:
     def __init__(self, mongo: Mongo, keys: AddressKeys) -> None:
         self._mongo = mongo
         self._keys = keys
-        self._domains: OrderedDict[tuple[str, str], tuple[float, DomainStanding]] = OrderedDict()
+        self._domains: dict[str, _Domains] = {}
 
     async def look_up(self, organization_id: str, asked: Sequence[str]) -> list[AddressStanding]:
         """A standing for each, in the order of asking. Raises: Unavailable without address keys."""
         addresses = [normalize(each) for each in asked]
-        distinct = {each.text: each for each in addresses if each is not None}
-        ids = {text: self._keys.ids(organization_id, text) for text in distinct}
-        found = await self._found(chain.from_iterable(ids.values()))
-        domains = await self._standings(organization_id, {each.domain for each in distinct.values()})
+        valid = [each for each in addresses if each is not None]
+        told = iter(await self._told(organization_id, [text for text, _ in valid]))
+        domains = await self._standings(organization_id, {domain for _, domain in valid})
         return [
             invalid(written)
             if address is None
-            else standing(written, address, _first(found, ids[address.text]), domains[address.domain])
+            else standing(written, address.text, next(told), domains[address.domain])
             for written, address in zip(asked, addresses, strict=True)
         ]
 
@@ -93,7 +94,7 @@ class AddressBook:
             await self._note(organization_id, domain, does, by, reason, session)
 
         await self._mongo.transact(work)
-        self._domains.pop((organization_id, domain), None)
+        self._domains.pop(organization_id, None)
         return (await self._standings(organization_id, {domain}))[domain]
 
     async def note_differences(
@@ -126,37 +127,32 @@ class AddressBook:
         row = {"org": org, "subject": subject, "does": does, "by": by, "reason": reason, "at": at}
         await self._mongo["mail_audit"].insert_one(row, session=session)
 
-    async def _found(self, ids: Iterable[bytes]) -> dict[bytes, Document]:
-        rows = self._mongo["mail_addresses"].find({"_id": {"$in": list(ids)}}, READ)
-        return {row["_id"]: row for row in await rows.to_list(None) if "moved" not in row}
+    async def _told(self, org: str, addresses: Sequence[str]) -> list[Facts | None]:
+        """What stands in the book of each address, in their order; what the newest key finds counts."""
+        newest, *older = self._keys.all_ids(org, addresses)
+        found = await self._read("mail_addresses", [*newest, *chain(*older)])
+        told = [found.get(id_) for id_ in newest]
+        for ids in older:
+            told = [found.get(id_) if each is None else each for each, id_ in zip(told, ids, strict=True)]
+        return told
 
     async def _standings(self, organization_id: str, domains: set[str]) -> dict[str, DomainStanding]:
-        """By domain, as of at most 5 s ago."""
+        """By domain, and maybe of more than were asked for; as of at most 5 s ago."""
         now = time.monotonic()
-        known: dict[str, DomainStanding] = {}
-        for domain in domains:
-            cached = self._domains.get((organization_id, domain))
-            if cached is not None and cached[0] > now:
-                known[domain] = cached[1]
-        if missing := domains - known.keys():
-            known |= await self._read_domains(organization_id, missing, now + DOMAIN_TTL_S)
-        return known
+        cached = self._domains.get(organization_id)
+        if cached is None or cached.until < now or len(cached.known) > MAX_DOMAINS:
+            self._domains = {org: each for org, each in self._domains.items() if each.until >= now}
+            cached = self._domains[organization_id] = _Domains(now + DOMAIN_TTL_S)
+        if missing := domains - cached.known.keys():
+            cached.known |= await self._read_domains(organization_id, missing)
+        return cached.known
 
-    async def _read_domains(self, org: str, domains: set[str], until: float) -> dict[str, DomainStanding]:
-        ids = [domain_id(org, domain) for domain in domains]
-        rows = await self._mongo["mail_domains"].find({"_id": {"$in": ids}}, READ_OF_DOMAIN).to_list(None)
-        found: dict[str, Facts] = {row["domain"]: row for row in rows}
-        read = {domain: domain_standing(domain, found.get(domain)) for domain in domains}
-        for domain, each in read.items():
-            self._domains[org, domain] = until, each
-            self._domains.move_to_end((org, domain))
-        while len(self._domains) > MAX_DOMAINS:
-            self._domains.popitem(last=False)
-        return read
+    async def _read_domains(self, org: str, domains: set[str]) -> dict[str, DomainStanding]:
+        ids = {domain: domain_id(org, domain) for domain in domains}
+        told = await self._read("mail_domains", list(ids.values()))
+        return {domain: domain_standing(domain, told.get(id_)) for domain, id_ in ids.items()}
 
-
-def _first(found: dict[bytes, Document], ids: Sequence[bytes]) -> Document | None:
-    for id_ in ids:
-        if (row := found.get(id_)) is not None:
-            return row
-    return None
+    async def _read(self, collection: str, ids: list[Any]) -> dict[Any, Facts]:
+        """What is told under these ids: one answer, from the index alone. Words of where an address went are none."""
+        cursor = self._mongo[collection].find({"_id": {"$in": ids}}, {"told": 1}, hint="told", batch_size=len(ids) + 1)
+        return {row["_id"]: told for row in await cursor.to_list(None) if (told := row["told"]) is not None}

@@ -129,7 +129,7 @@ def prune(document: Facts, now: int) -> None:
 
 def forget(document: Facts, at: int) -> None:
     """Starts the counters over as of an instant. Which messages were counted for the domain stays known."""
-    document["unblocked"] = {"at": max(at, document.get("last", 0))}
+    document["unblocked"] = {"at": max(at, document.get("told", {}).get("last", 0))}
     for entry in document["by"]:
         kept = {name: entry[name] for name in ("source", "last", "import") if name in entry}
         kept["messages"] = [[message, day, 0, ""] for message, day, *_ in entry.get("messages", ())]
@@ -160,7 +160,7 @@ def imported(document: Facts) -> Facts:
 
 
 def conclude(document: Facts) -> None:
-    """Writes down what follows from all sources together: what a lookup reads."""
+    """Writes down under `told` what follows from all sources together: what a lookup reads, without zeros."""
     by, old = document["by"], imported(document)
     if old and old["at"] <= _unblocked_at(document):
         old = {}
@@ -172,13 +172,19 @@ def conclude(document: Facts) -> None:
         hards += [[old["at"], "in the older book"]]
     days = {day for _, day in softs} | ({old["at"] // DAY_MS} if counts.get("soft") else set())
     complaint = max((entry.get("complaint", 0) for entry in by), default=0)
-    document |= {
-        "success": sum(entry.get("success", 0) for entry in by) + old.get("success", 0),
-        "soft": len(softs) + counts.get("soft", 0),
-        "hard": len(hards) + max(counts.get("hard", 0) - 1, 0),
-        "last": max((entry.get("last", 0) for entry in by), default=0),
-    }
-    document["saw"] = _saw(complaint, hards, softs, days)
+    document["told"] = _without_zeros(
+        success=sum(entry.get("success", 0) for entry in by) + old.get("success", 0),
+        soft=len(softs) + counts.get("soft", 0),
+        hard=len(hards) + max(counts.get("hard", 0) - 1, 0),
+        last=max((entry.get("last", 0) for entry in by), default=0),
+        saw=_saw(complaint, hards, softs, days),
+        unblocked=document.get("unblocked"),
+    )
+
+
+def _without_zeros(**told: Any) -> Facts:
+    """An index holds it too, for each address and each domain."""
+    return {name: value for name, value in told.items() if value}
 
 
 def _softs(by: Iterable[Facts], ok: int) -> dict[tuple[bytes, int], list[Any]]:
@@ -236,15 +242,18 @@ def _day(entry: Facts, day: int) -> list[Any]:
 
 
 def conclude_domain(document: Facts) -> None:
-    """Writes down what follows from all sources together, and lets old days go into the sums."""
+    """Writes down under `told` what follows from all sources together, and lets old days go into the sums."""
     by = document["by"]
     for entry in by:
         _compact(entry)
     days = [each for entry in by for each in entry.get("days", ())]
-    for place, name in enumerate(("success", "soft", "hard"), 1):
-        document[name] = sum(each[place] for each in days) + sum(entry.get(name, 0) for entry in by)
+    sums = {
+        name: sum(each[place] for each in days) + sum(entry.get(name, 0) for entry in by)
+        for place, name in enumerate(("success", "soft", "hard"), 1)
+    }
     gone = max((entry["gone"] for entry in by if "gone" in entry), default=None)
-    document["dead"] = [*gone, 0, 0] if gone else _unreachable(days)
+    dead = [*gone, 0, 0] if gone else _unreachable(days)
+    document["told"] = _without_zeros(**sums, dead=dead, hand=document.get("hand"))
 
 
 def _compact(entry: Facts) -> None:

@@ -7,6 +7,9 @@ same commit, so a folder that dies or sleeps folds each of them once or not at a
 import time
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
 
 from pymongo import DeleteOne, InsertOne, ReplaceOne, UpdateOne
 
@@ -29,7 +32,19 @@ from storage.metrics import MAIL_FOLD_SECONDS, MAIL_FOLDED
 from storage.mongo import Document, Mongo, Session
 
 BATCH = 1000
+REACHED_S = 10.0
 Write = InsertOne[Document] | ReplaceOne[Document] | DeleteOne
+
+
+@dataclass(frozen=True, slots=True)
+class _Reached:
+    """Where the batch after a full one begins, until then (monotonic): what slow writers bring in behind waits for it.
+
+    From the index's beginning each batch would have to pass all that left it lately; MongoDB keeps that for minutes.
+    """
+
+    recorded_at: datetime
+    until: float
 
 
 class Folder:
@@ -38,10 +53,12 @@ class Folder:
     def __init__(self, mongo: Mongo, locks: Locks) -> None:
         self._mongo = mongo
         self._locks = locks
+        self._reached: dict[int, _Reached] = {}
 
     async def waiting(self) -> list[int]:
         """The partitions in which rows wait."""
-        found: list[int] = await self._mongo["mail_ledger"].distinct("waiting")
+        # The range says that the field is there: else the whole ledger would be read for it.
+        found: list[int] = await self._mongo["mail_ledger"].distinct("waiting", {"waiting": {"$gte": 0}})
         return found
 
     async def fold(self, lock: Lock, partition: int, limit: int = BATCH) -> int:
@@ -50,20 +67,28 @@ class Folder:
         Raises: LockLost when the lock belongs to a later holder.
         """
 
-        async def work(session: Session) -> int:
-            await self._locks.guard(lock, session)
-            rows = self._mongo["mail_ledger"].find({"waiting": partition}, session=session)
-            documents = await rows.sort("recorded_at", 1).limit(limit).to_list(None)
-            if documents:
-                await _Fold(self._mongo, session, documents).run(lock)
-            return len(documents)
-
         started = time.monotonic()
-        folded = await self._mongo.transact(work)
-        if folded:
-            MAIL_FOLD_SECONDS.observe(time.monotonic() - started)
-            MAIL_FOLDED.inc(folded)
-        return folded
+        reached = self._reached.pop(partition, None)
+        if reached is not None and reached.until < started:
+            reached = None
+        since = {} if reached is None else {"recorded_at": {"$gte": reached.recorded_at}}
+        rows = await self._mongo.transact(partial(self._fold, lock, {"waiting": partition, **since}, limit))
+        if not rows:
+            return await self.fold(lock, partition, limit) if reached else 0
+        if len(rows) == limit:
+            until = reached.until if reached else started + REACHED_S
+            self._reached[partition] = _Reached(rows[-1]["recorded_at"], until)
+        MAIL_FOLD_SECONDS.observe(time.monotonic() - started)
+        MAIL_FOLDED.inc(len(rows))
+        return len(rows)
+
+    async def _fold(self, lock: Lock, wanted: Document, limit: int, session: Session) -> list[Document]:
+        await self._locks.guard(lock, session)
+        found = self._mongo["mail_ledger"].find(wanted, session=session, batch_size=limit + 1)
+        rows = await found.sort("recorded_at", 1).limit(limit).to_list(None)
+        if rows:
+            await _Fold(self._mongo, session, rows).run(lock)
+        return rows
 
 
 class _Fold:
@@ -129,6 +154,7 @@ class _Fold:
             {"_id": {"$in": ids}, "waiting": {"$exists": True}},
             [{"$set": {"folded_at": "$$NOW"}}, {"$unset": "waiting"}],
             session=self._session,
+            hint="_id_",
         )
         if marked.modified_count != len(ids):
             raise LockLost(lock.name)  # somebody else folded some of them: never seen while locks are fenced
@@ -199,7 +225,11 @@ class Addresses:
             await self._collection.bulk_write(writes, ordered=False, session=self._session)
 
     async def _read(self, ids: Iterable[bytes]) -> None:
-        cursor = self._collection.find({"_id": {"$in": list(ids)}}, session=self._session)
+        wanted = list(ids)
+        # In one answer: the first has 101 documents otherwise.
+        cursor = self._collection.find(
+            {"_id": {"$in": wanted}}, session=self._session, hint="_id_", batch_size=len(wanted) + 1
+        )
         self._found |= {document["_id"]: document for document in await cursor.to_list(None)}
 
 

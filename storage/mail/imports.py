@@ -84,7 +84,8 @@ class Imports:
         again after it was cut off finishes it. `progress` is told how many addresses are done.
         """
         if without is not None:
-            # First what could still be folded; a fold under way commits before its rows can be deleted.
+            # First what could still be folded; a fold under way commits before its rows can be deleted. This reads the
+            # whole ledger: an index would cost every event something, for what is done once in years.
             await self._mongo["mail_ledger"].delete_many({"org": organization_id, "source": without})
             await self._mongo["mail_days"].delete_many({"_id.org": organization_id, "_id.source": without})
         done = 0

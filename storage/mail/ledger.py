@@ -34,6 +34,18 @@ class _Refused(DomainError):
     """An event can't be taken in."""
 
 
+async def backlog(mongo: Mongo) -> dict[int, tuple[int, float]]:
+    """By partition: how many rows wait to be folded, and for how many seconds the oldest has waited."""
+    oldest_s = {"$divide": [{"$subtract": ["$$NOW", "$oldest"]}, 1000]}
+    steps: list[Document] = [
+        {"$match": {"waiting": {"$exists": True}}},
+        {"$group": {"_id": "$waiting", "rows": {"$sum": 1}, "oldest": {"$min": "$recorded_at"}}},
+        {"$set": {"oldest_s": oldest_s}},
+    ]
+    rows = await mongo.aggregate("mail_ledger", steps)
+    return {row["_id"]: (row["rows"], row["oldest_s"]) for row in rows}
+
+
 class Ledger:
     """Takes events in."""
 
@@ -158,7 +170,8 @@ def milliseconds(at: datetime) -> int:
 
 def instant(at_ms: int) -> datetime:
     """The same moment as an aware UTC datetime."""
-    return datetime.fromtimestamp(at_ms // 1000, UTC).replace(microsecond=at_ms % 1000 * 1000)
+    # A double tells microseconds apart, and the nearest one of a millisecond is exact.
+    return datetime.fromtimestamp(at_ms / 1000, UTC)
 
 
 def midnight(day: int) -> datetime:

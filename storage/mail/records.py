@@ -84,7 +84,8 @@ class DomainStanding:
         return self.domain
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen: a lookup makes a thousand, and freezing triples what one costs.
+@dataclass(slots=True)
 class AddressStanding:
     """What is known of mail to an address, as it was asked for."""
 

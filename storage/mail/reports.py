@@ -5,7 +5,7 @@ import secrets
 from pymongo import ReturnDocument
 
 from storage.locks import EPOCH
-from storage.mongo import Mongo
+from storage.mongo import Document, Mongo
 
 CLAIM_S = 600
 """Who claimed a report and did not send it within ten minutes has died."""
@@ -30,6 +30,11 @@ class ReportStore:
             return_document=ReturnDocument.AFTER,
         )
         return row is not None and row.get("token") == token
+
+    async def since(self, day: int, limit: int) -> list[Document]:
+        """Reports of that day and later ones, the newest days first: `_id` as claimed, `sent_at` once sent."""
+        found = self._mongo["mail_reports"].find({"_id.day": {"$gte": day}})
+        return await found.sort([("_id.day", -1), ("_id.org", 1), ("_id.kind", 1)]).limit(limit).to_list(None)
 
     async def sent(self, organization_id: str, day: int, kind: str) -> None:
         """It was sent, or can't be sent at all."""

@@ -105,6 +105,18 @@ async def test_it_reads_what_is_there_and_what_comes(mta: Mta, ledger: Ledger, s
     assert complete(mta, ledger)
 
 
+async def test_it_tells_how_far_it_is(mta: Mta, start: Callable[[], Tail]) -> None:
+    tail = start()
+    assert tail.told() == {"file": str(mta.path), "lines": 0, "events": 0, "behind_bytes": 0}
+    mta.write(1500)
+    await tail.step()
+    left_bytes = mta.path.stat().st_size - tail._files[0].offset
+    assert left_bytes > 0
+    assert tail.told() == {"file": str(mta.path), "lines": 1000, "events": 1000, "behind_bytes": left_bytes}
+    await drain(tail)
+    assert tail.told() == {"file": str(mta.path), "lines": 1500, "events": 1500, "behind_bytes": 0}
+
+
 async def test_a_half_line_waits_for_its_end(mta: Mta, ledger: Ledger, start: Callable[[], Tail]) -> None:
     tail = start()
     mta.write()

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from server.cli import run
+from storage.heartbeats import mail_tails
+from storage.mongo import Document
 from storage.stores import open_stores
 from tests.jobs.test_mail_reports import DSN
 from tests.keys import ADDRESS_KEYS, AS_SETTING
@@ -191,6 +193,7 @@ def test_a_log_is_followed_through_kills(
             tail.kill()
     with subprocess.Popen(command, env=environment(**variables), stderr=subprocess.PIPE) as tail:
         assert eventually(lambda: at_office(_counted) == 80)
+        assert eventually(lambda: ("acme", str(log)) in [(each["org"], each["file"]) for each in at_office(_signs)])
         tail.terminate()
         assert tail.stderr is not None
         assert b"@example.org" not in tail.stderr.read()
@@ -198,6 +201,10 @@ def test_a_log_is_followed_through_kills(
 
 async def _counted(office: Office) -> int:
     return await office.stores.mongo["mail_ledger"].count_documents({})
+
+
+async def _signs(office: Office) -> list[Document]:
+    return await mail_tails(office.stores.mongo)
 
 
 @pytest.fixture

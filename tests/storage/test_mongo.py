@@ -93,6 +93,18 @@ async def test_work_that_is_called_off_leaves_nothing_behind_and_no_lock(mongo: 
     assert await count(mongo, counter) == 1
 
 
+async def test_called_off_at_any_moment_it_ends_as_called_off(mongo: Mongo, counter: str) -> None:
+    """During the commit, too: one that goes on in a thread of the driver's can't be aborted any more."""
+    for moment in range(240):
+        task = asyncio.create_task(mongo.transact(one_more(mongo, counter)))
+        await asyncio.sleep(0.002 + (moment % 80) / 20_000)
+        task.cancel()
+        (ended,) = await asyncio.gather(task, return_exceptions=True)
+        assert ended is None or isinstance(ended, asyncio.CancelledError), repr(ended)
+    async with asyncio.timeout(1):
+        await mongo.transact(one_more(mongo, counter))
+
+
 async def hold(client: Client, mongo: Mongo, counter: str) -> Any:
     """A transaction of another process that has locked the counter and goes no further."""
     session = client.start_session()

@@ -1,5 +1,6 @@
 """What the book must say, told from the whole set of events at once, with no regard to order, batches or storage."""
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -24,13 +25,18 @@ class Model:
     """The first event of an id counts, all later ones of it are nothing."""
 
     events: dict[str, DeliveryEvent] = field(default_factory=dict)
+    of_address: dict[str, list[DeliveryEvent]] = field(default_factory=lambda: defaultdict(list))
+    of_domain: dict[str, list[DeliveryEvent]] = field(default_factory=lambda: defaultdict(list))
 
     def take(self, events: Iterable[DeliveryEvent]) -> None:
         for event in events:
-            self.events.setdefault(event.event_id, event)
+            if event.event_id not in self.events:
+                self.events[event.event_id] = event
+                self.of_address[event.address].append(event)
+                self.of_domain[event.address.partition("@")[2]].append(event)
 
     def address(self, address: str) -> Told:
-        mine = [event for event in self.events.values() if event.address == address]
+        mine = self.of_address[address]
         ok = max((event.at for event in mine if outcome(event) is Outcome.DELIVERED), default=None)
         since = [event for event in mine if ok is None or event.at >= ok]
         softs = {message_and_day(event) for event in since if outcome(event) is Outcome.SOFT}
@@ -40,7 +46,7 @@ class Model:
         return told
 
     def domain(self, domain: str) -> Told:
-        mine = [event for event in self.events.values() if event.address.endswith(f"@{domain}")]
+        mine = self.of_domain[domain]
         softs = {
             (event.address, *message_and_day(event))
             for event in mine
@@ -53,11 +59,11 @@ class Model:
 
     @property
     def addresses(self) -> list[str]:
-        return sorted({event.address for event in self.events.values()})
+        return sorted(self.of_address)
 
     @property
     def domains(self) -> list[str]:
-        return sorted({address.partition("@")[2] for address in self.addresses})
+        return sorted(self.of_domain)
 
 
 def unreachable(events: Iterable[DeliveryEvent]) -> bool:

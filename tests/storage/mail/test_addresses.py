@@ -1,5 +1,6 @@
 """One address, one form; and hashes that tell nothing without the key."""
 
+import hmac
 import string
 
 import pytest
@@ -89,12 +90,24 @@ def test_a_hash_depends_on_the_key_the_version_the_organization_and_the_address(
     assert one.id("acme", "ann@example.org") == AddressKeys([(1, b"a" * 32)]).id("acme", "ann@example.org")
 
 
+@given(st.binary(min_size=1, max_size=100), st.text(max_size=20), st.text(max_size=200))
+def test_a_hash_is_the_hmac_under_the_organizations_key(key: bytes, organization_id: str, address: str) -> None:
+    of_organization = hmac.digest(key, organization_id.encode(), "sha256")
+    expected = (9).to_bytes(2) + hmac.digest(of_organization, address.encode(), "sha256")
+    keys = AddressKeys([(9, key)])
+    assert keys.id(organization_id, address) == expected
+    assert keys.ids(organization_id, address) == [expected]
+    assert keys.all_ids(organization_id, [address, "x", address])[0][::2] == [expected, expected]
+
+
 def test_the_newest_key_is_first_and_older_ones_are_still_looked_for() -> None:
     old, both = AddressKeys([(1, b"a" * 32)]), AddressKeys([(7, b"b" * 32), (1, b"a" * 32)])
     newest, older = both.ids("acme", "ann@example.org")
     assert newest == both.id("acme", "ann@example.org")
     assert newest[:2] == (7).to_bytes(2)
     assert older == old.id("acme", "ann@example.org")
+    asked = ["ann@example.org", "bob@example.org"]
+    assert both.all_ids("acme", asked) == [[both.ids("acme", each)[place] for each in asked] for place in (0, 1)]
 
 
 def test_without_a_key_the_book_is_not_available() -> None:

@@ -50,12 +50,14 @@ class Book:
         conclude_domain(self.domain)
 
     def told(self, address: str = ADDRESS) -> Told:
-        found = self.addresses[address]
-        return Told(found["success"], found["soft"], found["hard"], found["saw"] is not None)
+        return _told(self.addresses[address]["told"], "saw")
 
     def domain_told(self) -> Told:
-        found = self.domain
-        return Told(found["success"], found["soft"], found["hard"], found["dead"] is not None)
+        return _told(self.domain["told"], "dead")
+
+
+def _told(told: Facts, blocking: str) -> Told:
+    return Told(told.get("success", 0), told.get("soft", 0), told.get("hard", 0), blocking in told)
 
 
 def folded(*events: DeliveryEvent) -> Book:
@@ -65,7 +67,7 @@ def folded(*events: DeliveryEvent) -> Book:
 
 
 def rule(book: Book) -> VerdictRule | None:
-    saw = book.addresses[ADDRESS]["saw"]
+    saw = book.addresses[ADDRESS]["told"].get("saw")
     return saw and saw[0]
 
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ import pytest
 from storage.locks import LockLost
 from storage.mail.addresses import AddressKeys
 from storage.mail.book import AddressBook
-from storage.mail.ledger import Ledger, partition
+from storage.mail.ledger import Ledger, digest, partition
 from storage.stores import Stores
 from tests.keys import KEY
 from tests.product import environment
@@ -52,6 +53,20 @@ async def test_a_hot_domain_is_written_once_a_batch(office: Office) -> None:
     writes = {"ns": f"{profile.name}.mail_domains", "op": {"$in": ["insert", "update"]}}
     assert await profile["system.profile"].count_documents(writes) == 1
     assert (await office.domain("hot.example")).success == 300
+
+
+async def test_what_a_slow_writer_brings_in_behind_a_full_batch_is_folded(office: Office) -> None:
+    place = partition("example.org")
+    lock, folder = await office.lock(place), office.stores.folder
+    await office.record(*(ok() for _ in range(4)))
+    assert await folder.fold(lock, place, 2) == 2
+    await office.record(ok(id_="slow"))
+    long_ago = {"recorded_at": await office.stores.mongo.now() - timedelta(minutes=1)}
+    id_ = digest(office.org, "slow", size=16)
+    await office.stores.mongo["mail_ledger"].update_one({"_id": id_}, {"$set": long_ago})
+    assert [await folder.fold(lock, place, 2) for _ in range(3)] == [2, 1, 0]
+    await office.stores.locks.release(lock)
+    assert (await office.standing()).success == 5
 
 
 async def test_a_folder_whose_lock_was_taken_over_counts_nothing(office: Office) -> None:
@@ -164,7 +179,14 @@ async def test_folders_killed_at_any_moment_count_every_event_once(
 
 @pytest.mark.soak
 @pytest.mark.timeout(0)
+@pytest.mark.parametrize(("number", "kills", "pause_s"), [(50_000, 20, (0.5, 1.5)), (1_000_000, 50, (1, 8))])
 async def test_a_million_events_and_fifty_kills(
-    office: Office, mongodb_uri: str, redis_url: str, shared_database: str
+    office: Office,
+    mongodb_uri: str,
+    redis_url: str,
+    shared_database: str,
+    number: int,
+    kills: int,
+    pause_s: tuple[float, float],
 ) -> None:
-    await flood(office, [mongodb_uri, redis_url, shared_database], 1_000_000, 100_000, kills=50, pause_s=(1, 8))
+    await flood(office, [mongodb_uri, redis_url, shared_database], number, number // 10, kills, pause_s)

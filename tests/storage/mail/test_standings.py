@@ -5,22 +5,20 @@ from typing import Any
 
 import pytest
 
-from storage.mail.addresses import Address
 from storage.mail.records import VerdictRule
 from storage.mail.standings import domain_standing, standing
 
-ADDRESS = Address("ann@example.org", "example.org")
 AT = 1_763_640_000_000  # 2025-11-20 12:00 UTC
 HAND = {"blocked": False, "by": "op", "reason": "moved", "at": datetime(2025, 11, 20, tzinfo=UTC)}
 
 
 def told(domain: Any = None, **found: Any) -> tuple[bool, str, str]:
-    document = {"success": 1, "soft": 0, "hard": 0, "last": AT, "saw": None, **found}
-    each = standing("Ann@example.org", ADDRESS, document, domain_standing("example.org", domain))
+    of_domain = domain_standing("example.org", domain)
+    each = standing("Ann@example.org", "ann@example.org", {"success": 1, "last": AT, **found}, of_domain)
     return each.blocked, each.verdict.rule.value, each.verdict.detail
 
 
-DEAD = {"success": 0, "soft": 0, "hard": 0, "dead": [AT, "550 5.1.2", 0, 0]}
+DEAD = {"dead": [AT, "550 5.1.2", 0, 0]}
 
 
 @pytest.mark.parametrize(

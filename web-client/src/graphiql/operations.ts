@@ -1,4 +1,5 @@
 /** The tabs of a first visit, in order. Their tests run each against the schema (tests/e2e/test_graphiql.py). */
+import addressBook from "./operations/address-book.graphql?raw";
 import liveTopic from "./operations/live-topic.graphql?raw";
 import pageForward from "./operations/page-forward.graphql?raw";
 import postMessage from "./operations/post-message.graphql?raw";
@@ -10,7 +11,8 @@ import whoReacted from "./operations/who-reacted.graphql?raw";
 
 const variables = (values: Record<string, unknown>): string => JSON.stringify(values, null, 2);
 
-const inOneMinute = (): string => new Date(Date.now() + 60_000).toISOString();
+const fromNow = (ms: number): string => new Date(Date.now() + ms).toISOString();
+const DAY_MS = 86_400_000;
 
 export const OPERATIONS = [
   { query: whoAmI },
@@ -26,7 +28,16 @@ export const OPERATIONS = [
   {
     query: schedulePost,
     variables: variables({
-      input: { text: "Published by itself", toHomeFeed: true, dueAt: inOneMinute(), timeZone: "UTC" },
+      input: { text: "Published by itself", toHomeFeed: true, dueAt: fromNow(60_000), timeZone: "UTC" },
+    }),
+  },
+  {
+    query: addressBook,
+    variables: variables({
+      addresses: ["ann@example.org", "bob@example.org"],
+      domain: null,
+      from: fromNow(-13 * DAY_MS),
+      to: fromNow(0),
     }),
   },
 ];
