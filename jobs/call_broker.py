@@ -22,6 +22,7 @@ LOOK_AGAIN_S = 5.0
 
 DRAIN_S = 12.0
 RETRY_S = 0.5
+CLOSING_S = 0.05
 
 log = structlog.get_logger(__name__)
 
@@ -33,6 +34,8 @@ class Broker:
         self._calls = calls
         self._telephony = telephony
         self._organization_id = organization_id
+        # Where nobody else refuses what is late, there must be time left for the way there.
+        self._patience_s = JITTER_S if telephony.honours_not_after else JITTER_S / 2
         self._news = asyncio.Event()
         self._stopping = False
         self._dialling: set[asyncio.Task[None]] = set()
@@ -82,33 +85,31 @@ class Broker:
         for failure in results:
             if isinstance(failure, BaseException):
                 raise failure
-        return 0.0
+        # Nothing may be dialled although it seemed so: the window is about to close.
+        return CLOSING_S if all(result is Withheld.GONE for result in results) else 0.0
 
-    async def _begin(self, next_call: NextCall, fence: int) -> None:
-        begun_at = time.monotonic()
-        committed = await self._calls.start(self._organization_id, next_call, fence)
-        if isinstance(committed, Withheld):
-            return
-        # A service that does not look at notAfter must not be called late even when the commit itself took long.
-        since = time.monotonic() if self._telephony.honours_not_after else begun_at
-        moment = time.monotonic() + committed.delay_s
-        task = asyncio.create_task(self._dial(committed.call, moment, since + committed.delay_s))
+    async def _begin(self, next_call: NextCall, fence: int) -> Withheld | None:
+        start = await self._calls.start(self._organization_id, next_call, fence)
+        if isinstance(start, Withheld):
+            return start
+        task = asyncio.create_task(self._dial(start.call, start.moment))
         self._dialling.add(task)
         task.add_done_callback(self._dialling.discard)
+        return None
 
-    async def _dial(self, call: Call, moment: float, due: float) -> None:
-        """Hands one call over at its moment, and records what is known of it then. Both are monotonic seconds."""
+    async def _dial(self, call: Call, moment: float) -> None:
+        """Hands one call over at its moment, in monotonic seconds, and records what is known of it then."""
         try:
             await asyncio.sleep(moment - time.monotonic())
-            late_s = time.monotonic() - due
+            late_s = time.monotonic() - moment
             CALL_START_DELAY_S.observe(late_s)
-            if late_s > JITTER_S:
+            if late_s > self._patience_s:
                 # This process was held up. A start now could break a rolling second.
                 CALL_ANSWERS.labels("TooLate").inc()
                 await self._calls.give_back(call)
                 return
             answer = await self._telephony.start(call)
-            if time.monotonic() - due > JITTER_S and not self._telephony.honours_not_after:
+            if time.monotonic() - moment > JITTER_S and not self._telephony.honours_not_after:
                 CALLS_LATE.inc()
             CALL_ANSWERS.labels(type(answer).__name__).inc()
             await self._settle(call, answer)

@@ -27,6 +27,10 @@ class DatabaseClock:
             # Shortly before, the clock is read again.
             await asyncio.sleep(left_s if left_s < KEPT_S else left_s - KEPT_S / 2)
 
+    async def moment(self, at: datetime) -> float:
+        """When the moment comes or came, in seconds of the loop's clock: never too early, too late by a round trip."""
+        return await self._ahead() + at.timestamp()
+
     async def _ahead(self) -> float:
         """The loop's time minus the database's: what was read fastest of a few, which is the most exact."""
         loop = asyncio.get_running_loop()

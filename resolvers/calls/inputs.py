@@ -76,5 +76,8 @@ class CallReportInput:
     )
     at: datetime | None = strawberry.field(
         default=strawberry.UNSET,
-        description="When it happened, for the sender's records; the order is that of `sequence`.",
+        description=(
+            "When it happened, for endedAt: by the sender's clock, but not before the call's start nor later than now, "
+            "which it is when left out. The order is that of `sequence`."
+        ),
     )

@@ -1,5 +1,6 @@
 """An organization's call limits, the numbers that it must not call, and reports of calls."""
 
+from datetime import datetime
 from typing import Annotated
 
 import strawberry
@@ -60,4 +61,7 @@ async def report_call(
     viewer = require(info, Role.SERVICE)
     sequence = arguments.number("sequence", input.sequence, 0, arguments.MAX_SEQUENCE)
     outcome = input.outcome if isinstance(input.outcome, CallOutcome) else None
-    return await info.context.stores.calls.report(input.call_id, sequence, input.event, outcome, viewer.organization_id)
+    at = input.at if isinstance(input.at, datetime) else None
+    return await info.context.stores.calls.report(
+        input.call_id, sequence, input.event, outcome, viewer.organization_id, at
+    )

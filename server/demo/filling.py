@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import httpx2
 
 from server.demo.cast import BLOCKED, BLOCKER, DEMO_USERS, DemoCommunity, DemoTopic, DemoUser, all_topics, user
+from server.demo.lists import limits, lists
 from server.demo.posts import follows, posts
 from server.demo.schedule import ZONE, planned, planner
 from server.demo.talk import Reaction, Talk, talk
@@ -40,6 +41,8 @@ MARK_READ = "mutation MarkRead($id: ID!, $at: Timestamp!) { markRead(topicId: $i
 BLOCK_USER = "mutation BlockUser($id: ID!) { blockUser(userId: $id) { id } }"
 FOLLOW = "mutation Follow($id: ID!) { follow(userId: $id) { id } }"
 CREATE_POST = "mutation CreatePost($input: CreatePostInput!) { createPost(input: $input) { id } }"
+SET_CALL_LIMITS = "mutation SetCallLimits($input: CallLimitsInput!) { setCallLimits(input: $input) { id } }"
+LAUNCH_CALL_JOB = "mutation LaunchCallJob($input: LaunchCallJobInput!) { launchCallJob(input: $input) { id } }"
 FILLED = """
 query Filled($limit: Int!) {
   communities(joined: true, limit: 20) {
@@ -150,6 +153,7 @@ class _Filling:
         places = await _together(self._open(ids[community.key], community, topic) for community, topic in all_topics())
         self._total = sum(place.steps for place in places)
         await self._feed()
+        await self._call()
         *others, last = places
         closing = len(last.talk.lines) - 1
         await _together([self._fill(last, closing), *(self._fill(place, len(place.talk.lines)) for place in others)])
@@ -168,6 +172,12 @@ class _Filling:
     async def _write(self, author: DemoUser, written: Sequence[tuple[str, str]]) -> None:
         for key, text in written:
             await self._api.run(author, CREATE_POST, input={"text": text, "idempotencyKey": key})
+
+    async def _call(self) -> None:
+        """Limits first, then what is called within them, in the order of the lists; workers begin at once."""
+        await _together(self._api.run(who, SET_CALL_LIMITS, input=wanted) for who, wanted in limits())
+        for each in lists():
+            await self._api.run(each.operator, LAUNCH_CALL_JOB, input=each.input)
 
     async def _found(self, community: DemoCommunity) -> str:
         """The id of the community, which its other members have joined."""

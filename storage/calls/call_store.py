@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,7 +15,6 @@ from storage.calls.dialling import (
     TASKS,
     UNHEARD,
     Call,
-    Dial,
     FailCall,
     GiveBack,
     LoseCall,
@@ -25,6 +25,7 @@ from storage.calls.dialling import (
 )
 from storage.calls.jobs import JOBS, FollowClock, TakeOver, state_at
 from storage.calls.limiter import LIMITS, empty, spacing_s
+from storage.calls.moments import Moments
 from storage.calls.records import (
     CallJobState,
     CallKey,
@@ -33,7 +34,6 @@ from storage.calls.records import (
     CallTask,
     TaskKey,
     call_key,
-    task_record,
 )
 from storage.calls.wakes import Wakes
 from storage.calls.windows import CallingWindow
@@ -45,8 +45,7 @@ from storage.sequencer import Sequencer
 SOON_S = 90.0
 MAX_AT_ONCE = 8
 READS_AT_ONCE = 16
-COMMITS_AT_ONCE = 8
-"""Of one process. A start that takes longer than 100 ms to be committed is too late: hundreds at once would all be."""
+MAX_KNOWN = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +54,14 @@ class NextCall:
 
     task: TaskKey
     phone_number: str
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A call that has its slot, to be handed over at `moment`, in seconds of this process's monotonic clock."""
+
+    call: Call
+    moment: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +94,8 @@ class CallStore:
         self._sequencer = sequencer
         self._wakes = wakes
         self._reading = asyncio.Semaphore(READS_AT_ONCE)
-        self._committing = asyncio.Semaphore(COMMITS_AT_ONCE)
+        self._moments = Moments(mongo)
+        self._organizations: dict[str, str] = {}
 
     async def organizations_with_work(self) -> list[str]:
         """Organizations that need a broker: something is running, waits for its window, or starts within 90 s."""
@@ -100,7 +108,7 @@ class CallStore:
     async def take_over(self, organization_id: str, fence: int) -> None:
         """From here on only the holder of this fence dials. Calls under way are asked for soon. Raises: Superseded."""
         await self._sequencer.commit(jobs_stream(organization_id), TakeOver(organization_id, fence))
-        limits = await self._limiter(organization_id)
+        limits = await self._mongo[LIMITS].find_one({"_id": organization_id}) or empty(organization_id)
         ids = [call_key(id_).task.document_id for id_ in limits["slots"]]
         soon = {"$max": ["$$NOW", {"$add": ["$call.start_at", _ms(SETTLED_AFTER)]}]}
         earlier = [{"$set": {"ask_at": {"$min": ["$ask_at", soon]}}}]
@@ -112,32 +120,34 @@ class CallStore:
             return await self._outlook(organization_id)
 
     async def _outlook(self, organization_id: str) -> Outlook:
-        pipeline: list[Document] = [
-            {"$match": {"org": organization_id, "open": True}},
-            {"$sort": {"ts": 1}},
-            {"$set": {"now": "$$NOW"}},
-        ]
-        jobs = await self._mongo.aggregate(JOBS, pipeline)
-        jobs = [job for job in jobs if job["state"] != CallJobState.PAUSED.value and _is_soon(job)]
+        limits = await self._limits_and_jobs(organization_id)
+        now: datetime = limits["now"]
+        jobs = [job for job in limits["jobs"] if job["state"] != CallJobState.PAUSED.value and _is_soon(job, now)]
         if not jobs:
             return Outlook(has_work=False)
-        now: datetime = jobs[0]["now"]
         moved = [job["_id"] for job in jobs if state_at(job, now).value != job["state"]]
         running = [job for job in jobs if job["state"] == CallJobState.RUNNING.value and job["_id"] not in moved]
-        limits = await self._limiter(organization_id)
         moments = [moment for job in jobs if (moment := _next_moment(job, now)) is not None]
         calls: list[NextCall] = []
         if len(limits["slots"]) < limits["concurrent"] and running:
-            if (room := _room(limits, now)) > 0:
+            if (room := _room(limits, now, self._moments.lead)) > 0:
                 calls = await self._next_calls(running, now, room)
                 moments += [] if calls else await self._next_retries(running, now)
             else:
-                moments.append(limits["next_at"] - LOOK_AHEAD / 2)
+                moments.append(limits["next_at"] - LOOK_AHEAD / 2 - self._moments.lead)
         wait_s = min((max((moment - now).total_seconds(), 0.0) for moment in moments), default=None)
         return Outlook(True, calls, moved, wait_s)
 
-    async def _limiter(self, organization_id: str) -> Document:
-        return await self._mongo[LIMITS].find_one({"_id": organization_id}) or empty(organization_id)
+    async def _limits_and_jobs(self, organization_id: str) -> Document:
+        """The limiter, which who took over has written, with the open jobs, oldest first, in one round trip."""
+        open_jobs: list[Document] = [{"$match": {"org": organization_id, "open": True}}, {"$sort": {"ts": 1}}]
+        pipeline: list[Document] = [
+            {"$match": {"_id": organization_id}},
+            {"$lookup": {"from": JOBS, "pipeline": open_jobs, "as": "jobs"}},
+            {"$set": {"now": "$$NOW"}},
+        ]
+        (found,) = await self._mongo.aggregate(LIMITS, pipeline)
+        return found
 
     async def _next_calls(self, running: Sequence[Document], now: datetime, room: int) -> list[NextCall]:
         """In list order, oldest job first. Numbers that were tried stand before those that were not."""
@@ -168,30 +178,49 @@ class CallStore:
         """Brings a job in line with the clock."""
         await self._sequencer.commit(jobs_stream(organization_id), FollowClock(organization_id, job_id))
 
-    async def start(self, organization_id: str, next_call: NextCall, fence: int) -> Dial | Withheld:
-        """Commits the intent of one call, with its slot. Its moment is told when its turn has come.
+    async def start(self, organization_id: str, next_call: NextCall, fence: int) -> Start | Withheld:
+        """Commits the intent of one call, with its slot and its moment.
 
         Raises: Superseded, NotFound.
         """
-        change = StartCall(organization_id, next_call.task, fence, next_call.phone_number)
-        async with self._committing:
-            return await self._sequencer.commit(jobs_stream(organization_id), change)
+        begun = time.monotonic()
+        change = StartCall(organization_id, next_call.task, fence, next_call.phone_number, self._moments.lead)
+        dial = await self._sequencer.commit(jobs_stream(organization_id), change)
+        return dial if isinstance(dial, Withheld) else Start(dial.call, await self._moments.of(dial, begun))
 
     async def report(
-        self, call_id: str, sequence: int, event: CallReportEvent, outcome: CallOutcome | None, org: str | None = None
+        self,
+        call_id: str,
+        sequence: int,
+        event: CallReportEvent,
+        outcome: CallOutcome | None,
+        org: str | None = None,
+        at: datetime | None = None,
     ) -> CallTask:
         """What the telephony side told; idempotent by (call, sequence). `org`: only a call of this organization.
 
-        Raises: NotFound, BadUserInput.
+        `at` is when it happened by the sender's clock. Raises: NotFound, BadUserInput.
         """
         key = call_key(call_id)
-        job = await self._mongo[JOBS].find_one({"_id": key.task.job_id}, {"org": 1, "state": 1})
-        if job is None or org not in (None, job["org"]):
+        organization_id = await self._organization_of(key.task.job_id)
+        if organization_id is None or org not in (None, organization_id):
             raise NotFound("call", call_id)
-        change = ReportCall(job["org"], key.task, key.number, sequence, event, outcome)
-        task = await self._sequencer.commit(jobs_stream(job["org"]), change)
-        self._wakes.wake(job["org"])
-        return task_record(task, CallJobState(job["state"]))
+        change = ReportCall(organization_id, key.task, key.number, sequence, event, outcome, at)
+        task = await self._sequencer.commit(jobs_stream(organization_id), change)
+        if event is CallReportEvent.ENDED:
+            self._wakes.wake(organization_id)
+        return task
+
+    async def _organization_of(self, job_id: str) -> str | None:
+        """Whose job it is, which never changes; None without such a job."""
+        if job_id not in self._organizations:
+            job = await self._mongo[JOBS].find_one({"_id": job_id}, {"org": 1})
+            if job is None:
+                return None
+            if len(self._organizations) >= MAX_KNOWN:
+                self._organizations.clear()
+            self._organizations[job_id] = job["org"]
+        return self._organizations[job_id]
 
     async def give_back(self, call: Call, hold_off_s: float = 0.0) -> bool:
         """The call provably never happened: its number is queued again. False when it is otherwise by now."""
@@ -247,9 +276,9 @@ def _task_key(document: Document) -> TaskKey:
     return TaskKey(document["_id"]["j"], document["_id"]["r"])
 
 
-def _is_soon(job: Document) -> bool:
+def _is_soon(job: Document, now: datetime) -> bool:
     start_at = job["start_at"]
-    return bool(job["state"] != CallJobState.SCHEDULED.value or (start_at - job["now"]).total_seconds() < SOON_S)
+    return bool(job["state"] != CallJobState.SCHEDULED.value or (start_at - now).total_seconds() < SOON_S)
 
 
 def _next_moment(job: Document, now: datetime) -> datetime | None:
@@ -260,10 +289,10 @@ def _next_moment(job: Document, now: datetime) -> datetime | None:
     return None if job["window"] is None else CallingWindow.of_document(job["window"]).next_change(now)
 
 
-def _room(limits: Document, now: datetime) -> int:
+def _room(limits: Document, now: datetime, lead: timedelta) -> int:
     """How many calls may be committed now: of those whose moment is near, as many as there are slots."""
     ahead_s = (max(limits["next_at"], now) - now).total_seconds()
-    left_s = LOOK_AHEAD.total_seconds() - ahead_s
+    left_s = (LOOK_AHEAD + lead).total_seconds() - ahead_s
     if left_s < 0:
         return 0
     near = 1 + math.floor(left_s / spacing_s(limits["per_second"]))

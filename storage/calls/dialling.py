@@ -18,8 +18,10 @@ from storage.calls.records import (
     CallKey,
     CallOutcome,
     CallReportEvent,
+    CallTask,
     CallTaskState,
     TaskKey,
+    task_record,
 )
 from storage.calls.windows import CallingWindow
 from storage.changes import Batch, Change, Need
@@ -132,6 +134,8 @@ class StartCall(_TaskChange, Change[Dial | Withheld]):
     events = 2
     fence: int
     phone_number: str
+    lead: timedelta = timedelta()
+    """How long after this commit the call starts at the earliest."""
 
     def needs(self) -> Sequence[Need]:
         """Also whether the number must not be called."""
@@ -143,15 +147,15 @@ class StartCall(_TaskChange, Change[Dial | Withheld]):
         limiter = Limiter.of(batch, self.organization_id)
         limiter.lead(self.fence)
         job, task = own_job(batch, self.organization_id, self.task.job_id), self.own_task(batch)
-        if not _may_dial(job, task, batch.at):
+        start_at = limiter.next_start(batch.at + self.lead)
+        if not _may_dial(job, task, batch.at, start_at):
             return Withheld.GONE
         if batch.get(DO_NOT_CALL, {"org": self.organization_id, "phone": self.phone_number}) is not None:
             self._skip(batch, job, task)
             return Withheld.DO_NOT_CALL
         if not limiter.has_free_slot:
             return Withheld.NO_SLOT
-        start_at = limiter.next_start(batch.at)
-        if start_at - batch.at > LOOK_AHEAD:
+        if start_at - batch.at > LOOK_AHEAD + self.lead:
             return Withheld.TOO_EARLY
         return Dial(self._begin(batch, limiter, job, task, start_at), (start_at - batch.at).total_seconds())
 
@@ -178,11 +182,11 @@ class StartCall(_TaskChange, Change[Dial | Withheld]):
         return call_of(key, job, task)
 
 
-def _may_dial(job: Document, task: Document, now: datetime) -> bool:
+def _may_dial(job: Document, task: Document, now: datetime, start_at: datetime) -> bool:
     if job["state"] != CallJobState.RUNNING.value or task["state"] != CallTaskState.QUEUED.value:
         return False
     window = job["window"]
-    is_open = window is None or CallingWindow.of_document(window).is_open(now)
+    is_open = window is None or CallingWindow.of_document(window).is_open(start_at)
     return is_open and bool(task["queue"] <= now.timestamp() * 1_000_000)
 
 
@@ -193,7 +197,7 @@ def call_of(key: CallKey, job: Document, task: Document) -> Call:
 
 
 @dataclass(slots=True)
-class ReportCall(_TaskChange, Change[Document]):
+class ReportCall(_TaskChange, Change[CallTask]):
     """What the telephony side told of a call, by itself or because it was asked. The result is the task."""
 
     events = 2
@@ -201,8 +205,15 @@ class ReportCall(_TaskChange, Change[Document]):
     sequence: int
     event: CallReportEvent
     outcome: CallOutcome | None
+    at: datetime | None = None
+    """When it happened by the clock of who tells it; None when that is not known."""
 
-    def plan(self, batch: Batch) -> Document:
+    def needs(self) -> Sequence[Need]:
+        """The limiter only for an end, which frees a slot."""
+        needs = _TaskChange.needs(self)
+        return needs if self.event is CallReportEvent.ENDED else [need for need in needs if need[0] != LIMITS]
+
+    def plan(self, batch: Batch) -> CallTask:
         """A sequence that is not higher than the last, and whatever follows the end, changes nothing.
 
         Raises: NotFound for a call that was never made, BadUserInput for an end without an outcome.
@@ -212,11 +223,13 @@ class ReportCall(_TaskChange, Change[Document]):
         task = self.own_task(batch)
         if not 1 <= self.number <= task["dials"]:
             raise NotFound("call", CallKey(self.task, self.number).id)
-        call = task["call"]
-        if call["n"] != self.number or call["over"] or self.sequence <= call["seq"]:
-            return task
-        call["seq"] = self.sequence
         job = own_job(batch, self.organization_id, self.task.job_id)
+        if task["call"]["n"] == self.number and not task["call"]["over"] and self.sequence > task["call"]["seq"]:
+            self._take(batch, job, task)
+        return task_record(task, CallJobState(job["state"]))
+
+    def _take(self, batch: Batch, job: Document, task: Document) -> None:
+        task["call"]["seq"] = self.sequence
         if self.outcome is not None and self.event is CallReportEvent.ENDED:
             self._end(batch, job, task, self.outcome)
         elif task["state"] == CallTaskState.UNKNOWN.value:
@@ -225,11 +238,10 @@ class ReportCall(_TaskChange, Change[Document]):
         else:
             task["ask_at"] = batch.at + ASK_EVERY
             self.move(batch, job, task, CallTaskState.IN_CALL)
-        return task
 
     def _end(self, batch: Batch, job: Document, task: Document, outcome: CallOutcome) -> None:
         task["call"]["over"] = True
-        task |= {"outcome": outcome.value, "ended_at": batch.at, "error": None}
+        task |= {"outcome": outcome.value, "ended_at": self._ended_at(batch, task), "error": None}
         outcome_counts(job, outcome)
         self.free(batch, task)
         if outcome in TRIED_AGAIN and task["attempts"] < job["max_attempts"] and "open" in job:
@@ -238,6 +250,10 @@ class ReportCall(_TaskChange, Change[Document]):
             self.move(batch, job, task, CallTaskState.QUEUED)
         else:
             self.move(batch, job, task, STATE_AFTER[outcome])
+
+    def _ended_at(self, batch: Batch, task: Document) -> datetime:
+        """As the telephony side says, but no call ended before it began, or will have. Shown, never compared."""
+        return batch.at if self.at is None else min(max(self.at, task["call"]["start_at"]), batch.at)
 
 
 @dataclass(slots=True)

@@ -4,6 +4,7 @@ A hint only. Brokers look by themselves when what they wait for is due, and ever
 """
 
 import asyncio
+import secrets
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -32,22 +33,24 @@ class Wakes:
     def __init__(self, redis: Redis, keys: Keys) -> None:
         self._redis = redis
         self._channel = keys.call_wakes()
-        self._heard: Heard | None = None
+        # Who sent something was told at once, and would only look twice.
+        self._sender = secrets.token_hex(4)
+        self._listeners: list[Heard] = []
         self._waiting: dict[str, None] = {}
         self._sending: asyncio.Task[None] | None = None
 
     def wake(self, organization_id: str, released: bool = False) -> None:
         """Something may be dialled for the organization, or its jobs changed, or its lock is free now."""
-        if self._heard is not None:
-            self._heard(organization_id, released)
+        for heard in self._listeners:
+            heard(organization_id, released)
         if len(self._waiting) < MAX_WAITING:
-            self._waiting[(RELEASED if released else NEWS) + organization_id] = None
+            self._waiting[f"{RELEASED if released else NEWS}{self._sender}:{organization_id}"] = None
         if self._sending is None:
             self._sending = asyncio.create_task(self._send(), name="call wakes")
 
     async def listen(self, heard: Heard) -> None:
         """Calls `heard` for every wake of this process and of others, until it is cancelled."""
-        self._heard = heard
+        self._listeners.append(heard)
         delay_s = RECONNECT_S[0]
         try:
             while True:
@@ -58,12 +61,16 @@ class Wakes:
                         while True:
                             message = await pubsub.get_message(ignore_subscribe_messages=True, timeout=POLL_S)
                             if message is not None:
-                                text = message["data"].decode()
-                                heard(text[1:], text[0] == RELEASED)
+                                self._hear(message["data"].decode(), heard)
                 await asyncio.sleep(delay_s)
                 delay_s = min(delay_s * 2, RECONNECT_S[1])
         finally:
-            self._heard = None
+            self._listeners.remove(heard)
+
+    def _hear(self, text: str, heard: Heard) -> None:
+        sender, _, organization_id = text[1:].partition(":")
+        if sender != self._sender:
+            heard(organization_id, text[0] == RELEASED)
 
     async def close(self) -> None:
         """Sends what waits."""

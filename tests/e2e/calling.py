@@ -63,18 +63,22 @@ class Exchange:
         return await asyncio.to_thread(self.add_worker)
 
     async def limit(self, concurrent: int, per_second: float) -> None:
-        """New limits. The judge allows what was under way before."""
+        """New limits. The judge allows what had its slot before, and not one call more."""
         self.twin.allowed = max(self.twin.allowed, concurrent)
         await self.api.run(LIMIT, input={"concurrentCalls": concurrent, "callsPerSecond": per_second})
-        # What was committed before is on its way for as long as notAfter lets it.
-        await asyncio.sleep(0.2)
-        while len(self.twin.active) > concurrent:
+        while await asyncio.to_thread(self.slots) > concurrent:
             await asyncio.sleep(0.02)
         self.twin.allowed = concurrent
 
-    async def launch(self, numbers: int, **more: Any) -> str:
-        """The id of a job with so many numbers."""
-        csv = "phone_number\n" + "".join(f"+8190{10_000_000 + n}\n" for n in range(numbers))
+    def slots(self) -> int:
+        """How many calls have a slot: every call that is on the line, and those on their way."""
+        with pymongo.MongoClient[dict[str, Any]](self.mongodb_uri) as connected:
+            row = connected[self.web.database]["call_limits"].find_one({"_id": self.org})
+        return 0 if row is None else len(row["slots"])
+
+    async def launch(self, numbers: int, first: int = 0, **more: Any) -> str:
+        """The id of a job with so many numbers, from the first one on."""
+        csv = "phone_number\n" + "".join(f"+8190{10_000_000 + first + n}\n" for n in range(numbers))
         launched = await self.api.run(LAUNCH, input={"name": "List", "scenario": "Hello", "csv": csv, **more})
         assert launched["launchCallJob"]["state"] == "RUNNING"
         return str(launched["launchCallJob"]["id"])
@@ -83,22 +87,9 @@ class Exchange:
         found: dict[str, Any] = (await self.api.run(JOB, id=id_))["callJob"]
         return found
 
-    def holder(self) -> int | None:
-        """The process that dials now, by the lock that is not run out."""
-        with pymongo.MongoClient[dict[str, Any]](self.mongodb_uri) as connected:
-            wanted: dict[str, Any] = {"_id": f"call_broker:{self.org}", "unlock_key": {"$ne": None}}
-            wanted["$expr"] = {"$gt": ["$expires_at", "$$NOW"]}
-            row = connected[self.web.database]["process_locks"].find_one(wanted)
-        return None if row is None else int(row["holder"].rpartition("/")[2])
-
     async def dialling(self, but: int | None = None, deadline_s: float = 30) -> int:
         """Waits until a process, another one than `but`, holds the lock; its id."""
-        ends_at = time.monotonic() + deadline_s
-        while (pid := await asyncio.to_thread(self.holder)) in (None, but):
-            assert time.monotonic() < ends_at, "nobody took over"
-            await asyncio.sleep(0.02)
-        assert pid is not None
-        return pid
+        return await dialling(self.mongodb_uri, self.web.database, self.org, but, deadline_s)
 
 
 @asynccontextmanager
@@ -116,6 +107,25 @@ async def exchange(folder: Path, mongodb_uri: str, allowed: int, **more: Any) ->
                 yield Exchange(made, web, valkey, api, folder, mongodb_uri, stack)
                 await asyncio.to_thread(stack.pop_all().close)
     await valkey.stop(0)
+
+
+async def dialling(mongodb_uri: str, database: str, org: str, but: int | None = None, deadline_s: float = 30) -> int:
+    """Waits until a process, another one than `but`, holds the lock of the organization's broker; its id."""
+    ends_at = time.monotonic() + deadline_s
+    while (pid := await asyncio.to_thread(_holder, mongodb_uri, database, org)) in (None, but):
+        assert time.monotonic() < ends_at, "nobody took over"
+        await asyncio.sleep(0.02)
+    assert pid is not None
+    return pid
+
+
+def _holder(mongodb_uri: str, database: str, org: str) -> int | None:
+    """The process that dials now, by the lock that is not run out."""
+    with pymongo.MongoClient[dict[str, Any]](mongodb_uri) as connected:
+        wanted: dict[str, Any] = {"_id": f"call_broker:{org}", "unlock_key": {"$ne": None}}
+        wanted["$expr"] = {"$gt": ["$expires_at", "$$NOW"]}
+        row = connected[database]["process_locks"].find_one(wanted)
+    return None if row is None else int(row["holder"].rpartition("/")[2])
 
 
 @contextmanager

@@ -4,12 +4,16 @@ import asyncio
 import os
 import signal
 import time
+from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from storage.calls.records import CallJob, CallJobState
+from tests.e2e.call_fleet import fleet
 from tests.e2e.calling import Exchange, exchange, stopped
-from tests.jobs.calling import until
+from tests.jobs.calling import House, until
 
 pytestmark = pytest.mark.anyio
 
@@ -43,8 +47,8 @@ async def test_hand_over_a_killed_redis_and_changed_limits_break_no_limit_and_lo
             first = await it.dialling()
             await it.start_worker()
             await it.limit(3, 8)
-            takeover_s = await terminated(it, first)
-            assert takeover_s <= 2.0
+            # Two seconds on a machine with time to spare; a lease that runs out takes ten and more.
+            assert await terminated(it, first) < 8.0
             await it.valkey.stop(0)
             await it.limit(8, 8)
             await it.valkey.start()
@@ -62,6 +66,68 @@ async def test_hand_over_a_killed_redis_and_changed_limits_break_no_limit_and_lo
                         last[event["task"]["id"]] = event["task"]["state"]
 
 
+async def test_kills_a_sleep_past_the_lease_a_dead_redis_and_new_limits_at_once_break_nothing(
+    tmp_path: Path, mongodb_uri: str, database: str
+) -> None:
+    """Two processes on short leases; each is killed, or stopped until the other dials, and goes on beside it."""
+    async with fleet(tmp_path, mongodb_uri, database, 6, talk_s=(0.2, 0.6), lose_answers=0.05) as it:
+        house = it.house
+        await house.limit(6, 10)
+        job = await house.launch(50)
+        await it.kill()
+        await house.limit(3, 10)
+        asleep = await it.dialling()
+        with stopped(asleep):
+            await it.dialling(but=asleep)
+            await it.valkey.stop(0)
+        await house.limit(8, 10)
+        await it.kill()
+        await it.valkey.start()
+        await until(lambda: is_done(house, job), 120)
+        assert house.twin.faults == []
+        assert house.twin.rolling_faults(10) == []
+        assert set(house.twin.dialled.values()) == {1}
+        assert set((await house.states(job)).values()) == {"COMPLETED"}
+        assert await house.slots() == []
+
+
+@pytest.mark.soak
+async def test_thirty_kills_sleeps_past_the_lease_and_dead_redises_on_short_leases(
+    tmp_path: Path, mongodb_uri: str, database: str
+) -> None:
+    """The storm below in three minutes: the same brokers, whose locks run out after a second and a half."""
+    losses = {"lose_answers": 0.02, "lose_reports": 0.02}
+    async with fleet(tmp_path, mongodb_uri, database, 6, talk_s=(0.3, 1.5), **losses) as it:
+        house, jobs = it.house, []
+        for round_ in range(30):
+            await house.limit((6, 3, 8)[round_ % 3], 10)
+            jobs.append(await house.launch(25, first=25 * round_))
+            await asyncio.sleep(house.twin.dice.uniform(0.2, 1.5))
+            asleep = await it.dialling()
+            if round_ % 10 == 3:
+                with stopped(asleep):
+                    await it.dialling(but=asleep)
+            if round_ % 10 == 5:
+                await it.valkey.stop(0)
+            await it.kill()
+            if round_ % 10 == 5:
+                await it.valkey.start()
+            print(f"{round_ + 1} killed, {len(house.twin.calls)} calls", flush=True)
+        for job in jobs:
+            await until(partial(is_done, house, job), 180)
+        assert house.twin.faults == []
+        assert house.twin.rolling_faults(10) == []
+        assert max(house.twin.dialled.values()) == 1
+        states = Counter([state for job in jobs for state in (await house.states(job)).values()])
+        print(states, "refused as late:", sum(house.twin.refused.values()))
+        assert set(states) <= {"COMPLETED", "UNKNOWN"}
+        assert states["COMPLETED"] <= len(house.twin.calls)
+
+
+async def is_done(house: House, job: CallJob) -> bool:
+    return (await house.job(job)).state is CallJobState.COMPLETED
+
+
 async def terminated(it: Exchange, pid: int) -> float:
     """How long after SIGTERM another process dials."""
     begun = time.monotonic()
@@ -72,34 +138,43 @@ async def terminated(it: Exchange, pid: int) -> float:
 
 @pytest.mark.soak
 async def test_two_brokers_thirty_kills_a_long_sleep_and_a_dead_redis(tmp_path: Path, mongodb_uri: str) -> None:
-    async with exchange(tmp_path, mongodb_uri, 6, talk_s=(0.5, 3.0), lose_answers=0.02, lose_reports=0.02) as it:
+    """Nine minutes: each kill is followed by a lease that runs out."""
+    async with exchange(tmp_path, mongodb_uri, 6, talk_s=(0.3, 1.5), lose_answers=0.02, lose_reports=0.02) as it:
         await it.start_worker()
         await it.start_worker()
-        await it.limit(6, 5)
-        job_id = await it.launch(900)
-        takeovers_s = []
+        jobs, takeovers_s = [], []
         for round_ in range(30):
+            await it.limit((6, 3, 8)[round_ % 3], 5)
+            jobs.append(await it.launch(25, first=25 * round_))
             pid = await it.dialling(deadline_s=40)
-            await asyncio.sleep(it.twin.dice.uniform(0.5, 3))
-            if round_ % 10 == 3:
+            await asyncio.sleep(it.twin.dice.uniform(0.5, 2.5))
+            if round_ % 15 == 3:
                 with stopped(pid):
                     await it.dialling(but=pid, deadline_s=40)
-            if round_ % 10 == 5:
+                pid = await it.dialling(deadline_s=40)
+            if round_ % 15 == 5:
                 await it.valkey.stop(0)
                 await asyncio.sleep(2)
                 await it.valkey.start()
-            await it.limit((6, 3, 8)[round_ % 3], 5)
-            begun = time.monotonic()
-            os.kill(pid, signal.SIGKILL)
-            await it.start_worker()
-            await it.dialling(but=pid, deadline_s=40)
-            takeovers_s.append(time.monotonic() - begun)
-        await until(lambda: is_over(it, job_id), 600)
+            takeovers_s.append(await killed(it, pid))
+        for job_id in jobs:
+            await until(partial(is_over, it, job_id), 300)
         judged(it, 5)
+        print(f"{len(it.twin.calls)} calls, takeover {min(takeovers_s):.1f} to {max(takeovers_s):.1f} s")
         assert max(takeovers_s) <= 17.0
         assert max(it.twin.dialled.values()) == 1
-        tasks = (await it.job(job_id))["tasks"]
+        tasks = [task for job_id in jobs for task in (await it.job(job_id))["tasks"]]
         assert {task["state"] for task in tasks} <= {"COMPLETED", "UNKNOWN"}
+        print(f"{sum(task['state'] == 'UNKNOWN' for task in tasks)} of {len(tasks)} unknown")
+
+
+async def killed(it: Exchange, pid: int) -> float:
+    """How long after kill -9 another process dials; one more begins meanwhile."""
+    begun = time.monotonic()
+    os.kill(pid, signal.SIGKILL)
+    await it.start_worker()
+    await it.dialling(but=pid, deadline_s=40)
+    return time.monotonic() - begun
 
 
 @pytest.mark.soak

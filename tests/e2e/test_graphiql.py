@@ -15,7 +15,7 @@ from tests.e2e.conftest import Product
 ROOT = Path(__file__).resolve().parents[2]
 OPERATIONS = sorted((WEB_CLIENT / "src/graphiql/operations").glob("*.graphql"))
 TABS = ["WhoAmI", "ReadTimeline", "PageForward", "PostMessage", "LiveTopic", "React", "WhoReactedToMe"]
-TABS += ["SchedulePost", "AddressBook"]
+TABS += ["SchedulePost", "AddressBook", "LaunchCalls"]
 PNG = b"\x89PNG"
 
 

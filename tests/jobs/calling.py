@@ -34,14 +34,20 @@ class House:
     def jobs(self) -> JobContext:
         return job_context(self.stores, telephony=self.telephony)
 
-    async def launch(self, numbers: int, **changes: Any) -> CallJob:
-        """A job with so many numbers."""
-        csv = "phone_number,name\n" + "".join(f"+8190{10_000_000 + n},n{n}\n" for n in range(numbers))
+    async def launch(self, numbers: int, first: int = 0, **changes: Any) -> CallJob:
+        """A job with so many numbers, from the first one on."""
+        rows = (f"+8190{10_000_000 + n},n{n}\n" for n in range(first, first + numbers))
+        csv = "phone_number,name\n" + "".join(rows)
         new: NewCallJob = new_job(organization_id=self.org, **changes)
         return await self.stores.call_jobs.launch(new, csv, None)
 
     async def limit(self, concurrent: int, per_second: float) -> None:
+        """New limits. The judge allows what had its slot before, and not one call more."""
+        self.twin.allowed = max(self.twin.allowed, concurrent)
         await self.stores.call_jobs.set_limits(self.org, concurrent, per_second)
+        while len(await self.slots()) > concurrent:
+            await asyncio.sleep(0.02)
+        self.twin.allowed = concurrent
 
     async def job(self, job: CallJob) -> CallJob:
         return await self.stores.call_jobs.get(self.org, job.id)

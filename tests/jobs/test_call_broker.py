@@ -2,19 +2,23 @@
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Generator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from jobs.call_asking import ask_for_silent_calls
-from jobs.call_broker import Broker
+from jobs.call_broker import LOOK_AGAIN_S, Broker
+from storage.calls.call_store import NextCall
+from storage.calls.dialling import Call, Withheld
 from storage.calls.jobs import JobAction
 from storage.calls.limiter import Superseded
 from storage.calls.records import CallJob, CallJobState
 from storage.stores import Stores
-from tests.jobs.calling import House, calling, until
+from tests.jobs.calling import DEADLINE_S, House, calling, until
 
 pytestmark = pytest.mark.anyio
 
@@ -40,15 +44,16 @@ async def test_a_list_is_called_in_order_as_fast_as_limits_allow(stores: Stores)
     async with calling(stores, 3) as house:
         await house.limit(3, 20)
         job = await house.launch(20)
-        await asyncio.wait_for(run_with_wakes(house, broker(house)), 20)
+        await asyncio.wait_for(run_with_wakes(house, broker(house)), DEADLINE_S)
         assert await is_over(house, job)
         assert house.twin.faults == []
         assert house.twin.most_active == 3
         assert house.twin.rolling_faults(20) == []
         # By the limiter's clock: two requests may overtake each other on their way.
         tasks = await house.stores.call_jobs.tasks(job, None, 0, 100)
-        begun = [task.started_at for task in tasks if task.started_at]
-        assert len(begun) == 20
+        assert len(tasks) == 20
+        # On a busy machine a call may have been too late, and dialled again.
+        begun = [task.started_at for task in tasks if task.started_at and task.call_id == f"{task.id}-1"]
         assert begun == sorted(begun)
         assert set(house.twin.dialled.values()) == {1}
         assert await house.slots() == []
@@ -59,8 +64,9 @@ async def test_a_freed_slot_is_used_at_once_not_at_the_next_poll(stores: Stores)
         await house.limit(1, 100)
         await house.launch(10)
         begun = time.monotonic()
-        await asyncio.wait_for(run_with_wakes(house, broker(house)), 10)
-        assert time.monotonic() - begun < 10 * 0.05 + 2.0
+        await asyncio.wait_for(run_with_wakes(house, broker(house)), DEADLINE_S)
+        # Polling would take that long between any two of the ten calls.
+        assert time.monotonic() - begun < 4 * LOOK_AGAIN_S
 
 
 async def test_two_brokers_at_once_cancelled_again_and_again_never_call_too_many(stores: Stores) -> None:
@@ -75,11 +81,11 @@ async def test_two_brokers_at_once_cancelled_again_and_again_never_call_too_many
             if fence % 3 == 0:
                 tasks[-2].cancel()
             if fence == 4:
+                # Slots of lost calls are free once they were asked for.
+                asking = asyncio.create_task(settle_again_and_again(house))
                 await house.limit(3, 20)
-                await asyncio.sleep(0.2)
-                house.twin.allowed = 6 if len(house.twin.active) > 3 else 3
+                asking.cancel()
             if fence == 8:
-                house.twin.allowed = 8
                 await house.limit(8, 20)
         last = asyncio.create_task(run_with_wakes(house, broker(house), 20))
         await until(lambda: finished(house, job))
@@ -106,6 +112,12 @@ async def stores_settled(house: House) -> None:
     await ask_for_silent_calls(house.jobs)
 
 
+async def settle_again_and_again(house: House) -> None:
+    while True:
+        await stores_settled(house)
+        await asyncio.sleep(0.1)
+
+
 async def test_an_older_broker_stops_when_another_took_over(stores: Stores) -> None:
     async with calling(stores, 2) as house:
         await house.limit(2, 100)
@@ -114,8 +126,8 @@ async def test_an_older_broker_stops_when_another_took_over(stores: Stores) -> N
         await until(lambda: any_called(house))
         new = asyncio.create_task(run_with_wakes(house, broker(house), 2))
         with pytest.raises(Superseded):
-            await asyncio.wait_for(old, 10)
-        await asyncio.wait_for(new, 20)
+            await asyncio.wait_for(old, DEADLINE_S)
+        await asyncio.wait_for(new, DEADLINE_S)
         with pytest.raises(Superseded):
             await broker(house).run(1)
         assert house.twin.faults == []
@@ -134,10 +146,10 @@ async def test_pausing_holds_at_once_and_resuming_goes_on(stores: Stores) -> Non
         await house.stores.call_jobs.act(house.org, job.id, JobAction.PAUSE)
         await asyncio.sleep(0.15)
         made = len(house.twin.calls)
-        await asyncio.wait_for(running, 10)
+        await asyncio.wait_for(running, DEADLINE_S)
         assert len(house.twin.calls) == made, "Nothing begins in a paused job."
         await house.stores.call_jobs.act(house.org, job.id, JobAction.RESUME)
-        await asyncio.wait_for(run_with_wakes(house, broker(house)), 10)
+        await asyncio.wait_for(run_with_wakes(house, broker(house)), DEADLINE_S)
         assert set(house.twin.dialled.values()) == {1}
         assert len(house.twin.calls) == 12
 
@@ -147,7 +159,7 @@ async def test_a_number_that_must_not_be_called_is_looked_at_before_each_dial(st
         await house.limit(1, 100)
         job = await house.launch(4)
         await house.stores.do_not_call.add(house.org, ["+819010000002"])
-        await asyncio.wait_for(run_with_wakes(house, broker(house)), 10)
+        await asyncio.wait_for(run_with_wakes(house, broker(house)), DEADLINE_S)
         states = await house.states(job)
         assert states["+819010000002"] == "SKIPPED"
         assert "+819010000002" not in house.twin.dialled
@@ -158,7 +170,7 @@ async def test_what_was_not_answered_is_tried_again_while_attempts_are_left(stor
     async with calling(stores, 2, outcome="NO_ANSWER", talk_s=(0.01, 0.02)) as house:
         await house.limit(2, 100)
         job = await house.launch(3, max_attempts=3, retry_delay_s=0)
-        await asyncio.wait_for(run_with_wakes(house, broker(house)), 20)
+        await asyncio.wait_for(run_with_wakes(house, broker(house)), DEADLINE_S)
         assert set(house.twin.dialled.values()) == {3}
         assert set((await house.states(job)).values()) == {"FAILED"}
         progress = (await house.job(job)).progress
@@ -174,7 +186,7 @@ async def test_a_late_call_is_refused_and_its_number_called_later(stores: Stores
         running = asyncio.create_task(run_with_wakes(house, broker(house)))
         await asyncio.sleep(0.5)
         house.twin.hold.set()
-        await asyncio.wait_for(running, 15)
+        await asyncio.wait_for(running, DEADLINE_S)
         assert sum(house.twin.refused.values()) >= 1
         assert set(house.twin.dialled.values()) == {1}
         tasks = await house.stores.call_jobs.tasks(await house.job(job), None, 0, 10)
@@ -210,36 +222,74 @@ class _Interrupted:
                 error = thrown
 
 
-async def test_cancelled_at_any_await_a_broker_leaks_no_slot(stores: Stores) -> None:
-    """Each await of a broker's life is counted, and a broker is cancelled at each of them."""
-    awaits = await awaits_of_a_whole_life(stores)
-    assert awaits > 10
-    for at in range(1, min(awaits, 40) + 1):
-        await cancelled_at(stores, at)
+class _Cancelled(Broker):
+    """Cancelled at the n-th await of one of its coroutines: of `run`, of the first `_begin` or of the first `_dial`."""
+
+    where, at, awaits = "run", -1, 0
+    life: asyncio.Task[None] | None = None
+
+    async def run(self, fence: int) -> None:
+        self.life = asyncio.current_task()
+        await self._interrupted("run", super().run(fence))
+
+    async def _begin(self, next_call: NextCall, fence: int) -> Withheld | None:
+        result: Withheld | None = await self._interrupted("_begin", super()._begin(next_call, fence))
+        return result
+
+    async def _dial(self, call: Call, moment: float) -> None:
+        await self._interrupted("_dial", super()._dial(call, moment))
+
+    async def _interrupted(self, name: str, work: Any) -> Any:
+        if name != self.where or self.awaits:
+            return await work
+        made = _Interrupted(work, self.at)
+        try:
+            return await made
+        except asyncio.CancelledError:
+            assert self.life is not None
+            self.life.cancel()
+            raise
+        finally:
+            self.awaits = made.awaits
 
 
-async def awaits_of_a_whole_life(stores: Stores) -> int:
-    async with calling(stores, 1, talk_s=(0.0, 0.01)) as house:
-        await house.limit(1, 100)
-        await house.launch(2)
-        life = _Interrupted(run_with_wakes(house, broker(house)), -1)
-        await asyncio.wait_for(_awaited(life), 10)
-        return life.awaits
+AT_ONCE = 12
 
 
-async def _awaited(life: _Interrupted) -> None:
-    await life
-
-
-async def cancelled_at(stores: Stores, at: int) -> None:
-    async with calling(stores, 1, talk_s=(0.0, 0.01)) as house:
-        await house.limit(1, 100)
-        job = await house.launch(2)
-        with suppress(asyncio.CancelledError):
-            await asyncio.wait_for(_awaited(_Interrupted(run_with_wakes(house, broker(house)), at)), 10)
-        next_one = asyncio.create_task(run_with_wakes(house, broker(house), 2))
-        await until(lambda: finished(house, job))
-        await asyncio.wait_for(next_one, 10)
-        assert await house.slots() == [], f"cancelled at await {at}"
-        assert set(house.twin.dialled.values()) == {1}, f"cancelled at await {at}"
+@pytest.mark.parametrize("where", ["run", "_begin", "_dial"])
+async def test_cancelled_at_any_await_a_broker_leaks_no_slot(stores: Stores, where: str) -> None:
+    """At each await there is, a dozen organizations at once, until a run has none left to be cancelled at."""
+    brokers: dict[str, Broker] = {}
+    async with calling(stores, AT_ONCE, talk_s=(0.0, 0.01)) as house:
+        listening = asyncio.create_task(stores.call_wakes.listen(lambda org, _released: brokers[org].wake()))
+        asking = asyncio.create_task(ask_again_and_again(house))
+        at = 1
+        while all(await asyncio.gather(*(cancelled_at(house, brokers, where, at + n) for n in range(AT_ONCE)))):
+            at += AT_ONCE
+        for task in (listening, asking):
+            task.cancel()
         assert house.twin.faults == []
+
+
+async def ask_again_and_again(house: House) -> None:
+    while True:
+        await ask_for_silent_calls(house.jobs)
+        await asyncio.sleep(0.2)
+
+
+async def cancelled_at(house: House, brokers: dict[str, Broker], where: str, at: int) -> bool:
+    """Whether there was such an await. The next broker finishes the list, and calls no number again."""
+    ours = replace(house, org=f"{house.org} {at}")
+    one = brokers[ours.org] = _Cancelled(ours.stores.calls, ours.telephony, ours.org)
+    one.where, one.at = where, at
+    await ours.stores.call_jobs.set_limits(ours.org, 1, 100)
+    job = await ours.launch(2)
+    with suppress(asyncio.CancelledError):
+        await asyncio.wait_for(one.run(1), DEADLINE_S)
+    brokers[ours.org] = broker(ours)
+    await asyncio.wait_for(brokers[ours.org].run(2), DEADLINE_S)
+    assert await is_over(ours, job)
+    assert await ours.slots() == [], f"cancelled at await {at} of {where}"
+    dialled = Counter(call.number for call in ours.twin.calls.values() if call.id.startswith(job.id))
+    assert dialled == {"+819010000000": 1, "+819010000001": 1}, f"cancelled at await {at} of {where}"
+    return one.awaits >= at

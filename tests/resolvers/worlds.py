@@ -5,8 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from storage.calls.call_store import NextCall
-from storage.calls.dialling import Dial
+from storage.calls.call_store import NextCall, Start
 from storage.calls.jobs import NewCallJob
 from storage.calls.records import TaskKey
 from storage.calls.windows import WEEK, CallingWindow
@@ -71,7 +70,7 @@ class World:
             csv = f"phone_number,{self.mark}\n+819012345678,{self.mark}\n"
             job = await self.stores.call_jobs.launch(new, csv, None)
             next_call = NextCall(TaskKey(job.id, 2), "+819012345678")
-            while not isinstance(dial := await self.stores.calls.start(self.mark, next_call, 1), Dial):
+            while not isinstance(dial := await self.stores.calls.start(self.mark, next_call, 1), Start):
                 await asyncio.sleep(0.01)
             if refused:
                 await self.stores.calls.fail(dial.call, f"{self.mark} refused")

@@ -1,11 +1,13 @@
 """The demo: what is said makes sense to the product, it is said once only, and failures are told in one line."""
 
 import asyncio
+import csv
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from io import StringIO
 from typing import Any
 
 import httpx2
@@ -15,6 +17,7 @@ from graphql import parse, validate
 from schema.root import build_schema
 from server.demo import DEMO_USERS, DemoError, DemoUser, fill, filling
 from server.demo.cast import BLOCKED, BLOCKER, COMMUNITIES, DemoCommunity, DemoTopic, all_topics, user
+from server.demo.lists import lists
 from server.demo.posts import posts as demo_posts
 from server.demo.schedule import planned, planner
 from server.demo.talk import ASIDES, WORDS, Talk, scenes, talk
@@ -86,7 +89,7 @@ class TestTalk:
 @pytest.mark.parametrize("count", [1, filling.REACTIONS_A_REQUEST])
 def test_every_operation_is_valid_and_within_the_limits(count: int) -> None:
     documents = [filling.VIEWER, filling.CREATE_COMMUNITY, filling.JOIN_COMMUNITY, filling.CREATE_TOPIC]
-    documents += [filling.FOLLOW, filling.CREATE_POST]
+    documents += [filling.FOLLOW, filling.CREATE_POST, filling.SET_CALL_LIMITS, filling.LAUNCH_CALL_JOB]
     documents += [filling.POST_MESSAGE, filling.MARK_READ, filling.BLOCK_USER, filling.FILLED]
     schema = build_schema(DocumentLimitsExtension)._schema
     for document in [*map(parse, documents), parse(filling._add_reactions(count))]:
@@ -131,6 +134,22 @@ CONTENT = """
   localFeed(latest: "now") { items { text author { handle followerCount } } } viewer { followingCount } }
 """
 
+CALLS = """
+{ callLimits { concurrentCalls } callJobs(oldest: "0.000000") { items { name state rowErrors { row } } } }
+"""
+
+
+class TestCalls:
+    def test_lists_hold_only_numbers_that_nobody_has(self) -> None:
+        for each in lists():
+            rows = list(csv.DictReader(StringIO(each.csv)))
+            good = [
+                row["phone_number"] for row in rows if len(row["phone_number"]) == 13 and "-" not in row["phone_number"]
+            ]
+            assert all(re.fullmatch(r"\+447700900\d{3}", number) for number in good)
+            assert len(rows) - len(good) == (2 if each.key == "demo-calls-typos" else 0)
+            assert each.operator.roles == ("OPERATOR",)
+
 
 class TestFilling:
     def test_a_product_holds_the_demo_afterwards_and_filling_it_again_changes_nothing(
@@ -148,6 +167,7 @@ class TestFilling:
         shown = [(post["author"]["handle"], post["text"]) for post in filled["priya"]["localFeed"]["items"]]
         assert sorted(shown) == sorted(written)
         assert filled["priya"]["viewer"]["followingCount"] == 2
+        self.check_calls(web)
 
         steps.clear()
         asyncio.run(fill(web.url, self.token_for(web), lambda done, total: steps.append((done, total))))
@@ -162,6 +182,15 @@ class TestFilling:
         shown = sorted(each["text"] for each in answer["scheduledPosts"]["items"])
         assert shown == sorted(each.text for each in planned(datetime.now(UTC))), "Something is missing or twice there."
         assert {handle: content(web, self.token_for(web), handle) for handle in filled} == filled
+
+    def check_calls(self, web: Web) -> None:
+        """A job is there to be called, one with rows to be mended; the window of the third is open or not."""
+        jobs = content(web, self.token_for(web), "ken", CALLS)["callJobs"]["items"]
+        assert [job["name"] for job in jobs] == [each.name for each in lists() if each.operator.handle == "ken"]
+        assert [job["state"] for job in jobs[:2]] == ["RUNNING", "REJECTED"]
+        assert jobs[2]["state"] in ("RUNNING", "WAITING_FOR_WINDOW")
+        assert [error["row"] for error in jobs[1]["rowErrors"]] == [22, 23]
+        assert content(web, self.token_for(web), "liam", CALLS)["callLimits"]["concurrentCalls"] == 2
 
     @staticmethod
     def token_for(web: Web) -> Callable[[DemoUser], str]:
@@ -197,9 +226,9 @@ def handles(users: list[dict[str, str]]) -> set[str]:
     return {each["handle"] for each in users}
 
 
-def content(web: Web, token_for: Callable[[DemoUser], str], handle: str) -> dict[str, Any]:
+def content(web: Web, token_for: Callable[[DemoUser], str], handle: str, query: str = CONTENT) -> dict[str, Any]:
     headers = {"authorization": f"Bearer {token_for(user(handle))}"}
-    answer = httpx2.post(f"{web.url}/graphql", json={"query": CONTENT}, headers=headers, trust_env=False).json()
+    answer = httpx2.post(f"{web.url}/graphql", json={"query": query}, headers=headers, trust_env=False).json()
     assert "errors" not in answer, answer["errors"]
     data: dict[str, Any] = answer["data"]
     return data

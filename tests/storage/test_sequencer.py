@@ -11,12 +11,16 @@ import pytest
 from pymongo.errors import OperationFailure
 
 from server.embedded import Mongod
+from storage.calls.jobs import SetLimits
 from storage.changes import Batch
 from storage.chat.changes import EditMessage, PostMessage
 from storage.chat.records import Message, MessageKey
 from storage.errors import Conflict, Forbidden, NotFound, Unavailable
 from storage.events import Event, Stream
-from storage.sequencer import MAX_BATCH, Sequencer
+from storage.jobs_stream import jobs_stream
+from storage.mongo import Mongo
+from storage.sequencer import JOBS_AT_ONCE, MAX_BATCH, Sequencer
+from storage.stores import Stores
 from storage.turns import Turns
 from tests.storage.faults import failing, hanging
 from tests.storage.places import OpenStores, Place, found_place
@@ -340,3 +344,56 @@ async def test_posting_to_a_dead_mongodb_is_unavailable_in_time_and_works_again_
     texts = [message["text"] for message in await own_place.messages()]
     assert len(texts) in (2, 4)
     await assert_sound(own_place, len(texts))
+
+
+class Counting(Mongo):
+    """Counts the transactions that run at the same time, and holds them up until `go_on` is set."""
+
+    now = most = 0
+    go_on: asyncio.Event
+
+    async def transact(self, work: Any, deadline_s: float = 5.0) -> Any:
+        kept = type(self)
+        kept.now += 1
+        kept.most = max(kept.most, kept.now)
+        await kept.go_on.wait()
+        try:
+            return await Mongo.transact(self, work, deadline_s)
+        finally:
+            kept.now -= 1
+
+
+async def test_many_organizations_at_once_take_turns_and_what_waits_meanwhile_goes_together(stores: Stores) -> None:
+    Counting.now, Counting.most, Counting.go_on = 0, 0, asyncio.Event()
+    turns = Turns(stores.redis, stores.keys)
+    sequencer = Sequencer(Counting(stores.mongo.client, stores.mongo.database), turns, lambda *_: None, lambda _: None)
+    organizations = [f"org-{n}" for n in range(3 * JOBS_AT_ONCE)]
+    changes = [(org, SetLimits(org, n, 1.0)) for n in range(5) for org in organizations]
+    commits = [asyncio.create_task(sequencer.commit(jobs_stream(org), change)) for org, change in changes]
+    while Counting.now < JOBS_AT_ONCE:
+        await asyncio.sleep(0)
+    Counting.go_on.set()
+    await asyncio.gather(*commits)
+    assert Counting.most == JOBS_AT_ONCE
+    last = commits[-1].result()
+    assert (last.id, last.concurrent_calls) == (organizations[-1], 4)
+    events = await stores.mongo["events"].find({"_id.s": f"jobs:{organizations[-1]}"}).to_list(None)
+    assert len({event["at"] for event in events}) == 1, "five changes in one commit"
+
+
+async def test_who_waits_too_long_behind_other_organizations_is_told(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storage.sequencer.ADMISSION_S", 0.05)
+    Counting.now, Counting.go_on = 0, asyncio.Event()
+    turns = Turns(stores.redis, stores.keys)
+    sequencer = Sequencer(Counting(stores.mongo.client, stores.mongo.database), turns, lambda *_: None, lambda _: None)
+    commits = [sequencer.commit(jobs_stream(f"org-{n}"), SetLimits(f"org-{n}", n, 1.0)) for n in range(JOBS_AT_ONCE)]
+    held_up = [asyncio.create_task(commit) for commit in commits]
+    while Counting.now < JOBS_AT_ONCE:
+        await asyncio.sleep(0)
+    with pytest.raises(Unavailable):
+        await sequencer.commit(jobs_stream("late"), SetLimits("late", 1, 1.0))
+    Counting.go_on.set()
+    await asyncio.gather(*held_up)
+    assert (await sequencer.commit(jobs_stream("late"), SetLimits("late", 3, 1.0))).concurrent_calls == 3

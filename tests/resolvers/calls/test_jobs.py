@@ -1,11 +1,12 @@
 """Call jobs through the API: lists, launching, reading, pausing, rights, events."""
 
+import asyncio
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from storage.calls.call_store import NextCall
-from storage.calls.dialling import Dial
+from storage.calls.call_store import NextCall, Start
 from storage.calls.records import TaskKey
 from storage.identity import Role
 from storage.stores import Stores
@@ -56,7 +57,7 @@ def a_list(csv: str = CSV, **more: Any) -> dict[str, Any]:
 async def dial(stores: Stores, job: dict[str, Any], row: int = 2) -> str:
     number = next(task["phoneNumber"] for task in job["tasks"] if task["row"] == row)
     dialled = await stores.calls.start("acme", NextCall(TaskKey(job["id"], row), number), 1)
-    assert isinstance(dialled, Dial)
+    assert isinstance(dialled, Start)
     return dialled.call.id
 
 
@@ -165,6 +166,32 @@ async def test_reports_move_a_number_and_repeat_harmlessly(ann: Person, stores: 
     progress = (await ann.do(READ, id=job["id"]))["progress"]
     assert (progress["completed"], progress["queued"]) == (1, 1)
     assert progress["outcomes"] == [{"outcome": "VOICEMAIL", "count": 1}]
+
+
+@pytest.mark.parametrize(
+    ("after_s", "shown_s"), [(-3600, 0.0), (0.04, 0.04), (3600, None)], ids=["before its start", "within", "in future"]
+)
+async def test_a_call_ended_when_the_telephony_side_says_but_between_its_start_and_now(
+    ann: Person, stores: Stores, after_s: float, shown_s: float | None
+) -> None:
+    await ann.do(LIMITS, input={"concurrentCalls": 1, "callsPerSecond": 100})
+    job = await ann.do(LAUNCH, input=a_list())
+    told = {"callId": await dial(stores, job), "sequence": 1, "event": "ENDED", "outcome": "ANSWERED"}
+    began = datetime.fromisoformat((await times(ann, job))["startedAt"])
+    await asyncio.sleep(0.05)
+    at = began + timedelta(seconds=after_s)
+    await ann.do(REPORT, input=told | {"at": at.isoformat()})
+    ended = datetime.fromisoformat((await times(ann, job))["endedAt"])
+    if shown_s is None:
+        assert began < ended <= await stores.call_jobs.now()
+    else:
+        assert ended == began + timedelta(seconds=shown_s)
+
+
+async def times(ann: Person, job: dict[str, Any]) -> dict[str, str]:
+    query = "query ($id: ID!) { done: callJob(id: $id) { tasks(limit: 1) { startedAt endedAt } } }"
+    found: dict[str, str] = (await ann.do(query, id=job["id"]))["tasks"][0]
+    return found
 
 
 async def test_events_of_jobs_numbers_and_limits_reach_operators_only(

@@ -1,18 +1,30 @@
 """A model of the limiter and of the tasks' state machine: whatever happens in whatever order, the numbers hold."""
 
 from collections import Counter
+from datetime import timedelta
 from typing import Any
 
 import hypothesis.strategies as st
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from storage.calls.dialling import DO_NOT_CALL, Call, Dial, FailCall, GiveBack, LoseCall, ReportCall, StartCall
+from storage.calls.dialling import (
+    DO_NOT_CALL,
+    Call,
+    Dial,
+    FailCall,
+    GiveBack,
+    LoseCall,
+    ReportCall,
+    StartCall,
+    Withheld,
+)
 from storage.calls.jobs import ActOnJob, FollowClock, JobAction, SetLimits, TakeOver
 from storage.calls.limiter import Superseded
 from storage.calls.records import ACTIVE_STATES, CallJobState, CallOutcome, CallReportEvent, CallTaskState, TaskKey
+from storage.calls.windows import WEEK, CallingWindow
 from storage.errors import Conflict
-from tests.storage.calls.plans import ORG, Plans
+from tests.storage.calls.plans import BEGIN, ORG, Plans
 
 FINAL = {"COMPLETED", "FAILED", "SKIPPED", "CANCELLED"}
 
@@ -53,13 +65,13 @@ class CallMachine(RuleBasedStateMachine):
         self.led = self.fence
         self.world.commit(TakeOver(ORG, self.fence))
 
-    @rule(pick=st.integers(0, 20), is_old=st.booleans())
-    def start(self, pick: int, is_old: bool) -> None:
+    @rule(pick=st.integers(0, 20), is_old=st.booleans(), lead_s=st.sampled_from([0.0, 0.0, 0.07, 1.5]))
+    def start(self, pick: int, is_old: bool, lead_s: float) -> None:
         task = self.world.tasks[pick % len(self.world.tasks)]
         key = TaskKey(task["_id"]["j"], task["_id"]["r"])
         fence = self.fence - is_old
         try:
-            result = self.world.commit(StartCall(ORG, key, fence, task["phone"]))
+            result = self.world.commit(StartCall(ORG, key, fence, task["phone"], timedelta(seconds=lead_s)))
         except Superseded:
             assert self.world.limits["fence"] > fence
             return
@@ -70,6 +82,7 @@ class CallMachine(RuleBasedStateMachine):
             assert self.world.get(DO_NOT_CALL, {"org": ORG, "phone": task["phone"]}) is None
             assert result.call.id not in self.calls, "A callId is used once."
             assert len(self.world.limits["slots"]) <= self.limit
+            assert result.delay_s >= lead_s
             self.calls[result.call.id] = result.call
             self.starts.append((result.call.start_at, self.rate))
 
@@ -171,3 +184,13 @@ class CallMachine(RuleBasedStateMachine):
 
 CallMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)
 TestCallMachine = CallMachine.TestCase
+
+
+def test_nothing_is_dialled_whose_moment_lies_behind_the_end_of_the_window() -> None:
+    world = Plans(BEGIN - timedelta(milliseconds=30))
+    window = CallingWindow("00:00", f"{BEGIN:%H:%M}", "UTC", WEEK)
+    job = world.launch(1, window=window)
+    start = StartCall(ORG, TaskKey(job.id, 2), 1, "+819010000002", timedelta(milliseconds=50))
+    assert world.commit(start) is Withheld.GONE
+    start.lead = timedelta()
+    assert isinstance(world.commit(start), Dial)

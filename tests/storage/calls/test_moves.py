@@ -5,8 +5,7 @@ from datetime import datetime
 
 import pytest
 
-from storage.calls.call_store import NextCall
-from storage.calls.dialling import Dial
+from storage.calls.call_store import NextCall, Start
 from storage.calls.records import CallOutcome, CallReportEvent, TaskKey
 from storage.events import Event
 from storage.jobs_stream import jobs_stream
@@ -26,7 +25,7 @@ async def call_all_at_once(stores: Stores) -> str:
     job = await stores.call_jobs.launch(new_job(), csv, None)
     for row in range(2, NUMBERS + 2):
         next_call = NextCall(TaskKey(job.id, row), f"+8190{10_000_000 + row - 2}")
-        while not isinstance(dial := await stores.calls.start(ORG, next_call, 1), Dial):
+        while not isinstance(dial := await stores.calls.start(ORG, next_call, 1), Start):
             await asyncio.sleep(0.005)
         await stores.calls.report(dial.call.id, 1, CallReportEvent.ENDED, CallOutcome.ANSWERED)
     return job.id

@@ -1,5 +1,6 @@
 /** The tabs of a first visit, in order. Their tests run each against the schema (tests/e2e/test_graphiql.py). */
 import addressBook from "./operations/address-book.graphql?raw";
+import launchCalls from "./operations/launch-calls.graphql?raw";
 import liveTopic from "./operations/live-topic.graphql?raw";
 import pageForward from "./operations/page-forward.graphql?raw";
 import postMessage from "./operations/post-message.graphql?raw";
@@ -10,6 +11,9 @@ import whoAmI from "./operations/who-am-i.graphql?raw";
 import whoReacted from "./operations/who-reacted.graphql?raw";
 
 const variables = (values: Record<string, unknown>): string => JSON.stringify(values, null, 2);
+
+// Numbers that no telephone has: the regulator keeps them for films.
+const LIST = "phone_number,name\n+447700900001,Ann\n+447700900002,Ben\n+447700900003,Cleo\n";
 
 const fromNow = (ms: number): string => new Date(Date.now() + ms).toISOString();
 const DAY_MS = 86_400_000;
@@ -38,6 +42,12 @@ export const OPERATIONS = [
       domain: null,
       from: fromNow(-13 * DAY_MS),
       to: fromNow(0),
+    }),
+  },
+  {
+    query: launchCalls,
+    variables: variables({
+      input: { name: "Try", scenario: "Hello {name}", csv: LIST, maxAttempts: 2, retryDelayS: 60 },
     }),
   },
 ];

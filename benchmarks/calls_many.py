@@ -1,0 +1,132 @@
+"""Many organizations that call all day, in one worker process: how many calls are active, and what that costs.
+
+Judged by the simulator's own ledger: when each call began by the database's clock, and so how many were on the line.
+"""
+
+import asyncio
+import os
+import resource
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import pairwise
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.calls_servers import launch, servers, simulator
+from benchmarks.cpu import CpuTimes, cpu_times
+from jobs.call_asking import ask_for_silent_calls
+from jobs.call_manager import run_call_manager
+from jobs.context import JobContext
+from jobs.providers.telephony.simulator import LEDGER
+from storage.metrics import CALL_ANSWERS
+from storage.stores import Stores
+from tests.jobs.contexts import job_context
+
+EVERY_S = 15.0
+LAUNCHED_AT_ONCE = 20
+SWEEP_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What was there at one moment."""
+
+    active: int
+    answers: dict[str, float]
+    cpu: CpuTimes
+
+
+async def organizations(console: Console, count: int, active: int, talk_s: float, seconds: float) -> None:
+    """Prints a row for each quarter of a minute, then what the telephony side saw. Raises: AssertionError."""
+    async with servers() as (stores, mongod_pid):
+        jobs = job_context(stores, telephony=simulator(stores, talk_s))
+        await _launched(stores, count, active, talk_s, seconds)
+        title = (
+            f"{count} organizations, {active} calls of {talk_s:g} s at a time and 1 start/s each, one worker process"
+        )
+        table = Table(title=title)
+        for column in ("after s", "active", "starts/s", "refused or late", "worker CPU %", "mongod CPU %", "MiB"):
+            table.add_column(column, justify="right")
+        running = [asyncio.create_task(work) for work in (run_call_manager(jobs), _swept(jobs))]
+        try:
+            await _measured(table, stores, mongod_pid, seconds)
+        finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+            await jobs.telephony.aclose()
+        console.print(table)
+        console.print(await _judged(stores, active, talk_s))
+
+
+async def _launched(stores: Stores, count: int, active: int, talk_s: float, seconds: float) -> None:
+    """A list for each, long enough not to end meanwhile."""
+    numbers = int(active * (seconds / talk_s + 2))
+    places = asyncio.Semaphore(LAUNCHED_AT_ONCE)
+
+    async def one(n: int) -> None:
+        async with places:
+            await launch(stores, f"org-{n}", numbers, active, 1)
+
+    await asyncio.gather(*(one(n) for n in range(count)))
+
+
+async def _swept(jobs: JobContext) -> None:
+    while True:
+        await asyncio.sleep(SWEEP_S)
+        await ask_for_silent_calls(jobs)
+
+
+async def _measured(table: Table, stores: Stores, mongod_pid: int, seconds: float) -> None:
+    begun, before = time.monotonic(), await _sample(stores, mongod_pid)
+    while time.monotonic() - begun < seconds:
+        await asyncio.sleep(EVERY_S)
+        now = await _sample(stores, mongod_pid)
+        took_s = now.cpu.at_s - before.cpu.at_s
+        percent = now.cpu.percent_since(before.cpu)
+        answers = {name: now.answers[name] - before.answers.get(name, 0) for name in now.answers}
+        starts = answers.pop("Began", 0) / took_s
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        cpu = f"{percent[str(os.getpid())]:.0f}", f"{percent[str(mongod_pid)]:.0f}"
+        after = f"{now.cpu.at_s - begun:.0f}"
+        table.add_row(after, f"{now.active:,}", f"{starts:.0f}", f"{sum(answers.values()):.0f}", *cpu, f"{memory:.0f}")
+        before = now
+
+
+async def _sample(stores: Stores, mongod_pid: int) -> Sample:
+    pipeline = [{"$group": {"_id": None, "active": {"$sum": {"$size": "$slots"}}}}]
+    rows = await stores.mongo.aggregate("call_limits", pipeline)
+    counted = [sample for metric in CALL_ANSWERS.collect() for sample in metric.samples]
+    answers = {sample.labels["answer"]: sample.value for sample in counted if sample.name.endswith("_total")}
+    return Sample(rows[0]["active"], answers, cpu_times([os.getpid(), mongod_pid]))
+
+
+async def _judged(stores: Stores, active: int, talk_s: float) -> str:
+    """What the ledger says of each organization: the most at a time, and the shortest time between two starts."""
+    of_job = {job["_id"]: job["org"] async for job in stores.mongo["call_jobs"].find({}, {"org": 1})}
+    begun: defaultdict[str, list[float]] = defaultdict(list)
+    numbers: defaultdict[str, int] = defaultdict(int)
+    async for call in stores.mongo[LEDGER].find({}):
+        job_id, row, _ = call["_id"].rsplit("-", 2)
+        begun[of_job[job_id]].append(call["at"].timestamp())
+        numbers[f"{job_id}-{row}"] += 1
+    most = max(_most_at_once(sorted(starts), talk_s) for starts in begun.values())
+    gaps = [later - earlier for starts in begun.values() for earlier, later in pairwise(sorted(starts))]
+    verdict = (
+        f"{len(numbers)} calls; most of one organization at a time {most}; two starts at least {min(gaps):.3f} s apart"
+    )
+    assert most <= active, verdict
+    assert min(gaps) >= 1.0, verdict
+    assert set(numbers.values()) == {1}, "a number was called twice"
+    return verdict
+
+
+def _most_at_once(starts: list[float], talk_s: float) -> int:
+    most = first = 0
+    for n, start in enumerate(starts):
+        while starts[first] + talk_s <= start:
+            first += 1
+        most = max(most, n - first + 1)
+    return most

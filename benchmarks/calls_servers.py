@@ -1,0 +1,41 @@
+"""What the benchmarks of calls work on: embedded servers with an empty database, a simulator, and lists."""
+
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from jobs.providers.telephony.simulator import Script, Simulator
+from server.embedded import Mongod, Valkey, find_mongod, find_valkey
+from storage.calls.jobs import NewCallJob
+from storage.calls.records import CallOutcome
+from storage.stores import Stores, open_stores
+
+
+@asynccontextmanager
+async def servers() -> AsyncIterator[tuple[Stores, int]]:
+    """Stores on an empty database, and the process id of its server."""
+    with tempfile.TemporaryDirectory(prefix="noroshi-benchmark-") as folder:
+        mongod, valkey = Mongod(Path(folder) / "mongodb", find_mongod()), Valkey(Path(folder) / "redis", find_valkey())
+        await mongod.start()
+        await valkey.start()
+        try:
+            async with open_stores(mongod.uri, valkey.url, "benchmark") as stores:
+                assert mongod.pid is not None
+                yield stores, mongod.pid
+        finally:
+            await valkey.stop(0)
+            await mongod.stop(0)
+
+
+def simulator(stores: Stores, talk_s: float, speed: float = 1.0) -> Simulator:
+    """Every call is answered at once, and lasts so long on the scaled clock."""
+    return Simulator(stores.mongo, stores.calls.report, speed, lambda _id: Script(0, talk_s, CallOutcome.ANSWERED))
+
+
+async def launch(stores: Stores, org: str, numbers: int, concurrent: int, per_second: float) -> str:
+    """The id of a job with so many numbers."""
+    await stores.call_jobs.set_limits(org, concurrent, per_second)
+    csv = "phone_number\n" + "".join(f"+8190{10_000_000 + n}\n" for n in range(numbers))
+    new = NewCallJob(org, "bench", "List", "Hello", None, None, 1, 60, 60)
+    return (await stores.call_jobs.launch(new, csv, None)).id

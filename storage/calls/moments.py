@@ -1,0 +1,44 @@
+"""When committed starts are due on this process's clock, and how far behind its commit a start must lie.
+
+A start that is known here more than 100 ms after its moment is given back. So where commits take long, moments are
+chosen later: that costs a little time, and no start.
+"""
+
+import time
+from contextlib import suppress
+from datetime import timedelta
+
+from pymongo.errors import PyMongoError
+
+from storage.calls.dialling import Dial
+from storage.calls.limiter import JITTER_S
+from storage.clock import DatabaseClock
+from storage.mongo import Mongo
+
+MAX_LEAD_S = 1.0
+FORGET = 0.9
+"""A commit that took long is remembered for some dozen starts."""
+
+
+class Moments:
+    """One for each process."""
+
+    def __init__(self, mongo: Mongo) -> None:
+        self._clock = DatabaseClock(mongo)
+        self._takes_s = 0.0
+
+    @property
+    def lead(self) -> timedelta:
+        """How long after its commit a start should be: nothing where commits take less than 50 ms."""
+        return timedelta(seconds=min(max(self._takes_s - JITTER_S / 2, 0.0), MAX_LEAD_S))
+
+    async def of(self, dial: Dial, begun: float) -> float:
+        """The start's moment by the monotonic clock, of a commit that was asked for at `begun` and just answered."""
+        answered = time.monotonic()
+        moment = answered + dial.delay_s
+        with suppress(PyMongoError):
+            due = await self._clock.moment(dial.call.start_at)
+            # The database's clock may have been set since it was read. When this was committed lies between the two.
+            moment = min(max(due, begun + dial.delay_s), moment)
+        self._takes_s = max(answered + dial.delay_s - moment, self._takes_s * FORGET)
+        return moment

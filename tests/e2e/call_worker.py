@@ -1,0 +1,48 @@
+"""A process that does what a worker does for calls, and nothing else; its locks run out sooner than a worker's.
+
+python -m tests.e2e.call_worker MONGODB_URI REDIS_URL DATABASE TELEPHONY_URL LEASE_S
+"""
+
+import asyncio
+import signal
+import sys
+from dataclasses import replace
+
+from jobs.call_asking import ask_for_silent_calls
+from jobs.call_manager import run_call_manager
+from jobs.context import JobContext
+from jobs.providers.telephony.webhook import WebhookTelephony
+from storage.locks import Locks
+from storage.stores import open_stores
+from tests.jobs.contexts import job_context
+from tests.jobs.providers.telephony.twin import SECRET
+
+ASK_EVERY_S = 0.5
+NOWHERE = "http://127.0.0.1:1/callbacks/telephony"
+
+
+async def work(mongodb_uri: str, redis_url: str, database: str, telephony_url: str, lease_s: float) -> None:
+    """Until SIGTERM."""
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    async with open_stores(mongodb_uri, redis_url, database) as stores:
+        telephony = WebhookTelephony(telephony_url, SECRET, NOWHERE)
+        jobs = job_context(replace(stores, locks=Locks(stores.mongo, lease_s)), telephony=telephony)
+        running = [asyncio.create_task(work) for work in (run_call_manager(jobs), _ask(jobs))]
+        print("ready", flush=True)
+        await stop.wait()
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        await telephony.aclose()
+
+
+async def _ask(jobs: JobContext) -> None:
+    while True:
+        await asyncio.sleep(ASK_EVERY_S)
+        await ask_for_silent_calls(jobs)
+
+
+if __name__ == "__main__":
+    *servers, lease = sys.argv[1:]
+    asyncio.run(work(*servers, float(lease)))
