@@ -150,6 +150,7 @@ def token(
     role: Annotated[list[Role] | None, typer.Option(help="May be given several times. Default: MEMBER")] = None,
     name: Annotated[str | None, typer.Option(help="The name to show.")] = None,
     handle: Annotated[str | None, typer.Option(help="What mentions use, such as `mika` for @mika.")] = None,
+    email: Annotated[str | None, typer.Option(help="Where mails go, such as that a publication failed.")] = None,
     ttl_s: Annotated[int, typer.Option(min=1, help="Seconds until it expires.")] = 86_400,
     data_dir: DataDir = None,
 ) -> None:
@@ -159,7 +160,8 @@ def token(
 
     settings = with_auth_secret(Settings.from_environment(data_dir=data_dir))
     roles = [each.value for each in role or [Role.MEMBER]]
-    _say(sign(settings, user_id=user, organization_id=org, roles=roles, name=name, handle=handle, ttl_s=ttl_s))
+    shown = {"name": name, "handle": handle, "email": email}
+    _say(sign(settings, user_id=user, organization_id=org, roles=roles, ttl_s=ttl_s, **shown))
 
 
 @app.command()

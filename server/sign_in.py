@@ -58,13 +58,16 @@ def sign(
     roles: Iterable[str] = (),
     name: str | None = None,
     handle: str | None = None,
+    email: str | None = None,
     ttl_s: float = 86_400,
 ) -> str:
     """A token that this product accepts. The settings must have a secret. Raises: StartupError."""
     # Imported here: verifying brings an HTTP client along, which most commands don't need.
-    from server.tokens import mint
+    from server.tokens import is_address, mint
 
     require_own_tokens(settings)
+    if email is not None and not is_address(email):
+        raise StartupError(f"{email!r} is no mail address.")
     assert settings.auth_secret, "see with_auth_secret"
     return mint(
         settings.auth_secret,
@@ -73,6 +76,7 @@ def sign(
         roles=roles,
         name=name,
         handle=handle,
+        email=email,
         ttl_s=ttl_s,
         audience=settings.auth_audience,
         issuer=settings.auth_issuer,

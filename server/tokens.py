@@ -85,6 +85,7 @@ def mint(
     roles: Iterable[str] = (),
     name: str | None = None,
     handle: str | None = None,
+    email: str | None = None,
     ttl_s: float = 86_400,
     audience: str | None = None,
     issuer: str | None = None,
@@ -93,7 +94,7 @@ def mint(
     now = time.time()
     payload: dict[str, Any] = {"sub": user_id, "org": organization_id, "roles": list(roles)}
     payload |= {"iat": int(now), "exp": now + ttl_s}
-    optional = {"name": name, "handle": handle, "aud": audience, "iss": issuer}
+    optional = {"name": name, "handle": handle, "email": email, "aud": audience, "iss": issuer}
     payload |= {claim: value for claim, value in optional.items() if value is not None}
     return jwt.encode(payload, secret, algorithm="HS256")
 
@@ -287,7 +288,12 @@ def _optional_text(value: object, claim: str) -> str | None:
 
 
 def _address(value: object) -> str | None:
-    return value if isinstance(value, str) and len(value) <= TEXT_MAX_CHARS and _ADDRESS.fullmatch(value) else None
+    return value if isinstance(value, str) and is_address(value) else None
+
+
+def is_address(text: str) -> bool:
+    """Whether mail can be sent there, by its form."""
+    return len(text) <= TEXT_MAX_CHARS and _ADDRESS.fullmatch(text) is not None
 
 
 def _roles(value: object) -> frozenset[str]:

@@ -4,7 +4,9 @@ arq ends itself when Redis goes away, so each of its workers is started again wi
 """
 
 import asyncio
+import gc
 import signal
+import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
 
@@ -30,6 +32,11 @@ from storage.versioned_keys import versioned_keys
 RESTART_S = (0.2, 5.0)
 DRAIN_S = 10.0
 MAX_JOBS = 50
+
+# MongoDB's driver works in threads. While the loop is busy, as when a thousand posts are due, each of them waits up to
+# so long for the interpreter whenever an answer has come, many times a commit. The default is 5 ms.
+SWITCH_INTERVAL_S = 0.001
+GC_THRESHOLDS = 10_000, 20, 10
 
 log = structlog.get_logger(__name__)
 
@@ -61,6 +68,7 @@ async def _run(settings: Settings, queues: tuple[str, ...]) -> None:
         loops += [_supervise(loop.name, partial(loop.run, jobs)) for loop in LOOPS]
         loops += [_sweep_loop(jobs, each, heartbeat) for each in SWEEPERS]
         tasks = [asyncio.create_task(loop) for loop in [*loops, heartbeat.beat()]]
+        tune_interpreter()
         log.info("worker_ready", queues=queues)
         await stop.wait()
         for task in tasks:
@@ -69,6 +77,14 @@ async def _run(settings: Settings, queues: tuple[str, ...]) -> None:
         await jobs.telephony.aclose()
         await jobs.desk.close()
     await egress.aclose()
+
+
+def tune_interpreter() -> None:
+    """Lets threads take turns more often, and spares the garbage collector what is there by now and stays."""
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
 
 
 def _job_context(settings: Settings, stores: Stores, egress: Egress) -> JobContext:

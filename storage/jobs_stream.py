@@ -5,6 +5,7 @@ no batch is at hand. Its event kinds are those of `Stores.job_subjects`, which r
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -14,6 +15,7 @@ ReadSubjects = Callable[[str, Sequence[Any]], Awaitable[Mapping[Any, Any]]]
 """Gives what the refs of one organization's events speak of, as it is now, by ref; without what is gone."""
 
 
+@lru_cache(maxsize=1000)
 def jobs_stream(organization_id: str) -> Stream:
     """The organization's stream."""
     return Stream("jobs", quote(organization_id, safe=""))

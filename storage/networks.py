@@ -110,12 +110,14 @@ class Behaviour:
     """How a network is dealt with.
 
     `retention_s`: how long it remembers a key; None for ever. `upload_lead_s`: how long before the due time media are
-    uploaded; None where they go along with the post. `own_address` is where it is unless an account says otherwise.
+    uploaded; None where they go along with the post; `video_lead_s` where videos, which are processed, take longer.
+    `own_address` is where it is unless an account says otherwise.
     """
 
     certainty: Certainty
     retention_s: float | None = None
     upload_lead_s: float | None = None
+    video_lead_s: float | None = None
     own_address: str | None = None
     settle_s: float = 0.0
     """How long after a lost answer it may be asked."""
@@ -127,7 +129,9 @@ BEHAVIOURS = {
         Certainty.QUERYABLE, upload_lead_s=600, own_address="https://graph.instagram.com", settle_s=10
     ),
     # Unreferenced blobs are kept for minutes only.
-    Network.BLUESKY: Behaviour(Certainty.IDEMPOTENT, upload_lead_s=60, own_address="https://bsky.social"),
+    Network.BLUESKY: Behaviour(
+        Certainty.IDEMPOTENT, upload_lead_s=60, video_lead_s=240, own_address="https://bsky.social"
+    ),
     Network.X: Behaviour(Certainty.OPAQUE, upload_lead_s=600, own_address="https://api.x.com"),
     Network.WEBHOOK: Behaviour(Certainty.IDEMPOTENT, retention_s=DAY_S),
     Network.SANDBOX: Behaviour(Certainty.IDEMPOTENT, retention_s=DAY_S),
@@ -136,7 +140,7 @@ BEHAVIOURS = {
 ALLOWANCES = {
     Network.MASTODON: Allowance(500, [{IMAGE: 4}, {VIDEO: 1}], 4, length=_mastodon_length),
     Network.INSTAGRAM: Allowance(2200, [{IMAGE: 1}, {REEL: 1}, {IMAGE: 10, VIDEO: 10}], 10, media_needed=True),
-    Network.BLUESKY: Allowance(300, [{IMAGE: 4}], 4, length=_graphemes, unit="graphemes", text_bytes=3000),
+    Network.BLUESKY: Allowance(300, [{IMAGE: 4}, {VIDEO: 1}], 4, length=_graphemes, unit="graphemes", text_bytes=3000),
     Network.X: Allowance(280, [{IMAGE: 4}, {VIDEO: 1}], 4, length=_x_length, unit="weighted characters"),
     Network.WEBHOOK: Allowance(10_000, [{IMAGE: 10, VIDEO: 10, REEL: 10}], 10),
     Network.SANDBOX: Allowance(10_000, [{IMAGE: 10, VIDEO: 10, REEL: 10}], 10),

@@ -1,7 +1,8 @@
 """The address guard: the only way to reach a URL that a user gave.
 
 Connects only to addresses that were checked in the same step, so a name that changes its answer (DNS rebinding) gains
-nothing, and every redirect is checked anew. Keeps no cookies and no connections, reads no proxy settings.
+nothing, and every redirect is checked anew. Connections are kept for a second, and used again only for the same name at
+an address that was checked just now. Keeps no cookies, reads no proxy settings.
 """
 
 import asyncio
@@ -14,6 +15,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 import httpx2
+
+from jobs.providers.connections import Body, Connection, Connections, Peer
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -134,55 +137,77 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
 
     def __init__(self, allow: tuple[Network, ...] = (), ssl_context: ssl.SSLContext | None = None) -> None:
         self._allow = allow
-        # Kept connections are found again by address alone, which would mix up two names that share one.
-        self._inner = httpx2.AsyncHTTPTransport(
-            verify=ssl_context or True, limits=httpx2.Limits(max_keepalive_connections=0)
-        )
+        self._connections = Connections(ssl_context)
         # Threads of its own: names that resolve slowly must not hold up what else the process resolves.
         self._resolvers = ThreadPoolExecutor(8, thread_name_prefix="egress-resolver")
+        self._lookups: dict[tuple[str, int], asyncio.Future[list[str]]] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Sends the request to the first of the name's addresses that takes a connection."""
+        """Sends the request to the first of the name's addresses that takes a connection.
+
+        Of the request's timeouts only `connect` counts: who sends limits the whole.
+        """
+        connection = await self._connected(request)
+        try:
+            answer = await connection.send(request)
+        except BaseException:
+            connection.close()
+            raise
+        body = Body(self._connections, connection, answer)
+        return httpx2.Response(answer.status, headers=answer.headers, stream=body)
+
+    async def _connected(self, request: httpx2.Request) -> Connection:
         url = _checked_url(request.url)
         addresses = await self._resolve(url)
         check_addresses(addresses, _port(url), self._allow)
+        peers = [Peer(url.scheme, _name(url), _port(url), address) for address in addresses[:MAX_ADDRESSES]]
+        for peer in peers:
+            if (kept := self._connections.kept(peer)) is not None:
+                return kept
         failure: httpx2.TransportError = httpx2.ConnectError(f"{url.host} has no address")
-        for address in addresses[:MAX_ADDRESSES]:
+        for peer in peers:
             try:
-                return await self._inner.handle_async_request(_pinned(request, address))
+                return await self._connections.open(peer, request.extensions.get("timeout", {}).get("connect"))
             except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
                 failure = error
         raise failure
 
     async def _resolve(self, url: httpx2.URL) -> list[str]:
         try:
-            answers = await asyncio.get_running_loop().run_in_executor(self._resolvers, _look_up, url)
+            answers = await asyncio.shield(self._lookup(_name(url), _port(url)))
         except UnicodeError as error:
             raise EgressRefused(f"not a host name: {error}") from None
         except OSError as error:
             raise httpx2.ConnectError(f"{url.host} does not resolve: {error}") from error
         return list(dict.fromkeys(answers))
 
+    def _lookup(self, name: str, port: int) -> asyncio.Future[list[str]]:
+        """One for all who ask while it is under way."""
+        known = self._lookups.get((name, port))
+        if known is None:
+            loop = asyncio.get_running_loop()
+            known = self._lookups[name, port] = loop.run_in_executor(self._resolvers, _look_up, name, port)
+            known.add_done_callback(lambda found: self._looked_up(name, port, found))
+        return known
+
+    def _looked_up(self, name: str, port: int, found: asyncio.Future[list[str]]) -> None:
+        del self._lookups[name, port]
+        if not found.cancelled():
+            found.exception()  # marked as seen: whoever asked may be gone
+
     async def aclose(self) -> None:
-        """Closes what is open; a lookup under way is left to end by itself."""
+        """Closes what is kept; a lookup under way is left to end by itself."""
         self._resolvers.shutdown(wait=False)
-        await self._inner.aclose()
+        await self._connections.aclose()
 
 
-def _look_up(url: httpx2.URL) -> list[str]:
-    found = socket.getaddrinfo(url.raw_host.decode("ascii"), _port(url), type=socket.SOCK_STREAM)
+def _name(url: httpx2.URL) -> str:
+    return url.raw_host.decode("ascii")
+
+
+def _look_up(name: str, port: int) -> list[str]:
+    found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
     return [str(address[0]) for *_, address in found]
-
-
-def _pinned(request: httpx2.Request, address: str) -> httpx2.Request:
-    name = request.url.raw_host.decode("ascii")
-    return httpx2.Request(
-        request.method,
-        request.url.copy_with(host=address),
-        headers=request.headers,
-        stream=request.stream,
-        extensions={**request.extensions, "sni_hostname": name},
-    )
 
 
 class Egress:

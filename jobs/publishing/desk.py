@@ -12,7 +12,7 @@ from jobs.publishing.inside import publish_inside
 from jobs.publishing.outside import Outside
 from jobs.publishing.uploads import Uploads
 from storage.clock import DatabaseClock
-from storage.publishing.records import AccountTarget, Phase, Publication, PublicationState
+from storage.publishing.records import AccountTarget, Phase, Publication, PublicationState, ScheduledPost
 from storage.stores import Stores
 
 CLAIMED_AT_ONCE = 500
@@ -30,12 +30,27 @@ class Desk:
         self._clock = DatabaseClock(stores.mongo)
         self._held: dict[asyncio.Task[None], Publication] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._looking = asyncio.Lock()
+        self._next_look: asyncio.Task[int] | None = None
         self._closed = False
         self.outside = Outside(stores, networks)
         self.uploads = Uploads(stores, self.outside)
 
     async def sweep(self) -> int:
-        """Claims what is due within five seconds, and returns how many those were. They are worked on from now on."""
+        """Claims what is due within five seconds, and returns how many those were. They are worked on from now on.
+
+        Who asks while somebody else's look is under way shares the next one: triggers may come by the thousand.
+        """
+        if self._next_look is None:
+            self._next_look = asyncio.create_task(self._look(), name="desk")
+        return await asyncio.shield(self._next_look)
+
+    async def _look(self) -> int:
+        async with self._looking:
+            self._next_look = None
+            return await self._claim()
+
+    async def _claim(self) -> int:
         count = 0
         while not self._closed and len(self._tasks) < MAX_HELD:
             claimed = await self._stores.claims.claim(CLAIMED_AT_ONCE)
@@ -59,25 +74,27 @@ class Desk:
 
     async def _work(self, publication: Publication) -> None:
         try:
+            # What was edited since has another fence, so what is read ahead is what is published, or nothing is.
+            post = await self._stores.scheduled_posts.get(publication.organization_id, publication.scheduled_post_id)
             await self._clock.wait_until(publication.due_at)
             task = asyncio.current_task()
             assert task is not None
             self._held.pop(task, None)
-            await self.work_on(publication)
+            await self.work_on(publication, post)
         except Exception as error:
             # The lease ends, and somebody takes it up from where it stands.
             log.warning("publication_delayed", publication=publication.id, error=repr(error))
 
-    async def work_on(self, publication: Publication) -> None:
-        """Takes a claimed publication as far as it goes now."""
+    async def work_on(self, publication: Publication, post: ScheduledPost) -> None:
+        """Takes a claimed publication as far as it goes now; its post was read since it was claimed."""
         if not isinstance(publication.target, AccountTarget):
-            await publish_inside(self._stores, publication)
+            await publish_inside(self._stores, publication, post)
         elif publication.state is PublicationState.UNKNOWN:
-            await self.outside.settle(publication)
+            await self.outside.settle(publication, post)
         elif publication.step is not None and publication.step.phase is Phase.CALLING:
-            await self.outside.doubt(publication)
+            await self.outside.doubt(publication, post)
         else:
-            await self.outside.publish(publication)
+            await self.outside.publish(publication, post)
 
     async def idle(self) -> None:
         """Returns when nothing is on the desk."""
@@ -87,7 +104,8 @@ class Desk:
     async def close(self) -> None:
         """Gives back what is only held, and lets what has begun finish for at most 10 s."""
         self._closed = True
-        held = dict(self._held)
+        async with self._looking:  # what is being claimed right now is given back as well
+            held = dict(self._held)
         for task in held:
             task.cancel()
         await self._stores.claims.release(list(held.values()))

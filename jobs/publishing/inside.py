@@ -17,10 +17,10 @@ from storage.stores import Stores
 FORBIDDEN = "FORBIDDEN"
 
 
-async def publish_inside(stores: Stores, publication: Publication) -> Publication | None:
+async def publish_inside(stores: Stores, publication: Publication, post: ScheduledPost) -> Publication | None:
     """The publication as it is then; None when it was somebody else's by then. Raises: Unavailable."""
     try:
-        post, author, refused = await _look(stores, publication)
+        author, refused = await _look(stores, publication)
         if refused is not None:
             return await _fail(stores, publication, FORBIDDEN, refused)
         mentions = await mentioned(stores.users, publication.organization_id, post.text)
@@ -38,18 +38,15 @@ async def publish_inside(stores: Stores, publication: Publication) -> Publicatio
         return None
 
 
-async def _look(stores: Stores, publication: Publication) -> tuple[ScheduledPost, User, str | None]:
-    """The post, its author, and why it must not be published now, if so."""
-    target, organization_id = publication.target, publication.organization_id
-    post, author = await asyncio.gather(
-        stores.scheduled_posts.get(organization_id, publication.scheduled_post_id),
-        stores.users.get(organization_id, publication.author_id),
-    )
+async def _look(stores: Stores, publication: Publication) -> tuple[User, str | None]:
+    """The author, and why it must not be published now, if so."""
+    target = publication.target
+    author = await stores.users.get(publication.organization_id, publication.author_id)
     if Role.MEMBER not in with_included(author.roles):
-        return post, author, "The author has no longer the role MEMBER."
+        return author, "The author has no longer the role MEMBER."
     if isinstance(target, TopicTarget) and not await stores.communities.is_member(target.community_id, author.id):
-        return post, author, "The author left the topic's community."
-    return post, author, None
+        return author, "The author left the topic's community."
+    return author, None
 
 
 async def _publish(

@@ -17,7 +17,6 @@ from jobs.providers.social.network import (
     NoEffect,
     NotPublished,
     OutgoingPost,
-    Published,
     Refused,
     SocialNetwork,
     Uncertain,
@@ -51,8 +50,8 @@ from storage.stores import Stores
 RETRY_S = (1.0, 2.0, 4.0, 8.0)
 SETTLE_S = (2.0, 5.0, 15.0, 60.0, 300.0, 1800.0)
 UPLOAD_MARGIN_S = 5.0
-MAX_CALLS = 300
-MAX_CALLS_OF_ACCOUNT = 100
+MAX_CALLS = 800
+MAX_CALLS_OF_ACCOUNT = 400
 """More at once make each slower and none earlier, and one account that hangs must not hold up the others."""
 
 log = structlog.get_logger(__name__)
@@ -100,21 +99,24 @@ class Outside:
         self._calls = asyncio.Semaphore(MAX_CALLS)
         self._of_account: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
-    async def publish(self, publication: Publication) -> None:
+    async def publish(self, publication: Publication, post: ScheduledPost) -> None:
         """From scheduled and due, or from a safe place in publishing, to an outcome. Raises: Unavailable."""
         target = publication.target
         assert isinstance(target, AccountTarget)
         of_account = self._of_account.setdefault(target.account_id, asyncio.Semaphore(MAX_CALLS_OF_ACCOUNT))
         try:
             async with of_account, self._calls:
-                await self._publish(publication)
+                outcome = await self._publish(publication, post)
+            # The next call need not wait until this one's result is stored.
+            if outcome is not None:
+                await self._step(outcome)
         except Lost:
             return
 
-    async def doubt(self, publication: Publication) -> None:
+    async def doubt(self, publication: Publication, post: ScheduledPost) -> None:
         """What was cut off while the network was called is unknown from now on."""
         try:
-            settling = (await self._prepare(publication)).settling
+            settling = (await self._prepare(publication, post)).settling
         except Forbidden:
             settling = PERSON
         try:
@@ -122,16 +124,17 @@ class Outside:
         except Lost:
             return
 
-    async def settle(self, publication: Publication) -> None:
+    async def settle(self, publication: Publication, post: ScheduledPost) -> None:
         """Finds out what became of an unknown one, by its network's way."""
         try:
-            await self._settle(publication)
+            await self._settle(publication, post)
         except Lost:
             return
 
     async def upload_ahead(self, publication: Publication) -> Uploaded:
         """Uploads the media of what is not due yet. Raises: Forbidden, and as SocialNetwork.upload."""
-        return await self._upload_media(await self._prepare(publication))
+        post = await self._stores.scheduled_posts.get(publication.organization_id, publication.scheduled_post_id)
+        return await self._upload_media(await self._prepare(publication, post))
 
     async def _upload_media(self, call: Call) -> Uploaded:
         try:
@@ -143,36 +146,32 @@ class Outside:
             log.error("network_fault", network=type(call.network).__name__, exc_info=error)
             raise NoEffect(f"Unexpected: {type(error).__name__}") from error
 
-    async def _publish(self, publication: Publication) -> None:
+    async def _publish(self, publication: Publication, post: ScheduledPost) -> PublicationChange | None:
+        """What came of it, to be stored; None when that is stored already."""
         try:
-            call = await self._prepare(publication)
+            call = await self._prepare(publication, post)
         except Forbidden as error:
-            await self._step(Fail(publication, error.code, str(error)))
-            return
+            return Fail(publication, error.code, str(error))
         is_ready = self._has_media(call)
         call = await self._begin(call, Phase.CALLING if is_ready else Phase.PREPARING)
-        if call.publication.state is PublicationState.FAILED:
-            return
         try:
-            if not is_ready:
+            if not is_ready and call.publication.state is not PublicationState.FAILED:
                 call = await self._upload(call)
-            await self._call(call)
+            return None if call.publication.state is PublicationState.FAILED else await self._call(call)
         except Refused as error:
-            await self._step(Fail(call.publication, error.code, str(error)))
+            return Fail(call.publication, error.code, str(error))
         except (NoEffect, UploadGone) as error:
-            await self._try_again(call, error)
+            return _again(call, error)
         except Uncertain as error:
-            await self._doubt(call, str(error))
+            return Doubt(call.publication, str(error), call.settling)
 
-    async def _prepare(self, publication: Publication) -> Call:
+    async def _prepare(self, publication: Publication, post: ScheduledPost) -> Call:
         """All that calling takes; rights and account are looked at as they are now. Raises: Forbidden."""
         target, organization_id = publication.target, publication.organization_id
         assert isinstance(target, AccountTarget)
-        account, author, post = await asyncio.gather(
-            self._stores.accounts.get(organization_id, target.account_id),
-            self._stores.users.get(organization_id, publication.author_id),
-            self._stores.scheduled_posts.get(organization_id, publication.scheduled_post_id),
-        )
+        # One after the other: a thousand that are due at once share each read, and no task is made for it.
+        account = await self._stores.accounts.get(organization_id, target.account_id)
+        author = await self._stores.users.get(organization_id, publication.author_id)
         if account.disconnected_at is not None:
             raise Forbidden(FORBIDDEN, "The account was disconnected.")
         if Role.OPERATOR not in with_included(author.roles):
@@ -214,10 +213,8 @@ class Outside:
         prepared = Prepared(publication, uploaded.references, uploaded.expires_in_s, call.key)
         return call.held_as(await self._step(prepared))
 
-    async def _call(self, call: Call) -> None:
+    async def _call(self, call: Call) -> Succeed:
         """The call itself. Raises: as SocialNetwork.publish; what is unexpected is Uncertain."""
-        if call.publication.state is PublicationState.FAILED:
-            return
         upload = call.publication.upload
         try:
             published = await call.network.publish(
@@ -228,69 +225,59 @@ class Outside:
         except Exception as error:
             log.error("network_fault", network=type(call.network).__name__, exc_info=error)
             raise Uncertain(f"Unexpected: {type(error).__name__}") from error
-        await self._succeed(call, published)
+        return Succeed(call.publication, published.external_id, published.url)
 
-    async def _succeed(self, call: Call, published: Published, detail: str | None = None) -> None:
-        held = call.publication
-        await self._step(Succeed(held, published.external_id, published.url, detail))
-
-    async def _try_again(self, call: Call, error: NoEffect | UploadGone) -> None:
-        held = call.publication
-        tries = held.step.tries if held.step is not None else 0
-        after_s = error.after_s if isinstance(error, NoEffect) else 0.0
-        if after_s is None:
-            after_s = RETRY_S[min(tries, len(RETRY_S) - 1)] * random.uniform(0.8, 1.2)  # noqa: S311
-        gone = isinstance(error, UploadGone)
-        await self._step(TryAgain(held, after_s, str(error), upload_gone=gone))
-
-    async def _doubt(self, call: Call, message: str) -> None:
-        await self._step(Doubt(call.publication, message, call.settling))
-
-    async def _settle(self, publication: Publication) -> None:
+    async def _settle(self, publication: Publication, post: ScheduledPost) -> None:
         try:
-            call = await self._prepare(publication)
+            call = await self._prepare(publication, post)
         except Forbidden as error:
             await self._step(Doubt(publication, str(error), PERSON))
             return
         asked = await self._step(AskAgain(publication, call.settling))
-        if asked.step is None:
-            return
+        if asked.step is not None:
+            await self._step(await self._ask_again(call))
+
+    async def _ask_again(self, call: Call) -> PublicationChange:
+        """What is known now."""
+        held = call.publication
         try:
             if call.network.certainty(call.account) is Certainty.QUERYABLE:
-                await self._look_up(call)
-            else:
-                await self._call(call)
+                return await self._look_up(call)
+            return await self._call(call)
         except (NoEffect, Uncertain) as error:
-            await self._doubt(call, str(error))
+            return Doubt(held, str(error), call.settling)
         except UploadGone as error:
             # The media may be gone because the first call used them.
-            await self._step(Doubt(publication, str(error), PERSON))
+            return Doubt(held, str(error), PERSON)
         except Refused as error:
-            await self._refused_again(call, error)
+            # A network that knows keys answers a known one as before, unless it does not let us in at all.
+            if error.code in ("UNAUTHORIZED", "BAD_ADDRESS"):
+                return Doubt(held, str(error), PERSON)
+            return Fail(held, error.code, str(error))
 
-    async def _refused_again(self, call: Call, error: Refused) -> None:
-        """A network that knows keys answers a known one as before, unless it does not let us in at all."""
-        held = call.publication
-        if error.code in ("UNAUTHORIZED", "BAD_ADDRESS"):
-            await self._step(Doubt(held, str(error), PERSON))
-        else:
-            await self._step(Fail(held, error.code, str(error)))
-
-    async def _look_up(self, call: Call) -> None:
+    async def _look_up(self, call: Call) -> PublicationChange:
         """Asks; what provably was not published is published now, in the same container. Raises: as publish."""
         upload, held = call.publication.upload, call.publication
         try:
             found = await call.network.look_up(call.account, () if upload is None else upload.references)
         except NotPublished:
-            await self._call(call)
-            return
+            return await self._call(call)
         if found is None:
-            await self._step(Fail(held, "NOT_PUBLISHED", "The network has not published it."))
-        else:
-            await self._succeed(call, found, "looked up")
+            return Fail(held, "NOT_PUBLISHED", "The network has not published it.")
+        return Succeed(held, found.external_id, found.url, "looked up")
 
     async def _step(self, change: PublicationChange) -> Publication:
         return await self._stores.scheduled_posts.step(change)
+
+
+def _again(call: Call, error: NoEffect | UploadGone) -> TryAgain:
+    """Another try, after a pause."""
+    held = call.publication
+    tries = held.step.tries if held.step is not None else 0
+    after_s = error.after_s if isinstance(error, NoEffect) else 0.0
+    if after_s is None:
+        after_s = RETRY_S[min(tries, len(RETRY_S) - 1)] * random.uniform(0.8, 1.2)  # noqa: S311
+    return TryAgain(held, after_s, str(error), upload_gone=isinstance(error, UploadGone))
 
 
 def _outgoing(publication: Publication, post: ScheduledPost, author: Author) -> OutgoingPost:

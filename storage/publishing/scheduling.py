@@ -13,7 +13,7 @@ from storage.errors import BadUserInput, Conflict, NotFound
 from storage.idempotency import IdempotencyKey
 from storage.ids import new_id
 from storage.mongo import Document, Mongo, Session
-from storage.networks import BEHAVIOURS
+from storage.networks import BEHAVIOURS, MediaKind, Network
 from storage.publishing.notices import tell_changed
 from storage.publishing.records import (
     MediaState,
@@ -155,7 +155,7 @@ def put_waiting(batch: Batch, publication: Document, post: Document) -> None:
 
 
 def _plan_upload(publication: Document, post: Document) -> None:
-    lead_s = upload_lead_s(publication)
+    lead_s = upload_lead_s(publication, post)
     if lead_s is None or not post["media"]:
         publication["media_state"] = MediaState.NONE.value
         drop_upload(publication)
@@ -172,12 +172,14 @@ def drop_upload(publication: Document) -> None:
         publication.pop(field_, None)
 
 
-def upload_lead_s(publication: Document) -> float | None:
-    """How long before the due time the target wants its media; None where they go along."""
+def upload_lead_s(publication: Document, post: Document) -> float | None:
+    """How long before the due time the target wants the post's media; None where they go along."""
     target = publication["target"]
     if target["kind"] != "ACCOUNT":
         return None
-    return next(each.upload_lead_s for network, each in BEHAVIOURS.items() if network.value == target["network"])
+    behaviour = BEHAVIOURS[Network(target["network"])]
+    has_video = any(each["kind"] != MediaKind.IMAGE.value for each in post["media"])
+    return behaviour.video_lead_s if has_video and behaviour.video_lead_s is not None else behaviour.upload_lead_s
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ Judged by ledgers: the messages and posts in the database, and the twins' own.
 
 import asyncio
 import random
+import shutil
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
@@ -157,6 +158,14 @@ def worker_variables(mongodb_uri: str, redis_url: str, database: str) -> dict[st
     return servers(mongodb_uri, redis_url, database) | own
 
 
+async def lose(valkey: Valkey) -> None:
+    """kill -9 to Redis, and an empty one in its place."""
+    valkey.kill()
+    await valkey.wait()
+    shutil.rmtree(valkey.data)
+    await valkey.start()
+
+
 async def step_down(uri: str) -> None:
     """Makes the primary step down; it is elected again."""
     client: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(uri)
@@ -181,13 +190,15 @@ async def run_load(
     triggers = asyncio.create_task(press.trigger())
     faults = ["kill"] * load.kills + ["redis"] * load.redis_kills + ["stepdown"] * load.stepdowns
     chance.shuffle(faults)
+    # What goes wrong does so while something is due, and not before.
+    await asyncio.sleep(max(0.0, (start_at - await press.newsroom.now()).total_seconds()))
     for fault in faults:
-        await asyncio.sleep(load.over_s / max(1, len(faults)) * chance.uniform(0.5, 1.0))
+        await asyncio.sleep(load.over_s / max(1, len(faults)) * chance.uniform(0.6, 1.1))
         if fault == "kill":
             await asyncio.to_thread(workers.kill, chance.randrange(100))
-        elif fault == "redis" and valkey is not None:
-            await valkey.stop(0)
-            await valkey.start()
+        elif fault == "redis":
+            assert valkey is not None
+            await lose(valkey)
         else:
             await step_down(mongodb_uri)
     await triggers

@@ -99,12 +99,21 @@ def test_a_web_process_of_its_own_wants_to_know_how_to_verify_tokens(mongodb_uri
 
 def test_a_token_has_the_claims_that_were_asked_for(data_dir: Path) -> None:
     arguments = ["--user", "u1", "--org", "o1", "--name", "Mika", "--handle", "mika", "--ttl-s", "60"]
+    arguments += ["--email", "mika@example.org"]
     printed = noroshi("token", *arguments, "--role", "ADMIN", "--role", "MEMBER", NOROSHI_AUTH_SECRET=SECRET)
     assert (printed.returncode, printed.stderr) == (0, "")
     told = claims(printed.stdout, SECRET)
     assert (told["sub"], told["org"], told["name"], told["handle"]) == ("u1", "o1", "Mika", "mika")
-    assert told["roles"] == ["ADMIN", "MEMBER"]
+    assert (told["roles"], told["email"]) == (["ADMIN", "MEMBER"], "mika@example.org")
     assert not data_dir.exists()
+
+
+def test_a_token_does_not_name_an_address_that_is_none(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("NOROSHI_AUTH_SECRET", SECRET)
+    assert run(["token", "--user", "u1", "--org", "o1", "--email", "mika"]) == 1
+    assert "'mika' is no mail address" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("role", sorted(ROLES))

@@ -1,7 +1,8 @@
-"""Bluesky: sessions by app password, blobs, and records under keys that are TIDs."""
+"""Bluesky: sessions by app password, blobs, videos that are processed, and records under keys that are TIDs."""
 
 import hashlib
 import re
+import time
 from typing import Any
 
 import orjson
@@ -13,6 +14,9 @@ from tests.twins.twin import Twin, bearer
 
 TID = re.compile(r"[234567abcdefghij][234567abcdefghijklmnopqrstuvwxyz]{12}")
 DID = "did:plc:twin"
+SERVER = "pds.twin.example"
+SERVICE = {"id": "#atproto_pds", "type": "AtprotoPersonalDataServer", "serviceEndpoint": f"https://{SERVER}"}
+MAX_VIDEO_BYTES = 50_000_000
 
 
 def xrpc_error(status: int, name: str, message: str) -> Response:
@@ -28,12 +32,19 @@ class BlueskyTwin(Twin):
         self.records: dict[str, Any] = {}
         self.blobs: set[str] = set()
         self.jwts = 0
+        self.jobs: dict[str, dict[str, Any]] = {}
+        self.fate: dict[str, Any] = {"state": "JOB_STATE_COMPLETED"}
+        self.looks_until_done = 2
+        self.is_confirmed = True
 
     def routes(self) -> list[Route]:
         return [
             Route("/xrpc/com.atproto.server.createSession", self.session, methods=["POST"]),
             Route("/xrpc/com.atproto.repo.uploadBlob", self.blob, methods=["POST"]),
             Route("/xrpc/com.atproto.repo.putRecord", self.put, methods=["POST"]),
+            Route("/xrpc/com.atproto.server.getServiceAuth", self.service_auth, methods=["GET"]),
+            Route("/xrpc/app.bsky.video.uploadVideo", self.video, methods=["POST"]),
+            Route("/xrpc/app.bsky.video.getJobStatus", self.job, methods=["GET"]),
         ]
 
     async def session(self, request: Request) -> Response:
@@ -41,9 +52,51 @@ class BlueskyTwin(Twin):
         if (body["identifier"], body["password"]) != ("ann.example", "app-pass"):
             return xrpc_error(401, "AuthenticationRequired", "Invalid identifier or password")
         self.jwts += 1
-        return JSONResponse({"accessJwt": f"jwt{self.jwts}", "refreshJwt": "r", "did": DID, "handle": "ann.example"})
+        told = {"accessJwt": f"jwt{self.jwts}", "refreshJwt": "r", "did": DID, "handle": "ann.example"}
+        return JSONResponse({**told, "didDoc": {"id": DID, "service": [SERVICE]}})
+
+    def is_signed_in(self, request: Request) -> bool:
+        return bearer(request) == f"jwt{self.jwts}"
+
+    async def service_auth(self, request: Request) -> Response:
+        if not self.is_signed_in(request):
+            return xrpc_error(400, "ExpiredToken", "Token has expired")
+        asked = request.query_params
+        if not time.time() < int(asked["exp"]) <= time.time() + 3600:
+            return xrpc_error(400, "BadExpiration", "expiration is too far")
+        return JSONResponse({"token": f"{asked['aud']} {asked['lxm']}"})
+
+    async def video(self, request: Request) -> Response:
+        if bearer(request) != f"did:web:{SERVER} com.atproto.repo.uploadBlob" or request.query_params["did"] != DID:
+            return xrpc_error(401, "InvalidToken", "not for this")
+        if not self.is_confirmed:
+            told = {"did": "", "error": "unconfirmed_email", "jobId": "", "state": ""}
+            return JSONResponse({"jobStatus": told}, 400)
+        content = await request.body()
+        if request.headers["content-type"] != "video/mp4" or len(content) > MAX_VIDEO_BYTES:
+            return xrpc_error(400, "InvalidRequest", "not a video")
+        id_ = hashlib.sha256(content).hexdigest()
+        known = {"did": DID, "jobId": id_, "state": "JOB_STATE_COMPLETED"}
+        if id_ in self.blobs:
+            return JSONResponse({**known, "error": "already_exists", "message": "Video already processed"}, 409)
+        blob = {"$type": "blob", "ref": {"$link": id_}, "mimeType": "video/mp4", "size": len(content)}
+        self.jobs[id_] = {"did": DID, "jobId": id_, "blob": blob, "looks": 0}
+        return JSONResponse({"did": DID, "jobId": id_, "state": "JOB_STATE_CREATED"})
+
+    async def job(self, request: Request) -> Response:
+        job = self.jobs[request.query_params["jobId"]]
+        job["looks"] += 1
+        told = {"did": DID, "jobId": job["jobId"]}
+        if job["looks"] < self.looks_until_done:
+            return JSONResponse({"jobStatus": {**told, "state": "JOB_STATE_ENCODING", "progress": 50}})
+        if self.fate["state"] == "JOB_STATE_COMPLETED":
+            self.blobs.add(job["jobId"])
+            told["blob"] = job["blob"]
+        return JSONResponse({"jobStatus": {**told, **self.fate}})
 
     async def blob(self, request: Request) -> Response:
+        if not self.is_signed_in(request):
+            return xrpc_error(400, "ExpiredToken", "Token has expired")
         content = await request.body()
         if len(content) > 1_000_000:
             return xrpc_error(400, "BlobTooLarge", "This file is too large")
@@ -53,7 +106,7 @@ class BlueskyTwin(Twin):
         return JSONResponse({"blob": {"$type": "blob", "ref": {"$link": link}, "mimeType": kind, "size": len(content)}})
 
     async def put(self, request: Request) -> Response:
-        if bearer(request) != f"jwt{self.jwts}":
+        if not self.is_signed_in(request):
             return xrpc_error(400, "ExpiredToken", "Token has expired")
         body = await request.json()
         return await self.faulty(lambda: self._put(body))
@@ -62,8 +115,9 @@ class BlueskyTwin(Twin):
         record, key = body["record"], body["rkey"]
         if body["repo"] != DID or not TID.fullmatch(key) or len(record["text"]) > 300:
             return xrpc_error(400, "InvalidRequest", "Invalid record")
-        images = record.get("embed", {}).get("images", ())
-        if any(each["image"]["ref"]["$link"] not in self.blobs for each in images):
+        embed = record.get("embed", {})
+        blobs = [each["image"] for each in embed.get("images", ())] + [embed[kind] for kind in embed if kind == "video"]
+        if any(each["ref"]["$link"] not in self.blobs for each in blobs):
             return xrpc_error(400, "InvalidRequest", "Could not find blob")
         content = orjson.dumps(record, option=orjson.OPT_SORT_KEYS)
         if self.records.get(key) != content:

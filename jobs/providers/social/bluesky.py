@@ -1,20 +1,34 @@
-"""Bluesky (AT Protocol): a session by app password, blobs, and one record under a key that we choose.
+"""Bluesky (AT Protocol): a session by app password, blobs and videos, and one record under a key that we choose.
 
 Putting the same record under the same key again changes nothing, at any time.
-Source: lexicons com.atproto.server.createSession, com.atproto.repo.uploadBlob and putRecord, app.bsky.feed.post.
+Source: lexicons com.atproto.server.createSession and getServiceAuth, com.atproto.repo.uploadBlob and putRecord,
+app.bsky.feed.post, app.bsky.embed.images and video.
 """
 
 import asyncio
 import re
 import secrets
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlsplit
 
+from jobs.providers.egress import Fetched
+from jobs.providers.social.bluesky_video import MAX_VIDEO_BYTES, VideoService
 from jobs.providers.social.http import UPLOAD_TIMEOUT_S, Answer, Http, bearer, check
-from jobs.providers.social.network import Account, NoEffect, OutgoingPost, Published, Uncertain, Uploaded, UploadGone
-from storage.networks import BEHAVIOURS, Certainty, Network
+from jobs.providers.social.network import (
+    Account,
+    NoEffect,
+    OutgoingPost,
+    Published,
+    Refused,
+    Uncertain,
+    Uploaded,
+    UploadGone,
+)
+from storage.networks import BEHAVIOURS, Certainty, MediaKind, Network
 from storage.publishing.records import ScheduledMedia
 from storage.timeline import instant
 
@@ -24,6 +38,8 @@ BLOB_KEPT_S = 300.0
 """A blob that no record refers to is removed after minutes; the network does not say how many."""
 
 SESSION_S = 1800.0
+VIDEO_TOKEN_S = 1800
+MAX_ALT_CHARS = 1000
 _ALPHABET = "234567abcdefghijklmnopqrstuvwxyz"
 _URL = re.compile(rb"https?://[^\s<>\"]+[^\s<>\".,:;!?')\]]", re.IGNORECASE)
 
@@ -32,32 +48,66 @@ _URL = re.compile(rb"https?://[^\s<>\"]+[^\s<>\".,:;!?')\]]", re.IGNORECASE)
 class _Session:
     token: str
     did: str
+    server_did: str
     until: float
 
 
 class Bluesky:
     """Sessions are kept for half an hour, since servers limit how many are made."""
 
-    def __init__(self, http: Http) -> None:
+    def __init__(self, http: Http, videos: VideoService | None = None) -> None:
         self._http = http
+        self._videos = videos or VideoService(http)
         self._sessions: dict[tuple[str, str], _Session] = {}
 
     async def upload(self, account: Account, post: OutgoingPost) -> Uploaded:
         """One blob a medium."""
-        session = await self._session(account)
-        blobs = [await self._upload_one(account, session, each) for each in post.media]
+        blobs = [await self._upload_one(account, post, each) for each in post.media]
         return Uploaded(blobs, BLOB_KEPT_S)
 
-    async def _upload_one(self, account: Account, session: _Session, medium: ScheduledMedia) -> Any:
+    async def _upload_one(self, account: Account, post: OutgoingPost, medium: ScheduledMedia) -> Any:
+        if medium.kind is MediaKind.VIDEO:
+            return await self._upload_video(account, post, await self._http.fetch(medium, MAX_VIDEO_BYTES))
         fetched = await self._http.fetch(medium, MAX_BLOB_BYTES)
-        answer = await self._http.ask(
+        answer = await self._ask(
             "POST",
-            _method(account, "com.atproto.repo.uploadBlob"),
-            headers=bearer(session.token) | {"Content-Type": fetched.content_type},
+            account,
+            "com.atproto.repo.uploadBlob",
+            {"Content-Type": fetched.content_type},
             content=fetched.body,
             timeout_s=UPLOAD_TIMEOUT_S,
         )
         return answer["blob"]
+
+    async def _upload_video(self, account: Account, post: OutgoingPost, video: Fetched) -> Any:
+        if video.content_type.partition(";")[0].strip() != "video/mp4":
+            raise Refused("MEDIA_REFUSED", f"Bluesky takes video/mp4 only; this is {video.content_type or 'unknown'}.")
+        session = await self._session(account)
+        # The video service hands the processed video to the account's server, so that is what its token is for.
+        asked = {"aud": session.server_did, "lxm": "com.atproto.repo.uploadBlob"}
+        asked["exp"] = str(int(time.time()) + VIDEO_TOKEN_S)
+        token = (await self._ask("GET", account, "com.atproto.server.getServiceAuth", params=asked)).text("token")
+        return await self._videos.upload(token, session.did, f"{post.publication_id}.mp4", video)
+
+    async def _ask(
+        self, method: str, account: Account, name: str, headers: dict[str, str] | None = None, **request: Any
+    ) -> Answer:
+        """The answer to what publishes nothing. Raises: NoEffect, Refused."""
+        session = await self._session(account)
+        try:
+            answer = await self._http.send(
+                method, _method(account, name), headers=bearer(session.token) | (headers or {}), **request
+            )
+            self._check_session(account, answer)
+            return check(answer)
+        except Uncertain as error:
+            raise NoEffect(str(error)) from None
+
+    def _check_session(self, account: Account, answer: Answer) -> None:
+        """Raises: NoEffect when the session has expired; the next one is made anew."""
+        if answer["error"] in ("ExpiredToken", "InvalidToken"):
+            self._sessions.pop(_known(account), None)
+            raise NoEffect("The session has expired.", 0.0)
 
     async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> Published:
         """Puts the record under the key."""
@@ -66,9 +116,7 @@ class Bluesky:
         answer = await self._http.send(
             "POST", _method(account, "com.atproto.repo.putRecord"), headers=bearer(session.token), json=body
         )
-        if answer["error"] in ("ExpiredToken", "InvalidToken"):
-            self._sessions.pop(_known(account), None)
-            raise NoEffect("The session has expired.", 0.0)
+        self._check_session(account, answer)
         if answer.status == 400 and "blob" in str(answer["message"]).lower():
             raise UploadGone(str(answer["message"]))
         return Published(check(answer).text("uri"), f"https://bsky.app/profile/{session.did}/post/{key}")
@@ -96,7 +144,8 @@ class Bluesky:
             _method(account, "com.atproto.server.createSession"),
             json={"identifier": identifier, "password": password},
         )
-        session = _Session(answer.text("accessJwt"), answer.text("did"), now + SESSION_S)
+        server_did = _server_did(answer, account)
+        session = _Session(answer.text("accessJwt"), answer.text("did"), server_did, now + SESSION_S)
         self._sessions[_known(account)] = session
         return session
 
@@ -115,6 +164,14 @@ def _method(account: Account, name: str) -> str:
     return f"{account.base_url or BEHAVIOURS[Network.BLUESKY].own_address}/xrpc/{name}"
 
 
+def _server_did(answer: Answer, account: Account) -> str:
+    """Who keeps the account's data: often not the server that was signed in to."""
+    document = answer["didDoc"]
+    services = document.get("service", ()) if isinstance(document, dict) else ()
+    endpoints = [str(each.get("serviceEndpoint")) for each in services if str(each.get("id")).endswith("#atproto_pds")]
+    return f"did:web:{urlsplit((endpoints or [_method(account, '')])[0]).hostname}"
+
+
 def tid_moment(key: str) -> datetime:
     """When the identifier says that it was made."""
     value = 0
@@ -130,9 +187,15 @@ def _record(post: OutgoingPost, key: str, blobs: Sequence[Any]) -> dict[str, Any
     if facets := _links(post.text):
         record["facets"] = facets
     if blobs:
-        images = [{"alt": each.alt_text, "image": blob} for each, blob in zip(post.media, blobs, strict=True)]
-        record["embed"] = {"$type": "app.bsky.embed.images", "images": images}
+        record["embed"] = _embed(post.media, blobs)
     return record
+
+
+def _embed(media: Sequence[ScheduledMedia], blobs: Sequence[Any]) -> dict[str, Any]:
+    if media[0].kind is MediaKind.VIDEO:
+        return {"$type": "app.bsky.embed.video", "video": blobs[0], "alt": media[0].alt_text[:MAX_ALT_CHARS]}
+    images = [{"alt": each.alt_text, "image": blob} for each, blob in zip(media, blobs, strict=True)]
+    return {"$type": "app.bsky.embed.images", "images": images}
 
 
 def _links(text: str) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ import ssl
 import tracemalloc
 import zlib
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from pathlib import Path
@@ -363,6 +364,54 @@ async def test_no_connection_is_used_for_a_second_name_at_the_same_address(serve
     await egress.get(server.url(host="127.0.0.1"))
     await egress.get(server.url(host="localhost"))
     assert server.connections == 2
+
+
+@pytest.mark.anyio
+async def test_a_kept_connection_is_not_used_once_the_name_leads_elsewhere(say: Say) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        open_.append(writer)
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                asked.append(await reader.readuntil(b"\r\n\r\n"))
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        writer.close()
+        ended.set()
+
+    asked: list[bytes] = []
+    open_: list[asyncio.StreamWriter] = []
+    ended = asyncio.Event()
+    listening = await asyncio.start_server(serve, "127.0.0.1", 0)
+    for address in ("127.0.0.1", "127.0.0.1", "127.0.0.2"):
+        say([address])
+    guarded, url = Egress(ONLY_ONE), f"http://name.example:{listening.sockets[0].getsockname()[1]}/"
+    assert [(await guarded.get(url)).body for _ in range(2)] == [b"ok", b"ok"]
+    with pytest.raises(EgressRefused, match=r"127\.0\.0\.2"):
+        await guarded.get(url)
+    assert (len(open_), len(asked)) == (1, 2)
+    await guarded.aclose()
+    await ended.wait()
+    with suppress(ConnectionError):
+        await open_[0].wait_closed()
+    listening.close()
+
+
+@pytest.mark.anyio
+async def test_who_asks_for_a_name_while_it_is_looked_up_shares_the_answer(
+    server: Upstream, egress: Egress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_up: list[str] = []
+    system = socket.getaddrinfo
+
+    def look_up(host: str, *rest: int, **more: int) -> list[Any]:
+        looked_up.append(host)
+        return list(system(host, *rest, **more))
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    server.answers["/"] = respond(b"here")
+    assert len(await asyncio.gather(*(egress.get(server.url(host="localhost")) for _ in range(10)))) == 10
+    assert looked_up.count("localhost") == 1
+    await egress.get(server.url(host="localhost"))
+    assert looked_up.count("localhost") == 2
 
 
 # Redirects

@@ -75,6 +75,20 @@ async def test_a_hundred_triggers_publish_once(newsroom: Newsroom, desk: Desk) -
         assert {each.state for each in await newsroom.publications(post)} == {S.PUBLISHED}
 
 
+async def test_triggers_that_come_together_share_a_look(newsroom: Newsroom, desk: Desk) -> None:
+    await newsroom.schedule(in_s=-1)
+
+    async def looks() -> int:
+        (row,) = await newsroom.stores.mongo.aggregate("publications", [{"$collStats": {"latencyStats": {}}}])
+        return int(row["latencyStats"]["reads"]["ops"])
+
+    before = await looks()
+    assert sum(await asyncio.gather(*(desk.sweep() for _ in range(100)))) == 100
+    await desk.idle()
+    assert await looks() - before < 20
+    await asyncio.gather(*(desk.sweep() for _ in range(3)), desk.close())
+
+
 async def test_what_is_edited_while_it_is_held_is_published_as_edited(newsroom: Newsroom, desk: Desk) -> None:
     async with connected(newsroom, Network.WEBHOOK) as (twin, account):
         post = await newsroom.schedule(newsroom.topic, account_target(account), in_s=0.5)

@@ -143,7 +143,14 @@ class ScheduleMachine(RuleBasedStateMachine):
         """The slow worker goes on, perhaps with what is somebody else's by now, and perhaps several times."""
         held, self.held = self.held, []
         due = [each for each in held for _ in range(times) if self.is_due(each)]
-        self.run(_gather(self.desk.work_on(each) for each in due))
+        self.run(_gather(self.work_on(each) for each in due))
+
+    async def work_on(self, publication: Publication) -> None:
+        """What the desk does with a claimed one, once it is due."""
+        post = await self.newsroom.stores.scheduled_posts.get(
+            publication.organization_id, publication.scheduled_post_id
+        )
+        await self.desk.work_on(publication, post)
 
     def is_due(self, publication: Publication) -> bool:
         """A desk holds what is not due yet, which takes real time here."""
@@ -155,7 +162,7 @@ class ScheduleMachine(RuleBasedStateMachine):
         """A worker takes on what is due, and is gone in the middle of it."""
         for publication in self.run(self.newsroom.stores.claims.claim(100)):
             if self.is_due(publication):
-                self.run(_abandon(self.desk.work_on(publication), steps))
+                self.run(_abandon(self.work_on(publication), steps))
 
     @rule(count=st.integers(1, 4))
     def sweep(self, count: int) -> None:
@@ -164,7 +171,7 @@ class ScheduleMachine(RuleBasedStateMachine):
     async def _sweep(self, count: int) -> None:
         claims = [self.newsroom.stores.claims.claim(100) for _ in range(count)]
         found = [each for claimed in await asyncio.gather(*claims) for each in claimed]
-        await _gather(self.desk.work_on(each) for each in found if self.is_due(each))
+        await _gather(self.work_on(each) for each in found if self.is_due(each))
 
     @rule(name=st.sampled_from(["hook", "x"]), fault=FAULTS)
     def fail(self, name: str, fault: Fault) -> None:

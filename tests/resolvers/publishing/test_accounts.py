@@ -47,7 +47,7 @@ async def test_credentials_are_encrypted_at_rest_and_gone_when_disconnected(ann:
     for name in await ann.stores.mongo.database.list_collection_names():
         everything += [repr(row) async for row in ann.stores.mongo[name].find()]
     assert SECRET not in "".join(everything)
-    record = await ann.stores.accounts.get("acme", account["id"])
+    record = await ann.stores.accounts.get(ann.user.organization_id, account["id"])
     assert await ann.stores.accounts.open(record) == SECRET
     assert SECRET not in repr(record)
     await ann.do(DISCONNECT, id=account["id"])
@@ -97,14 +97,14 @@ async def test_what_can_not_work_is_refused_without_repeating_it(
 async def test_every_network_can_be_connected(ann: Person, network: str, credentials: str) -> None:
     base_url = "https://mastodon.example/" if network == "MASTODON" else None
     account = await connect(ann, network=network, credentials=credentials, baseUrl=base_url)
-    record = await ann.stores.accounts.get("acme", account["id"])
+    record = await ann.stores.accounts.get(ann.user.organization_id, account["id"])
     assert record.base_url == (base_url and base_url.rstrip("/"))
 
 
 async def test_without_keys_no_account_can_be_connected(
-    mongodb_uri: str, redis_url: str, database: str, ann: Person
+    mongodb_uri: str, redis_url: str, shared_database: str, ann: Person
 ) -> None:
-    async with open_stores(mongodb_uri, redis_url, database) as stores:
+    async with open_stores(mongodb_uri, redis_url, shared_database) as stores:
         keyless = Person(stores, ann.user, ann.roles)
         given = {"network": "SANDBOX", "name": "x", "credentials": "ok"}
         assert await keyless.code(CONNECT, input=given) == "UNAVAILABLE"

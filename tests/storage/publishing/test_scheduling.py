@@ -180,3 +180,21 @@ async def test_an_upload_of_what_was_changed_meanwhile_is_not_kept(newsroom: New
         await newsroom.stores.scheduled_posts.step(KeepUpload(claimed, token, ["old"], 86_400))
     assert (await newsroom.only(post)).media_state is MediaState.STALE
     assert await soon(lambda: newsroom.stores.claims.claim_uploads(1))
+
+
+@pytest.mark.parametrize(
+    ("network", "kind", "lead_s"),
+    [
+        (Network.MASTODON, MediaKind.VIDEO, 600),
+        (Network.BLUESKY, MediaKind.IMAGE, 60),
+        (Network.BLUESKY, MediaKind.VIDEO, 240),
+        (Network.WEBHOOK, MediaKind.VIDEO, None),
+    ],
+)
+async def test_media_are_due_as_long_before_as_the_network_needs(
+    newsroom: Newsroom, network: Network, kind: MediaKind, lead_s: float | None
+) -> None:
+    media = [ScheduledMedia("https://example.org/a", "", kind)]
+    post = await newsroom.schedule(account_target(await newsroom.account(network)), in_s=3600, media=media)
+    upload_at = (await newsroom.stored(await newsroom.only(post))).get("upload_at")
+    assert (upload_at and (post.due_at - upload_at).total_seconds()) == lead_s

@@ -6,9 +6,11 @@ from datetime import datetime, timedelta
 import pytest
 
 from jobs.providers.social.bluesky import Bluesky, tid
+from jobs.providers.social.bluesky_video import VideoService
 from jobs.providers.social.http import Http
 from jobs.providers.social.network import NoEffect, Refused, Uncertain, UploadGone
-from storage.networks import Certainty
+from storage.networks import Certainty, MediaKind
+from storage.publishing.records import ScheduledMedia
 from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
 from tests.jobs.providers.upstream import Upstream
 from tests.twins.bluesky import TID, BlueskyTwin
@@ -27,8 +29,12 @@ async def twin() -> AsyncIterator[BlueskyTwin]:
 
 
 @pytest.fixture
-def bluesky(http: Http) -> Bluesky:
-    return Bluesky(http)
+def bluesky(http: Http, twin: BlueskyTwin) -> Bluesky:
+    return Bluesky(http, VideoService(http, twin.url, poll_s=0.01))
+
+
+def video(media: Upstream) -> ScheduledMedia:
+    return medium(media.url("/b.mp4"), MediaKind.VIDEO)
 
 
 async def test_images_links_and_text_are_in_the_record(bluesky: Bluesky, twin: BlueskyTwin, media: Upstream) -> None:
@@ -93,6 +99,18 @@ async def test_a_blob_that_is_gone_is_told_apart(bluesky: Bluesky, twin: Bluesky
     twin.blobs.clear()
     with pytest.raises(UploadGone):
         await bluesky.publish(account(twin, SECRET), post, tid(1, 1), uploaded.references)
+
+
+async def test_a_session_that_expires_before_an_upload_is_made_anew(
+    bluesky: Bluesky, twin: BlueskyTwin, media: Upstream
+) -> None:
+    for post in (outgoing("x", medium(media.url("/a.png"))), outgoing("x", video(media))):
+        await bluesky.upload(account(twin, SECRET), post)
+        twin.jwts += 5
+        with pytest.raises(NoEffect) as expired:
+            await bluesky.upload(account(twin, SECRET), post)
+        assert expired.value.after_s == 0
+        await bluesky.upload(account(twin, SECRET), post)
 
 
 async def test_an_invalid_record_is_refused_and_a_busy_server_tried_again(bluesky: Bluesky, twin: BlueskyTwin) -> None:

@@ -1,0 +1,303 @@
+"""HTTP/1.1 connections to checked addresses, kept for a second after use. Leads to one name at one address each.
+
+Which addresses may be reached is the address guard's to say (egress.py). Knows no redirects, cookies and retries, nor a
+deadline but that of connecting: who sends limits the whole.
+"""
+
+import asyncio
+import ssl
+from collections import defaultdict, deque
+from collections.abc import AsyncIterator
+from typing import NamedTuple, cast
+
+import httpx2
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
+
+KEPT_S = 1.0
+"""Shorter than any server keeps a connection that is not used: what crosses its end would leave an outcome unknown."""
+
+MAX_HEAD_BYTES = 64 * 1024
+MAX_UNREAD_BYTES = 256 * 1024
+
+
+class Peer(NamedTuple):
+    """Whom a connection leads to. Kept ones are found by all of it: two names may share an address."""
+
+    scheme: str
+    name: str
+    port: int
+    address: str
+
+
+class Answer:
+    """An answer as it arrives; the parser calls the `on_` methods, which must not raise."""
+
+    def __init__(self) -> None:
+        self.parser = HttpResponseParser(self)
+        self.headers: list[tuple[bytes, bytes]] = []
+        self.status = 0
+        self._lines: list[tuple[bytes, bytes]] = []
+        self.is_complete = self.leaves_connection_usable = self.ends_with_connection = False
+        self.failure: httpx2.TransportError | None = None
+        self.pieces: deque[bytes] = deque()
+        self.unread_bytes = 0
+        self._bare_bytes = 0
+        self._arrived = asyncio.Event()
+
+    def feed(self, data: bytes) -> None:
+        """Takes what arrived. What is no HTTP, or never comes to a body's next piece, is a failure."""
+        self._bare_bytes += len(data)
+        try:
+            self.parser.feed_data(data)
+        except (HttpParserError, HttpParserUpgrade) as error:
+            self.leaves_connection_usable = False
+            self.fail(httpx2.RemoteProtocolError(f"no HTTP/1.1 answer: {error}"))
+        if self._bare_bytes > MAX_HEAD_BYTES and not self.is_complete:
+            self.fail(httpx2.RemoteProtocolError(f"more than {MAX_HEAD_BYTES} bytes of headers"))
+        self._arrived.set()
+
+    def fail(self, failure: httpx2.TransportError) -> None:
+        """Nothing more comes. What was complete by then stays so."""
+        if not self.is_complete and self.failure is None:
+            self.failure = failure
+        self._arrived.set()
+
+    def end(self) -> None:
+        """The connection has ended, which is the end of some bodies."""
+        if self.status and self.ends_with_connection and self.failure is None:
+            self.is_complete = True
+        self.fail(httpx2.RemoteProtocolError("the connection was closed before the answer was complete"))
+
+    async def more(self) -> None:
+        """Returns when something has arrived since. Raises: httpx2.TransportError when nothing will."""
+        if self.failure is not None:
+            raise self.failure
+        self._arrived.clear()
+        await self._arrived.wait()
+
+    def on_message_begin(self) -> None:
+        """Of the answer, of a "Continue" before it, or of what nobody asked for."""
+        self._lines = []
+        # Nobody asked for a second answer, so nobody could tell whose it is.
+        self.leaves_connection_usable = False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header, or one after a chunked body."""
+        self._lines.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        """The answer is known from here on; its body is not."""
+        status = self.parser.get_status_code()
+        if status < 200 or self.status:  # "Continue" and such come before the answer.
+            return
+        self.status, self.headers = status, self._lines
+        names = {name.lower() for name, _ in self.headers}
+        self.ends_with_connection = not names & {b"content-length", b"transfer-encoding"}
+
+    def on_chunk_header(self) -> None:
+        """A piece of a chunked body follows."""
+        self._bare_bytes = 0
+
+    def on_body(self, piece: bytes) -> None:
+        """A piece of the body."""
+        if not self.is_complete:
+            self._bare_bytes = 0
+            self.pieces.append(piece)
+            self.unread_bytes += len(piece)
+
+    def on_message_complete(self) -> None:
+        """The body has ended by what its headers said."""
+        if self.status and not self.is_complete:
+            self.is_complete = True
+            self.leaves_connection_usable = self.parser.should_keep_alive()
+
+
+class Connection(asyncio.Protocol):
+    """One connection; one request at a time."""
+
+    def __init__(self, peer: Peer) -> None:
+        self.peer = peer
+        self.expiry: asyncio.TimerHandle | None = None
+        self._transport: asyncio.Transport | None = None
+        self._answer: Answer | None = None
+        self._is_usable = False
+        self._writable = asyncio.Event()
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether another request may be sent: it is open, and everything on it was asked for and read."""
+        return self._is_usable and self._transport is not None and not self._transport.is_closing()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """It is open."""
+        self._transport, self._is_usable = cast(asyncio.Transport, transport), True
+        self._writable.set()
+
+    def data_received(self, data: bytes) -> None:
+        """Hands it to the answer that is waited for; who speaks unasked is hung up on."""
+        if self._answer is None:
+            self.close()
+            return
+        self._answer.feed(data)
+        if self._answer.failure is not None:
+            self.close()
+        elif self._answer.unread_bytes > MAX_UNREAD_BYTES and self._transport is not None:
+            self._transport.pause_reading()
+
+    def pause_writing(self) -> None:
+        """The other side takes no more for now."""
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        """The other side takes more again."""
+        self._writable.set()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """It has ended: in order, or by an error."""
+        self._is_usable = False
+        self._writable.set()
+        if self._answer is None:
+            return
+        if error is None:
+            self._answer.end()
+        else:
+            self._answer.fail(httpx2.ReadError(f"{type(error).__name__}: {error}"))
+
+    async def send(self, request: httpx2.Request) -> Answer:
+        """Sends the request; the answer has its status and headers by then. Raises: httpx2.TransportError."""
+        head = _head(request)
+        self._answer = answer = Answer()
+        # A connection that ends meanwhile is told by the answer, which may have come before the end of the request.
+        try:
+            await self._write(head + request.content)
+        except httpx2.RequestNotRead:
+            if "content-length" not in request.headers:
+                raise httpx2.LocalProtocolError("the length of the body is not known") from None
+            await self._write(head)
+            async for piece in cast(httpx2.AsyncByteStream, request.stream):
+                await self._write(piece)
+        while not answer.status:
+            await answer.more()
+        return answer
+
+    async def _write(self, data: bytes) -> None:
+        assert self._transport is not None
+        if not self._transport.is_closing():
+            self._transport.write(data)
+            await self._writable.wait()
+
+    async def pieces(self, answer: Answer) -> AsyncIterator[bytes]:
+        """The answer's body as it arrives; no more of it is kept than 256 KB. Raises: httpx2.TransportError."""
+        assert self._transport is not None
+        while True:
+            while answer.pieces:
+                piece = answer.pieces.popleft()
+                answer.unread_bytes -= len(piece)
+                yield piece
+            if answer.is_complete:
+                return
+            self._transport.resume_reading()
+            await answer.more()
+
+    def finish(self) -> None:
+        """The answer is done with, read or not."""
+        answer, self._answer = self._answer, None
+        if answer is None or not answer.leaves_connection_usable or answer.pieces:
+            self.close()
+
+    def close(self) -> None:
+        """Ends it at once."""
+        self._is_usable = False
+        if self._transport is not None:
+            self._transport.abort()
+
+
+class Connections:
+    """Opens connections, and keeps those that were used within the last second."""
+
+    def __init__(self, ssl_context: ssl.SSLContext | None = None) -> None:
+        self._ssl = ssl_context or httpx2.create_ssl_context()
+        self._kept: defaultdict[Peer, list[Connection]] = defaultdict(list)
+
+    def kept(self, peer: Peer) -> Connection | None:
+        """One that was kept, if there is one: from now on the caller's."""
+        waiting = self._kept.get(peer, [])
+        while waiting:
+            connection = waiting.pop()
+            self._forget(connection)
+            if connection.is_usable:
+                return connection
+            connection.close()
+        return None
+
+    async def open(self, peer: Peer, timeout_s: float | None) -> Connection:
+        """A new one. Raises: httpx2.ConnectError, httpx2.ConnectTimeout; nothing was sent then."""
+        tls, name = (self._ssl, peer.name) if peer.scheme == "https" else (None, None)
+        connect = asyncio.get_running_loop().create_connection
+        try:
+            async with asyncio.timeout(timeout_s):
+                _, connection = await connect(
+                    lambda: Connection(peer), peer.address, peer.port, ssl=tls, server_hostname=name
+                )
+        except TimeoutError as error:
+            raise httpx2.ConnectTimeout(f"no connection within {timeout_s} s") from error
+        except OSError as error:
+            raise httpx2.ConnectError(str(error)) from error
+        return connection
+
+    def keep(self, connection: Connection) -> None:
+        """Keeps it for a second, if it may be used again."""
+        connection.finish()
+        if connection.is_usable:
+            self._kept[connection.peer].append(connection)
+            loop = asyncio.get_running_loop()
+            connection.expiry = loop.call_later(KEPT_S, self._expire, connection)
+
+    def _expire(self, connection: Connection) -> None:
+        self._kept[connection.peer].remove(connection)
+        self._forget(connection)
+        connection.close()
+
+    def _forget(self, connection: Connection) -> None:
+        if connection.expiry is not None:
+            connection.expiry.cancel()
+        if not self._kept[connection.peer]:
+            del self._kept[connection.peer]
+
+    async def aclose(self) -> None:
+        """Closes what was kept; what is in use is closed by who uses it."""
+        for peer in list(self._kept):
+            while (connection := self.kept(peer)) is not None:
+                connection.close()
+        await asyncio.sleep(0)
+
+
+class Body(httpx2.AsyncByteStream):
+    """An answer's body, whose end gives the connection back."""
+
+    def __init__(self, connections: Connections, connection: Connection, answer: Answer) -> None:
+        self._connections = connections
+        self._connection: Connection | None = connection
+        self._answer = answer
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        assert self._connection is not None, "closed"
+        async for piece in self._connection.pieces(self._answer):
+            yield piece
+
+    async def aclose(self) -> None:
+        """Twice is once."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            self._connections.keep(connection)
+
+
+def _head(request: httpx2.Request) -> bytes:
+    """The request up to its body. Raises: httpx2.LocalProtocolError for what would be another request, or none."""
+    lines = [b"%s %s HTTP/1.1" % (request.method.encode("ascii"), request.url.raw_path)]
+    lines += [b"%s: %s" % header for header in request.headers.raw]
+    head = b"\r\n".join([*lines, b"", b""])
+    ends = len(lines) + 1
+    if head.count(b"\r") != ends or head.count(b"\n") != ends or b"\0" in head:
+        raise httpx2.LocalProtocolError("a header holds a line break")
+    return head

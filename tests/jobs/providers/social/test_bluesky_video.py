@@ -1,0 +1,114 @@
+"""Videos on their way through Bluesky's video service, against the twin."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from jobs.providers.social.bluesky import Bluesky, tid
+from jobs.providers.social.bluesky_video import VideoService
+from jobs.providers.social.http import Http
+from jobs.providers.social.network import NoEffect, Refused
+from storage.networks import MediaKind
+from storage.publishing.records import ScheduledMedia
+from tests.jobs.providers.social.outgoing import account, medium, outgoing
+from tests.jobs.providers.upstream import Upstream
+from tests.twins.bluesky import BlueskyTwin
+from tests.twins.twin import running
+
+pytestmark = pytest.mark.anyio
+
+SECRET = "ann.example:app-pass"
+
+
+@pytest.fixture
+async def twin() -> AsyncIterator[BlueskyTwin]:
+    async with running(BlueskyTwin()) as served:
+        assert isinstance(served, BlueskyTwin)
+        yield served
+
+
+@pytest.fixture
+def bluesky(http: Http, twin: BlueskyTwin) -> Bluesky:
+    return Bluesky(http, VideoService(http, twin.url, poll_s=0.01))
+
+
+def video(media: Upstream) -> ScheduledMedia:
+    return medium(media.url("/b.mp4"), MediaKind.VIDEO)
+
+
+async def test_a_video_is_processed_and_stands_in_the_record(
+    bluesky: Bluesky, twin: BlueskyTwin, media: Upstream
+) -> None:
+    post = outgoing("look", video(media))
+    uploaded = await bluesky.upload(account(twin, SECRET), post)
+    await bluesky.publish(account(twin, SECRET), post, tid(1, 1), uploaded.references)
+    (record,) = twin.bodies
+    assert record["embed"] == {"$type": "app.bsky.embed.video", "video": uploaded.references[0], "alt": "A hill"}
+    assert twin.asked["GET /xrpc/app.bsky.video.getJobStatus"] == 2
+
+
+async def test_a_video_that_is_known_already_is_used_again(
+    bluesky: Bluesky, twin: BlueskyTwin, media: Upstream
+) -> None:
+    post = outgoing("look", video(media))
+    first = await bluesky.upload(account(twin, SECRET), post)
+    assert (await bluesky.upload(account(twin, SECRET), post)).references == first.references
+
+
+@pytest.mark.parametrize("code", ["validation_failure", "encoding_failure", "pds_upload_unsupported_blob_size"])
+async def test_a_video_that_can_not_be_processed_is_refused(
+    bluesky: Bluesky, twin: BlueskyTwin, media: Upstream, code: str
+) -> None:
+    twin.fate = {"state": "JOB_STATE_FAILED", "failureCode": code, "message": "too long"}
+    with pytest.raises(Refused, match="too long") as refused:
+        await bluesky.upload(account(twin, SECRET), outgoing("x", video(media)))
+    assert refused.value.code == "MEDIA_REFUSED"
+
+
+@pytest.mark.parametrize(
+    "fate",
+    [
+        {"state": "JOB_STATE_FAILED", "failureCode": "pds_upload_failure"},
+        {"state": "JOB_STATE_FAILED", "failureCode": "generic_failure"},
+        {"state": "JOB_STATE_FAILED", "error": "video processing error", "message": "Failed to process video"},
+    ],
+)
+async def test_a_video_whose_processing_broke_down_may_be_uploaded_again(
+    bluesky: Bluesky, twin: BlueskyTwin, media: Upstream, fate: dict[str, str]
+) -> None:
+    post = outgoing("x", video(media))
+    twin.fate = fate
+    with pytest.raises(NoEffect):
+        await bluesky.upload(account(twin, SECRET), post)
+    twin.fate = {"state": "JOB_STATE_COMPLETED"}
+    assert (await bluesky.upload(account(twin, SECRET), post)).references
+
+
+async def test_a_video_that_is_never_done_may_be_uploaded_again(
+    bluesky: Bluesky, twin: BlueskyTwin, media: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jobs.providers.social.bluesky_video.POLLS", 3)
+    twin.looks_until_done = 100
+    with pytest.raises(NoEffect, match="still processing"):
+        await bluesky.upload(account(twin, SECRET), outgoing("x", video(media)))
+
+
+async def test_videos_of_accounts_that_may_have_none_are_refused(
+    bluesky: Bluesky, twin: BlueskyTwin, media: Upstream
+) -> None:
+    twin.is_confirmed = False
+    with pytest.raises(Refused, match="unconfirmed_email"):
+        await bluesky.upload(account(twin, SECRET), outgoing("x", video(media)))
+
+
+async def test_what_is_no_mp4_is_no_video(bluesky: Bluesky, twin: BlueskyTwin, media: Upstream) -> None:
+    with pytest.raises(Refused, match="video/mp4"):
+        await bluesky.upload(account(twin, SECRET), outgoing("x", medium(media.url("/a.png"), MediaKind.VIDEO)))
+
+
+async def test_a_video_service_that_can_not_be_reached_is_tried_again(
+    http: Http, twin: BlueskyTwin, media: Upstream
+) -> None:
+    away = Bluesky(http, VideoService(http, "http://127.0.0.1:1"))
+    with pytest.raises(NoEffect):
+        await away.upload(account(twin, SECRET), outgoing("x", video(media)))

@@ -1,0 +1,281 @@
+"""Connections of our own against servers that speak HTTP well, badly and not at all."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import httpx2
+import pytest
+
+from jobs.providers.connections import MAX_HEAD_BYTES, Body, Connections, Peer
+from tests.storage.places import soon
+
+pytestmark = pytest.mark.anyio
+
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@dataclass
+class Side:
+    """The other side: what it was asked, connection by connection."""
+
+    url: str = ""
+    asked: list[list[bytes]] = field(default_factory=list)
+    ended: int = 0
+
+
+@asynccontextmanager
+async def side(*answers: bytes, hang_up: bool = False) -> AsyncIterator[Side]:
+    """Gives each request of a connection the next answer, the last one again and again."""
+    told = Side()
+    open_: dict[asyncio.Task[None] | None, asyncio.StreamWriter] = {}
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        open_[asyncio.current_task()] = writer
+        asked: list[bytes] = []
+        told.asked.append(asked)
+        try:
+            while True:
+                request = await reader.readuntil(b"\r\n\r\n")
+                asked.append(request)
+                writer.write(answers[min(len(asked), len(answers)) - 1])
+                await writer.drain()
+                if hang_up:
+                    break
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            told.ended += 1
+            writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    told.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+    try:
+        yield told
+    finally:
+        server.close()
+        for writer in open_.values():
+            writer.transport.abort()
+        await asyncio.gather(*(task for task in open_ if task is not None))
+
+
+@pytest.fixture
+async def connections() -> AsyncIterator[Connections]:
+    opened = Connections()
+    yield opened
+    await opened.aclose()
+
+
+def peer_of(url: str, name: str = "a.example") -> Peer:
+    return Peer("http", name, httpx2.URL(url).port or 80, "127.0.0.1")
+
+
+async def ask(connections: Connections, request: httpx2.Request, name: str = "a.example") -> httpx2.Response:
+    """The answer with its body, as the guard's transport gets it."""
+    peer = peer_of(str(request.url), name)
+    connection = connections.kept(peer) or await connections.open(peer, 5)
+    try:
+        answer = await connection.send(request)
+    except BaseException:
+        connection.close()
+        raise
+    response = httpx2.Response(answer.status, headers=answer.headers, stream=Body(connections, connection, answer))
+    try:
+        await response.aread()
+    finally:
+        await response.aclose()
+    return response
+
+
+async def get(connections: Connections, url: str, name: str = "a.example") -> httpx2.Response:
+    return await ask(connections, httpx2.Request("GET", url), name)
+
+
+async def test_a_connection_is_used_again_for_the_same_name_only(connections: Connections) -> None:
+    async with side(OK) as other:
+        for name in ("a.example", "a.example", "b.example", "a.example"):
+            assert (await get(connections, other.url, name)).content == b"ok"
+        assert list(map(len, other.asked)) == [3, 1]
+
+
+async def test_requests_at_one_time_have_a_connection_each(connections: Connections) -> None:
+    async with side(OK) as other:
+        answers = await asyncio.gather(*(get(connections, other.url) for _ in range(10)))
+        assert [each.content for each in answers] == [b"ok"] * 10
+        assert list(map(len, other.asked)) == [1] * 10
+        await asyncio.gather(*(get(connections, other.url) for _ in range(10)))
+        assert list(map(len, other.asked)) == [2] * 10
+
+
+async def test_a_connection_that_is_not_used_is_closed_after_a_second(connections: Connections) -> None:
+    async with side(OK) as other:
+        await get(connections, other.url)
+        assert other.ended == 0
+
+        async def has_ended() -> bool:
+            return other.ended == 1
+
+        assert await soon(has_ended)
+        await get(connections, other.url)
+        assert len(other.asked) == 2
+
+
+async def test_a_connection_that_the_other_side_closed_is_not_used_again(connections: Connections) -> None:
+    async with side(OK, hang_up=True) as other:
+        for _ in range(3):
+            assert (await get(connections, other.url)).content == b"ok"
+            kept = connections._kept.get(peer_of(other.url), [])
+
+            async def is_unusable() -> bool:
+                return not any(each.is_usable for each in kept)  # noqa: B023
+
+            assert await soon(is_unusable)
+        assert len(other.asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "body"),
+    [
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;x=y\r\nab\r\n1\r\nc\r\n0\r\nTrailer: t\r\n\r\n",
+            b"abc",
+        ),
+        (b"HTTP/1.1 204 No Content\r\n\r\n", b""),
+        (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + OK, b"ok"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", b""),
+    ],
+    ids=["chunked", "no content", "interim answers", "empty"],
+)
+async def test_an_answer_ends_where_it_says_and_the_connection_goes_on(
+    connections: Connections, answer: bytes, body: bytes
+) -> None:
+    async with side(answer) as other:
+        for _ in range(3):
+            response = await get(connections, other.url)
+            assert response.content == body
+            assert "link" not in response.headers
+        assert list(map(len, other.asked)) == [3]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok",
+        b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
+        OK + OK,
+        OK + b"HTTP/1.1 200 OK\r\nContent-Le",
+        OK + b"and more",
+    ],
+    ids=["closing", "old", "two answers", "the beginning of another", "more than it said"],
+)
+async def test_a_connection_that_is_not_clean_is_not_used_again(connections: Connections, answer: bytes) -> None:
+    async with side(answer) as other:
+        for _ in range(3):
+            assert (await get(connections, other.url)).content == b"ok"
+        assert len(other.asked) == 3
+
+
+async def test_a_body_without_a_length_ends_with_its_connection(connections: Connections) -> None:
+    async with side(b"HTTP/1.1 200 OK\r\nX: y\r\n\r\nall of it", hang_up=True) as other:
+        response = await get(connections, other.url)
+        assert (response.content, response.headers["x"]) == (b"all of it", "y")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort",
+        CHUNKED + b"5\r\nab",
+        b"HTTP/1.1 200 OK\r\nContent-Le",
+        b"HTTP/1.1 100 Continue\r\n\r\n",
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+        b"",
+    ],
+    ids=["short", "short chunk", "no head", "interim only", "another protocol", "no HTTP", "two lengths", "nothing"],
+)
+async def test_an_answer_that_is_cut_off_or_none_is_a_failure(connections: Connections, answer: bytes) -> None:
+    async with side(answer, hang_up=True) as other:
+        with pytest.raises((httpx2.RemoteProtocolError, httpx2.ReadError)):
+            await get(connections, other.url)
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 100_000,
+        b"HTTP/1.1 200 OK\r\nX: " + b"y" * 10 * MAX_HEAD_BYTES,
+        CHUNKED + b"0\r\nX: " + b"y" * 10 * MAX_HEAD_BYTES,
+        CHUNKED + b"1;" + b"y" * 10 * MAX_HEAD_BYTES,
+        b"HTTP/1.1 100 Continue\r\n\r\n" * 30_000,
+    ],
+    ids=["many", "one", "trailer", "chunk extension", "interim answers"],
+)
+async def test_headers_without_end_are_hung_up_on(connections: Connections, start: bytes) -> None:
+    async with side(start) as other:
+        with pytest.raises(httpx2.RemoteProtocolError):
+            await get(connections, other.url)
+
+        async def has_ended() -> bool:
+            return other.ended == 1
+
+        assert await soon(has_ended)
+
+
+async def test_a_large_request_and_a_large_answer_pass_whole(connections: Connections) -> None:
+    size = 8 * 1024 * 1024
+    received: list[bytes] = []
+
+    async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        received.append(await reader.readexactly(size))
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size + received[0])
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(echo, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+    sent = bytes(range(256)) * (size // 256)
+    assert (await ask(connections, httpx2.Request("POST", url, content=sent))).content == sent == received[0]
+    server.close()
+
+
+async def test_a_refusal_before_the_request_was_read_is_an_answer(connections: Connections) -> None:
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        await writer.drain()
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(refuse, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+    assert (await ask(connections, httpx2.Request("POST", url, content=bytes(1024 * 1024)))).status_code == 413
+    server.close()
+
+
+@pytest.mark.parametrize("value", ["a\r\nX-Other: b", "a\nb", "a\0b"])
+async def test_a_header_that_would_be_two_is_never_sent(connections: Connections, value: str) -> None:
+    async with side(OK) as other:
+        request = httpx2.Request("GET", other.url, headers={"Authorization": f"Bearer {value}"})
+        with pytest.raises(httpx2.LocalProtocolError):
+            await ask(connections, request)
+        assert other.asked in ([], [[]])
+
+
+async def test_a_part_of_an_answer_is_enough_and_ends_the_connection(connections: Connections) -> None:
+    async with side(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nbegin") as other:
+        peer = peer_of(other.url)
+        connection = await connections.open(peer, 5)
+        body = Body(connections, connection, await connection.send(httpx2.Request("GET", other.url)))
+        async for piece in body:
+            assert piece == b"begin"
+            break
+        await body.aclose()
+        await body.aclose()
+        assert not connection.is_usable
+        assert connections.kept(peer) is None

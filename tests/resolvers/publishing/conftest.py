@@ -1,0 +1,50 @@
+"""An organization of its own for each test, on one database for a module: opening one takes longer than most tests."""
+
+import secrets
+from collections.abc import AsyncIterator, Iterable, Iterator
+
+import pytest
+
+from storage.identity import Role
+from storage.mongo import Driver
+from storage.stores import Stores, open_stores
+from tests.databases import CREDENTIAL_KEYS, fresh_database
+from tests.resolvers.people import Person, SignIn
+
+
+@pytest.fixture(scope="module")
+def shared_database(mongodb_uri: str, redis_url: str) -> Iterator[str]:
+    with fresh_database(mongodb_uri, redis_url) as name:
+        yield name
+
+
+@pytest.fixture(scope="module")
+async def shared_stores(
+    mongodb_uri: str, redis_url: str, shared_database: str, mongo_driver: Driver
+) -> AsyncIterator[Stores]:
+    keys = CREDENTIAL_KEYS
+    async with open_stores(mongodb_uri, redis_url, shared_database, mongo_driver, credential_keys=keys) as stores:
+        yield stores
+
+
+class SignInHere(SignIn):
+    """Signs people in to an organization of this test's own, unless another one is named."""
+
+    def __init__(self, stores: Stores) -> None:
+        super().__init__(stores)
+        self._here = f"org-{secrets.token_hex(6)}"
+
+    async def __call__(
+        self,
+        id_: str,
+        organization: str = "",
+        roles: Iterable[Role] = (Role.MEMBER,),
+        name: str | None = None,
+        handle: str | None = None,
+    ) -> Person:
+        return await super().__call__(id_, organization or self._here, roles, name, handle)
+
+
+@pytest.fixture
+def sign_in(shared_stores: Stores) -> SignIn:
+    return SignInHere(shared_stores)
