@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from storage.calls.dialling import TASKS
-from storage.calls.jobs import JOBS, TASKS_AT_ONCE, TASKS_EVERY, job_turn_in, task_turn_in, tell_task
+from storage.calls.jobs import JOBS, TASKS_AT_ONCE, TASKS_WITHIN, job_turn_in, task_turn_in, tell_task
 from storage.changes import Batch
 from storage.mongo import Document, Mongo, Session
 from storage.outbox import Mover
@@ -67,7 +67,7 @@ class CallTaskChanged(Mover):
                 batch.put(TASKS, task)
         if ids or any(_is_untold(task, job) for task in batch.changed(TASKS)):
             batch.put(JOBS, job)
-            return (task_turn_in(dict(job), batch.at) or TASKS_EVERY).total_seconds()
+            return (task_turn_in(dict(job), batch.at) or TASKS_WITHIN).total_seconds()
         del job["untold_tasks"]
         batch.put(JOBS, job)
         return 0.0

@@ -1,11 +1,13 @@
 """Events of big jobs: at most ten of tasks a second, progress twice a second, and the last change of each is told."""
 
 import asyncio
-from datetime import datetime
+import random
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from storage.calls.call_store import NextCall, Start
+from storage.calls.jobs import task_turn_in
 from storage.calls.records import CallOutcome, CallReportEvent, TaskKey
 from storage.events import Event
 from storage.jobs_stream import jobs_stream
@@ -33,6 +35,20 @@ async def call_all_at_once(stores: Stores) -> str:
 
 def busiest(times: list[datetime], span_s: float = 1.0) -> int:
     return max(sum(1 for at in times if 0 <= (at - first).total_seconds() < span_s) for first in times)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_in_no_second_are_more_than_ten_tasks_told_of(seed: int) -> None:
+    chance, job = random.Random(seed), dict[str, object]()
+    at, told = datetime(2026, 1, 1, tzinfo=UTC), list[datetime]()
+    for _ in range(500):
+        at += timedelta(milliseconds=chance.choice([0, 0, 1, 30, 100, 400, 1500]))
+        wait = task_turn_in(job, at)
+        if wait is None:
+            told.append(at)
+        else:
+            assert task_turn_in(dict(job), at + wait) is None, "who waited that long may go on"
+    assert busiest(told) == 10
 
 
 async def test_task_changes_take_turns_and_none_of_the_last_ones_is_lost(stores: Stores) -> None:
