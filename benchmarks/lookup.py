@@ -41,7 +41,7 @@ from tests.keys import ADDRESS_KEYS, AS_SETTING
 from tests.product import NOROSHI, eventually
 
 QUERY = """query ($addresses: [String!]!) { addressBook(addresses: $addresses) {
-  address blocked verdict { rule detail } success softBounce hardBounce lastEventAt domain { domain blocked }
+  address blocked verdict { rule } success softBounce hardBounce
 } }"""
 ASKED = 1000
 REQUESTS = 40
