@@ -24,6 +24,7 @@ from storage.publishing.records import (
 from storage.stores import Stores
 from tests.jobs.publishing.desks import connected
 from tests.storage.publishing.newsroom import IMAGE, Newsroom, account_target
+from tests.twins.instagram import InstagramTwin
 from tests.twins.twin import Twin
 
 pytestmark = pytest.mark.anyio
@@ -129,6 +130,10 @@ async def die_at_each(
 ) -> None:
     async with AsyncExitStack() as stack:
         twins = {each: await stack.enter_async_context(connected(newsroom, each)) for each in networks}
+        for twin, _ in twins.values():
+            if isinstance(twin, InstagramTwin):
+                # There are more steps to die at than posts in a day.
+                twin.quota = 1000
         scene = Scene(crasher, newsroom, desk, inside, twins)
         steps = await scene.die(0)
         assert steps is not None
