@@ -51,7 +51,7 @@ function SCREENS(topicId) {
     },
     calls: async (page) => {
       await visit(page, "/calls");
-      await page.locator("[data-job]").first().click();
+      await page.locator("[data-job]", { hasText: "健診のご案内 11月" }).click();
       await page.locator("[data-outcome]").nth(2).waitFor({ timeout: 60_000 });
       await page.locator("[data-task]").first().waitFor();
     },
