@@ -2,7 +2,7 @@
 import type { ReactNode } from "react";
 import { useEffect } from "react";
 import { ask, useApi } from "../api/api";
-import { addressOf, type Place, usePlace } from "../app/router";
+import { addressOf, type Place } from "../app/router";
 import { ago, dateOf } from "../i18n/times";
 import { Avatar } from "../ui/avatar";
 import { Icon } from "../ui/icons";
@@ -10,28 +10,13 @@ import { useWords } from "../ui/preferences";
 import { Empty } from "../ui/states";
 import { useValue } from "../ui/value";
 import { FeedList } from "./feed-list";
+import { FeedTabs } from "./feed-tabs";
 import { MarkNotificationsRead, type Notification, Notifications, ReactionsReceived } from "./operations";
 import { newest, unreadNow } from "./unread";
 import { useFeed } from "./use-feed";
 
 function Tabs() {
-  const { t } = useWords();
-  const place = usePlace();
-  return (
-    <div className="flex items-center gap-1 py-4">
-      <h1 className="sr-only">{t("notifications")}</h1>
-      {(["notifications", "reactions"] as const).map((name) => (
-        <a
-          key={name}
-          href={addressOf({ name })}
-          aria-current={place.name === name ? "page" : undefined}
-          className="rounded-full px-4 py-1.5 font-medium text-quiet hover:bg-hover aria-[current]:bg-glow aria-[current]:text-accent"
-        >
-          {t(name)}
-        </a>
-      ))}
-    </div>
-  );
+  return <FeedTabs title="notifications" names={["notifications", "reactions"]} />;
 }
 
 export function NotificationsPage() {

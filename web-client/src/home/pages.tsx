@@ -10,6 +10,7 @@ import { useWords } from "../ui/preferences";
 import { Empty } from "../ui/states";
 import { tell } from "../ui/toasts";
 import { FeedList } from "./feed-list";
+import { FeedTabs } from "./feed-tabs";
 import { HashtagPosts, HomeFeed, HomeFeedEvents, LocalFeed, type Post } from "./operations";
 import { PostCard } from "./post-card";
 import { PostComposer } from "./post-composer";
@@ -90,23 +91,8 @@ export function HomePage() {
 }
 
 function Tabs() {
-  const { t } = useWords();
   const place = usePlace();
-  return (
-    <div className="flex items-center gap-1 py-4">
-      <h1 className="sr-only">{t(place.name === "everyone" ? "everyone" : "home")}</h1>
-      {(["home", "everyone"] as const).map((name) => (
-        <a
-          key={name}
-          href={addressOf({ name })}
-          aria-current={place.name === name ? "page" : undefined}
-          className="rounded-full px-4 py-1.5 font-medium text-quiet hover:bg-hover aria-[current]:bg-glow aria-[current]:text-accent"
-        >
-          {t(name)}
-        </a>
-      ))}
-    </div>
-  );
+  return <FeedTabs title={place.name === "everyone" ? "everyone" : "home"} names={["home", "everyone"]} />;
 }
 
 export function Everyone() {

@@ -4,6 +4,7 @@ import { mayReadMail } from "../session/rights";
 import { useViewer } from "../session/viewer";
 import { useWords } from "../ui/preferences";
 import { Empty } from "../ui/states";
+import { Tab } from "../ui/tabs";
 import { Addresses } from "./address-list";
 import { Domains } from "./domain-list";
 import { Rates } from "./rates";
@@ -38,14 +39,9 @@ function Tabs({ here }: { here: MailPlace["name"] }) {
   return (
     <nav aria-label={t("mail")} className="flex flex-wrap items-center gap-1 py-4">
       {TABS.map(({ name, word }) => (
-        <a
-          key={name}
-          href={addressOf({ name })}
-          aria-current={here === name ? "page" : undefined}
-          className="rounded-full px-4 py-1.5 font-medium text-quiet hover:bg-hover aria-[current]:bg-glow aria-[current]:text-accent"
-        >
+        <Tab key={name} href={addressOf({ name })} here={here === name}>
           {t(word)}
-        </a>
+        </Tab>
       ))}
     </nav>
   );

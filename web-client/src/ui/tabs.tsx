@@ -1,0 +1,14 @@
+/** One of several screens that stand beside each other. */
+import type { ReactNode } from "react";
+
+export function Tab({ href, here, children }: { href: string; here: boolean; children: ReactNode }) {
+  return (
+    <a
+      href={href}
+      aria-current={here ? "page" : undefined}
+      className="rounded-full px-4 py-1.5 font-medium text-quiet hover:bg-hover aria-[current]:bg-glow aria-[current]:text-accent"
+    >
+      {children}
+    </a>
+  );
+}
