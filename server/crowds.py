@@ -27,7 +27,9 @@ MAX_QUERY_BYTES = 20_000
 JSON_TYPES = ("application/json", "application/json; charset=utf-8")
 STREAMS = ("multipart/", "text/event-stream")
 ANSWERS = Counter(
-    "noroshi_crowd_answers", "Answers to queries that crowds may share, by whether one had it to itself.", ["outcome"]
+    "noroshi_crowd_answers",
+    "Queries that crowds may share: executed, answered by another's execution, put apart to be executed alone.",
+    ["outcome"],
 )
 
 Execute = Callable[[User, Crowd | None], Awaitable[Response]]
@@ -124,31 +126,36 @@ class Crowds:
 
     async def _serve(self, key: Hashable, query: _Query) -> None:
         """One execution after the other, as long as anybody waits."""
-        while query.waiting:
-            asking = query.next_ones()
-            try:
+        asking: list[_Asking] = []
+        try:
+            while query.waiting:
+                asking = query.next_ones()
                 if asking:
                     await _answer(query.execute, asking)
-            except Exception as error:
-                for each in asking:
-                    _fail(each.answer, error)
-        # Nothing is awaited between the last look and this, so nobody is forgotten.
-        del self._queries[key]
+        finally:
+            # Nothing is awaited between the last look and this, so nobody is forgotten.
+            del self._queries[key]
+            for each in (*asking, *query.waiting):
+                each.answer.cancel()
 
 
 async def _answer(execute: Execute, asking: list[_Asking]) -> None:
+    """Tells each the answer, or why there is none."""
     ids = frozenset(each.viewer.id for each in asking)
     # One viewer who asks twice sees what one who asks once does.
     crowd = Crowd(ids) if len(ids) > 1 else None
-    response = await execute(asking[0].viewer, crowd)
+    try:
+        response = await execute(asking[0].viewer, crowd)
+    except Exception as error:
+        for each in asking:
+            if not each.answer.done():
+                each.answer.set_exception(error)
+        return
     apart = crowd.apart if crowd else frozenset[str]()
+    stay = sum(each.viewer.id not in apart for each in asking)
     ANSWERS.labels("executed").inc()
-    ANSWERS.labels("shared").inc(sum(each.viewer.id not in apart for each in asking) - 1)
+    ANSWERS.labels("shared").inc(max(stay - 1, 0))
+    ANSWERS.labels("apart").inc(len(asking) - stay)
     for each in asking:
         if not each.answer.done():
             each.answer.set_result(None if each.viewer.id in apart else response)
-
-
-def _fail(answer: "asyncio.Future[Response | None]", error: Exception) -> None:
-    if not answer.done():
-        answer.set_exception(error)

@@ -93,7 +93,7 @@ async def ask(http: httpx2.AsyncClient, house: House, who: str, text: str, **var
 
 def answers() -> Counter[str]:
     """So far, by outcome."""
-    return Counter({name: int(ANSWERS.labels(name)._value.get()) for name in ("executed", "shared")})
+    return Counter({name: int(ANSWERS.labels(name)._value.get()) for name in ("executed", "shared", "apart")})
 
 
 @pytest.fixture
@@ -121,6 +121,18 @@ async def test_in_a_crowd_everybody_gets_what_they_get_alone(world: World, root:
     assert alone["eve"]["errors"][0]["extensions"]["code"] == "FORBIDDEN"
     assert len({str(alone[name]) for name in ("ann", "bob", "fay", "hal")}) == 4
     assert alone["fay"] == alone["gus"]
+
+
+async def test_a_crowd_of_whom_nobody_gets_the_common_answer_is_answered_one_by_one(world: World) -> None:
+    text = query("messages", world)
+    async with open_house(world.place) as house, client(house) as http:
+        alone = {name: await ask(http, house, name, text) for name in ("ann", "bob", "hal")}
+        before = answers()
+        tasks = [(name, asyncio.create_task(ask(http, house, name, text))) for name in ("ann", "bob", "hal")]
+        for name, task in tasks:
+            assert await task == alone[name], name
+        assert (answers() - before)["shared"] == 0
+        assert (answers() - before)["apart"] > 0
 
 
 @pytest.mark.parametrize("root", ROOTS)
@@ -239,6 +251,21 @@ async def test_those_who_gave_up_are_not_executed_for_and_take_nothing_from_othe
     held.go.set()
     assert isinstance(await stays, Response)
     assert held.crowds == [None, None]
+
+
+async def test_an_execution_that_is_cancelled_leaves_nobody_waiting() -> None:
+    crowds, held = Crowds(), Held()
+
+    def cancelled() -> Response:
+        raise asyncio.CancelledError
+
+    held.outcome = cancelled
+    tasks = [*await asked(crowds, held, ANN), *await asked(crowds, held, BOB)]
+    held.go.set()
+    told = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [type(each) for each in told] == [asyncio.CancelledError] * 2
+    held.outcome = Response
+    assert isinstance(await crowds.ask("query", ANN, held), Response)
 
 
 async def test_more_than_a_crowd_are_answered_in_turns() -> None:
