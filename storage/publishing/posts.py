@@ -167,17 +167,18 @@ class ScheduledPostStore:
             wanted = with_needed_states(matched, states)
             cursor = self._publications.find(wanted, {"_id": 0, "post": 1, "ts": 1}).sort("ts", 1 if ascending else -1)
             rows = await cursor.limit(part).to_list(None)
-            found += await self._of_states(list(dict.fromkeys(row["post"] for row in rows)), states)
+            found += await self._of_states({row["post"]: row["ts"] for row in rows}, states)
             if len(rows) < part:
                 break
             bound = {"$gt" if ascending else "$lt": rows[-1]["ts"]}
             matched = {**matched, "ts": {**matched["ts"], **bound}}
         return found[:limit]
 
-    async def _of_states(self, ids: list[str], states: set[ScheduledPostState]) -> list[ScheduledPost]:
-        """Those of the posts that are in the states, in the order of the ids."""
-        posts, of_posts = await asyncio.gather(self._load(ids), self._load_of_posts(ids))
-        return [posts[id_] for id_ in ids if id_ in posts and post_state([p.state for p in of_posts[id_]]) in states]
+    async def _of_states(self, places: dict[str, int], states: set[ScheduledPostState]) -> list[ScheduledPost]:
+        """Those of the posts, by id, that are in the states and still in their places; in the order that is given."""
+        posts, of_posts = await asyncio.gather(self._load(list(places)), self._load_of_posts(list(places)))
+        there = [posts[id_] for id_, ts in places.items() if id_ in posts and posts[id_].timestamp == ts]
+        return [post for post in there if post_state([each.state for each in of_posts[post.id]]) in states]
 
     async def of_events(self, organization_id: str, ids: Sequence[str]) -> dict[str, Publication]:
         """The publications that events of the organization speak of, as they are now, by id; one read."""
