@@ -62,17 +62,18 @@ class ReactionStore:
         return await read_page(asked, fetch, lambda received: received.timestamp)
 
     async def _load(self, asked: Sequence[_Asked]) -> dict[_Asked, list[Document]]:
-        """The rows of the viewer and of those they blocked, for each message; one read a viewer and topic."""
+        """The rows of the viewer and of those they blocked, for each message, and perhaps more; one read."""
         groups: defaultdict[tuple[Sight, str], list[int]] = defaultdict(list)
         for sight, key in asked:
             groups[sight, key.topic_id].append(key.timestamp)
-        found: defaultdict[_Asked, list[Document]] = defaultdict(list)
-        for (sight, topic_id), timestamps in groups.items():
-            who = [sight.viewer_id, *sight.blocked]
-            wanted = {"_id.t": topic_id, "_id.ts": {"$in": timestamps}, "_id.u": {"$in": who}}
-            for row in await self._reactions.find(wanted, {"_id": 1}).to_list(None):
-                found[sight, MessageKey(topic_id, row["_id"]["ts"])].append(row["_id"])
-        return found
+        wanted = [
+            {"_id.t": topic_id, "_id.ts": {"$in": timestamps}, "_id.u": {"$in": [sight.viewer_id, *sight.blocked]}}
+            for (sight, topic_id), timestamps in groups.items()
+        ]
+        rows: defaultdict[MessageKey, list[Document]] = defaultdict(list)
+        for row in await self._mongo.find("reactions", {"$or": wanted}, {"_id": 1}):
+            rows[MessageKey(row["_id"]["t"], row["_id"]["ts"])].append(row["_id"])
+        return {(sight, key): rows[key] for sight, key in asked if key in rows}
 
 
 def _reactions(message: Message, sight: Sight, rows: Sequence[Document]) -> list[Reaction]:
