@@ -45,16 +45,8 @@ def shares(pid: int, seconds: float) -> dict[str, float]:
     """Percent of the samples by layer, most first. Takes that many seconds. Raises: CalledProcessError."""
     with tempfile.TemporaryDirectory(prefix="noroshi-layers-") as folder:
         path = Path(folder) / "stacks"
-        options = [
-            "--format",
-            "raw",
-            "--full-filenames",
-            "--rate",
-            str(RATE_HZ),
-            "--duration",
-            str(max(1, int(seconds))),
-        ]
-        command = [str(PY_SPY), "record", *options, "--pid", str(pid), "--output", str(path)]
+        options = ["--gil", "--full-filenames", "--rate", str(RATE_HZ), "--duration", str(round(seconds))]
+        command = [str(PY_SPY), "record", "--format", "raw", *options, "--pid", str(pid), "--output", str(path)]
         subprocess.run(command, check=True, capture_output=True)
         counts = Counter[str]()
         for layer, count in _counted(path.read_text()):

@@ -49,7 +49,8 @@ def with_included(roles: Iterable[Role]) -> frozenset[Role]:
     return frozenset().union(*(INCLUDED[role] for role in roles))
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen: a page makes fifty, and freezing triples what one costs.
+@dataclass(slots=True)
 class User:
     """A person of an organization. `id` is the token's `sub`, unique within the organization only."""
 
@@ -312,13 +313,15 @@ def _user_id(organization_id: str, id_: str) -> Document:
 
 
 def _user(document: Document) -> User:
+    id_ = document["_id"]
+    # In the order of the fields: naming them costs as much as the record.
     return User(
-        id=document["_id"]["id"],
-        handle=document["handle"],
-        name=document["name"],
-        organization_id=document["_id"]["org"],
-        roles=_roles(tuple(document["roles"])),
-        follower_count=document["followers"],
-        following_count=document["following"],
-        email=document.get("email"),
+        id_["id"],
+        document["handle"],
+        document["name"],
+        id_["org"],
+        _roles(tuple(document["roles"])),
+        document["followers"],
+        document["following"],
+        document.get("email"),
     )

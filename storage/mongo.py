@@ -172,9 +172,9 @@ class Mongo:
 
     async def close(self) -> None:
         """Closes all connections."""
-        if self.reads.client is not self.client:
-            await self.reads.client.close()
-        await _settled(self.client.close())
+        await self.reads.close()
+        if self.client is not self.reads.client:
+            await _settled(self.client.close())
 
 
 def older_than(field: str, age_s: float) -> Document:
@@ -220,10 +220,8 @@ def is_duplicate(error: PyMongoError) -> bool:
 
 def connect(uri: str, database: str, driver: Driver = "motor") -> Mongo:
     """A client for the database, not yet connected. Must be called inside the running event loop."""
-    client = cast(
-        "AsyncMongoClient[Document]", _client(AsyncIOMotorClient if driver == "motor" else AsyncMongoClient, uri)
-    )
-    reading = _client(AsyncMongoClient, uri) if driver == "motor" else client
+    reading = _client(AsyncMongoClient, uri)
+    client = _client(AsyncIOMotorClient, uri) if driver == "motor" else reading
     return Mongo(client, _facts(client, database), Reads(reading, _facts(reading, database), SOCKET_TIMEOUT_S))
 
 

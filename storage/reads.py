@@ -6,7 +6,7 @@ here: what fails is left to the driver, which reads again and tells what is wron
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from bson.codec_options import DEFAULT_CODEC_OPTIONS
@@ -23,6 +23,8 @@ Sort = Sequence[tuple[str, int]]
 MAX_BATCH = 100_000
 """Documents an answer may hold: as many as fit into 16 MB, as far as it goes."""
 
+CLOSING_S = 1.0
+
 
 @dataclass(frozen=True, slots=True)
 class Reads:
@@ -31,11 +33,29 @@ class Reads:
     client: AsyncMongoClient[Document]
     database: AsyncDatabase[Document]
     timeout_s: float
+    under_way: set[asyncio.Task[list[Document]]] = field(default_factory=set)
 
     async def find(
         self, collection: str, wanted: Document, fields: Document | None = None, sort: Sort = (), limit: int = 0
     ) -> list[Document]:
         """All documents that are wanted, at most `limit` unless that is 0. Raises: PyMongoError."""
+        # Called off on its way, a read would cost its connection.
+        read = asyncio.create_task(self._find(collection, wanted, fields, sort, limit))
+        self.under_way.add(read)
+        read.add_done_callback(self.under_way.discard)
+        return await asyncio.shield(read)
+
+    async def close(self) -> None:
+        """Ends what is still being read, and closes all connections."""
+        if self.under_way:
+            await asyncio.wait(self.under_way, timeout=CLOSING_S)
+        for read in self.under_way:
+            read.cancel()
+        await self.client.close()
+
+    async def _find(
+        self, collection: str, wanted: Document, fields: Document | None, sort: Sort, limit: int
+    ) -> list[Document]:
         # A primary that can't be found is waited for once, not here and then by the driver again.
         server = await self.client._select_server(ReadPreference.PRIMARY, None, "find")
         try:

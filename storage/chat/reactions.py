@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from storage.chat.records import Message, MessageKey, Reaction, ReceivedReaction
 from storage.gather import Gather
@@ -10,8 +10,7 @@ from storage.mongo import Document, Mongo
 from storage.timeline import Page, Range, Timestamp, read_page
 
 
-@dataclass(frozen=True, slots=True)
-class Sight:
+class Sight(NamedTuple):
     """Who looks, and whom they blocked."""
 
     viewer_id: str
@@ -31,11 +30,12 @@ class ReactionStore:
 
     async def of_messages(self, messages: Sequence[Message], sight: Sight) -> list[list[Reaction]]:
         """Each message's reactions in the order of first use."""
-        asked = [(sight, message.key) for message in messages if message.reaction_counts]
+        keys = [message.key if message.reaction_counts else None for message in messages]
+        asked = [(sight, key) for key in keys if key is not None]
         found = await self._rows.find(asked) if asked else {}
         return [
-            _reactions(message, sight, found.get((sight, message.key), ())) if message.reaction_counts else []
-            for message in messages
+            [] if key is None else _reactions(message, key, sight, found.get((sight, key), ()))
+            for message, key in zip(messages, keys, strict=True)
         ]
 
     async def users(self, key: MessageKey, emoji: str, limit: int, blocked: frozenset[str]) -> list[str]:
@@ -76,13 +76,15 @@ class ReactionStore:
         return {(sight, key): rows[key] for sight, key in asked if key in rows}
 
 
-def _reactions(message: Message, sight: Sight, rows: Sequence[Document]) -> list[Reaction]:
+def _reactions(message: Message, key: MessageKey, sight: Sight, rows: Sequence[Document]) -> list[Reaction]:
     if not rows:
-        return [Reaction(message.key, emoji, count, False) for emoji, count in message.reaction_counts]
+        return [Reaction(key, emoji, count, False) for emoji, count in message.reaction_counts]
     mine = {row["e"] for row in rows if row["u"] == sight.viewer_id}
+    if not sight.blocked:
+        return [Reaction(key, emoji, count, emoji in mine) for emoji, count in message.reaction_counts]
     hidden = Counter(row["e"] for row in rows if row["u"] in sight.blocked)
     return [
-        Reaction(message.key, emoji, count - hidden[emoji], emoji in mine)
+        Reaction(key, emoji, count - hidden[emoji], emoji in mine)
         for emoji, count in message.reaction_counts
         if count > hidden[emoji]
     ]
