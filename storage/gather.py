@@ -64,7 +64,9 @@ class Gather(Generic[Key, Value]):
 
     def _end(self, read: asyncio.Task[None]) -> None:
         self._reads.discard(read)
-        self._start()
+        # Only the end of the whole process calls reads off.
+        if not read.cancelled():
+            self._start()
 
     async def _run(self, moment: _Moment[Key, Value]) -> None:
         try:
