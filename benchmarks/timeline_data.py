@@ -19,6 +19,9 @@ from storage.stores import Stores, open_stores
 from storage.timeline import format_timestamp
 
 VIEWER = "viewer"
+"""Reacted to whatever anybody reacted to; the other readers reacted to nothing, as most readers."""
+
+READERS = 256
 AUTHORS = 200
 TOPICS, MESSAGES = 40, 1500
 PAGE = 50
@@ -40,7 +43,7 @@ class Library:
     stores: Stores
     topics: list[Topic]
     timestamps: list[int]
-    token: str
+    tokens: list[str]
 
     def random_pages(self, count: int) -> list[str]:
         """Requests for pages anywhere in any of the topics that are not hot."""
@@ -48,14 +51,14 @@ class Library:
         places = [(dice.choice(self.topics[1:]), dice.choice(self.timestamps[PAGE:])) for _ in range(count)]
         return [self.request(topic, format_timestamp(latest)) for topic, latest in places]
 
-    def newest_page(self) -> list[str]:
-        """The request for the hot topic's newest page."""
-        return [self.request(self.topics[0], "now")]
+    def newest_page(self, readers: int) -> list[str]:
+        """The requests for the hot topic's newest page, one by each of so many readers."""
+        return [self.request(self.topics[0], "now", token=token) for token in self.tokens[:readers]]
 
-    def request(self, topic: Topic, latest: str, limit: int = PAGE) -> str:
-        """The request for the page that ends there."""
+    def request(self, topic: Topic, latest: str, limit: int = PAGE, token: str = "") -> str:
+        """The first reader's request for the page that ends there, unless another one's token is given."""
         query = QUERY.replace("limit: 50", f"limit: {limit}")
-        return post_request("/graphql", self.token, query, {"topicId": topic.id, "latest": latest})
+        return post_request("/graphql", token or self.tokens[0], query, {"topicId": topic.id, "latest": latest})
 
     async def grown(self, messages: int) -> "Library":
         """A topic of its own with so many messages."""
@@ -75,6 +78,11 @@ async def library(servers: Databases) -> AsyncIterator[Library]:
         await stores.mongo["users"].insert_many([_user(f"user{number}") for number in range(AUTHORS)])
         founder = await stores.users.sign_in(ORGANIZATION, VIEWER, [], VIEWER, VIEWER)
         community = await stores.communities.create(NewCommunity(ORGANIZATION, "Hilltops", ""), founder, None)
+        readers = [VIEWER, *(f"reader{number}" for number in range(1, READERS))]
+        for reader in readers[1:]:
+            await stores.communities.join(
+                community, await stores.users.sign_in(ORGANIZATION, reader, [], reader, reader)
+            )
         now_us = int(time.time() * 1000) * 1000
         timestamps = [now_us - 1_000_000 * (MESSAGES - number) for number in range(MESSAGES)]
         topics = []
@@ -85,7 +93,7 @@ async def library(servers: Databases) -> AsyncIterator[Library]:
         heat = math.log(HOT_PER_MINUTE * HEAT_TAU_S / 60) + time.time() / HEAT_TAU_S
         await stores.mongo["topics"].update_one({"_id": topics[0].id}, {"$set": {"heat": heat}})
         topics[0] = replace(topics[0], heat=heat)
-        yield Library(stores, topics, timestamps, servers.token(VIEWER))
+        yield Library(stores, topics, timestamps, [servers.token(reader) for reader in readers])
 
 
 async def _fill(stores: Stores, topic_id: str, timestamps: list[int]) -> None:

@@ -63,7 +63,7 @@ async def _sockets(target: Web, books: Library, count: int) -> AsyncIterator[Non
 
 async def _subscribe(socket: ClientConnection, books: Library) -> None:
     operation = {"query": SUBSCRIBE, "variables": {"topicId": books.topics[1].id}}
-    await socket.send(_text({"type": "connection_init", "payload": {"authorization": f"Bearer {books.token}"}}))
+    await socket.send(_text({"type": "connection_init", "payload": {"authorization": f"Bearer {books.tokens[0]}"}}))
     await socket.send(_text({"type": "subscribe", "id": "1", "payload": operation}))
     types = [orjson.loads(await socket.recv())["type"] for _ in range(2)]
     assert types == ["connection_ack", "next"], types
