@@ -31,6 +31,7 @@ from resolvers.context import Context, Crowd
 from schema.errors import presented
 from server.broadcasts import Broadcasts
 from server.crowds import Crowds, SharedQuery, shared_query
+from server.known import execute_known
 from server.sockets import SocketAdapter, SocketHandler
 from server.viewers import Session, Viewers
 from storage.errors import BadUserInput, DomainError
@@ -202,13 +203,9 @@ class GraphQLView(GraphQL[Context, None]):
             return await self._execute(request_data, context)
 
     async def _execute(self, asked: GraphQLRequestData | SharedQuery, context: Context) -> ExecutionResult:
-        return await self.schema.execute(
-            asked.query,
-            variable_values=asked.variables,
-            context_value=context,
-            operation_name=asked.operation_name,
-            allowed_operation_types=OPERATIONS,
-        )
+        name = asked.operation_name
+        known = await execute_known(self.schema, asked.query, asked.variables, name, context)
+        return known or await self.schema.execute(asked.query, asked.variables, context, None, name, OPERATIONS)
 
     async def process_result(self, request: Request, result: ExecutionResult) -> GraphQLHTTPResponse:
         """A result without `data` where nothing was executed."""
