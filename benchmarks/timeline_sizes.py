@@ -22,7 +22,7 @@ from storage.timeline import format_timestamp
 
 REQUESTS = 2000
 SUBSCRIBE = "subscription($topicId: ID!) { topicEvents(topicId: $topicId) { cursor } }"
-CONNECTING_AT_ONCE = 50
+CONNECTING_AT_ONCE = 20
 Row = tuple[str, ...]
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -42,7 +42,9 @@ async def _row(target: Web, books: Library, limit: int, seconds: float) -> list[
     assert not report.errors, report.errors
     cpu_ms = 10 * report.cpu_percent[str(target.pid)] * seconds / count
     figures = f"{count / seconds:,.0f}", f"{rank(latencies, 50):,.0f}", f"{rank(latencies, 99):,.0f}", f"{cpu_ms:.2f}"
-    return [*figures, f"{report.cpu_percent['others']:.0f}"]
+    row = [*figures, f"{report.cpu_percent['others']:.0f}"]
+    typer.echo(" | ".join(row), err=True)
+    return row
 
 
 @asynccontextmanager
@@ -51,13 +53,13 @@ async def _sockets(target: Web, books: Library, count: int) -> AsyncIterator[Non
     turn = asyncio.Semaphore(CONNECTING_AT_ONCE)
     async with AsyncExitStack() as stack:
 
-        async def listen() -> ClientConnection:
+        async def listen() -> None:
             async with turn:
                 url = f"ws://127.0.0.1:{target.port}/graphql"
-                return await stack.enter_async_context(connect(url, subprotocols=["graphql-transport-ws"]))
+                socket = await stack.enter_async_context(connect(url, subprotocols=["graphql-transport-ws"]))
+                await _subscribe(socket, books)
 
-        for each in await asyncio.gather(*(listen() for _ in range(count))):
-            await _subscribe(each, books)
+        await asyncio.gather(*(listen() for _ in range(count)))
         yield
 
 

@@ -94,6 +94,7 @@ class GraphQLView(GraphQL[Context, None]):
         )
         self.viewers = viewers
         self.broadcasts = Broadcasts()
+        self._whole_schema = schema
         # Strawberry offers no other way to graphql-core's schema; tests/server/test_sharing.py pins it.
         self.core_schema: GraphQLSchema = schema._schema
         self._stores = stores
@@ -204,7 +205,7 @@ class GraphQLView(GraphQL[Context, None]):
 
     async def _execute(self, asked: GraphQLRequestData | SharedQuery, context: Context) -> ExecutionResult:
         name = asked.operation_name
-        known = await execute_known(self.schema, asked.query, asked.variables, name, context)
+        known = await execute_known(self._whole_schema, asked.query, asked.variables, name, context)
         return known or await self.schema.execute(asked.query, asked.variables, context, None, name, OPERATIONS)
 
     async def process_result(self, request: Request, result: ExecutionResult) -> GraphQLHTTPResponse:

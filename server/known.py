@@ -4,11 +4,10 @@ Strawberry asks each extension before and after each stage. For a document that 
 they do: nothing before, and afterwards errors are presented.
 """
 
-from collections.abc import Awaitable, Mapping
-from typing import Any, cast
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeGuard, cast
 
 import strawberry
-from graphql import ExecutionResult as CoreResult
 from graphql import OperationDefinitionNode, OperationType, execute
 from strawberry.execution.is_awaitable import optimized_is_awaitable
 from strawberry.types import ExecutionResult
@@ -34,11 +33,11 @@ async def execute_known(
         context_value=context,
         variable_values=variables,
         operation_name=name,
-        is_awaitable=optimized_is_awaitable,
+        is_awaitable=cast("Callable[[Any], TypeGuard[Awaitable[Any]]]", optimized_is_awaitable),
         executor_class=schema.execution_context_class,
         operation_extensions=None,
     )
-    done = cast("CoreResult", await result if isinstance(result, Awaitable) else result)
+    done = await result if isinstance(result, Awaitable) else result
     return ExecutionResult(data=done.data, errors=done.errors and [presented(error) for error in done.errors])
 
 
