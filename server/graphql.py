@@ -144,7 +144,7 @@ class GraphQLView(GraphQL[Context, None]):
             return None
 
         async def execute(viewer: User, crowd: Crowd | None) -> Response:
-            context = Context(self._stores, self._sign_image, viewer, session.roles, crowd=crowd)
+            context = Context(self._stores, self._sign_image, viewer, session.roles, crowd=crowd, is_query=True)
             sub_response = await self.get_sub_response(request)
             result = await self._execute(asked, context)
             return self.create_response(await self.process_result(request, result), sub_response)
