@@ -4,12 +4,11 @@ Timestamps are microseconds; instants are aware UTC datetimes.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
 from storage.errors import NotFound
-from storage.identity import User
 from storage.mongo import Document
 from storage.timeline import Timestamp
 
@@ -88,14 +87,6 @@ class LinkPreview:
     site_name: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Authorship:
-    """Who wrote something, and the ids of those who blocked them."""
-
-    author: User
-    blocked_by: frozenset[str]
-
-
 # Not frozen, as reactions are not: a page makes fifty, and freezing triples what one costs.
 @dataclass(slots=True)
 class Message:
@@ -111,8 +102,6 @@ class Message:
     link_preview: LinkPreview | None
     edited_at: datetime | None
     deleted_at: datetime | None
-    authorship: Authorship | None = field(default=None, compare=False, repr=False)
-    """Where that was read with it."""
 
     @property
     def key(self) -> MessageKey:

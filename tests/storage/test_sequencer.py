@@ -366,7 +366,9 @@ class Counting(Mongo):
 async def test_many_organizations_at_once_take_turns_and_what_waits_meanwhile_goes_together(stores: Stores) -> None:
     Counting.now, Counting.most, Counting.go_on = 0, 0, asyncio.Event()
     turns = Turns(stores.redis, stores.keys)
-    sequencer = Sequencer(Counting(stores.mongo.client, stores.mongo.database), turns, lambda *_: None, lambda _: None)
+    sequencer = Sequencer(
+        Counting(stores.mongo.client, stores.mongo.database, stores.mongo.reads), turns, lambda *_: None, lambda _: None
+    )
     organizations = [f"org-{n}" for n in range(3 * JOBS_AT_ONCE)]
     changes = [(org, SetLimits(org, n, 1.0)) for n in range(5) for org in organizations]
     commits = [asyncio.create_task(sequencer.commit(jobs_stream(org), change)) for org, change in changes]
@@ -387,7 +389,9 @@ async def test_who_waits_too_long_behind_other_organizations_is_told(
     monkeypatch.setattr("storage.sequencer.ADMISSION_S", 0.05)
     Counting.now, Counting.go_on = 0, asyncio.Event()
     turns = Turns(stores.redis, stores.keys)
-    sequencer = Sequencer(Counting(stores.mongo.client, stores.mongo.database), turns, lambda *_: None, lambda _: None)
+    sequencer = Sequencer(
+        Counting(stores.mongo.client, stores.mongo.database, stores.mongo.reads), turns, lambda *_: None, lambda _: None
+    )
     commits = [sequencer.commit(jobs_stream(f"org-{n}"), SetLimits(f"org-{n}", n, 1.0)) for n in range(JOBS_AT_ONCE)]
     held_up = [asyncio.create_task(commit) for commit in commits]
     while Counting.now < JOBS_AT_ONCE:
