@@ -17,7 +17,7 @@ from tests.keys import AS_SETTING
 from tests.product import NOROSHI, environment, eventually
 
 ORIGIN = "https://app.example.org"
-STOP_DEADLINE_S = 20
+STOP_DEADLINE_S = 60
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Running:
         """What it logged so far."""
         return self.log.read_text()
 
-    def says(self, words: str, deadline_s: float = 20) -> bool:
+    def says(self, words: str, deadline_s: float = 60) -> bool:
         """Whether the log has these words, now or soon."""
         return eventually(lambda: words in self.errors, deadline_s)
 

@@ -84,7 +84,7 @@ async def test_nothing_is_opened_before_the_lifespan_begins(settings: Settings) 
     nowhere = settings.with_values(mongodb_uri=f"mongodb://127.0.0.1:{closed_port()}/")
     began = time.monotonic()
     create_app(nowhere)
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 15, "a server that does not answer is waited for half a minute"
 
 
 async def test_without_mongodb_it_does_not_start(settings: Settings) -> None:

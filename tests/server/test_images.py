@@ -165,7 +165,7 @@ async def test_a_failure_is_tried_again_after_its_time(site: Site, monkeypatch: 
     monkeypatch.setattr("server.images.FAILURE_TTL_S", 0.05)
     assert (await site.get("/late")).status_code == 502
     site.remote.answers["/late"] = respond(PNG)
-    deadline = asyncio.get_running_loop().time() + 5
+    deadline = asyncio.get_running_loop().time() + 30
     while (await site.get("/late")).status_code != 200:
         assert asyncio.get_running_loop().time() < deadline
         await asyncio.sleep(0.01)
@@ -262,7 +262,7 @@ def held(release: asyncio.Event) -> Answer:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    deadline = asyncio.get_running_loop().time() + 5
+    deadline = asyncio.get_running_loop().time() + 30
     while not condition():
         assert asyncio.get_running_loop().time() < deadline
         await asyncio.sleep(0.005)

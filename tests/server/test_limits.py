@@ -161,7 +161,7 @@ class TestShape:
         started = time.process_time()
         found = messages("{ user(id: 1) { ...F0 } }" + " ".join(doubling) + " fragment F90 on User { a: id }")
         assert found == [f"The operation has {2**90} aliases; at most 15 are allowed."]
-        assert time.process_time() - started < 2
+        assert time.process_time() - started < 10
 
     def test_fragments_nested_beyond_pythons_stack_are_refused(self) -> None:
         limits = DocumentLimits(tokens=100_000)
@@ -358,7 +358,7 @@ async def connected(address: str) -> AsyncIterator[Any]:
 async def subscribed(websocket: Any, query: str, variables: object = None) -> dict[str, Any]:
     payload = {"query": query, "variables": variables}
     await websocket.send(json.dumps({"id": "1", "type": "subscribe", "payload": payload}))
-    answer: dict[str, Any] = json.loads(await asyncio.wait_for(websocket.recv(), 10))
+    answer: dict[str, Any] = json.loads(await asyncio.wait_for(websocket.recv(), 30))
     return answer
 
 

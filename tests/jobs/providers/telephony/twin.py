@@ -46,6 +46,7 @@ class Twin:
     lose_reports: float = 0.0
     port: int = 0
     hold: asyncio.Event | None = None
+    held: asyncio.Event = field(default_factory=asyncio.Event)
     calls: dict[str, TwinCall] = field(default_factory=dict)
     active: set[str] = field(default_factory=set)
     most_active: int = 0
@@ -95,6 +96,7 @@ class Twin:
         if method == "GET":
             return self._look_up(path.rpartition("/")[2])
         if self.hold is not None:
+            self.held.set()
             await self.hold.wait()
         return self._begin(orjson.loads(body))
 
