@@ -114,7 +114,7 @@ def running(
 
 def _serves(url: str) -> bool:
     try:
-        return httpx2.get(f"{url}/readyz", timeout=5).status_code == 200
+        return httpx2.get(f"{url}/readyz", timeout=30).status_code == 200
     except httpx2.HTTPError:
         return False
 

@@ -51,18 +51,18 @@ async def fragile(folder: Path) -> AsyncIterator[Fragile]:
 
 
 async def asked(web: Web, token: str) -> httpx2.Response:
-    async with httpx2.AsyncClient(timeout=30) as http:
+    async with httpx2.AsyncClient(timeout=60) as http:
         return await http.post(f"{web.url}/graphql", json=VIEWER, headers={"authorization": f"Bearer {token}"})
 
 
 async def ready(web: Web) -> tuple[int, dict[str, str]]:
-    async with httpx2.AsyncClient(timeout=30) as http:
+    async with httpx2.AsyncClient(timeout=60) as http:
         response = await http.get(f"{web.url}/readyz")
         return response.status_code, response.json()
 
 
 async def test_the_product_serves_its_pages_and_its_state(product: Product) -> None:
-    async with httpx2.AsyncClient(base_url=product.url) as http:
+    async with httpx2.AsyncClient(base_url=product.url, timeout=60) as http:
         for path in ("/", "/graphiql"):
             page = await http.get(path)
             assert page.status_code in (200, 503)

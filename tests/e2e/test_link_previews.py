@@ -118,7 +118,7 @@ async def test_a_posted_link_gets_its_preview_and_picture_as_an_event(product: P
         preview = message["linkPreview"]
         assert (preview["title"], preview["url"]) == ("The 狼煙 Mountain", it.site.url("/page"))
         assert urlsplit(preview["imageUrl"]).path.startswith("/images/")
-        async with httpx2.AsyncClient() as http:
+        async with httpx2.AsyncClient(timeout=60) as http:
             picture = await http.get(f"{product.url}{urlsplit(preview['imageUrl']).path}")
         assert (picture.status_code, picture.headers["content-type"]) == (200, "image/png")
         assert picture.content == png()

@@ -57,7 +57,7 @@ async def served(max_bytes: int = 64 * 1024 * 1024, max_fetches: int = 8) -> Asy
     while not server.started:
         await asyncio.sleep(0.01)
     port = server.servers[0].sockets[0].getsockname()[1]
-    async with upstream() as remote, httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+    async with upstream() as remote, httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
         yield Site(client, remote, cache)
         server.should_exit = True
     await running

@@ -368,7 +368,7 @@ class TestTransports:
     async def test_over_http_nothing_of_a_refused_document_is_executed(self, name: str) -> None:
         query, variables, code, message = REFUSED[name]
         RESOLVED.clear()
-        async with application() as address, httpx2.AsyncClient(trust_env=False) as client:
+        async with application() as address, httpx2.AsyncClient(trust_env=False, timeout=60) as client:
             for _ in range(2):
                 answer = await client.post(f"http://{address}/", json={"query": query, "variables": variables})
                 (error, *_) = answer.json()["errors"]
@@ -393,7 +393,7 @@ class TestTransports:
     async def test_what_is_within_the_limits_is_executed_over_both(self) -> None:
         query, variables = TestCost.QUERY, {"n": 1000}
         data = {"user": {"friends": [{"friends": [{"id": "2"}]}]}}
-        async with application() as address, httpx2.AsyncClient(trust_env=False) as client:
+        async with application() as address, httpx2.AsyncClient(trust_env=False, timeout=60) as client:
             answer = await client.post(f"http://{address}/", json={"query": query, "variables": variables})
             assert answer.json() == {"data": data}
             async with connected(address) as websocket:

@@ -337,7 +337,7 @@ async def test_posting_to_a_dead_mongodb_is_unavailable_in_time_and_works_again_
         outcome = await outcomes(own_place, changes)
         took_s = loop.time() - began
     assert [type(each) for each in outcome] == [Unavailable] * 3
-    assert took_s < 8
+    assert took_s < 20, "the driver itself would wait for half a minute"
     if fault == "killed":
         await own_mongod.restart()
     await own_place.post(key="k")

@@ -143,7 +143,7 @@ class Twin:
         """A signed callback, three times at most."""
         told = {"callId": call_id, "sequence": sequence, "event": event, "outcome": outcome}
         body = orjson.dumps({name: value for name, value in told.items() if value is not None})
-        async with httpx2.AsyncClient(timeout=5, trust_env=False) as http:
+        async with httpx2.AsyncClient(timeout=60, trust_env=False) as http:
             for _ in range(3):
                 headers = sign(SECRET, f"{call_id}-{sequence}", int(time.time()), body)
                 response = await http.post(self.calls[call_id].callback_url, content=body, headers=headers)
