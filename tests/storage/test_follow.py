@@ -87,7 +87,7 @@ async def test_subscriptions_that_begin_while_others_post_have_no_gap_and_nothin
     place: Place, another: OpenStores
 ) -> None:
     async with another() as stores, AsyncExitStack() as listeners:
-        posting = asyncio.create_task(post_slowly(place.through(stores), 300))
+        posting = asyncio.create_task(post_slowly(place.through(stores), 180))
         started = []
         while not posting.done():
             head = await place.stores.events.head(place.stream)
@@ -95,8 +95,8 @@ async def test_subscriptions_that_begin_while_others_post_have_no_gap_and_nothin
             started.append(await listeners.enter_async_context(listening(place.stores.hub, place.stream, since)))
         for listener in started:
             first = listener.ready[0].position.n
-            assert first == 300 or await listener.has_heard(300)
-            assert listener.numbers == list(range(first + 1, 301))
+            assert first == 180 or await listener.has_heard(180)
+            assert listener.numbers == list(range(first + 1, 181))
             assert len(listener.ready) == 1
     assert len(started) > 5
 

@@ -156,11 +156,11 @@ async def test_a_server_that_is_slow_to_answer_is_not_waited_for_longer_than_the
 ) -> None:
     mongo, id_, loop = own_stores.mongo, new_id(), asyncio.get_running_loop()
     await mongo["things"].insert_one({"_id": id_, "n": 0})
-    async with failing(own_mongod.uri, "update", blockConnection=True, blockTimeMS=15_000):
+    async with failing(own_mongod.uri, "update", blockConnection=True, blockTimeMS=6_000):
         began = loop.time()
         with pytest.raises(Unavailable):
             await mongo.transact(one_more(mongo, id_), deadline_s=0.5)
-        assert loop.time() - began < 10
+        assert loop.time() - began < 5
     await mongo.transact(one_more(mongo, id_))
     assert await count(mongo, id_) == 1
 

@@ -79,11 +79,11 @@ async def test_every_page_has_the_posts_that_returned_whoever_posts_and_reads(ho
         before = hits()
 
         async def post(place: Place) -> None:
-            for number in range(60):
+            for number in range(30):
                 await assert_seen(await place.post(str(number)), *places)
 
         await asyncio.gather(post(places[0]), post(places[1]))
-        assert hits() - before > 100, "most of them were to come from the pool"
+        assert hits() - before > 50, "most of them were to come from the pool"
 
 
 async def test_what_was_edited_deleted_or_reacted_to_is_seen_as_soon_as_it_returned(
