@@ -175,7 +175,7 @@ async def test_those_who_come_back_from_one_place_at_once_share_its_replay(house
 
 
 async def test_listeners_who_come_and_go_while_events_flow_miss_nothing_and_get_nothing_twice(house: House) -> None:
-    people = [f"user{n}" for n in range(10)]
+    people = [f"user{n}" for n in range(6)]
     await house.join(*people)
     first = cursor(house, 0, await epoch(house))
     visits: dict[str, list[list[int]]] = {person: [] for person in people}
