@@ -80,12 +80,8 @@ class Source:
 
         Its messages come as no event any more, and a post that has not returned yet may be missing in a pool.
         """
-        if self.stream.kind != "topic":
-            return
-        stores = self.context.stores
-        topic = await stores.topics.find(self.viewer.organization_id, self.stream.id)
-        if topic is not None:
-            await stores.messages.settle(topic, position.n)
+        if self.stream.kind == "topic":
+            await self.context.stores.messages.settle(self.stream.id, position.n)
 
     async def hidden_from(self, events: Sequence[HubEvent]) -> list[frozenset[str]]:
         """For each event the ids of those who must not see it: they blocked its author."""
