@@ -303,11 +303,17 @@ async def test_who_left_while_the_subscription_began_hears_no_more_either(house:
         assert bob.codes == ["FORBIDDEN"]
 
 
+def executors() -> list[object]:
+    gc.collect()
+    return [each for each in gc.get_objects() if issubclass(type(each), Executor)]
+
+
 async def test_an_execution_is_kept_once_for_all_who_listen(house: House) -> None:
     await house.join("bob", "eve")
+    # Of other tests, which may have left some.
+    before = executors()
     async with house.all_hear("ann", "bob", "eve"):
-        gc.collect()
-        assert sum(issubclass(type(each), Executor) for each in gc.get_objects()) == 1
+        assert sum(all(each is not known for known in before) for each in executors()) == 1
 
 
 async def complete(house: House, heard: Heard) -> None:
