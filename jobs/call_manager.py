@@ -37,7 +37,7 @@ def holder() -> str:
 async def run_call_manager(jobs: JobContext) -> None:
     """Manages until it is cancelled; then brokers finish what they hand over, and give their locks back."""
     manager = Manager(jobs)
-    listening = asyncio.create_task(jobs.stores.call_wakes.listen(manager.wake), name="call wakes")
+    listening = asyncio.create_task(jobs.stores.call_wakes.listen(manager.wake, manager.wake_all), name="call wakes")
     try:
         await manager.run()
     finally:
@@ -66,6 +66,12 @@ class Manager:
             broker.wake()
         elif released or organization_id not in self._elsewhere:
             self._news.set()
+
+    def wake_all(self) -> None:
+        """Anything may have changed for anybody."""
+        for broker in self._brokers.values():
+            broker.wake()
+        self._news.set()
 
     async def run(self) -> None:
         """Until it is cancelled."""
@@ -117,12 +123,17 @@ class Manager:
             await asyncio.sleep(RESTART_S)
         finally:
             self._tasks.pop(organization_id, None)
-            # Others may begin, or we again: for what was launched since it last looked.
-            if was_ours:
+            if not was_ours:
+                # Somebody was faster: look when their lease ends.
+                self._news.set()
+            else:
+                # Others may begin, or we again: for what was launched since it last looked.
                 self._jobs.stores.call_wakes.wake(organization_id, released=True)
 
     async def _run(self, organization_id: str, fence: int) -> None:
         broker = self._brokers[organization_id] = self._make(organization_id)
+        if self._stopping:
+            broker.stop()
         BROKERS.inc()
         try:
             await broker.run(fence)

@@ -12,9 +12,10 @@ from jobs.call_manager import Manager, lock_name, run_call_manager
 from storage.calls.jobs import JobAction
 from storage.calls.records import CallJob, CallJobState
 from storage.calls.windows import CallingWindow, Weekday
-from storage.locks import Locks
+from storage.locks import Lock, Locks
+from storage.mongo import Mongo
 from storage.stores import Stores, open_stores
-from tests.jobs.calling import House, calling, until
+from tests.jobs.calling import DEADLINE_S, House, calling, until
 
 pytestmark = pytest.mark.anyio
 
@@ -104,6 +105,85 @@ async def test_the_broker_of_a_dead_process_is_taken_over_when_its_lease_runs_ou
         tasks = await stores.call_jobs.tasks(await house.job(job), None, 0, 10)
         assert row is not None
         assert all(task.started_at and task.started_at >= row["expires_at"] for task in tasks)
+
+
+class _Raced(Locks):
+    """Another process takes the lock just before this one does, for one second, and dies."""
+
+    async def acquire(self, name: str, holder: str = "") -> Lock | None:
+        await Locks(self._mongo, ttl_s=1.0).acquire(name, "a process that was faster")
+        return await super().acquire(name, holder)
+
+
+async def test_who_was_too_late_for_a_lock_takes_over_when_its_holder_dies(stores: Stores) -> None:
+    async with calling(replace(stores, locks=_Raced(stores.mongo)), 1, talk_s=(0.02, 0.05)) as house:
+        await house.limit(1, 50)
+        job = await house.launch(2)
+        async with managed(house):
+            # Looking once a minute would take longer.
+            await until(lambda: is_over(house, job))
+
+
+class _Slow(Locks):
+    """Its locks are taken when it is told to, and it says that one is wanted."""
+
+    def __init__(self, mongo: Mongo) -> None:
+        super().__init__(mongo)
+        self.wanted, self.go = asyncio.Event(), asyncio.Event()
+
+    async def acquire(self, name: str, holder: str = "") -> Lock | None:
+        self.wanted.set()
+        await self.go.wait()
+        return await super().acquire(name, holder)
+
+
+async def test_a_manager_that_stops_while_it_takes_a_lock_gives_it_back_and_calls_nobody(stores: Stores) -> None:
+    locks = _Slow(stores.mongo)
+    async with calling(replace(stores, locks=locks), 1) as house, managed(house) as running:
+        await house.limit(1, 50)
+        job = await house.launch(50)
+        await locks.wanted.wait()
+        running.cancel()
+        await asyncio.sleep(0)
+        locks.go.set()
+        await asyncio.wait([running], timeout=DEADLINE_S)
+        assert running.done()
+        assert await fence(house) == 1
+        assert await is_free(house)
+        assert (await house.job(job)).progress.queued == 50
+
+
+class _Watched(Manager):
+    """Tells when it has looked."""
+
+    looked: asyncio.Event
+
+    async def look(self) -> float:
+        wait_s = await super().look()
+        self.looked.set()
+        return wait_s
+
+
+async def test_what_was_told_before_a_process_could_hear_it_is_looked_for(stores: Stores) -> None:
+    """The holder gives its lock back after the newcomer looked, and before Redis tells the newcomer anything."""
+    async with calling(stores, 1, talk_s=(0.02, 0.05)) as house:
+        await house.limit(1, 50)
+        job = await house.launch(2)
+        before = await stores.locks.acquire(lock_name(house.org), "the process before")
+        assert before is not None
+        manager = _Watched(house.jobs)
+        manager.looked = asyncio.Event()
+        running = [asyncio.create_task(manager.run())]
+        await manager.looked.wait()
+        await stores.locks.release(before)
+        running.append(asyncio.create_task(stores.call_wakes.listen(manager.wake, manager.wake_all)))
+        try:
+            # Its lease would have run out later.
+            await until(lambda: is_over(house, job), 10)
+        finally:
+            for task in running:
+                task.cancel()
+            await manager.stop()
 
 
 async def test_a_job_that_waits_for_its_window_or_start_is_not_dialled_and_says_so(stores: Stores) -> None:
