@@ -12,7 +12,7 @@ import pytest
 
 from jobs.call_asking import ask_for_silent_calls
 from jobs.call_broker import LOOK_AGAIN_S, Broker
-from storage.calls.call_store import NextCall
+from storage.calls.call_store import NextCall, Start
 from storage.calls.dialling import Call, Withheld
 from storage.calls.jobs import JobAction
 from storage.calls.limiter import Superseded
@@ -232,8 +232,8 @@ class _Cancelled(Broker):
         self.life = asyncio.current_task()
         await self._interrupted("run", super().run(fence))
 
-    async def _begin(self, next_call: NextCall, fence: int) -> Withheld | None:
-        result: Withheld | None = await self._interrupted("_begin", super()._begin(next_call, fence))
+    async def _begin(self, next_call: NextCall, fence: int) -> Start | Withheld:
+        result: Start | Withheld = await self._interrupted("_begin", super()._begin(next_call, fence))
         return result
 
     async def _dial(self, call: Call, moment: float) -> None:

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 def dial(committed_at: datetime, delay_s: float) -> Dial:
     start_at = committed_at + timedelta(seconds=delay_s)
-    return Dial(Call(CallKey(TaskKey("job", 2), 1), "acme", "+819012345678", "Hello", [], start_at), delay_s)
+    return Dial(Call(CallKey(TaskKey("job", 2), 1), "acme", "+819012345678", "Hello", [], start_at), delay_s, gap_s=1.1)
 
 
 async def test_a_start_is_due_by_the_databases_clock_not_when_the_commit_was_answered(stores: Stores) -> None:
