@@ -10,7 +10,9 @@ import time
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
@@ -21,12 +23,15 @@ from jobs.call_manager import run_call_manager
 from jobs.context import JobContext
 from jobs.providers.telephony.simulator import LEDGER
 from storage.metrics import CALL_ANSWERS
+from storage.mongo import Driver
 from storage.stores import Stores
 from tests.jobs.contexts import job_context
 
 EVERY_S = 15.0
 LAUNCHED_AT_ONCE = 20
 SWEEP_S = 1.0
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +43,11 @@ class Sample:
     cpu: CpuTimes
 
 
-async def organizations(console: Console, count: int, active: int, talk_s: float, seconds: float) -> None:
+async def organizations(
+    console: Console, count: int, active: int, talk_s: float, seconds: float, driver: Driver
+) -> None:
     """Prints a row for each quarter of a minute, then what the telephony side saw. Raises: AssertionError."""
-    async with servers() as (stores, mongod_pid):
+    async with servers(driver) as (stores, mongod_pid):
         jobs = job_context(stores, telephony=simulator(stores, talk_s))
         await _launched(stores, count, active, talk_s, seconds)
         title = (
@@ -115,7 +122,8 @@ async def _judged(stores: Stores, active: int, talk_s: float) -> str:
     most = max(_most_at_once(sorted(starts), talk_s) for starts in begun.values())
     gaps = [later - earlier for starts in begun.values() for earlier, later in pairwise(sorted(starts))]
     verdict = (
-        f"{len(numbers)} calls; most of one organization at a time {most}; two starts at least {min(gaps):.3f} s apart"
+        f"{len(numbers):,} calls; most of one organization at a time {most}, {max(most - active, 0)} over its limit; "
+        f"two starts at least {min(gaps):.3f} s apart"
     )
     assert most <= active, verdict
     assert min(gaps) >= 1.0, verdict
@@ -130,3 +138,21 @@ def _most_at_once(starts: list[float], talk_s: float) -> int:
             first += 1
         most = max(most, n - first + 1)
     return most
+
+
+@app.command()
+def main(
+    count: Annotated[int, typer.Option("--organizations", help="How many.")] = 500,
+    active: Annotated[int, typer.Option(help="Calls at a time of each.")] = 20,
+    talk_s: Annotated[float, typer.Option(help="How long each call lasts, in seconds.")] = 300.0,
+    seconds: Annotated[float, typer.Option(help="How long they call.")] = 420.0,
+    driver: Annotated[Driver, typer.Option(help="motor or pymongo.")] = "motor",
+) -> None:
+    """Measures, and prints a table."""
+    import uvloop
+
+    uvloop.run(organizations(Console(width=120), count, active, talk_s, seconds, driver))
+
+
+if __name__ == "__main__":
+    app()

@@ -7,20 +7,23 @@ from pathlib import Path
 
 from jobs.providers.telephony.simulator import Script, Simulator
 from server.embedded import Mongod, Valkey, find_mongod, find_valkey
+from server.worker import tune_interpreter
 from storage.calls.jobs import NewCallJob
 from storage.calls.records import CallOutcome
+from storage.mongo import Driver
 from storage.stores import Stores, open_stores
 
 
 @asynccontextmanager
-async def servers() -> AsyncIterator[tuple[Stores, int]]:
-    """Stores on an empty database, and the process id of its server."""
+async def servers(driver: Driver = "motor") -> AsyncIterator[tuple[Stores, int]]:
+    """Stores on an empty database, and the process id of its server. This process is tuned as workers are."""
+    tune_interpreter()
     with tempfile.TemporaryDirectory(prefix="noroshi-benchmark-") as folder:
         mongod, valkey = Mongod(Path(folder) / "mongodb", find_mongod()), Valkey(Path(folder) / "redis", find_valkey())
         await mongod.start()
         await valkey.start()
         try:
-            async with open_stores(mongod.uri, valkey.url, "benchmark") as stores:
+            async with open_stores(mongod.uri, valkey.url, "benchmark", driver) as stores:
                 assert mongod.pid is not None
                 yield stores, mongod.pid
         finally:
