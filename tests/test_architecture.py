@@ -44,7 +44,6 @@ TESTED_ELSEWHERE = {
     "storage/calls/job_store.py": "tests/resolvers/calls/test_jobs.py",
     "storage/calls/jobs.py": "tests/storage/calls/test_call_machine.py",
     "storage/calls/launching.py": "tests/resolvers/calls/test_jobs.py",
-    "storage/calls/limiter.py": "tests/storage/calls/test_call_machine.py",
     "storage/calls/records.py": "tests/resolvers/calls/test_jobs.py",
     "storage/calls/wakes.py": "tests/jobs/test_call_manager.py",
     # What is handed around: wrong when what it is handed to is.

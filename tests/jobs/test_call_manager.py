@@ -1,17 +1,20 @@
 """The manager: a broker for whoever has work, one at a time however many processes look, handed over and taken over."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from redis.asyncio import Redis
 
 from jobs.call_manager import Manager, lock_name, run_call_manager
 from storage.calls.jobs import JobAction
 from storage.calls.records import CallJob, CallJobState
+from storage.calls.wakes import Heard, Wakes
 from storage.calls.windows import CallingWindow, Weekday
+from storage.keys import Keys
 from storage.locks import Lock, Locks
 from storage.mongo import Mongo
 from storage.stores import Stores, open_stores
@@ -155,37 +158,45 @@ async def test_a_manager_that_stops_while_it_takes_a_lock_gives_it_back_and_call
         assert (await house.job(job)).progress.queued == 50
 
 
-class _Watched(Manager):
-    """Tells when it has looked."""
+class _Watched(Locks):
+    """Tells when somebody has looked whose locks are held."""
 
-    looked: asyncio.Event
+    def __init__(self, mongo: Mongo) -> None:
+        super().__init__(mongo)
+        self.looked = asyncio.Event()
 
-    async def look(self) -> float:
-        wait_s = await super().look()
+    async def leases_s(self, names: Sequence[str]) -> dict[str, float]:
+        found = await super().leases_s(names)
         self.looked.set()
-        return wait_s
+        return found
+
+
+class _Deaf(Wakes):
+    """Hears nothing until it may."""
+
+    def __init__(self, redis: Redis, keys: Keys) -> None:
+        super().__init__(redis, keys)
+        self.may_hear = asyncio.Event()
+
+    async def listen(self, heard: Heard, missed: Callable[[], None] | None = None) -> None:
+        await self.may_hear.wait()
+        await super().listen(heard, missed)
 
 
 async def test_what_was_told_before_a_process_could_hear_it_is_looked_for(stores: Stores) -> None:
     """The holder gives its lock back after the newcomer looked, and before Redis tells the newcomer anything."""
-    async with calling(stores, 1, talk_s=(0.02, 0.05)) as house:
+    locks, wakes = _Watched(stores.mongo), _Deaf(stores.redis, stores.keys)
+    async with calling(replace(stores, locks=locks, call_wakes=wakes), 1, talk_s=(0.02, 0.05)) as house:
         await house.limit(1, 50)
         job = await house.launch(2)
-        before = await stores.locks.acquire(lock_name(house.org), "the process before")
+        # Its lease would run out after a minute.
+        before = await Locks(stores.mongo, ttl_s=60.0).acquire(lock_name(house.org), "the process before")
         assert before is not None
-        manager = _Watched(house.jobs)
-        manager.looked = asyncio.Event()
-        running = [asyncio.create_task(manager.run())]
-        await manager.looked.wait()
-        await stores.locks.release(before)
-        running.append(asyncio.create_task(stores.call_wakes.listen(manager.wake, manager.wake_all)))
-        try:
-            # Its lease would have run out later.
-            await until(lambda: is_over(house, job), 10)
-        finally:
-            for task in running:
-                task.cancel()
-            await manager.stop()
+        async with managed(house):
+            await locks.looked.wait()
+            await locks.release(before)
+            wakes.may_hear.set()
+            await until(lambda: is_over(house, job))
 
 
 async def test_a_job_that_waits_for_its_window_or_start_is_not_dialled_and_says_so(stores: Stores) -> None:
