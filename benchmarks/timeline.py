@@ -1,7 +1,8 @@
 """Timeline pages: 50 messages with author and reactions, by the product and, in the same run, the ordinary way.
 
-32 connections, closed loop. The web process has core 0 to itself; MongoDB, Redis and the load share core 1. B is a
-random topic and a random `latest`, C the newest page of one hot topic. Linux only.
+Closed loop, 32 connections where nothing else is said. The web process has core 0 to itself; MongoDB, Redis and the
+load share core 1. B is a random topic and a random `latest` by one viewer, C the newest page of one hot topic by a
+viewer a connection, and again by a crowd of them. Linux only.
 """
 
 import asyncio
@@ -31,7 +32,7 @@ from server.web import listen
 from storage.mongo import Driver
 from tests.product import NOROSHI, eventually, processes
 
-CONNECTIONS = 32
+CONNECTIONS, CROWD = 32, 256
 WARM_UP_S = 1.5
 PAGES = 2000
 STOP_DEADLINE_S = 5.0
@@ -130,11 +131,11 @@ class Bench:
     library: Library
     seconds: float
 
-    async def row(self, what: str, requests: list[str]) -> Row:
+    async def row(self, what: str, requests: list[str], connections: int = CONNECTIONS) -> Row:
         """Loads it with these requests."""
         pids = {"web": self.web.pid, "mongod": self.servers.mongod_pid, "redis": _redis_pid()}
-        job = Job(self.web.port, requests, CONNECTIONS, PAGE, WARM_UP_S, self.seconds, list(pids.values()))
-        await _run_load(Job(self.web.port, requests, CONNECTIONS, PAGE, 0.0, WARM_UP_S, []))
+        job = Job(self.web.port, requests, connections, PAGE, WARM_UP_S, self.seconds, list(pids.values()))
+        await _run_load(Job(self.web.port, requests, connections, PAGE, 0.0, WARM_UP_S, []))
         hits, searches = self.web.pool_hits(), await self._searches()
         report = await _run_load(job)
         # What was answered before the clock began counts too, so it is estimated.
@@ -167,8 +168,9 @@ async def _rows(seconds: float, driver: Driver) -> list[Row]:
             async with web(way, servers) as target:
                 bench = Bench(way, target, servers, books, seconds)
                 rows.append(await bench.row("B", books.random_pages(PAGES)))
-                rows.append(await bench.row("C", books.newest_page()))
-                for row in rows[-2:]:
+                rows.append(await bench.row("C", books.newest_page(CONNECTIONS)))
+                rows.append(await bench.row(f"C, {CROWD}", books.newest_page(CROWD), CROWD))
+                for row in rows[-3:]:
                     typer.echo(" | ".join(row.cells()), err=True)
                     if row.report.errors:
                         typer.echo(row.report.errors, err=True)

@@ -19,6 +19,9 @@ from storage.stores import Stores, open_stores
 from storage.timeline import format_timestamp
 
 VIEWER = "viewer"
+"""Reacted to whatever anybody reacted to; the other readers reacted to nothing, as most readers."""
+
+READERS = 256
 AUTHORS = 200
 TOPICS, MESSAGES = 40, 1500
 PAGE = 50
@@ -39,20 +42,20 @@ class Library:
     stores: Stores
     topics: list[Topic]
     timestamps: list[int]
-    token: str
+    tokens: list[str]
 
     def random_pages(self, count: int) -> list[str]:
         """Requests for pages anywhere in any of the topics that are not hot."""
         dice = random.Random(count)
         places = [(dice.choice(self.topics[1:]), dice.choice(self.timestamps[PAGE:])) for _ in range(count)]
-        return [self._request(topic, format_timestamp(latest)) for topic, latest in places]
+        return [self._request(self.tokens[0], topic, format_timestamp(latest)) for topic, latest in places]
 
-    def newest_page(self) -> list[str]:
-        """The request for the hot topic's newest page."""
-        return [self._request(self.topics[0], "now")]
+    def newest_page(self, readers: int) -> list[str]:
+        """The requests for the hot topic's newest page, one by each of so many readers."""
+        return [self._request(token, self.topics[0], "now") for token in self.tokens[:readers]]
 
-    def _request(self, topic: Topic, latest: str) -> str:
-        return post_request("/graphql", self.token, QUERY, {"topicId": topic.id, "latest": latest})
+    def _request(self, token: str, topic: Topic, latest: str) -> str:
+        return post_request("/graphql", token, QUERY, {"topicId": topic.id, "latest": latest})
 
 
 @asynccontextmanager
@@ -62,6 +65,11 @@ async def library(servers: Databases) -> AsyncIterator[Library]:
         await stores.mongo["users"].insert_many([_user(f"user{number}") for number in range(AUTHORS)])
         founder = await stores.users.sign_in(ORGANIZATION, VIEWER, [], VIEWER, VIEWER)
         community = await stores.communities.create(NewCommunity(ORGANIZATION, "Hilltops", ""), founder, None)
+        readers = [VIEWER, *(f"reader{number}" for number in range(1, READERS))]
+        for reader in readers[1:]:
+            await stores.communities.join(
+                community, await stores.users.sign_in(ORGANIZATION, reader, [], reader, reader)
+            )
         now_us = int(time.time() * 1000) * 1000
         timestamps = [now_us - 1_000_000 * (MESSAGES - number) for number in range(MESSAGES)]
         topics = []
@@ -72,7 +80,7 @@ async def library(servers: Databases) -> AsyncIterator[Library]:
         heat = math.log(HOT_PER_MINUTE * HEAT_TAU_S / 60) + time.time() / HEAT_TAU_S
         await stores.mongo["topics"].update_one({"_id": topics[0].id}, {"$set": {"heat": heat}})
         topics[0] = replace(topics[0], heat=heat)
-        yield Library(stores, topics, timestamps, servers.token(VIEWER))
+        yield Library(stores, topics, timestamps, [servers.token(reader) for reader in readers])
 
 
 async def _fill(stores: Stores, topic_id: str, timestamps: list[int]) -> None:

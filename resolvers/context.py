@@ -1,7 +1,8 @@
 """What a resolver is handed beside its arguments: who asks, and the stores."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from typing import Any
 
 import strawberry
@@ -13,8 +14,27 @@ from storage.stores import Stores
 
 
 @dataclass(slots=True)
+class Crowd:
+    """Viewers of one organization who get one answer. Those to whom it does not apply are put apart, and get their own.
+
+    What a field with `for_crowds` gives is right for everybody who is not apart when the execution is over.
+    """
+
+    ids: frozenset[str]
+    apart: set[str] = field(default_factory=set)
+    blocking: frozenset[str] | None = None
+
+    def keep(self, ids: AbstractSet[str]) -> None:
+        """Puts everybody else apart."""
+        self.apart |= self.ids - ids
+
+
+@dataclass(slots=True)
 class Context:
-    """One request's, or one socket's. `viewer` is None without a token; roles are the token's, not the stored ones."""
+    """One request's, or one socket's. `viewer` is None without a token; roles are the token's, not the stored ones.
+
+    With a crowd, the viewer is any one of it.
+    """
 
     stores: Stores
     sign_image: Callable[[str], str]
@@ -22,11 +42,21 @@ class Context:
     roles: frozenset[Role] = frozenset()
     connection_params: dict[str, Any] | None = None
     old_book: OldBook | None = None
+    crowd: Crowd | None = None
 
     async def sight(self, viewer: User) -> Sight:
-        """What the viewer must not see, as of now."""
+        """What the viewer must not see, as of now; in a crowd only those stay who see everybody."""
+        if self.crowd is not None:
+            await self._part_from_blocking(viewer.organization_id, self.crowd)
+            return Sight(viewer.id, frozenset())
         blocked = await self.stores.relations.blocked_by(viewer.organization_id, viewer.id)
         return Sight(viewer.id, blocked)
+
+    async def _part_from_blocking(self, organization_id: str, crowd: Crowd) -> None:
+        # Once an execution is enough: all of the crowd asked before it began.
+        if crowd.blocking is None:
+            crowd.blocking = await self.stores.relations.blocking_among(organization_id, crowd.ids)
+        crowd.apart |= crowd.blocking
 
 
 Info = strawberry.Info[Context, None]

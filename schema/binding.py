@@ -10,19 +10,23 @@ from typing import Any
 import strawberry
 from strawberry.types.field import StrawberryField
 
-from schema.sharing import SHARED
+from schema.sharing import FOR_CROWDS, SHARED
 
 MANY = "many"
 ForMany = Callable[[Sequence[Any], Any], Awaitable[Sequence[Any]]]
 """Resolves a field of many objects, in their order, given them and the Info."""
 
 
-def field(resolver: Callable[..., Any], description: str, many: ForMany | None = None) -> Any:
+def field(
+    resolver: Callable[..., Any], description: str, many: ForMany | None = None, *, for_crowds: bool = False
+) -> Any:
     """A field of a query or an object. What it gives may depend on the viewer.
 
-    `many` gives the same for many objects at once, and raises where `resolver` would for one of them.
+    `many` gives the same for many objects at once, and raises where `resolver` would for one of them. `for_crowds` says
+    that in a crowd it gives what is right for all who stay, and puts the others apart (resolvers/context.py).
     """
-    return strawberry.field(resolver=resolver, description=description, metadata={MANY: many})
+    metadata = {MANY: many, FOR_CROWDS: for_crowds}
+    return strawberry.field(resolver=resolver, description=description, metadata=metadata)
 
 
 def shared_field(resolver: Callable[..., Any], description: str, many: ForMany | None = None) -> Any:

@@ -52,7 +52,9 @@ class Reaction:
     emoji: str = strawberry.field(description="One grapheme.")
     count: int = strawberry.field(description="How many reacted so.")
     reacted: bool = strawberry.field(description="Whether the viewer is among them.")
-    users: list[User] = field(resolvers.chat.messages.reaction_users, "Who reacted so, the first ones first.")
+    users: list[User] = field(
+        resolvers.chat.messages.reaction_users, "Who reacted so, the first ones first.", for_crowds=True
+    )
 
 
 @strawberry.type(description="A message of a topic, or its tombstone.")
@@ -74,6 +76,7 @@ class Message:
         resolvers.chat.messages.reactions,
         "At most 30 different ones, in the order of first use.",
         many=resolvers.chat.messages.reactions_of_many,
+        for_crowds=True,
     )
     link_preview: LinkPreview | None = shared_field(
         resolvers.chat.messages.link_preview,

@@ -26,13 +26,14 @@ from strawberry.subscriptions import GRAPHQL_TRANSPORT_WS_PROTOCOL
 from strawberry.types import ExecutionResult
 from strawberry.types.graphql import OperationType
 
-from resolvers.context import Context
+from resolvers.context import Context, Crowd
 from schema.errors import presented
 from server.broadcasts import Broadcasts
+from server.crowds import Crowds, SharedQuery, shared_query
 from server.sockets import SocketAdapter, SocketHandler
 from server.viewers import Session, Viewers
 from storage.errors import BadUserInput, DomainError
-from storage.identity import Role, with_included
+from storage.identity import Role, User, with_included
 from storage.mail.gate import Gate
 from storage.mail.migration import OldBook
 from storage.stores import Stores
@@ -97,6 +98,7 @@ class GraphQLView(GraphQL[Context, None]):
         self._sign_image = sign_image
         self._old_book = old_book
         self._lookups = Gate()
+        self._crowds = Crowds()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request, or serves one socket to its end."""
@@ -122,16 +124,29 @@ class GraphQLView(GraphQL[Context, None]):
         try:
             if request.method != "POST":
                 raise MethodNotAllowed
-            response = await self.run(request)
+            return await self._from_crowd(request) or await self.run(request)
         except ClientDisconnect:
             # Nobody is left to read this.
             return Response(status_code=400)
         except HTTPException as error:
-            response = _refusal(BadUserInput("body", "one GraphQL operation as a JSON object", error.reason))
+            return _refusal(BadUserInput("body", "one GraphQL operation as a JSON object", error.reason))
         except Exception as error:
-            response = _refusal(error)
-        response.headers.update(HEADERS)
-        return response
+            return _refusal(error)
+
+    async def _from_crowd(self, request: Request) -> Response | None:
+        """The answer to a query that crowds may share; None for everything else."""
+        asked = await shared_query(self.core_schema, request)
+        session = await self.viewers.session(request.headers.get("authorization")) if asked else None
+        if asked is None or session is None:
+            return None
+
+        async def execute(viewer: User, crowd: Crowd | None) -> Response:
+            context = Context(self._stores, self._sign_image, viewer, session.roles, crowd=crowd)
+            sub_response = await self.get_sub_response(request)
+            result = await self._execute(asked, context)
+            return self.create_response(await self.process_result(request, result), sub_response)
+
+        return await self._crowds.ask((session.user.organization_id, session.roles, asked), session.user, execute)
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Context:
         """A request's context with its viewer; a socket's gets the viewer from connection_init."""
@@ -177,13 +192,16 @@ class GraphQLView(GraphQL[Context, None]):
         """The result of a query or mutation; subscriptions go over WebSocket."""
         # Large lists are most of what there is to compute, so those that are too many are refused before that.
         async with self._lookups.turn() if LOOKUP in (request_data.query or "") else nullcontext():
-            return await self.schema.execute(
-                request_data.query,
-                variable_values=request_data.variables,
-                context_value=context,
-                operation_name=request_data.operation_name,
-                allowed_operation_types=OPERATIONS,
-            )
+            return await self._execute(request_data, context)
+
+    async def _execute(self, asked: GraphQLRequestData | SharedQuery, context: Context) -> ExecutionResult:
+        return await self.schema.execute(
+            asked.query,
+            variable_values=asked.variables,
+            context_value=context,
+            operation_name=asked.operation_name,
+            allowed_operation_types=OPERATIONS,
+        )
 
     async def process_result(self, request: Request, result: ExecutionResult) -> GraphQLHTTPResponse:
         """A result without `data` where nothing was executed."""
@@ -200,7 +218,7 @@ class GraphQLView(GraphQL[Context, None]):
         new_type = "content-type" in sub_response.headers
         status = sub_response.status_code or (400 if new_type and "data" not in response_data else 200)
         media_type = sub_response.headers.get("content-type", "application/json")
-        headers = {name: value for name, value in sub_response.headers.items() if name != "content-type"}
+        headers = HEADERS | {name: value for name, value in sub_response.headers.items() if name != "content-type"}
         return Response(self.encode_json(response_data), status, headers, media_type)
 
     def encode_json(self, data: object) -> bytes:
@@ -242,7 +260,7 @@ def _refusal(error: Exception) -> Response:
     """The answer to a request that was not executed; its error looks as in a result."""
     told = presented(GraphQLError(str(error), original_error=error))
     status, headers = _status(error, told.extensions or {})
-    return Response(orjson.dumps({"errors": [told.formatted]}), status, headers, REQUEST_TYPE)
+    return Response(orjson.dumps({"errors": [told.formatted]}), status, HEADERS | headers, REQUEST_TYPE)
 
 
 def _status(error: Exception, extensions: Mapping[str, Any]) -> tuple[int, dict[str, str]]:

@@ -6,7 +6,7 @@ A user exists from the first authenticated request. Roles are those of the newes
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
@@ -204,6 +204,11 @@ class RelationStore:
     async def blocked_by(self, organization_id: str, user_id: str) -> frozenset[str]:
         """The ids of all whom the user blocked."""
         return await self._blocked.get((organization_id, user_id)) or frozenset()
+
+    async def blocking_among(self, organization_id: str, user_ids: Collection[str]) -> frozenset[str]:
+        """Those of the users, at most 1000, who blocked anybody."""
+        wanted = {"org": organization_id, "user": {"$in": list(user_ids)}}
+        return frozenset(await self._blocks.distinct("user", wanted))
 
     async def blockers_of(self, organization_id: str, user_id: str) -> frozenset[str]:
         """The ids of all who blocked the user."""

@@ -23,6 +23,7 @@ from resolvers.arguments import (
 from resolvers.context import Info
 from resolvers.inputs import PostMessageInput
 from storage.chat.changes import NewMessage
+from storage.chat.reactions import reactions_of_others
 from storage.chat.records import LinkPreview, Message, MessageKey, Reaction, ReceivedReaction, Topic, message_key
 from storage.errors import BadUserInput, NotFound
 from storage.idempotency import idempotency_key
@@ -161,7 +162,11 @@ async def reactions_of_many(messages: Sequence[Message], info: Info) -> list[lis
     viewer = member(info)
     if not any(message.reaction_counts for message in messages):
         return [[] for _ in messages]
-    return await info.context.stores.reactions.of_messages(messages, await info.context.sight(viewer))
+    sight, crowd = await info.context.sight(viewer), info.context.crowd
+    if crowd is None:
+        return await info.context.stores.reactions.of_messages(messages, sight)
+    crowd.apart |= await info.context.stores.reactions.reacting_among(messages, crowd.ids)
+    return [reactions_of_others(message) for message in messages]
 
 
 async def link_preview(root: Parent[Message], info: Info) -> LinkPreview | None:

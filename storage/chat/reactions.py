@@ -1,7 +1,7 @@
 """Reading reactions: as one viewer sees them, who reacted, and what a user received."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from storage.chat.records import Message, MessageKey, Reaction, ReceivedReaction
@@ -37,6 +37,14 @@ class ReactionStore:
             _reactions(message, sight, found.get((sight, message.key), ())) if message.reaction_counts else []
             for message in messages
         ]
+
+    async def reacting_among(self, messages: Sequence[Message], user_ids: Collection[str]) -> set[str]:
+        """Those of the users, at most 1000, who reacted to any of the messages."""
+        keys = [message.key for message in messages if message.reaction_counts]
+        topics, timestamps = {key.topic_id for key in keys}, [key.timestamp for key in keys]
+        # Timestamps of another topic find some in vain, never too few.
+        wanted = {"_id.t": {"$in": list(topics)}, "_id.ts": {"$in": timestamps}, "_id.u": {"$in": list(user_ids)}}
+        return set(await self._reactions.distinct("_id.u", wanted))
 
     async def users(self, key: MessageKey, emoji: str, limit: int, blocked: frozenset[str]) -> list[str]:
         """Ids of those who reacted so, the first ones first."""
@@ -75,9 +83,14 @@ class ReactionStore:
         return found
 
 
+def reactions_of_others(message: Message) -> list[Reaction]:
+    """For somebody who blocked nobody and is not among those who reacted."""
+    return [Reaction(message.key, emoji, count, False) for emoji, count in message.reaction_counts]
+
+
 def _reactions(message: Message, sight: Sight, rows: Sequence[Document]) -> list[Reaction]:
     if not rows:
-        return [Reaction(message.key, emoji, count, False) for emoji, count in message.reaction_counts]
+        return reactions_of_others(message)
     mine = {row["e"] for row in rows if row["u"] == sight.viewer_id}
     hidden = Counter(row["e"] for row in rows if row["u"] in sight.blocked)
     return [

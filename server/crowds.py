@@ -1,0 +1,161 @@
+"""Queries that are the same, asked at the same moment: executed once for everybody who asked (ADR 44).
+
+While one execution runs, whoever asks the same waits, and the next execution answers them all as one crowd. Each begins
+after everybody in it asked, so no answer is older than its question, and nothing is kept that could become stale.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import orjson
+from graphql import DocumentNode, GraphQLSchema, OperationDefinitionNode, OperationType
+from prometheus_client import Counter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from resolvers.context import Crowd
+from schema.sharing import is_for_crowds
+from server.limits import DocumentLimitsExtension, PreparedDocument
+from storage.identity import User
+
+MAX_CROWD = 500
+MAX_QUERY_BYTES = 20_000
+JSON_TYPES = ("application/json", "application/json; charset=utf-8")
+STREAMS = ("multipart/", "text/event-stream")
+ANSWERS = Counter(
+    "noroshi_crowd_answers",
+    "Queries that crowds may share: executed, answered by another's execution, put apart to be executed alone.",
+    ["outcome"],
+)
+
+Execute = Callable[[User, Crowd | None], Awaitable[Response]]
+"""Executes the query: for the viewer alone, or for the whole crowd that the viewer is one of."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedQuery:
+    """A query that crowds may share. Those with the same bytes that accept the same are the same."""
+
+    body: bytes
+    accept: str
+    query: str = field(compare=False)
+    variables: dict[str, Any] | None = field(compare=False)
+    operation_name: str | None = field(compare=False)
+
+
+async def shared_query(schema: GraphQLSchema, request: Request) -> SharedQuery | None:
+    """What a request asks for, if crowds may share it. None for all others, and for what was never executed yet."""
+    accept = request.headers.get("accept", "")
+    if request.headers.get("content-type") not in JSON_TYPES or any(each in accept for each in STREAMS):
+        return None
+    body = await request.body()
+    if len(body) > MAX_QUERY_BYTES:
+        return None
+    try:
+        asked = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+    match asked:
+        case {"query": str(query), **rest} if rest.keys() <= {"variables", "operationName"}:
+            variables, name = rest.get("variables"), rest.get("operationName")
+        case _:
+            return None
+    prepared = DocumentLimitsExtension.documents.find(schema, query)
+    if prepared is None or not isinstance(variables, dict | None) or not isinstance(name, str | None):
+        return None
+    return SharedQuery(body, accept, query, variables, name) if _suits(schema, prepared) else None
+
+
+def _suits(schema: GraphQLSchema, prepared: PreparedDocument) -> bool:
+    suits = _known.get(prepared)
+    if suits is None:
+        suits = _known[prepared] = _is_query(prepared.document) and is_for_crowds(schema, prepared.document)
+    return suits
+
+
+def _is_query(document: DocumentNode) -> bool:
+    operations = [each for each in document.definitions if isinstance(each, OperationDefinitionNode)]
+    return all(each.operation is OperationType.QUERY for each in operations)
+
+
+_known: WeakKeyDictionary[PreparedDocument, bool] = WeakKeyDictionary()
+
+
+@dataclass(slots=True, eq=False)
+class _Asking:
+    viewer: User
+    answer: asyncio.Future[Response | None]
+
+
+@dataclass(slots=True, eq=False)
+class _Query:
+    """One query, and who waits for it."""
+
+    execute: Execute
+    waiting: deque[_Asking] = field(default_factory=deque)
+    task: asyncio.Task[None] | None = None
+
+    def next_ones(self) -> list[_Asking]:
+        """Those who are answered next, without those who gave up."""
+        count = min(len(self.waiting), MAX_CROWD)
+        return [each for each in (self.waiting.popleft() for _ in range(count)) if not each.answer.done()]
+
+
+class Crowds:
+    """The queries that somebody in this process waits for, by what makes them the same."""
+
+    def __init__(self) -> None:
+        self._queries: dict[Hashable, _Query] = {}
+
+    async def ask(self, key: Hashable, viewer: User, execute: Execute) -> Response | None:
+        """The answer; None for a viewer who was put apart and must ask by themselves.
+
+        Raises: what `execute` raises.
+        """
+        query = self._queries.get(key)
+        if query is None:
+            query = self._queries[key] = _Query(execute)
+            query.task = asyncio.create_task(self._serve(key, query), name="crowd")
+        asking = _Asking(viewer, asyncio.get_running_loop().create_future())
+        query.waiting.append(asking)
+        return await asking.answer
+
+    async def _serve(self, key: Hashable, query: _Query) -> None:
+        """One execution after the other, as long as anybody waits."""
+        asking: list[_Asking] = []
+        try:
+            while query.waiting:
+                asking = query.next_ones()
+                if asking:
+                    await _answer(query.execute, asking)
+        finally:
+            # Nothing is awaited between the last look and this, so nobody is forgotten.
+            del self._queries[key]
+            for each in (*asking, *query.waiting):
+                each.answer.cancel()
+
+
+async def _answer(execute: Execute, asking: list[_Asking]) -> None:
+    """Tells each the answer, or why there is none."""
+    ids = frozenset(each.viewer.id for each in asking)
+    # One viewer who asks twice sees what one who asks once does.
+    crowd = Crowd(ids) if len(ids) > 1 else None
+    try:
+        response = await execute(asking[0].viewer, crowd)
+    except Exception as error:
+        for each in asking:
+            if not each.answer.done():
+                each.answer.set_exception(error)
+        return
+    apart = crowd.apart if crowd else frozenset[str]()
+    stay = sum(each.viewer.id not in apart for each in asking)
+    ANSWERS.labels("executed").inc()
+    ANSWERS.labels("shared").inc(max(stay - 1, 0))
+    ANSWERS.labels("apart").inc(len(asking) - stay)
+    for each in asking:
+        if not each.answer.done():
+            each.answer.set_result(None if each.viewer.id in apart else response)
