@@ -31,7 +31,6 @@ TESTED_ELSEWHERE = {
     "resolvers/inputs.py": "tests/resolvers/test_arguments.py",
     "storage/jobs_stream.py": "tests/resolvers/test_job_events.py",
     "resolvers/feed/fan_outs.py": "tests/resolvers/test_job_events.py",
-    "jobs/call_asking.py": "tests/jobs/test_call_broker.py",
     "jobs/providers/telephony/protocol.py": "tests/jobs/providers/telephony/test_webhook.py",
     "resolvers/calls/arguments.py": "tests/resolvers/calls/test_jobs.py",
     "resolvers/calls/events.py": "tests/resolvers/calls/test_jobs.py",
