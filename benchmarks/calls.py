@@ -62,7 +62,7 @@ async def lists(numbers: int, speed: float) -> Table:
 
 async def _raced(stores: Stores, numbers: int, speed: float) -> dict[str, float]:
     """How many seconds each broker took, after a short list that nobody measures."""
-    telephony = simulator(stores, CALL_S, speed)
+    telephony = simulator(stores, lambda _id: CALL_S, speed)
     brokers = {
         "by events": Broker(stores.calls, telephony, "by events"),
         "looks each second": PollingBroker(stores.calls, telephony, "looks each second"),

@@ -1,7 +1,7 @@
 """What the benchmarks of calls work on: embedded servers with an empty database, a simulator, and lists."""
 
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -31,9 +31,9 @@ async def servers(driver: Driver = "motor") -> AsyncIterator[tuple[Stores, int]]
             await mongod.stop(0)
 
 
-def simulator(stores: Stores, talk_s: float, speed: float = 1.0) -> Simulator:
-    """Every call is answered at once, and lasts so long on the scaled clock."""
-    return Simulator(stores.mongo, stores.calls.report, speed, lambda _id: Script(0, talk_s, CallOutcome.ANSWERED))
+def simulator(stores: Stores, talk_s: Callable[[str], float], speed: float = 1.0) -> Simulator:
+    """Every call is answered at once, and lasts as long as `talk_s` says of its id, on the scaled clock."""
+    return Simulator(stores.mongo, stores.calls.report, speed, lambda id_: Script(0, talk_s(id_), CallOutcome.ANSWERED))
 
 
 async def launch(stores: Stores, org: str, numbers: int, concurrent: int, per_second: float) -> str:
