@@ -57,7 +57,7 @@ async def organizations(
     async with servers(driver) as (stores, mongod_pid):
         jobs = job_context(stores, telephony=simulator(stores, partial(length_s, talk_s)))
         await _launched(stores, count, active, talk_s, seconds)
-        title = f"{count} organizations, {active} calls of some {talk_s:g} s at a time and 1 start/s each, one worker process"
+        title = f"{count} organizations, {active} calls of some {talk_s:g} s at once and 1 start/s each, one worker"
         table = Table(title=title)
         for column in ("after s", "active", "starts/s", "refused or late", "worker CPU %", "mongod CPU %", "MiB"):
             table.add_column(column, justify="right")
