@@ -36,6 +36,7 @@ UNAUTHORIZED = 4401
 FORBIDDEN = 4403
 TRY_AGAIN_LATER = 1013
 SEND_TIMEOUT_S = 10.0
+MAX_TIMER_S = 7 * 86_400.0
 MAX_REASON_BYTES = 123
 
 log = structlog.get_logger(__name__)
@@ -154,9 +155,12 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
 
     def _expire_at(self, expires_at: float) -> None:
         loop = asyncio.get_running_loop()
-        # Timers of the loop overflow beyond some weeks; no socket lives that long.
-        delay_s = min(expires_at - time.time(), 7 * 86_400)
-        self._expiry = loop.call_later(delay_s, lambda: asyncio.ensure_future(self._expire()))
+        left_s = expires_at - time.time()
+        if left_s > MAX_TIMER_S:
+            # Timers of the loop overflow beyond some weeks.
+            self._expiry = loop.call_later(MAX_TIMER_S, self._expire_at, expires_at)
+            return
+        self._expiry = loop.call_later(left_s, lambda: asyncio.ensure_future(self._expire()))
 
     async def _expire(self) -> None:
         await self.websocket.close(FORBIDDEN, "Token expired")

@@ -8,7 +8,7 @@ import base64
 import hashlib
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NewType
 
@@ -62,14 +62,22 @@ class Head:
     epoch: str
 
 
+Author = tuple[str, str]
+"""An organization and one of its users."""
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One change in a stream. `ref` says where the changed thing is found; `at` is the database's clock."""
+    """One change in a stream. `ref` says where the changed thing is found; `at` is the database's clock.
+
+    `author` is told by pub/sub alone, so that hubs can read who wrote a message at the same time as the message.
+    """
 
     n: int
     kind: str
     ref: Any
     at: datetime
+    author: Author | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,10 +89,12 @@ class Source:
 
     async def hidden_from(self, events: Sequence[HubEvent]) -> list[frozenset[str]]:
         """For each event the ids of those who must not see it: they blocked its author."""
-        authors = list({event.subject.author_id for event in events if isinstance(event.subject, Message)})
+        messages = [event.subject for event in events if isinstance(event.subject, Message)]
+        known = {each.author_id: each.authorship.blocked_by for each in messages if each.authorship is not None}
+        authors = list({each.author_id for each in messages} - known.keys())
         look_up, organization_id = self.context.stores.relations.blockers_of, self.viewer.organization_id
         found = await asyncio.gather(*(look_up(organization_id, author) for author in authors))
-        blockers = dict(zip(authors, found, strict=True))
+        blockers = known | dict(zip(authors, found, strict=True))
         return [blockers.get(getattr(event.subject, "author_id", ""), frozenset()) for event in events]
 
     async def departures(self) -> int:

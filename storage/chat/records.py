@@ -1,10 +1,11 @@
 """The records of the chat area: frozen, as read. Timestamps are microseconds; instants are aware UTC datetimes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from storage.errors import NotFound
+from storage.identity import User
 from storage.mongo import Document
 from storage.timeline import Timestamp
 
@@ -82,6 +83,14 @@ class LinkPreview:
 
 
 @dataclass(frozen=True, slots=True)
+class Authorship:
+    """Who wrote something, and the ids of those who blocked them."""
+
+    author: User
+    blocked_by: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """A message, or its tombstone: then without text, stamp and reactions. `reactions` counts everybody's."""
 
@@ -95,6 +104,8 @@ class Message:
     link_preview: LinkPreview | None
     edited_at: datetime | None
     deleted_at: datetime | None
+    authorship: Authorship | None = field(default=None, compare=False, repr=False)
+    """Where that was read with it."""
 
     @property
     def key(self) -> MessageKey:

@@ -84,3 +84,21 @@ test("one end is extended once at a time, and what goes out of reach is dropped"
   expect(ids(feed)).toBe("m3 m4 m5");
   expect(feed.state.get().window.hasNewer).toBe(true);
 });
+
+test("a window that is about to be replaced is not extended: its page would leave a gap, and what arrived would be lost", async () => {
+  const { source, answer } = slowSource();
+  const feed = createFeed(source);
+  void feed.open("1.000005");
+  await answer({ items: [item(5)], hasOlder: true, hasNewer: true });
+  void feed.older();
+  void feed.open(null);
+  // The list looks for what is missing above whenever something changes.
+  void feed.older();
+  feed.put(item(91));
+  await answer({ items: [item(4)], hasOlder: true, hasNewer: true });
+  await answer({ items: [item(90)], hasOlder: true, hasNewer: false });
+  expect(ids(feed)).toBe("m90 m91");
+  void feed.older();
+  await answer({ items: [item(89)], hasOlder: true, hasNewer: false });
+  expect(ids(feed)).toBe("m89 m90 m91");
+});

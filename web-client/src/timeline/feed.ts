@@ -70,6 +70,8 @@ export function createFeed<Item extends Entry>(source: Source<Item>, items_max =
   const patch = (part: Partial<FeedState<Item>>) => state.set({ ...state.get(), shift: false, ...part });
   let meanwhile: Change<Item>[] = [];
   let turn = 0;
+  // The window on display is about to be replaced: a page that continues it would fit nowhere.
+  let opening = false;
 
   /** Null when another window was opened meanwhile. */
   async function load(page: Promise<Page<Item>>, mine: number): Promise<Page<Item> | null> {
@@ -81,10 +83,12 @@ export function createFeed<Item extends Entry>(source: Source<Item>, items_max =
 
   async function open(at: string | null): Promise<void> {
     const mine = ++turn;
+    opening = true;
     patch({ edge: null, edgeError: null, ...(state.get().opened === 0 && { phase: "loading" }) });
     try {
       const page = await load(at === null ? source.newest() : source.around(at), mine);
       if (page === null) return;
+      opening = false;
       patch({
         window: caughtUp(opened(page)),
         phase: "ready",
@@ -93,7 +97,9 @@ export function createFeed<Item extends Entry>(source: Source<Item>, items_max =
         at,
       });
     } catch (error) {
-      if (mine === turn) patch({ phase: "failed", error });
+      if (mine !== turn) return;
+      opening = false;
+      patch({ phase: "failed", error });
     }
   }
 
@@ -101,7 +107,7 @@ export function createFeed<Item extends Entry>(source: Source<Item>, items_max =
     const { window, edge: busy, phase } = state.get();
     const end = edge === "older" ? window.items[0] : window.items.at(-1);
     const more = edge === "older" ? window.hasOlder : window.hasNewer;
-    if (busy !== null || phase !== "ready" || !more || end === undefined) return;
+    if (opening || busy !== null || phase !== "ready" || !more || end === undefined) return;
     patch({ edge, edgeError: null });
     try {
       const page = await load(source[edge](end.timestamp), turn);
