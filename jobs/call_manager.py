@@ -122,13 +122,16 @@ class Manager:
             log.warning("broker_failed", organization=organization_id, error=repr(error))
             await asyncio.sleep(RESTART_S)
         finally:
-            self._tasks.pop(organization_id, None)
-            if not was_ours:
-                # Somebody was faster: look when their lease ends.
-                self._news.set()
-            else:
-                # Others may begin, or we again: for what was launched since it last looked.
-                self._jobs.stores.call_wakes.wake(organization_id, released=True)
+            self._ended(organization_id, was_ours)
+
+    def _ended(self, organization_id: str, was_ours: bool) -> None:
+        self._tasks.pop(organization_id, None)
+        if was_ours:
+            # Others may begin, or we again: for what was launched since it last looked.
+            self._jobs.stores.call_wakes.wake(organization_id, released=True)
+        else:
+            # Somebody was faster: look when their lease ends.
+            self._news.set()
 
     async def _run(self, organization_id: str, fence: int) -> None:
         broker = self._brokers[organization_id] = self._make(organization_id)
