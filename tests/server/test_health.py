@@ -14,6 +14,7 @@ from starlette.applications import Starlette
 
 from server import health
 from server.embedded import Mongod, find_mongod
+from storage.heartbeats import Heartbeat
 from storage.mongo import connect
 from storage.stores import Stores, open_stores
 
@@ -95,8 +96,10 @@ async def test_a_server_that_is_no_replica_set_is_not_enough(tmp_path: Path, sto
 
 
 async def test_metrics_are_in_the_format_of_prometheus(stores: Stores) -> None:
+    await Heartbeat(stores.mongo, "host/1")._write()
     async with asking(stores) as http:
         response = await http.get("/metrics")
+    assert 'noroshi_call_brokers{worker="host/1"} ' in response.text
     assert response.headers["content-type"].startswith("text/plain; version=")
     assert "# TYPE noroshi_hub_subscribers gauge" in response.text
 
