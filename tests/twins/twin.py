@@ -16,6 +16,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
@@ -25,14 +26,17 @@ class Fault(Enum):
 
     FAIL_BEFORE = "500 without having acted"
     FAIL_AFTER = "500 after having acted"
-    SILENT_BEFORE = "no answer, not acted"
-    SILENT_AFTER = "acted, no answer"
-    LATE = "no answer, and acts when the next call arrives, or when it is told to"
+    CUT_BEFORE = "the connection is cut, not acted"
+    CUT_AFTER = "acted, the connection is cut"
+    SILENT_BEFORE = "no answer for as long as anybody waits, not acted"
+    SILENT_AFTER = "acted, no answer for as long as anybody waits"
+    LATE = "the connection is cut, and it acts when the next call arrives, or when it is told to"
     BUSY = "429 without having acted"
 
 
-NOT_ACTED = {Fault.FAIL_BEFORE, Fault.SILENT_BEFORE, Fault.LATE}
-SILENT = {Fault.SILENT_BEFORE, Fault.SILENT_AFTER, Fault.LATE}
+NOT_ACTED = {Fault.FAIL_BEFORE, Fault.CUT_BEFORE, Fault.SILENT_BEFORE, Fault.LATE}
+SILENT = {Fault.SILENT_BEFORE, Fault.SILENT_AFTER}
+CUT = {Fault.CUT_BEFORE, Fault.CUT_AFTER, Fault.LATE}
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,8 @@ class Twin:
         answer = None if fault in NOT_ACTED else await act()
         if fault in SILENT:
             await asyncio.sleep(60)
+        if fault in CUT:
+            return Cut()
         if answer is None or fault is Fault.FAIL_AFTER:
             return JSONResponse({"error": "Something went wrong"}, 500)
         return answer
@@ -111,6 +117,23 @@ class Twin:
             return Route(route.path, endpoint, methods=list(route.methods or ()))
 
         return Starlette(routes=[counted(route) for route in self.routes()])
+
+
+class Cut(Response):
+    """No answer: the connection ends at once, so that nobody has to wait for having waited too long."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["state"]["cut"]()
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+
+class Line(HttpToolsProtocol):
+    """A connection that the twin may cut."""
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.scope["state"]["cut"] = self.transport.abort
 
 
 def bearer(request: Request) -> str:
@@ -145,7 +168,7 @@ async def running(twin: Twin, port: int = 0) -> AsyncIterator[Twin]:
     config.load()
     state = ServerState()
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: HttpToolsProtocol(config, state, {}), "127.0.0.1", port, backlog=1024)
+    server = await loop.create_server(lambda: Line(config, state, {}), "127.0.0.1", port, backlog=1024)
     twin.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
         yield twin

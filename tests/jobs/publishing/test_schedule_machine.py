@@ -36,7 +36,7 @@ from tests.twins.x import XTwin
 Result = TypeVar("Result")
 
 TARGETS = ["topic", "home", "hook", "x", "gram"]
-FAULTS = st.sampled_from([Fault.FAIL_BEFORE, Fault.FAIL_AFTER, Fault.SILENT_AFTER, Fault.LATE, Fault.BUSY])
+FAULTS = st.sampled_from([Fault.FAIL_BEFORE, Fault.FAIL_AFTER, Fault.CUT_AFTER, Fault.LATE, Fault.BUSY])
 OPEN = {PublicationState.SCHEDULED, PublicationState.PUBLISHING, PublicationState.UNKNOWN}
 
 
@@ -80,7 +80,7 @@ class ScheduleMachine(RuleBasedStateMachine):
         await stores.mongo["publications"].delete_many({})
         self.newsroom: Newsroom = await found_newsroom(stores)
         self.egress = Egress((ip_network("127.0.0.0/8"),))
-        self.desk = Desk(stores, quick_networks(stores, self.egress, call_timeout_s=0.15))
+        self.desk = Desk(stores, quick_networks(stores, self.egress))
         gram = InstagramTwin()
         gram.quota = 1000
         self.twins: dict[str, Twin] = {"hook": WebhookTwin(), "x": XTwin(), "gram": gram}
