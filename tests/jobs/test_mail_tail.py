@@ -247,7 +247,7 @@ async def by_detour(uri: str, database: str) -> AsyncIterator[tuple[Detour, Mong
     """MongoDB by a way that can be cut."""
     async with detour_to(uri) as detour:
         port = urlsplit(detour.url).port
-        mongo = connect(f"mongodb://127.0.0.1:{port}/?directConnection=true", database)
+        mongo = connect(f"mongodb://127.0.0.1:{port}/?directConnection=true&heartbeatFrequencyMS=500", database)
         try:
             yield detour, mongo
         finally:

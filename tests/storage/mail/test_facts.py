@@ -190,6 +190,13 @@ def test_in_any_order_sums_of_days_leave_every_verdict_as_it_is(
             assert all(len(each.get(name, ())) <= 2 for each in entries for name in ("hards", "messages"))
 
 
+def test_a_days_sum_knows_its_latest_bounce_whichever_came_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(facts, "KEPT", 1)
+    book = folded(soft(), soft(days=1), soft(days=1.9), ok(days=2))
+    book.fold([soft(days=2.2)])
+    assert rule(book) is VerdictRule.SOFT_BOUNCED_REPEATEDLY
+
+
 def test_one_hard_bounce_blocks_and_a_later_success_clears_it() -> None:
     assert folded(hard()).told() == Told(0, 0, 1, blocked=True)
     assert folded(hard(days=1), ok()).told() == Told(1, 0, 0)
