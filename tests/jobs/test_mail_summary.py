@@ -84,7 +84,7 @@ async def test_the_alarm_comes_when_the_threshold_is_passed_by_enough_mail(
 
 
 async def test_a_small_domain_alarms_although_the_whole_looks_fine(jobs: JobContext, tmp_path: Path) -> None:
-    await send(jobs.stores, 5000, 50)
+    await send(jobs.stores, 3000, 50)
     assert await report_bounces(jobs) == 1
     assert await report_bounces(jobs) == 0
     (mail,) = mails(tmp_path)

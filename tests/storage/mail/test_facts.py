@@ -169,7 +169,7 @@ def test_bounces_beyond_the_kept_ones_are_sums_of_days_and_the_verdict_is_the_sa
     assert "old_softs" not in {name for name, value in entry.items() if value}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(histories(), st.data())
 def test_in_any_order_sums_of_days_leave_every_verdict_as_it_is(
     history: list[DeliveryEvent], data: st.DataObject
