@@ -21,10 +21,13 @@ from server.wire import Wire, text_frame_header
 from storage.errors import DomainError
 from storage.events import Position
 from storage.follow import Ready, Several, follow_together
-from storage.hub import Behind, Hub, HubEvent, resumable
+from storage.hub import MAX_QUEUE, Behind, Hub, HubEvent, resumable
 
 RECHECK_S = 2.0
 RESTART_S = 0.5
+MAX_TOGETHER = 64
+"""Events that are written at once to those who were behind: what waits for a socket has no room for many more."""
+
 EXECUTIONS = Counter("noroshi_broadcast_executions", "Events executed, each for all who listen to the same operation.")
 
 Key = TypeVar("Key")
@@ -43,6 +46,7 @@ class Listener:
     ended: asyncio.Future[DomainError | None]
     live: bool = False
     checked: bool = False
+    catching_up: asyncio.Task[None] | None = None
 
     def end(self, error: DomainError | None = None) -> None:
         """No more events; with an error that the client is told."""
@@ -113,7 +117,7 @@ class Broadcast:
     checking: asyncio.Task[None] | None = None
     checked_at: float = 0.0
     departures: int | None = None
-    replays: dict[Position, asyncio.Task[tuple[Position, Frames | None]]] = field(default_factory=dict)
+    replays: dict[Position, asyncio.Task[tuple[Position, list[Frames]]]] = field(default_factory=dict)
 
     @property
     def _hub(self) -> Hub:
@@ -134,6 +138,8 @@ class Broadcast:
 
     def _leave(self, listener: Listener) -> None:
         self.listeners.discard(listener)
+        if listener.catching_up is not None:
+            listener.catching_up.cancel()
         if not self.listeners and self.task is not None:
             self.task.cancel()
             if self.checking is not None:
@@ -158,13 +164,15 @@ class Broadcast:
         """Brings the listener from where it was told to be to where everybody is. Raises: Behind."""
         while at != self.position:
             moved, before = self.moved, at
-            at, frames = await self._patiently(self._replay, at)
+            at, parts = await self._patiently(self._replay, at)
+            for frames in parts:
+                # Other subscriptions of this socket may be catching up, too.
+                await listener.wire.has_room()
+                frames.write(listener)
+            await listener.wire.has_room()
             if listener.ended.done():
                 return
-            if frames is not None:
-                frames.write(listener)
-                await listener.wire.writable.wait()
-            elif at == before:
+            if not parts and at == before:
                 # It comes from a process that was faster: what it has seen must not come again.
                 await moved.wait()
         # Nothing is awaited between the last comparison and this, so no event falls between.
@@ -181,7 +189,7 @@ class Broadcast:
                 log.warning("listener_waits", stream=self.source.stream.name, error=repr(error))
             await asyncio.sleep(RESTART_S)
 
-    async def _replay(self, after: Position) -> tuple[Position, Frames | None]:
+    async def _replay(self, after: Position) -> tuple[Position, list[Frames]]:
         """The events after a position, executed once for all who come back from it at the same time."""
         task = self.replays.get(after)
         if task is None:
@@ -189,14 +197,16 @@ class Broadcast:
             task.add_done_callback(lambda _: self.replays.pop(after, None))
         return await asyncio.shield(task)
 
-    async def _read(self, after: Position) -> tuple[Position, Frames | None]:
+    async def _read(self, after: Position) -> tuple[Position, list[Frames]]:
         events = await self._hub.replay(self.source.stream, after)
         # What the broadcast itself has not handed on yet comes live.
         assert self.position is not None
         missed = [event for event in events if event.event.n <= self.position.n]
         if not missed:
-            return after, None
-        return Position(after.epoch, missed[-1].event.n), await self._frames(after.epoch, missed)
+            return after, []
+        together = [missed[start : start + MAX_TOGETHER] for start in range(0, len(missed), MAX_TOGETHER)]
+        parts = [await self._frames(after.epoch, each) for each in together]
+        return Position(after.epoch, missed[-1].event.n), [frames for frames in parts if frames is not None]
 
     async def _run(self) -> None:
         """Follows the stream; after a failure again, from where it was."""
@@ -230,11 +240,35 @@ class Broadcast:
         self.moved = asyncio.Event()
 
     async def _hand_on(self, step: Several) -> None:
+        if len(step.events) > MAX_QUEUE:
+            self._let_catch_up(step)
+            return
         frames = await self._frames(step.position.epoch, step.events)
         self._move_to(step.position)
         for listener in self.listeners:
             if listener.live and frames is not None:
                 frames.write(listener)
+
+    def _let_catch_up(self, step: Several) -> None:
+        """More comes at once than may wait for a socket, as after an outage: each reads the log at its own pace."""
+        before = self.position
+        assert before is not None
+        self._move_to(step.position)
+        for listener in self.listeners:
+            if listener.live:
+                listener.live = False
+                listener.catching_up = asyncio.create_task(self._catch_up_again(listener, before), name="catch up")
+
+    async def _catch_up_again(self, listener: Listener, at: Position) -> None:
+        """What goes wrong for good is told where the listener waits for its end."""
+        try:
+            try:
+                await self._catch_up(listener, at)
+            except Behind:
+                await self._begin(listener, None)
+        except Exception as error:
+            if not listener.ended.done():
+                listener.ended.set_exception(error)
 
     async def _frames(self, epoch: str, events: Sequence[HubEvent]) -> Frames | None:
         shown = [event for event in events if event.subject is not None]

@@ -16,6 +16,6 @@ async def play(own: Own, listener: Listener) -> None:
     async with aclosing(aiter(own.source)) as events:
         async for event in events:
             Frames([Payload(await execution.run(event), NOBODY)]).write(listener)
-            await listener.wire.writable.wait()
+            await listener.wire.has_room()
             # What is at hand must not keep others from their turn.
             await asyncio.sleep(0)

@@ -82,6 +82,11 @@ class Wire(WebSocketsSansIOProtocol):
         """Whether frames may still be written."""
         return not (self.close_sent or self.disconnected or self.transport.is_closing())
 
+    async def has_room(self) -> None:
+        """Returns when the client has taken nearly all; of several who wait, the next one as soon as it has again."""
+        while not self.writable.is_set():
+            await self.writable.wait()
+
     def offer(self, frames: bytes, events: int) -> None:
         """Writes whole frames at once; what the client does not take waits. Too much of it closes the socket."""
         if not self.is_open:
@@ -102,7 +107,18 @@ class Wire(WebSocketsSansIOProtocol):
             frame_bytes, events = self._unsent.pop(0)
             self._unsent_bytes -= frame_bytes
             self._unsent_events -= events
-        return min(self._unsent_bytes, waiting_bytes) > MAX_WAITING_BYTES or self._unsent_events >= MAX_WAITING_EVENTS
+        gone = self._gone_events(waiting_bytes)
+        return (
+            min(self._unsent_bytes, waiting_bytes) > MAX_WAITING_BYTES
+            or self._unsent_events - gone >= MAX_WAITING_EVENTS
+        )
+
+    def _gone_events(self, waiting_bytes: int) -> int:
+        """Of the frames that were written together and have left in part, about how many events."""
+        if not self._unsent:
+            return 0
+        frame_bytes, events = self._unsent[0]
+        return events * max(self._unsent_bytes - waiting_bytes, 0) // frame_bytes
 
     def drop(self, reason: str) -> None:
         """Closes with 1013, and soon for good: a client that does not read never sees the close frame."""

@@ -58,10 +58,9 @@ class Batch:
         self.taken += 1
         return self.first_timestamp + self.taken - 1
 
-    def emit(self, kind: str, ref: Any, author_id: str | None = None) -> None:
-        """Appends an event to the stream; `author_id` is of whoever wrote what it speaks of."""
-        author = None if author_id is None else (self.head["org"], author_id)
-        self.events.append(Event(self.next_n, kind, ref, self.at, author))
+    def emit(self, kind: str, ref: Any) -> None:
+        """Appends an event to the stream."""
+        self.events.append(Event(self.next_n, kind, ref, self.at))
         self.next_n += 1
 
     @property

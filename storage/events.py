@@ -8,7 +8,7 @@ import base64
 import hashlib
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NewType
 
@@ -62,22 +62,14 @@ class Head:
     epoch: str
 
 
-Author = tuple[str, str]
-"""An organization and one of its users."""
-
-
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One change in a stream. `ref` says where the changed thing is found; `at` is the database's clock.
-
-    `author` is told by pub/sub alone, so that hubs can read who wrote a message at the same time as the message.
-    """
+    """One change in a stream. `ref` says where the changed thing is found; `at` is the database's clock."""
 
     n: int
     kind: str
     ref: Any
     at: datetime
-    author: Author | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

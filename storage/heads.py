@@ -17,9 +17,10 @@ _NOW_TAU: Document = {"$divide": [_NOW_MS, HEAT_TAU_S * 1000]}
 def spread_us(stream: Stream) -> int:
     """How far into the clock's millisecond the timestamps of a batch begin.
 
-    Posts of many authors must not meet in one microsecond of their organization; of all others only one stream knows.
+    Posts of many authors must not meet in one microsecond of their organization, nor the last messages of many topics
+    in one of their community; of all others only one stream knows.
     """
-    return secrets.randbelow(1000) if stream.kind == "author" else 0
+    return secrets.randbelow(1000) if stream.kind in ("author", "topic") else 0
 
 
 def head_update(stream: Stream, timestamps: int, events: int, epoch: str, spread_us: int = 0) -> list[Document]:

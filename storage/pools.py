@@ -209,9 +209,9 @@ def is_hot(topic: Topic) -> bool:
     return messages_per_minute(topic.heat, time.time()) >= HOT_PER_MINUTE
 
 
-def may_be_hot(topic: Topic) -> bool:
-    """Whether a reader may have found the topic hot a moment ago, and has a pool of it."""
-    return messages_per_minute(topic.heat, time.time()) >= MAYBE_HOT_PER_MINUTE
+def may_be_hot(heat: float | None, now_s: float) -> bool:
+    """Whether a reader may have found a topic of that heat hot a moment ago, and has a pool of it."""
+    return messages_per_minute(heat, now_s) >= MAYBE_HOT_PER_MINUTE
 
 
 def _is_complete(pooled: Pooled, low: int, ascending: bool, limit: int) -> bool:

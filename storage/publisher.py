@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import Any
 
 import orjson
 import structlog
@@ -71,15 +70,11 @@ class Publisher:
 
 def encode(epoch: str, events: Sequence[Event]) -> bytes:
     """Events on the wire."""
-    rows = [(e.n, e.kind, e.ref, e.at, e.author) for e in events]
+    rows = [(e.n, e.kind, e.ref, e.at) for e in events]
     return orjson.dumps({"epoch": epoch, "events": rows})
 
 
 def decode(payload: bytes) -> tuple[str, list[Event]]:
     """Epoch and events, of which there is at least one."""
     message = orjson.loads(payload)
-    return message["epoch"], [_event(*row) for row in message["events"]]
-
-
-def _event(n: int, kind: str, ref: Any, at: str, author: list[str] | None = None) -> Event:
-    return Event(n, kind, ref, datetime.fromisoformat(at), (author[0], author[1]) if author else None)
+    return message["epoch"], [Event(n, kind, ref, datetime.fromisoformat(at)) for n, kind, ref, at in message["events"]]

@@ -1,9 +1,8 @@
 """All of storage, opened together: what resolvers and jobs are handed."""
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from arq.connections import ArqRedis
@@ -18,7 +17,6 @@ from storage.chat.communities import CommunityStore
 from storage.chat.messages import MessageStore
 from storage.chat.moves import ReactionReceived, TopicActivity
 from storage.chat.reactions import ReactionStore
-from storage.chat.records import Authorship, Message
 from storage.chat.topics import TopicStore
 from storage.credentials import Credentials
 from storage.events import Event, EventLog, Stream
@@ -157,7 +155,6 @@ async def _running(
     outbox = Outbox(mongo, MOVERS)
     pools = Pools(redis, keys, mongo)
     sequencer = Sequencer(mongo, Turns(redis, keys), publisher.publish, outbox.nudge, pools.extend)
-    users, relations = UserStore(mongo), RelationStore(mongo)
     topics, messages = TopicStore(mongo, sequencer), MessageStore(mongo, sequencer, pools)
     posts, feeds = PostStore(mongo, sequencer, fan_out_max_followers), FeedStore(mongo, outbox)
     fan_outs, notifications = FanOutStore(mongo, outbox), NotificationStore(mongo)
@@ -172,15 +169,14 @@ async def _running(
         "PublicationChanged": scheduled_posts.of_events,
     }
     event_log = EventLog(mongo)
-    hydrator = _Hydrator(users, relations, topics, messages, posts, notifications, job_subjects)
-    hub = Hub(redis, keys, event_log, hydrator)
+    hub = Hub(redis, keys, event_log, _Hydrator(topics, messages, posts, notifications, job_subjects))
     locks = Locks(mongo)
     stores = Stores(
         mongo=mongo,
         redis=redis,
         keys=keys,
-        users=users,
-        relations=relations,
+        users=UserStore(mongo),
+        relations=RelationStore(mongo),
         communities=CommunityStore(mongo),
         topics=topics,
         messages=messages,
@@ -230,8 +226,6 @@ async def _running(
 class _Hydrator:
     """Reads what events speak of, by the kind of their stream."""
 
-    users: UserStore
-    relations: RelationStore
     topics: TopicStore
     messages: MessageStore
     posts: PostStore
@@ -242,7 +236,7 @@ class _Hydrator:
         refs = [event.ref for event in events]
         match stream.kind:
             case "topic":
-                found: Mapping[Any, Any] = await self._of_topic(stream, events)
+                found: Mapping[Any, Any] = await self.messages.of_events(stream.id, events)
             case "author" | "home":
                 return await self._of_feed(stream, events)
             case "user":
@@ -252,21 +246,6 @@ class _Hydrator:
             case _:
                 found = await self.topics.by_id(refs)
         return {event.n: found[event.ref] for event in events if event.ref in found}
-
-    async def _of_topic(self, stream: Stream, events: Sequence[Event]) -> Mapping[int, Message]:
-        """The messages, and by whom they are where the events tell: all read at once."""
-        authors = [author for author in {event.author for event in events} if author is not None]
-        # What fails here is read again by whoever needs it.
-        read = asyncio.gather(*(self._authorship(*author) for author in authors), return_exceptions=True)
-        messages, authorships = await asyncio.gather(self.messages.of_events(stream.id, events), read)
-        of = {each.author.id: each for each in authorships if isinstance(each, Authorship)}
-        return {ts: replace(message, authorship=of.get(message.author_id)) for ts, message in messages.items()}
-
-    async def _authorship(self, organization_id: str, user_id: str) -> Authorship | None:
-        author, blocked_by = await asyncio.gather(
-            self.users.find_many(organization_id, [user_id]), self.relations.blockers_of(organization_id, user_id)
-        )
-        return Authorship(author[0], blocked_by) if author else None
 
     async def _of_feed(self, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
         changes = [(event.kind, event.ref) for event in events]

@@ -80,21 +80,15 @@ class Source:
 
         Its messages come as no event any more, and a post that has not returned yet may be missing in a pool.
         """
-        if self.stream.kind != "topic":
-            return
-        stores = self.context.stores
-        topic = await stores.topics.find(self.viewer.organization_id, self.stream.id)
-        if topic is not None:
-            await stores.messages.settle(topic, position.n)
+        if self.stream.kind == "topic":
+            await self.context.stores.messages.settle(self.stream.id, position.n)
 
     async def hidden_from(self, events: Sequence[HubEvent]) -> list[frozenset[str]]:
         """For each event the ids of those who must not see it: they blocked its author."""
-        messages = [event.subject for event in events if isinstance(event.subject, Message)]
-        known = {each.author_id: each.authorship.blocked_by for each in messages if each.authorship is not None}
-        authors = list({each.author_id for each in messages} - known.keys())
+        authors = list({event.subject.author_id for event in events if isinstance(event.subject, Message)})
         look_up, organization_id = self.context.stores.relations.blockers_of, self.viewer.organization_id
         found = await asyncio.gather(*(look_up(organization_id, author) for author in authors))
-        blockers = known | dict(zip(authors, found, strict=True))
+        blockers = dict(zip(authors, found, strict=True))
         return [blockers.get(getattr(event.subject, "author_id", ""), frozenset()) for event in events]
 
     async def departures(self) -> int:

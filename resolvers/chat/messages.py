@@ -122,8 +122,6 @@ async def reactions_received(
 
 async def author(root: Parent[Message], info: Info) -> User:
     """Who wrote it."""
-    if root.authorship is not None:
-        return root.authorship.author
     return await info.context.stores.users.get(member(info).organization_id, root.author_id)
 
 

@@ -55,7 +55,7 @@ class PostMessage(Change[Message]):
             document["source"] = new.source
         _await_preview(document, batch)
         batch.put(MESSAGES, document)
-        batch.emit("MessagePosted", timestamp, new.author_id)
+        batch.emit("MessagePosted", timestamp)
         batch.tell(Stream("community", new.community_id), "TopicActivity", new.topic_id)
         _notify_mentioned(batch, MessageKey(new.topic_id, timestamp), new.author_id, new.mention_ids)
         return message_record(document)
@@ -92,7 +92,7 @@ class _MessageChange(Change[Message]):
     def keep(self, batch: Batch, document: Document, event: str) -> Message:
         """Puts the message back and tells of it."""
         batch.put(MESSAGES, document)
-        batch.emit(event, self.key.timestamp, document["author"])
+        batch.emit(event, self.key.timestamp)
         return message_record(document)
 
 

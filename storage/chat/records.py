@@ -1,11 +1,10 @@
 """The records of the chat area: frozen, as read. Timestamps are microseconds; instants are aware UTC datetimes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from storage.errors import NotFound
-from storage.identity import User
 from storage.mongo import Document
 from storage.timeline import Timestamp
 
@@ -83,14 +82,6 @@ class LinkPreview:
 
 
 @dataclass(frozen=True, slots=True)
-class Authorship:
-    """Who wrote something, and the ids of those who blocked them."""
-
-    author: User
-    blocked_by: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
 class Message:
     """A message, or its tombstone: then without text, stamp and reactions. `reactions` counts everybody's."""
 
@@ -104,8 +95,6 @@ class Message:
     link_preview: LinkPreview | None
     edited_at: datetime | None
     deleted_at: datetime | None
-    authorship: Authorship | None = field(default=None, compare=False, repr=False)
-    """Where that was read with it."""
 
     @property
     def key(self) -> MessageKey:

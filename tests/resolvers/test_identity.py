@@ -140,3 +140,11 @@ async def test_blocked_users_are_listed_by_handle_and_marked_wherever_they_are_s
     await room.ann.unblock(room.bob)
     await room.ann.unblock(room.bob)
     assert (await room.ann.run(listed))["blockedUsers"] == both[1:]
+
+
+async def test_the_viewer_is_shown_as_stored_now_not_as_when_they_signed_in(sign_in: SignIn) -> None:
+    ann, _bob = await sign_in("ann"), await sign_in("bob")
+    before = await ann.run("{ viewer { followingCount } }")
+    await ann.run('mutation { follow(userId: "bob") { id } }')
+    after = await ann.run("{ viewer { followingCount } }")
+    assert (before, after) == ({"viewer": {"followingCount": 0}}, {"viewer": {"followingCount": 1}})

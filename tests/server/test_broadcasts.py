@@ -15,7 +15,7 @@ from prometheus_client import REGISTRY
 from storage.events import Position as At
 from storage.events import Stream, format_cursor
 from tests.e2e.room import number
-from tests.server.in_process import raw_client
+from tests.server.in_process import RawClient, raw_client
 from tests.server.listeners import PLAIN, Heard, House, eventually
 from tests.storage.places import Place
 
@@ -529,3 +529,62 @@ async def test_a_slow_line_that_is_far_behind_catches_up_on_one_socket(house: Ho
                     await post(house.place, 1)
                     await asyncio.sleep(0.02)
         assert heard.numbers == list(range(1, 1221))
+
+
+SLOWLY_S = 0.0005
+
+
+async def begin(raw: RawClient, house: House, since: str | None, *queries: str) -> None:
+    """Subscribes to each on one socket, with ids from 1."""
+    authorization = f"Bearer {house.token('ann')}"
+    await raw.say(TEXT, orjson.dumps({"type": "connection_init", "payload": {"authorization": authorization}}))
+    given = {"topic": house.place.topic.id, "since": since}
+    for id_, query in enumerate(queries, 1):
+        subscribe = {"id": str(id_), "type": "subscribe", "payload": {"query": query, "variables": given}}
+        await raw.say(TEXT, orjson.dumps(subscribe))
+
+
+async def heard_slowly(raw: RawClient, house: House, until: int, *ids: str) -> dict[str, list[int]]:
+    """The numbers that each subscription gets, read without a pause but slowly."""
+    numbers: dict[str, list[int]] = {id_: [] for id_ in ids}
+    async with asyncio.timeout(60):
+        while any(each[-1:] != [until] for each in numbers.values()):
+            opcode, text = await raw.frame()
+            assert opcode == TEXT, text
+            frame = orjson.loads(text)
+            event = frame.get("payload", {}).get("data", {}).get("topicEvents", {})
+            if event.get("__typename") == "MessagePosted":
+                numbers[frame["id"]].append(number(event["cursor"]))
+            await asyncio.sleep(SLOWLY_S)
+    return numbers
+
+
+async def test_several_that_are_far_behind_catch_up_on_one_socket(house: House) -> None:
+    for _ in range(6):
+        await asyncio.gather(*(house.place.post("x" * 1000) for _ in range(100)))
+    async with raw_client(house.served.port, 16_384) as raw:
+        await begin(raw, house, cursor(house, 0, await epoch(house)), PLAIN, PLAIN + " ", PLAIN + "  ")
+        heard = await heard_slowly(raw, house, 600, "1", "2", "3")
+    assert heard == {id_: list(range(1, 601)) for id_ in "123"}
+
+
+async def test_whoever_listens_through_an_outage_gets_at_its_own_pace_what_was_missed(
+    house: House, mute: Place
+) -> None:
+    async with raw_client(house.served.port, 16_384) as raw, house.hears() as fast:
+        await begin(raw, house, None, PLAIN, PLAIN + " ")
+        for _ in range(3):
+            # The acknowledgement, and twice that it is ready.
+            await raw.frame()
+        await house.place.post("the first")
+        for _ in range(12):
+            await asyncio.gather(*(mute.post("x" * 1000) for _ in range(100)))
+        await house.stores.hub.compare()
+        heard = await heard_slowly(raw, house, 1201, "1", "2")
+        assert await fast.reaches(1201)
+        # All are live again.
+        await house.place.post("the last")
+        assert (await heard_slowly(raw, house, 1202, "1", "2")) == {id_: [1202] for id_ in "12"}
+        assert await fast.reaches(1202)
+    assert heard == {id_: list(range(1, 1202)) for id_ in "12"}
+    assert fast.numbers == list(range(1, 1203))

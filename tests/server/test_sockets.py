@@ -13,6 +13,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.typing import Origin, Subprotocol
 
 from tests.client import Client, client
+from tests.server.listeners import House
 from tests.serving import ORIGIN, Web, serving
 
 PROTOCOL = "graphql-transport-ws"
@@ -355,3 +356,16 @@ async def listening(web: Web) -> AsyncIterator[tuple[ClientConnection, str, Any]
             await api.run(f'mutation {{ createTopic(input: {{communityId: "{id_}", title: "t"}}) {{ id }} }}')
 
         yield ws, f'subscription {{ communityEvents(communityId: "{id_}") {{ __typename }} }}', create
+
+
+@pytest.mark.anyio
+async def test_a_token_that_outlives_the_longest_timer_keeps_its_socket(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.sockets.MAX_TIMER_S", 0.05)
+    async with house.hears() as heard:
+        for _ in range(5):
+            await asyncio.sleep(0.1)
+        await house.place.post("still here")
+        assert await heard.has(1)
+        assert heard.ended is None

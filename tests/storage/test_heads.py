@@ -7,7 +7,7 @@ import pytest
 from pymongo import ReturnDocument
 
 from storage.events import Stream
-from storage.heads import HEAT_TAU_S, head_update, messages_per_minute
+from storage.heads import HEAT_TAU_S, head_update, messages_per_minute, spread_us
 from storage.ids import new_id
 from storage.mongo import Document
 from storage.stores import Stores
@@ -105,3 +105,11 @@ def test_a_topic_without_heat_is_cold() -> None:
 async def test_only_topics_have_heat(shared_stores: Stores) -> None:
     update = head_update(Stream("user", "org/ann"), 3, 1, "e")
     assert "heat" not in update[0]["$set"]
+
+
+def test_where_timestamps_of_many_streams_are_compared_they_begin_anywhere_in_the_millisecond() -> None:
+    for kind in ("author", "topic"):
+        begins = {spread_us(Stream(kind, "one")) for _ in range(100)}
+        assert len(begins) > 10
+        assert 0 <= min(begins) <= max(begins) < 1000
+    assert {spread_us(Stream("community", "one")) for _ in range(100)} == {0}

@@ -48,23 +48,6 @@ async def test_what_one_process_posts_is_heard_in_another_at_once(place: Place, 
             assert listener.subjects[-1] == message
 
 
-async def test_who_wrote_a_message_and_who_blocked_them_is_read_with_it(place: Place, mute: Place) -> None:
-    await place.stores.relations.block(place.organization_id, "bob", "ann")
-    async with listening(place.stores.hub, place.stream) as listener:
-        message = await place.post()
-        assert await listener.has_heard(1, 10)
-        authorship = listener.subjects[-1].authorship
-        assert (authorship.author.id, authorship.blocked_by) == ("ann", {"bob"})
-        await place.stores.messages.add_reaction(place.organization_id, message.key, "bob", "👍")
-        assert await listener.has_heard(2, 10)
-        assert listener.subjects[-1].authorship == authorship
-        # The log does not tell; whoever needs it reads it.
-        await mute.post()
-        await place.stores.hub.compare()
-        assert await listener.has_heard(3, 10)
-        assert listener.subjects[-1].authorship is None
-
-
 async def test_a_lost_publish_is_filled_in_by_the_next_one(place: Place, mute: Place) -> None:
     async with listening(place.stores.hub, place.stream) as listener:
         await mute.post("lost")

@@ -24,7 +24,7 @@ STREAM = Stream("topic", "t")
 
 
 def event(n: int) -> Event:
-    return Event(n, "MessagePosted", n, datetime(2026, 11, 21, 12, 0, 0, 123000, UTC), ("org", "ann"))
+    return Event(n, "MessagePosted", n, datetime(2026, 11, 21, 12, 0, 0, 123000, UTC))
 
 
 @given(
@@ -36,15 +36,12 @@ def event(n: int) -> Event:
             st.text(max_size=20),
             st.integers(0, 2**53) | st.text(max_size=20),
             st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC)),
-            st.none() | st.tuples(st.text(max_size=20), st.text(max_size=20)),
         ),
         min_size=1,
     ),
 )
 def test_events_survive_the_wire(epoch: str, events: list[Event]) -> None:
-    told = decode(encode(epoch, events))
-    assert told == (epoch, events)
-    assert [each.author for each in told[1]] == [each.author for each in events]
+    assert decode(encode(epoch, events)) == (epoch, events)
 
 
 @asynccontextmanager
