@@ -1,6 +1,6 @@
 """What storage counts for Prometheus; /metrics shows it. Names are `noroshi_` plus what is counted, with its unit."""
 
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client import Counter, Gauge, Histogram, generate_latest
 
 BATCH_MEMBERS = Histogram(
     "noroshi_commit_members",
@@ -52,3 +52,8 @@ DOMAIN_BOUNCE_RATE = Gauge(
     "Bounced of sent on the current UTC day, 0 to 1, of the worst few domains with enough mail.",
     ["organization", "domain"],
 )
+
+
+def own_figures() -> str:
+    """What this process counted so far, in Prometheus's text format."""
+    return generate_latest().decode()
