@@ -120,6 +120,12 @@ class FeedMachine(RuleBasedStateMachine):
         for timestamp in [each for each, of in owed.items() if of == author]:
             del owed[timestamp]
 
+    @rule(reader=st.sampled_from(LISTENERS), author=AUTHOR)
+    def follow_anew(self, reader: str, author: str) -> None:
+        """What a follow brings is on the page, and was never told to arrive."""
+        self.unfollow(reader, author)
+        self.follow(reader, author)
+
     @rule(one=READER, other=READER)
     def block(self, one: str, other: str) -> None:
         if one != other:
