@@ -1,6 +1,6 @@
-"""Calls on a scaled clock: how close a list comes to its limit, beside a broker that polls; and many at once.
+"""Calls on a scaled clock: how close a list comes to its limit, beside a broker that polls.
 
-The manager runs in this process with the simulator, on embedded servers. The polling broker is the article's: each
+Both run in this process with the simulator, on embedded servers. The polling broker is the article's: each
 (scaled) second it counts the active calls and starts what is free.
 """
 
@@ -12,7 +12,6 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.calls_many import organizations
 from benchmarks.calls_servers import launch, servers, simulator
 from jobs.call_broker import Broker
 from storage.calls.records import CallJobState
@@ -63,7 +62,7 @@ async def lists(numbers: int, speed: float) -> Table:
 
 async def _raced(stores: Stores, numbers: int, speed: float) -> dict[str, float]:
     """How many seconds each broker took, after a short list that nobody measures."""
-    telephony = simulator(stores, CALL_S, speed)
+    telephony = simulator(stores, lambda _id: CALL_S, speed)
     brokers = {
         "by events": Broker(stores.calls, telephony, "by events"),
         "looks each second": PollingBroker(stores.calls, telephony, "looks each second"),
@@ -84,23 +83,13 @@ async def _raced(stores: Stores, numbers: int, speed: float) -> dict[str, float]
 
 @app.command()
 def main(
-    numbers: Annotated[int, typer.Option(help="Numbers of the list; 0 leaves it out.")] = 600,
-    speed: Annotated[float, typer.Option(help="How much faster than life the list's clock runs.")] = 20.0,
-    organizations_: Annotated[
-        int, typer.Option("--organizations", help="Organizations at once; 0 leaves it out.")
-    ] = 500,
-    active: Annotated[int, typer.Option(help="Calls at a time of each.")] = 20,
-    talk_s: Annotated[float, typer.Option(help="How long each of their calls lasts, in seconds.")] = 60.0,
-    seconds: Annotated[float, typer.Option(help="How long the organizations run.")] = 240.0,
+    numbers: Annotated[int, typer.Option(help="Numbers of the list.")] = 600,
+    speed: Annotated[float, typer.Option(help="How much faster than life the list's clock runs.")] = 10.0,
 ) -> None:
-    """Measures a list beside a polling broker, then many organizations at once, and prints two tables."""
+    """Measures a list beside a polling broker, and prints a table; takes as many minutes as the list, by the speed."""
     import uvloop
 
-    console = Console(width=120)
-    if numbers:
-        console.print(uvloop.run(lists(numbers, speed)))
-    if organizations_:
-        uvloop.run(organizations(console, organizations_, active, talk_s, seconds))
+    Console(width=120).print(uvloop.run(lists(numbers, speed)))
 
 
 if __name__ == "__main__":

@@ -1,26 +1,29 @@
 """What the benchmarks of calls work on: embedded servers with an empty database, a simulator, and lists."""
 
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from jobs.providers.telephony.simulator import Script, Simulator
 from server.embedded import Mongod, Valkey, find_mongod, find_valkey
+from server.worker import tune_interpreter
 from storage.calls.jobs import NewCallJob
 from storage.calls.records import CallOutcome
+from storage.mongo import Driver
 from storage.stores import Stores, open_stores
 
 
 @asynccontextmanager
-async def servers() -> AsyncIterator[tuple[Stores, int]]:
-    """Stores on an empty database, and the process id of its server."""
+async def servers(driver: Driver = "motor") -> AsyncIterator[tuple[Stores, int]]:
+    """Stores on an empty database, and the process id of its server. This process is tuned as workers are."""
+    tune_interpreter()
     with tempfile.TemporaryDirectory(prefix="noroshi-benchmark-") as folder:
         mongod, valkey = Mongod(Path(folder) / "mongodb", find_mongod()), Valkey(Path(folder) / "redis", find_valkey())
         await mongod.start()
         await valkey.start()
         try:
-            async with open_stores(mongod.uri, valkey.url, "benchmark") as stores:
+            async with open_stores(mongod.uri, valkey.url, "benchmark", driver) as stores:
                 assert mongod.pid is not None
                 yield stores, mongod.pid
         finally:
@@ -28,9 +31,9 @@ async def servers() -> AsyncIterator[tuple[Stores, int]]:
             await mongod.stop(0)
 
 
-def simulator(stores: Stores, talk_s: float, speed: float = 1.0) -> Simulator:
-    """Every call is answered at once, and lasts so long on the scaled clock."""
-    return Simulator(stores.mongo, stores.calls.report, speed, lambda _id: Script(0, talk_s, CallOutcome.ANSWERED))
+def simulator(stores: Stores, talk_s: Callable[[str], float], speed: float = 1.0) -> Simulator:
+    """Every call is answered at once, and lasts as long as `talk_s` says of its id, on the scaled clock."""
+    return Simulator(stores.mongo, stores.calls.report, speed, lambda id_: Script(0, talk_s(id_), CallOutcome.ANSWERED))
 
 
 async def launch(stores: Stores, org: str, numbers: int, concurrent: int, per_second: float) -> str:

@@ -6,12 +6,11 @@ is not asked for: a slot is committed with its call's intent, and ends with the 
 
 import asyncio
 import time
-from collections.abc import Sequence
 
 import structlog
 
 from jobs.providers.telephony import Answer, NotNow, Refused, Telephony, Unclear
-from storage.calls.call_store import CallStore, NextCall
+from storage.calls.call_store import CallStore, NextCall, Outlook, Start
 from storage.calls.dialling import Call, Withheld
 from storage.calls.limiter import JITTER_S
 from storage.errors import Unavailable
@@ -71,31 +70,33 @@ class Broker:
             for job_id in outlook.moved_job_ids:
                 await self._calls.follow_clock(self._organization_id, job_id)
             if outlook.calls:
-                return await self._start(outlook.calls, fence)
+                return await self._start(outlook, fence)
         except Unavailable as error:
             log.warning("broker_waits", organization=self._organization_id, error=repr(error))
             return RETRY_S
         if outlook.moved_job_ids:
             return 0.0
-        return LOOK_AGAIN_S if outlook.wait_s is None else min(outlook.wait_s, LOOK_AGAIN_S)
+        return _wait_s(outlook)
 
-    async def _start(self, calls: Sequence[NextCall], fence: int) -> float:
+    async def _start(self, outlook: Outlook, fence: int) -> float:
         """Commits the intents, which go together; each that got its slot is dialled in the background."""
-        results = await asyncio.gather(*(self._begin(call, fence) for call in calls), return_exceptions=True)
+        results = await asyncio.gather(*(self._begin(call, fence) for call in outlook.calls), return_exceptions=True)
         for failure in results:
             if isinstance(failure, BaseException):
                 raise failure
+        look_at = [result.look_at for result in results if isinstance(result, Start)]
+        if len(look_at) == len(results):
+            return min(max(look_at) - time.monotonic(), _wait_s(outlook))
         # Nothing may be dialled although it seemed so: the window is about to close.
         return CLOSING_S if all(result is Withheld.GONE for result in results) else 0.0
 
-    async def _begin(self, next_call: NextCall, fence: int) -> Withheld | None:
+    async def _begin(self, next_call: NextCall, fence: int) -> Start | Withheld:
         start = await self._calls.start(self._organization_id, next_call, fence)
-        if isinstance(start, Withheld):
-            return start
-        task = asyncio.create_task(self._dial(start.call, start.moment))
-        self._dialling.add(task)
-        task.add_done_callback(self._dialling.discard)
-        return None
+        if isinstance(start, Start):
+            task = asyncio.create_task(self._dial(start.call, start.moment))
+            self._dialling.add(task)
+            task.add_done_callback(self._dialling.discard)
+        return start
 
     async def _dial(self, call: Call, moment: float) -> None:
         """Hands one call over at its moment, in monotonic seconds, and records what is known of it then."""
@@ -138,3 +139,7 @@ class Broker:
         """Lets calls that are being handed over finish, so that nothing has to be asked for."""
         if self._dialling:
             await asyncio.wait(self._dialling, timeout=DRAIN_S)
+
+
+def _wait_s(outlook: Outlook) -> float:
+    return LOOK_AGAIN_S if outlook.wait_s is None else min(outlook.wait_s, LOOK_AGAIN_S)

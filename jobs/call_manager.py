@@ -37,7 +37,7 @@ def holder() -> str:
 async def run_call_manager(jobs: JobContext) -> None:
     """Manages until it is cancelled; then brokers finish what they hand over, and give their locks back."""
     manager = Manager(jobs)
-    listening = asyncio.create_task(jobs.stores.call_wakes.listen(manager.wake), name="call wakes")
+    listening = asyncio.create_task(jobs.stores.call_wakes.listen(manager.wake, manager.wake_all), name="call wakes")
     try:
         await manager.run()
     finally:
@@ -66,6 +66,12 @@ class Manager:
             broker.wake()
         elif released or organization_id not in self._elsewhere:
             self._news.set()
+
+    def wake_all(self) -> None:
+        """Anything may have changed for anybody."""
+        for broker in self._brokers.values():
+            broker.wake()
+        self._news.set()
 
     async def run(self) -> None:
         """Until it is cancelled."""
@@ -116,13 +122,21 @@ class Manager:
             log.warning("broker_failed", organization=organization_id, error=repr(error))
             await asyncio.sleep(RESTART_S)
         finally:
-            self._tasks.pop(organization_id, None)
+            self._ended(organization_id, was_ours)
+
+    def _ended(self, organization_id: str, was_ours: bool) -> None:
+        self._tasks.pop(organization_id, None)
+        if was_ours:
             # Others may begin, or we again: for what was launched since it last looked.
-            if was_ours:
-                self._jobs.stores.call_wakes.wake(organization_id, released=True)
+            self._jobs.stores.call_wakes.wake(organization_id, released=True)
+        else:
+            # Somebody was faster: look when their lease ends.
+            self._news.set()
 
     async def _run(self, organization_id: str, fence: int) -> None:
         broker = self._brokers[organization_id] = self._make(organization_id)
+        if self._stopping:
+            broker.stop()
         BROKERS.inc()
         try:
             await broker.run(fence)

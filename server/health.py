@@ -4,13 +4,14 @@ import asyncio
 from contextlib import suppress
 
 import orjson
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST
 from pymongo.errors import PyMongoError
 from redis.exceptions import RedisError
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from server.metrics import exposition, figures_of_workers
 from storage.stores import Stores
 
 CHECK_TIMEOUT_S = 2.0
@@ -31,12 +32,14 @@ async def readyz(request: Request) -> Response:
 
 
 async def metrics(request: Request) -> Response:
-    """Prometheus text format."""
+    """Prometheus text format, of this process and of all workers."""
     stores: Stores = request.app.state.stores
+    of_workers: dict[str, str] = {}
     with suppress(PyMongoError, TimeoutError):
         async with asyncio.timeout(CHECK_TIMEOUT_S):
             await stores.bounce_rates.show()
-    return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+            of_workers = await figures_of_workers(stores.mongo)
+    return Response(exposition(of_workers), media_type=CONTENT_TYPE_LATEST)
 
 
 async def _mongodb(stores: Stores) -> str:

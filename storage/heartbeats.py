@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pymongo
 from pymongo.errors import PyMongoError
 
+from storage.metrics import own_figures
 from storage.mongo import Collection, Document, Mongo
 
 EVERY_S = 5.0
@@ -45,11 +46,11 @@ class Signs:
 
 
 class Heartbeat(Signs):
-    """One worker's. Told of sweeps."""
+    """One worker's, with its metrics. Told of sweeps."""
 
     def __init__(self, mongo: Mongo, worker: str) -> None:
         """`worker` tells host and process."""
-        super().__init__(mongo["workers"], worker, lambda: {"sweeps": self._sweeps})
+        super().__init__(mongo["workers"], worker, lambda: {"sweeps": self._sweeps, "metrics": own_figures()})
         self._sweeps: dict[str, Document] = {}
 
     def swept(self, name: str, found: int) -> None:
@@ -60,7 +61,7 @@ class Heartbeat(Signs):
 
 
 async def workers(mongo: Mongo) -> list[Document]:
-    """Workers that gave a sign in the last hour: `_id`, `silent_s`, `sweeps` by name."""
+    """Workers that gave a sign in the last hour: `_id`, `silent_s`, `sweeps` by name, `metrics` as text."""
     return await _silent(mongo, "workers")
 
 

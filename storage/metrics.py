@@ -1,6 +1,6 @@
 """What storage counts for Prometheus; /metrics shows it. Names are `noroshi_` plus what is counted, with its unit."""
 
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client import Counter, Gauge, Histogram, generate_latest
 
 BATCH_MEMBERS = Histogram(
     "noroshi_commit_members",
@@ -47,3 +47,8 @@ MAIL_SHADOW = Counter(
     "noroshi_mail_shadow", "Addresses that both books were asked for, by whether they agree.", ["outcome"]
 )
 BOUNCE_RATE = Gauge("noroshi_mail_bounce_rate", "Bounced of sent on the current UTC day, 0 to 1.", ["organization"])
+
+
+def own_figures() -> str:
+    """What this process counted so far, in Prometheus's text format."""
+    return generate_latest().decode()

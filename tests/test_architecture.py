@@ -31,7 +31,6 @@ TESTED_ELSEWHERE = {
     "resolvers/inputs.py": "tests/resolvers/test_arguments.py",
     "storage/jobs_stream.py": "tests/resolvers/test_job_events.py",
     "resolvers/feed/fan_outs.py": "tests/resolvers/test_job_events.py",
-    "jobs/call_asking.py": "tests/jobs/test_call_broker.py",
     "jobs/providers/telephony/protocol.py": "tests/jobs/providers/telephony/test_webhook.py",
     "resolvers/calls/arguments.py": "tests/resolvers/calls/test_jobs.py",
     "resolvers/calls/events.py": "tests/resolvers/calls/test_jobs.py",
@@ -44,7 +43,6 @@ TESTED_ELSEWHERE = {
     "storage/calls/job_store.py": "tests/resolvers/calls/test_jobs.py",
     "storage/calls/jobs.py": "tests/storage/calls/test_call_machine.py",
     "storage/calls/launching.py": "tests/resolvers/calls/test_jobs.py",
-    "storage/calls/limiter.py": "tests/storage/calls/test_call_machine.py",
     "storage/calls/records.py": "tests/resolvers/calls/test_jobs.py",
     "storage/calls/wakes.py": "tests/jobs/test_call_manager.py",
     # What is handed around: wrong when what it is handed to is.

@@ -58,10 +58,14 @@ class NextCall:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A call that has its slot, to be handed over at `moment`, in seconds of this process's monotonic clock."""
+    """A call that has its slot, to be handed over at `moment`; before `look_at` no other start can be committed.
+
+    Both in seconds of this process's monotonic clock.
+    """
 
     call: Call
     moment: float
+    look_at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,11 @@ class CallStore:
         self._reading = asyncio.Semaphore(READS_AT_ONCE)
         self._moments = Moments(mongo)
         self._organizations: dict[str, str] = {}
+
+    @property
+    def _ahead(self) -> timedelta:
+        """How long before the next start to look for it: nearly as early as it may be committed."""
+        return LOOK_AHEAD * 5 / 6 + self._moments.lead
 
     async def organizations_with_work(self) -> list[str]:
         """Organizations that need a broker: something is running, waits for its window, or starts within 90 s."""
@@ -134,7 +143,7 @@ class CallStore:
                 calls = await self._next_calls(running, now, room)
                 moments += [] if calls else await self._next_retries(running, now)
             else:
-                moments.append(limits["next_at"] - LOOK_AHEAD / 2 - self._moments.lead)
+                moments.append(limits["next_at"] - self._ahead)
         wait_s = min((max((moment - now).total_seconds(), 0.0) for moment in moments), default=None)
         return Outlook(True, calls, moved, wait_s)
 
@@ -186,7 +195,10 @@ class CallStore:
         begun = time.monotonic()
         change = StartCall(organization_id, next_call.task, fence, next_call.phone_number, self._moments.lead)
         dial = await self._sequencer.commit(jobs_stream(organization_id), change)
-        return dial if isinstance(dial, Withheld) else Start(dial.call, await self._moments.of(dial, begun))
+        if isinstance(dial, Withheld):
+            return dial
+        moment = await self._moments.of(dial, begun)
+        return Start(dial.call, moment, moment + dial.gap_s - self._ahead.total_seconds())
 
     async def report(
         self,

@@ -70,10 +70,11 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Dial:
-    """The call has its slot: it starts `delay_s` after this was committed."""
+    """The call has its slot: it starts `delay_s` after this was committed, and the next one at least `gap_s` later."""
 
     call: Call
     delay_s: float
+    gap_s: float
 
 
 class Withheld(Enum):
@@ -157,7 +158,9 @@ class StartCall(_TaskChange, Change[Dial | Withheld]):
             return Withheld.NO_SLOT
         if start_at - batch.at > LOOK_AHEAD + self.lead:
             return Withheld.TOO_EARLY
-        return Dial(self._begin(batch, limiter, job, task, start_at), (start_at - batch.at).total_seconds())
+        call = self._begin(batch, limiter, job, task, start_at)
+        gap_s = (limiter.document["next_at"] - start_at).total_seconds()
+        return Dial(call, (start_at - batch.at).total_seconds(), gap_s)
 
     def _skip(self, batch: Batch, job: Document, task: Document) -> None:
         task |= {"outcome": CallOutcome.DO_NOT_CALL.value, "ended_at": batch.at}

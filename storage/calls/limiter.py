@@ -103,8 +103,8 @@ class Limiter:
         self.document["fence"] = fence
 
     def _space(self, start_at: datetime, gap_s: float) -> None:
-        # Instants are stored in milliseconds: rounded up, never down.
-        gap = timedelta(milliseconds=math.ceil(gap_s * 1000) + 1)
+        # Instants are stored in milliseconds: rounded up, never down, but not by what binary fractions can't say.
+        gap = timedelta(milliseconds=math.ceil(round(gap_s * 1000, 6)) + 1)
         self.document["next_at"] = max(self.document["next_at"], start_at + gap)
 
 

@@ -4,6 +4,7 @@ A start that is known here more than 100 ms after its moment is given back. So w
 chosen later: that costs a little time, and no start.
 """
 
+import math
 import time
 from contextlib import suppress
 from datetime import timedelta
@@ -16,8 +17,9 @@ from storage.clock import DatabaseClock
 from storage.mongo import Mongo
 
 MAX_LEAD_S = 1.0
-FORGET = 0.9
-"""A commit that took long is remembered for some dozen starts."""
+FORGOTTEN_S = 2.0
+"""A commit that took long counts e times less every two seconds: for hundreds of starts where many organizations call,
+and for one or two of a list whose calls last a minute."""
 
 
 class Moments:
@@ -25,12 +27,16 @@ class Moments:
 
     def __init__(self, mongo: Mongo) -> None:
         self._clock = DatabaseClock(mongo)
-        self._takes_s = 0.0
+        self._took_s, self._took_at = 0.0, 0.0
 
     @property
     def lead(self) -> timedelta:
         """How long after its commit a start should be: nothing where commits take less than 50 ms."""
         return timedelta(seconds=min(max(self._takes_s - JITTER_S / 2, 0.0), MAX_LEAD_S))
+
+    @property
+    def _takes_s(self) -> float:
+        return self._took_s * math.exp((self._took_at - time.monotonic()) / FORGOTTEN_S)
 
     async def of(self, dial: Dial, begun: float) -> float:
         """The start's moment by the monotonic clock, of a commit that was asked for at `begun` and just answered."""
@@ -40,5 +46,9 @@ class Moments:
             due = await self._clock.moment(dial.call.start_at)
             # The database's clock may have been set since it was read. When this was committed lies between the two.
             moment = min(max(due, begun + dial.delay_s), moment)
-        self._takes_s = max(answered + dial.delay_s - moment, self._takes_s * FORGET)
+        self._take(answered + dial.delay_s - moment, answered)
         return moment
+
+    def _take(self, took_s: float, at: float) -> None:
+        if took_s > self._takes_s:
+            self._took_s, self._took_at = took_s, at

@@ -48,8 +48,11 @@ class Wakes:
         if self._sending is None:
             self._sending = asyncio.create_task(self._send(), name="call wakes")
 
-    async def listen(self, heard: Heard) -> None:
-        """Calls `heard` for every wake of this process and of others, until it is cancelled."""
+    async def listen(self, heard: Heard, missed: Callable[[], None] | None = None) -> None:
+        """Calls `heard` for every wake of this process and of others, until it is cancelled.
+
+        And `missed` whenever it begins to hear others: what they told before is not repeated.
+        """
         self._listeners.append(heard)
         delay_s = RECONNECT_S[0]
         try:
@@ -59,9 +62,11 @@ class Wakes:
                         await pubsub.subscribe(self._channel)
                         delay_s = RECONNECT_S[0]
                         while True:
-                            message = await pubsub.get_message(ignore_subscribe_messages=True, timeout=POLL_S)
-                            if message is not None:
+                            message = await pubsub.get_message(timeout=POLL_S)
+                            if message is not None and message["type"] == "message":
                                 self._hear(message["data"].decode(), heard)
+                            elif message is not None and missed is not None:
+                                missed()
                 await asyncio.sleep(delay_s)
                 delay_s = min(delay_s * 2, RECONNECT_S[1])
         finally:

@@ -40,7 +40,7 @@ class Fleet:
 
     async def dialling(self, but: int | None = None) -> int:
         """The process that holds the lock, once another one than `but` does."""
-        return await dialling(self.mongodb_uri, self.database, self.house.org, but)
+        return await dialling(self.house.stores.mongo, self.house.org, but)
 
     async def kill(self) -> int:
         """Kills the process that dials, and starts another one; waits until somebody else dials."""

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import pymongo
-
 from server.embedded import Valkey, find_valkey
+from storage.mongo import Mongo, connect
 from tests.client import Client, client
 from tests.jobs.providers.telephony.twin import SECRET, Twin, twin
 from tests.serving import Running, Web, serving, working
@@ -36,6 +35,7 @@ class Exchange:
     api: Client
     folder: Path
     mongodb_uri: str
+    mongo: Mongo
     stack: ExitStack
     org: str = ORG
     workers: list[Running] = field(default_factory=list)
@@ -66,14 +66,13 @@ class Exchange:
         """New limits. The judge allows what had its slot before, and not one call more."""
         self.twin.allowed = max(self.twin.allowed, concurrent)
         await self.api.run(LIMIT, input={"concurrentCalls": concurrent, "callsPerSecond": per_second})
-        while await asyncio.to_thread(self.slots) > concurrent:
+        while await self.slots() > concurrent:
             await asyncio.sleep(0.02)
         self.twin.allowed = concurrent
 
-    def slots(self) -> int:
+    async def slots(self) -> int:
         """How many calls have a slot: every call that is on the line, and those on their way."""
-        with pymongo.MongoClient[dict[str, Any]](self.mongodb_uri) as connected:
-            row = connected[self.web.database]["call_limits"].find_one({"_id": self.org})
+        row = await self.mongo["call_limits"].find_one({"_id": self.org})
         return 0 if row is None else len(row["slots"])
 
     async def launch(self, numbers: int, first: int = 0, **more: Any) -> str:
@@ -89,7 +88,7 @@ class Exchange:
 
     async def dialling(self, but: int | None = None, deadline_s: float = 30) -> int:
         """Waits until a process, another one than `but`, holds the lock; its id."""
-        return await dialling(self.mongodb_uri, self.web.database, self.org, but, deadline_s)
+        return await dialling(self.mongo, self.org, but, deadline_s)
 
 
 @asynccontextmanager
@@ -103,28 +102,28 @@ async def exchange(folder: Path, mongodb_uri: str, allowed: int, **more: Any) ->
             web = await asyncio.to_thread(
                 stack.enter_context, serving(folder / "web", mongodb_uri, valkey.url, **variables)
             )
+            mongo = connect(mongodb_uri, web.database)
             async with client(web.url, web.token("ann", ORG, ("ADMIN",))) as api:
-                yield Exchange(made, web, valkey, api, folder, mongodb_uri, stack)
+                yield Exchange(made, web, valkey, api, folder, mongodb_uri, mongo, stack)
                 await asyncio.to_thread(stack.pop_all().close)
+            await mongo.close()
     await valkey.stop(0)
 
 
-async def dialling(mongodb_uri: str, database: str, org: str, but: int | None = None, deadline_s: float = 30) -> int:
+async def dialling(mongo: Mongo, org: str, but: int | None = None, deadline_s: float = 30) -> int:
     """Waits until a process, another one than `but`, holds the lock of the organization's broker; its id."""
     ends_at = time.monotonic() + deadline_s
-    while (pid := await asyncio.to_thread(_holder, mongodb_uri, database, org)) in (None, but):
+    while (pid := await _holder(mongo, org)) in (None, but):
         assert time.monotonic() < ends_at, "nobody took over"
         await asyncio.sleep(0.02)
     assert pid is not None
     return pid
 
 
-def _holder(mongodb_uri: str, database: str, org: str) -> int | None:
+async def _holder(mongo: Mongo, org: str) -> int | None:
     """The process that dials now, by the lock that is not run out."""
-    with pymongo.MongoClient[dict[str, Any]](mongodb_uri) as connected:
-        wanted: dict[str, Any] = {"_id": f"call_broker:{org}", "unlock_key": {"$ne": None}}
-        wanted["$expr"] = {"$gt": ["$expires_at", "$$NOW"]}
-        row = connected[database]["process_locks"].find_one(wanted)
+    wanted = {"_id": f"call_broker:{org}", "unlock_key": {"$ne": None}, "$expr": {"$gt": ["$expires_at", "$$NOW"]}}
+    row = await mongo["process_locks"].find_one(wanted)
     return None if row is None else int(row["holder"].rpartition("/")[2])
 
 

@@ -1,20 +1,24 @@
 """The manager: a broker for whoever has work, one at a time however many processes look, handed over and taken over."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from redis.asyncio import Redis
 
 from jobs.call_manager import Manager, lock_name, run_call_manager
 from storage.calls.jobs import JobAction
 from storage.calls.records import CallJob, CallJobState
+from storage.calls.wakes import Heard, Wakes
 from storage.calls.windows import CallingWindow, Weekday
-from storage.locks import Locks
+from storage.keys import Keys
+from storage.locks import Lock, Locks
+from storage.mongo import Mongo
 from storage.stores import Stores, open_stores
-from tests.jobs.calling import House, calling, until
+from tests.jobs.calling import DEADLINE_S, House, calling, until
 
 pytestmark = pytest.mark.anyio
 
@@ -104,6 +108,95 @@ async def test_the_broker_of_a_dead_process_is_taken_over_when_its_lease_runs_ou
         tasks = await stores.call_jobs.tasks(await house.job(job), None, 0, 10)
         assert row is not None
         assert all(task.started_at and task.started_at >= row["expires_at"] for task in tasks)
+
+
+class _Raced(Locks):
+    """Another process takes the lock just before this one does for the first time, and dies a second later."""
+
+    wins: Lock | None = None
+
+    async def acquire(self, name: str, holder: str = "") -> Lock | None:
+        self.wins = self.wins or await Locks(self._mongo, ttl_s=1.0).acquire(name, "a process that was faster")
+        return await super().acquire(name, holder)
+
+
+async def test_who_was_too_late_for_a_lock_takes_over_when_its_holder_dies(stores: Stores) -> None:
+    async with calling(replace(stores, locks=_Raced(stores.mongo)), 1, talk_s=(0.02, 0.05)) as house:
+        await house.limit(1, 50)
+        job = await house.launch(2)
+        async with managed(house):
+            # Looking once a minute would take longer.
+            await until(lambda: is_over(house, job))
+
+
+class _Slow(Locks):
+    """Its locks are taken when it is told to, and it says that one is wanted."""
+
+    def __init__(self, mongo: Mongo) -> None:
+        super().__init__(mongo)
+        self.wanted, self.go = asyncio.Event(), asyncio.Event()
+
+    async def acquire(self, name: str, holder: str = "") -> Lock | None:
+        self.wanted.set()
+        await self.go.wait()
+        return await super().acquire(name, holder)
+
+
+async def test_a_manager_that_stops_while_it_takes_a_lock_gives_it_back_and_calls_nobody(stores: Stores) -> None:
+    locks = _Slow(stores.mongo)
+    async with calling(replace(stores, locks=locks), 1) as house, managed(house) as running:
+        await house.limit(1, 50)
+        job = await house.launch(50)
+        await locks.wanted.wait()
+        running.cancel()
+        await asyncio.sleep(0)
+        locks.go.set()
+        await asyncio.wait([running], timeout=DEADLINE_S)
+        assert running.done()
+        assert await fence(house) == 1
+        assert await is_free(house)
+        assert (await house.job(job)).progress.queued == 50
+
+
+class _Watched(Locks):
+    """Tells when somebody has looked whose locks are held."""
+
+    def __init__(self, mongo: Mongo) -> None:
+        super().__init__(mongo)
+        self.looked = asyncio.Event()
+
+    async def leases_s(self, names: Sequence[str]) -> dict[str, float]:
+        found = await super().leases_s(names)
+        self.looked.set()
+        return found
+
+
+class _Deaf(Wakes):
+    """Hears nothing until it may."""
+
+    def __init__(self, redis: Redis, keys: Keys) -> None:
+        super().__init__(redis, keys)
+        self.may_hear = asyncio.Event()
+
+    async def listen(self, heard: Heard, missed: Callable[[], None] | None = None) -> None:
+        await self.may_hear.wait()
+        await super().listen(heard, missed)
+
+
+async def test_what_was_told_before_a_process_could_hear_it_is_looked_for(stores: Stores) -> None:
+    """The holder gives its lock back after the newcomer looked, and before Redis tells the newcomer anything."""
+    locks, wakes = _Watched(stores.mongo), _Deaf(stores.redis, stores.keys)
+    async with calling(replace(stores, locks=locks, call_wakes=wakes), 1, talk_s=(0.02, 0.05)) as house:
+        await house.limit(1, 50)
+        job = await house.launch(2)
+        # Its lease would run out after a minute.
+        before = await Locks(stores.mongo, ttl_s=60.0).acquire(lock_name(house.org), "the process before")
+        assert before is not None
+        async with managed(house):
+            await locks.looked.wait()
+            await locks.release(before)
+            wakes.may_hear.set()
+            await until(lambda: is_over(house, job))
 
 
 async def test_a_job_that_waits_for_its_window_or_start_is_not_dialled_and_says_so(stores: Stores) -> None:

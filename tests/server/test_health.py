@@ -14,10 +14,14 @@ from starlette.applications import Starlette
 
 from server import health
 from server.embedded import Mongod, find_mongod
+from storage.heartbeats import Heartbeat
 from storage.mongo import connect
 from storage.stores import Stores, open_stores
 
 pytestmark = pytest.mark.anyio
+
+NOBODY = 1
+"""A port where nobody listens, nor will."""
 
 
 @pytest.fixture
@@ -37,12 +41,6 @@ async def asking(stores: Stores) -> AsyncIterator[httpx2.AsyncClient]:
         yield http
 
 
-def closed_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
-
-
 async def test_it_is_ready_when_both_servers_answer(stores: Stores) -> None:
     async with asking(stores) as http:
         response = await http.get("/readyz")
@@ -52,7 +50,7 @@ async def test_it_is_ready_when_both_servers_answer(stores: Stores) -> None:
 
 
 async def test_redis_is_told_but_not_required(stores: Stores) -> None:
-    async with Redis(port=closed_port()) as nobody, asking(replace(stores, redis=nobody)) as http:
+    async with Redis(port=NOBODY) as nobody, asking(replace(stores, redis=nobody)) as http:
         response = await http.get("/readyz")
     assert response.status_code == 200
     assert response.json()["status"] == "ready"
@@ -68,7 +66,7 @@ async def test_a_redis_that_hangs_is_given_up_on(stores: Stores) -> None:
 
 
 async def test_without_mongodb_it_is_alive_but_not_ready(stores: Stores) -> None:
-    nobody = connect(f"mongodb://127.0.0.1:{closed_port()}/", "t_nobody")
+    nobody = connect(f"mongodb://127.0.0.1:{NOBODY}/", "t_nobody")
     async with asking(replace(stores, mongo=nobody)) as http:
         ready, alive = await http.get("/readyz"), await http.get("/healthz")
     await nobody.close()
@@ -98,8 +96,10 @@ async def test_a_server_that_is_no_replica_set_is_not_enough(tmp_path: Path, sto
 
 
 async def test_metrics_are_in_the_format_of_prometheus(stores: Stores) -> None:
+    await Heartbeat(stores.mongo, "host/1")._write()
     async with asking(stores) as http:
         response = await http.get("/metrics")
+    assert 'noroshi_call_brokers{worker="host/1"} ' in response.text
     assert response.headers["content-type"].startswith("text/plain; version=")
     assert "# TYPE noroshi_hub_subscribers gauge" in response.text
 

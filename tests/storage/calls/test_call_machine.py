@@ -194,3 +194,33 @@ def test_nothing_is_dialled_whose_moment_lies_behind_the_end_of_the_window() -> 
     assert world.commit(start) is Withheld.GONE
     start.lead = timedelta()
     assert isinstance(world.commit(start), Dial)
+
+
+def test_what_is_told_late_of_an_earlier_call_does_not_end_the_one_that_is_under_way() -> None:
+    world = Plans()
+    world.commit(SetLimits(ORG, 1, 100.0))
+    key = TaskKey(world.launch(1, max_attempts=3, retry_delay_s=0).id, 2)
+    start = StartCall(ORG, key, 1, "+819010000002")
+    assert isinstance(world.commit(start), Dial)
+    world.commit(ReportCall(ORG, key, 1, 2, CallReportEvent.ENDED, CallOutcome.NO_ANSWER))
+    world.wait(5)
+    assert isinstance(world.commit(start), Dial)
+    for sequence in (1, 2, 3):
+        world.commit(ReportCall(ORG, key, 1, sequence, CallReportEvent.ENDED, CallOutcome.BUSY))
+    assert world.task(key)["state"] == "DIALLING"
+    assert world.limits["slots"] == [f"{key.id}-2"]
+    assert world.job(key.job_id)["outcomes"] == {"NO_ANSWER": 1}
+
+
+def test_a_report_that_was_overtaken_and_one_that_follows_the_end_change_nothing() -> None:
+    world = Plans()
+    world.commit(SetLimits(ORG, 1, 100.0))
+    key = TaskKey(world.launch(1).id, 2)
+    world.commit(StartCall(ORG, key, 1, "+819010000002"))
+    world.commit(ReportCall(ORG, key, 1, 5, CallReportEvent.ANSWERED, None))
+    world.commit(ReportCall(ORG, key, 1, 4, CallReportEvent.ENDED, CallOutcome.BUSY))
+    assert world.task(key)["state"] == "IN_CALL", "a lower sequence after a higher one"
+    world.commit(ReportCall(ORG, key, 1, 6, CallReportEvent.ENDED, CallOutcome.ANSWERED))
+    world.commit(ReportCall(ORG, key, 1, 7, CallReportEvent.ENDED, CallOutcome.BUSY))
+    assert world.task(key)["state"] == "COMPLETED"
+    assert world.job(key.job_id)["outcomes"] == {"ANSWERED": 1}

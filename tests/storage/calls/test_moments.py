@@ -1,22 +1,25 @@
 """Moments of starts by the database's clock, however long the commit took and whatever the clocks do."""
 
 import asyncio
+import math
 import time
 from datetime import datetime, timedelta
 
 import pytest
 
 from storage.calls.dialling import Call, Dial
-from storage.calls.moments import MAX_LEAD_S, Moments
+from storage.calls.limiter import JITTER_S
+from storage.calls.moments import FORGOTTEN_S, MAX_LEAD_S, Moments
 from storage.calls.records import CallKey, TaskKey
 from storage.stores import Stores
+from tests.jobs.calling import until
 
 pytestmark = pytest.mark.anyio
 
 
 def dial(committed_at: datetime, delay_s: float) -> Dial:
     start_at = committed_at + timedelta(seconds=delay_s)
-    return Dial(Call(CallKey(TaskKey("job", 2), 1), "acme", "+819012345678", "Hello", [], start_at), delay_s)
+    return Dial(Call(CallKey(TaskKey("job", 2), 1), "acme", "+819012345678", "Hello", [], start_at), delay_s, gap_s=1.1)
 
 
 async def test_a_start_is_due_by_the_databases_clock_not_when_the_commit_was_answered(stores: Stores) -> None:
@@ -30,7 +33,7 @@ async def test_a_start_is_due_by_the_databases_clock_not_when_the_commit_was_ans
     assert await stores.mongo.now() >= committed_at + timedelta(seconds=0.2), "never early"
 
 
-async def test_where_commits_take_long_starts_are_chosen_later_and_sooner_again_when_they_are_quick(
+async def test_where_commits_take_long_starts_are_chosen_later_for_some_seconds_however_many_are_quick(
     stores: Stores,
 ) -> None:
     moments = Moments(stores.mongo)
@@ -39,9 +42,16 @@ async def test_where_commits_take_long_starts_are_chosen_later_and_sooner_again_
     await asyncio.sleep(0.3)
     await moments.of(dial(committed_at, 0.0), time.monotonic() - 0.3)
     assert moments.lead > timedelta()
+    asked, before, always = time.monotonic(), moments.lead, timedelta(seconds=JITTER_S / 2)
     for _ in range(60):
-        await moments.of(dial(await stores.mongo.now(), 0.0), time.monotonic())
-    assert moments.lead < timedelta(seconds=0.1)
+        moments._take(0.001, time.monotonic())
+    after = moments.lead
+    assert after + always >= (before + always) * math.exp((asked - time.monotonic()) / FORGOTTEN_S)
+
+    async def is_forgotten() -> bool:
+        return moments.lead < timedelta(seconds=0.1)
+
+    await until(is_forgotten, 10)
 
 
 @pytest.mark.parametrize("off_s", [-3600, 3600])

@@ -1,0 +1,98 @@
+"""What is believed of an answer to a question: whose slot ends, who is called again, and who never is."""
+
+import asyncio
+from dataclasses import dataclass
+
+import pytest
+
+from jobs.call_asking import GIVEN_UP_AFTER_S, ask_for_silent_calls
+from jobs.providers.telephony import Active, Answer, Ended, Found, Never, Silent, Unclear, Untraceable
+from storage.calls.call_store import NextCall, Start
+from storage.calls.dialling import Call
+from storage.calls.records import CallOutcome, CallReportEvent, TaskKey
+from storage.stores import Stores
+from tests.jobs.calling import House, calling
+from tests.jobs.contexts import job_context
+
+pytestmark = pytest.mark.anyio
+
+AHEAD, LATER, TOO_LONG = -60.0, 6.0, GIVEN_UP_AFTER_S + 1
+
+
+@dataclass
+class Saying:
+    """A telephony side that answers every question so."""
+
+    found: Found
+    honours_not_after = True
+
+    async def start(self, call: Call) -> Answer:
+        return Unclear("nobody asks for calls here")
+
+    async def look_up(self, call: Call) -> Found:
+        return self.found
+
+    async def aclose(self) -> None:
+        return
+
+
+async def started(house: House, age_s: float) -> str:
+    """The id of the one call of a new list, whose answer was lost so long ago."""
+    job = await house.launch(1)
+    task = TaskKey(job.id, 2)
+    while not isinstance(start := await house.stores.calls.start(house.org, NextCall(task, "+819010000000"), 1), Start):
+        await asyncio.sleep(0.01)
+    earlier = {"$subtract": ["$call.start_at", int(age_s * 1000)]}
+    tasks = house.stores.mongo["call_tasks"]
+    await tasks.update_one({"_id": task.document_id}, [{"$set": {"call.start_at": earlier}}])
+    return start.call.id
+
+
+async def after_asking(house: House, found: Found) -> tuple[str, bool, int]:
+    """Its number's state, whether a slot is taken, and how many attempts were counted."""
+    await house.ask_now()
+    jobs = job_context(house.stores, telephony=Saying(found))
+    assert await ask_for_silent_calls(jobs) == 1
+    assert await ask_for_silent_calls(jobs) == 0, "once was enough for now"
+    task = await house.stores.mongo["call_tasks"].find_one({"org": house.org})
+    assert task is not None
+    return task["state"], bool(await house.slots()), task["attempts"]
+
+
+@pytest.mark.parametrize(
+    ("found", "age_s", "after"),
+    [
+        (Active(), LATER, ("DIALLING", True, 1)),
+        (Ended(CallOutcome.ANSWERED), LATER, ("COMPLETED", False, 1)),
+        (Ended(None), LATER, ("UNKNOWN", False, 1)),
+        (Untraceable(), LATER, ("UNKNOWN", False, 1)),
+        # "Never heard of it" may be said of a call that is still on its way.
+        (Never(), AHEAD, ("DIALLING", True, 1)),
+        (Never(), LATER, ("QUEUED", False, 0)),
+        (Silent("no answer"), LATER, ("DIALLING", True, 1)),
+        # Time alone ends no slot.
+        (Silent("no answer"), TOO_LONG, ("UNKNOWN", True, 1)),
+    ],
+)
+async def test_a_call_that_nothing_was_heard_of(
+    stores: Stores, found: Found, age_s: float, after: tuple[str, bool, int]
+) -> None:
+    async with calling(stores, 1) as house:
+        await started(house, age_s)
+        assert await after_asking(house, found) == after
+
+
+async def test_who_answered_is_never_called_again_although_the_telephony_side_forgot(stores: Stores) -> None:
+    async with calling(stores, 1) as house:
+        call_id = await started(house, LATER)
+        await house.stores.calls.report(call_id, 1, CallReportEvent.ANSWERED, None)
+        assert await after_asking(house, Never()) == ("UNKNOWN", False, 1)
+
+
+async def test_a_late_report_settles_what_was_given_up(stores: Stores) -> None:
+    async with calling(stores, 1) as house:
+        call_id = await started(house, TOO_LONG)
+        assert await after_asking(house, Silent("no answer")) == ("UNKNOWN", True, 1)
+        task = await house.stores.calls.report(call_id, 7, CallReportEvent.ENDED, CallOutcome.VOICEMAIL)
+        assert task.state.value == "COMPLETED"
+        assert await house.slots() == []
