@@ -14,12 +14,14 @@ import { useTopics } from "./topics";
 
 export function Sidebar() {
   const { t } = useWords();
+  const place = usePlace();
   const { communities, error, again } = useJoined("cache-and-network");
   const [founding, setFounding] = useState(false);
   const [listened, setListened] = useState<readonly string[]>([]);
   const seen = useCallback((id: string) => setListened((known) => withSeen(known, id)), []);
   return (
     <nav aria-label={t("chat")} className="flex h-full flex-col">
+      {place.name === "chat" && <h1 className="sr-only">Noroshi</h1>}
       <div className="flex min-h-14 items-center justify-between border-b border-line px-4">
         <h2 className="text-lg font-semibold">{t("chat")}</h2>
         <div className="flex">
