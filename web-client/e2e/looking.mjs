@@ -13,6 +13,8 @@ export async function beginLooking({ url, chromium, screenshots }) {
   const seen = { requests: visitors.requests, complaints: visitors.complaints, violations: [], tooWide: [] };
 
   async function look(page, name) {
+    // Screens come by parts: what has no heading yet is not there.
+    await page.locator("h1").first().waitFor({ state: "attached" });
     for (const theme of ["dark", "light"]) seen.violations.push(...(await axe(page, name, theme)));
     await page.screenshot({ path: `${screenshots}/${name}.png` });
     for (const size of EXTREMES) {
