@@ -1,4 +1,4 @@
-"""Finding a community in a real Chromium, where there are more than one page of them."""
+"""Many communities and topics in a real Chromium: each is reached, a page at a time, and what is in sight is live."""
 
 from pathlib import Path
 
@@ -10,12 +10,20 @@ from tests.e2e.conftest import Product
 
 @pytest.mark.browser
 @pytest.mark.timeout(VISIT_S + 60)
-def test_every_community_is_found_a_page_at_a_time_and_joined(product: Product, tmp_path: Path) -> None:
+def test_every_community_and_topic_is_reached_a_page_at_a_time_and_rises_when_it_is_active(
+    product: Product, tmp_path: Path
+) -> None:
     tokens = {name: product.token(name, org="web-browse") for name in ("ann", "ben")}
 
     seen = visit("web-browse.mjs", product.url, tmp_path, tokens=tokens)
 
     assert seen["first"] == 50
     assert seen["names"] == [f"Hill {n:02}" for n in range(60)], "One is missing, or there twice."
+    assert seen["joined"] == seen["names"], "A community that was joined is not in the list."
+    assert seen["topics"]["counts"] == [30, 60], "Each page adds thirty topics to those shown."
+    quiet = [f"Fire {n:02}" for n in reversed(range(75)) if n != 3]
+    assert seen["topics"]["titles"] == ["Fire 03", *quiet], "A topic is missing, or there twice."
+    risen = [{"first": True, "count": count} for count in (30, 75)]
+    assert seen["risen"] == risen, "A topic that became active did not come up, once."
     assert seen["complaints"] == []
     assert elsewhere(seen["requests"], product.url) == []

@@ -28,7 +28,7 @@ def test_a_post_is_scheduled_dragged_moved_cancelled_and_another_goes_out(produc
     assert seen["cancelled"] == "CANCELLED"
     assert (out["before"], out["after"], out["messages"]) == (3, "PUBLISHED", 1)
     assert seen["violations"] == []
-    assert seen["narrow"] == [0, 0, 0, 0], "Something is wider than 360 pixels."
+    assert seen["widths"] == [0] * 8, "Something is wider than 360 or 2560 pixels."
     assert seen["complaints"] == []
     assert elsewhere(seen["requests"], product.url) == []
 

@@ -1,23 +1,28 @@
-/** A story in a browser that looks at states: with axe in both themes, and at the width of a small telephone. */
+/** A story in a browser that looks at states: with axe in both themes, and from a small telephone to a wide screen. */
 import { ask as askAt, axe, launch, open as openAt, over_px } from "./visitor.mjs";
 
 const WIDE = { width: 1400, height: 900 };
-const TELEPHONE = { width: 360, height: 740 };
+const EXTREMES = [
+  { width: 2560, height: 1440 },
+  { width: 360, height: 740 },
+];
 
 /** `seen` is what looks and pages came across; `close` ends the browser. */
 export async function beginLooking({ url, chromium, screenshots }) {
   const visitors = await launch(chromium);
   const seen = { requests: visitors.requests, complaints: visitors.complaints, violations: [], tooWide: [] };
 
-  /** After dark only colours, as nothing else differs. */
   async function look(page, name) {
-    seen.violations.push(...(await axe(page, name, "dark", { runOnly: ["color-contrast"] })));
-    seen.violations.push(...(await axe(page, name, "light")));
+    // Screens come by parts: what has no heading yet is not there.
+    await page.locator("h1").first().waitFor({ state: "attached" });
+    for (const theme of ["dark", "light"]) seen.violations.push(...(await axe(page, name, theme)));
     await page.screenshot({ path: `${screenshots}/${name}.png` });
-    await page.setViewportSize(TELEPHONE);
-    await settled(page);
-    const over = await over_px(page);
-    if (over > 0) seen.tooWide.push(`${name}: ${over} px`);
+    for (const size of EXTREMES) {
+      await page.setViewportSize(size);
+      await settled(page);
+      const over = await over_px(page);
+      if (over > 0) seen.tooWide.push(`${name} at ${size.width}: ${over} px`);
+    }
     await page.setViewportSize(WIDE);
   }
 

@@ -1,5 +1,5 @@
 /**
- * Screenshots of every screen, in both themes, wide and narrow, as WebP. Prints {files} as one line of JSON.
+ * Screenshots of every screen, in both themes, wide and narrow, the main ones very wide too, as WebP. Prints {files} as one line of JSON.
  *
  * Standard input: {url, chromium, tokens: {hana, ...}, screenshots}; the product is filled with demo data.
  */
@@ -11,9 +11,17 @@ const SIZES = [
   { width: 1280, height: 800 },
   { width: 360, height: 740 },
 ];
+const WIDE = { width: 2560, height: 1440 };
+const MAIN = ["sign-in", "chat", "home", "schedule", "calls", "mail"];
 const QUALITY = 82;
 const BAD_LIST =
   "phone_number,name,time\n+819012345678,佐藤,10:00\n090-1234-5678,田中,10:30\n+81901234,鈴木,11:00\n";
+const FOUND = "mutation ($input: CreateCommunityInput!) { createCommunity(input: $input) { id } }";
+const OTHER_COMMUNITIES = [
+  ["星を見る会", "新月の夜に、丘の上で。"],
+  ["Harbour radio", "Who is on the air, and how far one hears us."],
+  ["畑しごと", "季節の畑と、分けあう苗。"],
+];
 const PASTED =
   "ann@harbour.example\ngone@harbour.example\nfull@valley.example\nnew@harbour.example\nwho@closed.example\nann@@harbour";
 
@@ -24,10 +32,57 @@ const files = [];
 try {
   await signIn();
   const page = await open(tokens.hana, "/home");
-  for (const [name, go] of Object.entries(SCREENS(await topicOfHana()))) await take(page, name, go);
+  const screens = { ...SCREENS(await topicOfHana()), ...MORE_SCREENS() };
+  for (const [name, go] of Object.entries(screens)) await take(page, name, go);
   console.log(JSON.stringify({ files }));
 } finally {
   await close();
+}
+
+/** Those that the main ones lead to. The palette is the last one: it stays open. */
+function MORE_SCREENS() {
+  return {
+    profile: async (page) => {
+      const { users } = await ask(tokens.hana, '{ users(query: "ken", limit: 1) { id } }');
+      await visit(page, `/person/${users[0].id}`);
+      await page.locator("[data-post]").first().waitFor();
+    },
+    everyone: at("/everyone", "[data-post]"),
+    browse: async (page) => {
+      for (const [name, description] of OTHER_COMMUNITIES)
+        await ask(tokens.sora, FOUND, { input: { name, description } });
+      await visit(page, "/browse");
+      await page
+        .locator("main h2")
+        .nth(OTHER_COMMUNITIES.length - 1)
+        .waitFor();
+    },
+    reactions: at("/reactions", "main time"),
+    "calls-limits": at("/callRules", "main input"),
+    "mail-domains": async (page) => {
+      await visit(page, "/mailDomains");
+      await page
+        .getByRole("textbox", { name: "Domains" })
+        .fill("harbour.example, valley.example, closed.example");
+      await page.getByRole("button", { name: "Look up" }).click();
+      await page.locator("[data-domain]").nth(2).waitFor();
+    },
+    "schedule-composer": async (page) => {
+      await visit(page, "/publishing/month/today/new");
+      const dialog = page.getByRole("dialog", { name: "Schedule a post" });
+      await dialog
+        .getByLabel("What do you want to say?")
+        .fill("来週の収穫祭、狼煙は18時に上がります。 #収穫祭");
+    },
+    palette: async (page) => {
+      await visit(page, "/home");
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+      await page.locator("[data-post]").first().waitFor();
+      await page.keyboard.press("Control+k");
+      await page.getByRole("combobox").fill("a");
+      await page.getByRole("option").nth(3).waitFor();
+    },
+  };
 }
 
 /** How each screen is come to, and seen to be there. */
@@ -76,6 +131,14 @@ function SCREENS(topicId) {
   };
 }
 
+/** Where nothing but a place, and something that is seen there, is needed. */
+function at(place, selector) {
+  return async (page) => {
+    await visit(page, place);
+    await page.locator(selector).first().waitFor();
+  };
+}
+
 async function topicOfHana() {
   const { communities } = await ask(tokens.hana, "{ communities(joined: true) { topics(limit: 1) { id } } }");
   return communities.flatMap(({ topics }) => topics)[0].id;
@@ -94,7 +157,7 @@ async function signIn() {
 async function take(page, name, go) {
   await page.setViewportSize(SIZES[0]);
   await go(page);
-  for (const size of SIZES) {
+  for (const size of MAIN.includes(name) ? [...SIZES, WIDE] : SIZES) {
     await page.setViewportSize(size);
     for (const theme of ["light", "dark"]) {
       await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });

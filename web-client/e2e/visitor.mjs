@@ -67,18 +67,15 @@ export async function over_px(page) {
   return await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
 }
 
-/** What axe finds on a page in a theme; `more` goes to axe. */
-export async function axe(page, name, theme, more = {}) {
+/** What axe finds on a page in a theme, by all of its rules. */
+export async function axe(page, name, theme) {
   await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
   // A colour on its way from one theme to the other has no contrast of its own.
   await page.evaluate(() =>
     Promise.all(document.getAnimations().map((each) => each.finished.catch(() => {}))),
   );
   await page.evaluate(AXE);
-  const found = await page.evaluate(
-    (options) => globalThis.axe.run(document, { resultTypes: ["violations"], ...options }),
-    more,
-  );
+  const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
   return found.violations.map(
     ({ id, nodes }) => `${name} ${theme} ${id}: ${nodes[0].html} ${nodes[0].failureSummary}`,
   );

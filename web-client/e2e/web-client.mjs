@@ -5,15 +5,8 @@
  * Exit code 1 when a step did not happen in time.
  */
 import { gzipSync } from "node:zlib";
-import {
-  ask as askAt,
-  axe as axeOn,
-  launch,
-  open as openAt,
-  over_px,
-  readOrder,
-  go as visit,
-} from "./visitor.mjs";
+import { lookAtScreens, lookAtSignIn } from "./screens.mjs";
+import { ask as askAt, launch, open as openAt, readOrder, go as visit } from "./visitor.mjs";
 import { openWire } from "./wire.mjs";
 
 const SEEDED = 180;
@@ -38,8 +31,10 @@ try {
   story.jump = await jump(ben, topicId, seeded);
   story.fromReactions = await fromReactions(ann);
   story.post = await follow(ann, ben);
-  story.violations = await accessible(ann, topicId);
-  story.narrow = await narrow(ann, topicId);
+  const { viewer } = await ask(tokens.ben, "{ viewer { id } }");
+  const places = { topicId, personId: viewer.id, closedTopicId: await closedTopic(), screenshots };
+  story.screens = await lookAtScreens(ann, places);
+  story.signIn = await lookAtSignIn(browser, url, screenshots);
   console.log(JSON.stringify({ ...story, requests, complaints, wire: wire.url }));
 } finally {
   await browser.close();
@@ -184,40 +179,12 @@ async function follow(ann, ben) {
   return await ann.locator("[data-fan-out]").innerText();
 }
 
-/** What axe finds on every screen, in both themes. */
-async function accessible(page, topicId) {
-  const violations = [];
-  const { viewer } = await ask(tokens.ben, "{ viewer { id } }");
-  const places = [`/topic/${topicId}`, "/home", "/notifications", `/person/${viewer.id}`, "/browse"];
-  for (const place of places) {
-    await visit(page, place);
-    await page.waitForTimeout(300);
-    for (const theme of ["light", "dark"]) violations.push(...(await axe(page, place, theme)));
-  }
-  await page.keyboard.press("Control+k");
-  await page.getByRole("combobox").fill("watch");
-  await page.getByRole("option", { name: /Watch/ }).first().waitFor();
-  violations.push(...(await axe(page, "palette", "dark")));
-  await page.keyboard.press("Enter");
-  await page.locator("#topic-title").waitFor();
-  return violations;
-}
-
-async function axe(page, place, theme) {
-  const violations = await axeOn(page, place, theme);
-  await page.screenshot({ path: `${screenshots}/${place.split("/").at(1) ?? place}-${theme}.png` });
-  return violations;
-}
-
-/** By how much the page is wider than a small telephone. */
-async function narrow(page, topicId) {
-  const over = [];
-  await page.setViewportSize({ width: 360, height: 740 });
-  for (const place of [`/topic/${topicId}`, "/chat", "/home", "/notifications"]) {
-    await visit(page, place);
-    await page.waitForTimeout(150);
-    await page.screenshot({ path: `${screenshots}/${place.split("/").at(1)}-360.png` });
-    over.push(await over_px(page));
-  }
-  return over;
+/** What is to be looked at besides: somebody's topic in a community that Ann has not joined. */
+async function closedTopic() {
+  const { createCommunity } = await ask(
+    tokens.ben,
+    'mutation { createCommunity(input: {name: "Valley"}) { id } }',
+  );
+  const made = `mutation { createTopic(input: {communityId: "${createCommunity.id}", title: "Mist"}) { id } }`;
+  return (await ask(tokens.ben, made)).createTopic.id;
 }

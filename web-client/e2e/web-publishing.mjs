@@ -24,7 +24,7 @@ try {
   story.cancelled = await cancel(page, story.choice.day);
   story.out = await goesOut(page, topicId);
   await views(page, story.out.day);
-  story.narrow = await narrow(page);
+  story.widths = await widths(page);
   const { requests, complaints } = visitors;
   console.log(JSON.stringify({ ...story, violations, requests, complaints }));
 } finally {
@@ -38,11 +38,10 @@ async function seed() {
   return (await ask(made)).createTopic.id;
 }
 
-/** A screen as it is once `shown` is there: pictured, and looked over by axe. The other theme differs in its colours alone. */
+/** A screen as it is once `shown` is there: pictured, and looked over by axe in both themes. */
 async function look(page, name, shown) {
   await shown.first().waitFor();
-  violations.push(...(await axe(page, name, "dark", { runOnly: ["color-contrast"] })));
-  violations.push(...(await axe(page, name, "light")));
+  for (const theme of ["dark", "light"]) violations.push(...(await axe(page, name, theme)));
   await page.screenshot({ path: `${screenshots}/publishing-${name}.png` });
 }
 
@@ -201,17 +200,20 @@ async function views(page, day) {
   await look(page, "list", page.getByRole("heading", { level: 2 }));
 }
 
-async function narrow(page) {
+/** By how much the page is wider than a small telephone, and than a wide screen. */
+async function widths(page) {
   const over = [];
-  await page.setViewportSize({ width: 360, height: 740 });
   for (const view of ["month", "week", "list", "list/today/new"]) {
     await go(page, `/publishing/${view}`);
     await page
       .getByRole(view.endsWith("new") ? "dialog" : "main")
       .first()
       .waitFor();
-    await page.screenshot({ path: `${screenshots}/publishing-${view.split("/").at(-1)}-360.png` });
-    over.push(await over_px(page));
+    for (const width of [2560, 360]) {
+      await page.setViewportSize({ width, height: width === 360 ? 740 : 1440 });
+      await page.screenshot({ path: `${screenshots}/publishing-${view.split("/").at(-1)}-${width}.png` });
+      over.push(await over_px(page));
+    }
   }
   return over;
 }

@@ -2,7 +2,7 @@
 import { type KeyboardEvent, useEffect, useId, useState } from "react";
 import { useQuery } from "urql";
 import { graphql } from "../api/graphql";
-import { Communities } from "../chat/operations";
+import { useJoined } from "../chat/joined";
 import { signOut } from "../session/session";
 import { useViewer } from "../session/viewer";
 import { Dialog } from "../ui/dialog";
@@ -97,10 +97,10 @@ export function Palette({ onClose }: { onClose: () => void }) {
 }
 
 function useCommands(query: string, t: Say): Command[] {
-  const [{ data: chat }] = useQuery({ query: Communities, requestPolicy: "cache-first" });
+  const { communities = [] } = useJoined("cache-first");
   const { roles } = useViewer();
   const [{ data: people }] = useQuery({ query: Found, variables: { query }, pause: query.trim() === "" });
-  const topics = (chat?.communities ?? []).flatMap((community) =>
+  const topics = communities.flatMap((community) =>
     community.topics.map((topic) => ({
       id: topic.id,
       text: topic.title,

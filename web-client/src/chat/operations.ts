@@ -30,11 +30,27 @@ const TopicParts = graphql(`
 `);
 export type TopicRow = ResultOf<typeof TopicParts>;
 
+export const COMMUNITIES_IN_A_PART = 50;
+/** Of the topics one more than is shown: it tells that there are more. */
 export const Communities = graphql(
-  `query Communities { communities(joined: true, limit: 100) { id name description topics(limit: 30) { ...TopicParts } } }`,
+  `query Communities($after: ID, $limit: Int!) {
+    communities(joined: true, after: $after, limit: $limit) { id name description topics(limit: 31) { ...TopicParts } }
+  }`,
   [TopicParts],
 );
 export type JoinedCommunity = ResultOf<typeof Communities>["communities"][number];
+
+export const LiveliestTopics = graphql(
+  `query LiveliestTopics($id: ID!) { community(id: $id) { id topics(limit: 31) { ...TopicParts } } }`,
+  [TopicParts],
+);
+/** Down from a topic's last activity, with that one: another may have been active in the same microsecond. */
+export const MoreTopics = graphql(
+  `query MoreTopics($communityId: ID!, $latest: Timestamp!) {
+    communityTopics(communityId: $communityId, latest: $latest, limit: 31) { hasOlder items { ...TopicParts } }
+  }`,
+  [TopicParts],
+);
 
 export const COMMUNITIES_ON_A_PAGE = 50;
 export const OtherCommunities = graphql(`
@@ -143,5 +159,6 @@ export const CreateCommunity = graphql(
   `mutation CreateCommunity($input: CreateCommunityInput!) { createCommunity(input: $input) { id joined } }`,
 );
 export const CreateTopic = graphql(
-  `mutation CreateTopic($input: CreateTopicInput!) { createTopic(input: $input) { id title } }`,
+  `mutation CreateTopic($input: CreateTopicInput!) { createTopic(input: $input) { ...TopicParts } }`,
+  [TopicParts],
 );

@@ -1,26 +1,27 @@
-/** The joined communities with their topics, the liveliest first, and what is trending. */
-import { useEffect, useState } from "react";
+/** The joined communities with their topics, the liveliest first, and what is trending. What is in sight is live. */
+import { type RefObject, useCallback, useEffect, useRef, useState } from "react";
 import { useQuery } from "urql";
-import { listen, useApi } from "../api/api";
 import { addressOf, usePlace } from "../app/router";
-import { compare } from "../timeline/window";
-import { IconButton } from "../ui/button";
+import { Button, IconButton } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { useWords } from "../ui/preferences";
 import { Empty, Failed, Loading } from "../ui/states";
+import { useJoined } from "./joined";
+import { withSeen } from "./listed";
 import { NewCommunity, NewTopic } from "./new";
-import { Communities, CommunityEvents, type JoinedCommunity, type TopicRow, Trending } from "./operations";
-
-const LISTENED_MAX = 40;
+import { type JoinedCommunity, type TopicRow, Trending } from "./operations";
+import { useTopics } from "./topics";
 
 export function Sidebar() {
   const { t } = useWords();
-  const [{ data, error }, again] = useQuery({ query: Communities, requestPolicy: "cache-and-network" });
+  const place = usePlace();
+  const { communities, error, again } = useJoined("cache-and-network");
   const [founding, setFounding] = useState(false);
-  const communities = data?.communities;
-  useCommunityEvents(communities?.map(({ id }) => id) ?? [], () => again({ requestPolicy: "network-only" }));
+  const [listened, setListened] = useState<readonly string[]>([]);
+  const seen = useCallback((id: string) => setListened((known) => withSeen(known, id)), []);
   return (
     <nav aria-label={t("chat")} className="flex h-full flex-col">
+      {place.name === "chat" && <h1 className="sr-only">Noroshi</h1>}
       <div className="flex min-h-14 items-center justify-between border-b border-line px-4">
         <h2 className="text-lg font-semibold">{t("chat")}</h2>
         <div className="flex">
@@ -37,8 +38,7 @@ export function Sidebar() {
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys. */}
       <div className="thin-scroll min-h-0 grow overflow-y-auto p-2" tabIndex={0}>
-        {error && !data && <Failed error={error} again={() => again({ requestPolicy: "network-only" })} />}
-        {!error && !data && <Loading />}
+        {!error && !communities && <Loading />}
         {communities?.length === 0 && (
           <Empty icon="people" title={t("chat.none")} hint={t("chat.noneHint")}>
             <a href={addressOf({ name: "browse" })} className="text-accent underline">
@@ -47,8 +47,14 @@ export function Sidebar() {
           </Empty>
         )}
         {communities?.map((community) => (
-          <CommunityTopics key={community.id} community={community} />
+          <CommunityTopics
+            key={community.id}
+            community={community}
+            listened={listened.includes(community.id)}
+            onSeen={seen}
+          />
         ))}
+        {error && <Failed error={error} again={again} />}
         <TrendingTopics />
       </div>
       {founding && <NewCommunity onClose={() => setFounding(false)} />}
@@ -56,35 +62,20 @@ export function Sidebar() {
   );
 }
 
-/** Events write themselves into the cache; a new topic, or a break in the stream, asks for the list again. */
-function useCommunityEvents(ids: string[], again: () => void): void {
-  const { cached } = useApi();
-  const joined = ids.slice(0, LISTENED_MAX).join(" ");
-  // biome-ignore lint/correctness/useExhaustiveDependencies: listening begins anew only with other communities.
-  useEffect(() => {
-    const stops = joined
-      .split(" ")
-      .filter(Boolean)
-      .map((communityId) => {
-        let begun = false;
-        return listen(cached, CommunityEvents, { communityId }, ({ communityEvents: event }) => {
-          if (event.__typename === "TopicCreated") again();
-          if (event.__typename === "StreamReady" && begun && !event.resumed) again();
-          begun = true;
-        });
-      });
-    return () => {
-      for (const stop of stops) stop();
-    };
-  }, [cached, joined]);
+interface SectionProps {
+  community: JoinedCommunity;
+  listened: boolean;
+  onSeen: (id: string) => void;
 }
 
-function CommunityTopics({ community }: { community: JoinedCommunity }) {
+function CommunityTopics({ community, listened, onSeen }: SectionProps) {
   const { t } = useWords();
   const [opening, setOpening] = useState(false);
-  const topics = [...community.topics].sort((a, b) => compare(b.lastActivity, a.lastActivity));
+  const { topics, more, asking, goOn } = useTopics(community, listened);
+  const section = useRef<HTMLElement>(null);
+  useInSight(section, community.id, onSeen);
   return (
-    <section aria-label={community.name} className="mb-4">
+    <section ref={section} aria-label={community.name} className="mb-4">
       <div className="flex items-center justify-between pl-2">
         <h3 className="truncate text-sm font-semibold text-quiet" title={community.description}>
           {community.name}
@@ -101,10 +92,31 @@ function CommunityTopics({ community }: { community: JoinedCommunity }) {
           <TopicLink key={topic.id} topic={topic} />
         ))}
       </ul>
+      {more && (
+        <Button
+          kind="quiet"
+          className="w-full"
+          disabled={asking}
+          onClick={goOn}
+          aria-label={t("topic.moreIn", { name: community.name })}
+        >
+          {t("topic.more")}
+        </Button>
+      )}
       {topics.length === 0 && <p className="px-2 py-1 text-sm text-quiet">{t("community.noTopics")}</p>}
       {opening && <NewTopic communityId={community.id} onClose={() => setOpening(false)} />}
     </section>
   );
+}
+
+/** Tells whenever the element comes into sight. */
+function useInSight(element: RefObject<HTMLElement | null>, id: string, onSeen: (id: string) => void): void {
+  useEffect(() => {
+    if (!element.current) return;
+    const observer = new IntersectionObserver((seen) => seen.at(-1)?.isIntersecting && onSeen(id));
+    observer.observe(element.current);
+    return () => observer.disconnect();
+  }, [element, id, onSeen]);
 }
 
 function TopicLink({ topic }: { topic: TopicRow }) {

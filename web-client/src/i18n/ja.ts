@@ -132,6 +132,8 @@ export const ja: Record<keyof typeof en, Text> = {
   "timeline.unread": "ここから未読",
   "topic.empty": "まだ会話がありません",
   "topic.emptyHint": "下の欄から最初のメッセージをどうぞ。",
+  "topic.more": "さらにトピックを表示",
+  "topic.moreIn": "{name} のトピックをさらに表示",
   "topic.new": "新しいトピック",
   "topic.newIn": "{name} に新しいトピック",
   "topic.notJoined": "{name} に参加して読みましょう",

@@ -2,7 +2,7 @@
 import { useState } from "react";
 import { useQuery } from "urql";
 import { found } from "../app/match";
-import { Communities } from "../chat/operations";
+import { useJoined } from "../chat/joined";
 import { useViewer } from "../session/viewer";
 import { Icon } from "../ui/icons";
 import { type Say, useWords } from "../ui/preferences";
@@ -41,8 +41,8 @@ interface Props {
 export function TargetBoxes({ value, onChange, connect }: Props) {
   const { t } = useWords();
   const [filter, setFilter] = useState("");
-  const [{ data }] = useQuery({ query: Communities, requestPolicy: "cache-and-network" });
-  const topics = (data?.communities ?? []).flatMap((community) =>
+  const { communities = [] } = useJoined("cache-and-network");
+  const topics = communities.flatMap((community) =>
     community.topics.map(({ id, title }) => ({ id, title, community: community.name })),
   );
   const shown = found(topics, filter, ({ title, community }) => `${title} ${community}`);

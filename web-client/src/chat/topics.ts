@@ -1,0 +1,56 @@
+/** A community's topics: the liveliest at first, more of them when they are asked for, all of them live. */
+import { useEffect, useState } from "react";
+import { listen, useApi } from "../api/api";
+import { tellFailure } from "../ui/toasts";
+import { shownTopics, type TopicPage } from "./listed";
+import { CommunityEvents, type JoinedCommunity, LiveliestTopics, MoreTopics } from "./operations";
+
+/** `listened` says whether its events are heard; they write themselves into the cache. */
+export function useTopics({ id, topics: first }: JoinedCommunity, listened: boolean) {
+  const { cached } = useApi();
+  const [starts, setStarts] = useState<readonly string[]>([]);
+  const [asking, setAsking] = useState(false);
+  const pages = usePages(id, starts);
+  const { topics, more } = shownTopics(first, pages);
+
+  useEffect(() => {
+    if (!listened) return;
+    return listen(cached, CommunityEvents, { communityId: id }, ({ communityEvents: event }) => {
+      if (event.__typename !== "StreamReady" || event.resumed) return;
+      // What happened before, nobody told: the list begins anew with the liveliest.
+      setStarts([]);
+      cached.query(LiveliestTopics, { id }, { requestPolicy: "network-only" }).toPromise();
+    });
+  }, [cached, id, listened]);
+
+  async function goOn() {
+    const latest = topics.at(-1)?.lastActivity;
+    if (latest === undefined) return;
+    setAsking(true);
+    const asked = { communityId: id, latest };
+    const { error } = await cached.query(MoreTopics, asked, { requestPolicy: "network-only" }).toPromise();
+    setAsking(false);
+    if (error) tellFailure(error);
+    // A list that began anew meanwhile does not go on from where the old one ended.
+    else setStarts((known) => (known === starts ? [...known, latest] : known));
+  }
+  return { topics, more, asking, goOn };
+}
+
+/** The pages that were asked for, as the cache has them now. */
+function usePages(communityId: string, starts: readonly string[]): TopicPage[] {
+  const { cached } = useApi();
+  const [pages, setPages] = useState<Readonly<Record<string, TopicPage>>>({});
+  useEffect(() => {
+    const stops = starts.map((latest) => {
+      const { unsubscribe } = cached.query(MoreTopics, { communityId, latest }).subscribe(({ data }) => {
+        if (data) setPages((known) => ({ ...known, [latest]: data.communityTopics }));
+      });
+      return unsubscribe;
+    });
+    return () => {
+      for (const stop of stops) stop();
+    };
+  }, [cached, communityId, starts]);
+  return starts.flatMap((latest) => pages[latest] ?? []);
+}
