@@ -17,6 +17,9 @@ from storage.errors import DomainError
 
 AT_ONCE = 50
 GIVEN_UP_AFTER_S = 600.0
+LISTED_AFTER_S = 25.0
+"""A call that was handed over late, and slowly, is in the service's list by then."""
+
 LAST_SEQUENCE = 2**31 - 1
 """An answer to a question is the last word of a call."""
 
@@ -36,6 +39,8 @@ async def sweep_abandoned_lists(jobs: JobContext) -> int:
 
 
 async def _ask(jobs: JobContext, silence: Silence) -> None:
+    if _may_be_on_its_way(jobs, silence):
+        return
     try:
         found = await jobs.telephony.look_up(silence.call)
         await _settle(jobs, silence, found)
@@ -44,11 +49,22 @@ async def _ask(jobs: JobContext, silence: Silence) -> None:
         log.warning("asking_failed", call_id=silence.call.id, error=repr(error))
 
 
+def _may_be_on_its_way(jobs: JobContext, silence: Silence) -> bool:
+    """Whether a service that knows neither callId nor notAfter can't be believed yet: it is asked in a minute."""
+    is_nameless = not jobs.telephony.honours_not_after and silence.call.reference is None
+    return is_nameless and silence.asked_for_s < LISTED_AFTER_S
+
+
 async def _settle(jobs: JobContext, silence: Silence, found: Found) -> None:
     calls, call = jobs.stores.calls, silence.call
     match found:
         case Active():
             return
+        case Untraceable() if not silence.is_waiting and silence.asked_for_s <= GIVEN_UP_AFTER_S:
+            # It was heard of, and may be the one that goes on.
+            return
+        case Untraceable() if not silence.is_waiting:
+            await calls.lose(call, "The telephony side can't tell which call it is.", keeps_slot=True)
         case Ended(outcome=outcome) if outcome is not None:
             await calls.report(call.id, LAST_SEQUENCE, CallReportEvent.ENDED, outcome)
         case Ended() | Untraceable():

@@ -9,7 +9,7 @@ import time
 
 import structlog
 
-from jobs.providers.telephony import Answer, NotNow, Refused, Telephony, Unclear
+from jobs.providers.telephony import Answer, Began, NotNow, Refused, Telephony, Unclear
 from storage.calls.call_store import CallStore, NextCall, Outlook, Start
 from storage.calls.dialling import Call, Withheld
 from storage.calls.limiter import JITTER_S
@@ -120,6 +120,8 @@ class Broker:
 
     async def _settle(self, call: Call, answer: Answer) -> None:
         match answer:
+            case Began(reference=str() as reference):
+                await self._calls.refer(call.id, reference)
             case NotNow(hold_off_s=hold_off_s):
                 await self._calls.give_back(call, hold_off_s)
             case Refused(reason=reason):

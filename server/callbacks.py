@@ -111,8 +111,10 @@ class _Callbacks:
             report = report_of(dict(fields))
         except ValueError:
             raise BadUserInput("SequenceNumber", "a number") from None
+        call_id = request.query_params.get("callId", "")
+        if sid := dict(fields).get("CallSid"):
+            await self._calls.refer(call_id, sid)
         if report is not None:
-            call_id = request.query_params.get("callId", "")
             await self._calls.report(call_id, report.sequence, report.event, report.outcome)
 
 

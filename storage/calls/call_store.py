@@ -258,6 +258,15 @@ class CallStore:
         wanted = {"_id": call.key.task.document_id, "call.n": call.key.number, "ask_at": {"$exists": True}}
         await self._mongo[TASKS].update_one(wanted, {"$set": {"ask_at": call.not_after + SETTLED_AFTER}})
 
+    async def refer(self, call_id: str, reference: str) -> None:
+        """Keeps the service's own name of a call, by which it can be asked for. The first one stays.
+
+        Raises: NotFound for what can't be a callId.
+        """
+        key = call_key(call_id)
+        wanted = {"_id": key.task.document_id, "call.n": key.number, "call.reference": {"$exists": False}}
+        await self._mongo[TASKS].update_one(wanted, {"$set": {"call.reference": reference}})
+
     async def silences(self, limit: int) -> list[Silence]:
         """Takes calls that must be asked for by now, at most `limit`; each is taken once a minute by one process."""
         due = {"ask_at": {"$exists": True}, "$expr": {"$lte": ["$ask_at", "$$NOW"]}}

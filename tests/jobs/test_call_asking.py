@@ -6,13 +6,15 @@ from dataclasses import dataclass
 import pytest
 
 from jobs.call_asking import GIVEN_UP_AFTER_S, ask_for_silent_calls
+from jobs.call_broker import Broker
 from jobs.providers.telephony import Active, Answer, Ended, Found, Never, Silent, Unclear, Untraceable
 from storage.calls.call_store import NextCall, Start
 from storage.calls.dialling import Call
 from storage.calls.records import CallOutcome, CallReportEvent, TaskKey
 from storage.stores import Stores
-from tests.jobs.calling import House, calling
+from tests.jobs.calling import House, calling, until
 from tests.jobs.contexts import job_context
+from tests.jobs.providers.telephony.test_twilio import twilio
 
 pytestmark = pytest.mark.anyio
 
@@ -87,6 +89,58 @@ async def test_who_answered_is_never_called_again_although_the_telephony_side_fo
         call_id = await started(house, LATER)
         await house.stores.calls.report(call_id, 1, CallReportEvent.ANSWERED, None)
         assert await after_asking(house, Never()) == ("UNKNOWN", False, 1)
+
+
+@pytest.mark.parametrize("found", [Untraceable(), Ended(None)])
+async def test_who_talks_keeps_the_slot_while_nobody_can_tell_which_call_it_is(stores: Stores, found: Found) -> None:
+    async with calling(stores, 1) as house:
+        call_id = await started(house, LATER)
+        await house.stores.calls.report(call_id, 1, CallReportEvent.ANSWERED, None)
+        expected = ("IN_CALL", True, 1) if isinstance(found, Untraceable) else ("UNKNOWN", False, 1)
+        assert await after_asking(house, found) == expected
+
+
+async def test_a_call_that_is_not_in_the_list_yet_keeps_its_slot(stores: Stores) -> None:
+    """Where the service knows no callId it may be on its way there still."""
+    async with calling(stores, 1) as house:
+        await started(house, LATER)
+        await house.ask_now()
+        listing = Saying(Untraceable())
+        listing.honours_not_after = False
+        await ask_for_silent_calls(job_context(house.stores, telephony=listing))
+        assert await house.slots() != []
+        assert await after_asking(house, Untraceable()) == ("UNKNOWN", False, 1)
+
+
+async def test_somebody_who_talks_to_twilio_keeps_the_slot_although_the_number_was_busy_before(stores: Stores) -> None:
+    async with calling(stores, 1) as house, twilio() as (twin, telephony):
+        await house.limit(1, 100)
+        job = await house.launch(1, max_attempts=2, retry_delay_s=0)
+        dialling = asyncio.create_task(Broker(house.stores.calls, telephony, house.org).run(1))
+        await until(lambda: are_known(house, 1))
+        (first,) = twin.calls
+        twin.goes_on(first, "busy")
+        await house.stores.calls.report(f"{job.id}-2-1", 3, CallReportEvent.ENDED, CallOutcome.BUSY)
+        await until(lambda: are_known(house, 2))
+        second = list(twin.calls)[1]
+        twin.goes_on(second, "in-progress")
+        await house.stores.calls.report(f"{job.id}-2-2", 2, CallReportEvent.ANSWERED, None)
+        for _ in range(2):
+            await house.ask_now()
+            await ask_for_silent_calls(job_context(house.stores, telephony=telephony))
+            assert await house.slots() == [f"{job.id}-2-2"]
+        twin.goes_on(second, "completed")
+        await house.ask_now()
+        await ask_for_silent_calls(job_context(house.stores, telephony=telephony))
+        assert await house.slots() == []
+        assert list((await house.states(job)).values()) == ["COMPLETED"]
+        await dialling
+
+
+async def are_known(house: House, number: int) -> bool:
+    """Whether Twilio's name of the number's so-manieth call is stored."""
+    wanted = {"org": house.org, "call.n": number, "call.reference": {"$exists": True}}
+    return await house.stores.mongo["call_tasks"].find_one(wanted) is not None
 
 
 async def test_a_late_report_settles_what_was_given_up(stores: Stores) -> None:

@@ -116,6 +116,7 @@ async def test_twilio_is_believed_by_its_signature_over_the_public_address(store
         assert await tell("completed", 3, "wrong") == 401
         assert await tell("ringing", 0) == 204
         assert await state(stores, call_id) == "DIALLING"
+        assert await stores.mongo["call_tasks"].find_one({"call.reference": "CA1"}), "so it can be asked for"
         assert await tell("in-progress", 1) == 204
         assert await state(stores, call_id) == "IN_CALL"
         assert await tell("no-answer", 2) == 204
