@@ -12,7 +12,7 @@ from jobs.providers.telephony import Active, Ended, Found, Never, Silent, Untrac
 from storage.calls.call_store import Silence
 from storage.calls.dialling import SETTLED_AFTER
 from storage.calls.limiter import JITTER_S
-from storage.calls.records import CallReportEvent
+from storage.calls.records import LAST_SEQUENCE, CallReportEvent
 from storage.errors import DomainError
 
 AT_ONCE = 50
@@ -20,8 +20,6 @@ GIVEN_UP_AFTER_S = 600.0
 LISTED_AFTER_S = 25.0
 """A call that was handed over late, and slowly, is in the service's list by then."""
 
-LAST_SEQUENCE = 2**31 - 1
-"""An answer to a question is the last word of a call."""
 
 log = structlog.get_logger(__name__)
 
