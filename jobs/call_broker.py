@@ -102,6 +102,9 @@ class Broker:
         """Hands one call over at its moment, in monotonic seconds, and records what is known of it then."""
         try:
             await asyncio.sleep(moment - time.monotonic())
+            if not await self._may_dial(call):
+                await self._calls.give_back(call)
+                return
             late_s = time.monotonic() - moment
             CALL_START_DELAY_S.observe(late_s)
             if late_s > self._patience_s:
@@ -117,6 +120,14 @@ class Broker:
         except Exception as error:
             # Nobody waits for this task. The intent is stored: the call is asked for.
             log.warning("dial_open", call_id=call.id, error=repr(error))
+
+    async def _may_dial(self, call: Call) -> bool:
+        """Pausing, cancelling and do-not-call hold for what was committed before them, too."""
+        try:
+            return await self._calls.may_dial(call)
+        except Unavailable as error:
+            log.warning("dial_given_back", call_id=call.id, error=repr(error))
+            return False
 
     async def _settle(self, call: Call, answer: Answer) -> None:
         match answer:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from storage.calls.dialling import (
     ASK_EVERY,
+    DO_NOT_CALL,
     FRESH,
     LOOK_AHEAD,
     SETTLED_AFTER,
@@ -199,6 +200,16 @@ class CallStore:
             return dial
         moment = await self._moments.of(dial, begun)
         return Start(dial.call, moment, moment + dial.gap_s - self._ahead.total_seconds())
+
+    async def may_dial(self, call: Call) -> bool:
+        """Whether a call that was committed may still be handed over: what was paused since or blocked, may not."""
+        blocked = {"org": call.organization_id, "phone": call.phone_number}
+        pipeline: list[Document] = [
+            {"$match": {"_id": call.key.task.job_id, "state": CallJobState.RUNNING.value}},
+            {"$project": {"_id": 1}},
+            {"$lookup": {"from": DO_NOT_CALL, "pipeline": [{"$match": {"_id": blocked}}], "as": "blocked"}},
+        ]
+        return [found["blocked"] for found in await self._mongo.aggregate(JOBS, pipeline)] == [[]]
 
     async def report(
         self,
