@@ -109,7 +109,11 @@ def earliest_end(
     if work_s > MAX_OPENINGS * DAY.total_seconds():
         return None
     left = timedelta(seconds=work_s)
-    return at + left if window is None else _end_inside(window, at, left)
+    try:
+        return at + left if window is None else _end_inside(window, at, left)
+    except OverflowError:
+        # No calendar goes so far.
+        return None
 
 
 def _end_inside(window: CallingWindow, at: datetime, left: timedelta) -> datetime | None:
