@@ -13,9 +13,9 @@ from storage.calls.call_store import Silence
 from storage.calls.dialling import SETTLED_AFTER
 from storage.calls.limiter import JITTER_S
 from storage.calls.records import LAST_SEQUENCE, CallReportEvent
-from storage.errors import DomainError
 
-AT_ONCE = 50
+AT_ONCE = 200
+TAKEN_AT_ONCE = 50
 GIVEN_UP_AFTER_S = 600.0
 LISTED_AFTER_S = 25.0
 """A call that was handed over late, and slowly, is in the service's list by then."""
@@ -25,10 +25,16 @@ log = structlog.get_logger(__name__)
 
 
 async def ask_for_silent_calls(jobs: JobContext) -> int:
-    """Asks for calls whose report is overdue. Returns for how many."""
-    silences = await jobs.stores.calls.silences(AT_ONCE)
-    await asyncio.gather(*(_ask(jobs, silence) for silence in silences))
-    return len(silences)
+    """Asks for calls whose report is overdue, many at once, until none is. Returns for how many."""
+    count, room = 0, asyncio.Semaphore(AT_ONCE)
+    async with asyncio.TaskGroup() as asking:
+        while silences := await jobs.stores.calls.silences(TAKEN_AT_ONCE):
+            for silence in silences:
+                # A slow answer holds up one place, not all.
+                await room.acquire()
+                asking.create_task(_ask(jobs, silence)).add_done_callback(lambda _asked: room.release())
+            count += len(silences)
+    return count
 
 
 async def sweep_abandoned_lists(jobs: JobContext) -> int:
@@ -42,7 +48,7 @@ async def _ask(jobs: JobContext, silence: Silence) -> None:
     try:
         found = await jobs.telephony.look_up(silence.call)
         await _settle(jobs, silence, found)
-    except DomainError as error:
+    except Exception as error:
         # It is asked for again.
         log.warning("asking_failed", call_id=silence.call.id, error=repr(error))
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,6 +48,8 @@ SOON_S = 90.0
 MAX_AT_ONCE = 8
 READS_AT_ONCE = 16
 MAX_KNOWN = 10_000
+PROCESSES = 4
+"""Among the calls of so many times its share a process chooses those that it asks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +282,21 @@ class CallStore:
         await self._mongo[TASKS].update_one(wanted, {"$set": {"call.reference": reference}})
 
     async def silences(self, limit: int) -> list[Silence]:
-        """Takes calls that must be asked for by now, at most `limit`; each is taken once a minute by one process."""
+        """Takes calls that must be asked for by now, at most `limit`; each is taken once a minute by one process.
+
+        Empty only when none is due: what others took meanwhile is looked past.
+        """
+        while due := await self._due(limit * PROCESSES):
+            # Others read the same ones at the same time.
+            chosen = random.sample(due, min(limit, len(due)))
+            if taken := [task for task in chosen if await self._take(task)]:
+                ids = list({task["_id"]["j"] for task in taken})
+                jobs = {job["_id"]: job async for job in self._mongo[JOBS].find({"_id": {"$in": ids}})}
+                return [_silence(task, jobs[task["_id"]["j"]]) for task in taken]
+        return []
+
+    async def _due(self, limit: int) -> list[Document]:
+        """Those that are due for the longest time."""
         due = {"ask_at": {"$exists": True}, "$expr": {"$lte": ["$ask_at", "$$NOW"]}}
         pipeline: list[Document] = [
             {"$match": due},
@@ -287,10 +304,7 @@ class CallStore:
             {"$limit": limit},
             {"$set": {"now": "$$NOW"}},
         ]
-        tasks = await self._mongo.aggregate(TASKS, pipeline)
-        ids = list({task["_id"]["j"] for task in tasks})
-        jobs = {job["_id"]: job async for job in self._mongo[JOBS].find({"_id": {"$in": ids}})}
-        return [_silence(task, jobs[task["_id"]["j"]]) for task in tasks if await self._take(task)]
+        return await self._mongo.aggregate(TASKS, pipeline)
 
     async def _take(self, task: Document) -> bool:
         unchanged = {"_id": task["_id"], "ask_at": task["ask_at"]}

@@ -1,7 +1,7 @@
 """What is believed of an answer to a question: whose slot ends, who is called again, and who never is."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -12,7 +12,7 @@ from storage.calls.call_store import NextCall, Start
 from storage.calls.dialling import Call
 from storage.calls.records import CallOutcome, CallReportEvent, TaskKey
 from storage.stores import Stores
-from tests.jobs.calling import House, calling, until
+from tests.jobs.calling import DEADLINE_S, House, calling, until
 from tests.jobs.contexts import job_context
 from tests.jobs.providers.telephony.test_twilio import twilio
 
@@ -89,6 +89,36 @@ async def test_who_answered_is_never_called_again_although_the_telephony_side_fo
         call_id = await started(house, LATER)
         await house.stores.calls.report(call_id, 1, CallReportEvent.ANSWERED, None)
         assert await after_asking(house, Never()) == ("UNKNOWN", False, 1)
+
+
+@dataclass
+class Slow(Saying):
+    """Answers each question once so many are open at a time."""
+
+    wanted: int = 1
+    asked: list[str] = field(default_factory=list)
+    enough: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def look_up(self, call: Call) -> Found:
+        self.asked.append(call.id)
+        if len(self.asked) >= self.wanted:
+            self.enough.set()
+        await self.enough.wait()
+        return self.found
+
+
+async def test_many_silent_calls_are_asked_for_at_once_and_each_by_one_worker(stores: Stores) -> None:
+    numbers = 120
+    async with calling(stores, numbers) as house:
+        job = await house.launch(numbers)
+        silent = {"state": "DIALLING", "call": {"n": 1, "seq": -1, "over": False}, "dials": 1, "attempts": 1}
+        early = {"call.start_at": {"$subtract": ["$$NOW", 60_000]}, "ask_at": {"$subtract": ["$$NOW", 1000]}}
+        await stores.mongo["call_tasks"].update_many({"_id.j": job.id}, [{"$set": silent}, {"$set": early}])
+        slow = Slow(Active(), wanted=numbers)
+        jobs = job_context(house.stores, telephony=slow)
+        async with asyncio.timeout(DEADLINE_S):
+            counts = await asyncio.gather(*(ask_for_silent_calls(jobs) for _ in range(2)))
+        assert sum(counts) == len(slow.asked) == len(set(slow.asked)) == numbers
 
 
 @pytest.mark.parametrize("found", [Untraceable(), Ended(None)])
