@@ -25,9 +25,10 @@ setup: $(VENV)/.installed ## Install the locked Python packages into .venv
 run: setup web ## Run the whole product with demo data; ARGS="--port 9000" and the like are handed on
 	@exec $(BIN)/noroshi up --demo $(ARGS)
 
-# Tests wait more than they work: three at a time take half the time on two cores.
+# Tests wait more than they work: three at a time take half the time on two cores. Files go in the order of their
+# names, so that those of e2e, which are few tests and take long, come first and no worker is left with one in the end.
 test: setup web web-test ## Run every test but the soak tests
-	$(BIN)/pytest -m "not soak" -n 3 --dist loadfile $(ARGS)
+	$(BIN)/pytest -m "not soak" -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: setup web-check ## Check format, lint, types, import directions and the exported schema
 	$(BIN)/ruff format --check .

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -25,6 +25,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks import layers
 from benchmarks.fanout_targets import DATABASE, OTHERS_CORE, SERVER_CORE, Databases, databases, move_to
 from benchmarks.timeline_data import PAGE, Library, library
 from benchmarks.timeline_load import Job, Report
@@ -35,6 +36,7 @@ from tests.product import NOROSHI, eventually, processes
 CONNECTIONS, CROWD = 32, 256
 WARM_UP_S = 1.5
 PAGES = 2000
+LAYERS_S = 6.0
 STOP_DEADLINE_S = 5.0
 HITS = re.compile(r'^noroshi_pool_reads_total\{outcome="hit"\} (\S+)$', re.MULTILINE)
 WAYS = {
@@ -77,24 +79,33 @@ class Row:
     pids: dict[str, int]
     report: Report
 
+    @property
+    def cpu_ms(self) -> float:
+        """The web process's processor time for each page."""
+        return (
+            10 * self.report.cpu_percent[str(self.pids["web"])] * self.seconds / max(len(self.report.latencies_ms), 1)
+        )
+
     def cells(self) -> list[str]:
         """As the table shows it."""
         latencies = sorted(self.report.latencies_ms)
-        ranks = [
-            latencies[math.ceil(len(latencies) * percent / 100) - 1] if latencies else math.nan for percent in (50, 99)
-        ]
+        ranks = [rank(latencies, percent) for percent in (50, 99)]
         cpu = {name: self.report.cpu_percent[str(pid)] for name, pid in self.pids.items()}
         cpu |= {"load": self.report.cpu_percent[str(self.report.pid)], "others": self.report.cpu_percent["others"]}
-        cpu_ms = 10 * cpu["web"] * self.seconds / max(len(latencies), 1)
         return [
-            *(self.what, self.way, f"{len(latencies) / self.seconds:,.0f}", *(f"{rank:,.1f}" for rank in ranks)),
-            *(f"{cpu_ms:.1f}", f"{self.hits:.2f}", f"{self.searches:.2f}", f"{self.report.answer_bytes / 1000:.1f}"),
+            *(self.what, self.way, f"{len(latencies) / self.seconds:,.0f}", *(f"{each:,.1f}" for each in ranks)),
+            *(
+                f"{self.cpu_ms:.2f}",
+                f"{self.hits:.2f}",
+                f"{self.searches:.2f}",
+                f"{self.report.answer_bytes / 1000:.1f}",
+            ),
             *(f"{cpu[name]:.0f}" for name in ("web", "mongod", "redis", "load", "others")),
             str(sum(self.report.errors.values())),
         ]
 
 
-def _rank(latencies: Sequence[float], percent: int) -> float:
+def rank(latencies: Sequence[float], percent: int) -> float:
     return latencies[math.ceil(len(latencies) * percent / 100) - 1] if latencies else math.nan
 
 
@@ -103,22 +114,26 @@ async def web(way: str, servers: Databases) -> AsyncIterator[Web]:
     """A web process of that way, alone on its core; ended afterwards."""
     with listen("127.0.0.1", 0) as listener:
         fd = listener.fileno()
-        command = [*WAYS[way], str(fd)]
-        root = Path(__file__).parents[1]
-        process = subprocess.Popen(
-            command, pass_fds=[fd], env=servers.environment(), cwd=root, stdin=subprocess.DEVNULL
-        )
-        move_to(SERVER_CORE, process.pid)
-        target = Web(process.pid, listener.getsockname()[1])
-        try:
-            await asyncio.to_thread(eventually, lambda: target.get("/readyz") or process.poll() is not None)
+        async with serving([*WAYS[way], str(fd)], listener.getsockname()[1], servers, [fd]) as target:
             yield target
-        finally:
-            process.send_signal(signal.SIGTERM)
-            with suppress(subprocess.TimeoutExpired):
-                await asyncio.to_thread(process.wait, STOP_DEADLINE_S)
-            process.kill()
-            process.wait()
+
+
+@asynccontextmanager
+async def serving(command: Sequence[str], port: int, servers: Databases, fds: Sequence[int] = ()) -> AsyncIterator[Web]:
+    """A process that serves at the port, alone on its core; ended afterwards."""
+    root = Path(__file__).parents[1]
+    process = subprocess.Popen(command, pass_fds=fds, env=servers.environment(), cwd=root, stdin=subprocess.DEVNULL)
+    move_to(SERVER_CORE, process.pid)
+    target = Web(process.pid, port)
+    try:
+        await asyncio.to_thread(eventually, lambda: target.get("/readyz") or process.poll() is not None)
+        yield target
+    finally:
+        process.send_signal(signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            await asyncio.to_thread(process.wait, STOP_DEADLINE_S)
+        process.kill()
+        process.wait()
 
 
 @dataclass(frozen=True)
@@ -135,13 +150,20 @@ class Bench:
         """Loads it with these requests."""
         pids = {"web": self.web.pid, "mongod": self.servers.mongod_pid, "redis": _redis_pid()}
         job = Job(self.web.port, requests, connections, PAGE, WARM_UP_S, self.seconds, list(pids.values()))
-        await _run_load(Job(self.web.port, requests, connections, PAGE, 0.0, WARM_UP_S, []))
+        await run_load(Job(self.web.port, requests, connections, PAGE, 0.0, WARM_UP_S, []))
         hits, searches = self.web.pool_hits(), await self._searches()
-        report = await _run_load(job)
+        report = await run_load(job)
         # What was answered before the clock began counts too, so it is estimated.
         pages = max(len(report.latencies_ms) * (1 + WARM_UP_S / self.seconds), 1)
         hits, searches = self.web.pool_hits() - hits, await self._searches() - searches
         return Row(self.way, what, self.seconds, hits / pages, searches / pages, pids, report)
+
+    async def layers(self, requests: list[str]) -> dict[str, float]:
+        """Percent of the web process's samples by layer, under the same load."""
+        job = Job(self.web.port, requests, CONNECTIONS, PAGE, 0.0, LAYERS_S + WARM_UP_S, [])
+        shares = asyncio.create_task(asyncio.to_thread(layers.shares, self.web.pid, LAYERS_S))
+        await run_load(job)
+        return await shares
 
     async def _searches(self) -> int:
         """Commands that read the messages collection so far."""
@@ -154,27 +176,29 @@ def _redis_pid() -> int:
     return next(pid for pid, (parent, command) in processes().items() if parent == os.getpid() and "valkey" in command)
 
 
-async def _run_load(job: Job) -> Report:
+async def run_load(job: Job) -> Report:
     """The report of a load generator in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.timeline_load"]
     run = partial(subprocess.run, command, input=orjson.dumps(job), stdout=subprocess.PIPE, check=True)
     return Report(**orjson.loads((await asyncio.to_thread(run)).stdout))
 
 
-async def _rows(seconds: float, driver: Driver) -> list[Row]:
-    rows = []
+async def _measured(ways: Sequence[str], seconds: float, driver: Driver) -> tuple[list[Row], dict[str, float]]:
+    """The rows, and the first way's layers on random pages."""
+    rows, shares = [], dict[str, float]()
     async with databases(driver) as servers, library(servers) as books:
-        for way in WAYS:
+        for way in ways:
             async with web(way, servers) as target:
                 bench = Bench(way, target, servers, books, seconds)
                 rows.append(await bench.row("B", books.random_pages(PAGES)))
                 rows.append(await bench.row("C", books.newest_page(CONNECTIONS)))
                 rows.append(await bench.row(f"C, {CROWD}", books.newest_page(CROWD), CROWD))
+                shares = shares or await bench.layers(books.random_pages(PAGES))
                 for row in rows[-3:]:
                     typer.echo(" | ".join(row.cells()), err=True)
                     if row.report.errors:
                         typer.echo(row.report.errors, err=True)
-    return sorted(rows, key=lambda row: row.what)
+    return sorted(rows, key=lambda row: row.what), shares
 
 
 def _table(rows: Sequence[Row], seconds: float) -> Table:
@@ -198,15 +222,28 @@ def _table(rows: Sequence[Row], seconds: float) -> Table:
     return table
 
 
+def _layers(shares: Mapping[str, float], row: Row) -> Table:
+    table = Table("layer", title=f"Where the processor time of {row.way}, page {row.what}, goes")
+    table.add_column("%", justify="right")
+    table.add_column("ms a page", justify="right")
+    for layer, percent in shares.items():
+        table.add_row(layer, f"{percent:.1f}", f"{percent * row.cpu_ms / 100:.3f}")
+    return table
+
+
 @app.command()
 def main(
     seconds: Annotated[float, typer.Option(min=0.5, help="How long each row is measured.")] = 4.0,
     driver: Annotated[str, typer.Option(help="motor or pymongo.")] = "motor",
+    ways: Annotated[str, typer.Option(help="Which, by comma; of the first one the layers are shown.")] = ",".join(WAYS),
 ) -> None:
-    """Measures timeline pages, and prints a table."""
+    """Measures timeline pages, and prints tables."""
     move_to(OTHERS_CORE)
-    rows = asyncio.run(_rows(seconds, "motor" if driver == "motor" else "pymongo"))
-    Console(width=None if sys.stdout.isatty() else 210).print(_table(rows, seconds))
+    chosen = [way for way in WAYS if way in re.split(r",(?! )", ways)]
+    rows, shares = asyncio.run(_measured(chosen, seconds, "motor" if driver == "motor" else "pymongo"))
+    console = Console(width=None if sys.stdout.isatty() else 210)
+    console.print(_table(rows, seconds))
+    console.print(_layers(shares, rows[0]))
 
 
 if __name__ == "__main__":

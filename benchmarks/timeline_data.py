@@ -25,6 +25,7 @@ READERS = 256
 AUTHORS = 200
 TOPICS, MESSAGES = 40, 1500
 PAGE = 50
+FILLED_AT_ONCE = 5000
 EMOJIS = "🔥👍🎉"
 REACTED_TO = 0.3
 HOT_PER_MINUTE = 1000.0
@@ -48,14 +49,26 @@ class Library:
         """Requests for pages anywhere in any of the topics that are not hot."""
         dice = random.Random(count)
         places = [(dice.choice(self.topics[1:]), dice.choice(self.timestamps[PAGE:])) for _ in range(count)]
-        return [self._request(self.tokens[0], topic, format_timestamp(latest)) for topic, latest in places]
+        return [self.request(topic, format_timestamp(latest)) for topic, latest in places]
 
     def newest_page(self, readers: int) -> list[str]:
         """The requests for the hot topic's newest page, one by each of so many readers."""
-        return [self._request(token, self.topics[0], "now") for token in self.tokens[:readers]]
+        return [self.request(self.topics[0], "now", token=token) for token in self.tokens[:readers]]
 
-    def _request(self, token: str, topic: Topic, latest: str) -> str:
-        return post_request("/graphql", token, QUERY, {"topicId": topic.id, "latest": latest})
+    def request(self, topic: Topic, latest: str, limit: int = PAGE, token: str = "") -> str:
+        """The first reader's request for the page that ends there, unless another one's token is given."""
+        query = QUERY.replace("limit: 50", f"limit: {limit}")
+        return post_request("/graphql", token or self.tokens[0], query, {"topicId": topic.id, "latest": latest})
+
+    async def grown(self, messages: int) -> "Library":
+        """A topic of its own with so many messages."""
+        founder = await self.stores.users.get(ORGANIZATION, VIEWER)
+        community = await self.stores.communities.get(ORGANIZATION, self.topics[0].community_id)
+        topic = await self.stores.topics.create(community, founder.id, f"Smoke of {messages}", None)
+        timestamps = [self.timestamps[-1] - 1_000_000 * (messages - number) for number in range(messages)]
+        for start in range(0, messages, FILLED_AT_ONCE):
+            await _fill(self.stores, topic.id, timestamps[start : start + FILLED_AT_ONCE])
+        return replace(self, topics=[topic], timestamps=timestamps)
 
 
 @asynccontextmanager

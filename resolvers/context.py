@@ -43,14 +43,18 @@ class Context:
     connection_params: dict[str, Any] | None = None
     old_book: OldBook | None = None
     crowd: Crowd | None = None
+    is_query: bool = False
+    """One query, in which nothing changes: what was read for it once need not be read again."""
+    seen: Sight | None = None
 
     async def sight(self, viewer: User) -> Sight:
-        """What the viewer must not see, as of now; in a crowd only those stay who see everybody."""
+        """What the viewer must not see, as of now or of this query; in a crowd only those stay who see everybody."""
         if self.crowd is not None:
             await self._part_from_blocking(viewer.organization_id, self.crowd)
             return Sight(viewer.id, frozenset())
-        blocked = await self.stores.relations.blocked_by(viewer.organization_id, viewer.id)
-        return Sight(viewer.id, blocked)
+        if self.seen is None or not self.is_query:
+            self.seen = Sight(viewer.id, await self.stores.relations.blocked_by(viewer.organization_id, viewer.id))
+        return self.seen
 
     async def _part_from_blocking(self, organization_id: str, crowd: Crowd) -> None:
         # Once an execution is enough: all of the crowd asked before it began.

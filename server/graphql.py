@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from datetime import timedelta
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -30,6 +31,7 @@ from resolvers.context import Context, Crowd
 from schema.errors import presented
 from server.broadcasts import Broadcasts
 from server.crowds import Crowds, SharedQuery, shared_query
+from server.known import execute_known
 from server.sockets import SocketAdapter, SocketHandler
 from server.viewers import Session, Viewers
 from storage.errors import BadUserInput, DomainError
@@ -92,6 +94,7 @@ class GraphQLView(GraphQL[Context, None]):
         )
         self.viewers = viewers
         self.broadcasts = Broadcasts()
+        self._whole_schema = schema
         # Strawberry offers no other way to graphql-core's schema; tests/server/test_sharing.py pins it.
         self.core_schema: GraphQLSchema = schema._schema
         self._stores = stores
@@ -141,7 +144,7 @@ class GraphQLView(GraphQL[Context, None]):
             return None
 
         async def execute(viewer: User, crowd: Crowd | None) -> Response:
-            context = Context(self._stores, self._sign_image, viewer, session.roles, crowd=crowd)
+            context = Context(self._stores, self._sign_image, viewer, session.roles, crowd=crowd, is_query=True)
             sub_response = await self.get_sub_response(request)
             result = await self._execute(asked, context)
             return self.create_response(await self.process_result(request, result), sub_response)
@@ -163,11 +166,17 @@ class GraphQLView(GraphQL[Context, None]):
             response.headers["content-type"] = f"{RESPONSE_TYPE}; charset=utf-8"
         return response
 
-    async def parse_http_body(self, request: AsyncHTTPRequestAdapter) -> GraphQLRequestData | list[GraphQLRequestData]:
+    async def parse_http_body(self, request: AsyncHTTPRequestAdapter) -> GraphQLRequestData:
         """The operation. Any other media type is refused, since browsers send some of them without asking first."""
-        if parse_content_type(request.content_type or "")[0] != REQUEST_TYPE:
+        if _media_type(request.content_type or "") != REQUEST_TYPE:
             raise BadUserInput("Content-Type", REQUEST_TYPE)
-        parsed = await super().parse_http_body(request)
+        body: dict[str, Any] = self.parse_json(await request.get_body())
+        parsed = GraphQLRequestData(
+            query=_given(body, "query", str, "a string"),
+            variables=_given(body, "variables", dict, "an object"),
+            operation_name=body.get("operationName"),
+            extensions=_given(body, "extensions", dict, "an object"),
+        )
         length = request.headers.get("content-length", "0")
         if int(length) > MAX_BODY_BYTES and not _takes_list(parsed):
             raise BodyTooLarge
@@ -195,13 +204,9 @@ class GraphQLView(GraphQL[Context, None]):
             return await self._execute(request_data, context)
 
     async def _execute(self, asked: GraphQLRequestData | SharedQuery, context: Context) -> ExecutionResult:
-        return await self.schema.execute(
-            asked.query,
-            variable_values=asked.variables,
-            context_value=context,
-            operation_name=asked.operation_name,
-            allowed_operation_types=OPERATIONS,
-        )
+        name = asked.operation_name
+        known = await execute_known(self._whole_schema, asked.query, asked.variables, name, context)
+        return known or await self.schema.execute(asked.query, asked.variables, context, None, name, OPERATIONS)
 
     async def process_result(self, request: Request, result: ExecutionResult) -> GraphQLHTTPResponse:
         """A result without `data` where nothing was executed."""
@@ -236,9 +241,21 @@ def admit(context: Context, session: Session | None) -> None:
         context.viewer, context.roles = session.user, session.roles
 
 
-def _takes_list(parsed: GraphQLRequestData | list[GraphQLRequestData]) -> bool:
-    query = None if isinstance(parsed, list) else parsed.query
-    return query is not None and any(name in query for name in LIST_FIELDS)
+@lru_cache(maxsize=64)
+def _media_type(content_type: str) -> str:
+    return parse_content_type(content_type)[0]
+
+
+def _given(body: Mapping[str, Any], name: str, type_: type, expected: str) -> Any:
+    """A part of the operation. Raises: HTTPException when it is of another type."""
+    value = body.get(name)
+    if value is not None and not isinstance(value, type_):
+        raise HTTPException(400, f"`{name}` must be {expected} or null, if provided.")
+    return value
+
+
+def _takes_list(parsed: GraphQLRequestData) -> bool:
+    return parsed.query is not None and any(name in parsed.query for name in LIST_FIELDS)
 
 
 def limited(receive: Receive, max_bytes: int = MAX_BODY_BYTES) -> Receive:

@@ -74,7 +74,7 @@ class DocumentLimits:
         """Every limit of a parsed document, whether it was validated or not."""
         if errors := self.check_shape(document):
             return errors
-        operation = _find_operation(document, operation_name)
+        operation = find_operation(document, operation_name)
         if operation is None:
             return []
         sizes = {name: size_of(value) for name, value in (variables or {}).items()}
@@ -134,7 +134,7 @@ class PreparedDocument:
         if operation_name is None and sum(1 for _ in _operations(self.document)) > 1:
             # Strawberry would execute the first one.
             return [_refusal("The document has several operations; operationName says which one to execute.")]
-        operation = _find_operation(self.document, operation_name)
+        operation = find_operation(self.document, operation_name)
         if operation is None:
             return []
         sizes = self._sizes(operation, variables or {})
@@ -276,7 +276,7 @@ def _operations(document: DocumentNode) -> Iterator[OperationDefinitionNode]:
     return (node for node in document.definitions if isinstance(node, OperationDefinitionNode))
 
 
-def _find_operation(document: DocumentNode, name: str | None) -> OperationDefinitionNode | None:
+def find_operation(document: DocumentNode, name: str | None) -> OperationDefinitionNode | None:
     """The one of that name, the first when none is named."""
     fitting = (node for node in _operations(document) if name is None or (node.name and node.name.value == name))
     return next(fitting, None)

@@ -1,4 +1,7 @@
-"""Batched look-ups: what is asked for in one turn of the event loop is read in one query. No cache, so never stale."""
+"""Batched look-ups: what is asked for while a read is under way, or in one turn of the event loop, is one query.
+
+No cache, so never stale: whoever asks gets what was read after they asked.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
@@ -10,13 +13,16 @@ Value = TypeVar("Value")
 Load = Callable[[Sequence[Key]], Awaitable[Mapping[Key, Value]]]
 
 MAX_KEYS = 1000
+PATIENCE_S = 0.02
+"""So long the next read waits for the one under way, while more is asked for; then it no longer does."""
 
 
 @dataclass(slots=True)
 class _Moment(Generic[Key, Value]):
-    """What is asked for in one turn, by however many, and what everybody waits for."""
+    """What is asked for until the next read begins, by however many, and what everybody waits for."""
 
     found: asyncio.Future[Mapping[Key, Value]]
+    start: asyncio.Handle
     keys: dict[Key, None] = field(default_factory=dict)
 
 
@@ -27,7 +33,7 @@ class Gather(Generic[Key, Value]):
         """`load` gets distinct keys, at most 1000, and gives the values of those that exist."""
         self._load = load
         self._moment: _Moment[Key, Value] | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._reads: set[asyncio.Task[None]] = set()
 
     async def get(self, key: Key) -> Value | None:
         """The value of a key; None where there is none."""
@@ -42,18 +48,25 @@ class Gather(Generic[Key, Value]):
         """The values of those that exist, and perhaps of other keys, by key."""
         if self._moment is None:
             loop = asyncio.get_running_loop()
-            loop.call_soon(self._start)
-            self._moment = _Moment(loop.create_future())
+            start = loop.call_later(PATIENCE_S, self._start) if self._reads else loop.call_soon(self._start)
+            self._moment = _Moment(loop.create_future(), start)
         self._moment.keys.update(dict.fromkeys(keys))
         # One that stops waiting must not take the values from the others.
         return await asyncio.shield(self._moment.found)
 
     def _start(self) -> None:
         moment, self._moment = self._moment, None
-        assert moment is not None
-        task = asyncio.create_task(self._run(moment))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        if moment is not None:
+            moment.start.cancel()
+            read = asyncio.create_task(self._run(moment))
+            self._reads.add(read)
+            read.add_done_callback(self._end)
+
+    def _end(self, read: asyncio.Task[None]) -> None:
+        self._reads.discard(read)
+        # Only the end of the whole process calls reads off.
+        if not read.cancelled():
+            self._start()
 
     async def _run(self, moment: _Moment[Key, Value]) -> None:
         try:

@@ -101,9 +101,9 @@ class Hub:
         keys: Keys,
         event_log: EventLog,
         hydrate: Hydrate,
-        compare_every_s: float = COMPARE_EVERY_S,
+        compare_every_s: float | None = None,
     ) -> None:
-        self._compare_every_s = compare_every_s
+        self._compare_every_s = COMPARE_EVERY_S if compare_every_s is None else compare_every_s
         self._redis = redis
         self._keys = keys
         self._log = event_log

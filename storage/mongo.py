@@ -1,7 +1,8 @@
-"""The one seam to MongoDB: client, read and write concerns, transactions, and where the two drivers differ.
+"""The one seam to MongoDB: clients, read and write concerns, transactions, and where the two drivers differ.
 
 Everything is read at majority from the primary and written at majority. Motor and PyMongo Async share one API but for
-the calls wrapped here; both are typed as PyMongo's asynchronous classes (ADR 2).
+the calls wrapped here; both are typed as PyMongo's asynchronous classes (ADR 2). What is read often goes by `find`,
+which is the same with both.
 """
 
 import asyncio
@@ -33,6 +34,7 @@ from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
 from storage.errors import Unavailable
+from storage.reads import Reads, Sort
 
 Driver = Literal["motor", "pymongo"]
 Session = AsyncClientSession
@@ -67,10 +69,20 @@ class Mongo:
 
     client: AsyncMongoClient[Document]
     database: AsyncDatabase[Document]
+    reads: Reads
 
     def __getitem__(self, name: str) -> Collection:
         """A collection by its name."""
         return self.database[name]
+
+    async def find(
+        self, collection: str, wanted: Document, fields: Document | None = None, sort: Sort = (), limit: int = 0
+    ) -> list[Document]:
+        """All documents that are wanted, at most `limit` unless that is 0, for the least processor time.
+
+        Not for transactions, nor for more than should be in memory at once.
+        """
+        return await self.reads.find(collection, wanted, fields, sort, limit)
 
     async def aggregate(
         self, collection: str, pipeline: Sequence[Document], session: Session | None = None
@@ -160,7 +172,9 @@ class Mongo:
 
     async def close(self) -> None:
         """Closes all connections."""
-        await _settled(self.client.close())
+        await self.reads.close()
+        if self.client is not self.reads.client:
+            await _settled(self.client.close())
 
 
 def older_than(field: str, age_s: float) -> Document:
@@ -206,22 +220,27 @@ def is_duplicate(error: PyMongoError) -> bool:
 
 def connect(uri: str, database: str, driver: Driver = "motor") -> Mongo:
     """A client for the database, not yet connected. Must be called inside the running event loop."""
-    make = AsyncIOMotorClient if driver == "motor" else AsyncMongoClient
-    client = cast(
-        "AsyncMongoClient[Document]",
-        make(
-            uri,
-            serverSelectionTimeoutMS=int(SERVER_SELECTION_S * 1000),
-            # A server that is stopped, not dead, would be waited for without end.
-            socketTimeoutMS=int(SOCKET_TIMEOUT_S * 1000),
-            appname=APP_NAME,
-        ),
+    reading = _client(AsyncMongoClient, uri)
+    client = _client(AsyncIOMotorClient, uri) if driver == "motor" else reading
+    return Mongo(client, _facts(client, database), Reads(reading, _facts(reading, database), SOCKET_TIMEOUT_S))
+
+
+def _client(make: Callable[..., Any], uri: str) -> AsyncMongoClient[Document]:
+    client: AsyncMongoClient[Document] = make(
+        uri,
+        serverSelectionTimeoutMS=int(SERVER_SELECTION_S * 1000),
+        # A server that is stopped, not dead, would be waited for without end.
+        socketTimeoutMS=int(SOCKET_TIMEOUT_S * 1000),
+        appname=APP_NAME,
     )
+    return client
+
+
+def _facts(client: AsyncMongoClient[Document], database: str) -> AsyncDatabase[Document]:
     options: CodecOptions[Document] = CodecOptions(tz_aware=True)
-    facts = client.get_database(
+    return client.get_database(
         database, codec_options=options, write_concern=MAJORITY, read_concern=ReadConcern("majority")
     )
-    return Mongo(client, facts)
 
 
 def unavailable(error: BaseException) -> Unavailable | None:

@@ -242,22 +242,25 @@ def encode(message: Message) -> bytes:
 
 def decode(topic_id: str, item: bytes) -> Message:
     """The message of a pool's item. Raises: ValueError, TypeError for anything else: others may write to Redis too."""
-    match orjson.loads(item):
-        case [str(timestamp), str(author), str(text), str() | None as stamp, list(mentions), list(reactions), *more]:
-            preview, edited_at, deleted_at = more
-            return Message(
-                topic_id=topic_id,
-                timestamp=Timestamp(int(timestamp)),
-                author_id=author,
-                text=text,
-                stamp_id=stamp,
-                mention_ids=[str(user_id) for user_id in mentions],
-                reaction_counts=[(str(emoji), int(count)) for emoji, count in reactions],
-                link_preview=None if preview is None else LinkPreview(*preview),
-                edited_at=_instant(edited_at),
-                deleted_at=_instant(deleted_at),
-            )
-    raise ValueError("not a message")
+    timestamp, author, text, stamp, mentions, reactions, preview, edited_at, deleted_at = orjson.loads(item)
+    if not (
+        timestamp.__class__ is author.__class__ is text.__class__ is str
+        and (stamp is None or stamp.__class__ is str)
+        and mentions.__class__ is reactions.__class__ is list
+    ):
+        raise ValueError("not a message")
+    return Message(
+        topic_id,
+        Timestamp(int(timestamp)),
+        author,
+        text,
+        stamp,
+        [str(user_id) for user_id in mentions],
+        [(str(emoji), int(count)) for emoji, count in reactions],
+        None if preview is None else LinkPreview(*preview),
+        _instant(edited_at),
+        _instant(deleted_at),
+    )
 
 
 def _instant(text: str | None) -> datetime | None:

@@ -105,5 +105,5 @@ class Socket:
 @asynccontextmanager
 async def client(url: str, token: str | None) -> AsyncIterator[Client]:
     """A client with connections of its own."""
-    async with httpx2.AsyncClient(timeout=30) as http:
+    async with httpx2.AsyncClient(timeout=60) as http:
         yield Client(url, token, http)

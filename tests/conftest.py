@@ -12,7 +12,7 @@ from hypothesis import settings
 from server.embedded import Mongod, Valkey, find_mongod, find_valkey
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
-from tests.databases import CREDENTIAL_KEYS, fresh_database
+from tests.databases import CREDENTIAL_KEYS, ReusedDatabase, reused_database
 from tests.keys import ADDRESS_KEYS
 
 # How long an example takes is the machine's affair.
@@ -57,11 +57,17 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     asyncio.run(valkey.stop())
 
 
+@pytest.fixture(scope="session")
+def reused(mongodb_uri: str, redis_url: str) -> Iterator[ReusedDatabase]:
+    with reused_database(mongodb_uri, redis_url) as reused:
+        yield reused
+
+
 @pytest.fixture
-def database(mongodb_uri: str, redis_url: str) -> Iterator[str]:
-    """A name nobody else uses: of a MongoDB database, and in front of Redis keys. Both are emptied afterwards."""
-    with fresh_database(mongodb_uri, redis_url) as name:
-        yield name
+def database(reused: ReusedDatabase) -> Iterator[str]:
+    """A name nobody else uses now: of a MongoDB database, and in front of Redis keys. Both are emptied afterwards."""
+    yield reused.name
+    reused.empty()
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ Found = TypeVar("Found")
 NOROSHI = [sys.executable, "-P", "-m", "server.cli"]
 
 
-def eventually(look: Callable[[], Found], deadline_s: float = 30.0, interval_s: float = 0.05) -> Found:
+def eventually(look: Callable[[], Found], deadline_s: float = 60.0, interval_s: float = 0.05) -> Found:
     """What `look` finds as soon as it is true; the last thing it found when the deadline is over."""
     ends_at = time.monotonic() + deadline_s
     while not (found := look()) and time.monotonic() < ends_at:
@@ -76,7 +76,7 @@ class Product:
     @property
     def url(self) -> str:
         """Where it serves; waits until it is ready."""
-        eventually(lambda: "  product " in self.output or self.process.poll() is not None, 60)
+        eventually(lambda: "  product " in self.output or self.process.poll() is not None, 120)
         assert "  product " in self.output, f"not ready: {self.output}\n{self.errors}"
         return self.output.partition("  product ")[2].split()[0].rstrip("/")
 
@@ -95,7 +95,7 @@ class Product:
     def end(self) -> int:
         """Interrupts it; the exit code."""
         self.interrupt()
-        return self.process.wait(60)
+        return self.process.wait(120)
 
 
 @contextmanager

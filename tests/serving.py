@@ -17,7 +17,7 @@ from tests.keys import AS_SETTING
 from tests.product import NOROSHI, environment, eventually
 
 ORIGIN = "https://app.example.org"
-STOP_DEADLINE_S = 20
+STOP_DEADLINE_S = 60
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Running:
         """What it logged so far."""
         return self.log.read_text()
 
-    def says(self, words: str, deadline_s: float = 20) -> bool:
+    def says(self, words: str, deadline_s: float = 60) -> bool:
         """Whether the log has these words, now or soon."""
         return eventually(lambda: words in self.errors, deadline_s)
 
@@ -114,7 +114,7 @@ def running(
 
 def _serves(url: str) -> bool:
     try:
-        return httpx2.get(f"{url}/readyz", timeout=5).status_code == 200
+        return httpx2.get(f"{url}/readyz", timeout=30).status_code == 200
     except httpx2.HTTPError:
         return False
 

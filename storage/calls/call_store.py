@@ -107,8 +107,8 @@ class CallStore:
 
     @property
     def _ahead(self) -> timedelta:
-        """How long before the next start to look for it."""
-        return LOOK_AHEAD / 2 + self._moments.lead
+        """How long before the next start to look for it: nearly as early as it may be committed."""
+        return LOOK_AHEAD * 5 / 6 + self._moments.lead
 
     async def organizations_with_work(self) -> list[str]:
         """Organizations that need a broker: something is running, waits for its window, or starts within 90 s."""

@@ -152,12 +152,12 @@ class MessageStore:
         wanted: Document = {"_id": {"$gte": {"t": topic_id, "ts": low}, "$lte": {"t": topic_id, "ts": high}}}
         if blocked:
             wanted["author"] = {"$nin": list(blocked)}
-        cursor = self._messages.find(wanted).sort("_id", 1 if ascending else -1).limit(limit)
-        return [message_record(document) for document in await cursor.to_list(limit)]
+        order = [("_id", 1 if ascending else -1)]
+        return [message_record(document) for document in await self._mongo.find("messages", wanted, None, order, limit)]
 
     async def _load(self, keys: Sequence[MessageKey]) -> dict[MessageKey, Message]:
-        cursor = self._messages.find({"_id": {"$in": [key.document_id for key in keys]}})
-        messages = [message_record(document) for document in await cursor.to_list(None)]
+        found = await self._mongo.find("messages", {"_id": {"$in": [key.document_id for key in keys]}})
+        messages = [message_record(document) for document in found]
         return {message.key: message for message in messages}
 
     async def _load_last(

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from storage.chat.records import Message, MessageKey, Reaction, ReceivedReaction
 from storage.gather import Gather
@@ -10,8 +10,7 @@ from storage.mongo import Document, Mongo
 from storage.timeline import Page, Range, Timestamp, read_page
 
 
-@dataclass(frozen=True, slots=True)
-class Sight:
+class Sight(NamedTuple):
     """Who looks, and whom they blocked."""
 
     viewer_id: str
@@ -31,11 +30,12 @@ class ReactionStore:
 
     async def of_messages(self, messages: Sequence[Message], sight: Sight) -> list[list[Reaction]]:
         """Each message's reactions in the order of first use."""
-        asked = [(sight, message.key) for message in messages if message.reaction_counts]
+        keys = [message.key if message.reaction_counts else None for message in messages]
+        asked = [(sight, key) for key in keys if key is not None]
         found = await self._rows.find(asked) if asked else {}
         return [
-            _reactions(message, sight, found.get((sight, message.key), ())) if message.reaction_counts else []
-            for message in messages
+            [] if key is None else _reactions(message, key, sight, found.get((sight, key), ()))
+            for message, key in zip(messages, keys, strict=True)
         ]
 
     async def reacting_among(self, messages: Sequence[Message], user_ids: Collection[str]) -> set[str]:
@@ -70,31 +70,35 @@ class ReactionStore:
         return await read_page(asked, fetch, lambda received: received.timestamp)
 
     async def _load(self, asked: Sequence[_Asked]) -> dict[_Asked, list[Document]]:
-        """The rows of the viewer and of those they blocked, for each message; one read a viewer and topic."""
+        """The rows of the viewer and of those they blocked, for each message, and perhaps more; one read."""
         groups: defaultdict[tuple[Sight, str], list[int]] = defaultdict(list)
         for sight, key in asked:
             groups[sight, key.topic_id].append(key.timestamp)
-        found: defaultdict[_Asked, list[Document]] = defaultdict(list)
-        for (sight, topic_id), timestamps in groups.items():
-            who = [sight.viewer_id, *sight.blocked]
-            wanted = {"_id.t": topic_id, "_id.ts": {"$in": timestamps}, "_id.u": {"$in": who}}
-            for row in await self._reactions.find(wanted, {"_id": 1}).to_list(None):
-                found[sight, MessageKey(topic_id, row["_id"]["ts"])].append(row["_id"])
-        return found
+        wanted = [
+            {"_id.t": topic_id, "_id.ts": {"$in": timestamps}, "_id.u": {"$in": [sight.viewer_id, *sight.blocked]}}
+            for (sight, topic_id), timestamps in groups.items()
+        ]
+        rows: defaultdict[MessageKey, list[Document]] = defaultdict(list)
+        for row in await self._mongo.find("reactions", {"$or": wanted}, {"_id": 1}):
+            rows[MessageKey(row["_id"]["t"], row["_id"]["ts"])].append(row["_id"])
+        return {(sight, key): rows[key] for sight, key in asked if key in rows}
 
 
 def reactions_of_others(message: Message) -> list[Reaction]:
     """For somebody who blocked nobody and is not among those who reacted."""
-    return [Reaction(message.key, emoji, count, False) for emoji, count in message.reaction_counts]
+    key = message.key
+    return [Reaction(key, emoji, count, False) for emoji, count in message.reaction_counts]
 
 
-def _reactions(message: Message, sight: Sight, rows: Sequence[Document]) -> list[Reaction]:
+def _reactions(message: Message, key: MessageKey, sight: Sight, rows: Sequence[Document]) -> list[Reaction]:
     if not rows:
         return reactions_of_others(message)
     mine = {row["e"] for row in rows if row["u"] == sight.viewer_id}
+    if not sight.blocked:
+        return [Reaction(key, emoji, count, emoji in mine) for emoji, count in message.reaction_counts]
     hidden = Counter(row["e"] for row in rows if row["u"] in sight.blocked)
     return [
-        Reaction(message.key, emoji, count - hidden[emoji], emoji in mine)
+        Reaction(key, emoji, count - hidden[emoji], emoji in mine)
         for emoji, count in message.reaction_counts
         if count > hidden[emoji]
     ]

@@ -141,7 +141,7 @@ class TopicStore:
         return await self._load(list(set(ids)))
 
     async def _load(self, ids: Sequence[str]) -> dict[str, Topic]:
-        documents = await self._topics.find({"_id": {"$in": list(ids)}}).to_list(None)
+        documents = await self._mongo.find("topics", {"_id": {"$in": list(ids)}})
         return {document["_id"]: _topic(document) for document in documents}
 
     async def _load_marks(self, pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], int]:

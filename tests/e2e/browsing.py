@@ -11,7 +11,7 @@ import pytest
 
 WEB_CLIENT = Path(__file__).resolve().parents[2] / "web-client"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-VISIT_S = 150
+VISIT_S = 230
 
 
 def found(*programs: str) -> str:

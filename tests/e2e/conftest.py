@@ -1,4 +1,4 @@
-"""The whole product, started once for all end-to-end tests: `noroshi up` in a folder of its own."""
+"""The whole product, started once for all end-to-end tests and ended with them: `noroshi up` in a folder of its own."""
 
 import json
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ class Product:
         return mint(secret, user_id=user, organization_id=org, roles=roles or (), name=name, handle=handle, ttl_s=ttl_s)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
     """Two web processes and one worker. User-given URLs may lead to loopback addresses; calls are 60 times as fast."""
     data_dir = tmp_path_factory.mktemp("product") / "data"

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import secrets
 import shutil
 import smtplib
 import socket
@@ -18,6 +19,8 @@ import pytest
 from tests.product import eventually
 
 DAEMONS = "/usr/lib/postfix/sbin"
+PORTS = range(30_000, 32_000)
+"""Of neither outgoing connections nor the servers of other tests: Postfix takes no port that it finds itself."""
 ANSWERS = {
     "unknown": b"550 5.1.1 <%s>: Recipient address rejected: User unknown in virtual mailbox table",
     "full": b"452 4.2.2 <%s>: Mailbox full",
@@ -108,7 +111,7 @@ class Postfix:
 
     def send(self, *recipients: str, sender: str = "news@sender.example") -> None:
         """One message to each."""
-        with smtplib.SMTP("127.0.0.1", self.port, timeout=20) as smtp:
+        with smtplib.SMTP("127.0.0.1", self.port, timeout=60) as smtp:
             for each in recipients:
                 smtp.sendmail(sender, [each], f"From: {sender}\r\nTo: {each}\r\nSubject: News\r\n\r\nHello\r\n")
 
@@ -128,8 +131,7 @@ def require_postfix() -> None:
 @contextmanager
 def postfix(folder: Path, receiver_port: int) -> Iterator[Postfix]:
     """A Postfix that delivers everything to the receiver, but to nobody what goes to dead.example."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = secrets.choice(PORTS)
     config = folder / "etc"
     for each in (config, folder / "queue", folder / "data"):
         each.mkdir(parents=True)
@@ -167,7 +169,7 @@ def _main(folder: Path, log: Path, receiver_port: int) -> str:
         "inet_protocols": "ipv4",
         "relayhost": f"[127.0.0.1]:{receiver_port}",
         "transport_maps": "inline:{ {dead.example = smtp:[127.0.0.1]:1} }",
-        "smtp_rcpt_timeout": "1s",
+        "smtp_rcpt_timeout": "3s",
         "smtp_destination_concurrency_limit": "10",
         "smtp_connection_cache_on_demand": "no",
         "smtp_destination_recipient_limit": "1",

@@ -47,7 +47,7 @@ class Load:
     redis_kills: int = 0
     stepdowns: int = 0
     lose_rate: float = 0.05
-    settled_s: float = 60.0
+    settled_s: float = 150.0
 
 
 @dataclass

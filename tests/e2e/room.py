@@ -33,6 +33,7 @@ PLAIN_EVENTS = """
     }
 """
 PAGE_LIMIT = 999
+PATIENCE_S = 60.0
 
 Event = dict[str, Any]
 
@@ -113,13 +114,13 @@ async def listening(
     """A socket that listens to the topic, and the StreamReady that it began with."""
     async with person.socket() as socket:
         await socket.start(document, topic=room.topic, since=since)
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(PATIENCE_S):
             ready = await socket.event()
         assert ready["__typename"] == "StreamReady"
         yield socket, ready
 
 
-async def events(socket: Socket, count: int, deadline_s: float = 15) -> list[Event]:
+async def events(socket: Socket, count: int, deadline_s: float = PATIENCE_S) -> list[Event]:
     """The next ones."""
     async with asyncio.timeout(deadline_s):
         return [await socket.event() for _ in range(count)]

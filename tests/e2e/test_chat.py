@@ -92,7 +92,7 @@ async def act(dice: random.Random, room: Room, person: Client, known: list[str])
 
 async def next_message(socket: Socket) -> dict[str, Any]:
     """What the next event says that a message is now."""
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         message: dict[str, Any] = (await socket.event())["message"]
     message.pop("linkPreview", None)
     return message

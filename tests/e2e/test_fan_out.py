@@ -102,7 +102,7 @@ class Storm:
             async def moved(before: int = before) -> bool:
                 return await self.reached() > before or await self.is_done()
 
-            await soon(moved, 40)
+            await soon(moved, 60)
             os.kill(pid, signal.SIGKILL)
             if number == self.kills // 2:
                 redis = self.product.child("valkey-server") or self.product.child("redis-server")
@@ -163,7 +163,7 @@ def _token(product: Product, user: str) -> str:
 async def test_every_follower_has_the_post_once_after_kills_refusals_and_a_dead_redis(
     tmp_path: Path, mongo_driver: Driver
 ) -> None:
-    await weathered(tmp_path, mongo_driver, followers=2000, kills=2, patience_s=60)
+    await weathered(tmp_path, mongo_driver, followers=2000, kills=2, patience_s=150)
 
 
 @pytest.mark.soak

@@ -23,7 +23,7 @@ HANDSHAKE = (
 )
 # 1007 and 1009 are about bytes, 1002 about frames.
 CLOSED_BY_US = {1002, 1007, 1009, 4400, 4401, 4403, 4409, 4429}
-PATIENCE_S = 5
+PATIENCE_S = 30
 FUZZ = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 

@@ -25,7 +25,7 @@ from tests.jobs.providers.upstream import Answer, Upstream, respond, upstream
 from tests.storage.places import soon
 
 # The sweeper looks each 5 s for what has waited for 20 s.
-LIFELINE_S = 45
+LIFELINE_S = 90
 FORBIDDEN_LINKS = [
     "http://169.254.169.254/latest/meta-data/",
     "http://10.0.0.1/",
@@ -89,7 +89,7 @@ class Stage:
         assert (await events(self.socket, 1))[0]["__typename"] == "MessagePosted"
         return posted
 
-    async def edited(self, deadline_s: float = 15) -> dict[str, Any]:
+    async def edited(self, deadline_s: float = 60) -> dict[str, Any]:
         """The next event, which must be an edit; its message."""
         (event,) = await events(self.socket, 1, deadline_s)
         assert event["__typename"] == "MessageEdited"
@@ -118,7 +118,7 @@ async def test_a_posted_link_gets_its_preview_and_picture_as_an_event(product: P
         preview = message["linkPreview"]
         assert (preview["title"], preview["url"]) == ("The 狼煙 Mountain", it.site.url("/page"))
         assert urlsplit(preview["imageUrl"]).path.startswith("/images/")
-        async with httpx2.AsyncClient() as http:
+        async with httpx2.AsyncClient(timeout=60) as http:
             picture = await http.get(f"{product.url}{urlsplit(preview['imageUrl']).path}")
         assert (picture.status_code, picture.headers["content-type"]) == (200, "image/png")
         assert picture.content == png()

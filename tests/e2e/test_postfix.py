@@ -40,7 +40,7 @@ async def test_the_book_holds_what_happened(stores: Stores, tmp_path: Path) -> N
             addresses = [f"{name}@reader.example" for name in NAMES] + ["x@dead.example"]
             await asyncio.to_thread(mta.send, *addresses)
             messages = len(addresses) + len(BOUNCED)
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(150):
                 while not mta.is_done(messages):
                     await tail.step()
                     await asyncio.sleep(0.1)

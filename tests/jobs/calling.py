@@ -18,7 +18,7 @@ from tests.jobs.contexts import job_context
 from tests.jobs.providers.telephony.twin import SECRET, Twin, twin
 from tests.storage.calls.plans import new_job
 
-DEADLINE_S = 30.0
+DEADLINE_S = 150.0
 
 
 @dataclass

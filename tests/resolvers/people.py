@@ -16,7 +16,7 @@ from storage.stores import Stores
 from tests.client import GraphQLFailed
 
 Answer = dict[str, Any]
-DEADLINE_S = 20.0
+DEADLINE_S = 60.0
 
 MESSAGE = """
 fragment message on Message {

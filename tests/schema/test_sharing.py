@@ -310,7 +310,7 @@ async def assert_own(house: House, own: dict[str, Own], document: str, happen: C
                 heard[place, name] = await stack.enter_async_context(subscription)
         await happen()
         expected = {(place, name): value for place, each in own.items() for name, value in each.values.items()}
-        await eventually(lambda: newest(heard) == expected, 5)
+        await eventually(lambda: newest(heard) == expected)
         assert newest(heard) == expected
 
 

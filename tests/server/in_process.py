@@ -60,7 +60,7 @@ async def in_process(app: ASGIApp, **options: Any) -> AsyncIterator[InProcess]:
         for task in state.tasks:
             task.cancel()
         await asyncio.gather(*state.tasks, return_exceptions=True)
-        assert await served.is_left(5)
+        assert await served.is_left(30)
 
 
 class RawClient:

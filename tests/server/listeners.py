@@ -25,7 +25,7 @@ from tests.e2e.room import number
 from tests.server.in_process import InProcess, in_process
 from tests.storage.places import Place
 
-PATIENCE_S = 10.0
+PATIENCE_S = 30.0
 PLAIN = """
     subscription ($topic: ID!, $since: Cursor) {
       topicEvents(topicId: $topic, since: $since) {

@@ -12,11 +12,12 @@ import pytest
 from graphql.execution import Executor
 from prometheus_client import REGISTRY
 
+from server.broadcasts import RECHECK_S
 from storage.events import Position as At
 from storage.events import Stream, format_cursor
 from tests.e2e.room import number
 from tests.server.in_process import RawClient, raw_client
-from tests.server.listeners import PLAIN, Heard, House, eventually
+from tests.server.listeners import PATIENCE_S, PLAIN, Heard, House, eventually
 from tests.storage.places import Place
 
 pytestmark = pytest.mark.anyio
@@ -174,15 +175,16 @@ async def test_those_who_come_back_from_one_place_at_once_share_its_replay(house
 
 
 async def test_listeners_who_come_and_go_while_events_flow_miss_nothing_and_get_nothing_twice(house: House) -> None:
-    people = [f"user{n}" for n in range(10)]
+    people = [f"user{n}" for n in range(6)]
     await house.join(*people)
     first = cursor(house, 0, await epoch(house))
     visits: dict[str, list[list[int]]] = {person: [] for person in people}
+    posting, posted = True, 0
     chance = random.Random(7)
 
     async def come_and_go(person: str) -> None:
         position = first
-        while number(position) < 200:
+        while posting or number(position) < posted:
             async with house.hears(person, position) as heard:
                 await asyncio.sleep(chance.uniform(0, 0.2))
                 position, numbers = heard.cursor, heard.numbers
@@ -192,13 +194,15 @@ async def test_listeners_who_come_and_go_while_events_flow_miss_nothing_and_get_
     async with house.hears() as constant, asyncio.TaskGroup() as group:
         for person in people:
             group.create_task(come_and_go(person))
-        for _ in range(40):
+        while posted < 200 or min(len(each) for each in visits.values()) < 4:
             await post(house.place, 5)
-            await asyncio.sleep(chance.uniform(0, 0.03))
-        assert await constant.reaches(200)
-    assert constant.numbers == list(range(1, 201))
+            posted += 5
+            # Who is slow to come and go is waited for, and not drowned.
+            await asyncio.sleep(chance.uniform(0, 0.03) if posted < 200 else 0.5)
+        posting = False
+        assert await constant.reaches(posted)
+    assert constant.numbers == list(range(1, posted + 1))
     for numbers in visits.values():
-        assert len(numbers) > 3
         assert [n for visit in numbers for n in visit] == constant.numbers
 
 
@@ -248,10 +252,11 @@ async def test_blocks_withhold_from_what_was_missed_too(house: House) -> None:
 
 
 async def test_who_leaves_the_community_hears_no_more_within_5_seconds_and_alone(house: House) -> None:
+    assert RECHECK_S < 4, "the rest is for the look-up and the way"
     await house.join("bob", "eve")
     async with house.all_hear("ann", "bob", "eve") as (ann, bob, eve):
         await house.stores.communities.leave(house.place.community, "bob")
-        assert await eventually(lambda: bob.codes, 5)
+        assert await eventually(lambda: bob.codes)
         assert bob.codes == ["FORBIDDEN"]
         assert bob.ended is None
         await post(house.place, 2)
@@ -281,11 +286,11 @@ async def test_rechecks_look_up_only_new_listeners_until_somebody_leaves(
 ) -> None:
     await house.join("bob", "eve")
     async with house.all_hear("ann", "bob") as (_, bob):
-        assert await eventually(lambda: asked_about == [{"ann", "bob"}], 5)
+        assert await eventually(lambda: asked_about == [{"ann", "bob"}])
         async with house.hears("eve"):
-            assert await eventually(lambda: asked_about[1:] == [{"eve"}], 5)
+            assert await eventually(lambda: asked_about[1:] == [{"eve"}])
             await house.stores.communities.leave(house.place.community, "bob")
-            assert await eventually(lambda: bob.codes, 5)
+            assert await eventually(lambda: bob.codes)
             assert asked_about[2:] == [{"ann", "bob", "eve"}]
 
 
@@ -294,15 +299,21 @@ async def test_who_left_while_the_subscription_began_hears_no_more_either(house:
     async with house.hears("bob") as bob:
         # Not counted as a departure: as if that had happened before the broadcast first looked.
         await house.stores.mongo["memberships"].delete_one({"community": house.place.community.id, "user": "bob"})
-        assert await eventually(lambda: bob.codes, 5)
+        assert await eventually(lambda: bob.codes)
         assert bob.codes == ["FORBIDDEN"]
+
+
+def executors() -> list[object]:
+    gc.collect()
+    return [each for each in gc.get_objects() if issubclass(type(each), Executor)]
 
 
 async def test_an_execution_is_kept_once_for_all_who_listen(house: House) -> None:
     await house.join("bob", "eve")
+    # Of other tests, which may have left some.
+    before = executors()
     async with house.all_hear("ann", "bob", "eve"):
-        gc.collect()
-        assert sum(issubclass(type(each), Executor) for each in gc.get_objects()) == 1
+        assert sum(all(each is not known for known in before) for each in executors()) == 1
 
 
 async def complete(house: House, heard: Heard) -> None:
@@ -356,7 +367,7 @@ async def listened_to(house: House, stream: str) -> bool:
 
 async def nobody_listens_to(house: House, stream: str) -> bool:
     """Whether the last process that had subscribed the stream's channel gives it up before the deadline is over."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while await listened_to(house, stream):
             await asyncio.sleep(0.01)
     return True
@@ -520,7 +531,7 @@ async def test_a_slow_line_that_is_far_behind_catches_up_on_one_socket(house: Ho
         ):
             await raw.say(TEXT, orjson.dumps(message))
         heard = Heard(live.ws, "1")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while len(heard.frames) < 1202 + 20:
                 opcode, text = await raw.frame()
                 assert opcode == TEXT, text

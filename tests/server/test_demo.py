@@ -178,7 +178,7 @@ class TestFilling:
         forget_that_it_is_filled.undo()
         headers = {"authorization": f"Bearer {self.token_for(web)(planner())}"}
         asked = {"query": filling.SCHEDULED}
-        answer = httpx2.post(f"{web.url}/graphql", json=asked, headers=headers, trust_env=False).json()["data"]
+        answer = posted(web, asked, headers)["data"]
         shown = sorted(each["text"] for each in answer["scheduledPosts"]["items"])
         assert shown == sorted(each.text for each in planned(datetime.now(UTC))), "Something is missing or twice there."
         assert {handle: content(web, self.token_for(web), handle) for handle in filled} == filled
@@ -226,9 +226,15 @@ def handles(users: list[dict[str, str]]) -> set[str]:
     return {each["handle"] for each in users}
 
 
+def posted(web: Web, asked: dict[str, Any], headers: dict[str, str]) -> dict[str, Any]:
+    response = httpx2.post(f"{web.url}/graphql", json=asked, headers=headers, trust_env=False, timeout=60)
+    answer: dict[str, Any] = response.json()
+    return answer
+
+
 def content(web: Web, token_for: Callable[[DemoUser], str], handle: str, query: str = CONTENT) -> dict[str, Any]:
     headers = {"authorization": f"Bearer {token_for(user(handle))}"}
-    answer = httpx2.post(f"{web.url}/graphql", json={"query": query}, headers=headers, trust_env=False).json()
+    answer = posted(web, {"query": query}, headers)
     assert "errors" not in answer, answer["errors"]
     data: dict[str, Any] = answer["data"]
     return data

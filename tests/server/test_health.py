@@ -20,6 +20,9 @@ from storage.stores import Stores, open_stores
 
 pytestmark = pytest.mark.anyio
 
+NOBODY = 1
+"""A port where nobody listens, nor will."""
+
 
 @pytest.fixture
 async def mongod(tmp_path: Path) -> AsyncIterator[Mongod]:
@@ -38,12 +41,6 @@ async def asking(stores: Stores) -> AsyncIterator[httpx2.AsyncClient]:
         yield http
 
 
-def closed_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
-
-
 async def test_it_is_ready_when_both_servers_answer(stores: Stores) -> None:
     async with asking(stores) as http:
         response = await http.get("/readyz")
@@ -53,7 +50,7 @@ async def test_it_is_ready_when_both_servers_answer(stores: Stores) -> None:
 
 
 async def test_redis_is_told_but_not_required(stores: Stores) -> None:
-    async with Redis(port=closed_port()) as nobody, asking(replace(stores, redis=nobody)) as http:
+    async with Redis(port=NOBODY) as nobody, asking(replace(stores, redis=nobody)) as http:
         response = await http.get("/readyz")
     assert response.status_code == 200
     assert response.json()["status"] == "ready"
@@ -69,7 +66,7 @@ async def test_a_redis_that_hangs_is_given_up_on(stores: Stores) -> None:
 
 
 async def test_without_mongodb_it_is_alive_but_not_ready(stores: Stores) -> None:
-    nobody = connect(f"mongodb://127.0.0.1:{closed_port()}/", "t_nobody")
+    nobody = connect(f"mongodb://127.0.0.1:{NOBODY}/", "t_nobody")
     async with asking(replace(stores, mongo=nobody)) as http:
         ready, alive = await http.get("/readyz"), await http.get("/healthz")
     await nobody.close()

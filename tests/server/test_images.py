@@ -57,7 +57,7 @@ async def served(max_bytes: int = 64 * 1024 * 1024, max_fetches: int = 8) -> Asy
     while not server.started:
         await asyncio.sleep(0.01)
     port = server.servers[0].sockets[0].getsockname()[1]
-    async with upstream() as remote, httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+    async with upstream() as remote, httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
         yield Site(client, remote, cache)
         server.should_exit = True
     await running
@@ -165,7 +165,7 @@ async def test_a_failure_is_tried_again_after_its_time(site: Site, monkeypatch: 
     monkeypatch.setattr("server.images.FAILURE_TTL_S", 0.05)
     assert (await site.get("/late")).status_code == 502
     site.remote.answers["/late"] = respond(PNG)
-    deadline = asyncio.get_running_loop().time() + 5
+    deadline = asyncio.get_running_loop().time() + 30
     while (await site.get("/late")).status_code != 200:
         assert asyncio.get_running_loop().time() < deadline
         await asyncio.sleep(0.01)
@@ -262,7 +262,7 @@ def held(release: asyncio.Event) -> Answer:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    deadline = asyncio.get_running_loop().time() + 5
+    deadline = asyncio.get_running_loop().time() + 30
     while not condition():
         assert asyncio.get_running_loop().time() < deadline
         await asyncio.sleep(0.005)

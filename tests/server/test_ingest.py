@@ -28,7 +28,7 @@ def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: s
 @pytest.fixture
 def http(web: Web) -> Iterator[httpx2.Client]:
     headers = {"authorization": f"Bearer {web.token('mta', roles=('SERVICE',))}"}
-    with httpx2.Client(base_url=web.url, timeout=20, headers=headers) as http:
+    with httpx2.Client(base_url=web.url, timeout=60, headers=headers) as http:
         yield http
 
 
@@ -82,7 +82,7 @@ def test_what_is_no_report_is_refused(http: httpx2.Client) -> None:
 def test_only_services_may_and_not_too_much_at_once(web: Web, http: httpx2.Client, path: str) -> None:
     def status(token: str | None, content: bytes = b"") -> int:
         headers = {"authorization": f"Bearer {token}"} if token else {}
-        return httpx2.post(f"{web.url}{path}", content=content, headers=headers, timeout=20).status_code
+        return httpx2.post(f"{web.url}{path}", content=content, headers=headers, timeout=60).status_code
 
     assert status(None) == 401
     assert status("nonsense") == 401

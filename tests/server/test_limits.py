@@ -161,7 +161,7 @@ class TestShape:
         started = time.process_time()
         found = messages("{ user(id: 1) { ...F0 } }" + " ".join(doubling) + " fragment F90 on User { a: id }")
         assert found == [f"The operation has {2**90} aliases; at most 15 are allowed."]
-        assert time.process_time() - started < 2
+        assert time.process_time() - started < 10
 
     def test_fragments_nested_beyond_pythons_stack_are_refused(self) -> None:
         limits = DocumentLimits(tokens=100_000)
@@ -358,7 +358,7 @@ async def connected(address: str) -> AsyncIterator[Any]:
 async def subscribed(websocket: Any, query: str, variables: object = None) -> dict[str, Any]:
     payload = {"query": query, "variables": variables}
     await websocket.send(json.dumps({"id": "1", "type": "subscribe", "payload": payload}))
-    answer: dict[str, Any] = json.loads(await asyncio.wait_for(websocket.recv(), 10))
+    answer: dict[str, Any] = json.loads(await asyncio.wait_for(websocket.recv(), 30))
     return answer
 
 
@@ -368,7 +368,7 @@ class TestTransports:
     async def test_over_http_nothing_of_a_refused_document_is_executed(self, name: str) -> None:
         query, variables, code, message = REFUSED[name]
         RESOLVED.clear()
-        async with application() as address, httpx2.AsyncClient(trust_env=False) as client:
+        async with application() as address, httpx2.AsyncClient(trust_env=False, timeout=60) as client:
             for _ in range(2):
                 answer = await client.post(f"http://{address}/", json={"query": query, "variables": variables})
                 (error, *_) = answer.json()["errors"]
@@ -393,7 +393,7 @@ class TestTransports:
     async def test_what_is_within_the_limits_is_executed_over_both(self) -> None:
         query, variables = TestCost.QUERY, {"n": 1000}
         data = {"user": {"friends": [{"friends": [{"id": "2"}]}]}}
-        async with application() as address, httpx2.AsyncClient(trust_env=False) as client:
+        async with application() as address, httpx2.AsyncClient(trust_env=False, timeout=60) as client:
             answer = await client.post(f"http://{address}/", json={"query": query, "variables": variables})
             assert answer.json() == {"data": data}
             async with connected(address) as websocket:

@@ -32,7 +32,7 @@ async def test_a_child_that_ignores_the_request_to_end_is_killed(tmp_path: Path)
     started_at = time.monotonic()
     await child.stop(deadline_s=0.5)
     assert child.exit_code == -signal.SIGKILL
-    assert 0.5 <= time.monotonic() - started_at < 5
+    assert 0.5 <= time.monotonic() - started_at < 30
 
 
 async def test_a_stopped_child_may_finish_first(tmp_path: Path) -> None:
@@ -59,4 +59,4 @@ async def test_a_child_ends_with_its_parent(tmp_path: Path, watches: bool) -> No
         pid = int(parent.stdout.readline())
         assert eventually((tmp_path / "out").read_text)
         parent.kill()
-    assert eventually(lambda: pid not in processes(), 10)
+    assert eventually(lambda: pid not in processes())

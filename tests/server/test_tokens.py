@@ -394,7 +394,7 @@ class TestIdentityProvider:
             await TokenVerifier(jwks_url=url).verify(issued(RSA_KEY, "RS256", "r"))
 
 
-async def until(condition: Callable[[], bool], timeout_s: float = 10.0) -> None:
+async def until(condition: Callable[[], bool], timeout_s: float = 30.0) -> None:
     async with asyncio.timeout(timeout_s):
         while not condition():
             await asyncio.sleep(0.005)

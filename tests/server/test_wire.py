@@ -31,7 +31,7 @@ from storage.errors import DomainError
 from tests.server.in_process import InProcess, RawClient, in_process, raw_client
 
 TEXT, CLOSE, PING, PONG = 0x81, 0x88, 0x89, 0x8A
-PATIENCE_S = 5
+PATIENCE_S = 20
 # Far less than the transport, and far more than a client with a small buffer takes.
 KILOBYTE = 1024
 SMALL_BUFFER = 4 * KILOBYTE
@@ -205,7 +205,7 @@ async def test_a_client_that_never_reads_is_gone_however_it_was_closed(closer: s
         # The frame of the close still finds room in the transport, and then waits there.
         assert wire.writable.is_set()
         CLOSERS[closer][1](app, wire)
-        assert await served.is_left(2)
+        assert await served.is_left(PATIENCE_S)
 
 
 @pytest.mark.usefixtures("aborting_soon")
@@ -213,10 +213,11 @@ async def test_a_client_that_says_goodbye_and_never_reads_is_gone() -> None:
     async with hall() as (app, served), somebody(app, served) as (raw, wire):
         fill(wire)
         await raw.say(CLOSE, (1000).to_bytes(2))
-        assert await served.is_left(2)
+        assert await served.is_left(PATIENCE_S)
 
 
-async def test_a_drop_frees_whoever_waits_to_send() -> None:
+async def test_a_drop_frees_whoever_waits_to_send(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server.wire, "ABORT_AFTER_S", 600)
     async with hall() as (app, served), somebody(app, served) as (raw, wire):
         wire.offer(text_frame(b"x" * 8 * MAX_WAITING_BYTES), 1)
         assert await eventually(lambda: not wire.writable.is_set())
@@ -224,7 +225,7 @@ async def test_a_drop_frees_whoever_waits_to_send() -> None:
         await asyncio.sleep(0.1)
         assert not app.errors
         wire.drop("Reading too slowly")
-        assert await eventually(lambda: app.errors and app.ended, ABORT_AFTER_S / 2)
+        assert await eventually(lambda: app.errors and app.ended)
 
 
 @pytest.mark.usefixtures("aborting_soon")
@@ -237,7 +238,7 @@ async def test_a_dropped_client_is_gone_although_the_application_is_not_through_
         (wire,) = served.wires
         fill(wire)
         wire.drop("Reading too slowly")
-        assert await served.is_left(2)
+        assert await served.is_left(PATIENCE_S)
 
 
 async def test_a_client_that_reads_loses_nothing_before_its_close_frame() -> None:
@@ -251,7 +252,7 @@ async def test_a_client_that_reads_loses_nothing_before_its_close_frame() -> Non
 
 
 async def test_an_unanswered_ping_closes_with_1013() -> None:
-    async with hall(ws_ping_interval=0.1, ws_ping_timeout=0.2) as (app, served), somebody(app, served) as (raw, _):
+    async with hall(ws_ping_interval=0.1, ws_ping_timeout=2) as (app, served), somebody(app, served) as (raw, _):
         async with asyncio.timeout(PATIENCE_S):
             opcode, payload = await raw.frame()
             assert opcode == PING
@@ -267,7 +268,7 @@ async def test_an_unanswered_ping_closes_with_1013() -> None:
 async def test_a_client_that_does_not_read_its_pings_is_gone() -> None:
     async with hall(ws_ping_interval=0.1, ws_ping_timeout=0.2) as (app, served), somebody(app, served) as (_, wire):
         fill(wire)
-        assert await served.is_left(2)
+        assert await served.is_left(PATIENCE_S)
 
 
 async def test_more_than_a_mebibyte_of_events_does_not_wait_for_anybody() -> None:

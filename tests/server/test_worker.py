@@ -132,7 +132,7 @@ async def test_sigterm_without_work_ends_it_at_once(
     with working(tmp_path, mongodb_uri, redis_url, database) as worker:
         began = asyncio.get_running_loop().time()
         assert worker.terminate() == 0
-    assert asyncio.get_running_loop().time() - began < 3
+    assert asyncio.get_running_loop().time() - began < 10
     assert "Traceback" not in worker.errors
 
 
@@ -155,7 +155,7 @@ async def test_it_outlives_a_redis_that_dies_and_comes_back_empty(
                 await wake(place, message)
                 return await previewed(place, message)()
 
-            assert await soon(waking, 30)
+            assert await soon(waking, 60)
             assert worker.process.poll() is None
 
 
@@ -170,7 +170,7 @@ async def test_it_outlives_a_mongodb_that_is_restarted(tmp_path: Path, redis_url
             assert worker.says("restarting")
             await mongod.restart()
             message = await post(place, served.url("/after"))
-            assert await soon(previewed(place, message), 30)
+            assert await soon(previewed(place, message), 60)
             assert worker.process.poll() is None
     finally:
         await mongod.stop(0)

@@ -27,7 +27,7 @@ class Listener:
     def subjects(self) -> list[Any]:
         return [step.event.subject for step in self.arrived]
 
-    async def has_heard(self, n: int, deadline_s: float = 5.0) -> bool:
+    async def has_heard(self, n: int, deadline_s: float = 30.0) -> bool:
         """Whether event n arrives in time."""
 
         async def look() -> bool:
@@ -35,7 +35,7 @@ class Listener:
 
         return await soon(look, deadline_s)
 
-    async def is_ready(self, times: int = 1, deadline_s: float = 10.0) -> bool:
+    async def is_ready(self, times: int = 1, deadline_s: float = 30.0) -> bool:
         """Whether it says so in time."""
 
         async def look() -> bool:

@@ -82,7 +82,7 @@ async def found_place(stores: Stores, organization_id: str | None = None) -> Pla
     return Place(stores, community, await stores.topics.create(community, "ann", "Beacons", None))
 
 
-async def soon(look: Callable[[], Awaitable[Found]], deadline_s: float = 15.0) -> Found:
+async def soon(look: Callable[[], Awaitable[Found]], deadline_s: float = 30.0) -> Found:
     """What `look` finds as soon as it is true; the last thing it found when the deadline is over."""
     loop = asyncio.get_running_loop()
     ends_at = loop.time() + deadline_s

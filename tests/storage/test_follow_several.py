@@ -14,7 +14,7 @@ from storage.events import Position, Stream
 from storage.follow_several import OneArrived, SeveralReady, follow_several, format_positions, parse_positions
 from storage.ids import new_id
 from storage.stores import Stores
-from tests.storage.places import found_place
+from tests.storage.places import found_place, soon
 
 pytestmark = pytest.mark.anyio
 
@@ -41,6 +41,7 @@ class Ensemble:
         self.stores, self.topic_id = stores, topic_id
         self.main = Stream("community", f"main-{new_id()}")
         self.others: dict[Stream, Position] = {}
+        self.looks = 0
 
     def join(self, begin: Position = NOWHERE) -> Stream:
         stream = Stream("community", f"other-{new_id()}")
@@ -52,6 +53,7 @@ class Ensemble:
             await self.stores.sequencer.commit(stream, Say(self.topic_id))
 
     async def who(self) -> dict[Stream, Position]:
+        self.looks += 1
         return self.others
 
     def follow(self, since: str | None = None) -> AsyncGenerator[Step, None]:
@@ -60,7 +62,7 @@ class Ensemble:
 
 
 async def following(steps: AsyncGenerator[Step, None]) -> Step:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         return await anext(steps)
 
 
@@ -124,7 +126,12 @@ async def test_streams_join_and_leave_while_one_listens(ensemble: Ensemble, monk
         assert heard.stream == new
         del ensemble.others[new]
         waiting = asyncio.create_task(following(steps))
-        await asyncio.sleep(0.3)  # so long that it was looked for several times
+        before = ensemble.looks
+
+        async def was_looked_for() -> bool:
+            return ensemble.looks >= before + 3
+
+        assert await soon(was_looked_for)
         await ensemble.say(new)
         await ensemble.say(ensemble.main)
         last = await waiting

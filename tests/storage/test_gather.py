@@ -26,6 +26,21 @@ class Squares:
         return {key: key * key for key in keys if key % 2 == 0}
 
 
+class Slow(Squares):
+    """The same, but the first look-up takes until it may go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reading, self.go_on = asyncio.Event(), asyncio.Event()
+
+    async def load(self, keys: Sequence[int]) -> Mapping[int, int]:
+        found = await super().load(keys)
+        if not self.reading.is_set():
+            self.reading.set()
+            await self.go_on.wait()
+        return found
+
+
 async def test_what_is_asked_for_in_one_moment_is_one_query_with_each_key_once() -> None:
     squares = Squares()
     gather = Gather(squares.load)
@@ -38,6 +53,39 @@ async def test_what_is_asked_for_later_is_read_anew() -> None:
     gather = Gather(squares.load)
     assert [await gather.get(2), await gather.get(2)] == [4, 4]
     assert squares.asked == [[2], [2]]
+
+
+async def test_what_is_asked_for_while_a_read_is_under_way_is_one_query_after_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # However slow the machine is.
+    monkeypatch.setattr("storage.gather.PATIENCE_S", 3600.0)
+    slow = Slow()
+    gather = Gather(slow.load)
+    first = asyncio.create_task(gather.get(2))
+    await slow.reading.wait()
+    others = []
+    for key in (2, 4, 6):
+        others.append(asyncio.create_task(gather.get(key)))
+        for _ in range(5):
+            await asyncio.sleep(0)
+    assert slow.asked == [[2]]
+    slow.go_on.set()
+    # The second one wants what is read after it asked.
+    assert await asyncio.gather(first, *others) == [4, 4, 16, 36]
+    assert slow.asked == [[2], [2, 4, 6]]
+
+
+async def test_a_read_that_hangs_holds_up_the_next_one_for_a_moment_only() -> None:
+    slow = Slow()
+    gather = Gather(slow.load)
+    hanging = asyncio.create_task(gather.get(2))
+    await slow.reading.wait()
+    async with asyncio.timeout(10):
+        assert await gather.get(4) == 16
+    assert not hanging.done()
+    slow.go_on.set()
+    assert await hanging == 4
 
 
 async def test_many_come_in_their_order_without_those_that_are_missing() -> None:

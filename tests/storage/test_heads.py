@@ -85,17 +85,17 @@ async def test_posts_of_a_moment_count_as_their_rate_over_five_minutes(shared_st
 
 async def test_heat_fades_by_e_in_five_minutes_and_is_topped_up(shared_stores: Stores) -> None:
     heat = math.log(100) + (time.time() - HEAT_TAU_S) / HEAT_TAU_S
-    assert messages_per_minute(heat, time.time()) == pytest.approx(100 / math.e * 60 / HEAT_TAU_S, rel=0.01)
+    assert messages_per_minute(heat, time.time()) == pytest.approx(100 / math.e * 60 / HEAT_TAU_S, rel=0.03)
     moved = await Head(shared_stores, heat=heat).move(timestamps=10)
     expected = (100 / math.e + 10) * 60 / HEAT_TAU_S
-    assert messages_per_minute(moved["heat"], time.time()) == pytest.approx(expected, rel=0.01)
+    assert messages_per_minute(moved["heat"], time.time()) == pytest.approx(expected, rel=0.03)
 
 
 @pytest.mark.parametrize("heat", [0.0, -1e9, 1.0])
 async def test_a_topic_that_was_cold_for_years_warms_up_like_a_new_one(shared_stores: Stores, heat: float) -> None:
     moved = await Head(shared_stores, heat=heat).move(timestamps=10)
     per_minute = messages_per_minute(moved["heat"], time.time())
-    assert per_minute == pytest.approx(10 * 60 / HEAT_TAU_S, rel=0.01)
+    assert per_minute == pytest.approx(10 * 60 / HEAT_TAU_S, rel=0.03)
 
 
 def test_a_topic_without_heat_is_cold() -> None:

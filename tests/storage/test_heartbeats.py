@@ -20,7 +20,7 @@ async def test_a_worker_is_seen_while_it_lives(stores: Stores) -> None:
     async def is_seen() -> bool:
         return bool(await workers(stores.mongo))
 
-    await until(is_seen, 5)
+    await until(is_seen)
     (row,) = await workers(stores.mongo)
     assert (row["_id"], row["sweeps"]) == ("host/1", {"move_outbox": {"runs": 2, "found": 2}})
     assert row["silent_s"] < 5

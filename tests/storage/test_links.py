@@ -99,4 +99,4 @@ def test_what_is_found_is_a_trimmed_piece_of_the_text(text: str) -> None:
 def test_a_long_hostile_text_is_searched_in_linear_time(piece: str) -> None:
     started = time.process_time()
     first_url(piece * (400_000 // len(piece)))
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < 5

@@ -95,12 +95,12 @@ async def test_a_lease_that_ran_out_is_taken_over_and_can_be_neither_renewed_nor
 
 async def test_a_lease_lasts_as_long_as_it_says_by_the_clock_of_the_database(shared_stores: Stores, name: str) -> None:
     locks = Locks(shared_stores.mongo, ttl_s=0.5)
-    await taken(locks, name)
     began, fence = asyncio.get_running_loop().time(), None
+    await taken(locks, name)
     while fence is None:
         lock = await locks.acquire(name)
         fence = lock and lock.fence
-    assert 0.3 < asyncio.get_running_loop().time() - began < 5
+    assert 0.45 < asyncio.get_running_loop().time() - began < 15
     assert fence == 2
 
 
@@ -154,15 +154,15 @@ async def test_it_is_held_for_longer_than_a_lease_and_given_back_at_the_end(shar
 
 async def test_who_loses_the_lock_is_stopped_at_what_it_awaits(shared_stores: Stores, name: str) -> None:
     locks = Locks(shared_stores.mongo, ttl_s=SHORT_S)
-    thief = None
+    thief, lasting = None, Locks(shared_stores.mongo, ttl_s=FOREVER_S)
     with suppress(LockLost):
         async with locks.held(name):
             await let_run_out(shared_stores, name)
-            thief = await taken(locks, name)
+            thief = await taken(lasting, name)
             await asyncio.sleep(FOREVER_S)
     assert thief is not None
     # What the loser gives back is not the thief's.
-    assert await locks.renew(thief)
+    assert await lasting.renew(thief)
 
 
 async def test_an_error_of_the_block_goes_through_and_the_lock_is_free(locks: Locks, name: str) -> None:

@@ -212,7 +212,7 @@ class MessageMachine(RuleBasedStateMachine):
                 for emoji, user in known.reactions
                 if known.author == author != user
             }
-            assert await soon(lambda: self.has_received(author, expected), 5), (author, expected)  # noqa: B023
+            assert await soon(lambda: self.has_received(author, expected)), (author, expected)  # noqa: B023
 
     async def has_received(self, author: str, expected: set[tuple[int, str, str]]) -> bool:
         everything = timeline_range(latest=NOW, limit=999)

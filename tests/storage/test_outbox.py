@@ -158,7 +158,7 @@ async def test_rows_of_unknown_kinds_stay_and_stop_nobody(stores: Stores, new_bo
     async def is_moved() -> bool:
         return await box.copied() == [0, 1]
 
-    assert await soon(is_moved, 5)
+    assert await soon(is_moved)
     assert await box.waiting() == MOVE_LIMIT + 1
     assert await box.outbox.sweep() == 0
 

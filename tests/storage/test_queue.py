@@ -55,7 +55,7 @@ async def test_the_same_job_for_the_same_ids_is_queued_once_at_a_time(shared_sto
 async def test_without_redis_enqueuing_is_no_error_and_no_long_wait(
     own_valkey: Valkey, another: OpenStores, fault: str
 ) -> None:
-    async with another(own_valkey.url) as stores, asyncio.timeout(8):
+    async with another(own_valkey.url) as stores, asyncio.timeout(30):
         if fault == "dead":
             own_valkey.kill()
             await own_valkey.wait()

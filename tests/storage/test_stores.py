@@ -27,7 +27,7 @@ async def test_processes_that_start_together_on_an_empty_database_all_start(
 
 
 async def test_without_redis_everything_works_and_closes_in_time(another: OpenStores) -> None:
-    async with asyncio.timeout(8), another(NOWHERE) as stores:
+    async with asyncio.timeout(30), another(NOWHERE) as stores:
         place = await found_place(stores)
         message = await place.post()
         assert await stores.messages.get(message.key) == message

@@ -16,6 +16,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
@@ -25,8 +26,10 @@ class Fault(Enum):
 
     FAIL_BEFORE = "500 without having acted"
     FAIL_AFTER = "500 after having acted"
-    SILENT_BEFORE = "no answer, not acted"
-    SILENT_AFTER = "acted, no answer"
+    CUT_BEFORE = "the connection is cut, not acted"
+    CUT_AFTER = "acted, the connection is cut"
+    SILENT_BEFORE = "no answer for as long as anybody waits, not acted"
+    SILENT_AFTER = "acted, no answer for as long as anybody waits"
     BUSY = "429 without having acted"
 
 
@@ -76,9 +79,11 @@ class Twin:
             fault = Fault.SILENT_AFTER if self._random.random() < 0.5 else Fault.FAIL_AFTER
         if fault is Fault.BUSY:
             return JSONResponse({"error": "Too many requests"}, 429, headers=self.busy_headers)
-        answer = None if fault in (Fault.FAIL_BEFORE, Fault.SILENT_BEFORE) else await act()
+        answer = None if fault in (Fault.FAIL_BEFORE, Fault.CUT_BEFORE, Fault.SILENT_BEFORE) else await act()
         if fault in (Fault.SILENT_BEFORE, Fault.SILENT_AFTER):
             await asyncio.sleep(60)
+        if fault in (Fault.CUT_BEFORE, Fault.CUT_AFTER):
+            return Cut()
         if answer is None or fault is Fault.FAIL_AFTER:
             return JSONResponse({"error": "Something went wrong"}, 500)
         return answer
@@ -95,6 +100,23 @@ class Twin:
             return Route(route.path, endpoint, methods=list(route.methods or ()))
 
         return Starlette(routes=[counted(route) for route in self.routes()])
+
+
+class Cut(Response):
+    """No answer: the connection ends at once, so that nobody has to wait for having waited too long."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["state"]["cut"]()
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+
+class Line(HttpToolsProtocol):
+    """A connection that the twin may cut."""
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.scope["state"]["cut"] = self.transport.abort
 
 
 def bearer(request: Request) -> str:
@@ -129,7 +151,7 @@ async def running(twin: Twin, port: int = 0) -> AsyncIterator[Twin]:
     config.load()
     state = ServerState()
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: HttpToolsProtocol(config, state, {}), "127.0.0.1", port, backlog=1024)
+    server = await loop.create_server(lambda: Line(config, state, {}), "127.0.0.1", port, backlog=1024)
     twin.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
         yield twin

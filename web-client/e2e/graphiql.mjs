@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs";
 import { chromium } from "playwright-core";
 
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 45_000;
 
 /** Monaco's names for GraphiQL's panes. */
 const OPERATION = "operation.graphql";

@@ -10,8 +10,8 @@ import { readOrder, go as visit } from "./visitor.mjs";
 const RECORD =
   "mutation ($events: [DeliveryEventInput!]!) { recordDeliveries(events: $events) { accepted rejected { message } } }";
 const BOOK = "query ($addresses: [String!]!) { addressBook(addresses: $addresses) { blocked success } }";
-const FOLDED_WITHIN_MS = 30_000;
-const KNOWN_WITHIN_MS = 15_000;
+const FOLDED_WITHIN_MS = 60_000;
+const KNOWN_WITHIN_MS = 45_000;
 
 const { tokens, ...where } = readOrder();
 const { seen, ask, open, look, close } = await beginLooking(where);

@@ -1,11 +1,11 @@
-"""Desks that don't wait long, and work on them until everything is settled."""
+"""Desks that ask again soon, and work on them until everything is settled."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from jobs.providers.egress import Egress
 from jobs.providers.social.bluesky import Bluesky
-from jobs.providers.social.http import Http
+from jobs.providers.social.http import CALL_TIMEOUT_S, Http
 from jobs.providers.social.instagram import Instagram
 from jobs.providers.social.mastodon import Mastodon
 from jobs.providers.social.registry import Networks
@@ -42,8 +42,8 @@ SECRETS = {
 }
 
 
-def quick_networks(stores: Stores, egress: Egress, call_timeout_s: float = 0.25) -> Networks:
-    """All networks, with short waits."""
+def quick_networks(stores: Stores, egress: Egress, call_timeout_s: float = CALL_TIMEOUT_S) -> Networks:
+    """All networks; they ask again at once for what is not ready yet."""
     http = Http(egress, call_timeout_s)
     return {
         Network.MASTODON: Mastodon(http, 0.01),

@@ -22,8 +22,8 @@ pytestmark = pytest.mark.anyio
 
 S = PublicationState
 SETTLING = [network for network in TWINS if network is not Network.X]
-AFTER = [Fault.FAIL_AFTER, Fault.SILENT_AFTER]
-BEFORE = [Fault.FAIL_BEFORE, Fault.SILENT_BEFORE]
+AFTER = [Fault.FAIL_AFTER, Fault.CUT_AFTER]
+BEFORE = [Fault.FAIL_BEFORE, Fault.CUT_BEFORE]
 
 
 def media(network: Network) -> Sequence[object]:
@@ -55,6 +55,18 @@ async def test_a_lost_answer_of_a_network_that_can_tell_settles_itself(
         assert outcomes(done) == ["UNKNOWN", "PUBLISHED"]
         assert len(twin.ledger) == 1
         assert await notified(newsroom) == []
+
+
+async def test_a_call_that_is_never_answered_is_given_up_and_settles_itself(
+    newsroom: Newsroom, desk: Desk, egress: Egress
+) -> None:
+    hurried = Desk(newsroom.stores, quick_networks(newsroom.stores, egress, call_timeout_s=2))
+    async with connected(newsroom, Network.WEBHOOK) as (twin, account):
+        twin.faults.append(Fault.SILENT_AFTER)
+        post = await newsroom.schedule(account_target(account), in_s=-1)
+        assert (await worked(hurried, newsroom, post)).state is S.UNKNOWN
+        assert (await settled(desk, newsroom, post)).state is S.PUBLISHED
+        assert len(twin.ledger) == 1
 
 
 @pytest.mark.parametrize("fault", [*AFTER, *BEFORE])
@@ -91,7 +103,7 @@ async def test_a_worker_that_died_during_the_call_leaves_it_unknown_and_never_re
 async def test_a_forgotten_key_is_not_sent_again(newsroom: Newsroom, desk: Desk) -> None:
     async with connected(newsroom, Network.MASTODON) as (twin, account):
         assert isinstance(twin, MastodonTwin)
-        twin.faults.append(Fault.SILENT_AFTER)
+        twin.faults.append(Fault.CUT_AFTER)
         post = await newsroom.schedule(account_target(account), in_s=-1)
         await worked(desk, newsroom, post)
         twin.retention_s = 0
@@ -116,7 +128,7 @@ async def test_a_token_that_stopped_counting_does_not_turn_a_doubt_into_a_failur
     newsroom: Newsroom, desk: Desk
 ) -> None:
     async with connected(newsroom, Network.MASTODON) as (twin, account):
-        twin.faults.append(Fault.SILENT_AFTER)
+        twin.faults.append(Fault.CUT_AFTER)
         post = await newsroom.schedule(account_target(account), in_s=-1)
         await worked(desk, newsroom, post)
         twin.token = "another"

@@ -35,7 +35,7 @@ from tests.twins.x import XTwin
 Result = TypeVar("Result")
 
 TARGETS = ["topic", "home", "hook", "x"]
-FAULTS = st.sampled_from([Fault.FAIL_BEFORE, Fault.FAIL_AFTER, Fault.SILENT_AFTER, Fault.BUSY])
+FAULTS = st.sampled_from([Fault.FAIL_BEFORE, Fault.FAIL_AFTER, Fault.CUT_AFTER, Fault.BUSY])
 OPEN = {PublicationState.SCHEDULED, PublicationState.PUBLISHING, PublicationState.UNKNOWN}
 
 
@@ -79,7 +79,7 @@ class ScheduleMachine(RuleBasedStateMachine):
         await stores.mongo["publications"].delete_many({})
         self.newsroom: Newsroom = await found_newsroom(stores)
         self.egress = Egress((ip_network("127.0.0.0/8"),))
-        self.desk = Desk(stores, quick_networks(stores, self.egress, call_timeout_s=0.15))
+        self.desk = Desk(stores, quick_networks(stores, self.egress))
         self.twins: dict[str, Twin] = {"hook": WebhookTwin(), "x": XTwin()}
         self.serving = [running(twin) for twin in self.twins.values()]
         for each in self.serving:

@@ -110,7 +110,7 @@ def test_a_hundred_thousand_rows_are_checked_quickly_in_flat_memory() -> None:
     begun = time.thread_time()
     assert sum(1 for _ in check_list(text)) == MAX_ROWS
     # Of a processor: how long others keep it busy says nothing about the list.
-    assert time.thread_time() - begun < 10
+    assert time.thread_time() - begun < 15
     tracemalloc.start()
     few = check_list("phone_number,name,note\n" + numbers[: len(numbers) // 10])
     for _ in few:

@@ -33,17 +33,16 @@ async def is_settled(place: Place) -> bool:
 
 async def test_a_message_is_told_to_the_community_at_once(place: Place) -> None:
     await place.post()
-    assert await soon(lambda: activity(place), 1)
+    assert await soon(lambda: activity(place))
 
 
 async def test_activity_is_told_once_a_second_and_always_after_the_last_message(place: Place) -> None:
-    ends_at = asyncio.get_running_loop().time() + 2.3
-    while asyncio.get_running_loop().time() < ends_at:
-        await asyncio.gather(*(place.post() for _ in range(5)))
+    async with asyncio.timeout(60):
+        while len(await activity(place)) < 3:
+            await asyncio.gather(*(place.post() for _ in range(5)))
     last = (await place.events())[-1]["at"]
     assert await soon(lambda: is_settled(place))
     told = [event.at for event in await activity(place)]
-    assert 3 <= len(told) <= 5
     assert all(later - earlier >= timedelta(seconds=1) for earlier, later in itertools.pairwise(told))
     assert told[-1] >= last
 
@@ -52,8 +51,8 @@ async def test_each_topic_has_a_rate_of_its_own(place: Place) -> None:
     topic = await place.stores.topics.create(place.community, "ann", "Another", None)
     other = Place(place.stores, place.community, topic)
     await asyncio.gather(place.post(), other.post())
-    assert await soon(lambda: activity(place), 1)
-    assert await soon(lambda: activity(other), 1)
+    assert await soon(lambda: activity(place))
+    assert await soon(lambda: activity(other))
 
 
 async def test_a_clock_that_fell_back_does_not_silence_a_topic(place: Place) -> None:
@@ -67,7 +66,7 @@ async def test_a_clock_that_fell_back_does_not_silence_a_topic(place: Place) -> 
     async def was_told_again() -> bool:
         return len(await activity(place)) == 2
 
-    assert await soon(was_told_again, 5)
+    assert await soon(was_told_again)
 
 
 async def received(place: Place, user: str = "ann") -> list[tuple[int, str, str]]:

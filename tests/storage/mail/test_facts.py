@@ -88,7 +88,7 @@ def histories(draw: st.DrawFn) -> list[DeliveryEvent]:
     return made
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(histories(), st.data())
 def test_any_order_any_repetition_and_any_batches_give_what_the_whole_set_says(
     history: list[DeliveryEvent], data: st.DataObject

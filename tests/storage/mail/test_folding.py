@@ -29,7 +29,7 @@ pytestmark = pytest.mark.anyio
 
 async def test_a_shuffled_flood_with_repetitions_in_small_batches_is_the_model(office: Office) -> None:
     dice, model = random.Random(7), Model()
-    events = list(any_events(dice, 1500, addresses=60))
+    events = list(any_events(dice, 800, addresses=40))
     model.take(events)
     sent = [each for each in events for _ in range(dice.randint(1, 3))]
     dice.shuffle(sent)

@@ -86,7 +86,7 @@ async def test_what_is_no_address_is_refused(office: Office, imports: Imports) -
     assert (await office.standing("a@b.example")).success == 0
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 10**6))
 async def test_the_book_without_a_source_is_the_book_that_never_had_it(mail_stores: Stores, seed: int) -> None:
     with_it, never = Office(mail_stores, new_id()), Office(mail_stores, new_id())

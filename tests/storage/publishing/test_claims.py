@@ -38,12 +38,12 @@ async def test_of_many_who_claim_at_once_one_gets_it(newsroom: Newsroom, another
 
 
 async def test_a_claim_that_its_holder_left_comes_back_with_a_new_fence(newsroom: Newsroom) -> None:
-    post = await newsroom.schedule(in_s=3)
+    post = await newsroom.schedule(in_s=4.5)
     (first,) = await claim(newsroom, post)
     assert await claim(newsroom, post) == []
-    await newsroom.pass_time(3 + LEASE_S - 0.5)
+    await newsroom.pass_time(4.5 + LEASE_S - 3)
     assert await claim(newsroom, post) == [], "the lease counts from the due moment"
-    await newsroom.pass_time(0.6)
+    await newsroom.pass_time(3)
     (second,) = await claim(newsroom, post)
     assert second.fence > first.fence
 

@@ -58,11 +58,11 @@ async def test_of_many_duplicate_triggers_one_publishes(newsroom: Newsroom, anot
 
 
 async def test_it_is_never_early(newsroom: Newsroom) -> None:
-    due_at = await newsroom.now() + timedelta(seconds=0.4)
+    due_at = await newsroom.now() + timedelta(seconds=2)
     publication = await newsroom.claimed(await newsroom.schedule(due_at=due_at))
     with pytest.raises(Early) as early:
         await publish(newsroom, publication)
-    assert 0 < early.value.wait_s <= 0.4
+    assert 0 < early.value.wait_s <= 2
     assert await newsroom.messages() == []
     await asyncio.sleep(early.value.wait_s)
     assert (await publish(newsroom, publication)).published_at

@@ -56,7 +56,7 @@ async def notified(newsroom: Newsroom) -> list[str]:
 
 
 async def test_the_intent_is_stored_before_the_call_and_never_early(newsroom: Newsroom) -> None:
-    early = await claimed(newsroom, in_s=2)
+    early = await claimed(newsroom, in_s=4.5)
     with pytest.raises(Early):
         await step(newsroom, Begin(early, Phase.CALLING, "key"))
     assert (await newsroom.stored(early))["state"] == "SCHEDULED"

@@ -57,7 +57,7 @@ async def test_images_links_and_text_are_in_the_record(bluesky: Bluesky, twin: B
 async def test_the_same_key_publishes_once_however_late(bluesky: Bluesky, twin: BlueskyTwin) -> None:
     assert bluesky.certainty(account(twin, SECRET)) is Certainty.IDEMPOTENT
     key = bluesky.new_key("pub1", DUE_AT)
-    twin.faults.extend([Fault.FAIL_AFTER, Fault.SILENT_AFTER, Fault.SILENT_BEFORE])
+    twin.faults.extend([Fault.FAIL_AFTER, Fault.CUT_AFTER, Fault.CUT_BEFORE])
     for _ in range(3):
         with pytest.raises(Uncertain):
             await bluesky.publish(account(twin, SECRET), outgoing(), key, ())

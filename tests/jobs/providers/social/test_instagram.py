@@ -63,7 +63,7 @@ async def test_a_reel_is_one(instagram: Instagram, twin: InstagramTwin) -> None:
     assert twin.containers[container]["fields"]["media_type"] == "REELS"
 
 
-@pytest.mark.parametrize("fault", [Fault.FAIL_AFTER, Fault.SILENT_AFTER])
+@pytest.mark.parametrize("fault", [Fault.FAIL_AFTER, Fault.CUT_AFTER])
 async def test_a_lost_answer_is_found_by_the_container(instagram: Instagram, twin: InstagramTwin, fault: Fault) -> None:
     container = await ready(instagram, twin)
     assert instagram.certainty(account(twin, SECRET)) is Certainty.QUERYABLE

@@ -44,7 +44,7 @@ async def test_media_are_uploaded_processed_and_attached(
 
 async def test_the_same_key_within_the_retention_gives_the_first_status(mastodon: Mastodon, twin: MastodonTwin) -> None:
     assert mastodon.certainty(account(twin)) is Certainty.IDEMPOTENT
-    twin.faults.extend([Fault.FAIL_AFTER, Fault.SILENT_AFTER])
+    twin.faults.extend([Fault.FAIL_AFTER, Fault.CUT_AFTER])
     for _ in range(2):
         with pytest.raises(Uncertain):
             await mastodon.publish(account(twin), outgoing(), "key", ())

@@ -50,7 +50,7 @@ async def test_the_body_is_the_documented_one_and_signed(hook: Webhook, twin: We
 async def test_the_same_key_publishes_once(hook: Webhook, twin: WebhookTwin) -> None:
     assert hook.certainty(account(twin)) is Certainty.IDEMPOTENT
     assert hook.new_key("pub1", DUE_AT) == "pub1"
-    twin.faults.extend([Fault.FAIL_AFTER, Fault.SILENT_AFTER, Fault.FAIL_BEFORE])
+    twin.faults.extend([Fault.FAIL_AFTER, Fault.CUT_AFTER, Fault.FAIL_BEFORE])
     for _ in range(3):
         with pytest.raises(Uncertain):
             await hook.publish(account(twin), outgoing(), "key", ())

@@ -43,7 +43,7 @@ async def test_a_video_goes_up_in_chunks_and_the_expiry_is_what_the_answer_says(
 
 async def test_a_lost_answer_leaves_it_to_a_person(x: X, twin: XTwin) -> None:
     assert x.certainty(account(twin)) is Certainty.OPAQUE
-    twin.faults.extend([Fault.FAIL_AFTER, Fault.SILENT_AFTER, Fault.FAIL_BEFORE, Fault.SILENT_BEFORE])
+    twin.faults.extend([Fault.FAIL_AFTER, Fault.CUT_AFTER, Fault.FAIL_BEFORE, Fault.CUT_BEFORE])
     for number in range(4):
         with pytest.raises(Uncertain):
             await x.publish(account(twin), outgoing(str(number)), "key", ())

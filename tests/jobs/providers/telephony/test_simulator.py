@@ -21,7 +21,7 @@ Told = list[tuple[str, int, CallReportEvent, CallOutcome | None]]
 async def call(stores: Stores, row: int = 2, late_s: float = 0.0) -> Call:
     now = await stores.call_jobs.now()
     key = CallKey(TaskKey("job", row), 1)
-    return Call(key, "acme", "+819012345678", "Hello", [], now - timedelta(seconds=late_s) + timedelta(seconds=2))
+    return Call(key, "acme", "+819012345678", "Hello", [], now - timedelta(seconds=late_s) + timedelta(seconds=5))
 
 
 def simulator(stores: Stores, told: Told, script: Script | None = None, speed: float = 100.0) -> Simulator:
@@ -44,11 +44,11 @@ def test_outcomes_are_spread_as_in_life_and_follow_from_the_seed() -> None:
 
 async def test_a_call_rings_is_answered_and_ends(stores: Stores) -> None:
     told: Told = []
-    made = simulator(stores, told, Script(2, 5, CallOutcome.ANSWERED))
+    made = simulator(stores, told, Script(50, 150, CallOutcome.ANSWERED))
     assert await made.look_up(await call(stores)) == Never()
     assert await made.start(await call(stores)) == Began()
     assert await made.look_up(await call(stores)) == Active()
-    await until(lambda: has(told, 2), 5)
+    await until(lambda: has(told, 2))
     assert [event.value for _, _, event, _ in told] == ["ANSWERED", "ENDED"]
     assert await made.look_up(await call(stores)) == Ended(CallOutcome.ANSWERED)
     await made.aclose()
@@ -67,12 +67,12 @@ async def test_a_late_call_is_not_made(stores: Stores) -> None:
 
 async def test_calls_of_a_dead_worker_go_on_in_the_one_that_asks(stores: Stores) -> None:
     told: Told = []
-    died = simulator(stores, [], Script(50, 50, CallOutcome.VOICEMAIL))
+    died = simulator(stores, [], Script(100, 200, CallOutcome.VOICEMAIL))
     await died.start(await call(stores))
     await died.aclose()
-    alive = simulator(stores, told, Script(50, 50, CallOutcome.VOICEMAIL))
+    alive = simulator(stores, told, Script(100, 200, CallOutcome.VOICEMAIL))
     assert await alive.look_up(await call(stores)) == Active()
-    await until(lambda: has(told, 2), 5)
+    await until(lambda: has(told, 2))
     assert told[-1][3] is CallOutcome.VOICEMAIL
     await asyncio.sleep(0)
     await alive.aclose()

@@ -1,7 +1,7 @@
 """Telephony by webhook against the twin, and against answers that it never gives."""
 
-import asyncio
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 
@@ -9,6 +9,7 @@ from jobs.providers.telephony import Active, Began, Ended, Never, NotNow, Refuse
 from jobs.providers.telephony.webhook import WebhookTelephony, hold_off_s
 from storage.calls.dialling import Call
 from storage.calls.records import CallKey, CallOutcome, TaskKey
+from tests.jobs.calling import until
 from tests.jobs.providers.telephony.twin import SECRET, twin
 from tests.jobs.providers.upstream import respond, silent, upstream
 
@@ -30,16 +31,19 @@ async def nothing(*_: object) -> None:
 
 
 async def test_a_call_is_made_once_and_can_be_asked_for() -> None:
-    async with twin(1, report=nothing, talk_s=(0.2, 0.2)) as service:
+    async with twin(1, report=nothing, talk_s=(2, 2)) as service:
         telephony = to(service.url)
         assert await telephony.look_up(call()) == Never()
         assert await telephony.start(call()) == Began()
         assert await telephony.start(call()) == Began()
         assert len(service.calls) == 1
         assert await telephony.look_up(call()) == Active()
-        await asyncio.sleep(0.4)
-        assert await telephony.look_up(call()) == Ended(CallOutcome.ANSWERED)
+        await until(partial(has_ended, telephony))
         await telephony.aclose()
+
+
+async def has_ended(telephony: WebhookTelephony) -> bool:
+    return await telephony.look_up(call()) == Ended(CallOutcome.ANSWERED)
 
 
 async def test_what_arrives_too_late_is_not_made() -> None:

@@ -96,7 +96,7 @@ class TwilioTwin:
         }
         url = call["form"]["StatusCallback"]
         headers = {"X-Twilio-Signature": twilio_signature(token, url, list(fields.items()))}
-        async with httpx2.AsyncClient(trust_env=False) as http:
+        async with httpx2.AsyncClient(trust_env=False, timeout=60) as http:
             return (await http.post(url, data=fields, headers=headers)).status_code
 
 

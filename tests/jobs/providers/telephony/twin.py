@@ -46,6 +46,7 @@ class Twin:
     lose_reports: float = 0.0
     port: int = 0
     hold: asyncio.Event | None = None
+    held: asyncio.Event = field(default_factory=asyncio.Event)
     calls: dict[str, TwinCall] = field(default_factory=dict)
     active: set[str] = field(default_factory=set)
     most_active: int = 0
@@ -95,6 +96,7 @@ class Twin:
         if method == "GET":
             return self._look_up(path.rpartition("/")[2])
         if self.hold is not None:
+            self.held.set()
             await self.hold.wait()
         return self._begin(orjson.loads(body))
 
@@ -141,7 +143,7 @@ class Twin:
         """A signed callback, three times at most."""
         told = {"callId": call_id, "sequence": sequence, "event": event, "outcome": outcome}
         body = orjson.dumps({name: value for name, value in told.items() if value is not None})
-        async with httpx2.AsyncClient(timeout=5, trust_env=False) as http:
+        async with httpx2.AsyncClient(timeout=60, trust_env=False) as http:
             for _ in range(3):
                 headers = sign(SECRET, f"{call_id}-{sequence}", int(time.time()), body)
                 response = await http.post(self.calls[call_id].callback_url, content=body, headers=headers)

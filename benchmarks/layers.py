@@ -1,0 +1,69 @@
+"""Where a process's processor time goes, by layer: samples of py-spy, each counted for the innermost known frame.
+
+Only threads that hold the interpreter are sampled. What a C extension does counts for the function that called it.
+"""
+
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+RATE_HZ = 250
+PY_SPY = Path(sys.executable).parent / "py-spy"
+
+LAYERS: tuple[tuple[str, str], ...] = (
+    ("HTTP: uvicorn and its socket", r"/uvicorn/"),
+    ("HTTP: Starlette", r"/starlette/"),
+    ("JSON", r"(?:en|de)code_json \(.*/server/graphql\.py"),
+    ("who asks: token, viewer", r"/server/(?:tokens|viewers)\.py|/jwt/"),
+    ("GraphQL over HTTP", r"/strawberry/(?:http|asgi)/|/server/graphql\.py|/cross_web/"),
+    (
+        "documents: parsed, validated, measured",
+        r"/server/(?:limits|cost)\.py|/graphql/(?:language|validation)/",
+    ),
+    ("compiled execution", r"/server/compiled/|<compiled "),
+    ("general execution", r"/graphql/|/strawberry/|/schema/"),
+    ("resolvers, access checks", r"/resolvers/"),
+    ("records", r"(?:message_record|decode|_user|_topic|_reactions|__init__) \(.*(?:/storage/|<string>)|<string>"),
+    ("look-ups: batches, filters", r"/storage/"),
+    ("BSON", r"/bson/|unpack_response|_op_msg"),
+    ("driver: its threads", r"/motor/|/concurrent/futures/|/threading\.py|/queue\.py"),
+    ("driver", r"/pymongo/"),
+    ("Redis", r"/redis/|/hiredis/"),
+    ("event loop and its sockets", r"/asyncio/|/uvloop/"),
+)
+"""Of a frame, "function (file:line)", the first that fits counts."""
+
+_LAYERS = [(name, re.compile(pattern)) for name, pattern in LAYERS]
+_STACK = re.compile(r"(.*) (\d+)")
+
+
+def shares(pid: int, seconds: float) -> dict[str, float]:
+    """Percent of the samples by layer, most first. Takes that many seconds. Raises: CalledProcessError."""
+    with tempfile.TemporaryDirectory(prefix="noroshi-layers-") as folder:
+        path = Path(folder) / "stacks"
+        options = ["--gil", "--full-filenames", "--rate", str(RATE_HZ), "--duration", str(round(seconds))]
+        command = [str(PY_SPY), "record", "--format", "raw", *options, "--pid", str(pid), "--output", str(path)]
+        subprocess.run(command, check=True, capture_output=True)
+        counts = Counter[str]()
+        for layer, count in _counted(path.read_text()):
+            counts[layer] += count
+    total = max(counts.total(), 1)
+    return {layer: 100 * count / total for layer, count in counts.most_common()}
+
+
+def _counted(stacks: str) -> Iterator[tuple[str, int]]:
+    for match in map(_STACK.fullmatch, stacks.splitlines()):
+        if match is not None:
+            yield _layer(match[1]), int(match[2])
+
+
+def _layer(stack: str) -> str:
+    for frame in reversed(stack.split(";")):
+        for name, pattern in _LAYERS:
+            if pattern.search(frame):
+                return name
+    return "everything else"

@@ -1,0 +1,99 @@
+"""Finds past the driver's cursors: the same documents, and whatever goes wrong is found out by the driver's own."""
+
+import asyncio
+
+import pytest
+from pymongo import ReadPreference
+from pymongo.errors import AutoReconnect, NetworkTimeout, OperationFailure
+
+from server.embedded import Mongod
+from storage.ids import new_id
+from storage.mongo import Document, Mongo
+from storage.reads import Reads
+from storage.stores import Stores
+from tests.storage.faults import failing, hanging
+
+pytestmark = pytest.mark.anyio
+
+WORD = "x" * 1_000_000
+
+
+@pytest.fixture
+async def mongo(own_stores: Stores) -> Mongo:
+    return own_stores.mongo
+
+
+@pytest.fixture
+async def things(mongo: Mongo) -> str:
+    """The name of a collection with ten documents, n from 0 to 9."""
+    name = f"things_{new_id()}"
+    await mongo[name].insert_many([{"_id": n, "n": n, "word": f"word {n}"} for n in range(10)])
+    return name
+
+
+async def test_what_is_wanted_comes_in_its_order_with_its_fields_and_no_more_of_it(mongo: Mongo, things: str) -> None:
+    wanted: Document = {"n": {"$gte": 3}}
+    assert await mongo.find(things, wanted, {"_id": 0, "n": 1}, [("n", -1)], 3) == [{"n": 9}, {"n": 8}, {"n": 7}]
+    assert len(await mongo.find(things, wanted)) == 7
+    assert await mongo.find(things, {"n": 10}) == []
+
+
+async def test_it_reads_what_cursors_read(mongo: Mongo, things: str) -> None:
+    await mongo[things].update_many({}, [{"$set": {"at": "$$NOW"}}])
+    assert await mongo.find(things, {}, sort=[("_id", 1)]) == await mongo[things].find().sort("_id", 1).to_list(None)
+
+
+async def test_more_than_an_answer_holds_comes_whole(mongo: Mongo, things: str) -> None:
+    for n in range(20):
+        await mongo[things].insert_one({"_id": 100 + n, "n": 100 + n, "word": WORD})
+    found = await mongo.find(things, {"n": {"$gte": 100}}, sort=[("n", 1)], limit=999)
+    assert [each["n"] for each in found] == list(range(100, 120))
+
+
+async def test_a_document_that_was_acknowledged_is_found_at_once(mongo: Mongo, things: str) -> None:
+    for n in range(100, 200):
+        await mongo[things].insert_one({"_id": n})
+        assert await mongo.find(things, {"_id": n})
+
+
+@pytest.mark.parametrize("how", [{"closeConnection": True}, {"errorCode": 10107}, {"errorCode": 91}])
+async def test_one_fault_is_read_over(mongo: Mongo, own_mongod: Mongod, things: str, how: Document) -> None:
+    async with failing(own_mongod.uri, "find", times=1, **how):
+        assert len(await mongo.find(things, {})) == 10
+
+
+async def test_a_fault_that_stays_is_told_as_the_driver_tells_it(mongo: Mongo, own_mongod: Mongod, things: str) -> None:
+    async with failing(own_mongod.uri, "find", closeConnection=True):
+        with pytest.raises(AutoReconnect):
+            await mongo.find(things, {})
+    with pytest.raises(OperationFailure, match="nobody"):
+        await mongo.find(things, {"$nobody": 1})
+    assert len(await mongo.find(things, {})) == 10
+
+
+async def test_who_stops_waiting_leaves_no_answer_to_the_next_one(mongo: Mongo, things: str) -> None:
+    for _ in range(20):
+        reads = [asyncio.create_task(mongo.find(things, {"_id": n})) for n in range(10)]
+        for _ in range(4):
+            await asyncio.sleep(0)
+        for each in reads[::2]:
+            each.cancel()
+        await asyncio.gather(*reads, return_exceptions=True)
+        for n, each in list(enumerate(reads))[1::2]:
+            assert [document["_id"] for document in each.result()] == [n]
+        assert [document["_id"] for document in await mongo.find(things, {"_id": 5})] == [5]
+
+
+async def test_a_server_that_hangs_is_not_waited_for_without_end(mongo: Mongo, own_mongod: Mongod, things: str) -> None:
+    hasty = Reads(mongo.reads.client, mongo.reads.database, 0.5)
+    assert len(await mongo.find(things, {})) == 10
+    with hanging(own_mongod.pid), pytest.raises(NetworkTimeout):
+        await hasty.find(things, {})
+    assert len(await mongo.find(things, {})) == 10
+
+
+async def test_what_this_rests_on_in_pymongo_is_there(mongo: Mongo, things: str) -> None:
+    """Without it every read would be the driver's own, unseen."""
+    server = await mongo.reads.client._select_server(ReadPreference.PRIMARY, None, "find")
+    found = await mongo.reads._found(server, {"find": things, "filter": {"n": 4}})
+    assert [each["n"] for each in found] == [4]
