@@ -125,7 +125,8 @@ class Broker:
         """Pausing, cancelling and do-not-call hold for what was committed before them, too."""
         try:
             return await self._calls.may_dial(call)
-        except Unavailable as error:
+        except Exception as error:
+            # It was not handed over, so it may be given back.
             log.warning("dial_given_back", call_id=call.id, error=repr(error))
             return False
 

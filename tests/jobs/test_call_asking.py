@@ -146,11 +146,13 @@ async def test_somebody_who_talks_to_twilio_keeps_the_slot_although_the_number_w
     async with calling(stores, 1) as house, twilio() as (twin, telephony):
         await house.limit(1, 100)
         job = await house.launch(1, max_attempts=2, retry_delay_s=0)
-        dialling = asyncio.create_task(Broker(house.stores.calls, telephony, house.org).run(1))
+        broker = Broker(house.stores.calls, telephony, house.org)
+        dialling = asyncio.create_task(broker.run(1))
         await until(lambda: are_known(house, 1))
         (first,) = twin.calls
         twin.goes_on(first, "busy")
         await house.stores.calls.report(f"{job.id}-2-1", 3, CallReportEvent.ENDED, CallOutcome.BUSY)
+        broker.wake()
         await until(lambda: are_known(house, 2))
         second = list(twin.calls)[1]
         twin.goes_on(second, "in-progress")
@@ -164,11 +166,12 @@ async def test_somebody_who_talks_to_twilio_keeps_the_slot_although_the_number_w
         await ask_for_silent_calls(job_context(house.stores, telephony=telephony))
         assert await house.slots() == []
         assert list((await house.states(job)).values()) == ["COMPLETED"]
+        broker.stop()
         await dialling
 
 
 async def are_known(house: House, number: int) -> bool:
-    """Whether Twilio's name of the number's so-manieth call is stored."""
+    """Whether Twilio's name of the number's latest call is stored."""
     wanted = {"org": house.org, "call.n": number, "call.reference": {"$exists": True}}
     return await house.stores.mongo["call_tasks"].find_one(wanted) is not None
 
