@@ -39,6 +39,7 @@ class Folders:
     def __init__(self, stores: Stores) -> None:
         self._stores = stores
         self._work = [asyncio.Event() for _ in range(PARTITIONS)]
+        self._batch = [BATCH] * PARTITIONS
         self._turns = asyncio.Semaphore(AT_ONCE)
 
     async def run(self) -> None:
@@ -64,7 +65,10 @@ class Folders:
                         await self._fold(lock, partition)
                         continue
             except (LockLost, Unavailable, PyMongoError) as error:
-                log.warning("fold_failed", partition=partition, error=repr(error))
+                log.warning("fold_failed", partition=partition, next_batch=self._batch[partition], error=repr(error))
+            except Exception:
+                # Whatever one partition stumbles over, the others are folded.
+                log.exception("fold_broken", partition=partition, next_batch=self._batch[partition])
             # Another worker has it, or the database is busy: the next look tells whether something still waits.
             work.clear()
             await asyncio.sleep(RETRY_S)
@@ -73,7 +77,7 @@ class Folders:
         """Folds until nothing came for a while."""
         work = self._work[partition]
         while True:
-            while await self._fold_batch(lock, partition) == BATCH:
+            while await self._fold_batch(lock, partition):
                 pass
             work.clear()
             try:
@@ -82,6 +86,11 @@ class Folders:
             except TimeoutError:
                 return
 
-    async def _fold_batch(self, lock: Lock, partition: int) -> int:
+    async def _fold_batch(self, lock: Lock, partition: int) -> bool:
+        """Folds a batch; whether it was full. After a failure the next one is half as big, then they double again."""
         async with self._turns:
-            return await self._stores.folder.fold(lock, partition)
+            size = self._batch[partition]
+            self._batch[partition] = max(size // 2, 1)
+            folded = await self._stores.folder.fold(lock, partition, size)
+        self._batch[partition] = min(size * 2, BATCH)
+        return folded == size

@@ -90,7 +90,7 @@ def _of_complaint(part: Message, message: Message, id_: str, at: datetime) -> It
         yield DeliveryEvent(
             event_id=f"arf:{id_}:{number}",
             address=address,
-            at=_date(fields.get("Arrival-Date") or fields.get("Received-Date"), at),
+            at=at,  # when it was complained; Arrival-Date and Received-Date are the original message's
             kind=DeliveryEventKind.COMPLAINT,
         )
 

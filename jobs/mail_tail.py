@@ -9,12 +9,15 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from io import FileIO
 from pathlib import Path
+from typing import TypeVar
 
 import orjson
 import structlog
+from pymongo.errors import PyMongoError
 
 from jobs.postfix import PostfixLog
 from storage.mail.records import DeliveryEvent, RecordDeliveriesResult
@@ -22,11 +25,14 @@ from storage.mongo import Document, Mongo
 
 POLL_S = 0.2
 BATCH_LINES = 1000
+RETRY_S = 0.5
+MAX_RETRY_S = 30.0
 RETIRE_S = 60.0
 """A file that was rotated away is read on for so long: its writer may not have noticed yet."""
 
 CHUNK_BYTES = 1 << 18
 PACKED = {".gz", ".bz2", ".xz", ".zst"}
+Result = TypeVar("Result")
 Record = Callable[[list[DeliveryEvent]], Awaitable[RecordDeliveriesResult]]
 
 log = structlog.get_logger(__name__)
@@ -114,10 +120,11 @@ class Tail:
         return count
 
     async def _take(self, lines: list[bytes]) -> None:
-        now = await self.mongo.now()
+        now = await _at_last(self.mongo.now)
+        # Read once: the log remembers who waits, so a line that is read again may say something else.
         events = [event for line in lines for event in self.log.read(line, now)]
         for start in range(0, len(events), BATCH_LINES):
-            result = await self.record(events[start : start + BATCH_LINES])
+            result = await _at_last(partial(self.record, events[start : start + BATCH_LINES]))
             self.events += result.accepted
             log.info("mail_log", taken=result.accepted, known=result.duplicates, refused=len(result.rejected))
 
@@ -208,6 +215,18 @@ class Tail:
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(self.state)
+
+
+async def _at_last(work: Callable[[], Awaitable[Result]]) -> Result:
+    """Does it again, ever more slowly, until the database does it. Events are known by their ids: none counts twice."""
+    retry_s = RETRY_S
+    while True:
+        try:
+            return await work()
+        except PyMongoError as error:
+            log.warning("mail_log_waits", error=type(error).__name__, retry_s=retry_s)
+        await asyncio.sleep(retry_s)
+        retry_s = min(retry_s * 2, MAX_RETRY_S)
 
 
 def _split(chunk: bytes) -> list[bytes]:

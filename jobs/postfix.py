@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from hashlib import sha256
 
+from storage.mail.classifier import EXPIRED
 from storage.mail.records import DeliveryEvent
 
 MAX_WAITING = 100_000
-EXPIRED = "4.4.7"
 
 _HEAD = re.compile(
     r"(?P<when>\d{4}-\d\d-\d\dT\S+|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) \S+ "

@@ -109,7 +109,11 @@ INDEXES: dict[str, list[IndexModel]] = {
         IndexModel([("org", UP)]),
         IndexModel([("moved_at", UP)], expireAfterSeconds=15 * 86_400, sparse=True),
     ],
-    "mail_domains": [IndexModel([("_id", UP), ("told", UP)], name="told"), IndexModel([("org", UP)])],
+    "mail_domains": [
+        IndexModel([("_id", UP), ("told", UP)], name="told"),
+        IndexModel([("org", UP)]),
+        IndexModel([("recent.day", UP)]),
+    ],
     "mail_days": [IndexModel([("_id.org", UP), ("_id.day", UP)]), IndexModel([("_id.day", UP), ("_id.org", UP)])],
     "mail_audit": [IndexModel([("org", UP), ("subject", UP), ("at", UP)])],
     "mail_reports": [IndexModel([("_id.day", DOWN), ("_id.org", UP), ("_id.kind", UP)])],

@@ -47,6 +47,11 @@ MAIL_SHADOW = Counter(
     "noroshi_mail_shadow", "Addresses that both books were asked for, by whether they agree.", ["outcome"]
 )
 BOUNCE_RATE = Gauge("noroshi_mail_bounce_rate", "Bounced of sent on the current UTC day, 0 to 1.", ["organization"])
+DOMAIN_BOUNCE_RATE = Gauge(
+    "noroshi_mail_domain_bounce_rate",
+    "Bounced of sent on the current UTC day, 0 to 1, of the worst few domains with enough mail.",
+    ["organization", "domain"],
+)
 
 
 def own_figures() -> str:

@@ -52,7 +52,6 @@ TESTED_ELSEWHERE = {
     "storage/mail/records.py": "tests/storage/mail/test_rates.py",
     "storage/metrics.py": "tests/server/test_health.py",
     # Seen from outside the process only.
-    "jobs/fan_out.py": "tests/jobs/test_fan_out_machine.py",
     "resolvers/events.py": "tests/resolvers/feed/test_events.py",
     "storage/mentions.py": "tests/resolvers/feed/test_posts.py",
     "storage/publishing/notices.py": "tests/storage/publishing/test_progress.py",
@@ -70,6 +69,7 @@ TESTED_ELSEWHERE = {
     "storage/feed/records.py": "tests/storage/feed/test_changes.py",
     "storage/feed/posts.py": "tests/resolvers/feed/test_posts.py",
     "storage/feed/moves.py": "tests/storage/feed/test_feeds.py",
+    "storage/feed/trimming.py": "tests/storage/feed/test_feeds.py",
     "jobs/link_previews.py": "tests/e2e/test_link_previews.py",
     "server/demo_sign_in.py": "tests/server/test_app.py",
     "server/launch.py": "tests/server/test_supervisor.py",

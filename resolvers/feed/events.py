@@ -1,9 +1,11 @@
 """homeFeedEvents and notificationEvents: each viewer's own."""
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 from strawberry import UNSET
@@ -14,6 +16,7 @@ from resolvers.context import Context, Info
 from resolvers.events import RESTART_S, Event, OwnSource, StreamReady, own_events
 from storage.errors import DomainError
 from storage.events import Cursor, Position, Stream, parse_cursor
+from storage.feed.home import SEEN_EVERY_S, HomeStore
 from storage.feed.notifications import Notification
 from storage.feed.records import Post, RemovedPost, author_stream, home_stream
 from storage.follow_several import OneArrived, Positions, SeveralReady, follow_several, parse_positions
@@ -61,10 +64,10 @@ class HomeSource(OwnSource):
     async def __aiter__(self) -> AsyncGenerator[HomeEventRecord, None]:
         """Goes on after a failure from where it was."""
         main, positions = home_stream(self.viewer.organization_id, self.viewer.id), self.since
-        await self.context.stores.home.enter(self.viewer.organization_id, self.viewer.id)
+        others = partial(self._big_authors, _Stay(self.context.stores.home, self.viewer))
         while True:
             try:
-                steps = follow_several(self.context.stores.hub, main, self._big_authors, positions)
+                steps = follow_several(self.context.stores.hub, main, others, positions)
                 async with aclosing(steps):
                     async for step in steps:
                         positions = parse_positions(main, step.cursor)
@@ -77,7 +80,9 @@ class HomeSource(OwnSource):
                 log.warning("listener_waits", stream=main.name, error=repr(error))
             await asyncio.sleep(RESTART_S)
 
-    async def _big_authors(self) -> Mapping[Stream, Position]:
+    async def _big_authors(self, stay: "_Stay") -> Mapping[Stream, Position]:
+        """Asked for at the beginning and every ten seconds, which is when the reader is seen to be here still."""
+        await stay.renew()
         organization_id, reader_id = self.viewer.organization_id, self.viewer.id
         blocked = (await self.context.sight(self.viewer)).blocked
         reader = await self.context.stores.home.reader(organization_id, reader_id, blocked)
@@ -108,6 +113,21 @@ def _record(cursor: Cursor, event: HubEvent) -> HomeEventRecord:
     if isinstance(subject, RemovedPost):
         return PostRemoved(cursor, at, "PostRemoved", subject.post_id)
     return PostArrived(cursor, at, "PostArrived", subject)
+
+
+@dataclass(slots=True)
+class _Stay:
+    """That the reader is here, remembered each hour: who only listens is not away, however long."""
+
+    home: HomeStore
+    viewer: User
+    renew_at: float = -math.inf
+
+    async def renew(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if now >= self.renew_at:
+            await self.home.enter(self.viewer.organization_id, self.viewer.id)
+            self.renew_at = now + SEEN_EVERY_S
 
 
 @dataclass(frozen=True, slots=True)

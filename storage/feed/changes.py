@@ -66,7 +66,7 @@ class PostPlan:
             # Where readers begin to follow the author's own stream.
             begin = {"epoch": batch.head["epoch"], "n": batch.next_n - 1}
             batch.put(MERGED_AUTHORS, {"_id": self._author_id, **begin, "at": batch.at})
-        self._spread(batch, document, 0 if document["merged"] else followers)
+        self._spread(batch, document, followers)
         return post_record(document)
 
     @property
@@ -106,14 +106,19 @@ class PostPlan:
 
 
 def _fan_out(post: Document, followers: int) -> Document:
-    """A fan-out that has not begun; of nobody it is done."""
+    """A fan-out that has not begun; of a merged post it is done.
+
+    It begins even with no follower: whoever follows while the post commits may have been backfilled without it, and is
+    found by the walk, which comes after the commit.
+    """
+    is_pushed = not post["merged"]
     return {
         "_id": post["_id"],
         "author": post["author"],
         "task": "push",
-        "state": "PENDING" if followers else "COMPLETED",
-        "open": followers > 0,
-        "total": followers,
+        "state": "PENDING" if is_pushed else "COMPLETED",
+        "open": is_pushed,
+        "total": followers if is_pushed else 0,
         "delivered": 0,
         "failed": 0,
         "retrying": 0,
@@ -192,8 +197,9 @@ class DeletePost(_PostChange):
         batch.tell(home_stream(organization_id, document["author"]), "PostRemoved", timestamp)
         fan_out = batch.get(FAN_OUTS, self.key.document_id)
         if fan_out is not None:
-            # The new fence stops whoever is pushing it right now.
-            begun = {"task": "remove", "state": "COMPLETED", "open": fan_out["total"] > 0, "next": "", "walked": False}
+            # The new fence stops whoever is pushing it right now. What was pushed to nobody may have been backfilled.
+            is_open = not document["merged"]
+            begun = {"task": "remove", "state": "COMPLETED", "open": is_open, "next": "", "walked": False}
             total = fan_out["delivered"] + fan_out["failed"]
             fences = {"fence": fan_out["fence"] + 1, "lease_until": None, "retrying": 0, "total": total}
             batch.put(FAN_OUTS, {**fan_out, **begun, **fences})

@@ -12,15 +12,15 @@ from pymongo.errors import BulkWriteError
 
 from storage.events import Stream
 from storage.feed.changes import FEED_ITEMS
-from storage.feed.follows import FEEDS, FOLLOWS, MAX_ITEMS
+from storage.feed.follows import FEEDS, FOLLOWS
 from storage.feed.records import PostKey, home_stream
+from storage.feed.trimming import TRIM_EVERY, trim
 from storage.metrics import FEED_ITEMS_PUSHED
 from storage.mongo import DUPLICATE_KEY, Document, Mongo, older_than
 from storage.outbox import Outbox, leave_rows
 
 CHUNK = 500
 ABSENT_S = 30 * 86_400.0
-TRIM_EVERY = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +90,7 @@ class FeedStore:
 
     async def trim(self, organization_id: str, reader_id: str) -> None:
         """Keeps the newest 800."""
-        owner = {"o": organization_id, "u": reader_id}
-        low = {**owner, "ts": 0}
-        every = {"_id": {"$gte": low, "$lt": {**owner, "ts": 2**62}}}
-        beyond = self._items.find(every, {"_id": 1}).sort("_id", -1).skip(MAX_ITEMS).limit(1)
-        async for oldest in beyond:
-            await self._items.delete_many({"_id": {"$gte": low, "$lte": oldest["_id"]}})
+        await trim(self._mongo, {"o": organization_id, "u": reader_id})
 
     async def insert(self, items: Sequence[Document]) -> set[int]:
         """Inserts items, in any order; those that are there already stay. Returns the indexes of those that failed."""

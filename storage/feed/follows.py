@@ -16,6 +16,7 @@ from storage.changes import Batch, Change, Need
 from storage.errors import Conflict, DomainError, Forbidden
 from storage.feed.changes import FEED_ITEMS, POSTS
 from storage.feed.notifications import NotificationKind, notify
+from storage.feed.trimming import MAX_ITEMS, trim
 from storage.identity import user_stream
 from storage.mongo import Document, Mongo, Session, older_than
 from storage.sequencer import Sequencer
@@ -24,9 +25,6 @@ FOLLOWS = "follows"
 FOLLOW_CHANGES = "follow_changes"
 FEEDS = "feeds"
 USERS = "users"
-MAX_ITEMS = 800
-"""How many of the newest posts a home feed keeps."""
-
 
 log = structlog.get_logger(__name__)
 
@@ -176,6 +174,7 @@ class FollowStore:
         items = [{"_id": id_, "author": pair.followee_id} for id_ in ids if id_["ts"] not in known]
         if items:
             await self._items.insert_many(items, session=session)
+            await trim(self._mongo, owner, session)
 
 
 def _items_of(pair: Pair) -> Document:

@@ -11,9 +11,10 @@ from enum import Enum
 from storage.events import Position
 from storage.feed.changes import FEED_ITEMS, MERGED_AUTHORS, POSTS
 from storage.feed.feeds import ABSENT_S, FeedStore
-from storage.feed.follows import FEEDS, FOLLOWS, MAX_ITEMS
+from storage.feed.follows import FEEDS, FOLLOWS
 from storage.feed.posts import PostStore
 from storage.feed.records import Post, post_record
+from storage.feed.trimming import MAX_ITEMS
 from storage.mongo import Document, Mongo
 from storage.timeline import Page, Range, read_page
 

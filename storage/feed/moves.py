@@ -1,9 +1,14 @@
-"""What reaches a reader's own stream: posts that arrived in the home feed, posts that left it. Each is told once."""
+"""What reaches a reader's own stream: posts that arrived in the home feed, posts that left it.
+
+An item is told of once when it arrives, and when it leaves, whether its arrival was told of or not: what was pushed
+before anybody listened, backfilled or rebuilt was found on the page.
+"""
 
 from collections.abc import Sequence
 
 from storage.changes import Batch
 from storage.feed.changes import FEED_ITEMS, POSTS
+from storage.feed.trimming import TRIM_EVERY, trim
 from storage.identity import stream_owner
 from storage.mongo import Document, Mongo, Session
 from storage.outbox import Mover
@@ -31,7 +36,17 @@ class _OfFeedItem(Mover):
 
 
 class PostArrived(_OfFeedItem):
-    """Tells of an item that was not told of yet, if its post is still there."""
+    """Tells of an item that was not told of yet, if its post is still there.
+
+    About once in 64 posts it trims the feed. Every post comes by here on its way into its author's own feed.
+    """
+
+    async def load(self, mongo: Mongo, session: Session, rows: Sequence[Document], batch: Batch) -> None:
+        """The feed's items, which may be trimmed first, and their posts."""
+        if any(row["ref"] % TRIM_EVERY == 0 for row in rows):
+            organization_id, reader_id = stream_owner(batch.stream)
+            await trim(mongo, {"o": organization_id, "u": reader_id}, session)
+        await super().load(mongo, session, rows, batch)
 
     def move(self, row: Document, batch: Batch) -> float:
         """Marks the item as told."""
@@ -44,13 +59,12 @@ class PostArrived(_OfFeedItem):
 
 
 class PostRemoved(_OfFeedItem):
-    """Takes the item out of the feed, and tells of it if it had been told that it arrived."""
+    """Takes the item out of the feed, and tells of it."""
 
     def move(self, row: Document, batch: Batch) -> float:
         """A second row for the same item finds nothing."""
         item = self.item(row, batch)
         if item is not None:
             batch.remove(FEED_ITEMS, item["_id"])
-            if item.get("told"):
-                batch.emit("PostRemoved", row["ref"])
+            batch.emit("PostRemoved", row["ref"])
         return 0.0

@@ -77,6 +77,10 @@ GREYLISTED = Rule("4**", _NOTHING, "greylisted", "RFC 6647; 450 or 451 with 4.7.
 UNKNOWN_USER = Rule("55*", _HARD, "no such mailbox", "RFC 5321, 4.2.3, and the text says so")
 UNREADABLE = Rule("", _NOTHING, "not a final answer", "RFC 5321, 4.2.1: 1yz and 3yz")
 
+EXPIRED = "4.4.7"
+"""Not delivered in time. Without a reply code it is the sender's own words: it tells neither that somebody was reached
+nor that nobody was."""
+
 KILLS_DOMAIN = frozenset({"5.1.2", "5.1.10"})
 """Statuses that block the whole domain."""
 

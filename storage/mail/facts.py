@@ -4,11 +4,11 @@ Facts are sums, maxima and sets, so the order in which events come in does not m
 again as if it had never been (ADR 25). Instants are milliseconds and days are counted, both since the Unix epoch.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from storage.mail.classifier import KILLS_DOMAIN, Outcome
+from storage.mail.classifier import EXPIRED, KILLS_DOMAIN, Outcome
 from storage.mail.records import VerdictRule
 
 Facts = dict[str, Any]
@@ -20,6 +20,12 @@ SOFT_DAYS = 3
 DEAD_DAYS = 3
 DEAD_MESSAGES = 20
 HISTORY_DAYS = 400
+RECENT_DAYS = 3
+"""Yesterday and today, and tomorrow by the clocks of mail servers that are ahead."""
+
+OLD = ("old_softs", "old_hards")
+KEPT = 10_000
+"""So many bounces of an address are kept one by one for each source, the newest; older ones as sums of their days."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,12 @@ class Row:
     def day(self) -> int:
         """The UTC day of the event."""
         return self.at // DAY_MS
+
+    @property
+    def answered(self) -> bool:
+        """Whether somebody at the domain did. Who ran out of time or complains much later says nothing of that."""
+        expired = self.smtp_code is None and self.status == EXPIRED
+        return not (self.failed or expired or self.outcome is Outcome.COMPLAINT)
 
     @property
     def code(self) -> str:
@@ -76,7 +88,7 @@ def of_source(document: Facts, source: str) -> Facts:
 
 
 def absorb(document: Facts, row: Row) -> Counts:
-    """Adds an event to its address. Returns what it counts for the domain."""
+    """Adds an event to its address, which is then to be pruned. Returns what it counts for the domain."""
     entry = of_source(document, row.source)
     entry["last"] = max(entry.get("last", 0), row.at)
     counts = Counts()
@@ -107,24 +119,63 @@ def _unblocked_at(document: Facts) -> int:
 
 def _note_message(entry: Facts, row: Row, soft_at: int) -> bool:
     """Notes a message's soft bounce of a day at its latest; whether that message and day are new."""
-    for noted in entry.setdefault("messages", []):
-        if noted[0] == row.message and noted[1] == row.day:
-            if soft_at > noted[2]:
-                noted[2], noted[3] = soft_at, row.code
-            return False
-    entry["messages"].append([row.message, row.day, soft_at, row.code if soft_at else ""])
-    return True
+    by_message, key = _by_message(entry), (row.message, row.day)
+    noted = by_message.get(key)
+    if noted is None:
+        by_message[key] = [row.message, row.day, soft_at, row.code if soft_at else ""]
+    elif soft_at > noted[2]:
+        noted[2], noted[3] = soft_at, row.code
+    return noted is None
+
+
+def _by_message(entry: Facts) -> dict[tuple[bytes, int], list[Any]]:
+    """Soft bounces by message and day, for as long as events are added; `prune` makes a list of them again."""
+    noted = entry.get("messages", [])
+    if not isinstance(noted, dict):
+        noted = entry["messages"] = {(bytes(each[0]), each[1]): each for each in noted}
+    return noted
 
 
 def prune(document: Facts, now: int) -> None:
-    """Forgets what can make no difference any more: bounces before the window that their source's success cleared."""
+    """Forgets bounces before the window that their source's success cleared, and sums up the oldest of too many."""
     oldest_day = now // DAY_MS - WINDOW_DAYS - 1
     for entry in document["by"]:
         ok = entry.get("ok", 0)
         if messages := entry.get("messages"):
-            entry["messages"] = [each for each in messages if each[1] >= oldest_day or each[2] > ok]
+            listed = list(messages.values()) if isinstance(messages, dict) else messages
+            kept = [each for each in listed if each[1] >= oldest_day or each[2] > ok]
+            entry["messages"] = _newest(
+                entry, "old_softs", kept, lambda each: (each[1], each[2]), lambda each: each[2:]
+            )
         if hards := entry.get("hards"):
-            entry["hards"] = [each for each in hards if each[0] // DAY_MS >= oldest_day or each[0] >= ok]
+            kept = [each for each in hards if each[0] // DAY_MS >= oldest_day or each[0] >= ok]
+            entry["hards"] = _newest(entry, "old_hards", kept, lambda each: each[0], lambda each: each)
+        for sums in OLD:
+            if sums in entry:
+                entry[sums] = [each for each in entry[sums] if each[0] >= oldest_day or each[2] >= ok]
+
+
+def _newest(
+    entry: Facts, sums: str, bounces: list[Any], when: Callable[[Any], Any], bounce: Callable[[Any], list[Any]]
+) -> list[Any]:
+    """The newest of the bounces. The others go into the sums of their days: day, how many, the latest and its code."""
+    if len(bounces) <= KEPT:
+        return bounces
+    bounces.sort(key=when)
+    for each in bounces[:-KEPT]:
+        at, code = bounce(each)
+        if at:
+            _add_old(entry, sums, [at // DAY_MS, 1, at, code])
+    return bounces[-KEPT:]
+
+
+def _add_old(entry: Facts, sums: str, added: list[Any]) -> None:
+    days: list[list[Any]] = entry.setdefault(sums, [])
+    for each in reversed(days):
+        if each[0] == added[0]:
+            each[1:] = [each[1] + added[1], *max(each[2:], added[2:])]
+            return
+    days.append(added)
 
 
 def forget(document: Facts, at: int) -> None:
@@ -147,6 +198,9 @@ def merge(document: Facts, other: Facts) -> None:
         ours["success"] = ours.get("success", 0) + theirs.get("success", 0)
         for name in ("hards", "messages"):
             ours[name] = [*ours.get(name, ()), *theirs.get(name, ())]
+        for name in OLD:
+            for each in theirs.get(name, ()):
+                _add_old(ours, name, each)
         if "import" in theirs:
             ours.setdefault("import", theirs["import"])
     if "unblocked" in other:
@@ -166,18 +220,23 @@ def conclude(document: Facts) -> None:
         old = {}
     ok = max((entry.get("ok", 0) for entry in by), default=0)
     hards = [each for entry in by for each in entry.get("hards", ()) if each[0] >= ok]
-    softs = _softs(by, ok)
+    softs = list(_softs(by, ok).values())
+    # What was summed up counts as a whole: a success in the middle of a day does not take a day's sum apart.
+    old_softs, old_hards = ([each for entry in by for each in entry.get(name, ()) if each[2] >= ok] for name in OLD)
     counts = old if old and old["at"] >= ok else {}
+    days = {at // DAY_MS for at, _ in softs} | {each[0] for each in old_softs}
+    if counts.get("soft"):
+        days.add(old["at"] // DAY_MS)
+    latest_hards = [*hards, *(each[2:] for each in old_hards)]
     if counts.get("hard"):
-        hards += [[old["at"], "in the older book"]]
-    days = {day for _, day in softs} | ({old["at"] // DAY_MS} if counts.get("soft") else set())
+        latest_hards.append([old["at"], "in the older book"])
     complaint = max((entry.get("complaint", 0) for entry in by), default=0)
     document["told"] = _without_zeros(
         success=sum(entry.get("success", 0) for entry in by) + old.get("success", 0),
-        soft=len(softs) + counts.get("soft", 0),
-        hard=len(hards) + max(counts.get("hard", 0) - 1, 0),
+        soft=len(softs) + sum(each[1] for each in old_softs) + counts.get("soft", 0),
+        hard=len(hards) + sum(each[1] for each in old_hards) + counts.get("hard", 0),
         last=max((entry.get("last", 0) for entry in by), default=0),
-        saw=_saw(complaint, hards, softs, days),
+        saw=_saw(complaint, latest_hards, [*softs, *(each[2:] for each in old_softs)], days),
         unblocked=document.get("unblocked"),
     )
 
@@ -197,14 +256,14 @@ def _softs(by: Iterable[Facts], ok: int) -> dict[tuple[bytes, int], list[Any]]:
     return softs
 
 
-def _saw(complaint: int, hards: list[Any], softs: dict[Any, list[Any]], days: set[int]) -> list[Any] | None:
+def _saw(complaint: int, hards: list[Any], softs: list[Any], days: set[int]) -> list[Any] | None:
     """The rule that blocks, and what it saw: an instant, a code, a number of days. None when nothing blocks."""
     if complaint:
         return [VerdictRule.COMPLAINED, complaint, "", 0]
     if hards:
         return [VerdictRule.HARD_BOUNCED, *max(hards), 0]
     if len(days) >= SOFT_DAYS:
-        return [VerdictRule.SOFT_BOUNCED_REPEATEDLY, *max(softs.values()), len(days)]
+        return [VerdictRule.SOFT_BOUNCED_REPEATEDLY, *max(softs), len(days)]
     return None
 
 
@@ -225,9 +284,9 @@ def absorb_into_domain(document: Facts, row: Row, counts: Counts) -> None:
     day[1] += counts.success
     day[2] += counts.soft
     day[3] += counts.hard
-    if not row.failed:
+    if row.answered:
         day[4] = True
-    elif row.message not in day[5]:
+    elif row.failed and row.message not in day[5]:
         day[5] = [*day[5], row.message][:DEAD_MESSAGES]
 
 
@@ -254,6 +313,16 @@ def conclude_domain(document: Facts) -> None:
     gone = max((entry["gone"] for entry in by if "gone" in entry), default=None)
     dead = [*gone, 0, 0] if gone else _unreachable(days)
     document["told"] = _without_zeros(**sums, dead=dead, hand=document.get("hand"))
+    document["recent"] = _recent(days)
+
+
+def _recent(days: Iterable[list[Any]]) -> list[Facts]:
+    """The last three days by themselves, by which whoever looks for high rates finds the domain."""
+    sums: dict[int, list[int]] = {}
+    for day, success, soft, hard, *_ in days:
+        sent, bounced = sums.get(day, (0, 0))
+        sums[day] = [sent + success + soft + hard, bounced + soft + hard]
+    return [{"day": day, "sent": sums[day][0], "bounced": sums[day][1]} for day in sorted(sums)[-RECENT_DAYS:]]
 
 
 def _compact(entry: Facts) -> None:
@@ -271,7 +340,8 @@ def _compact(entry: Facts) -> None:
 
 def _unreachable(days: list[list[Any]]) -> list[Any] | None:
     """The last three days on which anything was sent, if all connections failed then, on 20 messages or more."""
-    last = sorted({each[0] for each in days})[-DEAD_DAYS:]
+    # On a day on which messages only ran out of time nobody tried, and nobody was reached.
+    last = sorted({each[0] for each in days if each[4] or each[5]})[-DEAD_DAYS:]
     these = [each for each in days if each[0] in last]
     messages = {bytes(message) for each in these for message in each[5]}
     if len(last) < DEAD_DAYS or any(each[4] for each in these) or len(messages) < DEAD_MESSAGES:

@@ -7,8 +7,14 @@ from storage.mail.facts import DAY_MS
 from storage.mail.folding import domain_id
 from storage.mail.ledger import midnight, milliseconds
 from storage.mail.records import BounceRate
-from storage.metrics import BOUNCE_RATE
+from storage.metrics import BOUNCE_RATE, DOMAIN_BOUNCE_RATE
 from storage.mongo import Document, Mongo
+
+MIN_SENT = 50
+"""Of fewer messages one bounce would be an alarm."""
+
+SHOWN_DOMAINS = 20
+"""Every one is a time series of its own."""
 
 Sums = dict[int, tuple[int, int]]
 """Sent and bounced, by day."""
@@ -78,8 +84,31 @@ class Rates:
         rows = await self._mongo.aggregate("mail_domains", steps)
         return [BounceRate(midnight(day), row["_id"], *_sums(row["success"], row["bounced"])) for row in rows]
 
+    async def highest(self, day: int, above: float = 0.0) -> list[tuple[str, BounceRate]]:
+        """Domains of all organizations with a rate above that on a day of at least 50 messages, the highest first.
+
+        Each with its organization's id. Of the last three days on which a domain had mail.
+        """
+        steps: list[Document] = [
+            {"$match": {"recent.day": day}},
+            {"$unwind": "$recent"},
+            {"$match": {"recent.day": day, "recent.sent": {"$gte": MIN_SENT}}},
+            {"$match": {"$expr": {"$gt": ["$recent.bounced", {"$multiply": ["$recent.sent", above]}]}}},
+            {"$project": {"org": 1, "domain": 1, "recent": 1}},
+        ]
+        rows = await self._mongo.aggregate("mail_domains", steps)
+        found = [
+            (row["org"], BounceRate(midnight(day), row["domain"], row["recent"]["sent"], row["recent"]["bounced"]))
+            for row in rows
+        ]
+        return sorted(found, key=lambda each: (-each[1].rate, -each[1].sent, each[0], each[1].domain))
+
     async def show(self) -> None:
-        """Sets the metric of the current day."""
+        """Sets the metrics of the current day: of each organization, and of the twenty worst domains."""
+        highest = await self.highest(day_of(await self._mongo.now()))
+        DOMAIN_BOUNCE_RATE.clear()
+        for org, rate in highest[:SHOWN_DOMAINS]:
+            DOMAIN_BOUNCE_RATE.labels(org, rate.domain).set(rate.rate)
         BOUNCE_RATE.clear()
         for org, rate in (await self.today()).items():
             BOUNCE_RATE.labels(org).set(rate.rate)

@@ -31,6 +31,8 @@ AUTHORS = ("ann", "bob", "cyd")
 # The database can be told to refuse items of these.
 READERS = (*AUTHORS, "fay", "gus", "hal")
 REFUSED = st.sampled_from(["fay", "gus"])
+# Their streams exist from the beginning, so that they are told.
+LISTENERS = ("bob", "gus")
 AUTHOR, READER = st.sampled_from(AUTHORS), st.sampled_from(READERS)
 MAX_FOLLOWERS = 3
 """So few that authors cross it in both directions."""
@@ -74,6 +76,9 @@ class FeedMachine(RuleBasedStateMachine):
         self.jobs, self.stores = self.process.jobs, self.process.jobs.stores
         self.hall, self.model = Hall(self.stores), Model()
         self.sleepers: list[Claim] = []
+        self.deleted: set[int] = set()
+        # Whoever listens must hear that these left, with their authors.
+        self.owed: dict[str, dict[int, str]] = {reader: {} for reader in LISTENERS}
         self.looking = itertools.cycle(READERS)
         self.org = self.hall.organization_id
         self.run(self.hall.enter(*READERS))
@@ -90,8 +95,8 @@ class FeedMachine(RuleBasedStateMachine):
                 self.follow(reader, author)
 
     async def listen(self) -> None:
-        """Bob and Gus have listened before, so that their streams are told."""
-        for reader in ("bob", "gus"):
+        """Some have listened before."""
+        for reader in LISTENERS:
             await self.stores.events.head(home_stream(self.hall.organization_id, reader))
 
     def pair(self, one: str, other: str) -> Pair:
@@ -109,6 +114,19 @@ class FeedMachine(RuleBasedStateMachine):
     def unfollow(self, reader: str, author: str) -> None:
         self.run(self.stores.follows.unfollow(self.pair(reader, author)))
         self.model.follows.discard((reader, author))
+        self.forgive(reader, author)
+
+    def forgive(self, reader: str, author: str) -> None:
+        """What the reader's own unfollow or block took away before the worker came, nobody tells of."""
+        owed = self.owed.get(reader, {})
+        for timestamp in [each for each, of in owed.items() if of == author]:
+            del owed[timestamp]
+
+    @rule(reader=st.sampled_from(LISTENERS), author=AUTHOR)
+    def follow_anew(self, reader: str, author: str) -> None:
+        """What a follow brings is on the page, and was never told to arrive."""
+        self.unfollow(reader, author)
+        self.follow(reader, author)
 
     @rule(one=READER, other=READER)
     def block(self, one: str, other: str) -> None:
@@ -116,6 +134,8 @@ class FeedMachine(RuleBasedStateMachine):
             self.run(self.stores.relations.block(self.org, one, other))
             self.model.blocks.add((one, other))
             self.model.follows -= {(one, other), (other, one)}
+            self.forgive(one, other)
+            self.forgive(other, one)
 
     @rule(one=READER, other=READER)
     def unblock(self, one: str, other: str) -> None:
@@ -135,7 +155,12 @@ class FeedMachine(RuleBasedStateMachine):
         if self.model.posts:
             timestamp = data.draw(st.sampled_from(sorted(self.model.posts)))
             author = self.model.posts.pop(timestamp)
-            self.run(self.stores.posts.delete(PostKey(self.org, timestamp), author, False))
+            readers = [each for each in LISTENERS if timestamp in self.run(self.seen(each))]
+            post = self.run(self.stores.posts.delete(PostKey(self.org, timestamp), author, False))
+            self.deleted.add(timestamp)
+            for reader in readers:
+                if reader == author or not post.merged:
+                    self.owed[reader][timestamp] = author
 
     @rule(data=st.data(), inserted=st.booleans(), sleeps=st.booleans())
     def crash(self, data: st.DataObject, inserted: bool, sleeps: bool) -> None:
@@ -253,13 +278,14 @@ class FeedMachine(RuleBasedStateMachine):
             assert (found.follower_count, found.following_count) == (len(followers), len(followees))
 
     async def check_events(self) -> None:
-        """Whoever listened was told of each post that left once, and only if it had come."""
-        for reader in ("bob", "gus"):
+        """Whoever listened was told once of each deleted post that their page had shown, and of nothing else."""
+        for reader in LISTENERS:
             events = await self.hall.events(home_stream(self.org, reader))
             arrived = [event.ref for event in events if event.kind == "PostArrived"]
             removed = [event.ref for event in events if event.kind == "PostRemoved"]
-            assert len(removed) == len(set(removed))
-            assert set(removed) <= set(arrived)
+            for told in (arrived, removed):
+                assert len(told) == len(set(told))
+            assert self.owed[reader].keys() <= set(removed) <= self.deleted
 
 
 async def raised(work: Any) -> bool:

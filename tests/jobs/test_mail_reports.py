@@ -145,6 +145,12 @@ def test_a_complaint_names_the_recipient() -> None:
     assert (event.kind, event.address) == (DeliveryEventKind.COMPLAINT, "user@example.net")
 
 
+@pytest.mark.parametrize("name", ["Received-Date", "Arrival-Date"])
+def test_a_complaint_is_of_the_day_of_the_report_however_old_the_message_is(name: str) -> None:
+    old = ARF.replace("Received-Date: Thu, 19 Nov", f"{name}: Mon, 02 Nov")
+    assert read(old)[0].at == datetime(2026, 11, 20, 17, 40, 36, tzinfo=UTC)
+
+
 def test_a_complaint_that_hides_the_recipient_is_read_from_the_message() -> None:
     (event,) = read(ARF.replace("Original-Rcpt-To: <user@example.net>\n", ""))
     assert event.address == "other@example.net"

@@ -22,6 +22,7 @@ from jobs.mail_summary import report_bounces
 from jobs.providers.egress import Egress
 from jobs.providers.mailer import Mailer
 from jobs.providers.signed_webhooks import verify
+from storage.mail.rates import day_of
 from storage.stores import Stores
 from tests.http_server import http_server
 from tests.jobs.contexts import job_context
@@ -82,10 +83,26 @@ async def test_the_alarm_comes_when_the_threshold_is_passed_by_enough_mail(
     assert [mail["Subject"].startswith("Too many mails bounce") for mail in mails(tmp_path)] == [True] * alarms
 
 
+async def test_a_small_domain_alarms_although_the_whole_looks_fine(jobs: JobContext, tmp_path: Path) -> None:
+    await send(jobs.stores, 3000, 50)
+    assert await report_bounces(jobs) == 1
+    assert await report_bounces(jobs) == 0
+    (mail,) = mails(tmp_path)
+    assert "100.00% of x.example acme" in mail["Subject"]
+    assert "Sent: 50, bounced: 50" in mail.get_payload(decode=True).decode()
+
+
+async def test_what_is_told_after_midnight_alarms_too(jobs: JobContext, tmp_path: Path) -> None:
+    await send(jobs.stores, 45, 15, days=1)
+    assert await report_bounces(replace(jobs, bounce_report_to=None)) == 1
+    (row,) = await jobs.stores.reports.since(0, 10)
+    assert row["_id"]["day"] == day_of(await jobs.stores.mongo.now()) - 1
+
+
 async def test_nobody_to_tell_is_no_fault(jobs: JobContext) -> None:
     await send(jobs.stores, 60, 60)
     await send(jobs.stores, 60, 60, days=1)
-    assert await report_bounces(replace(jobs, bounce_report_to=None)) == 1
+    assert await report_bounces(replace(jobs, bounce_report_to=None)) == 4
 
 
 @asynccontextmanager

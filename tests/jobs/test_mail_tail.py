@@ -1,18 +1,28 @@
 """No line is lost or doubled: by rotation, copying, truncation, half lines, restarts, or a kill at any moment."""
 
+import asyncio
 import random
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+from structlog.testing import capture_logs
 
 from jobs import mail_tail
 from jobs.mail_tail import Tail
+from storage.mail.ledger import Ledger as RealLedger
 from storage.mail.records import DeliveryEvent, RecordDeliveriesResult
+from storage.mongo import Mongo, connect
 from storage.stores import Stores
+from tests.jobs.calling import until
+from tests.keys import ADDRESS_KEYS
+from tests.storage.detour import Detour, detour_to
 
 pytestmark = pytest.mark.anyio
 
@@ -230,6 +240,54 @@ async def test_who_waits_is_known_after_a_restart_and_the_state_is_its_owners_on
     await drain(start())
     assert sorted(str(event.enhanced_status) for event in ledger.events.values()) == ["4.2.2", "4.4.7"]
     assert (tmp_path / "state.json").stat().st_mode & 0o777 == 0o600
+
+
+@asynccontextmanager
+async def by_detour(uri: str, database: str) -> AsyncIterator[tuple[Detour, Mongo]]:
+    """MongoDB by a way that can be cut."""
+    async with detour_to(uri) as detour:
+        port = urlsplit(detour.url).port
+        mongo = connect(f"mongodb://127.0.0.1:{port}/?directConnection=true&heartbeatFrequencyMS=500", database)
+        try:
+            yield detour, mongo
+        finally:
+            await mongo.close()
+
+
+async def test_while_mongodb_is_away_it_says_so_and_then_takes_each_line_once(
+    mta: Mta, tmp_path: Path, mongodb_uri: str, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storage.mongo.SERVER_SELECTION_S", 0.2)
+    monkeypatch.setattr(mail_tail, "RETRY_S", 0.05)
+    at, rows = datetime.now(UTC).isoformat(), stores.mongo["mail_ledger"]
+    deferred = "to=<ann@example.org>, relay=x, delay=1, dsn=4.2.2, status=deferred (said: 452 4.2.2 full)"
+    mta.path.write_text(f"{at} mx postfix/smtp[7]: 4Q00000001: {deferred}\n")
+
+    async def has(number: int) -> bool:
+        return await rows.count_documents({}) == number
+
+    async with by_detour(mongodb_uri, stores.mongo.database.name) as (detour, mongo):
+        record = partial(RealLedger(mongo, ADDRESS_KEYS).record, "acme", "tail")
+        reading = asyncio.create_task(Tail(mta.path, tmp_path / "state.json", record, mongo).run())
+        await until(lambda: has(1))
+        with capture_logs() as logs:
+            await detour.refuse()
+            with mta.path.open("a") as file:
+                file.write(
+                    f"{at} mx postfix/qmgr[7]: 4Q00000001: from=<n@x.example>, status=expired, returned to sender\n"
+                )
+            mta.write()
+
+            async def waits() -> bool:
+                return sum(each["event"] == "mail_log_waits" for each in logs) >= 2
+
+            await until(waits)
+        await detour.restore()
+        await until(lambda: has(5))
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+    assert "@" not in str(logs)
+    assert await rows.count_documents({"status": "4.4.7"}) == 1
 
 
 @pytest.mark.parametrize("seed", range(12))

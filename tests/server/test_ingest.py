@@ -3,7 +3,8 @@
 import asyncio
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -13,9 +14,12 @@ import pytest
 from redis import Redis
 
 from tests.jobs.test_mail_reports import DSN
-from tests.serving import Web, serving
+from tests.product import eventually
+from tests.serving import Web, running, servers, serving, working
 from tests.storage.mail.events import today
 
+RECORD = "mutation ($events: [DeliveryEventInput!]!) { recordDeliveries(events: $events) { accepted } }"
+UNBLOCK = 'mutation ($address: String!) { unblockAddress(address: $address, reason: "asked") { blocked } }'
 LOOKUP = "query ($addresses: [String!]!) { addressBook(addresses: $addresses) { blocked softBounce } }"
 
 
@@ -105,29 +109,77 @@ def overheard(redis_url: str) -> Iterator[list[str]]:
                 return
 
 
-def test_no_address_is_in_the_clear_in_the_database_in_redis_or_in_the_log(
-    web: Web, http: httpx2.Client, mongodb_uri: str, redis_url: str
+CANARY = "canary.address@example.org"
+FORMS = (CANARY, f"{CANARY}@")
+"""Well formed and not."""
+
+
+def test_no_address_is_in_the_clear_in_the_database_in_redis_or_in_any_log(
+    web: Web, http: httpx2.Client, tmp_path: Path, mongodb_uri: str, redis_url: str
 ) -> None:
-    with overheard(redis_url) as commands:
-        tell_of_the_canary(http)
+    client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(mongodb_uri)
+    with client, overheard(redis_url) as commands:
+        database = client[web.database]
+        with working(tmp_path / "worker", mongodb_uri, redis_url, web.database, NOROSHI_LOG_LEVEL="debug") as worker:
+            tell_of_the_canary(web, http)
+            logs = told_by_commands(web, tmp_path, servers(mongodb_uri, redis_url, web.database))
+            assert eventually(lambda: database["mail_ledger"].find_one({"waiting": {"$exists": True}}) is None)
+        found = [name for name in database.list_collection_names() if "canary" in str(list(database[name].find()))]
     assert commands
     assert [command for command in commands if "canary" in command] == []
-    client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(mongodb_uri)
-    with client:
-        database = client[web.database]
-        found = [name for name in database.list_collection_names() if "canary" in str(list(database[name].find()))]
     assert found == []
-    assert "canary" not in web.errors
+    logs |= {"web": web.errors, "worker": worker.errors}
+    assert "worker_ready" in logs["worker"]
+    assert "mail_log" in logs["tail"]
+    assert [name for name, text in logs.items() if "canary" in text] == []
 
 
-def tell_of_the_canary(http: httpx2.Client) -> None:
-    """One address by every way in, well formed and not."""
-    secret = "canary.address@example.org"
-    http.post("/ingest/deliveries", content=ndjson(line(address=secret, diagnostic=secret, eventId=secret)))
-    http.post("/ingest/deliveries", content=ndjson(line(address=f"{secret}@"), {"address": secret}))
-    http.post("/ingest/reports", content=DSN.replace("full@example.org", secret).encode())
-    http.post("/graphql", json={"query": LOOKUP, "variables": {"addresses": [secret, f"{secret}@"]}})
-    http.post("/graphql", json={"query": LOOKUP, "variables": {"addresses": [secret] * 1001}})
+def tell_of_the_canary(web: Web, http: httpx2.Client) -> None:
+    """One address by every way in over HTTP."""
+    http.post("/ingest/deliveries", content=ndjson(line(address=CANARY, diagnostic=CANARY, eventId=CANARY)))
+    http.post("/ingest/deliveries", content=ndjson(line(address=f"{CANARY}@"), {"address": CANARY}))
+    http.post("/ingest/reports", content=report_of_the_canary())
+    http.post("/graphql", json={"query": LOOKUP, "variables": {"addresses": [CANARY] * 1001}})
+    operator = {"authorization": f"Bearer {web.token('op', roles=('OPERATOR',))}"}
+    for address in FORMS:
+        http.post("/graphql", json={"query": LOOKUP, "variables": {"addresses": [address]}})
+        event = line(address=address, messageId=CANARY, smtpCode=550, diagnostic=CANARY, kind="DELIVERY")
+        http.post("/graphql", json={"query": RECORD, "variables": {"events": [event]}})
+        unblock = {"query": UNBLOCK, "variables": {"address": address}}
+        answer = http.post("/graphql", json=unblock, headers=operator).json()
+        assert ("errors" in answer) == (address != CANARY), answer
+
+
+def report_of_the_canary() -> bytes:
+    dated = DSN.replace("20 Nov 2026", today().strftime("%d %b %Y"))
+    return dated.replace("full@example.org", CANARY).replace("Gone@Example.org", f"{CANARY}@").encode()
+
+
+def told_by_commands(web: Web, folder: Path, variables: dict[str, str]) -> dict[str, str]:
+    """The same address by each command that takes addresses in, and what they wrote."""
+    report, rows, log = folder / "report.eml", folder / "rows.csv", folder / "mail.log"
+    report.write_bytes(report_of_the_canary())
+    rows.write_text(f"address,success,soft_bounce,hard_bounce\n{CANARY},0,1,0\n")
+    bad = folder / "bad.csv"
+    bad.write_text(f"address,success,soft_bounce,hard_bounce\n{CANARY}@,0,1,0\n")
+    said = "relay=x, delay=1, dsn=4.2.2, status=deferred (said: 452 4.2.2"
+    head = f"{today().isoformat()} mx postfix/smtp[7]: 4Q00000001:"
+    log.write_text("".join(f"{head} to=<{address}>, {said} {CANARY} is full)\n" for address in FORMS))
+    commands = {
+        "report": ["report", str(report)],
+        "import": ["import", str(rows), "--source", "old"],
+        "bad import": ["import", str(bad), "--source", "old"],
+        "tail": ["tail", str(log), "--state", str(folder / "state")],
+    }
+    with ExitStack() as stack:
+        started = {
+            name: stack.enter_context(running(folder / name, ["mail", *each, "--org", "acme"], variables))
+            for name, each in commands.items()
+        }
+        codes = {name: each.process.wait(60) for name, each in started.items() if name != "tail"}
+        assert codes == {"report": 1, "import": 0, "bad import": 1}, {n: e.errors for n, e in started.items()}
+        assert started["tail"].says("mail_log"), started["tail"].errors
+    return {name: each.errors for name, each in started.items()}
 
 
 @pytest.mark.anyio

@@ -197,6 +197,7 @@ async def use_mail(place: Place) -> None:
         await rates.between(org, domain, day - 3, day)
     await rates.of_day(day)
     await rates.worst_domains(org, day)
+    await rates.highest(day)
     await place.stores.reports.claim(org, day, "alarm")
     await place.stores.reports.sent(org, day, "alarm")
     await place.stores.reports.since(day, 10)

@@ -1,14 +1,18 @@
 """homeFeedEvents and notificationEvents: what the viewer may hear, once, from where they were, pushed or merged."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
 
+import resolvers.feed.events
+import storage.follow_several
 from jobs.fan_out import finish_fan_outs
-from storage.mongo import Driver
+from storage.mongo import Driver, older_than
 from storage.stores import Stores, open_stores
 from tests.jobs.contexts import job_context
 from tests.resolvers.people import Person, Room, SignIn, settled
+from tests.storage.places import soon
 
 pytestmark = pytest.mark.anyio
 
@@ -103,6 +107,27 @@ async def test_somebody_who_is_not_followed_or_blocked_is_not_heard(sign_in: Sig
         await cyd.create_post("heard")
         await work(sign_in.stores)
         assert (await heard.event())["post"]["text"] == "heard"
+
+
+async def test_who_only_listens_for_longer_than_30_days_is_not_absent(
+    sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storage.follow_several, "LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr(resolvers.feed.events, "SEEN_EVERY_S", 0.0)
+    ann, bob = await sign_in("ann"), await sign_in("bob")
+    await bob.follow(ann)
+    feeds = sign_in.stores.mongo["feeds"]
+    async with bob.listening(LISTEN) as heard:
+        waiting = asyncio.create_task(heard.event())
+        await feeds.update_one({"_id.u": "bob"}, [{"$set": {"seen_at": {"$subtract": ["$$NOW", 29 * 86_400_000]}}}])
+
+        async def is_here() -> bool:
+            return not await feeds.count_documents({"_id.u": "bob", **older_than("seen_at", 3600)})
+
+        assert await soon(is_here)
+        await ann.create_post("heard")
+        await work(sign_in.stores)
+        assert (await waiting)["post"]["text"] == "heard"
 
 
 async def test_a_reader_is_told_of_each_notification_but_of_none_from_somebody_blocked(room: Room) -> None:

@@ -41,7 +41,7 @@ async def test_a_post_shows_what_it_is_made_of(sign_in: SignIn) -> None:
     assert (found["text"], found["hashtags"]) == (text, ["tide", "狼煙"])
     assert found["mediaUrls"] == ["/images/signed/https://example.org/a.png"]
     assert found["mentions"] == [{"handle": "bob"}]
-    assert found["fanOut"] == {"postId": id_, "state": "COMPLETED", "total": 0, "delivered": 0, "failed": 0}
+    assert found["fanOut"] == {"postId": id_, "state": "PENDING", "total": 0, "delivered": 0, "failed": 0}
     assert (await read(bob, id_))["fanOut"] is None
 
 

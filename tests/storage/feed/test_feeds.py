@@ -2,9 +2,10 @@
 
 import pytest
 
-from storage.feed.feeds import TRIM_EVERY
-from storage.feed.follows import MAX_ITEMS, Pair
+from storage.feed.follows import Pair
 from storage.feed.records import Post, home_stream
+from storage.feed.trimming import MAX_ITEMS, TRIM_EVERY
+from storage.sequencer import MAX_BATCH
 from tests.storage.feed.hall import Hall, together
 
 pytestmark = pytest.mark.anyio
@@ -87,3 +88,16 @@ async def test_who_listens_is_told_once_of_what_came_and_of_what_left(hall: Hall
     assert await readers_of(hall, post) == []
     others = [home_stream(org, reader).name for reader in READERS[3:]]
     assert await hall.stores.mongo["streams"].count_documents({"_id": {"$in": others}}) == 0
+
+
+async def test_an_authors_own_feed_keeps_its_newest_800(hall: Hall) -> None:
+    owner = {"o": hall.organization_id, "u": "ann"}
+    old = [{"_id": {**owner, "ts": ts}, "author": "ann"} for ts in range(1, MAX_ITEMS + 51)]
+    await hall.stores.mongo["feed_items"].insert_many(old)
+    # One batch has timestamps in a row, one of which is due.
+    posts = await together(*(hall.post() for _ in range(MAX_BATCH)))
+    assert MAX_BATCH >= TRIM_EVERY
+    await hall.settled(home_stream(hall.organization_id, "ann"))
+    kept = [row["_id"]["ts"] for row in await hall.documents("feed_items")]
+    assert len(kept) == MAX_ITEMS
+    assert kept[-len(posts) :] == sorted(post.timestamp for post in posts)

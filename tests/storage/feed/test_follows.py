@@ -7,6 +7,7 @@ import pytest
 
 from storage.errors import Conflict, DomainError, Forbidden
 from storage.feed.follows import Pair
+from storage.feed.trimming import MAX_ITEMS
 from storage.identity import user_stream
 from storage.timeline import NOW, timeline_range
 from tests.storage.feed.hall import Hall, together
@@ -123,3 +124,14 @@ async def test_a_change_left_by_a_dead_process_is_found(hall: Hall) -> None:
     await hall.stores.follows.settle(pair(hall))
     assert len(await items(hall)) == 1
     assert pair(hall) not in await hall.stores.follows.unsettled(-60, 100)
+
+
+async def test_a_follow_leaves_the_newest_800_of_all_whom_the_reader_follows(hall: Hall) -> None:
+    org, owner = hall.organization_id, {"o": hall.organization_id, "u": "bob"}
+    rows = [{"_id": {"o": org, "ts": 2 * n}, "author": "ann", "text": "", "merged": False} for n in range(100)]
+    await hall.stores.mongo["posts"].insert_many(rows)
+    held = [{"_id": {**owner, "ts": 2 * n + 1}, "author": "cyd"} for n in range(MAX_ITEMS)]
+    await hall.stores.mongo["feed_items"].insert_many(held)
+    await hall.stores.follows.follow(pair(hall))
+    newest = sorted([*range(0, 200, 2), *range(1, 2 * MAX_ITEMS, 2)])[-MAX_ITEMS:]
+    assert await items(hall) == newest

@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from storage.feed.changes import CreatePost
-from storage.feed.follows import MAX_ITEMS, Pair
+from storage.feed.follows import Pair
 from storage.feed.home import HomeFeedState
 from storage.feed.posts import NOBODY
 from storage.feed.records import Post, author_stream
+from storage.feed.trimming import MAX_ITEMS
 from storage.timeline import NOW, timeline_range
 from tests.storage.feed.hall import Hall
 from tests.storage.timeline_rule import Asked, as_expected, expected_page

@@ -22,6 +22,8 @@ ANSWERS: list[tuple[int | None, str | None, str | None]] = [
     (550, "5.7.1", "spam"),
     (554, None, "no"),
     (451, "4.3.0", "internal error"),
+    (None, "4.4.7", "expired"),
+    (451, "4.4.7", "too late"),
 ]
 _IDS = itertools.count()
 

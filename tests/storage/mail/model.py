@@ -69,7 +69,8 @@ class Model:
 def unreachable(events: Iterable[DeliveryEvent]) -> bool:
     by_day: dict[int, list[DeliveryEvent]] = {}
     for event in events:
-        by_day.setdefault(message_and_day(event)[1], []).append(event)
+        if is_failure(event) or is_answer(event):
+            by_day.setdefault(message_and_day(event)[1], []).append(event)
     last = [event for day in sorted(by_day)[-3:] for event in by_day[day]]
     failed = [event for event in last if is_failure(event)]
     messages = {event.message_id or event.event_id for event in failed}
@@ -80,6 +81,12 @@ def is_failure(event: DeliveryEvent) -> bool:
     if event.kind is DeliveryEventKind.COMPLAINT or event.smtp_code is not None:
         return False
     return event.enhanced_status in (None, "4.4.1", "4.4.2", "4.4.3", "4.4.4")
+
+
+def is_answer(event: DeliveryEvent) -> bool:
+    """A complaint comes from elsewhere, and who says that time ran out is the sender."""
+    expired = event.smtp_code is None and event.enhanced_status == "4.4.7"
+    return not (is_failure(event) or expired or event.kind is DeliveryEventKind.COMPLAINT)
 
 
 def message_and_day(event: DeliveryEvent) -> tuple[str, int]:

@@ -1,13 +1,18 @@
 """In whatever order, with whatever repetitions and in whatever batches events come in, the book says the same."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from storage.mail import facts
 from storage.mail.facts import (
+    DAY_MS,
+    KEPT,
     Facts,
     absorb,
     absorb_into_domain,
@@ -118,6 +123,80 @@ def test_three_days_of_failed_connections_in_any_order_kill_a_domain(
     assert book.domain_told() == model.domain(DOMAIN)
 
 
+class Counted(bytes):
+    """A message's digest that counts how often it is compared."""
+
+    comparisons = 0
+
+    def __eq__(self, other: object) -> bool:
+        Counted.comparisons += 1
+        return super().__eq__(other)
+
+    __hash__ = bytes.__hash__
+
+
+def crowd(number: int, days: float = 0, first: int = 0) -> list[list[Any]]:
+    """So many soft bounces of a day, each of a message of its own, as they are stored."""
+    at = milliseconds(today() - timedelta(days=days))
+    return [[(first + n).to_bytes(8), at // DAY_MS, at + n, "452 4.2.2"] for n in range(number)]
+
+
+def test_an_address_that_bounced_very_often_costs_no_search_for_each_event() -> None:
+    book = folded(soft(days=1))
+    book.addresses[ADDRESS]["by"][0]["messages"] += crowd(40_000, days=2)
+    row = row_of(Ledger(None, ADDRESS_KEYS)._row("acme", "mta", soft(), today()))  # type: ignore[arg-type]
+    Counted.comparisons = 0
+    for number in range(1000):
+        absorb(book.addresses[ADDRESS], replace(row, message=Counted(number.to_bytes(8))))
+    assert Counted.comparisons < 10_000
+
+
+def test_bounces_beyond_the_kept_ones_are_sums_of_days_and_the_verdict_is_the_same() -> None:
+    book = folded(soft(days=0.2), hard(days=0.1))
+    entry = book.addresses[ADDRESS]["by"][0]
+    entry["messages"] += crowd(3000, days=1) + crowd(KEPT, days=3)
+    entry["hards"] += [[milliseconds(today() - timedelta(days=5)) + n, "550 5.1.1"] for n in range(KEPT + 500)]
+    book.fold([])
+    assert (len(entry["messages"]), len(entry["hards"])) == (KEPT, KEPT)
+    assert [each[1] for each in entry["old_softs"] + entry["old_hards"]] == [3001, 501]
+    assert book.told() == Told(0, 3001 + KEPT, KEPT + 501, blocked=True)
+    assert rule(book) is VerdictRule.HARD_BOUNCED
+    book.fold([ok(days=4)])
+    assert book.told() == Told(1, 3001 + KEPT, 1, blocked=True)
+    book.fold([ok(days=0.05)])
+    assert book.told() == Told(2, 0, 0)
+    prune(book.addresses[ADDRESS], milliseconds(today() + timedelta(days=20)))
+    assert "old_softs" not in {name for name, value in entry.items() if value}
+
+
+@settings(max_examples=40, deadline=None)
+@given(histories(), st.data())
+def test_in_any_order_sums_of_days_leave_every_verdict_as_it_is(
+    history: list[DeliveryEvent], data: st.DataObject
+) -> None:
+    model, book = Model(), Book()
+    model.take(history)
+    order = data.draw(st.permutations(history))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(facts, "KEPT", 2)
+        while order:
+            size = data.draw(st.integers(1, len(order)))
+            batch, order = order[:size], order[size:]
+            book.fold(batch)
+        for address in model.addresses:
+            assert book.told(address).blocked == model.address(address).blocked
+            assert (book.told(address).hard > 0) == (model.address(address).hard > 0)
+            entries = book.addresses[address]["by"]
+            assert all(len(each.get(name, ())) <= 2 for each in entries for name in ("hards", "messages"))
+
+
+def test_a_days_sum_knows_its_latest_bounce_whichever_came_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(facts, "KEPT", 1)
+    book = folded(soft(), soft(days=1), soft(days=1.9), ok(days=2))
+    book.fold([soft(days=2.2)])
+    assert rule(book) is VerdictRule.SOFT_BOUNCED_REPEATEDLY
+
+
 def test_one_hard_bounce_blocks_and_a_later_success_clears_it() -> None:
     assert folded(hard()).told() == Told(0, 0, 1, blocked=True)
     assert folded(hard(days=1), ok()).told() == Told(1, 0, 0)
@@ -190,6 +269,21 @@ def test_a_domain_is_dead_after_three_days_of_failed_connections_on_twenty_messa
 )
 def test_whoever_answers_is_not_dead(answered: DeliveryEvent) -> None:
     assert not folded(*dead(), answered).domain_told().blocked
+
+
+@pytest.mark.parametrize("silent", [event(ADDRESS, None, "4.4.7"), event(ADDRESS, complaint=True)])
+@pytest.mark.parametrize("days", [0, 1, -1])
+def test_who_gives_up_or_complains_has_neither_reached_the_domain_nor_failed_to(
+    silent: DeliveryEvent, days: int
+) -> None:
+    silent = replace(silent, at=today() - timedelta(days=days))
+    assert folded(*dead(), silent).domain_told().blocked
+    assert (
+        not folded(*dead(days=(0, 1), messages=20), replace(silent, at=today() - timedelta(days=2)))
+        .domain_told()
+        .blocked
+    )
+    assert not folded(*dead(), event(ADDRESS, 451, "4.4.7")).domain_told().blocked
 
 
 def test_a_success_before_the_three_days_changes_nothing() -> None:

@@ -16,11 +16,12 @@ import pytest
 from storage.locks import LockLost
 from storage.mail.addresses import AddressKeys
 from storage.mail.book import AddressBook
-from storage.mail.ledger import Ledger, digest, partition
+from storage.mail.facts import DAY_MS, KEPT
+from storage.mail.ledger import Ledger, digest, milliseconds, partition
 from storage.stores import Stores
 from tests.keys import KEY
 from tests.product import environment
-from tests.storage.mail.events import any_events, hard, ok, soft
+from tests.storage.mail.events import any_events, hard, ok, soft, today
 from tests.storage.mail.model import Model
 from tests.storage.mail.office import Office
 
@@ -53,6 +54,21 @@ async def test_a_hot_domain_is_written_once_a_batch(office: Office) -> None:
     writes = {"ns": f"{profile.name}.mail_domains", "op": {"$in": ["insert", "update"]}}
     assert await profile["system.profile"].count_documents(writes) == 1
     assert (await office.domain("hot.example")).success == 300
+
+
+async def test_forty_thousand_bounces_of_one_address_hold_nothing_up(office: Office) -> None:
+    await office.take(soft(message="first"))
+    id_ = office.stores.ledger._keys.id(office.org, "ann@example.org")
+    at = milliseconds(today() - timedelta(days=1))
+    bounces = [[number.to_bytes(8), at // DAY_MS, at, "452 4.2.2"] for number in range(40_000)]
+    more = {"by.0.messages": {"$each": bounces}, "by.0.hards": {"$each": [[at, "550 5.1.1"]] * 40_000}}
+    await office.stores.mongo["mail_addresses"].update_one({"_id": id_}, {"$push": more})
+    await office.record(*(soft(message=f"m{number}") for number in range(1000)))
+    assert await office.fold() == 1000
+    standing = await office.standing()
+    assert (standing.soft_bounce, standing.hard_bounce) == (41_001, 40_000)
+    stored = await office.stores.mongo["mail_addresses"].find_one({"_id": id_})
+    assert len(stored["by"][0]["messages"]) == len(stored["by"][0]["hards"]) == KEPT
 
 
 async def test_what_a_slow_writer_brings_in_behind_a_full_batch_is_folded(office: Office) -> None:

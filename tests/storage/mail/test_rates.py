@@ -4,8 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from storage.mail.rates import day_of
-from storage.mail.records import BounceRate
+from storage.mail.rates import MIN_SENT, SHOWN_DOMAINS, day_of
+from storage.mail.records import BounceRate, DeliveryEvent
+from storage.metrics import DOMAIN_BOUNCE_RATE
 from tests.storage.mail.events import event, hard, ok, soft, today
 from tests.storage.mail.office import Office
 
@@ -48,6 +49,33 @@ async def test_the_domains_with_the_most_bounces(office: Office) -> None:
     await office.take(hard("a@one.example"), hard("b@two.example"), hard("c@two.example"), ok("d@three.example"))
     worst = await office.stores.bounce_rates.worst_domains(office.org, day_of(today()))
     assert [(each.domain, each.sent, each.bounced) for each in worst] == [("two.example", 2, 2), ("one.example", 1, 1)]
+
+
+async def test_the_domains_with_the_highest_rates_are_told_with_enough_mail_only(office: Office) -> None:
+    def mail(domain: str, fine: int, bad: int, days: float = 0) -> list[DeliveryEvent]:
+        answers = [ok] * fine + [hard] * bad
+        return [answer(f"a{n}@{domain}", days=days) for n, answer in enumerate(answers)]
+
+    await office.take(*mail("small.example", 35, 15), *mail("big.example", 190, 10), *mail("fine.example", 60, 0))
+    await office.take(*mail("tiny.example", 0, 49), *mail("past.example", 0, 60, days=1))
+    day, rates = day_of(today()), office.stores.bounce_rates
+
+    async def highest(day: int, above: float) -> list[tuple[str | None, float]]:
+        return [(each.domain, each.rate) for org, each in await rates.highest(day, above) if org == office.org]
+
+    assert await highest(day, 0) == [("small.example", 0.3), ("big.example", 0.05)]
+    assert await highest(day, 0.05) == [("small.example", 0.3)]
+    assert await highest(day - 1, 0.05) == [("past.example", 1.0)]
+
+
+async def test_the_worst_few_domains_of_today_are_metrics(office: Office) -> None:
+    at = await office.stores.mongo.now()
+    many = [hard(f"a{n}@d{d}.example", at=at) for d in range(SHOWN_DOMAINS + 5) for n in range(MIN_SENT)]
+    await office.take(*many)
+    await office.stores.bounce_rates.show()
+    (family,) = DOMAIN_BOUNCE_RATE.collect()
+    assert len(family.samples) == SHOWN_DOMAINS
+    assert {each.value for each in family.samples} == {1.0}
 
 
 def test_nothing_sent_is_no_rate() -> None:

@@ -7,15 +7,15 @@ import { type FanOut, FanOutEvents, PostFanOut } from "./operations";
 export function FanOutProgress({ fanOut }: { fanOut: FanOut }) {
   const { t } = useWords();
   const { state, total, delivered, failed } = useLive(fanOut);
-  if (state === "COMPLETED" && total === 0) return null;
-  const done = total === 0 ? 0 : delivered + failed;
+  if (total === 0) return null;
+  const done = delivered + failed;
   const text = t(state === "COMPLETED" ? "fanOut.done" : "fanOut.running", { delivered, total });
   return (
     <div className="mt-2 flex items-center gap-3 text-sm text-quiet" data-fan-out={state}>
       {state !== "COMPLETED" && (
         <progress
           value={done}
-          max={Math.max(1, total)}
+          max={total}
           aria-label={text}
           className="h-1.5 w-32 accent-accent"
         />
