@@ -37,7 +37,7 @@ class LaunchCallJobInput:
         )
     )
     start_at: datetime | None = strawberry.field(
-        default=strawberry.UNSET, description="Not before then; at most a year ahead."
+        default=strawberry.UNSET, description="Not before then; at most ten years ahead."
     )
     window: CallingWindowInput | None = strawberry.field(
         default=strawberry.UNSET, description="Calls begin inside it only; at any time when left out."

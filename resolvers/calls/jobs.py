@@ -30,7 +30,7 @@ from storage.idempotency import idempotency_key
 from storage.identity import Role, User
 from storage.timeline import Page
 
-MAX_AHEAD = timedelta(days=366)
+MAX_AHEAD = timedelta(days=3660)
 
 CallJobId = Annotated[ID, strawberry.argument(description="The call job's id.")]
 AfterRow = Annotated[int, strawberry.argument(description="Only of rows after this one.")]
