@@ -120,7 +120,7 @@ class Publication:
     state: PublicationState = strawberry.field(description="Where it stands.")
     media_state: MediaState = strawberry.field(description="Where the upload of its media stands.")
     published_at: datetime | None = strawberry.field(
-        description="When it was published; of an account, when the call began that did it."
+        description="When it was published; of an account, when the last call began that may have done it."
     )
     lateness_ms: int | None = strawberry.field(description="publishedAt - dueAt in milliseconds; never negative.")
     external_id: str | None = strawberry.field(

@@ -74,6 +74,7 @@ INDEXES: dict[str, list[IndexModel]] = {
     ],
     "publications": [
         IndexModel([("post", UP), ("place", UP)]),
+        IndexModel([("org", UP), ("state", UP), ("ts", UP), ("author", UP)]),
         # Only of what somebody has to look at, so that sweeps cost what is due and not what waits.
         *(
             IndexModel([(moment, UP)], partialFilterExpression={moment: {"$exists": True}})

@@ -109,9 +109,9 @@ class Allowance:
 class Behaviour:
     """How a network is dealt with.
 
-    `retention_s`: how long it remembers a key; None for ever. `upload_lead_s`: how long before the due time media are
-    uploaded; None where they go along with the post; `video_lead_s` where videos, which are processed, take longer.
-    `own_address` is where it is unless an account says otherwise.
+    `retention_s`: how long it remembers a key, or can be asked; None for ever. `upload_lead_s`: how long before the due
+    time media are uploaded; None where they go along with the post; `video_lead_s` where videos, which are processed,
+    take longer. `own_address` is where it is unless an account says otherwise.
     """
 
     certainty: Certainty
@@ -126,7 +126,12 @@ class Behaviour:
 BEHAVIOURS = {
     Network.MASTODON: Behaviour(Certainty.IDEMPOTENT, retention_s=3600, upload_lead_s=600),
     Network.INSTAGRAM: Behaviour(
-        Certainty.QUERYABLE, upload_lead_s=600, own_address="https://graph.instagram.com", settle_s=10
+        Certainty.QUERYABLE,
+        # Containers expire after a day, and say so when they are asked.
+        retention_s=26 * 3600,
+        upload_lead_s=600,
+        own_address="https://graph.instagram.com",
+        settle_s=5,
     ),
     # Unreferenced blobs are kept for minutes only.
     Network.BLUESKY: Behaviour(

@@ -61,7 +61,6 @@ TESTED_ELSEWHERE = {
     "jobs/providers/social/network.py": "tests/jobs/providers/social/test_http.py",
     "jobs/providers/social/registry.py": "tests/server/test_worker.py",
     "jobs/publishing/inside.py": "tests/jobs/publishing/test_desk.py",
-    "jobs/publishing/leases.py": "tests/jobs/publishing/test_uploads.py",
     "jobs/publishing/sweeps.py": "tests/jobs/publishing/test_mails.py",
     "schema/publishing.py": "tests/schema/test_shapes.py",
     "resolvers/publishing/inputs.py": "tests/resolvers/publishing/test_posts.py",

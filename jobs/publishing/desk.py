@@ -104,6 +104,7 @@ class Desk:
     async def close(self) -> None:
         """Gives back what is only held, and lets what has begun finish for at most 10 s."""
         self._closed = True
+        await self.uploads.close()
         async with self._looking:  # what is being claimed right now is given back as well
             held = dict(self._held)
         for task in held:

@@ -25,13 +25,15 @@ from jobs.providers.social.network import (
 )
 from jobs.providers.social.registry import Networks
 from jobs.publishing.inside import FORBIDDEN
-from jobs.publishing.leases import renewed
+from jobs.publishing.leases import Lease, now_s, renewed
 from storage.credentials import CredentialsLost
 from storage.identity import Role, with_included
 from storage.networks import BEHAVIOURS, Behaviour, Certainty
 from storage.publishing.progress import (
+    CALL_LEASE_S,
     LEASE_S,
     PERSON,
+    PERSONS_LEASE_S,
     AskAgain,
     Begin,
     Doubt,
@@ -67,10 +69,13 @@ class Call:
     network: SocialNetwork
     behaviour: Behaviour
     key: str
+    since_s: float = 0.0
+    """When its last step was asked for, by the loop's clock: the lease began then or later."""
 
-    def held_as(self, publication: Publication) -> "Call":
-        """The same after a step."""
-        return replace(self, publication=publication)
+    @property
+    def lease_s(self) -> float:
+        """How long the call is held without a renewal."""
+        return PERSONS_LEASE_S if self.network.certainty(self.account) is Certainty.OPAQUE else CALL_LEASE_S
 
     @property
     def settling(self) -> Settling:
@@ -201,7 +206,7 @@ class Outside:
         publication = call.publication
         while True:
             try:
-                return call.held_as(await self._step(Begin(publication, phase, call.key)))
+                return await self._take(call, Begin(publication, phase, call.key, call.lease_s))
             except Early as early:
                 await asyncio.sleep(early.wait_s)
 
@@ -210,17 +215,26 @@ class Outside:
         publication = call.publication
         async with renewed(lambda: self._stores.claims.renew(publication), LEASE_S / 3):
             uploaded = await self._upload_media(call)
-        prepared = Prepared(publication, uploaded.references, uploaded.expires_in_s, call.key)
-        return call.held_as(await self._step(prepared))
+        prepared = Prepared(publication, uploaded.references, uploaded.expires_in_s, call.key, call.lease_s)
+        return await self._take(call, prepared)
+
+    async def _take(self, call: Call, change: PublicationChange) -> Call:
+        """The same after a step, which begins a lease."""
+        since_s = now_s()
+        return replace(call, publication=await self._step(change), since_s=since_s)
+
+    def _lease(self, call: Call) -> Lease:
+        publication, lease_s = call.publication, call.lease_s
+        return Lease(lambda: self._stores.claims.renew(publication, lease_s), lease_s, call.since_s)
 
     async def _call(self, call: Call) -> Succeed:
-        """The call itself. Raises: as SocialNetwork.publish; what is unexpected is Uncertain."""
+        """The call itself. Raises: as SocialNetwork.publish, Lost; what is unexpected is Uncertain."""
         upload = call.publication.upload
+        references = () if upload is None else upload.references
         try:
-            published = await call.network.publish(
-                call.account, call.post, call.key, () if upload is None else upload.references
-            )
-        except (Refused, NoEffect, UploadGone, Uncertain):
+            async with self._lease(call).kept():
+                published = await call.network.publish(call.account, call.post, call.key, references)
+        except (Refused, NoEffect, UploadGone, Uncertain, Lost):
             raise
         except Exception as error:
             log.error("network_fault", network=type(call.network).__name__, exc_info=error)
@@ -233,35 +247,36 @@ class Outside:
         except Forbidden as error:
             await self._step(Doubt(publication, str(error), PERSON))
             return
-        asked = await self._step(AskAgain(publication, call.settling))
-        if asked.step is not None:
-            await self._step(await self._ask_again(call))
+        is_asked = call.network.certainty(call.account) is Certainty.QUERYABLE
+        call = await self._take(call, AskAgain(publication, call.settling, calls=not is_asked))
+        outcome = await self._ask_again(call, is_asked)
+        if outcome is not None:
+            await self._step(outcome)
 
-    async def _ask_again(self, call: Call) -> PublicationChange:
-        """What is known now."""
+    async def _ask_again(self, call: Call, is_asked: bool) -> PublicationChange | None:
+        """What is known now; None when it was left to a person."""
         held = call.publication
+        if held.step is None:
+            return None
         try:
-            if call.network.certainty(call.account) is Certainty.QUERYABLE:
-                return await self._look_up(call)
-            return await self._call(call)
+            return await (self._look_up(call) if is_asked else self._call(call))
         except (NoEffect, Uncertain) as error:
             return Doubt(held, str(error), call.settling)
         except UploadGone as error:
             # The media may be gone because the first call used them.
             return Doubt(held, str(error), PERSON)
         except Refused as error:
-            # A network that knows keys answers a known one as before, unless it does not let us in at all.
-            if error.code in ("UNAUTHORIZED", "BAD_ADDRESS"):
-                return Doubt(held, str(error), PERSON)
-            return Fail(held, error.code, str(error))
+            return _refused_again(call, error, is_asked)
 
-    async def _look_up(self, call: Call) -> PublicationChange:
-        """Asks; what provably was not published is published now, in the same container. Raises: as publish."""
+    async def _look_up(self, call: Call) -> PublicationChange | None:
+        """Asks; what was not published so far is published now, in the same container. Raises: as publish, Lost."""
         upload, held = call.publication.upload, call.publication
         try:
-            found = await call.network.look_up(call.account, () if upload is None else upload.references)
+            async with self._lease(call).kept():
+                found = await call.network.look_up(call.account, () if upload is None else upload.references)
         except NotPublished:
-            return await self._call(call)
+            again = await self._take(call, AskAgain(held, call.settling))
+            return None if again.publication.step is None else await self._call(again)
         if found is None:
             return Fail(held, "NOT_PUBLISHED", "The network has not published it.")
         return Succeed(held, found.external_id, found.url, "looked up")
@@ -278,6 +293,18 @@ def _again(call: Call, error: NoEffect | UploadGone) -> TryAgain:
     if after_s is None:
         after_s = RETRY_S[min(tries, len(RETRY_S) - 1)] * random.uniform(0.8, 1.2)  # noqa: S311
     return TryAgain(held, after_s, str(error), upload_gone=isinstance(error, UploadGone))
+
+
+def _refused_again(call: Call, error: Refused, is_asked: bool) -> PublicationChange:
+    """What a refusal of another call says of the first one."""
+    if error.code in ("UNAUTHORIZED", "BAD_ADDRESS"):
+        # It does not let us in at all.
+        return Doubt(call.publication, str(error), PERSON)
+    if is_asked:
+        # Perhaps because the first call has had its effect by now: the next look tells.
+        return Doubt(call.publication, str(error), call.settling)
+    # A network that knows keys answers a known one as before.
+    return Fail(call.publication, error.code, str(error))
 
 
 def _outgoing(publication: Publication, post: ScheduledPost, author: Author) -> OutgoingPost:

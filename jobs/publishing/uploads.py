@@ -24,12 +24,30 @@ class Uploads:
     def __init__(self, stores: Stores, outside: Outside) -> None:
         self._stores = stores
         self._outside = outside
+        self._running: set[asyncio.Task[None]] = set()
+        self._closed = False
 
     async def run(self) -> int:
-        """Uploads some, and returns how many were begun."""
-        claimed = await self._stores.claims.claim_uploads(AT_ONCE)
-        await asyncio.gather(*(self._upload(publication, token) for publication, token in claimed))
+        """Begins as many as there are free slots, and returns how many. A slow one holds up its own slot alone."""
+        free = AT_ONCE - len(self._running)
+        claimed = await self._stores.claims.claim_uploads(free) if free > 0 and not self._closed else []
+        for publication, token in claimed:
+            task = asyncio.create_task(self._upload(publication, token), name=f"upload {publication.id}")
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
         return len(claimed)
+
+    async def idle(self) -> None:
+        """Returns when nothing is being uploaded."""
+        while self._running:
+            await asyncio.wait(self._running)
+
+    async def close(self) -> None:
+        """Stops what is being uploaded: its lease ends, and somebody else begins it anew."""
+        self._closed = True
+        for task in self._running:
+            task.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
 
     async def _upload(self, publication: Publication, token: str) -> None:
         try:

@@ -51,9 +51,9 @@ class ClaimStore:
         )
         return await self._taken({"_id": {"$in": ids}, "claim": token})
 
-    async def renew(self, publication: Publication) -> bool:
+    async def renew(self, publication: Publication, lease_s: float = LEASE_S) -> bool:
         """Keeps a publication for another lease; False when it is somebody else's."""
-        until = {"$set": {"wake_at": {"$add": ["$$NOW", int(LEASE_S * _MS)]}}}
+        until = {"$set": {"wake_at": {"$add": ["$$NOW", int(lease_s * _MS)]}}}
         held = {"_id": publication.id, "fence": publication.fence, "wake_at": {"$exists": True}}
         return bool((await self._write(self._publications.update_one, held, [until])).matched_count)
 

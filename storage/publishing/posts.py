@@ -23,6 +23,7 @@ from storage.publishing.records import (
     PublicationState,
     ScheduledPost,
     ScheduledPostState,
+    needed_states,
     post_record,
     post_state,
     publication_record,
@@ -40,6 +41,12 @@ from storage.sequencer import Sequencer
 from storage.timeline import Page, Range, read_page
 
 FAILED_AT_ONCE = 100
+PART = 100
+
+
+def with_needed_states(matched: Document, states: Collection[ScheduledPostState]) -> Document:
+    """A filter for publications, of one for posts: one index answers it in the order of due times."""
+    return {**matched, "state": {"$in": sorted(state.value for state in needed_states(states))}}
 
 
 class ScheduledPostStore:
@@ -140,28 +147,38 @@ class ScheduledPostStore:
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[ScheduledPost]:
             matched = {**wanted, "ts": {"$gte": low, "$lte": high}}
-            if states is None:
-                cursor = self._posts.find(matched).sort("ts", 1 if ascending else -1).limit(limit)
-                return [post_record(row) async for row in cursor]
-            return await self._in_states(matched, set(states), ascending, limit)
+            if states is not None:
+                return await self._in_states(matched, set(states), ascending, limit)
+            cursor = self._posts.find(matched).sort("ts", 1 if ascending else -1).limit(limit)
+            return [post_record(row) async for row in cursor]
 
         return await read_page(asked, fetch, lambda post: post.timestamp)
 
     async def _in_states(
         self, matched: Document, states: set[ScheduledPostState], ascending: bool, limit: int
     ) -> list[ScheduledPost]:
-        """The state is what the publications make of it, so they are looked at, a part of the range at a time."""
+        """Posts with a publication in a state that is needed for it, a part of the range at a time.
+
+        The state is what all the publications make of it, so they are looked at (ADR 48).
+        """
         found: list[ScheduledPost] = []
         while len(found) < limit:
-            part = max(limit, 100)
-            rows = await self._posts.find(matched).sort("ts", 1 if ascending else -1).limit(part).to_list(None)
-            of_posts = await self._load_of_posts([row["_id"] for row in rows])
-            found += [post_record(row) for row in rows if post_state([p.state for p in of_posts[row["_id"]]]) in states]
+            part = max(limit, PART)
+            wanted = with_needed_states(matched, states)
+            cursor = self._publications.find(wanted, {"_id": 0, "post": 1, "ts": 1}).sort("ts", 1 if ascending else -1)
+            rows = await cursor.limit(part).to_list(None)
+            found += await self._of_states({row["post"]: row["ts"] for row in rows}, states)
             if len(rows) < part:
                 break
             bound = {"$gt" if ascending else "$lt": rows[-1]["ts"]}
             matched = {**matched, "ts": {**matched["ts"], **bound}}
         return found[:limit]
+
+    async def _of_states(self, places: dict[str, int], states: set[ScheduledPostState]) -> list[ScheduledPost]:
+        """Those of the posts, by id, that are in the states and still in their places; in the order that is given."""
+        posts, of_posts = await asyncio.gather(self._load(list(places)), self._load_of_posts(list(places)))
+        there = [posts[id_] for id_, ts in places.items() if id_ in posts and posts[id_].timestamp == ts]
+        return [post for post in there if post_state([each.state for each in of_posts[post.id]]) in states]
 
     async def of_events(self, organization_id: str, ids: Sequence[str]) -> dict[str, Publication]:
         """The publications that events of the organization speak of, as they are now, by id; one read."""

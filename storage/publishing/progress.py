@@ -20,8 +20,14 @@ MAX_TRIES = 5
 LEASE_S = 8.0
 """How long somebody who does not renew keeps a publication; when it is held for its due moment, counted from then."""
 
-CALL_LEASE_S = 15.0
-"""How long a call to the outside may take, its timeout included, until it counts as cut off."""
+CALL_LEASE_S = 6.0
+"""How long after its last sign of life a call to the outside counts as cut off: renewed meanwhile (ADR 48)."""
+
+PERSONS_LEASE_S = 15.0
+"""The same where only a person could settle it: longer than a call takes, so that no slow renewal leaves it to one."""
+
+TOLD_WITHIN_S = 60.0
+"""How long after maxLateness its author hears at the latest that an outcome is unknown."""
 
 SETTLING_MARGIN_S = 30.0
 """How long before a network forgets a key it is not sent any more: a call and a slow clock fit in."""
@@ -114,6 +120,7 @@ class Begin(PublicationChange):
 
     phase: Phase
     key: str
+    lease_s: float = CALL_LEASE_S
 
     def plan(self, batch: Batch) -> Publication:
         """Raises: Lost, Early."""
@@ -127,7 +134,7 @@ class Begin(PublicationChange):
             return publication_record(document)
         document["state"] = PublicationState.PUBLISHING.value
         document["step"] = self._step(step, batch.at)
-        lease_s = CALL_LEASE_S if self.phase is Phase.CALLING else LEASE_S
+        lease_s = self.lease_s if self.phase is Phase.CALLING else LEASE_S
         document["wake_at"] = batch.at + timedelta(seconds=lease_s)
         return self.keep(batch, document)
 
@@ -140,7 +147,7 @@ class Begin(PublicationChange):
 
 @dataclass(slots=True)
 class Succeed(PublicationChange):
-    """The network has it. It counts as published when the call began that did it."""
+    """The network has it. It counts as published when the last call began that may have done it: never too early."""
 
     external_id: str | None
     url: str | None
@@ -234,28 +241,46 @@ class Doubt(PublicationChange):
         note(document, batch.at, "UNKNOWN", self.message)
         if self.settling.in_s is None or self.settling.is_hopeless(document["step"], batch.at):
             return leave_to_person(batch, document)
-        document["wake_at"] = batch.at + timedelta(seconds=self.settling.in_s)
+        if is_too_late(document, batch.at):
+            tell_once(batch, document)
+        document["wake_at"] = self._next(document, self.settling.in_s, batch.at)
         return self.keep(batch, document)
+
+    def _next(self, document: Document, in_s: float, now: datetime) -> datetime:
+        """Not long after maxLateness has passed, since the author is told of it then."""
+        latest: datetime = max(document["late_at"], now + timedelta(seconds=TOLD_WITHIN_S))
+        at = now + timedelta(seconds=in_s)
+        return at if document.get("told") else min(at, latest)
+
+
+def tell_once(batch: Batch, document: Document) -> None:
+    """Its author is notified that its outcome is unknown, unless that was told before."""
+    if not document.get("told"):
+        document["told"] = True
+        tell_unknown(batch, document)
 
 
 def leave_to_person(batch: Batch, document: Document) -> Publication:
     """Nothing settles it by itself any more: its author is notified."""
+    tell_once(batch, document)
     settle(batch, document)
-    tell_unknown(batch, document)
     return publication_record(document)
 
 
 @dataclass(slots=True)
 class AskAgain(PublicationChange):
-    """Before an unknown one is sent again with its key, or asked for. Its state stays; the lease is a call's."""
+    """Before an unknown one is sent again (`calls`), or asked for. Its state stays; the lease is a call's."""
 
     settling: Settling
+    calls: bool = True
 
     def plan(self, batch: Batch) -> Publication:
         """The result has no `step` to go on with when only a person can settle it. Raises: Lost."""
         document = self.held(batch, PublicationState.UNKNOWN)
         if self.settling.is_hopeless(document["step"], batch.at):
             return replace(leave_to_person(batch, document), step=None)
+        if self.calls:
+            document["step"] = {**document["step"], "at": batch.at}
         document["wake_at"] = batch.at + timedelta(seconds=CALL_LEASE_S)
         batch.put(PUBLICATIONS, document)
         return publication_record(document)
@@ -348,6 +373,7 @@ class Prepared(PublicationChange):
     references: Sequence[Any]
     expires_in_s: float | None
     key: str
+    lease_s: float = CALL_LEASE_S
 
     def plan(self, batch: Batch) -> Publication:
         """Stores upload and intent at once. Raises: Lost."""
@@ -359,4 +385,4 @@ class Prepared(PublicationChange):
         for field_ in ("upload_claim", "upload_at"):
             document.pop(field_, None)
         batch.put(PUBLICATIONS, document)
-        return Begin(self.publication, Phase.CALLING, self.key).plan(batch)
+        return Begin(self.publication, Phase.CALLING, self.key, self.lease_s).plan(batch)

@@ -197,6 +197,24 @@ def post_state(states: Collection[PublicationState]) -> ScheduledPostState:
     return ScheduledPostState(found.pop().value) if len(found) == 1 else ScheduledPostState.PARTIAL
 
 
+_P, _S = PublicationState, ScheduledPostState
+_NEEDED: dict[ScheduledPostState, set[PublicationState]] = {
+    _S.SCHEDULED: {_P.SCHEDULED},
+    _S.PUBLISHING: {_P.PUBLISHING, _P.SCHEDULED},
+    _S.PUBLISHED: {_P.PUBLISHED},
+    # Of the three states that it mixes, one of these two is always there.
+    _S.PARTIAL: {_P.FAILED, _P.CANCELLED},
+    _S.FAILED: {_P.FAILED},
+    _S.UNKNOWN: {_P.UNKNOWN},
+    _S.CANCELLED: {_P.CANCELLED},
+}
+
+
+def needed_states(states: Collection[ScheduledPostState]) -> set[PublicationState]:
+    """States of which every post in one of `states` has a publication; other posts may have one, too."""
+    return {needed for state in states for needed in _NEEDED[state]}
+
+
 def account_record(document: Document) -> ConnectedAccount:
     """The record of a stored account."""
     return ConnectedAccount(

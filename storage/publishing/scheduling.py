@@ -144,6 +144,7 @@ def put_waiting(batch: Batch, publication: Document, post: Document) -> None:
     publication |= {
         "state": PublicationState.SCHEDULED.value,
         "fence": publication["fence"] + 1,
+        "ts": post["ts"],
         "due": due,
         "late_at": due + timedelta(seconds=post["max_lateness_s"]),
         "wake_at": due - timedelta(seconds=CLAIM_AHEAD_S),

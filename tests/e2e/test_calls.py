@@ -52,7 +52,7 @@ async def test_hand_over_a_killed_redis_and_changed_limits_break_no_limit_and_lo
             await it.valkey.stop(0)
             await it.limit(8, 8)
             await it.valkey.start()
-            await until(lambda: is_over(it, job_id), 40)
+            await until(lambda: is_over(it, job_id), 120)
             judged(it, 8)
             job = await it.job(job_id)
             assert {task["state"] for task in job["tasks"]} == {"COMPLETED"}

@@ -30,7 +30,13 @@ class Fault(Enum):
     CUT_AFTER = "acted, the connection is cut"
     SILENT_BEFORE = "no answer for as long as anybody waits, not acted"
     SILENT_AFTER = "acted, no answer for as long as anybody waits"
+    LATE = "the connection is cut, and it acts when the next call arrives, or when it is told to"
     BUSY = "429 without having acted"
+
+
+NOT_ACTED = {Fault.FAIL_BEFORE, Fault.CUT_BEFORE, Fault.SILENT_BEFORE, Fault.LATE}
+SILENT = {Fault.SILENT_BEFORE, Fault.SILENT_AFTER}
+CUT = {Fault.CUT_BEFORE, Fault.CUT_AFTER, Fault.LATE}
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,8 @@ class Twin:
         self.url = ""
         self._random = random.Random(seed)
         self._lose_rate = lose_rate
+        self.late_until_told = False
+        self._late: deque[Callable[[], Awaitable[Response]]] = deque()
         self._ids = 0
 
     def routes(self) -> list[Route]:
@@ -77,16 +85,25 @@ class Twin:
         fault = self.faults.popleft() if self.faults else None
         if fault is None and self._random.random() < self._lose_rate:
             fault = Fault.SILENT_AFTER if self._random.random() < 0.5 else Fault.FAIL_AFTER
+        if not self.late_until_told:
+            await self.act_late()
         if fault is Fault.BUSY:
             return JSONResponse({"error": "Too many requests"}, 429, headers=self.busy_headers)
-        answer = None if fault in (Fault.FAIL_BEFORE, Fault.CUT_BEFORE, Fault.SILENT_BEFORE) else await act()
-        if fault in (Fault.SILENT_BEFORE, Fault.SILENT_AFTER):
+        if fault is Fault.LATE:
+            self._late.append(act)
+        answer = None if fault in NOT_ACTED else await act()
+        if fault in SILENT:
             await asyncio.sleep(60)
-        if fault in (Fault.CUT_BEFORE, Fault.CUT_AFTER):
+        if fault in CUT:
             return Cut()
         if answer is None or fault is Fault.FAIL_AFTER:
             return JSONResponse({"error": "Something went wrong"}, 500)
         return answer
+
+    async def act_late(self) -> None:
+        """Lets take effect what was slow, long after whoever asked for it has gone."""
+        while self._late:
+            await self._late.popleft()()
 
     def app(self) -> Starlette:
         """The twin as an application that counts what it is asked."""

@@ -67,19 +67,21 @@ class Bluesky:
 
     async def _upload_one(self, account: Account, post: OutgoingPost, medium: ScheduledMedia) -> Any:
         if medium.kind is MediaKind.VIDEO:
-            return await self._upload_video(account, post, await self._http.fetch(medium, MAX_VIDEO_BYTES))
-        fetched = await self._http.fetch(medium, MAX_BLOB_BYTES)
-        answer = await self._ask(
-            "POST",
-            account,
-            "com.atproto.repo.uploadBlob",
-            {"Content-Type": fetched.content_type},
-            content=fetched.body,
-            timeout_s=UPLOAD_TIMEOUT_S,
-        )
+            async with self._http.medium(medium, MAX_VIDEO_BYTES) as video:
+                job = await self._begin_video(account, post, video)
+            return await self._videos.blob(job)
+        async with self._http.medium(medium, MAX_BLOB_BYTES) as fetched:
+            answer = await self._ask(
+                "POST",
+                account,
+                "com.atproto.repo.uploadBlob",
+                {"Content-Type": fetched.content_type},
+                content=fetched.body,
+                timeout_s=UPLOAD_TIMEOUT_S,
+            )
         return answer["blob"]
 
-    async def _upload_video(self, account: Account, post: OutgoingPost, video: Fetched) -> Any:
+    async def _begin_video(self, account: Account, post: OutgoingPost, video: Fetched) -> dict[str, Any]:
         if video.content_type.partition(";")[0].strip() != "video/mp4":
             raise Refused("MEDIA_REFUSED", f"Bluesky takes video/mp4 only; this is {video.content_type or 'unknown'}.")
         session = await self._session(account)
@@ -87,7 +89,7 @@ class Bluesky:
         asked = {"aud": session.server_did, "lxm": "com.atproto.repo.uploadBlob"}
         asked["exp"] = str(int(time.time()) + VIDEO_TOKEN_S)
         token = (await self._ask("GET", account, "com.atproto.server.getServiceAuth", params=asked)).text("token")
-        return await self._videos.upload(token, session.did, f"{post.publication_id}.mp4", video)
+        return await self._videos.begin(token, session.did, f"{post.publication_id}.mp4", video)
 
     async def _ask(
         self, method: str, account: Account, name: str, headers: dict[str, str] | None = None, **request: Any

@@ -28,8 +28,8 @@ class VideoService:
         self._address = address
         self._poll_s = poll_s
 
-    async def upload(self, token: str, did: str, name: str, video: Fetched) -> Any:
-        """The blob. `token` lets the service act for the account `did`. Raises: Refused, NoEffect."""
+    async def begin(self, token: str, did: str, name: str, video: Fetched) -> dict[str, Any]:
+        """The job that processes the video. `token` lets it act for the account `did`. Raises: Refused, NoEffect."""
         try:
             answer = await self._http.send(
                 "POST",
@@ -40,8 +40,15 @@ class VideoService:
                 timeout_s=UPLOAD_TIMEOUT_S,
             )
             job = _job(answer)
-            if not job.get("jobId"):
-                raise Refused("MEDIA_REFUSED", str(job.get("error") or answer.told))
+        except Uncertain as error:
+            raise NoEffect(str(error)) from None
+        if not job.get("jobId"):
+            raise Refused("MEDIA_REFUSED", str(job.get("error") or answer.told))
+        return job
+
+    async def blob(self, job: dict[str, Any]) -> Any:
+        """The blob that a job leads to, once it is there. Raises: Refused, NoEffect."""
+        try:
             return await self._processed(job)
         except Uncertain as error:
             raise NoEffect(str(error)) from None

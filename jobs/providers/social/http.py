@@ -1,7 +1,8 @@
 """HTTP to social networks, through the address guard, told apart by what a failure says of the effect."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, cast
@@ -19,6 +20,10 @@ UPLOAD_TIMEOUT_S = 60.0
 MAX_IMAGE_BYTES = 16 * 1024 * 1024
 MAX_VIDEO_BYTES = 512 * 1024 * 1024
 MAX_ANSWER_BYTES = 1024 * 1024
+IMAGES_AT_ONCE = 16
+VIDEOS_AT_ONCE = 2
+"""Media are whole in memory while they go up, so this is what bounds a worker's: 256 MB of images, 1 GB of videos."""
+
 HEADERS = {"User-Agent": "Noroshi/0.1 (scheduled posts)", "Accept": "*/*", "Accept-Encoding": "identity"}
 _SHOWN = 300
 
@@ -66,9 +71,11 @@ class Http:
     """Requests to addresses that users gave. Follows no redirect, keeps no cookie, reads no proxy setting."""
 
     def __init__(self, guard: Egress, call_timeout_s: float = CALL_TIMEOUT_S) -> None:
-        """`call_timeout_s` is for everything but uploads; it must be shorter than the lease of a call."""
+        """`call_timeout_s` is for everything but uploads; it must be shorter than PERSONS_LEASE_S."""
         self._guard = guard
         self._call_timeout_s = call_timeout_s
+        self._images = asyncio.Semaphore(IMAGES_AT_ONCE)
+        self._videos = asyncio.Semaphore(VIDEOS_AT_ONCE)
 
     async def send(
         self,
@@ -135,8 +142,13 @@ class Http:
         except Uncertain as error:
             raise NoEffect(str(error)) from None
 
-    async def fetch(self, medium: ScheduledMedia, most_bytes: int) -> Fetched:
-        """The medium's bytes. Raises: Refused, NoEffect."""
+    @asynccontextmanager
+    async def medium(self, medium: ScheduledMedia, most_bytes: int) -> AsyncIterator[Fetched]:
+        """The medium's bytes, which are in memory inside; waits while too many are. Raises: Refused, NoEffect."""
+        async with self._images if most_bytes <= MAX_IMAGE_BYTES else self._videos:
+            yield await self._fetch(medium, most_bytes)
+
+    async def _fetch(self, medium: ScheduledMedia, most_bytes: int) -> Fetched:
         try:
             fetched = await self._guard.get(medium.url, max_bytes=most_bytes, timeout_s=UPLOAD_TIMEOUT_S)
         except EgressRefused as error:

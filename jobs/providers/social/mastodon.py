@@ -46,15 +46,15 @@ class Mastodon:
 
     async def _upload_one(self, account: Account, medium: ScheduledMedia) -> str:
         most_bytes = MAX_IMAGE_BYTES if medium.kind is MediaKind.IMAGE else MAX_VIDEO_BYTES
-        fetched = await self._http.fetch(medium, most_bytes)
-        answer = await self._http.ask(
-            "POST",
-            f"{account.base_url}/api/v2/media",
-            headers=bearer(account.secret),
-            data={"description": medium.alt_text},
-            files={"file": ("media", fetched.body, fetched.content_type)},
-            timeout_s=UPLOAD_TIMEOUT_S,
-        )
+        async with self._http.medium(medium, most_bytes) as fetched:
+            answer = await self._http.ask(
+                "POST",
+                f"{account.base_url}/api/v2/media",
+                headers=bearer(account.secret),
+                data={"description": medium.alt_text},
+                files={"file": ("media", fetched.body, fetched.content_type)},
+                timeout_s=UPLOAD_TIMEOUT_S,
+            )
         return answer.text("id")
 
     async def _processed(self, account: Account, id_: str) -> None:

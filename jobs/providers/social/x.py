@@ -44,14 +44,9 @@ class X:
 
     async def _upload_one(self, account: Account, medium: ScheduledMedia) -> tuple[str, float | None]:
         is_image = medium.kind is MediaKind.IMAGE
-        fetched = await self._http.fetch(medium, MAX_IMAGE_BYTES if is_image else MAX_VIDEO_BYTES)
-        begin = {
-            "media_type": fetched.content_type.partition(";")[0].strip(),
-            "total_bytes": len(fetched.body),
-            "media_category": "tweet_image" if is_image else "tweet_video",
-        }
-        id_ = str((await self._ask("POST", account, "/2/media/upload/initialize", json=begin))["data"]["id"])
-        await self._append(account, id_, fetched)
+        async with self._http.medium(medium, MAX_IMAGE_BYTES if is_image else MAX_VIDEO_BYTES) as fetched:
+            id_ = await self._begin(account, fetched, is_image)
+            await self._append(account, id_, fetched)
         data = (await self._ask("POST", account, f"/2/media/upload/{id_}/finalize"))["data"]
         data = await self._processed(account, id_, data)
         if medium.alt_text:
@@ -59,6 +54,14 @@ class X:
             await self._ask("POST", account, "/2/media/metadata", json=told)
         expires_in_s = data.get("expires_after_secs")
         return id_, None if expires_in_s is None else float(expires_in_s)
+
+    async def _begin(self, account: Account, fetched: Fetched, is_image: bool) -> str:
+        begin = {
+            "media_type": fetched.content_type.partition(";")[0].strip(),
+            "total_bytes": len(fetched.body),
+            "media_category": "tweet_image" if is_image else "tweet_video",
+        }
+        return str((await self._ask("POST", account, "/2/media/upload/initialize", json=begin))["data"]["id"])
 
     async def _append(self, account: Account, id_: str, fetched: Fetched) -> None:
         for index, start in enumerate(range(0, len(fetched.body), CHUNK_BYTES)):

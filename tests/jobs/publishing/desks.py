@@ -70,6 +70,13 @@ async def worked(desk: Desk, newsroom: Newsroom, post: ScheduledPost) -> Publica
     return await newsroom.only(post)
 
 
+async def uploaded(desk: Desk) -> int:
+    """How many uploads were begun, all of which are over."""
+    begun = await desk.uploads.run()
+    await desk.uploads.idle()
+    return begun
+
+
 async def settled(desk: Desk, newsroom: Newsroom, post: ScheduledPost, rounds: int = 20) -> Publication:
     """The same once its outcome is known, time passing as it must; or after so many rounds."""
     publication = await worked(desk, newsroom, post)

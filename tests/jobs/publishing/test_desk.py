@@ -11,10 +11,10 @@ from jobs.publishing.desk import Desk
 from storage.identity import Role
 from storage.networks import Network
 from storage.publishing.progress import Begin
-from storage.publishing.records import Phase, Publication, PublicationState
+from storage.publishing.records import Phase, Publication, PublicationState, ScheduledPost
 from storage.publishing.sandbox import SandboxStore
 from storage.publishing.scheduling import PostEdit
-from tests.jobs.publishing.desks import TWINS, connected, quick_networks, settled, worked
+from tests.jobs.publishing.desks import TWINS, connected, quick_networks, settled, uploaded, worked
 from tests.storage.places import soon
 from tests.storage.publishing.newsroom import IMAGE, Newsroom, account_target
 from tests.twins.twin import Fault
@@ -209,3 +209,43 @@ async def test_what_settles_itself_does(newsroom: Newsroom, desk: Desk) -> None:
     cut_off = await worked(desk, newsroom, post)
     assert cut_off.state is S.UNKNOWN
     assert (await settled(desk, newsroom, post)).state is S.PUBLISHED
+
+
+async def seconds_until_published(newsroom: Newsroom, desk: Desk, post: ScheduledPost) -> int:
+    """How many seconds pass, with a sweep in each, until it is published by somebody else."""
+    for second in range(60):
+        if (await worked(desk, newsroom, post)).state is S.PUBLISHED:
+            return second
+        await newsroom.pass_time(1)
+    raise AssertionError(await newsroom.only(post))
+
+
+@pytest.mark.parametrize(
+    ("network", "phase"),
+    [
+        (Network.WEBHOOK, None),
+        (Network.INSTAGRAM, Phase.PREPARING),
+        *((network, Phase.CALLING) for network in TWINS if network is not Network.X),
+    ],
+)
+async def test_what_a_killed_worker_held_is_published_within_fifteen_seconds(
+    newsroom: Newsroom, desk: Desk, network: Network, phase: Phase | None
+) -> None:
+    """It is gone right at the due moment, or when it had stored how far it is, which is the most that it can leave."""
+    async with connected(newsroom, network) as (twin, account):
+        media = [IMAGE] if network is Network.INSTAGRAM else []
+        post = await newsroom.schedule(account_target(account), in_s=0, media=media)
+        await uploaded(desk)
+        held = await newsroom.claimed(post)
+        if phase is not None:
+            key = quick_networks(newsroom.stores, Egress())[network].new_key(held.id, held.due_at)
+            await newsroom.stores.scheduled_posts.step(Begin(held, phase, key))
+        assert await seconds_until_published(newsroom, desk, post) <= 14
+        assert len(twin.ledger) == 1
+
+
+async def test_inside_it_is_within_fifteen_seconds_too(newsroom: Newsroom, desk: Desk) -> None:
+    for target in (newsroom.topic, newsroom.home):
+        post = await newsroom.schedule(target, in_s=0)
+        await newsroom.claimed(post)
+        assert await seconds_until_published(newsroom, desk, post) <= 14

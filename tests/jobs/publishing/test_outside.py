@@ -10,7 +10,7 @@ from storage.credentials import Credentials
 from storage.networks import Network
 from storage.publishing.progress import Begin
 from storage.publishing.records import Phase, Publication, PublicationState
-from tests.jobs.publishing.desks import TWINS, connected, quick_networks, settled, worked
+from tests.jobs.publishing.desks import TWINS, connected, quick_networks, settled, uploaded, worked
 from tests.storage.places import soon
 from tests.storage.publishing.newsroom import IMAGE, Newsroom, account_target
 from tests.twins.instagram import InstagramTwin
@@ -67,6 +67,73 @@ async def test_a_call_that_is_never_answered_is_given_up_and_settles_itself(
         assert (await worked(hurried, newsroom, post)).state is S.UNKNOWN
         assert (await settled(desk, newsroom, post)).state is S.PUBLISHED
         assert len(twin.ledger) == 1
+
+
+@pytest.mark.parametrize(
+    ("network", "is_last"),
+    [*((network, False) for network in SETTLING), (Network.INSTAGRAM, True), (Network.WEBHOOK, True)],
+)
+async def test_a_call_that_takes_effect_after_it_was_given_up_is_there_once_and_not_recorded_as_failed(
+    newsroom: Newsroom, desk: Desk, network: Network, is_last: bool
+) -> None:
+    """Either it takes effect just before the call that repeats it, or last of all."""
+    async with connected(newsroom, network) as (twin, account):
+        twin.faults.append(Fault.LATE)
+        twin.late_until_told = is_last
+        post = await newsroom.schedule(account_target(account), in_s=-1, media=media(network))
+        assert (await worked(desk, newsroom, post)).state is S.UNKNOWN
+        done = await settled(desk, newsroom, post)
+        await twin.act_late()
+        assert done.state is S.PUBLISHED, done
+        assert len(twin.ledger) == 1
+        assert await notified(newsroom) == []
+
+
+async def test_an_x_post_that_is_there_late_is_left_to_a_person(newsroom: Newsroom, desk: Desk) -> None:
+    async with connected(newsroom, Network.X) as (twin, account):
+        twin.faults.append(Fault.LATE)
+        post = await newsroom.schedule(account_target(account), in_s=-1)
+        assert (await settled(desk, newsroom, post)).state is S.UNKNOWN
+        await twin.act_late()
+        await newsroom.pass_time(3600)
+        assert (await settled(desk, newsroom, post)).state is S.UNKNOWN
+        assert len(twin.ledger) == 1
+
+
+@pytest.mark.parametrize("fault", [Fault.FAIL_BEFORE, Fault.FAIL_AFTER, Fault.LATE])
+@pytest.mark.parametrize("network", [Network.MASTODON, Network.INSTAGRAM])
+async def test_what_was_sent_again_counts_from_the_last_call_that_may_have_done_it(
+    newsroom: Newsroom, desk: Desk, network: Network, fault: Fault
+) -> None:
+    async with connected(newsroom, network) as (twin, account):
+        twin.faults.append(fault)
+        post = await newsroom.schedule(account_target(account), in_s=0, media=media(network))
+        first = await worked(desk, newsroom, post)
+        assert first.step is not None
+        await newsroom.pass_time(40)
+        done = await settled(desk, newsroom, post)
+        assert done.state is S.PUBLISHED
+        assert done.lateness_ms is not None
+        is_looked_up = network is Network.INSTAGRAM and fault is Fault.FAIL_AFTER
+        assert (done.lateness_ms < 40_000) == is_looked_up, done
+
+
+async def test_an_author_is_told_once_of_what_is_unknown_past_its_lateness(newsroom: Newsroom, desk: Desk) -> None:
+    async with connected(newsroom, Network.BLUESKY) as (twin, account):
+        twin.faults.extend([Fault.FAIL_AFTER] * 12)
+        post = await newsroom.schedule(account_target(account), in_s=-1, max_lateness_s=200)
+        for _ in range(11):
+            await worked(desk, newsroom, post)
+            await newsroom.pass_time(16)
+        assert await notified(newsroom) == []
+        for _ in range(20):
+            await newsroom.pass_time(16)
+            await worked(desk, newsroom, post)
+        assert await soon(lambda: notified(newsroom)) == ["PUBLICATION_UNKNOWN"]
+        twin.faults.clear()
+        await newsroom.pass_time(1800)
+        assert (await settled(desk, newsroom, post)).state is S.PUBLISHED
+        assert await notified(newsroom) == ["PUBLICATION_UNKNOWN"]
 
 
 @pytest.mark.parametrize("fault", [*AFTER, *BEFORE])
@@ -192,7 +259,7 @@ async def test_an_expired_container_is_uploaded_anew(newsroom: Newsroom, desk: D
     async with connected(newsroom, Network.INSTAGRAM) as (twin, account):
         assert isinstance(twin, InstagramTwin)
         post = await newsroom.schedule(account_target(account), in_s=30, media=[IMAGE])
-        await desk.uploads.run()
+        await uploaded(desk)
         (container,) = twin.containers.values()
         container["status"] = "EXPIRED"
         await newsroom.pass_time(31)

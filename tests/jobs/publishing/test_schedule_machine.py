@@ -27,15 +27,16 @@ from storage.publishing.scheduling import PostEdit
 from storage.stores import Stores, open_stores
 from tests.databases import CREDENTIAL_KEYS
 from tests.jobs.publishing.desks import SECRETS, quick_networks
-from tests.storage.publishing.newsroom import Newsroom, account_target, found_newsroom
+from tests.storage.publishing.newsroom import IMAGE, Newsroom, account_target, found_newsroom
+from tests.twins.instagram import InstagramTwin
 from tests.twins.twin import Fault, Twin, running
 from tests.twins.webhook import WebhookTwin
 from tests.twins.x import XTwin
 
 Result = TypeVar("Result")
 
-TARGETS = ["topic", "home", "hook", "x"]
-FAULTS = st.sampled_from([Fault.FAIL_BEFORE, Fault.FAIL_AFTER, Fault.CUT_AFTER, Fault.BUSY])
+TARGETS = ["topic", "home", "hook", "x", "gram"]
+FAULTS = st.sampled_from([Fault.FAIL_BEFORE, Fault.FAIL_AFTER, Fault.CUT_AFTER, Fault.LATE, Fault.BUSY])
 OPEN = {PublicationState.SCHEDULED, PublicationState.PUBLISHING, PublicationState.UNKNOWN}
 
 
@@ -80,24 +81,29 @@ class ScheduleMachine(RuleBasedStateMachine):
         self.newsroom: Newsroom = await found_newsroom(stores)
         self.egress = Egress((ip_network("127.0.0.0/8"),))
         self.desk = Desk(stores, quick_networks(stores, self.egress))
-        self.twins: dict[str, Twin] = {"hook": WebhookTwin(), "x": XTwin()}
+        gram = InstagramTwin()
+        gram.quota = 1000
+        self.twins: dict[str, Twin] = {"hook": WebhookTwin(), "x": XTwin(), "gram": gram}
         self.serving = [running(twin) for twin in self.twins.values()]
         for each in self.serving:
             await each.__aenter__()
         hook = await self.newsroom.account(Network.WEBHOOK, SECRETS[Network.WEBHOOK], f"{self.twins['hook'].url}/hook")
         x = await self.newsroom.account(Network.X, "token", self.twins["x"].url)
+        instagram = await self.newsroom.account(Network.INSTAGRAM, SECRETS[Network.INSTAGRAM], gram.url)
         self.targets: dict[str, Target] = {
             "topic": self.newsroom.topic,
             "home": self.newsroom.home,
             "hook": account_target(hook),
             "x": account_target(x),
+            "gram": account_target(instagram),
         }
 
     @rule(target=posts, target_name=st.sampled_from(TARGETS), due_in_s=st.sampled_from([-1.0, 3.0, 20.0, 120.0]))
     def create(self, target_name: str, due_in_s: float) -> int:
         self.number += 1
         text = f"post {self.number}"
-        post = self.run(self.newsroom.schedule(self.targets[target_name], in_s=due_in_s, text=text))
+        media = [IMAGE] if target_name == "gram" else []
+        post = self.run(self.newsroom.schedule(self.targets[target_name], in_s=due_in_s, text=text, media=media))
         self.known[self.number] = Known(post.id, text, due_in_s, texts={text})
         return self.number
 
@@ -173,7 +179,7 @@ class ScheduleMachine(RuleBasedStateMachine):
         found = [each for claimed in await asyncio.gather(*claims) for each in claimed]
         await _gather(self.work_on(each) for each in found if self.is_due(each))
 
-    @rule(name=st.sampled_from(["hook", "x"]), fault=FAULTS)
+    @rule(name=st.sampled_from(["hook", "x", "gram"]), fault=FAULTS)
     def fail(self, name: str, fault: Fault) -> None:
         """The next call to the twin goes wrong."""
         self.twins[name].faults.append(fault)
@@ -184,10 +190,13 @@ class ScheduleMachine(RuleBasedStateMachine):
     async def _end(self) -> None:
         for twin in self.twins.values():
             twin.faults.clear()
-        for _ in range(12):
-            await self.newsroom.pass_time(61)
+        # The last ones are for what was asked for so often that it is asked for only each half an hour.
+        for seconds in [61] * 12 + [1801] * 3:
+            await self.newsroom.pass_time(seconds)
             await self.desk.sweep()
             await self.desk.idle()
+        for twin in self.twins.values():
+            await twin.act_late()
         await self._judge()
         await self.desk.close()
         await self.egress.aclose()

@@ -1,16 +1,19 @@
 """Media go up ten minutes ahead, once; what is missing or stale at the due moment goes up then."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
 
 from jobs.publishing.desk import Desk
+from jobs.publishing.uploads import AT_ONCE
 from storage.networks import MediaKind, Network
 from storage.publishing.records import MediaState, PublicationState, ScheduledMedia
 from storage.publishing.scheduling import PostEdit
 from tests.jobs.providers.upstream import Upstream, respond, upstream
-from tests.jobs.publishing.desks import connected, settled, worked
+from tests.jobs.publishing.desks import connected, settled, uploaded, worked
+from tests.storage.places import soon
 from tests.storage.publishing.newsroom import IMAGE, Newsroom, account_target
 from tests.twins.instagram import InstagramTwin
 from tests.twins.mastodon import MastodonTwin
@@ -33,9 +36,9 @@ async def test_media_go_up_ten_minutes_ahead_and_are_used(newsroom: Newsroom, de
     async with connected(newsroom, Network.MASTODON) as (twin, account):
         assert isinstance(twin, MastodonTwin)
         post = await newsroom.schedule(account_target(account), in_s=660, media=[image(media)])
-        assert await desk.uploads.run() == 0
+        assert await uploaded(desk) == 0
         await newsroom.pass_time(61)
-        assert await desk.uploads.run() == 1
+        assert await uploaded(desk) == 1
         ready = await newsroom.only(post)
         assert ready.media_state is MediaState.READY
         assert ready.upload is not None
@@ -43,7 +46,7 @@ async def test_media_go_up_ten_minutes_ahead_and_are_used(newsroom: Newsroom, de
         assert ready.upload.expires_at - ready.due_at > timedelta(hours=23)
         await newsroom.pass_time(600)
         assert (await worked(desk, newsroom, post)).state is PublicationState.PUBLISHED
-        assert await desk.uploads.run() == 0
+        assert await uploaded(desk) == 0
         assert len(twin.media) == 1
 
 
@@ -61,10 +64,10 @@ async def test_what_was_changed_is_uploaded_anew(newsroom: Newsroom, desk: Desk)
     async with connected(newsroom, Network.INSTAGRAM) as (twin, account):
         assert isinstance(twin, InstagramTwin)
         post = await newsroom.schedule(account_target(account), in_s=300, media=[IMAGE])
-        await desk.uploads.run()
+        await uploaded(desk)
         await newsroom.stores.scheduled_posts.update(newsroom.organization_id, post.id, PostEdit(text="edited"))
         assert (await newsroom.only(post)).media_state is MediaState.STALE
-        await desk.uploads.run()
+        await uploaded(desk)
         await newsroom.pass_time(300)
         await worked(desk, newsroom, post)
         assert [effect.text for effect in twin.ledger] == ["edited"]
@@ -76,7 +79,7 @@ async def test_an_upload_that_fails_is_tried_again_and_decided_when_it_is_due(
     async with connected(newsroom, Network.MASTODON) as (twin, account):
         media.answers["/a.png"] = respond(b"no", 404)
         post = await newsroom.schedule(account_target(account), in_s=300, media=[image(media)])
-        await desk.uploads.run()
+        await uploaded(desk)
         assert (await newsroom.only(post)).media_state is MediaState.FAILED
         media.answers["/a.png"] = respond(b"png", content_type="image/png")
         await newsroom.pass_time(301)
@@ -93,12 +96,12 @@ async def test_an_upload_that_fails_is_tried_again_and_decided_when_it_is_due(
 async def test_a_server_that_can_not_be_reached_is_asked_again(newsroom: Newsroom, desk: Desk, media: Upstream) -> None:
     dead = await newsroom.account(Network.MASTODON, "token", "http://127.0.0.1:1")
     post = await newsroom.schedule(account_target(dead), in_s=300, media=[image(media)])
-    await desk.uploads.run()
+    await uploaded(desk)
     failed = await newsroom.only(post)
     assert failed.media_state is MediaState.FAILED
     assert [each.outcome for each in failed.attempts] == ["UPLOAD_FAILED"]
     await newsroom.pass_time(61)
-    assert await desk.uploads.run() == 1
+    assert await uploaded(desk) == 1
 
 
 async def test_media_lead_nowhere_but_to_public_addresses(newsroom: Newsroom, desk: Desk) -> None:
@@ -109,3 +112,32 @@ async def test_media_lead_nowhere_but_to_public_addresses(newsroom: Newsroom, de
         assert failed.error is not None
         assert failed.error.code == "MEDIA_UNAVAILABLE"
         assert twin.ledger == []
+
+
+async def test_slow_uploads_hold_up_nobody_elses(newsroom: Newsroom, desk: Desk, media: Upstream) -> None:
+    async with (
+        connected(newsroom, Network.MASTODON) as (_, account),
+        connected(newsroom, Network.INSTAGRAM) as (
+            _,
+            other,
+        ),
+    ):
+        release = asyncio.Event()
+
+        async def slow(_: asyncio.StreamWriter) -> None:
+            await release.wait()
+
+        media.answers["/a.png"] = slow
+        for _ in range(AT_ONCE - 1):
+            await newsroom.schedule(account_target(account), in_s=300, media=[image(media)])
+        assert await desk.uploads.run() == AT_ONCE - 1
+        assert await desk.uploads.run() == 0
+        posts = [await newsroom.schedule(account_target(other), in_s=300, media=[IMAGE]) for _ in range(2)]
+
+        async def ready() -> bool:
+            await desk.uploads.run()
+            found = [await newsroom.only(post) for post in posts]
+            return all(each.media_state is MediaState.READY for each in found)
+
+        assert await soon(ready)
+        release.set()

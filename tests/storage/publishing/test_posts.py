@@ -1,10 +1,13 @@
 """Pages of scheduled posts against the timeline rule, by state too; and failing what waits for an account."""
 
 import asyncio
+import itertools
 
 import pytest
 
-from storage.publishing.records import PublicationState, ScheduledPostState
+from storage.publishing.posts import with_needed_states
+from storage.publishing.progress import PERSON, Begin, Doubt
+from storage.publishing.records import Phase, PublicationState, ScheduledPostState, needed_states, post_state
 from storage.timeline import NOW, timeline_range
 from tests.storage.publishing.newsroom import Newsroom, account_target
 
@@ -38,3 +41,28 @@ async def test_everything_that_waits_for_an_account_fails_and_nothing_else(newsr
     assert states == {PublicationState.FAILED}
     assert {each.state for each in await newsroom.publications(untouched)} == {PublicationState.SCHEDULED}
     assert await newsroom.stores.scheduled_posts.fail_waiting(account) == 0
+
+
+async def test_a_page_by_state_examines_what_may_be_in_it_and_not_the_history(newsroom: Newsroom) -> None:
+    store, organization_id = newsroom.stores.scheduled_posts, newsroom.organization_id
+    account = account_target(await newsroom.account())
+    post = await newsroom.schedule(account, newsroom.topic, in_s=-1)
+    held = next(each for each in await newsroom.stores.claims.claim(1000) if each.target == account)
+    begun = await store.step(Begin(held, Phase.CALLING, "key"))
+    await store.step(Doubt(begun, "no answer", PERSON))
+    await store.cancel(organization_id, post.id)
+    waiting = [await newsroom.schedule(in_s=100 + number) for number in range(20)]
+    states = [ScheduledPostState.UNKNOWN]
+    page = await store.page(organization_id, "ann", timeline_range(latest=NOW, limit=5), states)
+    assert [each.id for each in page.items] == [post.id]
+    wanted = with_needed_states({"org": organization_id, "author": "ann", "ts": {"$gte": 0}}, states)
+    command = {"find": "publications", "filter": wanted, "sort": {"ts": -1}, "limit": 100}
+    explained = await newsroom.stores.mongo.database.command({"explain": command, "verbosity": "executionStats"})
+    assert explained["executionStats"]["totalKeysExamined"] <= 2 < len(waiting)
+    assert "'SORT'" not in str(explained["queryPlanner"]["winningPlan"])
+
+
+def test_a_post_in_a_state_has_a_publication_in_a_needed_one() -> None:
+    every = list(PublicationState)
+    mixed = [states for size in (1, 2, 3) for states in itertools.combinations_with_replacement(every, size)]
+    assert all(needed_states([post_state(states)]) & set(states) for states in mixed)

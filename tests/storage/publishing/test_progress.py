@@ -6,10 +6,12 @@ from datetime import timedelta
 
 import pytest
 
+from jobs.providers.social.http import CALL_TIMEOUT_S
 from storage.errors import Conflict, NotFound
 from storage.publishing.progress import (
     CALL_LEASE_S,
     PERSON,
+    PERSONS_LEASE_S,
     AskAgain,
     Begin,
     Doubt,
@@ -255,7 +257,12 @@ def test_the_states_of_publications_make_the_state_of_their_post() -> None:
     }
 
 
-async def test_the_lease_of_a_call_is_longer_than_its_timeout(newsroom: Newsroom) -> None:
-    begun = await calling(newsroom)
+@pytest.mark.parametrize("lease_s", [CALL_LEASE_S, PERSONS_LEASE_S])
+async def test_the_lease_of_a_call_counts_from_its_beginning(newsroom: Newsroom, lease_s: float) -> None:
+    begun = await step(newsroom, Begin(await claimed(newsroom), Phase.CALLING, "key", lease_s))
     assert begun.step is not None
-    assert (await newsroom.stored(begun))["wake_at"] == begun.step.at + timedelta(seconds=CALL_LEASE_S)
+    assert (await newsroom.stored(begun))["wake_at"] == begun.step.at + timedelta(seconds=lease_s)
+
+
+def test_what_only_a_person_can_settle_is_held_for_longer_than_a_call_takes() -> None:
+    assert PERSONS_LEASE_S > CALL_TIMEOUT_S + CALL_LEASE_S / 3

@@ -4,17 +4,23 @@ import asyncio
 
 import pytest
 
-from jobs.providers.egress import Egress
-from jobs.providers.social.http import MAX_ANSWER_BYTES, Answer, Http, check
+from jobs.providers.egress import Egress, Fetched
+from jobs.providers.social.http import MAX_ANSWER_BYTES, MAX_VIDEO_BYTES, VIDEOS_AT_ONCE, Answer, Http, check
 from jobs.providers.social.network import NoEffect, Refused, Uncertain
 from tests.jobs.providers.social.outgoing import medium
 from tests.jobs.providers.upstream import Upstream, endless, redirect, respond, silent
+from tests.storage.places import soon
 
 pytestmark = pytest.mark.anyio
 
 
 async def asked(http: Http, media: Upstream, path: str) -> Answer:
     return await http.send("GET", media.url(path))
+
+
+async def fetched(http: Http, url: str, most_bytes: int) -> Fetched:
+    async with http.medium(medium(url), most_bytes) as found:
+        return found
 
 
 @pytest.mark.parametrize(
@@ -91,13 +97,13 @@ async def test_redirects_are_not_followed_and_answers_are_not_read_for_ever(http
 
 
 async def test_media_are_fetched_through_the_guard(http: Http, media: Upstream) -> None:
-    assert (await http.fetch(medium(media.url("/a.png")), 5000)).content_type == "image/png"
+    assert (await fetched(http, media.url("/a.png"), 5000)).content_type == "image/png"
     for url, most in ((media.url("/a.png"), 10), (media.url("/none"), 5000), ("file:///etc/passwd", 5000)):
         with pytest.raises(Refused) as refused:
-            await http.fetch(medium(url), most)
+            await fetched(http, url, most)
         assert refused.value.code == "MEDIA_UNAVAILABLE"
     with pytest.raises(NoEffect):
-        await http.fetch(medium("http://127.0.0.1:1/a.png"), 5000)
+        await fetched(http, "http://127.0.0.1:1/a.png", 5000)
 
 
 async def test_an_answer_of_another_shape_is_seen(http: Http, media: Upstream) -> None:
@@ -105,3 +111,27 @@ async def test_an_answer_of_another_shape_is_seen(http: Http, media: Upstream) -
         media.answers["/x"] = respond(body)
         with pytest.raises(ValueError, match="no id"):
             (await asked(http, media, "/x")).text("id")
+
+
+async def test_few_videos_are_in_memory_at_once_and_hold_up_no_images(http: Http, media: Upstream) -> None:
+    inside, most = 0, 0
+    go_on = asyncio.Event()
+
+    async def upload() -> None:
+        nonlocal inside, most
+        async with http.medium(medium(media.url("/b.mp4")), MAX_VIDEO_BYTES):
+            inside += 1
+            most = max(most, inside)
+            await go_on.wait()
+            inside -= 1
+
+    tasks = [asyncio.create_task(upload()) for _ in range(VIDEOS_AT_ONCE + 2)]
+
+    async def full() -> bool:
+        return inside == VIDEOS_AT_ONCE
+
+    assert await soon(full)
+    assert (await fetched(http, media.url("/a.png"), 5000)).content_type == "image/png"
+    go_on.set()
+    await asyncio.gather(*tasks)
+    assert most == VIDEOS_AT_ONCE

@@ -1,0 +1,70 @@
+"""A lease is renewed while its holder works, and whoever may have lost it is stopped, or never begins."""
+
+import asyncio
+
+import pytest
+
+from jobs.publishing.leases import Lease, now_s
+from storage.errors import Unavailable
+from storage.publishing.progress import Lost
+
+pytestmark = pytest.mark.anyio
+
+
+class Renewals:
+    """Counts them; answers True until it is taken away."""
+
+    def __init__(self) -> None:
+        self.count, self.is_held, self.is_down = 0, True, False
+
+    async def renew(self) -> bool:
+        self.count += 1
+        if self.is_down:
+            raise Unavailable("down")
+        return self.is_held
+
+
+async def test_a_call_that_is_over_soon_writes_nothing() -> None:
+    renewals = Renewals()
+    async with Lease(renewals.renew, 60, now_s()).kept():
+        await asyncio.sleep(0)
+    assert renewals.count == 0
+
+
+async def test_a_call_may_take_longer_than_its_lease() -> None:
+    renewals = Renewals()
+    lease = Lease(renewals.renew, 3, now_s())
+    began_s = now_s()
+    async with lease.kept():
+        while now_s() < began_s + 3.2:
+            await asyncio.sleep(0.05)
+    assert renewals.count >= 2
+    assert lease.since_s > began_s
+
+
+async def test_who_was_stopped_before_the_call_asks_and_never_begins_what_is_somebody_elses() -> None:
+    renewals = Renewals()
+    async with Lease(renewals.renew, 6, now_s() - 20).kept():
+        assert renewals.count == 1
+    renewals.is_held = False
+    began = False
+    with pytest.raises(Lost):
+        async with Lease(renewals.renew, 6, now_s() - 20).kept():
+            began = True
+    assert not began
+
+
+@pytest.mark.parametrize("fault", ["is_down", "taken"])
+async def test_who_can_not_renew_is_stopped(fault: str) -> None:
+    renewals = Renewals()
+    renewals.is_down, renewals.is_held = fault == "is_down", fault != "taken"
+    finished = asyncio.Event()
+
+    async def work() -> None:
+        async with Lease(renewals.renew, 0.3, now_s()).kept():
+            await asyncio.sleep(60)
+            finished.set()
+
+    with pytest.raises(Lost):
+        await work()
+    assert not finished.is_set()
