@@ -9,7 +9,7 @@ import time
 
 import structlog
 
-from jobs.providers.telephony import Answer, NotNow, Refused, Telephony, Unclear
+from jobs.providers.telephony import Answer, Began, NotNow, Refused, Telephony, Unclear
 from storage.calls.call_store import CallStore, NextCall, Outlook, Start
 from storage.calls.dialling import Call, Withheld
 from storage.calls.limiter import JITTER_S
@@ -102,6 +102,9 @@ class Broker:
         """Hands one call over at its moment, in monotonic seconds, and records what is known of it then."""
         try:
             await asyncio.sleep(moment - time.monotonic())
+            if not await self._may_dial(call):
+                await self._calls.give_back(call)
+                return
             late_s = time.monotonic() - moment
             CALL_START_DELAY_S.observe(late_s)
             if late_s > self._patience_s:
@@ -118,8 +121,19 @@ class Broker:
             # Nobody waits for this task. The intent is stored: the call is asked for.
             log.warning("dial_open", call_id=call.id, error=repr(error))
 
+    async def _may_dial(self, call: Call) -> bool:
+        """Pausing, cancelling and do-not-call hold for what was committed before them, too."""
+        try:
+            return await self._calls.may_dial(call)
+        except Exception as error:
+            # It was not handed over, so it may be given back.
+            log.warning("dial_given_back", call_id=call.id, error=repr(error))
+            return False
+
     async def _settle(self, call: Call, answer: Answer) -> None:
         match answer:
+            case Began(reference=str() as reference):
+                await self._calls.refer(call.id, reference)
             case NotNow(hold_off_s=hold_off_s):
                 await self._calls.give_back(call, hold_off_s)
             case Refused(reason=reason):

@@ -19,14 +19,13 @@ from jobs.providers.signed_webhooks import SignatureRefused, verify
 from jobs.providers.telephony.twilio import report_of, twilio_signature
 from server.settings import Settings
 from server.telephony import TELEPHONY_CALLBACK, TWILIO_CALLBACK
-from storage.calls.records import CallOutcome, CallReportEvent
+from storage.calls.records import MAX_SEQUENCE, CallOutcome, CallReportEvent
 from storage.errors import BadUserInput, DomainError, NotFound, Unavailable
 from storage.mongo import unavailable
 from storage.stores import Stores
 
 MAX_BODY_BYTES = 64 * 1024
 MAX_FIELDS = 100
-MAX_SEQUENCE = 2**31 - 1
 
 log = structlog.get_logger(__name__)
 
@@ -111,8 +110,12 @@ class _Callbacks:
             report = report_of(dict(fields))
         except ValueError:
             raise BadUserInput("SequenceNumber", "a number") from None
+        call_id = request.query_params.get("callId", "")
+        if sid := dict(fields).get("CallSid"):
+            await self._calls.refer(call_id, sid)
+        if report is not None and report.sequence > MAX_SEQUENCE:
+            raise BadUserInput("SequenceNumber", f"at most {MAX_SEQUENCE}")
         if report is not None:
-            call_id = request.query_params.get("callId", "")
             await self._calls.report(call_id, report.sequence, report.event, report.outcome)
 
 

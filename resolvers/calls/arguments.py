@@ -20,7 +20,6 @@ MAX_ATTEMPTS = 10
 MAX_RETRY_DELAY_S = 7 * 86_400
 MAX_CALL_S = 86_400
 MAX_NUMBERS = 1000
-MAX_SEQUENCE = 2**31 - 2
 
 _TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
 

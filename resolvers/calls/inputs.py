@@ -36,7 +36,9 @@ class LaunchCallJobInput:
             "BOM; at most 10 MB and 100,000 rows. Numbers with their country, such as +819012345678."
         )
     )
-    start_at: datetime | None = strawberry.field(default=strawberry.UNSET, description="Not before then.")
+    start_at: datetime | None = strawberry.field(
+        default=strawberry.UNSET, description="Not before then; at most ten years ahead."
+    )
     window: CallingWindowInput | None = strawberry.field(
         default=strawberry.UNSET, description="Calls begin inside it only; at any time when left out."
     )

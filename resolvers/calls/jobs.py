@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated
 
 import strawberry
@@ -25,9 +25,12 @@ from storage.calls.records import (
     CallTaskState,
 )
 from storage.calls.windows import earliest_end
+from storage.errors import BadUserInput
 from storage.idempotency import idempotency_key
 from storage.identity import Role, User
 from storage.timeline import Page
+
+MAX_AHEAD = timedelta(days=3660)
 
 CallJobId = Annotated[ID, strawberry.argument(description="The call job's id.")]
 AfterRow = Annotated[int, strawberry.argument(description="Only of rows after this one.")]
@@ -77,8 +80,7 @@ async def call_jobs(
 
 async def check_call_list(info: Info, input: List) -> CallListCheck:
     """Checks a list; nothing is stored."""
-    viewer = operator(info)
-    new = new_call_job(viewer, input)
+    new = await _checked(info, input)
     checked = await info.context.stores.call_jobs.check(input.csv)
     end_at = None if checked.errors else await _end_of_new(info.context, new, checked.tasks)
     return CallListCheck(checked.rows, checked.errors, end_at)
@@ -86,12 +88,19 @@ async def check_call_list(info: Info, input: List) -> CallListCheck:
 
 async def launch_call_job(info: Info, input: List) -> CallJob:
     """Stores a list and begins to call it."""
-    viewer = operator(info)
-    new = new_call_job(viewer, input)
+    new = await _checked(info, input)
     key = idempotency_key(
-        viewer.organization_id, viewer.id, "launchCallJob", given(input.idempotency_key), _arguments(new, input.csv)
+        new.organization_id, new.creator_id, "launchCallJob", given(input.idempotency_key), _arguments(new, input.csv)
     )
     return await info.context.stores.call_jobs.launch(new, input.csv, key)
+
+
+async def _checked(info: Info, input: LaunchCallJobInput) -> NewCallJob:
+    """What the input says, but for its list. Raises: BadUserInput, Unauthenticated, Forbidden."""
+    new = new_call_job(operator(info), input)
+    if new.start_at is not None and new.start_at > await info.context.stores.call_jobs.now() + MAX_AHEAD:
+        raise BadUserInput("startAt", f"at most {MAX_AHEAD.days} days ahead")
+    return new
 
 
 def _arguments(new: NewCallJob, csv: str) -> dict[str, object]:

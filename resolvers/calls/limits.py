@@ -10,7 +10,7 @@ from resolvers.calls import arguments
 from resolvers.calls.inputs import CallLimitsInput, CallReportInput
 from resolvers.calls.jobs import operator
 from resolvers.context import Info
-from storage.calls.records import CallLimits, CallOutcome, CallTask
+from storage.calls.records import MAX_SEQUENCE, CallLimits, CallOutcome, CallTask
 from storage.identity import Role
 
 PhoneNumbers = Annotated[
@@ -59,7 +59,7 @@ async def report_call(
 ) -> CallTask:
     """Takes a report from the telephony side."""
     viewer = require(info, Role.SERVICE)
-    sequence = arguments.number("sequence", input.sequence, 0, arguments.MAX_SEQUENCE)
+    sequence = arguments.number("sequence", input.sequence, 0, MAX_SEQUENCE)
     outcome = input.outcome if isinstance(input.outcome, CallOutcome) else None
     at = input.at if isinstance(input.at, datetime) else None
     return await info.context.stores.calls.report(

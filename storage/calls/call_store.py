@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from datetime import datetime, timedelta
 
 from storage.calls.dialling import (
     ASK_EVERY,
+    DO_NOT_CALL,
     FRESH,
     LOOK_AHEAD,
     SETTLED_AFTER,
@@ -46,6 +48,8 @@ SOON_S = 90.0
 MAX_AT_ONCE = 8
 READS_AT_ONCE = 16
 MAX_KNOWN = 10_000
+PROCESSES = 4
+"""Among the calls of so many times its share a process chooses those that it asks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +204,16 @@ class CallStore:
         moment = await self._moments.of(dial, begun)
         return Start(dial.call, moment, moment + dial.gap_s - self._ahead.total_seconds())
 
+    async def may_dial(self, call: Call) -> bool:
+        """Whether a call that was committed may still be handed over: what was paused since or blocked, may not."""
+        blocked = {"org": call.organization_id, "phone": call.phone_number}
+        pipeline: list[Document] = [
+            {"$match": {"_id": call.key.task.job_id, "state": CallJobState.RUNNING.value}},
+            {"$project": {"_id": 1}},
+            {"$lookup": {"from": DO_NOT_CALL, "pipeline": [{"$match": {"_id": blocked}}], "as": "blocked"}},
+        ]
+        return [found["blocked"] for found in await self._mongo.aggregate(JOBS, pipeline)] == [[]]
+
     async def report(
         self,
         call_id: str,
@@ -258,8 +272,31 @@ class CallStore:
         wanted = {"_id": call.key.task.document_id, "call.n": call.key.number, "ask_at": {"$exists": True}}
         await self._mongo[TASKS].update_one(wanted, {"$set": {"ask_at": call.not_after + SETTLED_AFTER}})
 
+    async def refer(self, call_id: str, reference: str) -> None:
+        """Keeps the service's own name of a call, by which it can be asked for. The first one stays.
+
+        Raises: NotFound for what can't be a callId.
+        """
+        key = call_key(call_id)
+        wanted = {"_id": key.task.document_id, "call.n": key.number, "call.reference": {"$exists": False}}
+        await self._mongo[TASKS].update_one(wanted, {"$set": {"call.reference": reference}})
+
     async def silences(self, limit: int) -> list[Silence]:
-        """Takes calls that must be asked for by now, at most `limit`; each is taken once a minute by one process."""
+        """Takes calls that must be asked for by now, at most `limit`; each is taken once a minute by one process.
+
+        Empty only when none is due: what others took meanwhile is looked past.
+        """
+        while due := await self._due(limit * PROCESSES):
+            # Others read the same ones at the same time.
+            chosen = random.sample(due, min(limit, len(due)))
+            if taken := [task for task in chosen if await self._take(task)]:
+                ids = list({task["_id"]["j"] for task in taken})
+                jobs = {job["_id"]: job async for job in self._mongo[JOBS].find({"_id": {"$in": ids}})}
+                return [_silence(task, jobs[task["_id"]["j"]]) for task in taken]
+        return []
+
+    async def _due(self, limit: int) -> list[Document]:
+        """Those that are due for the longest time."""
         due = {"ask_at": {"$exists": True}, "$expr": {"$lte": ["$ask_at", "$$NOW"]}}
         pipeline: list[Document] = [
             {"$match": due},
@@ -267,10 +304,7 @@ class CallStore:
             {"$limit": limit},
             {"$set": {"now": "$$NOW"}},
         ]
-        tasks = await self._mongo.aggregate(TASKS, pipeline)
-        ids = list({task["_id"]["j"] for task in tasks})
-        jobs = {job["_id"]: job async for job in self._mongo[JOBS].find({"_id": {"$in": ids}})}
-        return [_silence(task, jobs[task["_id"]["j"]]) for task in tasks if await self._take(task)]
+        return await self._mongo.aggregate(TASKS, pipeline)
 
     async def _take(self, task: Document) -> bool:
         unchanged = {"_id": task["_id"], "ask_at": task["ask_at"]}

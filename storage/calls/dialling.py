@@ -56,6 +56,8 @@ class Call:
     scenario: str
     variables: Sequence[tuple[str, str]]
     start_at: datetime
+    reference: str | None = None
+    """The service's own name of the call, once that is known."""
 
     @property
     def id(self) -> str:
@@ -196,7 +198,8 @@ def _may_dial(job: Document, task: Document, now: datetime, start_at: datetime) 
 def call_of(key: CallKey, job: Document, task: Document) -> Call:
     """The task's present call as the telephony side knows it."""
     variables = [(name, value) for name, value in task["variables"]]
-    return Call(key, job["org"], task["phone"], job["scenario"], variables, task["call"]["start_at"])
+    call = task["call"]
+    return Call(key, job["org"], task["phone"], job["scenario"], variables, call["start_at"], call.get("reference"))
 
 
 @dataclass(slots=True)

@@ -83,6 +83,7 @@ class Limiter:
     def hold_off(self, until: datetime) -> None:
         """No start before then: the telephony side asked for patience."""
         self.document["next_at"] = max(self.document["next_at"], until)
+        self.document["hold_until"] = max(self._hold_until, until)
 
     def set(self, concurrent: int, per_second: float) -> None:
         """New limits, from now on.
@@ -93,8 +94,14 @@ class Limiter:
         is_new_rate = per_second != self.document["per_second"]
         self.document |= {"concurrent": concurrent, "per_second": per_second}
         if is_new_rate and (last := self.document["last_start"]) is not None:
-            self.document["next_at"] = last
+            self.document["next_at"] = max(last, self._hold_until)
             self._space(last, max(spacing_s(per_second), 1 + JITTER_S))
+
+    @property
+    def _hold_until(self) -> datetime:
+        """Until when the telephony side asked for patience: new limits do not end that."""
+        until: datetime = self.document.get("hold_until", _EPOCH)
+        return until
 
     def lead(self, fence: int) -> None:
         """Makes the holder of this fence the organization's only broker. Raises: Superseded."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import phonenumbers
-from phonenumbers import NumberParseException, PhoneNumberFormat
+from phonenumbers import NumberParseException, PhoneNumberFormat, ValidationResult
 
 from storage.calls.records import CallRowError
 from storage.errors import BadUserInput
@@ -150,7 +150,8 @@ def phone_number(text: str) -> str:
     except NumberParseException as error:
         is_local = error.error_type == NumberParseException.INVALID_COUNTRY_CODE and text[0] not in "+＋"
         raise ValueError(_NOT_INTERNATIONAL if is_local else _IMPOSSIBLE) from None
-    if number.extension or not phonenumbers.is_possible_number(number):
+    # Not is_possible_number: numbers that can be dialled only inside their area pass there.
+    if number.extension or phonenumbers.is_possible_number_with_reason(number) != ValidationResult.IS_POSSIBLE:
         raise ValueError(_IMPOSSIBLE)
     return phonenumbers.format_number(number, PhoneNumberFormat.E164)
 

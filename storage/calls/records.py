@@ -11,6 +11,10 @@ from storage.mongo import Document
 from storage.timeline import Timestamp
 
 MAX_DIGITS = 9
+LAST_SEQUENCE = 2**31 - 1
+"""An answer to a question is the last word of a call: no report has this sequence."""
+
+MAX_SEQUENCE = LAST_SEQUENCE - 1
 
 
 class CallJobState(Enum):

@@ -15,6 +15,7 @@ from storage.mongo import Document
 DAYS_AHEAD = 9
 MAX_OPENINGS = 4000
 DAY = timedelta(days=1)
+SEVEN_DAYS = timedelta(days=7)
 MINUTE = timedelta(minutes=1)
 
 
@@ -109,19 +110,47 @@ def earliest_end(
     if work_s > MAX_OPENINGS * DAY.total_seconds():
         return None
     left = timedelta(seconds=work_s)
-    return at + left if window is None else _end_inside(window, at, left)
+    try:
+        return at + left if window is None else _end_inside(window, at, left)
+    except OverflowError:
+        # No calendar goes so far.
+        return None
 
 
 def _end_inside(window: CallingWindow, at: datetime, left: timedelta) -> datetime | None:
-    """Spends the time only while the window is open."""
-    for _ in range(MAX_OPENINGS):
-        change = window.next_change(at)
-        if window.is_open(at):
-            if change is None or at + left <= change:
-                return at + left
-            left -= change - at
-        elif change is None:
-            return None
-        assert change is not None
-        at = change
+    """Spends the time only while the window is open. Weeks without a change of the clocks are alike: one is walked."""
+    far = at + MAX_OPENINGS * DAY
+    while at < far:
+        if (alike := _weeks_alike(ZoneInfo(window.time_zone), at)) > 1:
+            _, rest = _spend(window, at, SEVEN_DAYS, SEVEN_DAYS * 2)
+            # The week in which the time ends is walked, even where it ends with it.
+            skipped = min(alike, -(-left // (SEVEN_DAYS * 2 - rest)) - 1)
+            at, left = at + skipped * SEVEN_DAYS, left - skipped * (SEVEN_DAYS * 2 - rest)
+        end, left = _spend(window, at, SEVEN_DAYS, left)
+        if end is not None:
+            return end
+        at += SEVEN_DAYS
     return None
+
+
+def _weeks_alike(zone: ZoneInfo, at: datetime) -> int:
+    """How many weeks there are from then on before the clocks are changed."""
+    offset, weeks = at.astimezone(zone).utcoffset(), 0
+    while weeks < MAX_OPENINGS // 7 and (at + (weeks + 1) * SEVEN_DAYS).astimezone(zone).utcoffset() == offset:
+        weeks += 1
+    return weeks
+
+
+def _spend(
+    window: CallingWindow, at: datetime, within: timedelta, left: timedelta
+) -> tuple[datetime | None, timedelta]:
+    """When the time is spent, None for not within that time; and what is left of it then."""
+    until = at + within
+    while at < until:
+        change = min(window.next_change(at) or until, until)
+        if window.is_open(at):
+            if at + left <= change:
+                return at + left, timedelta()
+            left -= change - at
+        at = change
+    return None, left

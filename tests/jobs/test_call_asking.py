@@ -1,18 +1,20 @@
 """What is believed of an answer to a question: whose slot ends, who is called again, and who never is."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pytest
 
 from jobs.call_asking import GIVEN_UP_AFTER_S, ask_for_silent_calls
+from jobs.call_broker import Broker
 from jobs.providers.telephony import Active, Answer, Ended, Found, Never, Silent, Unclear, Untraceable
 from storage.calls.call_store import NextCall, Start
 from storage.calls.dialling import Call
 from storage.calls.records import CallOutcome, CallReportEvent, TaskKey
 from storage.stores import Stores
-from tests.jobs.calling import House, calling
+from tests.jobs.calling import DEADLINE_S, House, calling, until
 from tests.jobs.contexts import job_context
+from tests.jobs.providers.telephony.test_twilio import twilio
 
 pytestmark = pytest.mark.anyio
 
@@ -87,6 +89,91 @@ async def test_who_answered_is_never_called_again_although_the_telephony_side_fo
         call_id = await started(house, LATER)
         await house.stores.calls.report(call_id, 1, CallReportEvent.ANSWERED, None)
         assert await after_asking(house, Never()) == ("UNKNOWN", False, 1)
+
+
+@dataclass
+class Slow(Saying):
+    """Answers each question once so many are open at a time."""
+
+    wanted: int = 1
+    asked: list[str] = field(default_factory=list)
+    enough: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def look_up(self, call: Call) -> Found:
+        self.asked.append(call.id)
+        if len(self.asked) >= self.wanted:
+            self.enough.set()
+        await self.enough.wait()
+        return self.found
+
+
+async def test_many_silent_calls_are_asked_for_at_once_and_each_by_one_worker(stores: Stores) -> None:
+    numbers = 120
+    async with calling(stores, numbers) as house:
+        job = await house.launch(numbers)
+        silent = {"state": "DIALLING", "call": {"n": 1, "seq": -1, "over": False}, "dials": 1, "attempts": 1}
+        early = {"call.start_at": {"$subtract": ["$$NOW", 60_000]}, "ask_at": {"$subtract": ["$$NOW", 1000]}}
+        await stores.mongo["call_tasks"].update_many({"_id.j": job.id}, [{"$set": silent}, {"$set": early}])
+        slow = Slow(Active(), wanted=numbers)
+        jobs = job_context(house.stores, telephony=slow)
+        async with asyncio.timeout(DEADLINE_S):
+            counts = await asyncio.gather(*(ask_for_silent_calls(jobs) for _ in range(2)))
+        assert sum(counts) == len(slow.asked) == len(set(slow.asked)) == numbers
+
+
+@pytest.mark.parametrize("found", [Untraceable(), Ended(None)])
+async def test_who_talks_keeps_the_slot_while_nobody_can_tell_which_call_it_is(stores: Stores, found: Found) -> None:
+    async with calling(stores, 1) as house:
+        call_id = await started(house, LATER)
+        await house.stores.calls.report(call_id, 1, CallReportEvent.ANSWERED, None)
+        expected = ("IN_CALL", True, 1) if isinstance(found, Untraceable) else ("UNKNOWN", False, 1)
+        assert await after_asking(house, found) == expected
+
+
+async def test_a_call_that_is_not_in_the_list_yet_keeps_its_slot(stores: Stores) -> None:
+    """Where the service knows no callId it may be on its way there still."""
+    async with calling(stores, 1) as house:
+        await started(house, LATER)
+        await house.ask_now()
+        listing = Saying(Untraceable())
+        listing.honours_not_after = False
+        await ask_for_silent_calls(job_context(house.stores, telephony=listing))
+        assert await house.slots() != []
+        assert await after_asking(house, Untraceable()) == ("UNKNOWN", False, 1)
+
+
+async def test_somebody_who_talks_to_twilio_keeps_the_slot_although_the_number_was_busy_before(stores: Stores) -> None:
+    async with calling(stores, 1) as house, twilio() as (twin, telephony):
+        await house.limit(1, 100)
+        job = await house.launch(1, max_attempts=2, retry_delay_s=0)
+        broker = Broker(house.stores.calls, telephony, house.org)
+        dialling = asyncio.create_task(broker.run(1))
+        await until(lambda: are_known(house, 1))
+        (first,) = twin.calls
+        twin.goes_on(first, "busy")
+        await house.stores.calls.report(f"{job.id}-2-1", 3, CallReportEvent.ENDED, CallOutcome.BUSY)
+        broker.wake()
+        await until(lambda: are_known(house, 2))
+        second = list(twin.calls)[1]
+        twin.goes_on(second, "in-progress")
+        await house.stores.calls.report(f"{job.id}-2-2", 2, CallReportEvent.ANSWERED, None)
+        for _ in range(2):
+            await house.ask_now()
+            await ask_for_silent_calls(job_context(house.stores, telephony=telephony))
+            assert await house.slots() == [f"{job.id}-2-2"]
+        twin.goes_on(second, "completed")
+        await house.ask_now()
+        await ask_for_silent_calls(job_context(house.stores, telephony=telephony))
+        assert await house.slots() == []
+        assert list((await house.states(job)).values()) == ["COMPLETED"]
+        broker.stop()
+        await dialling
+
+
+async def are_known(house: House, number: int) -> bool:
+    """Whether Twilio's name of the number's latest call is stored."""
+    wanted = {"org": house.org, "call.n": number, "call.reference": {"$exists": True}}
+    return await house.stores.mongo["call_tasks"].find_one(wanted) is not None
 
 
 async def test_a_late_report_settles_what_was_given_up(stores: Stores) -> None:

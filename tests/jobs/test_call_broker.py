@@ -154,6 +154,42 @@ async def test_pausing_holds_at_once_and_resuming_goes_on(stores: Stores) -> Non
         assert len(house.twin.calls) == 12
 
 
+class _Far(Broker):
+    """Its calls' moments come when they are told to."""
+
+    committed: asyncio.Event
+    due: asyncio.Event
+
+    async def _dial(self, call: Call, moment: float) -> None:
+        self.committed.set()
+        await self.due.wait()
+        await super()._dial(call, time.monotonic())
+
+
+@pytest.mark.parametrize(
+    ("action", "state"), [(JobAction.PAUSE, "QUEUED"), (JobAction.CANCEL, "CANCELLED"), (None, "SKIPPED")]
+)
+async def test_what_is_stopped_between_commit_and_moment_is_not_dialled(
+    stores: Stores, action: JobAction | None, state: str
+) -> None:
+    async with calling(stores, 1) as house:
+        await house.limit(1, 100)
+        job = await house.launch(1)
+        made = _Far(stores.calls, house.telephony, house.org)
+        made.committed, made.due = asyncio.Event(), asyncio.Event()
+        running = asyncio.create_task(run_with_wakes(house, made))
+        await asyncio.wait_for(made.committed.wait(), DEADLINE_S)
+        if action is None:
+            await stores.do_not_call.add(house.org, ["+819010000000"])
+        else:
+            await stores.call_jobs.act(house.org, job.id, action)
+        made.due.set()
+        await asyncio.wait_for(running, DEADLINE_S)
+        assert house.twin.dialled == {}
+        assert await house.states(job) == {"+819010000000": state}
+        assert await house.slots() == []
+
+
 async def test_a_number_that_must_not_be_called_is_looked_at_before_each_dial(stores: Stores) -> None:
     async with calling(stores, 1) as house:
         await house.limit(1, 100)

@@ -84,6 +84,8 @@ async def test_what_is_not_signed_by_the_secret_is_401_and_changes_nothing(store
         {"callId": 5, "sequence": 1, "event": "ANSWERED"},
         {"callId": "x", "sequence": True, "event": "ANSWERED"},
         {"callId": "x", "sequence": -1, "event": "ANSWERED"},
+        # The answer to a question could not end the call any more.
+        {"callId": "x", "sequence": 2**31 - 1, "event": "ANSWERED"},
         {"callId": "x", "sequence": 1, "event": "RINGING"},
         {"callId": "x", "sequence": 1, "event": "ENDED", "outcome": "FINE"},
     ],
@@ -116,6 +118,8 @@ async def test_twilio_is_believed_by_its_signature_over_the_public_address(store
         assert await tell("completed", 3, "wrong") == 401
         assert await tell("ringing", 0) == 204
         assert await state(stores, call_id) == "DIALLING"
+        assert await stores.mongo["call_tasks"].find_one({"call.reference": "CA1"}), "so it can be asked for"
+        assert await tell("in-progress", 2**31 - 1) == 400, "nothing could end the call any more"
         assert await tell("in-progress", 1) == 204
         assert await state(stores, call_id) == "IN_CALL"
         assert await tell("no-answer", 2) == 204

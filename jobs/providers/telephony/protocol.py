@@ -9,7 +9,9 @@ from storage.calls.records import CallOutcome
 
 @dataclass(frozen=True, slots=True)
 class Began:
-    """The call is made; reports follow."""
+    """The call is made; reports follow. `reference` is the service's own name of it, where it knows no callId."""
+
+    reference: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 from xml.sax.saxutils import escape
 
 import httpx2
@@ -36,7 +36,7 @@ API_URL = "https://api.twilio.com"
 VERSION = "2010-04-01"
 EVENTS = ("initiated", "ringing", "answered", "completed")
 CLOCK_SLACK = timedelta(seconds=5)
-UNDER_WAY = frozenset({"queued", "initiated", "ringing", "in-progress"})
+PAGE_SIZE = 200
 NO_SUCH_NUMBER = frozenset({"404", "484", "604"})
 _OUTCOMES = {
     "busy": CallOutcome.BUSY,
@@ -44,6 +44,7 @@ _OUTCOMES = {
     "failed": CallOutcome.NETWORK_ERROR,
     "canceled": CallOutcome.EXPIRED,
 }
+OVER = frozenset({"completed", *_OUTCOMES})
 
 
 class TwilioTelephony:
@@ -70,19 +71,18 @@ class TwilioTelephony:
             return NotNow(hold_off_s(response.headers.get("retry-after", "")))
         if response.status_code >= 500:
             return Unclear(f"{response.status_code} to a call")
-        return Began() if response.is_success else Refused(_complaint(response))
+        return Began(_sid(response)) if response.is_success else Refused(_complaint(response))
 
     async def look_up(self, call: Call) -> Found:
-        """The account's calls to this number since then. None, or several, tell nothing."""
-        query = {"To": call.phone_number, "From": self._caller, "StartTime>": f"{call.start_at:%Y-%m-%d}"}
+        """The call by its SID; without one what the list tells of calls to this number at that time."""
         try:
-            response = await self._http.get(f"{self._calls}.json", params=query)
-            rows = response.json()["calls"] if response.status_code == 200 else None
+            if call.reference is not None:
+                return _known(await self._http.get(f"{self._calls}/{quote(call.reference, safe='')}.json"))
+            # Not by StartTime: what is queued has none.
+            query = {"To": call.phone_number, "From": self._caller, "PageSize": str(PAGE_SIZE)}
+            return _listed(await self._http.get(f"{self._calls}.json", params=query), call)
         except (httpx2.HTTPError, ValueError, KeyError, TypeError) as error:
             return Silent(type(error).__name__)
-        if rows is None:
-            return Silent(f"{response.status_code} to a question")
-        return _found([row for row in rows if _is_of(row, call)])
 
     async def aclose(self) -> None:
         """Closes connections."""
@@ -131,13 +131,35 @@ def _is_of(row: Mapping[str, str], call: Call) -> bool:
     return call.start_at - CLOCK_SLACK <= created <= call.not_after + timedelta(seconds=TIMEOUT_S) + CLOCK_SLACK
 
 
-def _found(rows: Sequence[Mapping[str, str]]) -> Found:
-    if len(rows) != 1:
-        return Untraceable()
-    (row,) = rows
-    if row["status"] in UNDER_WAY:
+def _sid(response: httpx2.Response) -> str | None:
+    try:
+        sid = response.json()["sid"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return sid if isinstance(sid, str) else None
+
+
+def _known(response: httpx2.Response) -> Found:
+    if response.status_code == 404:
+        # It was deleted, which only a call that is over can be.
+        return Ended(None)
+    if response.status_code != 200:
+        return Silent(f"{response.status_code} to a question")
+    return _found(response.json())
+
+
+def _listed(response: httpx2.Response, call: Call) -> Found:
+    """Any of the rows may be the call: while one of them is under way, so is the call."""
+    if response.status_code != 200:
+        return Silent(f"{response.status_code} to a question")
+    found = [_found(row) for row in response.json()["calls"] if _is_of(row, call)]
+    if Active() in found:
         return Active()
-    return Ended(outcome_of(row))
+    return found[0] if len(found) == 1 else Untraceable()
+
+
+def _found(row: Mapping[str, str]) -> Found:
+    return Ended(outcome_of(row)) if row["status"] in OVER else Active()
 
 
 def outcome_of(fields: Mapping[str, str]) -> CallOutcome | None:

@@ -1,7 +1,7 @@
 """Call jobs through the API: lists, launching, reading, pausing, rights, events."""
 
 import asyncio
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -104,6 +104,17 @@ async def test_launching_again_with_its_key_gives_the_same_job(ann: Person, stor
     assert await ann.code(LAUNCH, input=a_list(idempotencyKey="k", maxAttempts=2)) == "CONFLICT"
 
 
+async def test_a_job_of_the_far_future_is_read_although_nobody_can_say_when_it_ends(
+    ann: Person, stores: Stores
+) -> None:
+    tomorrow = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+    job = await ann.do(LAUNCH, input=a_list(startAt=tomorrow, expectedCallS=86_400))
+    assert job["estimatedEndAt"] is not None
+    far = {"start_at": datetime(9999, 12, 31, 23, 59, 50, tzinfo=UTC)}
+    await stores.mongo["call_jobs"].update_one({"_id": job["id"]}, {"$set": far})
+    assert (await ann.do(READ, id=job["id"]))["estimatedEndAt"] is None
+
+
 @pytest.mark.parametrize(
     ("more", "field"),
     [
@@ -117,6 +128,7 @@ async def test_launching_again_with_its_key_gives_the_same_job(ann: Person, stor
         ({"window": {"start": "09:00", "end": "18:00", "timeZone": "Mars/Base"}}, "timeZone"),
         ({"window": {"start": "09:00", "end": "18:00", "timeZone": "../etc/passwd"}}, "timeZone"),
         ({"window": {"start": "09:00", "end": "18:00", "timeZone": "UTC", "weekdays": []}}, "weekdays"),
+        ({"startAt": "9999-12-31T23:59:50Z"}, "startAt"),
         ({"csv": "phone_number\n" + "x" * 11_000_000}, "csv"),
     ],
 )

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from storage.calls.dialling import LOOK_AHEAD, Dial, ReportCall, StartCall, Withheld
+from storage.calls.dialling import LOOK_AHEAD, Dial, GiveBack, ReportCall, StartCall, Withheld
 from storage.calls.jobs import SetLimits
 from storage.calls.limiter import JITTER_S
 from storage.calls.records import CallOutcome, CallReportEvent, TaskKey
@@ -89,6 +89,18 @@ def test_a_slot_is_there_for_so_many_calls_as_are_allowed_and_again_when_one_has
     world.commit(SetLimits(ORG, 1, 100.0))
     world.wait(5)
     assert dial(world, job.id, 5) is Withheld.NO_SLOT, "a lower limit holds at once"
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_a_new_rate_does_not_end_the_patience_that_the_telephony_side_asked_for(rate: float) -> None:
+    world = Plans()
+    world.commit(SetLimits(ORG, 10, 2.0))
+    job = world.launch(2)
+    dial_soon(world, job.id, 2)
+    world.commit(GiveBack(ORG, TaskKey(job.id, 2), 1, hold_off_s=60.0))
+    until = world.now + timedelta(seconds=60)
+    world.commit(SetLimits(ORG, 10, rate))
+    assert dial_soon(world, job.id, 3) >= until
 
 
 def test_a_start_that_is_chosen_later_keeps_its_distance_from_the_next() -> None:

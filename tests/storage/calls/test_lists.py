@@ -174,3 +174,8 @@ def _same(number: str, cell: str) -> bool:
         return phone_number(cell) == number
     except ValueError:
         return False
+
+
+@pytest.mark.parametrize("number", ["+12530000", "+15551234", "+4912"])
+def test_a_number_that_can_be_dialled_only_inside_its_area_is_a_bad_row(number: str) -> None:
+    assert errors(f"phone_number\n{number}\n") == [(2, "phone_number")]

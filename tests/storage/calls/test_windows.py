@@ -110,3 +110,49 @@ def test_the_earliest_end_counts_calls_starts_and_windows(
     at = datetime(2026, 11, 21, 12, tzinfo=UTC)
     end = earliest_end(remaining, concurrent, rate, 60, window, at)
     assert end == (None if expected_s is None else at + timedelta(seconds=expected_s))
+
+
+def walked(window: CallingWindow, at: datetime, left: timedelta) -> datetime | None:
+    """The rule as it reads: from one opening to the next."""
+    horizon = at + timedelta(days=3900)
+    while at < horizon:
+        change = window.next_change(at)
+        if window.is_open(at):
+            if change is None or at + left <= change:
+                return at + left
+            left -= change - at
+        if change is None:
+            return None
+        at = change
+    return None
+
+
+@settings(max_examples=30, deadline=None)
+@given(windows, instants | changes, st.integers(1, 100), st.sampled_from([60, 3600]))
+def test_the_earliest_end_is_the_one_that_is_found_opening_by_opening(
+    window: CallingWindow, at: datetime, calls: int, call_s: int
+) -> None:
+    found = earliest_end(calls, 1, 100.0, call_s, window, at)
+    expected = walked(window, at, timedelta(seconds=calls * call_s))
+    horizon = at + timedelta(days=3900)
+    if found is not None and found < horizon:
+        assert found == expected
+    else:
+        assert expected is None or expected >= horizon
+
+
+def test_an_end_years_ahead_is_found_by_weeks(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[datetime] = []
+    next_change = CallingWindow.next_change
+
+    def counted(window: CallingWindow, instant: datetime) -> datetime | None:
+        looked.append(instant)
+        return next_change(window, instant)
+
+    monkeypatch.setattr(CallingWindow, "next_change", counted)
+    window = CallingWindow("09:00", "18:00", "Europe/Berlin", WEEK[:5])
+    at = datetime(2026, 11, 21, 12, tzinfo=UTC)
+    end = earliest_end(100_000, 1, 1.0, 180, window, at)
+    assert end is not None
+    assert end - at > timedelta(days=700)
+    assert len(looked) < 300, "two for each day would be more than a thousand"

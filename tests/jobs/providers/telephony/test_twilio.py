@@ -39,7 +39,7 @@ def call(scenario: str = "Hello {name}, 3 < 4") -> Call:
 
 async def test_a_call_carries_its_callback_and_its_words() -> None:
     async with twilio() as (twin, telephony):
-        assert await telephony.start(call()) == Began()
+        assert await telephony.start(call()) == Began("CA" + "0" * 32)
         (made,) = twin.calls.values()
         assert made["form"]["StatusCallback"] == f"{CALLBACK}?callId=job-2-1"
         assert made["form"]["Twiml"] == "<Response><Say>Hello Aya &amp; Bo, 3 &lt; 4</Say></Response>"
@@ -75,10 +75,26 @@ async def test_a_lost_answer_is_looked_for_and_never_sent_again() -> None:
         twin.mute = False
         assert await telephony.look_up(call()) == Active()
         (made,) = twin.calls.values()
-        made |= {"status": "completed"}
+        twin.goes_on(made["sid"], "completed")
         assert await telephony.look_up(call()) == Ended(CallOutcome.ANSWERED)
         await telephony.start(call())
+        assert await telephony.look_up(call()) == Active(), "one of two may be ours, and one is under way"
+        twin.goes_on(list(twin.calls)[1], "busy")
         assert await telephony.look_up(call()) == Untraceable(), "Two calls to one number at once can't be told apart."
+
+
+async def test_a_call_whose_sid_is_known_is_told_from_all_others() -> None:
+    async with twilio() as (twin, telephony):
+        first, second = await telephony.start(call()), await telephony.start(call())
+        assert isinstance(first, Began)
+        assert isinstance(second, Began)
+        assert first.reference
+        assert second.reference
+        twin.goes_on(first.reference, "busy")
+        assert await telephony.look_up(replace(call(), reference=first.reference)) == Ended(CallOutcome.BUSY)
+        assert await telephony.look_up(replace(call(), reference=second.reference)) == Active()
+        # What is under way can't be deleted.
+        assert await telephony.look_up(replace(call(), reference="CA" + "9" * 32)) == Ended(None)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from email.utils import format_datetime
+from email.utils import format_datetime, parsedate_to_datetime
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 
@@ -51,9 +51,13 @@ class TwilioTwin:
         if headers.get("authorization") != expected:
             return 401, {"code": 20003, "message": "Authenticate"}
         path, query = urlsplit(target).path, parse_qs(urlsplit(target).query)
+        sid = path.removeprefix(f"/2010-04-01/Accounts/{ACCOUNT}/Calls/").removesuffix(".json")
+        if method == "GET" and sid != path.removesuffix(".json"):
+            known = self.calls.get(sid)
+            return (200, known) if known else (404, {"code": 20404, "message": "The resource was not found"})
         assert path == f"/2010-04-01/Accounts/{ACCOUNT}/Calls.json"
         if method == "GET":
-            return 200, {"calls": [call for call in self.calls.values() if call["to"] == query["To"][0]]}
+            return 200, {"calls": [call for call in self.calls.values() if _is_asked_for(call, query)]}
         return self._create(parse_qsl(body.decode()))
 
     def _create(self, form: list[tuple[str, str]]) -> tuple[int, Any]:
@@ -69,14 +73,20 @@ class TwilioTwin:
         sid = f"CA{len(self.calls):032}"
         created = format_datetime(datetime.now(UTC))
         events = [value for name, value in form if name == "StatusCallbackEvent"]
-        call = {"sid": sid, "status": "queued", "to": fields["To"], "date_created": created, "events": events}
+        call = {"sid": sid, "status": "queued", "to": fields["To"], "from": fields["From"], "date_created": created}
+        call |= {"start_time": None, "events": events}
         self.calls[sid] = call | {"form": fields, "sequence": -1}
         return 201, {"sid": sid, "status": "queued"}
+
+    def goes_on(self, sid: str, status: str) -> None:
+        """Nobody is told. A call has a start once it is dialled."""
+        self.calls[sid] |= {"status": status, "start_time": self.calls[sid]["date_created"]}
 
     async def tell(self, sid: str, status: str, token: str = TOKEN, **more: str) -> int:
         """Sends a status callback; the answer's status."""
         call = self.calls[sid]
-        call |= {"status": status, "sequence": call["sequence"] + 1}
+        self.goes_on(sid, status)
+        call["sequence"] += 1
         fields = {
             "CallSid": sid,
             "CallStatus": status,
@@ -88,3 +98,13 @@ class TwilioTwin:
         headers = {"X-Twilio-Signature": twilio_signature(token, url, list(fields.items()))}
         async with httpx2.AsyncClient(trust_env=False, timeout=60) as http:
             return (await http.post(url, data=fields, headers=headers)).status_code
+
+
+def _is_asked_for(call: dict[str, Any], query: dict[str, list[str]]) -> bool:
+    """By To, From and StartTime>, which what was not dialled yet does not have. The API has no filter of creation."""
+    if any(call[name.lower()] != query[name][0] for name in ("To", "From") if name in query):
+        return False
+    since = query.get("StartTime>")
+    if since is None:
+        return True
+    return call["start_time"] is not None and f"{parsedate_to_datetime(call['start_time']):%Y-%m-%d}" >= since[0]
