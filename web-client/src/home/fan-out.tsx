@@ -13,12 +13,7 @@ export function FanOutProgress({ fanOut }: { fanOut: FanOut }) {
   return (
     <div className="mt-2 flex items-center gap-3 text-sm text-quiet" data-fan-out={state}>
       {state !== "COMPLETED" && (
-        <progress
-          value={done}
-          max={total}
-          aria-label={text}
-          className="h-1.5 w-32 accent-accent"
-        />
+        <progress value={done} max={total} aria-label={text} className="h-1.5 w-32 accent-accent" />
       )}
       <span className="tabular-nums">{text}</span>
       {failed > 0 && <span className="text-bad">{t("fanOut.failed", { count: failed })}</span>}
