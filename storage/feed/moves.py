@@ -1,7 +1,8 @@
 """What reaches a reader's own stream: posts that arrived in the home feed, posts that left it.
 
 An item is told of once when it arrives, and when it leaves, whether its arrival was told of or not: what was pushed
-before anybody listened, backfilled or rebuilt was found on the page.
+before anybody listened, backfilled or rebuilt was found on the page. That it left may be told again when a worker that
+slept past its lease had put it back.
 """
 
 from collections.abc import Sequence

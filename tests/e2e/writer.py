@@ -73,7 +73,7 @@ class Writer:
 
     def __init__(self, task: Task, stores: Stores) -> None:
         self.task = task
-        mongo = Hesitant(stores.mongo.client, stores.mongo.database)
+        mongo = Hesitant(stores.mongo.client, stores.mongo.database, stores.mongo.reads)
         turns = Turns(stores.redis, stores.keys)
         sequencer = Sequencer(mongo, turns, lambda *_: None, lambda _: None)
         self._messages = MessageStore(mongo, sequencer, Pools(stores.redis, stores.keys, mongo))
