@@ -97,11 +97,16 @@ async def web(way: str, servers: Databases) -> AsyncIterator[Web]:
             assert process.poll() is None, Path(log.name).read_text()
             yield Web(process.pid, port, Path(log.name))
         finally:
-            process.send_signal(signal.SIGTERM)
-            with suppress(subprocess.TimeoutExpired):
-                await asyncio.to_thread(process.wait, STOP_DEADLINE_S)
-            process.kill()
-            process.wait()
+            await end(process)
+
+
+async def end(process: subprocess.Popen[bytes]) -> None:
+    """Asks it to stop, and insists after a while."""
+    process.send_signal(signal.SIGTERM)
+    with suppress(subprocess.TimeoutExpired):
+        await asyncio.to_thread(process.wait, STOP_DEADLINE_S)
+    process.kill()
+    process.wait()
 
 
 def _start(way: str, fd: int, servers: Databases, log_fd: int) -> subprocess.Popen[bytes]:

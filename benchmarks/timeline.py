@@ -9,7 +9,6 @@ import asyncio
 import math
 import os
 import re
-import signal
 import subprocess
 import sys
 import urllib.request
@@ -26,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import layers
-from benchmarks.fanout_targets import DATABASE, OTHERS_CORE, SERVER_CORE, Databases, databases, move_to
+from benchmarks.fanout_targets import DATABASE, OTHERS_CORE, SERVER_CORE, Databases, databases, end, move_to
 from benchmarks.timeline_data import PAGE, Library, library
 from benchmarks.timeline_load import Job, Report
 from server.web import listen
@@ -37,7 +36,6 @@ CONNECTIONS, CROWD = 32, 256
 WARM_UP_S = 1.5
 PAGES = 2000
 LAYERS_S = 6.0
-STOP_DEADLINE_S = 5.0
 HITS = re.compile(r'^noroshi_pool_reads_total\{outcome="hit"\} (\S+)$', re.MULTILINE)
 WAYS = {
     "Noroshi": [*NOROSHI, "web", "--fd"],
@@ -129,11 +127,7 @@ async def serving(command: Sequence[str], port: int, servers: Databases, fds: Se
         await asyncio.to_thread(eventually, lambda: target.get("/readyz") or process.poll() is not None)
         yield target
     finally:
-        process.send_signal(signal.SIGTERM)
-        with suppress(subprocess.TimeoutExpired):
-            await asyncio.to_thread(process.wait, STOP_DEADLINE_S)
-        process.kill()
-        process.wait()
+        await end(process)
 
 
 @dataclass(frozen=True)

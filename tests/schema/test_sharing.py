@@ -9,16 +9,12 @@ import pytest
 import strawberry
 from graphql import (
     GraphQLObjectType,
-    GraphQLOutputType,
-    GraphQLUnionType,
     get_named_type,
     is_leaf_type,
     parse,
 )
 from graphql.execution import Executor, execute_subscription_event
 from strawberry.extensions import FieldExtension
-from strawberry.schema.schema_converter import GraphQLCoreConverter
-from strawberry.types.field import StrawberryField
 
 from resolvers.chat.events import EventRecord, MessageEvent, StreamReady, TopicEvent
 from resolvers.context import Context
@@ -27,6 +23,7 @@ from schema.root import schema
 from schema.sharing import depends_on_viewer, is_shared
 from storage.events import Cursor
 from storage.stores import Stores
+from tests.schema.fields import bound, members
 from tests.schema.viewers import NAMES, Own, World, differing, in_community_events, in_topic_events
 from tests.server.listeners import Heard, House, eventually, open_house
 
@@ -42,20 +39,6 @@ OWN = {"homeFeedEvents", "notificationEvents", "jobEvents"}
 
 SUBSCRIPTIONS = {name: field for name, field in CORE.subscription_type.fields.items() if name not in OWN}
 DEPTH = 5
-
-
-def bound(type_: GraphQLObjectType, name: str) -> StrawberryField:
-    found = type_.fields[name].extensions[GraphQLCoreConverter.DEFINITION_BACKREF]
-    assert isinstance(found, StrawberryField)
-    return found
-
-
-def members(type_: GraphQLOutputType) -> list[GraphQLObjectType]:
-    """The object types that a field of this type may give; none for scalars."""
-    named = get_named_type(type_)
-    if isinstance(named, GraphQLUnionType):
-        return list(named.types)
-    return [named] if isinstance(named, GraphQLObjectType) else []
 
 
 def reachable(*types: GraphQLObjectType) -> set[GraphQLObjectType]:

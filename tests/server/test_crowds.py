@@ -8,10 +8,8 @@ from typing import Any
 
 import httpx2
 import pytest
-from graphql import GraphQLObjectType, GraphQLOutputType, GraphQLUnionType, get_named_type, is_leaf_type, parse
+from graphql import GraphQLObjectType, get_named_type, is_leaf_type, parse
 from starlette.responses import Response
-from strawberry.schema.schema_converter import GraphQLCoreConverter
-from strawberry.types.field import StrawberryField
 
 from resolvers.context import Crowd
 from schema.root import schema
@@ -19,6 +17,7 @@ from schema.sharing import is_for_crowds, suits_crowds
 from server.crowds import ANSWERS, MAX_CROWD, Crowds
 from storage.identity import User
 from storage.stores import Stores
+from tests.schema.fields import bound, members
 from tests.schema.viewers import NAMES, World, differing
 from tests.server.listeners import House, open_house
 
@@ -30,25 +29,12 @@ HEADERS = {"content-type": "application/json"}
 Answer = dict[str, Any]
 
 
-def bound(type_: GraphQLObjectType, name: str) -> StrawberryField:
-    found = type_.fields[name].extensions[GraphQLCoreConverter.DEFINITION_BACKREF]
-    assert isinstance(found, StrawberryField)
-    return found
-
-
-def members(type_: GraphQLOutputType) -> list[GraphQLObjectType]:
-    named = get_named_type(type_)
-    if isinstance(named, GraphQLUnionType):
-        return list(named.types)
-    return [named] if isinstance(named, GraphQLObjectType) else []
-
-
-def everything(type_: GraphQLObjectType, but: str = "") -> str:
+def everything(type_: GraphQLObjectType) -> str:
     """All that suits crowds, and what is below it."""
     fields = []
     for name, each in type_.fields.items():
-        if suits_crowds(bound(type_, name)) and f"{type_}.{name}" != but:
-            inner = " ".join(everything(member, but) for member in members(each.type))
+        if suits_crowds(bound(type_, name)):
+            inner = " ".join(everything(member) for member in members(each.type))
             fields.append(name if is_leaf_type(get_named_type(each.type)) else f"{name} {{ {inner} }}")
     return " ".join(["__typename", *fields])
 
