@@ -84,9 +84,13 @@ class Product:
         """The command lines of the processes that it started and that run."""
         return {pid: command for pid, (parent, command) in processes().items() if parent == self.process.pid}
 
-    def child(self, words: str) -> int | None:
-        """The id of the first child whose command line holds these words."""
-        return next((pid for pid, command in self.children().items() if words in command), None)
+    def child(self, *names: str) -> int:
+        """The id of the first child whose command line holds one of these names; waits until there is one."""
+        found = eventually(
+            lambda: [pid for pid, command in self.children().items() if any(n in command for n in names)]
+        )
+        assert found, f"none of {names}: {self.children()}\n{self.errors}"
+        return found[0]
 
     def interrupt(self) -> None:
         """Ctrl-C, as a terminal does it: for the whole process group."""

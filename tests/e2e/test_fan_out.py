@@ -12,7 +12,7 @@ from server.tokens import mint
 from storage.mongo import Driver, Mongo, connect
 from tests.client import Client, Socket, client
 from tests.e2e.followers import add_followers, holders
-from tests.product import Product, eventually, running
+from tests.product import Product, running
 from tests.resolvers.people import CREATE_POST
 from tests.serving import Web, serving, working
 from tests.storage.places import soon
@@ -96,8 +96,7 @@ class Storm:
         """Kills whichever worker runs, each time once it has got further; in the middle Redis, which keeps nothing."""
         for number in range(self.kills):
             before = await self.reached()
-            pid = eventually(lambda: self.product.child("noroshi worker"))
-            assert pid is not None
+            pid = self.product.child("noroshi worker")
 
             async def moved(before: int = before) -> bool:
                 return await self.reached() > before or await self.is_done()
@@ -105,8 +104,7 @@ class Storm:
             await soon(moved, 60)
             os.kill(pid, signal.SIGKILL)
             if number == self.kills // 2:
-                redis = self.product.child("valkey-server") or self.product.child("redis-server")
-                assert redis is not None
+                redis = self.product.child("valkey-server", "redis-server")
                 for file in self.product.data_dir.glob("**/appendonlydir/*"):
                     file.unlink()
                 os.kill(redis, signal.SIGKILL)

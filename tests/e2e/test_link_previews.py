@@ -195,7 +195,6 @@ async def test_a_lost_job_a_lost_redis_and_a_killed_worker_cost_time_only(breaka
 
 async def post_and_erase_its_job(it: Stage) -> str:
     worker = it.product.run.child("noroshi worker")
-    assert worker is not None
     with stopped(worker):
         posted = await it.post_link("/erased")
         async with it.redis() as redis:
@@ -208,7 +207,6 @@ async def post_and_erase_its_job(it: Stage) -> str:
 
 async def post_while_redis_hangs(it: Stage) -> str:
     redis = it.product.run.child("valkey-server")
-    assert redis is not None
     with stopped(redis):
         posted = await post(it.room, it.ann, f"see {it.site.url('/unsaid')}")
     assert "enqueue_failed" in it.product.run.errors
@@ -219,7 +217,6 @@ async def post_and_kill_the_worker(it: Stage) -> str:
     posted = await post(it.room, it.ann, f"see {it.site.url('/slow')}")
     assert await soon(lambda: asked_for(it.site, "/slow"))
     worker = it.product.run.child("noroshi worker")
-    assert worker is not None
     os.kill(worker, signal.SIGKILL)
     return str(posted["id"])
 

@@ -224,7 +224,6 @@ async def break_things(run: Run, product: Product) -> None:
         while run.cut < run.cuts * share:
             await asyncio.sleep(0.01)
         pid = product.run.child(words)
-        assert pid is not None
         os.kill(pid, signal.SIGKILL)
 
 
