@@ -18,6 +18,7 @@ from graphql.execution import Executor
 from graphql.execution.collect_fields import FieldDetailsList
 from graphql.execution.executor import CollectedErrors
 from graphql.pyutils import AwaitableOrValue, Path
+from graphql.type.definition import GraphQLResolveInfoHelpers
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
 from server.compiled.compiler import Compiler, Compilers
@@ -35,6 +36,15 @@ class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._compiler: Compiler | None = _compiler(self)
+
+    # Kept as graphql-core does, they would hold the executor that holds them: garbage that only a search finds.
+    @property
+    def async_helpers(self) -> GraphQLResolveInfoHelpers:
+        """What resolvers may await with."""
+        return GraphQLResolveInfoHelpers(gather=self.gather_async_work, track=self.track_async_work)
+
+    @async_helpers.setter
+    def async_helpers(self, _helpers: GraphQLResolveInfoHelpers) -> None: ...
 
     @classmethod
     def build(

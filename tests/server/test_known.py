@@ -1,5 +1,7 @@
 """Documents that were executed before, past Strawberry's stages: the same answers as with them."""
 
+import gc
+from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
@@ -83,6 +85,26 @@ async def test_what_was_never_executed_and_what_is_refused_is_left_to_strawberry
     for query, variables, name in (ASKED[6], ASKED[7], ASKED[8], ASKED[10], ASKED[11]):
         await staged(SCHEMA, query, variables, name)
         assert await execute_known(SCHEMA, query, variables, name, context()) is None
+
+
+@pytest.fixture
+def _no_garbage_collection() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("_no_garbage_collection")
+@pytest.mark.parametrize("asked", [ASKED[1], ASKED[14]])
+async def test_what_was_answered_without_errors_is_forgotten_without_the_garbage_collector(
+    asked: tuple[str, dict[str, Any] | None, str | None],
+) -> None:
+    await staged(SCHEMA, *asked)
+    gc.collect()
+    for _ in range(3):
+        await execute_known(SCHEMA, *asked, context())
+    assert not [each for each in gc.get_objects() if isinstance(each, Context | CompiledExecutor)]
 
 
 async def test_a_schema_with_further_extensions_keeps_its_stages() -> None:
