@@ -2,7 +2,8 @@
 
 Closed loop, 32 connections where nothing else is said. The web process has core 0 to itself; MongoDB, Redis and the
 load share core 1. B is a random topic and a random `latest` by one viewer, C the newest page of one hot topic by a
-viewer a connection, and again by a crowd of them. Linux only.
+viewer a connection, and again by a crowd of them. The ways take turns, so that a machine that is faster for a minute
+is so for all of them; of the rounds the median is shown. Linux only.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ import re
 import subprocess
 import sys
 import urllib.request
+from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -78,6 +80,11 @@ class Row:
     report: Report
 
     @property
+    def rate(self) -> float:
+        """Pages a second."""
+        return len(self.report.latencies_ms) / self.seconds
+
+    @property
     def cpu_ms(self) -> float:
         """The web process's processor time for each page."""
         return (
@@ -91,7 +98,7 @@ class Row:
         cpu = {name: self.report.cpu_percent[str(pid)] for name, pid in self.pids.items()}
         cpu |= {"load": self.report.cpu_percent[str(self.report.pid)], "others": self.report.cpu_percent["others"]}
         return [
-            *(self.what, self.way, f"{len(latencies) / self.seconds:,.0f}", *(f"{each:,.1f}" for each in ranks)),
+            *(self.what, self.way, f"{self.rate:,.0f}", *(f"{each:,.1f}" for each in ranks)),
             *(
                 f"{self.cpu_ms:.2f}",
                 f"{self.hits:.2f}",
@@ -177,26 +184,37 @@ async def run_load(job: Job) -> Report:
     return Report(**orjson.loads((await asyncio.to_thread(run)).stdout))
 
 
-async def _measured(ways: Sequence[str], seconds: float, driver: Driver) -> tuple[list[Row], dict[str, float]]:
-    """The rows, and the first way's layers on random pages."""
-    rows, shares = [], dict[str, float]()
+async def _measured(
+    ways: Sequence[str], rounds: int, seconds: float, driver: Driver
+) -> tuple[list[Row], dict[str, float]]:
+    """The median rows, and the first way's layers on random pages."""
+    rows, shares = defaultdict[tuple[str, str], list[Row]](list), dict[str, float]()
     async with databases(driver) as servers, library(servers) as books:
-        for way in ways:
+        for way in [*ways] * rounds:
             async with web(way, servers) as target:
                 bench = Bench(way, target, servers, books, seconds)
-                rows.append(await bench.row("B", books.random_pages(PAGES)))
-                rows.append(await bench.row("C", books.newest_page(CONNECTIONS)))
-                rows.append(await bench.row(f"C, {CROWD}", books.newest_page(CROWD), CROWD))
-                shares = shares or await bench.layers(books.random_pages(PAGES))
-                for row in rows[-3:]:
+                async for row in _rows(bench):
+                    rows[row.what, way].append(row)
                     typer.echo(" | ".join(row.cells()), err=True)
                     if row.report.errors:
                         typer.echo(row.report.errors, err=True)
-    return sorted(rows, key=lambda row: row.what), shares
+                shares = shares or await bench.layers(books.random_pages(PAGES))
+    medians = [sorted(each, key=lambda row: row.rate)[len(each) // 2] for each in rows.values()]
+    return sorted(medians, key=lambda row: row.what), shares
 
 
-def _table(rows: Sequence[Row], seconds: float) -> Table:
-    table = Table(title=f"Pages of {PAGE}, {CONNECTIONS} connections, {seconds:g} s each; CPU in percent of one core")
+async def _rows(bench: Bench) -> AsyncIterator[Row]:
+    books = bench.library
+    yield await bench.row("B", books.random_pages(PAGES))
+    yield await bench.row("C", books.newest_page(CONNECTIONS))
+    yield await bench.row(f"C, {CROWD}", books.newest_page(CROWD), CROWD)
+
+
+def _table(rows: Sequence[Row], rounds: int, seconds: float) -> Table:
+    title = (
+        f"Pages of {PAGE}, {CONNECTIONS} connections, median of {rounds} x {seconds:g} s; CPU in percent of one core"
+    )
+    table = Table(title=title)
     table.add_column("page")
     table.add_column("way")
     for name in [
@@ -227,16 +245,17 @@ def _layers(shares: Mapping[str, float], row: Row) -> Table:
 
 @app.command()
 def main(
-    seconds: Annotated[float, typer.Option(min=0.5, help="How long each row is measured.")] = 4.0,
+    rounds: Annotated[int, typer.Option(min=1, help="How often the ways take turns.")] = 5,
+    seconds: Annotated[float, typer.Option(min=0.5, help="How long each row is measured in each round.")] = 3.0,
     driver: Annotated[str, typer.Option(help="motor or pymongo.")] = "motor",
     ways: Annotated[str, typer.Option(help="Which, by comma; of the first one the layers are shown.")] = ",".join(WAYS),
 ) -> None:
     """Measures timeline pages, and prints tables."""
     move_to(OTHERS_CORE)
     chosen = [way for way in WAYS if way in re.split(r",(?! )", ways)]
-    rows, shares = asyncio.run(_measured(chosen, seconds, "motor" if driver == "motor" else "pymongo"))
+    rows, shares = asyncio.run(_measured(chosen, rounds, seconds, "motor" if driver == "motor" else "pymongo"))
     console = Console(width=None if sys.stdout.isatty() else 210)
-    console.print(_table(rows, seconds))
+    console.print(_table(rows, rounds, seconds))
     console.print(_layers(shares, rows[0]))
 
 

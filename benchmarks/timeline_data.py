@@ -102,7 +102,7 @@ async def _fill(stores: Stores, topic_id: str, timestamps: list[int]) -> None:
     reactions = [
         {"_id": {"t": topic_id, "ts": message["_id"]["ts"], "e": each["emoji"], "u": user}, "at": datetime.now(UTC)}
         for message in messages
-        for each in message["reactions"]
+        for each in message.get("reactions", ())
         for user in (VIEWER, *(f"user{number}" for number in range(each["count"])))[: each["count"]]
     ]
     await stores.mongo["messages"].insert_many(messages)
@@ -113,14 +113,14 @@ async def _fill(stores: Stores, topic_id: str, timestamps: list[int]) -> None:
 
 def _message(dice: random.Random, topic_id: str, timestamp: int) -> Document:
     emojis = EMOJIS[: dice.randint(1, len(EMOJIS))] if dice.random() < REACTED_TO else ""
-    return {
+    document: Document = {
         "_id": {"t": topic_id, "ts": timestamp},
         "author": f"user{dice.randrange(AUTHORS)}",
         "text": TEXT,
-        "stamp": None,
-        "mentions": [],
-        "reactions": [{"emoji": emoji, "count": dice.randint(1, 3)} for emoji in emojis],
     }
+    if emojis:
+        document["reactions"] = [{"emoji": emoji, "count": dice.randint(1, 3)} for emoji in emojis]
+    return document
 
 
 def _user(id_: str) -> Document:

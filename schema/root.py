@@ -1,11 +1,13 @@
 """Query, Mutation, Subscription: one field a thing that clients can do. The table of contents of the product."""
 
+from functools import cache
 from typing import Any
 
 import strawberry
 from graphql.execution import Executor
 from strawberry.extensions import SchemaExtension
 from strawberry.schema.config import StrawberryConfig
+from strawberry.schema.name_converter import NameConverter
 
 import resolvers.calls.jobs
 import resolvers.calls.limits
@@ -258,10 +260,16 @@ def build_schema(*extensions: type[SchemaExtension], executor: type[Executor[Any
         query=Query,
         mutation=Mutation,
         subscription=Subscription,
-        config=StrawberryConfig(scalar_map=SCALARS),
+        config=StrawberryConfig(scalar_map=SCALARS, name_converter=_Names()),
         extensions=[PresentErrors, *extensions],
         execution_context_class=executor,
     )
+
+
+class _Names(NameConverter):
+    """Strawberry's, which asks for the names of arguments again whenever a field is resolved."""
+
+    apply_naming_config = cache(NameConverter.apply_naming_config)
 
 
 class _Schema(strawberry.Schema):

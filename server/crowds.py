@@ -31,6 +31,7 @@ ANSWERS = Counter(
     "Queries that crowds may share: executed, answered by another's execution, put apart to be executed alone.",
     ["outcome"],
 )
+EXECUTED, SHARED, APART = (ANSWERS.labels(outcome) for outcome in ("executed", "shared", "apart"))
 
 Execute = Callable[[User, Crowd | None], Awaitable[Response]]
 """Executes the query: for the viewer alone, or for the whole crowd that the viewer is one of."""
@@ -153,9 +154,9 @@ async def _answer(execute: Execute, asking: list[_Asking]) -> None:
         return
     apart = crowd.apart if crowd else frozenset[str]()
     stay = sum(each.viewer.id not in apart for each in asking)
-    ANSWERS.labels("executed").inc()
-    ANSWERS.labels("shared").inc(max(stay - 1, 0))
-    ANSWERS.labels("apart").inc(len(asking) - stay)
+    EXECUTED.inc()
+    SHARED.inc(max(stay - 1, 0))
+    APART.inc(len(asking) - stay)
     for each in asking:
         if not each.answer.done():
             each.answer.set_result(None if each.viewer.id in apart else response)

@@ -19,11 +19,12 @@ PATIENCE_S = 0.02
 
 @dataclass(slots=True)
 class _Moment(Generic[Key, Value]):
-    """What is asked for until the next read begins, by however many, and what everybody waits for."""
+    """What is asked for until the next read begins, and who waits for it."""
 
-    found: asyncio.Future[Mapping[Key, Value]]
     start: asyncio.Handle
     keys: dict[Key, None] = field(default_factory=dict)
+    # One for each: who stops waiting must not take the values from the others, and a shield costs three times as much.
+    waiting: list[asyncio.Future[Mapping[Key, Value]]] = field(default_factory=list)
 
 
 class Gather(Generic[Key, Value]):
@@ -46,13 +47,14 @@ class Gather(Generic[Key, Value]):
 
     async def find(self, keys: Iterable[Key]) -> Mapping[Key, Value]:
         """The values of those that exist, and perhaps of other keys, by key."""
+        loop = asyncio.get_running_loop()
         if self._moment is None:
-            loop = asyncio.get_running_loop()
             start = loop.call_later(PATIENCE_S, self._start) if self._reads else loop.call_soon(self._start)
-            self._moment = _Moment(loop.create_future(), start)
+            self._moment = _Moment(start)
+        found: asyncio.Future[Mapping[Key, Value]] = loop.create_future()
         self._moment.keys.update(dict.fromkeys(keys))
-        # One that stops waiting must not take the values from the others.
-        return await asyncio.shield(self._moment.found)
+        self._moment.waiting.append(found)
+        return await found
 
     def _start(self) -> None:
         moment, self._moment = self._moment, None
@@ -72,10 +74,13 @@ class Gather(Generic[Key, Value]):
         try:
             found = await self._read(list(moment.keys))
         except Exception as error:
-            moment.found.set_exception(error)
-            moment.found.exception()  # marked as seen: whoever waited may be gone
+            for each in moment.waiting:
+                if not each.done():
+                    each.set_exception(error)
         else:
-            moment.found.set_result(found)
+            for each in moment.waiting:
+                if not each.done():
+                    each.set_result(found)
 
     async def _read(self, keys: Sequence[Key]) -> Mapping[Key, Value]:
         if len(keys) <= MAX_KEYS:

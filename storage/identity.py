@@ -44,7 +44,8 @@ INCLUDED: dict[Role, frozenset[Role]] = {
 }
 
 
-def with_included(roles: Iterable[Role]) -> frozenset[Role]:
+@lru_cache(maxsize=64)
+def with_included(roles: frozenset[Role] | tuple[Role, ...]) -> frozenset[Role]:
     """The roles and those that they include."""
     return frozenset().union(*(INCLUDED[role] for role in roles))
 
@@ -147,10 +148,10 @@ class UserStore:
         """Each of the ids', in their order. Raises: NotFound when one does not exist."""
         keys = [(organization_id, id_) for id_ in ids]
         found = await self._by_id.find(keys)
-        for key in keys:
-            if key not in found:
-                raise NotFound("user", key[1])
-        return [found[key] for key in keys]
+        try:
+            return [found[key] for key in keys]
+        except KeyError as missing:
+            raise NotFound("user", missing.args[0][1]) from None
 
     async def find_each(self, organization_id: str, ids: Sequence[Sequence[str]]) -> list[list[User]]:
         """As `find_many`, for several lists of ids at once."""

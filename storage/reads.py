@@ -16,6 +16,7 @@ from pymongo.asynchronous.server import Server
 from pymongo.errors import PyMongoError
 from pymongo.message import _op_msg, _OpMsg
 from pymongo.read_preferences import ReadPreference
+from pymongo.topology_description import TopologyDescription
 
 Document = dict[str, Any]
 Sort = Sequence[tuple[str, int]]
@@ -34,6 +35,7 @@ class Reads:
     database: AsyncDatabase[Document]
     timeout_s: float
     under_way: set[asyncio.Task[list[Document]]] = field(default_factory=set)
+    primaries: dict[TopologyDescription, Server] = field(default_factory=dict)
 
     async def find(
         self, collection: str, wanted: Document, fields: Document | None = None, sort: Sort = (), limit: int = 0
@@ -57,7 +59,7 @@ class Reads:
         self, collection: str, wanted: Document, fields: Document | None, sort: Sort, limit: int
     ) -> list[Document]:
         # A primary that can't be found is waited for once, not here and then by the driver again.
-        server = await self.client._select_server(ReadPreference.PRIMARY, None, "find")
+        server = await self._primary()
         try:
             return await self._found(server, _command(collection, wanted, fields, sort, limit))
         except PyMongoError as error:
@@ -65,6 +67,22 @@ class Reads:
                 raise
         cursor = self.database[collection].find(wanted, fields, sort=list(sort) or None, limit=limit)
         return await cursor.to_list(None)
+
+    async def _primary(self) -> Server:
+        """Chosen once for each description of the servers, which is another one as soon as anything changes.
+
+        Raises: PyMongoError.
+        """
+        topology = await self.client._get_topology()
+        described = topology.description
+        server = self.primaries.get(described)
+        if server is None:
+            server = await self.client._select_server(ReadPreference.PRIMARY, None, "find")
+            self.primaries.clear()
+            # Chosen while they changed, it may be the primary of before.
+            if topology.description is described:
+                self.primaries[described] = server
+        return server
 
     async def _found(self, server: Server, command: Document) -> list[Document]:
         """Raises: PyMongoError."""

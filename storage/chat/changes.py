@@ -43,16 +43,16 @@ class PostMessage(Change[Message]):
         """Takes the next timestamp."""
         new = self.new
         timestamp = batch.take_timestamp()
-        document: Document = {
-            "_id": {"t": new.topic_id, "ts": timestamp},
-            "author": new.author_id,
-            "text": new.text,
-            "stamp": new.stamp_id,
-            "mentions": list(new.mention_ids),
-            "reactions": [],
-        }
-        if new.source is not None:
-            document["source"] = new.source
+        document = _kept(
+            {
+                "_id": {"t": new.topic_id, "ts": timestamp},
+                "author": new.author_id,
+                "text": new.text,
+                "stamp": new.stamp_id,
+                "mentions": list(new.mention_ids),
+                "source": new.source,
+            }
+        )
         _await_preview(document, batch)
         batch.put(MESSAGES, document)
         batch.emit("MessagePosted", timestamp)
@@ -91,6 +91,7 @@ class _MessageChange(Change[Message]):
 
     def keep(self, batch: Batch, document: Document, event: str) -> Message:
         """Puts the message back and tells of it."""
+        document = _kept(document)
         batch.put(MESSAGES, document)
         batch.emit(event, self.key.timestamp)
         return message_record(document)
@@ -112,7 +113,7 @@ class EditMessage(_MessageChange):
         if not self.text and document.get("stamp") is None:
             raise BadUserInput("text", "1 to 4000 characters, since the message has no stamp")
         moved = first_url(self.text) != first_url(document["text"])
-        added = [user_id for user_id in self.mention_ids if user_id not in document["mentions"]]
+        added = [user_id for user_id in self.mention_ids if user_id not in document.get("mentions", ())]
         _notify_mentioned(batch, self.key, self.editor_id, added)
         document |= {"text": self.text, "mentions": list(self.mention_ids), "edited_at": batch.at}
         if moved:
@@ -136,12 +137,12 @@ class DeleteMessage(_MessageChange):
             raise Forbidden("Only its author or an ADMIN deletes a message.")
         if document.get("deleted_at") is not None:
             return message_record(document)
-        if document["reactions"]:
+        if document.get("reactions"):
             # Its author's stream has the last word on what was received of it.
             batch.tell(user_stream(batch.head["org"], document["author"]), "Reaction", self.key.document_id)
-        for field in ("preview", "preview_due", "edited_at"):
+        for field in ("preview", "preview_due", "edited_at", "stamp", "mentions", "reactions"):
             document.pop(field, None)
-        document |= {"text": "", "stamp": None, "mentions": [], "reactions": [], "deleted_at": batch.at}
+        document |= {"text": "", "deleted_at": batch.at}
         return self.keep(batch, document, "MessageDeleted")
 
 
@@ -164,7 +165,7 @@ class _ReactionChange(_MessageChange):
 
     def recount(self, batch: Batch, document: Document, step: int) -> Message:
         """Moves the emoji's count and tells the author. An emoji that nobody uses any more goes away."""
-        counts = {r["emoji"]: r["count"] for r in document["reactions"]}
+        counts = {r["emoji"]: r["count"] for r in document.get("reactions", ())}
         counts[self.emoji] = counts.get(self.emoji, 0) + step
         document["reactions"] = [{"emoji": e, "count": c} for e, c in counts.items() if c > 0]
         if document["author"] != self.user_id:
@@ -181,7 +182,7 @@ class AddReaction(_ReactionChange):
         document = self.living(batch)
         if batch.get(REACTIONS, self.row_id) is not None:
             return message_record(document)
-        emojis = {r["emoji"] for r in document["reactions"]}
+        emojis = {r["emoji"] for r in document.get("reactions", ())}
         if self.emoji not in emojis and len(emojis) >= MAX_EMOJIS:
             raise Conflict(f"A message has at most {MAX_EMOJIS} different reactions.")
         batch.put(REACTIONS, {"_id": self.row_id, "at": batch.at})
@@ -221,6 +222,11 @@ class SetPreview(_MessageChange):
             return message_record(document)
         document["preview"] = preview_document(self.preview)
         return self.keep(batch, document, "MessageEdited")
+
+
+def _kept(document: Document) -> Document:
+    """What is stored of a message: nothing of what it does not have, which every page would have to read."""
+    return {field: value for field, value in document.items() if value is not None and value != []}
 
 
 def _notify_mentioned(batch: Batch, key: MessageKey, author_id: str, user_ids: Sequence[str]) -> None:

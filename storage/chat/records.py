@@ -145,7 +145,7 @@ def message_record(document: Document) -> Message:
         document["author"],
         document["text"],
         get("stamp"),
-        get("mentions", ()),
+        get("mentions") or [],
         [(each["emoji"], each["count"]) for each in reactions] if reactions else [],
         None if preview is None else LinkPreview(**preview),
         get("edited_at"),

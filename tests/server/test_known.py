@@ -104,7 +104,7 @@ async def test_what_was_answered_without_errors_is_forgotten_without_the_garbage
     gc.collect()
     for _ in range(3):
         await execute_known(SCHEMA, *asked, context())
-    assert not [each for each in gc.get_objects() if isinstance(each, Context | CompiledExecutor)]
+    assert not [each for each in gc.get_objects() if type(each) in (Context, CompiledExecutor)]
 
 
 async def test_a_schema_with_further_extensions_keeps_its_stages() -> None:

@@ -1,6 +1,7 @@
 """Finds past the driver's cursors: the same documents, and whatever goes wrong is found out by the driver's own."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 from pymongo import ReadPreference
@@ -8,9 +9,10 @@ from pymongo.errors import AutoReconnect, NetworkTimeout, OperationFailure
 
 from server.embedded import Mongod
 from storage.ids import new_id
-from storage.mongo import Document, Mongo
+from storage.mongo import Document, Mongo, connect
 from storage.reads import Reads
 from storage.stores import Stores
+from tests.replica_set import replica_set
 from tests.storage.faults import failing, hanging
 
 pytestmark = pytest.mark.anyio
@@ -90,6 +92,17 @@ async def test_a_server_that_hangs_is_not_waited_for_without_end(mongo: Mongo, o
     with hanging(own_mongod.pid), pytest.raises(NetworkTimeout):
         await hasty.find(things, {})
     assert len(await mongo.find(things, {})) == 10
+
+
+async def test_whoever_becomes_the_primary_is_read_from(tmp_path: Path) -> None:
+    async with replica_set(tmp_path) as members:
+        mongo = connect(members.uri, "reads", "pymongo")
+        for n in range(3):
+            await mongo["things"].insert_one({"_id": n})
+            assert [document["_id"] for document in await mongo.find("things", {})] == list(range(n + 1))
+            assert [each.description.address for each in mongo.reads.primaries.values()] == [await mongo.client.primary]
+            await members.step_down()
+        await mongo.close()
 
 
 async def test_what_this_rests_on_in_pymongo_is_there(mongo: Mongo, things: str) -> None:
