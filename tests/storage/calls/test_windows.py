@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from storage.calls.windows import WEEK, CallingWindow, Weekday, earliest_end
@@ -127,6 +127,8 @@ def walked(window: CallingWindow, at: datetime, left: timedelta) -> datetime | N
     return None
 
 
+# Two weeks and more, begun inside a window, with a change of the clocks in the second one.
+@example(CallingWindow("09:00", "18:00", "Europe/Berlin", WEEK), datetime(2026, 10, 12, 7, 30, tzinfo=UTC), 200, 3600)
 @settings(max_examples=30, deadline=None)
 @given(windows, instants | changes, st.integers(1, 100), st.sampled_from([60, 3600]))
 def test_the_earliest_end_is_the_one_that_is_found_opening_by_opening(
