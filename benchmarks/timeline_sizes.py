@@ -21,7 +21,7 @@ from benchmarks.timeline_load import Job
 from storage.timeline import format_timestamp
 
 REQUESTS = 2000
-SUBSCRIBE = "subscription($topicId: ID!) { topicEvents(topicId: $topicId) { cursor } }"
+SUBSCRIBE = "subscription($topicId: ID!) { topicEvents(topicId: $topicId) { ... on Event { cursor } } }"
 CONNECTING_AT_ONCE = 20
 Row = tuple[str, ...]
 

@@ -16,10 +16,10 @@ BACKLOG = 2048
 # A client that stops reading answers no ping, and is gone within 25 s.
 PING_EVERY_S = 10.0
 PING_TIMEOUT_S = 15.0
-# Requests under way hold some ten thousand objects, through which each look would go in vain: what was answered leaves
-# nothing that only the collector finds, a subscription some 20 objects, a new document 3,000. A look at all objects
-# takes 0.2 s with a thousand sockets, and nobody is served meanwhile (benchmarks/fanout.py).
-GC_THRESHOLDS = 50_000, 20, 10
+# What was answered leaves nothing that only the collector finds (ADR 51), handing on events neither; a subscription
+# leaves some 20 objects. A look at all objects takes 0.2 s with a thousand sockets, and nobody is served meanwhile
+# (benchmarks/fanout.py). Rarer looks at the young ones spare pages 8 %, and cost look-ups of a thousand addresses 10.
+GC_THRESHOLDS = 10_000, 20, 10
 
 
 def listen(host: str, port: int) -> socket.socket:
