@@ -18,8 +18,8 @@ PING_EVERY_S = 10.0
 PING_TIMEOUT_S = 15.0
 # What was answered leaves nothing that only the collector finds (ADR 51), handing on events neither; a subscription
 # leaves some 20 objects. A look at all objects takes 0.2 s with a thousand sockets, and nobody is served meanwhile
-# (benchmarks/fanout.py). Rarer looks at the young ones spare pages 8 %, and cost look-ups of a thousand addresses 10.
-GC_THRESHOLDS = 10_000, 20, 10
+# (benchmarks/fanout.py). Much rarer looks spare pages a little, and cost look-ups of a thousand addresses more.
+GC_THRESHOLDS = 20_000, 20, 10
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -3,7 +3,6 @@
 Timestamps are microseconds; instants are aware UTC datetimes.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -87,7 +86,7 @@ class LinkPreview:
     site_name: str | None
 
 
-# Not frozen, as reactions are not: a page makes fifty, and freezing triples what one costs.
+# Not frozen, as reactions are not: a page makes fifty, and freezing triples what one costs. Most tuples are empty.
 @dataclass(slots=True)
 class Message:
     """A message, or its tombstone: then without text, stamp and reactions. `reactions` counts everybody's."""
@@ -97,8 +96,8 @@ class Message:
     author_id: str
     text: str
     stamp_id: str | None
-    mention_ids: Sequence[str]
-    reaction_counts: Sequence[tuple[str, int]]
+    mention_ids: tuple[str, ...]
+    reaction_counts: tuple[tuple[str, int], ...]
     link_preview: LinkPreview | None
     edited_at: datetime | None
     deleted_at: datetime | None
@@ -137,7 +136,7 @@ class ReceivedReaction:
 def message_record(document: Document) -> Message:
     """The record of a stored message."""
     id_, get = document["_id"], document.get
-    preview, reactions = get("preview"), get("reactions")
+    preview, mentions, reactions = get("preview"), get("mentions"), get("reactions")
     # In the order of the fields: naming them costs as much as the record.
     return Message(
         id_["t"],
@@ -145,8 +144,8 @@ def message_record(document: Document) -> Message:
         document["author"],
         document["text"],
         get("stamp"),
-        get("mentions") or [],
-        [(each["emoji"], each["count"]) for each in reactions] if reactions else [],
+        tuple(mentions) if mentions else (),
+        tuple([(each["emoji"], each["count"]) for each in reactions]) if reactions else (),
         None if preview is None else LinkPreview(**preview),
         get("edited_at"),
         get("deleted_at"),
