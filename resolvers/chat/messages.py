@@ -154,14 +154,14 @@ async def stamps_of_many(messages: Sequence[Message], _info: Info) -> list[Stamp
 
 async def reactions(root: Parent[Message], info: Info) -> list[Reaction]:
     """The reactions as the viewer sees them."""
-    return list((await reactions_of_many([root], info))[0])
+    return (await reactions_of_many([root], info))[0]
 
 
-async def reactions_of_many(messages: Sequence[Message], info: Info) -> list[Sequence[Reaction]]:
+async def reactions_of_many(messages: Sequence[Message], info: Info) -> list[list[Reaction]]:
     """The reactions of each as the viewer sees them."""
     viewer = member(info)
     if not any(message.reaction_counts for message in messages):
-        return [()] * len(messages)
+        return [[] for _ in messages]
     sight, crowd = await info.context.sight(viewer), info.context.crowd
     if crowd is None:
         return await info.context.stores.reactions.of_messages(messages, sight)

@@ -28,13 +28,13 @@ class ReactionStore:
         self._reactions = mongo["reactions"]
         self._rows: Gather[_Asked, list[Document]] = Gather(self._load)
 
-    async def of_messages(self, messages: Sequence[Message], sight: Sight) -> list[Sequence[Reaction]]:
+    async def of_messages(self, messages: Sequence[Message], sight: Sight) -> list[list[Reaction]]:
         """Each message's reactions in the order of first use."""
         keys = [message.key if message.reaction_counts else None for message in messages]
         asked = [(sight, key) for key in keys if key is not None]
         found = await self._rows.find(asked) if asked else {}
         return [
-            () if key is None else _reactions(message, key, sight, found.get((sight, key), ()))
+            [] if key is None else _reactions(message, key, sight, found.get((sight, key), ()))
             for message, key in zip(messages, keys, strict=True)
         ]
 
@@ -84,15 +84,13 @@ class ReactionStore:
         return {(sight, key): rows[key] for sight, key in asked if key in rows}
 
 
-def reactions_of_others(message: Message) -> Sequence[Reaction]:
+def reactions_of_others(message: Message) -> list[Reaction]:
     """For somebody who blocked nobody and is not among those who reacted."""
-    if not message.reaction_counts:
-        return ()
     key = message.key
     return [Reaction(key, emoji, count, False) for emoji, count in message.reaction_counts]
 
 
-def _reactions(message: Message, key: MessageKey, sight: Sight, rows: Sequence[Document]) -> Sequence[Reaction]:
+def _reactions(message: Message, key: MessageKey, sight: Sight, rows: Sequence[Document]) -> list[Reaction]:
     if not rows:
         return reactions_of_others(message)
     mine = {row["e"] for row in rows if row["u"] == sight.viewer_id}

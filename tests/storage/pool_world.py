@@ -81,7 +81,7 @@ async def lease_for(client: Redis, meta: str, seconds: float) -> None:
 
 def message(timestamp: int, text: str = "hello") -> Message:
     """A message without anything special."""
-    return Message(TOPIC, Timestamp(timestamp), "ann", text, None, [], [], None, None, None)
+    return Message(TOPIC, Timestamp(timestamp), "ann", text, None, (), (), None, None, None)
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,7 @@ async def test_what_is_posted_goes_in_above_and_out_below(place: Place) -> None:
 def test_a_message_comes_out_of_a_pool_as_it_went_in() -> None:
     preview = LinkPreview("https://beacon.example/", "Beacon", None, None, "Beacons")
     for message in (
-        Message("t", 1, "ann", "", "tea", [], [], None, None, None),  # type: ignore[arg-type]
-        Message("t", 9_999_999_999_999_999, "ann", '"\\\u2028', None, ["b"], [("🔥", 2)], preview, None, None),  # type: ignore[arg-type]
+        Message("t", 1, "ann", "", "tea", (), (), None, None, None),  # type: ignore[arg-type]
+        Message("t", 9_999_999_999_999_999, "ann", '"\\\u2028', None, ("b",), (("🔥", 2),), preview, None, None),  # type: ignore[arg-type]
     ):
         assert decode("t", encode(message)) == message

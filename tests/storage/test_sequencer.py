@@ -260,7 +260,7 @@ async def test_each_member_is_planned_on_what_those_before_it_left(place: Place)
         place.stores.messages.add_reaction(place.organization_id, message.key, f"user{n}", "👍") for n in range(40)
     ]
     await asyncio.gather(*reactions)
-    assert (await place.stores.messages.get(message.key)).reaction_counts == [("👍", 40)]
+    assert (await place.stores.messages.get(message.key)).reaction_counts == (("👍", 40),)
 
 
 async def test_what_was_committed_is_announced_once_in_order_and_only_then(place: Place) -> None:
