@@ -1,5 +1,6 @@
 """A web process's endpoint in the test's own process, and another process beside it that can't reach Redis."""
 
+import gc
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -40,3 +41,12 @@ async def mute(house: House, mongodb_uri: str, shared_database: str, mongo_drive
     """The house's topic from another process, all of whose publishing is lost."""
     async with open_stores(mongodb_uri, NOWHERE, shared_database, mongo_driver) as stores:
         yield house.place.through(stores)
+
+
+@pytest.fixture
+def _no_garbage_collection() -> Iterator[None]:
+    """What is not forgotten by itself stays."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()

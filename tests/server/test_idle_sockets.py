@@ -1,9 +1,7 @@
 """What a socket costs that is open and quiet, and what is left of it afterwards: nothing for the garbage collector."""
 
 import asyncio
-import gc
 import weakref
-from collections.abc import Iterator
 
 import pytest
 from starlette.types import Receive, Scope, Send
@@ -23,14 +21,6 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "websocket.accept", "subprotocol": "graphql-transport-ws"})
     while (await receive())["type"] == "websocket.receive":
         pass
-
-
-@pytest.fixture
-def _no_garbage_collection() -> Iterator[None]:
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
 
 
 @pytest.mark.usefixtures("_no_garbage_collection")
