@@ -6,7 +6,6 @@ The rate is given, not the number of clients. The web process has core 0, MongoD
 import asyncio
 import math
 import random
-import signal
 import subprocess
 import sys
 import urllib.request
@@ -28,6 +27,7 @@ from benchmarks.fanout_targets import (
     SERVER_CORE,
     Databases,
     databases,
+    end,
     move_to,
 )
 from benchmarks.load import post_request
@@ -141,11 +141,7 @@ async def web(way: str, servers: Databases) -> AsyncIterator[tuple[int, int]]:
             await asyncio.to_thread(eventually, lambda: _serves(port) or process.poll() is not None)
             yield process.pid, port
         finally:
-            process.send_signal(signal.SIGTERM)
-            with suppress(subprocess.TimeoutExpired):
-                await asyncio.to_thread(process.wait, 5)
-            process.kill()
-            process.wait()
+            await end(process)
 
 
 def _serves(port: int) -> bool:

@@ -36,6 +36,7 @@ class Reads:
     timeout_s: float
     under_way: set[asyncio.Task[list[Document]]] = field(default_factory=set)
     primaries: dict[TopologyDescription, Server] = field(default_factory=dict)
+    """The primary of the last description of the servers; at most one."""
 
     async def find(
         self, collection: str, wanted: Document, fields: Document | None = None, sort: Sort = (), limit: int = 0

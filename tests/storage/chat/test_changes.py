@@ -80,6 +80,26 @@ async def test_a_tombstone_is_neither_edited_nor_reacted_to(place: Place) -> Non
         await react(place, message, "bob")
 
 
+async def test_nothing_is_stored_of_what_a_message_has_not(place: Place) -> None:
+    message = await place.post()
+
+    async def fields() -> set[str]:
+        stored = await place.stores.mongo["messages"].find_one({"_id": message.key.document_id})
+        return set(stored or ())
+
+    plain = {"_id", "author", "text"}
+    assert await fields() == plain
+    await react(place, message, "bob")
+    assert await fields() == plain | {"reactions"}
+    await take_back(place, message, "bob")
+    assert await fields() == plain
+    await place.stores.messages.edit(message.key, message.author_id, "again", ())
+    assert await fields() == plain | {"edited_at"}
+    await react(place, message, "bob")
+    await place.stores.messages.delete(message.key, message.author_id, False)
+    assert await fields() == plain | {"deleted_at"}
+
+
 async def test_what_was_never_posted_can_not_be_changed(place: Place) -> None:
     never = MessageKey(place.topic.id, 5)
     messages = place.stores.messages
