@@ -15,10 +15,9 @@ from pymongo import DeleteOne, InsertOne, ReplaceOne
 
 from storage.events import Event, Stream
 from storage.idempotency import IdempotencyKey
-from storage.mongo import Document, Mongo, Session
+from storage.mongo import Document, Mongo, Session, Write
 
 Result = TypeVar("Result")
-Write = InsertOne[Document] | ReplaceOne[Document] | DeleteOne
 Need = tuple[str, Any]
 """A document to read in the transaction: collection and _id."""
 

@@ -74,7 +74,7 @@ async def used_keys(mongo: Mongo, keys: Iterable[IdempotencyKey], session: Sessi
     ids = [key.id for key in keys]
     if not ids:
         return {}
-    rows = await mongo["idempotency"].find({"_id": {"$in": ids}}, session=session).to_list(None)
+    rows = await mongo.find("idempotency", {"_id": {"$in": ids}}, session=session)
     return {tuple(row["_id"].values()): row for row in rows}
 
 

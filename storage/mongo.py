@@ -1,8 +1,8 @@
 """The one seam to MongoDB: clients, read and write concerns, transactions, and where the two drivers differ.
 
 Everything is read at majority from the primary and written at majority. Motor and PyMongo Async share one API but for
-the calls wrapped here; both are typed as PyMongo's asynchronous classes (ADR 2). What is read often goes by `find`,
-which is the same with both.
+the calls wrapped here; both are typed as PyMongo's asynchronous classes (ADR 2). What is done often goes by `find`,
+`write` and `find_one_and_update`, which are the same with both.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ import pymongo
 import structlog
 from bson.codec_options import CodecOptions
 from motor.motor_asyncio import AsyncIOMotorClient
-from pymongo import AsyncMongoClient
+from pymongo import AsyncMongoClient, DeleteOne, InsertOne, ReplaceOne
 from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.asynchronous.database import AsyncDatabase
@@ -33,6 +33,7 @@ from pymongo.errors import (
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
+from storage.commands import Commands
 from storage.errors import Unavailable
 from storage.reads import Reads, Sort
 
@@ -40,6 +41,8 @@ Driver = Literal["motor", "pymongo"]
 Session = AsyncClientSession
 Document = dict[str, Any]
 Collection = AsyncCollection[Document]
+Update = Document | Sequence[Document]
+Write = InsertOne[Document] | ReplaceOne[Document] | DeleteOne
 Result = TypeVar("Result")
 
 MAJORITY = WriteConcern("majority")
@@ -71,18 +74,47 @@ class Mongo:
     database: AsyncDatabase[Document]
     reads: Reads
 
+    @property
+    def commands(self) -> Commands:
+        """What goes past the driver."""
+        return self.reads.commands
+
     def __getitem__(self, name: str) -> Collection:
         """A collection by its name."""
         return self.database[name]
 
     async def find(
-        self, collection: str, wanted: Document, fields: Document | None = None, sort: Sort = (), limit: int = 0
+        self,
+        collection: str,
+        wanted: Document,
+        fields: Document | None = None,
+        sort: Sort = (),
+        limit: int = 0,
+        session: Session | None = None,
     ) -> list[Document]:
         """All documents that are wanted, at most `limit` unless that is 0, for the least processor time.
 
-        Not for transactions, nor for more than should be in memory at once.
+        Not for more than should be in memory at once.
         """
+        if session is not None:
+            return await self.reads.find_within(session, collection, wanted, fields, sort, limit)
         return await self.reads.find(collection, wanted, fields, sort, limit)
+
+    async def find_one_and_update(
+        self, collection: str, wanted: Document, update: Update, session: Session, upsert: bool = False
+    ) -> Document | None:
+        """The document as the update leaves it, in a transaction, for the least processor time; None without one."""
+        command: Document = {"findAndModify": collection, "query": wanted, "update": update, "new": True}
+        found: Document | None = (await self.commands.ask_within(session, command | {"upsert": upsert}))["value"]
+        return found
+
+    async def write(self, collection: str, writes: Sequence[Write], session: Session) -> None:
+        """Carries out the writes in their order, in a transaction; inserts alone for the least processor time."""
+        documents = [each._doc for each in writes if isinstance(each, InsertOne)]
+        if len(documents) == len(writes):
+            await self.commands.ask_within(session, {"insert": collection, "documents": documents})
+        else:
+            await self[collection].bulk_write(writes, session=session)
 
     async def aggregate(
         self, collection: str, pipeline: Sequence[Document], session: Session | None = None
@@ -129,12 +161,33 @@ class Mongo:
             try:
                 with pymongo.timeout(left_s):
                     result = await work(session)
-                    await _commit(session, end)
+                    await self._commit(session, end)
             except BaseException:
                 # Cancelled or failed: the abort must reach the server, or the locks stay for a minute.
                 await asyncio.shield(_abort(session))
                 raise
             return result
+
+    async def _commit(self, session: Session, end: float) -> None:
+        """Commits, and asks again while the outcome is unknown: committing twice is harmless, MongoDB remembers.
+
+        Raises: Unavailable when it stays unknown. Whoever tried the work again then might do it twice.
+        """
+        # Whatever is wrong with the first try, the driver finds it out by the next one.
+        with suppress(PyMongoError):
+            if await self.commands.commit(session):
+                return
+        while True:
+            try:
+                await session.commit_transaction()
+                return
+            except PyMongoError as error:
+                # An interrupted wait for the majority leaves it as open as a lost answer; drivers don't label it so.
+                if not isinstance(error, WriteConcernError) and not _is_open(error):
+                    raise
+                if asyncio.get_running_loop().time() > end:
+                    raise Unavailable("The database did not say whether it was done.") from error
+                await asyncio.sleep(0.01)
 
     async def past_orphans(self, write: Callable[[], Awaitable[Result]]) -> Result:
         """Runs a write that is no transaction, and may be run twice.
@@ -172,8 +225,8 @@ class Mongo:
 
     async def close(self) -> None:
         """Closes all connections."""
-        await self.reads.close()
-        if self.client is not self.reads.client:
+        await self.commands.close()
+        if self.client is not self.commands.client:
             await _settled(self.client.close())
 
 
@@ -194,23 +247,6 @@ def _is_open(error: PyMongoError) -> bool:
     return error.timeout or error.has_error_label("UnknownTransactionCommitResult")
 
 
-async def _commit(session: Session, end: float) -> None:
-    """Commits, and asks again while the outcome is unknown: committing twice is harmless, MongoDB remembers.
-
-    Raises: Unavailable when it stays unknown. Whoever tried the work again then might do it twice.
-    """
-    while True:
-        try:
-            return await session.commit_transaction()
-        except PyMongoError as error:
-            # An interrupted wait for the majority leaves it as open as a lost answer; drivers don't label it so.
-            if not isinstance(error, WriteConcernError) and not _is_open(error):
-                raise
-            if asyncio.get_running_loop().time() > end:
-                raise Unavailable("The database did not say whether it was done.") from error
-            await asyncio.sleep(0.01)
-
-
 def is_duplicate(error: PyMongoError) -> bool:
     """Whether a unique index refused the write."""
     if isinstance(error, BulkWriteError):
@@ -222,7 +258,8 @@ def connect(uri: str, database: str, driver: Driver = "motor") -> Mongo:
     """A client for the database, not yet connected. Must be called inside the running event loop."""
     reading = _client(AsyncMongoClient, uri)
     client = _client(AsyncIOMotorClient, uri) if driver == "motor" else reading
-    return Mongo(client, _facts(client, database), Reads(reading, _facts(reading, database), SOCKET_TIMEOUT_S))
+    commands = Commands(reading, _facts(reading, database), SOCKET_TIMEOUT_S)
+    return Mongo(client, _facts(client, database), Reads(commands))
 
 
 def _client(make: Callable[..., Any], uri: str) -> AsyncMongoClient[Document]:

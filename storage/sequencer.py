@@ -15,15 +15,15 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import structlog
-from pymongo import InsertOne, ReturnDocument
+from pymongo import InsertOne
 
-from storage.changes import Batch, Change, Write
+from storage.changes import Batch, Change
 from storage.errors import DomainError, NotFound, Unavailable
 from storage.events import Event, Stream
 from storage.heads import head_update, spread_us
 from storage.idempotency import AlreadyDone, used_keys
 from storage.metrics import BATCH_MEMBERS, COMMIT_RETRIES, COMMIT_SECONDS
-from storage.mongo import Document, Mongo, Session, unavailable
+from storage.mongo import Document, Mongo, Session, Write, unavailable
 from storage.turns import Turns
 
 MAX_BATCH = 100
@@ -209,12 +209,12 @@ class Sequencer:
     async def _allocate(self, stream: Stream, members: list[_Member], events: int, session: Session) -> Batch:
         """Locks the head and takes the members' places; another transaction on this head conflicts here."""
         timestamps = sum(member.change.timestamps for member in members)
-        head: Document | None = await self._mongo[stream.heads].find_one_and_update(
+        head = await self._mongo.find_one_and_update(
+            stream.heads,
             {"_id": stream.head_id},
             head_update(stream, timestamps, events, secrets.token_hex(4), spread_us(stream)),
+            session,
             upsert=stream.heads == "streams",
-            return_document=ReturnDocument.AFTER,
-            session=session,
         )
         if head is None:
             raise NotFound(stream.kind, stream.id)
@@ -226,7 +226,7 @@ class Sequencer:
             for collection, id_ in member.change.needs():
                 needs[collection].append(id_)
         for collection, ids in needs.items():
-            async for document in self._mongo[collection].find({"_id": {"$in": ids}}, session=session):
+            for document in await self._mongo.find(collection, {"_id": {"$in": ids}}, session=session):
                 batch.add(collection, document)
         for member in members:
             await member.change.load(self._mongo, session, batch)
@@ -243,7 +243,7 @@ class Sequencer:
         writes["idempotency"].extend(InsertOne(row) for row in batch.keys)
         for collection, operations in writes.items():
             if operations:
-                await self._mongo[collection].bulk_write(operations, session=session)
+                await self._mongo.write(collection, operations, session)
 
 
 def _settle_all(members: Sequence[_Member]) -> None:

@@ -1,10 +1,10 @@
 """Finds past the driver's cursors: the same documents, and whatever goes wrong is found out by the driver's own."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from pymongo import ReadPreference
 from pymongo.errors import AutoReconnect, NetworkTimeout, OperationFailure
 
 from server.embedded import Mongod
@@ -87,7 +87,7 @@ async def test_who_stops_waiting_leaves_no_answer_to_the_next_one(mongo: Mongo, 
 
 
 async def test_a_server_that_hangs_is_not_waited_for_without_end(mongo: Mongo, own_mongod: Mongod, things: str) -> None:
-    hasty = Reads(mongo.reads.client, mongo.reads.database, 0.5)
+    hasty = Reads(replace(mongo.commands, timeout_s=0.5))
     assert len(await mongo.find(things, {})) == 10
     with hanging(own_mongod.pid), pytest.raises(NetworkTimeout):
         await hasty.find(things, {})
@@ -100,13 +100,8 @@ async def test_whoever_becomes_the_primary_is_read_from(tmp_path: Path) -> None:
         for n in range(3):
             await mongo["things"].insert_one({"_id": n})
             assert [document["_id"] for document in await mongo.find("things", {})] == list(range(n + 1))
-            assert [each.description.address for each in mongo.reads.primaries.values()] == [await mongo.client.primary]
+            assert [each.description.address for each in mongo.commands.primaries.values()] == [
+                await mongo.client.primary
+            ]
             await members.step_down()
         await mongo.close()
-
-
-async def test_what_this_rests_on_in_pymongo_is_there(mongo: Mongo, things: str) -> None:
-    """Without it every read would be the driver's own, unseen."""
-    server = await mongo.reads.client._select_server(ReadPreference.PRIMARY, None, "find")
-    found = await mongo.reads._found(server, {"find": things, "filter": {"n": 4}})
-    assert [each["n"] for each in found] == [4]

@@ -319,6 +319,24 @@ async def test_a_commit_that_fails_for_a_moment_is_done_once(
     await assert_sound(own_place, 3)
 
 
+@pytest.mark.parametrize("command", ["findAndModify", "find", "insert"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param({"errorCode": 112}, id="write conflict"),
+        pytest.param({"errorCode": 251}, id="transaction forgotten"),
+        pytest.param({"errorCode": 10107}, id="no longer the primary"),
+        pytest.param({"closeConnection": True}, id="connection lost"),
+    ],
+)
+async def test_a_transaction_that_fails_for_a_moment_is_done_once(
+    own_place: Place, own_mongod: Mongod, command: str, how: dict[str, Any]
+) -> None:
+    async with failing(own_mongod.uri, command, times=2, **how):
+        await asyncio.gather(*(own_place.post(key=f"k{n}") for n in range(3)))
+    await assert_sound(own_place, 3)
+
+
 async def test_a_commit_whose_outcome_stays_open_is_never_done_twice(own_place: Place, own_mongod: Mongod) -> None:
     async with failing(own_mongod.uri, "commitTransaction", writeConcernError=NOT_YET_AT_MAJORITY):
         changes = [own_place.change(key="k"), own_place.change(), own_place.change()]
