@@ -111,36 +111,36 @@ class EventLog:
 
     async def head(self, stream: Stream) -> Head:
         """Where the stream stands now. A stream that nothing happened in begins here. Raises: NotFound for a topic."""
-        heads = self._mongo[stream.heads]
-        document = await heads.find_one({"_id": stream.head_id}, _HEAD_FIELDS)
-        if document is None and stream.heads == "topics":
+        found = await self._mongo.find(stream.heads, {"_id": stream.head_id}, _HEAD_FIELDS)
+        if not found and stream.heads == "topics":
             raise NotFound(stream.kind, stream.id)
-        if document is None:
-            begin = {"$setOnInsert": {"n": 0, "floor": 0, "epoch": secrets.token_hex(4)}}
-            document = await heads.find_one_and_update(
-                {"_id": stream.head_id},
-                begin,
-                upsert=True,
-                projection=_HEAD_FIELDS,
-                return_document=ReturnDocument.AFTER,
-            )
-        return _head(document or {})
+        return _head(found[0] if found else await self._begin(stream))
+
+    async def _begin(self, stream: Stream) -> Document:
+        """The head, which is made if it is not there."""
+        head: Document | None = await self._mongo[stream.heads].find_one_and_update(
+            {"_id": stream.head_id},
+            {"$setOnInsert": {"n": 0, "floor": 0, "epoch": secrets.token_hex(4)}},
+            upsert=True,
+            projection=_HEAD_FIELDS,
+            return_document=ReturnDocument.AFTER,
+        )
+        return head or {}
 
     async def heads(self, streams: Sequence[Stream]) -> dict[Stream, Head]:
         """Where many streams stand, in one query a collection."""
         found: dict[Stream, Head] = {}
         for collection in {stream.heads for stream in streams}:
             wanted = {stream.head_id: stream for stream in streams if stream.heads == collection}
-            cursor = self._mongo[collection].find({"_id": {"$in": list(wanted)}}, _HEAD_FIELDS)
-            async for document in cursor:
+            for document in await self._mongo.find(collection, {"_id": {"$in": list(wanted)}}, _HEAD_FIELDS):
                 found[wanted[document["_id"]]] = _head(document)
         return found
 
     async def read(self, stream: Stream, after: int, limit: int = REPLAY_LIMIT) -> list[Event]:
         """Events with n > after, ascending, at most `limit`."""
         low, high = {"s": stream.name, "n": after}, {"s": stream.name, "n": 2**62}
-        cursor = self._mongo["events"].find({"_id": {"$gt": low, "$lt": high}}).sort("_id", 1).limit(limit)
-        return [_event(document) for document in await cursor.to_list(None)]
+        found = await self._mongo.find("events", {"_id": {"$gt": low, "$lt": high}}, None, [("_id", 1)], limit)
+        return [_event(document) for document in found]
 
     async def prune(self, kept_s: float = KEPT_S, batch: int = 1000) -> int:
         """Forgets what is older than 24 h: raises each stream's floor first, then deletes. Returns how many went."""

@@ -85,6 +85,18 @@ async def test_many_heads_are_read_together(place: Place) -> None:
     assert heads == {place.stream: await place.stores.events.head(place.stream), user: known}
 
 
+async def test_who_is_called_off_while_the_log_is_read_ends_as_called_off(place: Place) -> None:
+    """Else whoever waits for their end would wait for ever; PyMongo's cursors may return instead."""
+    log = place.stores.events
+    for step in range(200):
+        for read in (log.head(place.stream), log.read(place.stream, 0), log.heads([place.stream])):
+            task: asyncio.Task[object] = asyncio.create_task(read)
+            await asyncio.sleep(step / 100_000)
+            over = not task.cancel()
+            await asyncio.wait([task])
+            assert over or task.cancelled()
+
+
 async def make_old(place: Place, up_to: int) -> None:
     """Moves the first events back by more than they are kept."""
     wanted = {"_id.s": place.stream.name, "_id.n": {"$lte": up_to}}
