@@ -8,24 +8,14 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any
-from weakref import WeakKeyDictionary
 
-import orjson
-from graphql import DocumentNode, GraphQLSchema, OperationDefinitionNode, OperationType
 from prometheus_client import Counter
-from starlette.requests import Request
 from starlette.responses import Response
 
 from resolvers.context import Crowd
-from schema.sharing import is_for_crowds
-from server.limits import DocumentLimitsExtension, PreparedDocument
 from storage.identity import User
 
 MAX_CROWD = 500
-MAX_QUERY_BYTES = 20_000
-JSON_TYPES = ("application/json", "application/json; charset=utf-8")
-STREAMS = ("multipart/", "text/event-stream")
 ANSWERS = Counter(
     "noroshi_crowd_answers",
     "Queries that crowds may share: executed, answered by another's execution, put apart to be executed alone.",
@@ -35,55 +25,6 @@ EXECUTED, SHARED, APART = (ANSWERS.labels(outcome) for outcome in ("executed", "
 
 Execute = Callable[[User, Crowd | None], Awaitable[Response]]
 """Executes the query: for the viewer alone, or for the whole crowd that the viewer is one of."""
-
-
-@dataclass(frozen=True, slots=True)
-class SharedQuery:
-    """A query that crowds may share. Those with the same bytes that accept the same are the same."""
-
-    body: bytes
-    accept: str
-    query: str = field(compare=False)
-    variables: dict[str, Any] | None = field(compare=False)
-    operation_name: str | None = field(compare=False)
-
-
-async def shared_query(schema: GraphQLSchema, request: Request) -> SharedQuery | None:
-    """What a request asks for, if crowds may share it. None for all others, and for what was never executed yet."""
-    accept = request.headers.get("accept", "")
-    if request.headers.get("content-type") not in JSON_TYPES or any(each in accept for each in STREAMS):
-        return None
-    body = await request.body()
-    if len(body) > MAX_QUERY_BYTES:
-        return None
-    try:
-        asked = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return None
-    match asked:
-        case {"query": str(query), **rest} if rest.keys() <= {"variables", "operationName"}:
-            variables, name = rest.get("variables"), rest.get("operationName")
-        case _:
-            return None
-    prepared = DocumentLimitsExtension.documents.find(schema, query)
-    if prepared is None or not isinstance(variables, dict | None) or not isinstance(name, str | None):
-        return None
-    return SharedQuery(body, accept, query, variables, name) if _suits(schema, prepared) else None
-
-
-def _suits(schema: GraphQLSchema, prepared: PreparedDocument) -> bool:
-    suits = _known.get(prepared)
-    if suits is None:
-        suits = _known[prepared] = _is_query(prepared.document) and is_for_crowds(schema, prepared.document)
-    return suits
-
-
-def _is_query(document: DocumentNode) -> bool:
-    operations = [each for each in document.definitions if isinstance(each, OperationDefinitionNode)]
-    return all(each.operation is OperationType.QUERY for each in operations)
-
-
-_known: WeakKeyDictionary[PreparedDocument, bool] = WeakKeyDictionary()
 
 
 @dataclass(slots=True, eq=False)
