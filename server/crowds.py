@@ -16,6 +16,10 @@ from resolvers.context import Crowd
 from storage.identity import User
 
 MAX_CROWD = 500
+PATIENCE_S = 0.02
+"""So long the next execution waits for those to ask again whom the last one answered."""
+
+LOOK_EVERY_S = 0.002
 ANSWERS = Counter(
     "noroshi_crowd_answers",
     "Queries that crowds may share: executed, answered by another's execution, put apart to be executed alone.",
@@ -46,6 +50,19 @@ class _Query:
         count = min(len(self.waiting), MAX_CROWD)
         return [each for each in (self.waiting.popleft() for _ in range(count)) if not each.answer.done()]
 
+    async def returned(self, count: int, took_s: float) -> None:
+        """Returns when as many ask again as were just answered, in so many seconds, or soon when nobody does.
+
+        Who reads a hot page asks again at once. The first one back must not have an execution alone, for which all the
+        others wait.
+        """
+        loop = asyncio.get_running_loop()
+        expected, ends_at, quiet_looks = len(self.waiting) + count, loop.time() + PATIENCE_S, 0
+        while len(self.waiting) < expected and quiet_looks < 2 and loop.time() < ends_at:
+            before = len(self.waiting)
+            await asyncio.sleep(min(took_s / 4, LOOK_EVERY_S))
+            quiet_looks = quiet_looks + 1 if len(self.waiting) == before else 0
+
 
 class Crowds:
     """The queries that somebody in this process waits for, by what makes them the same."""
@@ -68,12 +85,15 @@ class Crowds:
 
     async def _serve(self, key: Hashable, query: _Query) -> None:
         """One execution after the other, as long as anybody waits."""
-        asking: list[_Asking] = []
+        asking, loop = list[_Asking](), asyncio.get_running_loop()
         try:
             while query.waiting:
                 asking = query.next_ones()
+                began_at = loop.time()
                 if asking:
                     await _answer(query.execute, asking)
+                if len(asking) > 1:
+                    await query.returned(len(asking), loop.time() - began_at)
         finally:
             # Nothing is awaited between the last look and this, so nobody is forgotten.
             del self._queries[key]
