@@ -90,10 +90,9 @@ class Crowds:
             while query.waiting:
                 asking = query.next_ones()
                 began_at = loop.time()
-                if asking:
-                    await _answer(query.execute, asking)
-                if len(asking) > 1:
-                    await query.returned(len(asking), loop.time() - began_at)
+                answered = await _answer(query.execute, asking) if asking else 0
+                if answered > 1:
+                    await query.returned(answered, loop.time() - began_at)
         finally:
             # Nothing is awaited between the last look and this, so nobody is forgotten.
             del self._queries[key]
@@ -101,8 +100,8 @@ class Crowds:
                 each.answer.cancel()
 
 
-async def _answer(execute: Execute, asking: list[_Asking]) -> None:
-    """Tells each the answer, or why there is none."""
+async def _answer(execute: Execute, asking: list[_Asking]) -> int:
+    """Tells each the answer, or why there is none; how many were given one."""
     ids = frozenset(each.viewer.id for each in asking)
     # One viewer who asks twice sees what one who asks once does.
     crowd = Crowd(ids) if len(ids) > 1 else None
@@ -112,7 +111,7 @@ async def _answer(execute: Execute, asking: list[_Asking]) -> None:
         for each in asking:
             if not each.answer.done():
                 each.answer.set_exception(error)
-        return
+        return 0
     apart = crowd.apart if crowd else frozenset[str]()
     stay = sum(each.viewer.id not in apart for each in asking)
     EXECUTED.inc()
@@ -121,3 +120,4 @@ async def _answer(execute: Execute, asking: list[_Asking]) -> None:
     for each in asking:
         if not each.answer.done():
             each.answer.set_result(None if each.viewer.id in apart else response)
+    return stay

@@ -154,8 +154,9 @@ class GraphQLView(GraphQL[Context, None]):
         session = await self.viewers.session(authorization.decode("latin-1"))
         if session is None:
             return None
-        key = session.user.organization_id, session.roles, asked
-        return await self._crowds.ask(key, session.user, partial(self._execute_shared, asked, session.roles))
+        execute = partial(self._execute_shared, asked, session.roles)
+        answer = await self._crowds.ask((session.user.organization_id, session.roles, asked), session.user, execute)
+        return answer or await execute(session.user, None)
 
     async def _execute_shared(
         self, asked: SharedQuery, roles: frozenset[Role], viewer: User, crowd: Crowd | None
