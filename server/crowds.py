@@ -44,6 +44,14 @@ class _Query:
     execute: Execute
     waiting: deque[_Asking] = field(default_factory=deque)
     task: asyncio.Task[None] | None = None
+    expected: int = 0
+    all_back: asyncio.Future[None] | None = None
+
+    def add(self, asking: _Asking) -> None:
+        """Somebody more who waits."""
+        self.waiting.append(asking)
+        if self.all_back is not None and not self.all_back.done() and len(self.waiting) >= self.expected:
+            self.all_back.set_result(None)
 
     def next_ones(self) -> list[_Asking]:
         """Those who are answered next, without those who gave up."""
@@ -57,10 +65,11 @@ class _Query:
         others wait.
         """
         loop = asyncio.get_running_loop()
-        expected, ends_at, quiet_looks = len(self.waiting) + count, loop.time() + PATIENCE_S, 0
-        while len(self.waiting) < expected and quiet_looks < 2 and loop.time() < ends_at:
+        self.expected, self.all_back = len(self.waiting) + count, loop.create_future()
+        ends_at, quiet_looks = loop.time() + PATIENCE_S, 0
+        while quiet_looks < 2 and loop.time() < ends_at and not self.all_back.done():
             before = len(self.waiting)
-            await asyncio.sleep(min(took_s / 4, LOOK_EVERY_S))
+            await asyncio.wait((self.all_back,), timeout=min(took_s / 4, LOOK_EVERY_S))
             quiet_looks = quiet_looks + 1 if len(self.waiting) == before else 0
 
 
@@ -80,7 +89,7 @@ class Crowds:
             query = self._queries[key] = _Query(execute)
             query.task = asyncio.create_task(self._serve(key, query), name="crowd")
         asking = _Asking(viewer, asyncio.get_running_loop().create_future())
-        query.waiting.append(asking)
+        query.add(asking)
         return await asking.answer
 
     async def _serve(self, key: Hashable, query: _Query) -> None:

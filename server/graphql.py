@@ -32,7 +32,7 @@ from schema.errors import presented
 from server.broadcasts import Broadcasts
 from server.crowds import Crowds
 from server.known import execute_known
-from server.questions import Headers, SharedQueries, SharedQuery, from_start, may_be_shared, start_of_body
+from server.questions import SharedQueries, SharedQuery, from_start, may_be_shared, start_of_body
 from server.sockets import SocketAdapter, SocketHandler
 from server.viewers import Session, Viewers
 from storage.errors import BadUserInput, DomainError
@@ -130,13 +130,14 @@ class GraphQLView(GraphQL[Context, None]):
             if scope["method"] != "POST":
                 raise MethodNotAllowed
             # Of headers that are given twice the first one counts.
-            headers = dict(reversed(scope["headers"]))
-            if may_be_shared(headers):
-                body = await start_of_body(receive)
-                answer = await self._from_crowd(headers, body["body"])
-                if answer is not None:
+            headers: dict[bytes, bytes] = dict(reversed(scope["headers"]))
+            accept = headers.get(b"accept", b"")
+            if may_be_shared(headers.get(b"content-type"), accept):
+                start = await start_of_body(receive)
+                asked = self._shared_queries.find(accept, start["body"])
+                if asked is not None and (answer := await self._from_crowd(asked, headers.get(b"authorization"))):
                     return answer
-                receive = from_start(body, receive)
+                receive = from_start(start, receive)
             return await self.run(Request(scope, limited(receive, await self._body_limit(Request(scope)))))
         except ClientDisconnect:
             # Nobody is left to read this.
@@ -146,12 +147,9 @@ class GraphQLView(GraphQL[Context, None]):
         except Exception as error:
             return _refusal(error)
 
-    async def _from_crowd(self, headers: Headers, body: bytes) -> Response | None:
-        """The answer to a query that crowds may share; None for everything else."""
-        asked = self._shared_queries.find(headers.get(b"accept", b""), body)
-        if asked is None or (authorization := headers.get(b"authorization")) is None:
-            return None
-        session = await self.viewers.session(authorization.decode("latin-1"))
+    async def _from_crowd(self, asked: SharedQuery, authorization: bytes | None) -> Response | None:
+        """The answer to whoever signed in; None for everybody else."""
+        session = await self.viewers.session(None if authorization is None else authorization.decode("latin-1"))
         if session is None:
             return None
         execute = partial(self._execute_shared, asked, session.roles)

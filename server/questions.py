@@ -1,8 +1,8 @@
 """Queries that crowds may share (ADR 44): what a request asks for, found out once for all who send the same bytes."""
 
 from collections import OrderedDict
-from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -18,8 +18,6 @@ MAX_QUERY_BYTES = 20_000
 MAX_REMEMBERED = 500
 JSON_TYPES = (b"application/json", b"application/json; charset=utf-8")
 STREAMS = (b"multipart/", b"text/event-stream")
-
-Headers = Mapping[bytes, bytes]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,10 +82,10 @@ def _is_query(document: DocumentNode) -> bool:
     return all(each.operation is OperationType.QUERY for each in operations)
 
 
-def may_be_shared(headers: Headers) -> bool:
+@lru_cache(maxsize=64)
+def may_be_shared(content_type: bytes | None, accept: bytes) -> bool:
     """Whether the body may be of a query that crowds share."""
-    accept = headers.get(b"accept", b"")
-    return headers.get(b"content-type") in JSON_TYPES and not any(each in accept for each in STREAMS)
+    return content_type in JSON_TYPES and not any(each in accept for each in STREAMS)
 
 
 async def start_of_body(receive: Receive) -> Message:
