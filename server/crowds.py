@@ -34,7 +34,7 @@ Execute = Callable[[User, Crowd | None], Awaitable[Response]]
 @dataclass(slots=True, eq=False)
 class _Asking:
     viewer: User
-    answer: asyncio.Future[Response | None]
+    answer: asyncio.Future[Response | Crowd]
 
 
 @dataclass(slots=True, eq=False)
@@ -79,8 +79,8 @@ class Crowds:
     def __init__(self) -> None:
         self._queries: dict[Hashable, _Query] = {}
 
-    async def ask(self, key: Hashable, viewer: User, execute: Execute) -> Response | None:
-        """The answer; None for a viewer who was put apart and must ask by themselves.
+    async def ask(self, key: Hashable, viewer: User, execute: Execute) -> Response | Crowd:
+        """The answer; for a viewer who was put apart and must ask alone, the crowd that was left.
 
         Raises: what `execute` raises.
         """
@@ -121,12 +121,13 @@ async def _answer(execute: Execute, asking: list[_Asking]) -> int:
             if not each.answer.done():
                 each.answer.set_exception(error)
         return 0
-    apart = crowd.apart if crowd else frozenset[str]()
-    stay = sum(each.viewer.id not in apart for each in asking)
+    stay = 0
+    for each in asking:
+        is_apart = crowd is not None and each.viewer.id in crowd.apart
+        stay += not is_apart
+        if not each.answer.done():
+            each.answer.set_result(crowd if crowd is not None and is_apart else response)
     EXECUTED.inc()
     SHARED.inc(max(stay - 1, 0))
     APART.inc(len(asking) - stay)
-    for each in asking:
-        if not each.answer.done():
-            each.answer.set_result(None if each.viewer.id in apart else response)
     return stay

@@ -154,12 +154,17 @@ class GraphQLView(GraphQL[Context, None]):
             return None
         execute = partial(self._execute_shared, asked, session.roles)
         answer = await self._crowds.ask((session.user.organization_id, session.roles, asked), session.user, execute)
-        return answer or await execute(session.user, None)
+        return await execute(session.user, None, answer) if isinstance(answer, Crowd) else answer
 
     async def _execute_shared(
-        self, asked: SharedQuery, roles: frozenset[Role], viewer: User, crowd: Crowd | None
+        self,
+        asked: SharedQuery,
+        roles: frozenset[Role],
+        viewer: User,
+        crowd: Crowd | None,
+        left: Crowd | None = None,
     ) -> Response:
-        context = Context(self._stores, self._sign_image, viewer, roles, crowd=crowd, is_query=True)
+        context = Context(self._stores, self._sign_image, viewer, roles, crowd=crowd, left=left, is_query=True)
         result = await self._execute(asked, context)
         return _response(_processed(result), asked.accept)
 

@@ -81,6 +81,9 @@ async def messages(
     asked = page_range(oldest, latest, limit, inclusive)
     if info.context.crowd is not None:
         return await _page_of_crowd(info, viewer, topic_id, asked)
+    left = info.context.left
+    if left is not None and (topic_id, asked) in left.pages:
+        return await _page_apart(info, viewer, asked, *left.pages[topic_id, asked])
     found = await joined_topic(info, viewer, topic_id)
     sight = await info.context.sight(viewer)
     return await _page(info, found, asked, sight.blocked)
@@ -126,7 +129,15 @@ async def _page_of_crowd(info: Info, viewer: User, topic_id: str, asked: Range) 
     topics = info.context.stores.topics
     found, sight = await asyncio.gather(topics.get(viewer.organization_id, topic_id), info.context.sight(viewer))
     _, page = await asyncio.gather(admit(info, viewer, found), _page(info, found, asked, sight.blocked))
+    if info.context.crowd is not None:
+        info.context.crowd.pages[topic_id, asked] = found, page
     return page
+
+
+async def _page_apart(info: Info, viewer: User, asked: Range, found: Topic, page: Page[Message]) -> Page[Message]:
+    """The page that the viewer's crowd got, if it is the viewer's too. Raises: Forbidden."""
+    _, sight = await asyncio.gather(admit(info, viewer, found), info.context.sight(viewer))
+    return await _page(info, found, asked, sight.blocked) if sight.blocked else page
 
 
 async def _page(info: Info, topic: Topic, asked: Range, blocked: frozenset[str]) -> Page[Message]:

@@ -191,7 +191,7 @@ class Held:
         return self.outcome()
 
 
-async def asked(crowds: Crowds, held: Held, *viewers: User) -> list["asyncio.Task[Response | None]"]:
+async def asked(crowds: Crowds, held: Held, *viewers: User) -> list["asyncio.Task[Response | Crowd]"]:
     """They wait for their answers when this returns."""
     tasks = [asyncio.create_task(crowds.ask("query", viewer, held)) for viewer in viewers]
     for _ in range(3):
