@@ -16,6 +16,7 @@ from resolvers.context import Crowd
 from schema.root import schema
 from schema.sharing import is_for_crowds, suits_crowds
 from server.crowds import ANSWERS, MAX_CROWD, PATIENCE_S, Crowds
+from server.limits import CACHE_BYTES_MAX, DocumentCache, DocumentLimitsExtension
 from storage.identity import User
 from storage.stores import Stores
 from tests.schema.fields import bound, members
@@ -168,6 +169,18 @@ async def test_no_page_is_older_than_its_question(world: World) -> None:
         over.set()
         await asyncio.gather(*readers)
         assert (answers() - before)["shared"] > 0
+
+
+async def test_a_query_whose_document_was_forgotten_is_answered_as_before(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = query("messages", world)
+    async with open_house(world.place) as house, client(house) as http:
+        alone = {name: await ask(http, house, name, text) for name in ("fay", "eve", "hal")}
+        await ask(http, house, "gus", text)
+        monkeypatch.setattr(DocumentLimitsExtension, "documents", DocumentCache(CACHE_BYTES_MAX))
+        tasks = {name: asyncio.create_task(ask(http, house, name, text)) for name in alone}
+        assert {name: await task for name, task in tasks.items()} == alone
 
 
 def user(id_: str) -> User:
