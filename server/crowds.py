@@ -19,7 +19,9 @@ MAX_CROWD = 500
 PATIENCE_S = 0.02
 """So long the next execution waits for those to ask again whom the last one answered."""
 
-LOOK_EVERY_S = 0.002
+LOOK_EVERY_S = 0.001
+"""Twice as long without anybody who asks, and it waits no longer."""
+
 ANSWERS = Counter(
     "noroshi_crowd_answers",
     "Queries that crowds may share: executed, answered by another's execution, put apart to be executed alone.",
@@ -58,18 +60,18 @@ class _Query:
         count = min(len(self.waiting), MAX_CROWD)
         return [each for each in (self.waiting.popleft() for _ in range(count)) if not each.answer.done()]
 
-    async def returned(self, count: int, took_s: float) -> None:
-        """Returns when as many ask again as were just answered, in so many seconds, or soon when nobody does.
+    async def returned(self, count: int) -> None:
+        """Returns when as many ask again as were just answered, or soon when nobody does.
 
         Who reads a hot page asks again at once. The first one back must not have an execution alone, for which all the
         others wait.
         """
         loop = asyncio.get_running_loop()
-        self.expected, self.all_back = len(self.waiting) + count, loop.create_future()
+        self.expected, self.all_back = min(len(self.waiting) + count, MAX_CROWD), loop.create_future()
         ends_at, quiet_looks = loop.time() + PATIENCE_S, 0
-        while quiet_looks < 2 and loop.time() < ends_at and not self.all_back.done():
+        while len(self.waiting) < self.expected and quiet_looks < 2 and loop.time() < ends_at:
             before = len(self.waiting)
-            await asyncio.wait((self.all_back,), timeout=min(took_s / 4, LOOK_EVERY_S))
+            await asyncio.wait((self.all_back,), timeout=LOOK_EVERY_S)
             quiet_looks = quiet_looks + 1 if len(self.waiting) == before else 0
 
 
@@ -94,14 +96,13 @@ class Crowds:
 
     async def _serve(self, key: Hashable, query: _Query) -> None:
         """One execution after the other, as long as anybody waits."""
-        asking, loop = list[_Asking](), asyncio.get_running_loop()
+        asking: list[_Asking] = []
         try:
             while query.waiting:
                 asking = query.next_ones()
-                began_at = loop.time()
                 answered = await _answer(query.execute, asking) if asking else 0
                 if answered > 1:
-                    await query.returned(answered, loop.time() - began_at)
+                    await query.returned(answered)
         finally:
             # Nothing is awaited between the last look and this, so nobody is forgotten.
             del self._queries[key]
