@@ -35,12 +35,17 @@ def require(info: Info, *roles: Role) -> User:
 async def joined_topic(info: Info, viewer: User, topic_id: str) -> Topic:
     """A topic of a community that the viewer, or who stays in the crowd, belongs to. Raises: NotFound, Forbidden."""
     topic = await info.context.stores.topics.get(viewer.organization_id, topic_id)
+    await admit(info, viewer, topic)
+    return topic
+
+
+async def admit(info: Info, viewer: User, topic: Topic) -> None:
+    """Parts a crowd from those who don't belong to the topic's community. Raises: Forbidden for a single viewer."""
     crowd = info.context.crowd
     if crowd is not None:
         crowd.keep(await info.context.stores.communities.members_among(topic.community_id, crowd.ids))
     elif not await info.context.stores.communities.is_member(topic.community_id, viewer.id):
         raise Forbidden("Join the community first.")
-    return topic
 
 
 async def joined_community(info: Info, viewer: User, community_id: str) -> Community:

@@ -8,9 +8,11 @@ from typing import Any
 import strawberry
 
 from storage.chat.reactions import Sight
+from storage.chat.records import Message, Topic
 from storage.identity import Role, User
 from storage.mail.migration import OldBook
 from storage.stores import Stores
+from storage.timeline import Page, Range
 
 
 @dataclass(slots=True)
@@ -23,6 +25,8 @@ class Crowd:
     ids: frozenset[str]
     apart: set[str] = field(default_factory=set)
     blocking: frozenset[str] | None = None
+    pages: dict[tuple[str, Range], tuple[Topic, Page[Message]]] = field(default_factory=dict)
+    """Those that were read, for whoever blocked nobody."""
 
     def keep(self, ids: AbstractSet[str]) -> None:
         """Puts everybody else apart."""
@@ -33,7 +37,8 @@ class Crowd:
 class Context:
     """One request's, or one socket's. `viewer` is None without a token; roles are the token's, not the stored ones.
 
-    With a crowd, the viewer is any one of it.
+    With a crowd, the viewer is any one of it. `left` is the one that the viewer was put apart from: what was read for
+    it was read after the viewer asked.
     """
 
     stores: Stores
@@ -43,6 +48,7 @@ class Context:
     connection_params: dict[str, Any] | None = None
     old_book: OldBook | None = None
     crowd: Crowd | None = None
+    left: Crowd | None = None
     is_query: bool = False
     """One query, in which nothing changes: what was read for it once need not be read again."""
     seen: Sight | None = None

@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.routing import Route, WebSocketRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from jobs.providers.egress import Egress
 from jobs.providers.old_book import old_book
@@ -29,15 +30,41 @@ from storage.secrets import shared_secret
 from storage.stores import Stores, open_stores
 from storage.versioned_keys import versioned_keys
 
+GRAPHQL = "/graphql"
 
-def create_app(settings: Settings) -> Starlette:
+
+class Application(Starlette):
+    """Starlette, past which queries and mutations go: its middlewares and routes cost as much as a crowd's answer.
+
+    Between them and their view is only what they need of it, the rule for other origins.
+    """
+
+    graphql: ASGIApp | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one request, or serves one socket or the lifespan to its end."""
+        if self.graphql is not None and scope["type"] == "http" and scope["path"] == GRAPHQL:
+            await self.graphql(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
+
+    def serve_graphql(self, view: GraphQLView) -> None:
+        """From now on."""
+        self.router.routes[:0] = [Route(GRAPHQL, view), WebSocketRoute(GRAPHQL, view)]
+        app: ASGIApp = view
+        for middleware, args, kwargs in reversed(self.user_middleware):
+            app = middleware(app, *args, **kwargs)
+        self.graphql = app
+
+
+def create_app(settings: Settings) -> Application:
     """The application for these settings, whose servers must be named. Nothing is opened before the lifespan begins."""
     assert settings.mongodb_uri is not None
     assert settings.redis_url is not None
     servers = settings.mongodb_uri, settings.redis_url
 
     @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+    async def lifespan(app: Application) -> AsyncIterator[None]:
         egress = Egress(settings.egress_allow)
         async with (
             open_stores(
@@ -52,26 +79,25 @@ def create_app(settings: Settings) -> Starlette:
         ):
             app.state.stores = stores
             # Added here, before the pages, since they need what is open only now.
-            app.router.routes[:0] = await _product_routes(settings, stores, egress, older)
+            await _open(app, settings, stores, egress, older)
             yield
         await egress.aclose()
 
     routes = [*health.ROUTES, *demo_sign_in_routes(settings), *page_routes()]
-    return Starlette(routes=routes, middleware=_middleware(settings), lifespan=lifespan)
+    return Application(routes=routes, middleware=_middleware(settings), lifespan=lifespan)
 
 
-async def _product_routes(settings: Settings, stores: Stores, egress: Egress, older: OldBook | None) -> list[BaseRoute]:
+async def _open(app: Application, settings: Settings, stores: Stores, egress: Egress, older: OldBook | None) -> None:
     image_urls = ImageUrls(settings.base_url, await shared_secret(stores.mongo, "image_urls"))
     viewers = Viewers(_verifier(settings), stores.users)
     schema = build_schema(DocumentLimitsExtension, executor=CompiledExecutor)
     view = GraphQLView(schema, stores, viewers, image_urls.sign, settings.allowed_origins, older)
-    return [
-        Route("/graphql", view),
-        WebSocketRoute("/graphql", view),
+    app.router.routes[:0] = [
         images_route(image_urls, ImageCache(egress)),
         *callback_routes(settings, stores),
         *ingest_routes(stores, viewers),
     ]
+    app.serve_graphql(view)
 
 
 def _verifier(settings: Settings) -> TokenVerifier:

@@ -8,24 +8,20 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any
-from weakref import WeakKeyDictionary
 
-import orjson
-from graphql import DocumentNode, GraphQLSchema, OperationDefinitionNode, OperationType
 from prometheus_client import Counter
-from starlette.requests import Request
 from starlette.responses import Response
 
 from resolvers.context import Crowd
-from schema.sharing import is_for_crowds
-from server.limits import DocumentLimitsExtension, PreparedDocument
 from storage.identity import User
 
 MAX_CROWD = 500
-MAX_QUERY_BYTES = 20_000
-JSON_TYPES = ("application/json", "application/json; charset=utf-8")
-STREAMS = ("multipart/", "text/event-stream")
+PATIENCE_S = 0.02
+"""So long the next execution waits for those to ask again whom the last one answered."""
+
+LOOK_EVERY_S = 0.001
+"""Twice as long without anybody who asks, and it waits no longer."""
+
 ANSWERS = Counter(
     "noroshi_crowd_answers",
     "Queries that crowds may share: executed, answered by another's execution, put apart to be executed alone.",
@@ -37,59 +33,10 @@ Execute = Callable[[User, Crowd | None], Awaitable[Response]]
 """Executes the query: for the viewer alone, or for the whole crowd that the viewer is one of."""
 
 
-@dataclass(frozen=True, slots=True)
-class SharedQuery:
-    """A query that crowds may share. Those with the same bytes that accept the same are the same."""
-
-    body: bytes
-    accept: str
-    query: str = field(compare=False)
-    variables: dict[str, Any] | None = field(compare=False)
-    operation_name: str | None = field(compare=False)
-
-
-async def shared_query(schema: GraphQLSchema, request: Request) -> SharedQuery | None:
-    """What a request asks for, if crowds may share it. None for all others, and for what was never executed yet."""
-    accept = request.headers.get("accept", "")
-    if request.headers.get("content-type") not in JSON_TYPES or any(each in accept for each in STREAMS):
-        return None
-    body = await request.body()
-    if len(body) > MAX_QUERY_BYTES:
-        return None
-    try:
-        asked = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return None
-    match asked:
-        case {"query": str(query), **rest} if rest.keys() <= {"variables", "operationName"}:
-            variables, name = rest.get("variables"), rest.get("operationName")
-        case _:
-            return None
-    prepared = DocumentLimitsExtension.documents.find(schema, query)
-    if prepared is None or not isinstance(variables, dict | None) or not isinstance(name, str | None):
-        return None
-    return SharedQuery(body, accept, query, variables, name) if _suits(schema, prepared) else None
-
-
-def _suits(schema: GraphQLSchema, prepared: PreparedDocument) -> bool:
-    suits = _known.get(prepared)
-    if suits is None:
-        suits = _known[prepared] = _is_query(prepared.document) and is_for_crowds(schema, prepared.document)
-    return suits
-
-
-def _is_query(document: DocumentNode) -> bool:
-    operations = [each for each in document.definitions if isinstance(each, OperationDefinitionNode)]
-    return all(each.operation is OperationType.QUERY for each in operations)
-
-
-_known: WeakKeyDictionary[PreparedDocument, bool] = WeakKeyDictionary()
-
-
 @dataclass(slots=True, eq=False)
 class _Asking:
     viewer: User
-    answer: asyncio.Future[Response | None]
+    answer: asyncio.Future[Response | Crowd]
 
 
 @dataclass(slots=True, eq=False)
@@ -99,11 +46,33 @@ class _Query:
     execute: Execute
     waiting: deque[_Asking] = field(default_factory=deque)
     task: asyncio.Task[None] | None = None
+    expected: int = 0
+    all_back: asyncio.Future[None] | None = None
+
+    def add(self, asking: _Asking) -> None:
+        """Somebody more who waits."""
+        self.waiting.append(asking)
+        if self.all_back is not None and not self.all_back.done() and len(self.waiting) >= self.expected:
+            self.all_back.set_result(None)
 
     def next_ones(self) -> list[_Asking]:
         """Those who are answered next, without those who gave up."""
         count = min(len(self.waiting), MAX_CROWD)
         return [each for each in (self.waiting.popleft() for _ in range(count)) if not each.answer.done()]
+
+    async def returned(self, count: int) -> None:
+        """Returns when as many ask again as were just answered, or soon when nobody does.
+
+        Who reads a hot page asks again at once. The first one back must not have an execution alone, for which all the
+        others wait.
+        """
+        loop = asyncio.get_running_loop()
+        self.expected, self.all_back = min(len(self.waiting) + count, MAX_CROWD), loop.create_future()
+        ends_at, quiet_looks = loop.time() + PATIENCE_S, 0
+        while len(self.waiting) < self.expected and quiet_looks < 2 and loop.time() < ends_at:
+            before = len(self.waiting)
+            await asyncio.wait((self.all_back,), timeout=LOOK_EVERY_S)
+            quiet_looks = quiet_looks + 1 if len(self.waiting) == before else 0
 
 
 class Crowds:
@@ -112,8 +81,8 @@ class Crowds:
     def __init__(self) -> None:
         self._queries: dict[Hashable, _Query] = {}
 
-    async def ask(self, key: Hashable, viewer: User, execute: Execute) -> Response | None:
-        """The answer; None for a viewer who was put apart and must ask by themselves.
+    async def ask(self, key: Hashable, viewer: User, execute: Execute) -> Response | Crowd:
+        """The answer; for a viewer who was put apart and must ask alone, the crowd that was left.
 
         Raises: what `execute` raises.
         """
@@ -122,7 +91,7 @@ class Crowds:
             query = self._queries[key] = _Query(execute)
             query.task = asyncio.create_task(self._serve(key, query), name="crowd")
         asking = _Asking(viewer, asyncio.get_running_loop().create_future())
-        query.waiting.append(asking)
+        query.add(asking)
         return await asking.answer
 
     async def _serve(self, key: Hashable, query: _Query) -> None:
@@ -131,8 +100,9 @@ class Crowds:
         try:
             while query.waiting:
                 asking = query.next_ones()
-                if asking:
-                    await _answer(query.execute, asking)
+                answered = await _answer(query.execute, asking) if asking else 0
+                if answered > 1:
+                    await query.returned(answered)
         finally:
             # Nothing is awaited between the last look and this, so nobody is forgotten.
             del self._queries[key]
@@ -140,8 +110,8 @@ class Crowds:
                 each.answer.cancel()
 
 
-async def _answer(execute: Execute, asking: list[_Asking]) -> None:
-    """Tells each the answer, or why there is none."""
+async def _answer(execute: Execute, asking: list[_Asking]) -> int:
+    """Tells each the answer, or why there is none; how many were given one."""
     ids = frozenset(each.viewer.id for each in asking)
     # One viewer who asks twice sees what one who asks once does.
     crowd = Crowd(ids) if len(ids) > 1 else None
@@ -151,12 +121,14 @@ async def _answer(execute: Execute, asking: list[_Asking]) -> None:
         for each in asking:
             if not each.answer.done():
                 each.answer.set_exception(error)
-        return
-    apart = crowd.apart if crowd else frozenset[str]()
-    stay = sum(each.viewer.id not in apart for each in asking)
+        return 0
+    stay = 0
+    for each in asking:
+        is_apart = crowd is not None and each.viewer.id in crowd.apart
+        stay += not is_apart
+        if not each.answer.done():
+            each.answer.set_result(crowd if crowd is not None and is_apart else response)
     EXECUTED.inc()
     SHARED.inc(max(stay - 1, 0))
     APART.inc(len(asking) - stay)
-    for each in asking:
-        if not each.answer.done():
-            each.answer.set_result(None if each.viewer.id in apart else response)
+    return stay

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from datetime import timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import orjson
@@ -21,7 +21,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 from strawberry.asgi import GraphQL
-from strawberry.http import GraphQLHTTPResponse, GraphQLRequestData
+from strawberry.http import GraphQLHTTPResponse, GraphQLRequestData, process_result
 from strawberry.http.parse_content_type import parse_content_type
 from strawberry.subscriptions import GRAPHQL_TRANSPORT_WS_PROTOCOL
 from strawberry.types import ExecutionResult
@@ -30,8 +30,9 @@ from strawberry.types.graphql import OperationType
 from resolvers.context import Context, Crowd
 from schema.errors import presented
 from server.broadcasts import Broadcasts
-from server.crowds import Crowds, SharedQuery, shared_query
+from server.crowds import Crowds
 from server.known import execute_known
+from server.questions import SharedQueries, SharedQuery, from_start, may_be_shared, start_of_body
 from server.sockets import SocketAdapter, SocketHandler
 from server.viewers import Session, Viewers
 from storage.errors import BadUserInput, DomainError
@@ -102,13 +103,14 @@ class GraphQLView(GraphQL[Context, None]):
         self._old_book = old_book
         self._lookups = Gate()
         self._crowds = Crowds()
+        self._shared_queries = SharedQueries(self.core_schema)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request, or serves one socket to its end."""
         if scope["type"] == "websocket":
             await self.run(WebSocket(scope, receive=receive, send=send))
             return
-        response = await self._respond(Request(scope, limited(receive, await self._body_limit(Request(scope)))))
+        response = await self._respond(scope, receive)
         await response(scope, receive, send)
 
     async def _body_limit(self, request: Request) -> int:
@@ -123,11 +125,20 @@ class GraphQLView(GraphQL[Context, None]):
         may_send = session is not None and Role.OPERATOR in with_included(session.roles)
         return MAX_LIST_BODY_BYTES if may_send else MAX_BODY_BYTES
 
-    async def _respond(self, request: Request) -> Response:
+    async def _respond(self, scope: Scope, receive: Receive) -> Response:
         try:
-            if request.method != "POST":
+            if scope["method"] != "POST":
                 raise MethodNotAllowed
-            return await self._from_crowd(request) or await self.run(request)
+            # Of headers that are given twice the first one counts.
+            headers: dict[bytes, bytes] = dict(reversed(scope["headers"]))
+            accept = headers.get(b"accept", b"")
+            if may_be_shared(headers.get(b"content-type"), accept):
+                start = await start_of_body(receive)
+                asked = self._shared_queries.find(accept, start["body"])
+                if asked is not None and (answer := await self._from_crowd(asked, headers.get(b"authorization"))):
+                    return answer
+                receive = from_start(start, receive)
+            return await self.run(Request(scope, limited(receive, await self._body_limit(Request(scope)))))
         except ClientDisconnect:
             # Nobody is left to read this.
             return Response(status_code=400)
@@ -136,20 +147,26 @@ class GraphQLView(GraphQL[Context, None]):
         except Exception as error:
             return _refusal(error)
 
-    async def _from_crowd(self, request: Request) -> Response | None:
-        """The answer to a query that crowds may share; None for everything else."""
-        asked = await shared_query(self.core_schema, request)
-        session = await self.viewers.session(request.headers.get("authorization")) if asked else None
-        if asked is None or session is None:
+    async def _from_crowd(self, asked: SharedQuery, authorization: bytes | None) -> Response | None:
+        """The answer to whoever signed in; None for everybody else."""
+        session = await self.viewers.session(None if authorization is None else authorization.decode("latin-1"))
+        if session is None:
             return None
+        execute = partial(self._execute_shared, asked, session.roles)
+        answer = await self._crowds.ask((session.user.organization_id, session.roles, asked), session.user, execute)
+        return await execute(session.user, None, answer) if isinstance(answer, Crowd) else answer
 
-        async def execute(viewer: User, crowd: Crowd | None) -> Response:
-            context = Context(self._stores, self._sign_image, viewer, session.roles, crowd=crowd, is_query=True)
-            sub_response = await self.get_sub_response(request)
-            result = await self._execute(asked, context)
-            return self.create_response(await self.process_result(request, result), sub_response)
-
-        return await self._crowds.ask((session.user.organization_id, session.roles, asked), session.user, execute)
+    async def _execute_shared(
+        self,
+        asked: SharedQuery,
+        roles: frozenset[Role],
+        viewer: User,
+        crowd: Crowd | None,
+        left: Crowd | None = None,
+    ) -> Response:
+        context = Context(self._stores, self._sign_image, viewer, roles, crowd=crowd, left=left, is_query=True)
+        result = await self._execute(asked, context)
+        return _response(_processed(result), asked.accept)
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Context:
         """A request's context with its viewer; a socket's gets the viewer from connection_init."""
@@ -161,9 +178,8 @@ class GraphQLView(GraphQL[Context, None]):
     async def get_sub_response(self, request: Request | WebSocket) -> Response:
         """Remembers which media type the client asked for."""
         response = await super().get_sub_response(request)
-        response.headers["Vary"] = "Accept"
         if RESPONSE_TYPE in request.headers.get("accept", ""):
-            response.headers["content-type"] = f"{RESPONSE_TYPE}; charset=utf-8"
+            response.headers["content-type"] = RESPONSE_TYPE
         return response
 
     async def parse_http_body(self, request: AsyncHTTPRequestAdapter) -> GraphQLRequestData:
@@ -210,21 +226,13 @@ class GraphQLView(GraphQL[Context, None]):
 
     async def process_result(self, request: Request, result: ExecutionResult) -> GraphQLHTTPResponse:
         """A result without `data` where nothing was executed."""
-        processed = await super().process_result(request, result)
-        errors = result.errors or ()
-        if result.data is None and errors and all(error.path is None for error in errors):
-            processed.pop("data", None)
-        return processed
+        return _processed(result)
 
     def create_response(
         self, response_data: GraphQLHTTPResponse | list[GraphQLHTTPResponse], sub_response: Response
     ) -> Response:
         """The answer in the media type that was asked for."""
-        new_type = "content-type" in sub_response.headers
-        status = sub_response.status_code or (400 if new_type and "data" not in response_data else 200)
-        media_type = sub_response.headers.get("content-type", "application/json")
-        headers = HEADERS | {name: value for name, value in sub_response.headers.items() if name != "content-type"}
-        return Response(self.encode_json(response_data), status, headers, media_type)
+        return _response(response_data, sub_response.headers.get("content-type", ""), sub_response.status_code)
 
     def encode_json(self, data: object) -> bytes:
         """JSON by orjson."""
@@ -239,6 +247,23 @@ def admit(context: Context, session: Session | None) -> None:
     """Puts whoever signed in into the context."""
     if session is not None:
         context.viewer, context.roles = session.user, session.roles
+
+
+def _response(
+    data: GraphQLHTTPResponse | list[GraphQLHTTPResponse], accept: str, status: int | None = None
+) -> Response:
+    new_type = RESPONSE_TYPE in accept
+    status = status or (400 if new_type and "data" not in data else 200)
+    media_type = f"{RESPONSE_TYPE}; charset=utf-8" if new_type else REQUEST_TYPE
+    return Response(orjson.dumps(data), status, HEADERS | {"Vary": "Accept"}, media_type)
+
+
+def _processed(result: ExecutionResult) -> GraphQLHTTPResponse:
+    processed = process_result(result)
+    errors = result.errors or ()
+    if result.data is None and errors and all(error.path is None for error in errors):
+        processed.pop("data", None)
+    return processed
 
 
 @lru_cache(maxsize=64)

@@ -67,6 +67,11 @@ class Claims:
     """Where mail reaches them; what is no address is left out."""
 
 
+def digest(text: str) -> bytes:
+    """What a secret is remembered by."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
 def bearer(header: str | None) -> str | None:
     """The token in an Authorization value; None without one. Raises: TokenInvalid for any other shape."""
     if header is None:
@@ -131,13 +136,20 @@ class TokenVerifier:
         """
         if len(token) > TOKEN_MAX_CHARS:
             raise TokenInvalid("too long")
-        generation = self._keys.current_generation() if self._keys else 0
-        place = (generation, hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest())
+        place = (self.generation(), digest(token))
         claims = self._verified.get(place) or await self._check(token)
         self._remember(place, claims)
-        if claims.expires_at <= self._now():
-            raise TokenExpired
+        self.check_expiry(claims.expires_at)
         return claims
+
+    def generation(self) -> int:
+        """Of the keys: what was verified under another one is to be verified again. To be asked at every request."""
+        return self._keys.current_generation() if self._keys else 0
+
+    def check_expiry(self, expires_at: float) -> None:
+        """Raises: TokenExpired."""
+        if expires_at <= self._now():
+            raise TokenExpired
 
     def _remember(self, place: tuple[int, bytes], claims: Claims) -> None:
         self._verified[place] = claims

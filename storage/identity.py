@@ -15,6 +15,7 @@ from urllib.parse import quote, unquote
 
 from pymongo.errors import DuplicateKeyError
 
+from storage.among import values_among
 from storage.errors import NotFound
 from storage.events import Stream
 from storage.gather import Gather
@@ -212,7 +213,7 @@ class RelationStore:
     async def blocking_among(self, organization_id: str, user_ids: Collection[str]) -> frozenset[str]:
         """Those of the users, at most 1000, who blocked anybody."""
         wanted = {"org": organization_id, "user": {"$in": list(user_ids)}}
-        return frozenset(await self._blocks.distinct("user", wanted))
+        return frozenset(await values_among(self._mongo, "blocks", "user", wanted))
 
     async def blockers_of(self, organization_id: str, user_id: str) -> frozenset[str]:
         """The ids of all who blocked the user."""

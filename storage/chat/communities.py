@@ -112,7 +112,8 @@ class CommunityStore:
         ids, found = list(user_ids), set[str]()
         for start in range(0, len(ids), MAX_KEYS):
             wanted = {"community": community_id, "user": {"$in": ids[start : start + MAX_KEYS]}}
-            found.update(await self._memberships.distinct("user", wanted))
+            rows = await self._mongo.find("memberships", wanted, {"_id": 0, "user": 1})
+            found.update([row["user"] for row in rows])
         return found
 
     async def departures(self, community_id: str) -> int:

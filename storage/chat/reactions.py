@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from storage.among import values_among
 from storage.chat.records import Message, MessageKey, Reaction, ReceivedReaction
 from storage.gather import Gather
 from storage.mongo import Document, Mongo
@@ -44,7 +45,7 @@ class ReactionStore:
         topics, timestamps = {key.topic_id for key in keys}, [key.timestamp for key in keys]
         # Timestamps of another topic find some in vain, never too few.
         wanted = {"_id.t": {"$in": list(topics)}, "_id.ts": {"$in": timestamps}, "_id.u": {"$in": list(user_ids)}}
-        return set(await self._reactions.distinct("_id.u", wanted))
+        return await values_among(self._mongo, "reactions", "_id.u", wanted)
 
     async def users(self, key: MessageKey, emoji: str, limit: int, blocked: frozenset[str]) -> list[str]:
         """Ids of those who reacted so, the first ones first."""

@@ -1,6 +1,7 @@
 """Queries that are executed once for a crowd: what each gets, whom it suits, and that no answer is older than asked."""
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -14,7 +15,8 @@ from starlette.responses import Response
 from resolvers.context import Crowd
 from schema.root import schema
 from schema.sharing import is_for_crowds, suits_crowds
-from server.crowds import ANSWERS, MAX_CROWD, Crowds
+from server.crowds import ANSWERS, MAX_CROWD, PATIENCE_S, Crowds
+from server.limits import CACHE_BYTES_MAX, DocumentCache, DocumentLimitsExtension
 from storage.identity import User
 from storage.stores import Stores
 from tests.schema.fields import bound, members
@@ -169,6 +171,18 @@ async def test_no_page_is_older_than_its_question(world: World) -> None:
         assert (answers() - before)["shared"] > 0
 
 
+async def test_a_query_whose_document_was_forgotten_is_answered_as_before(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = query("messages", world)
+    async with open_house(world.place) as house, client(house) as http:
+        alone = {name: await ask(http, house, name, text) for name in ("fay", "eve", "hal")}
+        await ask(http, house, "gus", text)
+        monkeypatch.setattr(DocumentLimitsExtension, "documents", DocumentCache(CACHE_BYTES_MAX))
+        tasks = {name: asyncio.create_task(ask(http, house, name, text)) for name in alone}
+        assert {name: await task for name, task in tasks.items()} == alone
+
+
 def user(id_: str) -> User:
     return User(id_, id_, id_, "org", (), 0, 0)
 
@@ -190,7 +204,7 @@ class Held:
         return self.outcome()
 
 
-async def asked(crowds: Crowds, held: Held, *viewers: User) -> list["asyncio.Task[Response | None]"]:
+async def asked(crowds: Crowds, held: Held, *viewers: User) -> list["asyncio.Task[Response | Crowd]"]:
     """They wait for their answers when this returns."""
     tasks = [asyncio.create_task(crowds.ask("query", viewer, held)) for viewer in viewers]
     for _ in range(3):
@@ -252,6 +266,43 @@ async def test_an_execution_that_is_cancelled_leaves_nobody_waiting() -> None:
     assert [type(each) for each in told] == [asyncio.CancelledError] * 2
     held.outcome = Response
     assert isinstance(await crowds.ask("query", ANN, held), Response)
+
+
+class Slow(Held):
+    """An execution that takes so many seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self._seconds = seconds
+
+    async def __call__(self, viewer: User, crowd: Crowd | None) -> Response:
+        self.crowds.append(crowd)
+        await asyncio.sleep(self._seconds)
+        return Response()
+
+
+async def test_readers_who_ask_again_and_again_are_one_crowd() -> None:
+    """Else the first one back has an execution alone, for which all the others wait."""
+    crowds, slow, times = Crowds(), Slow(0.02), 6
+    readers = [user(str(number)) for number in range(10)]
+
+    async def read(reader: User) -> None:
+        for _ in range(times):
+            assert await crowds.ask("query", reader, slow) is not None
+            # As far away as nobody else.
+            await asyncio.sleep(0.0005 * int(reader.id))
+
+    await asyncio.gather(*map(read, readers))
+    assert len(slow.crowds) <= times + 2
+
+
+async def test_who_is_alone_after_a_crowd_is_not_kept_waiting() -> None:
+    crowds, slow = Crowds(), Slow(0.2)
+    await asyncio.gather(*(crowds.ask("query", each, slow) for each in (ANN, BOB)))
+    began_at = time.monotonic()
+    assert await crowds.ask("query", ANN, slow) is not None
+    assert time.monotonic() - began_at < 0.2 + PATIENCE_S + 0.15
+    assert [each and len(each.ids) for each in slow.crowds] == [2, None]
 
 
 async def test_more_than_a_crowd_are_answered_in_turns() -> None:

@@ -9,6 +9,7 @@ from server.tokens import TokenExpired, TokenInvalid, TokenVerifier, mint
 from server.viewers import Viewers
 from storage.identity import Role
 from storage.stores import Stores
+from tests.server.test_tokens import RSA_KEY, ec_jwk, issued, provider_with, rsa_jwk, until, verifier_of
 
 SECRET = "a secret of the tests, longer than 32 bytes"
 NOW = 1_800_000_000.0
@@ -132,3 +133,17 @@ async def test_after_a_minute_the_user_is_read_anew(
     await stores.mongo["users"].delete_many({})
     await reception.session(token)
     assert await stores.mongo["users"].count_documents({}) == 1
+
+
+async def test_with_its_key_withdrawn_a_token_of_somebody_just_seen_counts_no_more(stores: Stores) -> None:
+    clock = [0.0]
+    async with provider_with(rsa_jwk("old")) as provider:
+        verifier = verifier_of(provider, lambda: clock[0])
+        reception, token = Viewers(verifier, stores.users), f"Bearer {issued(RSA_KEY, 'RS256', 'old')}"
+        assert await reception.session(token) is not None
+        provider.document = {"keys": [ec_jwk("e")]}
+        clock[0] = 301.0
+        assert await reception.session(token) is not None
+        await until(lambda: verifier.generation() == 2)
+        with pytest.raises(TokenInvalid, match="unknown"):
+            await reception.session(token)
