@@ -6,7 +6,9 @@ here: what fails is told as the driver would tell it, and whoever asked leaves i
 
 import asyncio
 from collections.abc import Coroutine
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from bson.codec_options import DEFAULT_CODEC_OPTIONS
@@ -27,6 +29,9 @@ Result = TypeVar("Result")
 
 CLOSING_S = 1.0
 
+UNINTERRUPTED: ContextVar[bool] = ContextVar("uninterrupted", default=False)
+"""True in tasks that nobody calls off."""
+
 
 @dataclass(frozen=True, slots=True)
 class Commands:
@@ -42,6 +47,16 @@ class Commands:
 
     async def to_its_end(self, asking: Coroutine[Any, Any, Result]) -> Result:
         """What comes of asking. It goes on when nobody waits any more: called off, it would cost its connection."""
+        task = asyncio.current_task() if UNINTERRUPTED.get() else None
+        if task is None:
+            return await self._apart(asking)
+        self.under_way.add(task)
+        try:
+            return await asking
+        finally:
+            self.under_way.discard(task)
+
+    async def _apart(self, asking: Coroutine[Any, Any, Result]) -> Result:
         task = asyncio.create_task(asking)
         self.under_way.add(task)
         task.add_done_callback(self._end)
@@ -121,14 +136,18 @@ class Commands:
     async def _answer(self, connection: AsyncConnection, command: Document, database: str) -> Document:
         """Raises: PyMongoError."""
         request_id, message, _, _ = _op_msg(0, command, database, None, DEFAULT_CODEC_OPTIONS)
+        protocol = connection.conn.get_conn
+        # A quarter of what asyncio.timeout costs.
+        give_up = partial(protocol.close, TimeoutError("no answer in time"))
+        late = asyncio.get_running_loop().call_later(_csot.clamp_remaining(self.timeout_s), give_up)
         try:
-            async with asyncio.timeout(_csot.clamp_remaining(self.timeout_s)):
-                protocol = connection.conn.get_conn
-                await protocol.write(message)
-                data, _ = await protocol.read(request_id, connection.max_message_size)
+            await protocol.write(message)
+            data, _ = await protocol.read(request_id, connection.max_message_size)
         except BaseException as error:
             # An answer may still come, so that nobody else can use the connection.
             await connection._raise_connection_failure(error)
+        finally:
+            late.cancel()
         answer: Document = _OpMsg.unpack(data).command_response(self.database.codec_options)
         return answer
 

@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Se
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from storage.commands import UNINTERRUPTED
+
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 Load = Callable[[Sequence[Key]], Awaitable[Mapping[Key, Value]]]
@@ -30,9 +32,10 @@ class _Moment(Generic[Key, Value]):
 class Gather(Generic[Key, Value]):
     """Turns many single look-ups into few. One for each process and kind of look-up."""
 
-    def __init__(self, load: Load[Key, Value]) -> None:
-        """`load` gets distinct keys, at most 1000, and gives the values of those that exist."""
+    def __init__(self, load: Load[Key, Value], max_keys: int = MAX_KEYS) -> None:
+        """`load` gets distinct keys, at most `max_keys`, and gives the values of those that exist."""
         self._load = load
+        self._max_keys = max_keys
         self._moment: _Moment[Key, Value] | None = None
         self._reads: set[asyncio.Task[None]] = set()
 
@@ -71,6 +74,7 @@ class Gather(Generic[Key, Value]):
             self._start()
 
     async def _run(self, moment: _Moment[Key, Value]) -> None:
+        UNINTERRUPTED.set(True)
         try:
             found = await self._read(list(moment.keys))
         except Exception as error:
@@ -83,8 +87,8 @@ class Gather(Generic[Key, Value]):
                     each.set_result(found)
 
     async def _read(self, keys: Sequence[Key]) -> Mapping[Key, Value]:
-        if len(keys) <= MAX_KEYS:
+        if len(keys) <= self._max_keys:
             return await self._load(keys) if keys else {}
-        parts = [keys[start : start + MAX_KEYS] for start in range(0, len(keys), MAX_KEYS)]
+        parts = [keys[start : start + self._max_keys] for start in range(0, len(keys), self._max_keys)]
         read = await asyncio.gather(*map(self._load, parts))
         return {key: value for part in read for key, value in part.items()}

@@ -147,12 +147,14 @@ class UserStore:
 
     async def get_all(self, organization_id: str, ids: Sequence[str]) -> list[User]:
         """Each of the ids', in their order. Raises: NotFound when one does not exist."""
-        keys = [(organization_id, id_) for id_ in ids]
-        found = await self._by_id.find(keys)
+        # Few wrote much of what is shown together.
+        distinct = set(ids)
+        found = await self._by_id.find([(organization_id, id_) for id_ in distinct])
         try:
-            return [found[key] for key in keys]
+            users = {id_: found[organization_id, id_] for id_ in distinct}
         except KeyError as missing:
             raise NotFound("user", missing.args[0][1]) from None
+        return [users[id_] for id_ in ids]
 
     async def find_each(self, organization_id: str, ids: Sequence[Sequence[str]]) -> list[list[User]]:
         """As `find_many`, for several lists of ids at once."""

@@ -144,6 +144,12 @@ class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
             self.collected_errors.add(error, place)
         return completed
 
+    def __copy__(self) -> "CompiledExecutor":
+        """What copying does anyway, without asking how: executors are copied for each event and each list."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        return other
+
     def _without_plans(self) -> "CompiledExecutor":
         """The same execution: what was odd once would be odd again on each level below."""
         general = copy(self)

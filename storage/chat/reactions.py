@@ -18,7 +18,14 @@ class Sight(NamedTuple):
     blocked: frozenset[str]
 
 
-_Asked = tuple[Sight, MessageKey]
+_Asked = tuple[Sight, str, tuple[int, ...]]
+"""Who looks, and the messages: a topic's id, and their timestamps."""
+
+_Rows = dict[int, list[Document]]
+"""Of one topic, by timestamp."""
+
+MAX_PAGES = 100
+"""So many are looked for at once, of at most a thousand messages each."""
 
 
 class ReactionStore:
@@ -27,16 +34,21 @@ class ReactionStore:
     def __init__(self, mongo: Mongo) -> None:
         self._mongo = mongo
         self._reactions = mongo["reactions"]
-        self._rows: Gather[_Asked, list[Document]] = Gather(self._load)
+        self._rows: Gather[_Asked, _Rows] = Gather(self._load, MAX_PAGES)
 
     async def of_messages(self, messages: Sequence[Message], sight: Sight) -> list[list[Reaction]]:
         """Each message's reactions in the order of first use."""
-        keys = [message.key if message.reaction_counts else None for message in messages]
-        asked = [(sight, key) for key in keys if key is not None]
-        found = await self._rows.find(asked) if asked else {}
+        timestamps: defaultdict[str, list[int]] = defaultdict(list)
+        for message in messages:
+            if message.reaction_counts:
+                timestamps[message.topic_id].append(message.timestamp)
+        asked = [(sight, topic_id, tuple(each)) for topic_id, each in timestamps.items()]
+        rows = dict(zip(timestamps, await self._rows.get_many(asked) if asked else (), strict=True))
         return [
-            [] if key is None else _reactions(message, key, sight, found.get((sight, key), ()))
-            for message, key in zip(messages, keys, strict=True)
+            _reactions(message, sight, rows[message.topic_id].get(message.timestamp, ()))
+            if message.reaction_counts
+            else []
+            for message in messages
         ]
 
     async def reacting_among(self, messages: Sequence[Message], user_ids: Collection[str]) -> set[str]:
@@ -70,19 +82,17 @@ class ReactionStore:
 
         return await read_page(asked, fetch, lambda received: received.timestamp)
 
-    async def _load(self, asked: Sequence[_Asked]) -> dict[_Asked, list[Document]]:
-        """The rows of the viewer and of those they blocked, for each message, and perhaps more; one read."""
-        groups: defaultdict[tuple[Sight, str], list[int]] = defaultdict(list)
-        for sight, key in asked:
-            groups[sight, key.topic_id].append(key.timestamp)
+    async def _load(self, asked: Sequence[_Asked]) -> dict[_Asked, _Rows]:
+        """The rows of the viewer and of those they blocked, and perhaps others' too; one read."""
         wanted = [
             {"_id.t": topic_id, "_id.ts": {"$in": timestamps}, "_id.u": {"$in": [sight.viewer_id, *sight.blocked]}}
-            for (sight, topic_id), timestamps in groups.items()
+            for sight, topic_id, timestamps in asked
         ]
-        rows: defaultdict[MessageKey, list[Document]] = defaultdict(list)
+        rows: defaultdict[str, defaultdict[int, list[Document]]] = defaultdict(lambda: defaultdict(list))
         for row in await self._mongo.find("reactions", {"$or": wanted}, {"_id": 1}):
-            rows[MessageKey(row["_id"]["t"], row["_id"]["ts"])].append(row["_id"])
-        return {(sight, key): rows[key] for sight, key in asked if key in rows}
+            id_ = row["_id"]
+            rows[id_["t"]][id_["ts"]].append(id_)
+        return {each: rows[each[1]] for each in asked}
 
 
 def reactions_of_others(message: Message) -> list[Reaction]:
@@ -91,9 +101,10 @@ def reactions_of_others(message: Message) -> list[Reaction]:
     return [Reaction(key, emoji, count, False) for emoji, count in message.reaction_counts]
 
 
-def _reactions(message: Message, key: MessageKey, sight: Sight, rows: Sequence[Document]) -> list[Reaction]:
+def _reactions(message: Message, sight: Sight, rows: Sequence[Document]) -> list[Reaction]:
     if not rows:
         return reactions_of_others(message)
+    key = message.key
     mine = {row["e"] for row in rows if row["u"] == sight.viewer_id}
     if not sight.blocked:
         return [Reaction(key, emoji, count, emoji in mine) for emoji, count in message.reaction_counts]
