@@ -1,7 +1,6 @@
 """Queries that are executed once for a crowd: what each gets, whom it suits, and that no answer is older than asked."""
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -15,7 +14,7 @@ from starlette.responses import Response
 from resolvers.context import Crowd
 from schema.root import schema
 from schema.sharing import is_for_crowds, suits_crowds
-from server.crowds import ANSWERS, MAX_CROWD, PATIENCE_S, Crowds
+from server.crowds import ANSWERS, MAX_CROWD, Crowds
 from server.limits import CACHE_BYTES_MAX, DocumentCache, DocumentLimitsExtension
 from storage.identity import User
 from storage.stores import Stores
@@ -293,15 +292,14 @@ async def test_readers_who_ask_again_and_again_are_one_crowd() -> None:
             await asyncio.sleep(0.0005 * int(reader.id))
 
     await asyncio.gather(*map(read, readers))
-    assert len(slow.crowds) <= times + 2
+    # Twice as many if the others waited for the first one back.
+    assert len(slow.crowds) <= 1.5 * times
 
 
-async def test_who_is_alone_after_a_crowd_is_not_kept_waiting() -> None:
-    crowds, slow = Crowds(), Slow(0.2)
+async def test_who_comes_back_alone_after_a_crowd_is_executed_for_without_the_others() -> None:
+    crowds, slow = Crowds(), Slow(0.05)
     await asyncio.gather(*(crowds.ask("query", each, slow) for each in (ANN, BOB)))
-    began_at = time.monotonic()
     assert await crowds.ask("query", ANN, slow) is not None
-    assert time.monotonic() - began_at < 0.2 + PATIENCE_S + 0.15
     assert [each and len(each.ids) for each in slow.crowds] == [2, None]
 
 
