@@ -17,9 +17,9 @@ PY_SPY = Path(sys.executable).parent / "py-spy"
 LAYERS: tuple[tuple[str, str], ...] = (
     ("HTTP: uvicorn and its socket", r"/uvicorn/"),
     ("HTTP: Starlette", r"/starlette/"),
-    ("JSON", r"(?:en|de)code_json \(.*/server/graphql\.py"),
+    ("JSON", r"(?:encode_json|decode_json|_response) \(.*/server/graphql\.py"),
     ("who asks: token, viewer", r"/server/(?:tokens|viewers)\.py|/jwt/"),
-    ("GraphQL over HTTP", r"/strawberry/(?:http|asgi)/|/server/graphql\.py|/cross_web/"),
+    ("GraphQL over HTTP", r"/strawberry/(?:http|asgi)/|/server/(?:app|crowds|graphql|questions)\.py|/cross_web/"),
     (
         "documents: parsed, validated, measured",
         r"/server/(?:limits|cost)\.py|/graphql/(?:language|validation)/",
