@@ -1,11 +1,12 @@
 """Compiled execution gives what the general executor gives: data, errors and paths, for any operation on any data."""
 
 import asyncio
+import gc
 import importlib.metadata
 import inspect
 import random
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 import orjson
@@ -64,6 +65,13 @@ CUSTOM = {
 many: dict[int, Callable[..., Awaitable[Sequence[Any]]]] = {}
 CORE: GraphQLSchema = build_product_schema()._schema
 populate(CORE, many)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _what_was_not_begun() -> Iterator[None]:
+    """Forgotten in here, where it is expected, and not whenever the collector looks in the tests of another module."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture(autouse=True)
