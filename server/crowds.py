@@ -129,6 +129,7 @@ async def _answer(execute: Execute, asking: list[_Asking]) -> int:
         if not each.answer.done():
             each.answer.set_result(crowd if crowd is not None and is_apart else response)
     EXECUTED.inc()
-    SHARED.inc(max(stay - 1, 0))
-    APART.inc(len(asking) - stay)
+    if len(asking) > 1:
+        SHARED.inc(max(stay - 1, 0))
+        APART.inc(len(asking) - stay)
     return stay
