@@ -29,17 +29,22 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def processes() -> dict[int, tuple[int, str]]:
-    """Every process: its parent's id and its command line. Ended ones that nobody waited for are left out."""
+    """Every process: its parent's id and its command line. Ended ones that nobody waited for are left out.
+
+    Oldest first (where there is /proc): ids begin anew at some time, so that a new one may be the lowest.
+    """
     rows = _proc() if Path("/proc/self/stat").exists() else _ps()
     return {pid: (parent, command.strip()) for pid, parent, state, command in rows if state != "Z"}
 
 
-def _proc() -> Iterator[tuple[int, int, str, str]]:
+def _proc() -> list[tuple[int, int, str, str]]:
+    started: list[tuple[int, tuple[int, int, str, str]]] = []
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
             command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            yield int(folder.name), int(parent), state, command
+            started.append((int(fields[19]), (int(folder.name), int(fields[1]), fields[0], command)))
+    return [row for _, row in sorted(started)]
 
 
 def _ps() -> Iterator[tuple[int, int, str, str]]:
@@ -85,7 +90,7 @@ class Product:
         return {pid: command for pid, (parent, command) in processes().items() if parent == self.process.pid}
 
     def child(self, *names: str) -> int:
-        """The id of the first child whose command line holds one of these names; waits until there is one."""
+        """The id of the oldest child whose command line holds one of these names; waits until there is one."""
         found = eventually(
             lambda: [pid for pid, command in self.children().items() if any(n in command for n in names)]
         )
