@@ -39,6 +39,8 @@ class SharedQueries:
 
     def find(self, accept: bytes, body: bytes) -> SharedQuery | None:
         """The query of a JSON body; None for all that crowds don't share, and for what was never executed yet."""
+        if len(body) > MAX_QUERY_BYTES:
+            return None
         place = accept, body
         asked = self._known.get(place)
         if asked is None:

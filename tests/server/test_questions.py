@@ -78,6 +78,7 @@ async def test_only_so_many_are_remembered_the_latest_ones(
         b"{",
         b"[]",
         orjson.dumps({"query": "{ viewer { id } }"}),
+        orjson.dumps(ASKED | {"variables": {"topic": "t" * MAX_QUERY_BYTES}}),
         orjson.dumps(ASKED | {"extensions": {}}),
         orjson.dumps(ASKED | {"variables": []}),
         orjson.dumps(ASKED | {"operationName": 1}),
