@@ -50,6 +50,7 @@ class Application(Starlette):
 
     def serve_graphql(self, view: GraphQLView) -> None:
         """From now on."""
+        # The routes are for sockets, and send whoever wrote a slash too many to the right place.
         self.router.routes[:0] = [Route(GRAPHQL, view), WebSocketRoute(GRAPHQL, view)]
         app: ASGIApp = view
         for middleware, args, kwargs in reversed(self.user_middleware):
