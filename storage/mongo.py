@@ -91,14 +91,15 @@ class Mongo:
         sort: Sort = (),
         limit: int = 0,
         session: Session | None = None,
+        hint: str | None = None,
     ) -> list[Document]:
         """All documents that are wanted, at most `limit` unless that is 0, for the least processor time.
 
-        Not for more than should be in memory at once.
+        Not for more than should be in memory at once. `hint` is the name of the index to use, outside of a session.
         """
         if session is not None:
             return await self.reads.find_within(session, collection, wanted, fields, sort, limit)
-        return await self.reads.find(collection, wanted, fields, sort, limit)
+        return await self.reads.find(collection, wanted, fields, sort, limit, hint)
 
     async def find_one_and_update(
         self, collection: str, wanted: Document, update: Update, session: Session, upsert: bool = False

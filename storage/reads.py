@@ -22,10 +22,16 @@ class Reads:
     commands: Commands
 
     async def find(
-        self, collection: str, wanted: Document, fields: Document | None = None, sort: Sort = (), limit: int = 0
+        self,
+        collection: str,
+        wanted: Document,
+        fields: Document | None = None,
+        sort: Sort = (),
+        limit: int = 0,
+        hint: str | None = None,
     ) -> list[Document]:
         """All documents that are wanted, at most `limit` unless that is 0. Raises: PyMongoError."""
-        return await self.commands.to_its_end(self._find(collection, wanted, fields, sort, limit))
+        return await self.commands.to_its_end(self._find(collection, wanted, fields, sort, limit, hint))
 
     async def find_within(
         self,
@@ -40,18 +46,20 @@ class Reads:
         return await _all(partial(self.commands.ask_within, session), _command(collection, wanted, fields, sort, limit))
 
     async def _find(
-        self, collection: str, wanted: Document, fields: Document | None, sort: Sort, limit: int
+        self, collection: str, wanted: Document, fields: Document | None, sort: Sort, limit: int, hint: str | None
     ) -> list[Document]:
         # A primary that can't be found is waited for once, not here and then by the driver again.
         server = await self.commands.primary()
-        command = _command(collection, wanted, fields, sort, limit)
+        command = _command(collection, wanted, fields, sort, limit, hint)
         command["readConcern"] = self.commands.database.read_concern.document
         try:
             return await _all(partial(self.commands.ask, server), command)
         except PyMongoError as error:
             if error.timeout:
                 raise
-        cursor = self.commands.database[collection].find(wanted, fields, sort=list(sort) or None, limit=limit)
+        cursor = self.commands.database[collection].find(
+            wanted, fields, sort=list(sort) or None, limit=limit, hint=hint
+        )
         return await cursor.to_list(None)
 
 
@@ -65,7 +73,9 @@ async def _all(ask: Callable[[Document], Awaitable[Document]], command: Document
     return found
 
 
-def _command(collection: str, wanted: Document, fields: Document | None, sort: Sort, limit: int) -> Document:
+def _command(
+    collection: str, wanted: Document, fields: Document | None, sort: Sort, limit: int, hint: str | None = None
+) -> Document:
     # The command's name comes first.
     command: Document = {"find": collection, "filter": wanted, "batchSize": limit or MAX_BATCH}
     if fields:
@@ -74,4 +84,6 @@ def _command(collection: str, wanted: Document, fields: Document | None, sort: S
         command["sort"] = dict(sort)
     if limit:
         command["limit"] = limit
+    if hint:
+        command["hint"] = hint
     return command

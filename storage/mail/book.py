@@ -154,5 +154,5 @@ class AddressBook:
 
     async def _read(self, collection: str, ids: list[Any]) -> dict[Any, Facts]:
         """What is told under these ids: one answer, from the index alone. Words of where an address went are none."""
-        cursor = self._mongo[collection].find({"_id": {"$in": ids}}, {"told": 1}, hint="told", batch_size=len(ids) + 1)
-        return {row["_id"]: told for row in await cursor.to_list(None) if (told := row["told"]) is not None}
+        rows = await self._mongo.find(collection, {"_id": {"$in": ids}}, {"told": 1}, hint="told")
+        return {row["_id"]: told for row in rows if (told := row["told"]) is not None}

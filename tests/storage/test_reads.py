@@ -40,6 +40,17 @@ async def test_what_is_wanted_comes_in_its_order_with_its_fields_and_no_more_of_
     assert await mongo.find(things, {"n": 10}) == []
 
 
+async def test_the_index_that_is_named_is_used_also_after_a_fault(
+    mongo: Mongo, own_mongod: Mongod, things: str
+) -> None:
+    await mongo[things].create_index("rare", sparse=True, name="rare")
+    await mongo[things].update_one({"_id": 4}, {"$set": {"rare": 1}})
+    # What a sparse index lacks, nobody finds by it.
+    assert await mongo.find(things, {}, {"n": 1}, hint="rare") == [{"_id": 4, "n": 4}]
+    async with failing(own_mongod.uri, "find", times=1, closeConnection=True):
+        assert await mongo.find(things, {}, {"n": 1}, hint="rare") == [{"_id": 4, "n": 4}]
+
+
 async def test_it_reads_what_cursors_read(mongo: Mongo, things: str) -> None:
     await mongo[things].update_many({}, [{"$set": {"at": "$$NOW"}}])
     assert await mongo.find(things, {}, sort=[("_id", 1)]) == await mongo[things].find().sort("_id", 1).to_list(None)
