@@ -16,7 +16,7 @@ import structlog
 from jobs.context import JobContext
 from jobs.providers.mailer import Mail, MailDelayed, MailRefused
 from jobs.providers.signed_webhooks import sign
-from storage.mail.ledger import milliseconds
+from storage.mail.instants import DAY_MS, milliseconds
 from storage.mail.rates import MIN_SENT, day_of
 from storage.mail.records import BounceRate
 from storage.secrets import shared_secret
@@ -27,7 +27,6 @@ SUMMARY_AFTER_MS = 3_600_000
 ALARMED_DOMAINS = 5
 """So many domains of an organization at once: the worst."""
 
-DAY_MS = 86_400_000
 TIMEOUT_S = 15.0
 
 log = structlog.get_logger(__name__)

@@ -26,6 +26,8 @@ _LOCAL = rf"[a-z0-9!#$%&'*+/=?^_`{{|}}~.-]{{1,{MAX_LOCAL}}}"
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _DOMAIN = rf"(?:{_LABEL}\.)+[a-z](?:[a-z0-9-]{{0,61}}[a-z0-9])?"
 _PLAIN = re.compile(rf"{_LOCAL}@([a-z0-9.-]+)", re.ASCII)
+# Never longer than MAX_LENGTH.
+_PLAIN_LINE = re.compile(rf"^({_LOCAL}@([a-z0-9.-]{{1,{MAX_LENGTH - MAX_LOCAL - 1}}}))$", re.ASCII | re.MULTILINE)
 _PLAIN_DOMAIN = re.compile(_DOMAIN, re.ASCII)
 
 
@@ -44,12 +46,27 @@ def normalize(written: str) -> Address | None:
     """The address that was written; None when it is none."""
     if len(written) > MAX_LENGTH:
         return None
-    # Nearly all are plain, and a lookup has a thousand: these few lines cost each of them half a microsecond.
+    # Nearly all are plain: these few lines cost each of them half a microsecond.
     lowered = written.lower()
     plain = _PLAIN.fullmatch(lowered)
     if plain and written.isascii() and (domain := _plain_domain(plain[1])):
         return _address((lowered, domain))
     return _unusual(written)
+
+
+def normalize_all(written: Sequence[str]) -> Sequence[tuple[str, str] | None]:
+    """What `normalize` says of each, as text and domain."""
+    return _all_plain(written) or [normalize(each) for each in written]
+
+
+def _all_plain(written: Sequence[str]) -> list[tuple[str, str]] | None:
+    """The addresses, a lookup's thousand at once: half the time of one after the other. None unless all are plain."""
+    lines = "\n".join(written)
+    # What has lines of its own would be taken for several.
+    if lines.count("\n") != len(written) - 1:
+        return None
+    found = _PLAIN_LINE.findall(lines.lower())
+    return found if len(found) == len(written) and all(map(_plain_domain, {domain for _, domain in found})) else None
 
 
 @lru_cache(REMEMBERED_DOMAINS)

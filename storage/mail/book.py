@@ -11,10 +11,10 @@ from typing import Any
 
 from pymongo import UpdateOne
 
-from storage.mail.addresses import Address, AddressKeys, normalize, normalize_domain
+from storage.mail.addresses import Address, AddressKeys, normalize, normalize_all, normalize_domain
 from storage.mail.facts import Facts, conclude_domain, forget, new_domain
 from storage.mail.folding import Addresses, domain_id, save
-from storage.mail.ledger import milliseconds
+from storage.mail.instants import milliseconds
 from storage.mail.records import AddressStanding, DomainStanding
 from storage.mail.standings import domain_standing, invalid, invalid_domain, standing
 from storage.metrics import MAIL_SHADOW
@@ -42,14 +42,12 @@ class AddressBook:
 
     async def look_up(self, organization_id: str, asked: Sequence[str]) -> list[AddressStanding]:
         """A standing for each, in the order of asking. Raises: Unavailable without address keys."""
-        addresses = [normalize(each) for each in asked]
+        addresses = normalize_all(asked)
         valid = [each for each in addresses if each is not None]
         told = iter(await self._told(organization_id, [text for text, _ in valid]))
         domains = await self._standings(organization_id, {domain for _, domain in valid})
         return [
-            invalid(written)
-            if address is None
-            else standing(written, address.text, next(told), domains[address.domain])
+            invalid(written) if address is None else standing(written, address[0], next(told), domains[address[1]])
             for written, address in zip(asked, addresses, strict=True)
         ]
 

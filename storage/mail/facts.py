@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from storage.mail.classifier import EXPIRED, KILLS_DOMAIN, Outcome
+from storage.mail.instants import DAY_MS
 from storage.mail.records import VerdictRule
 
 Facts = dict[str, Any]
-DAY_MS = 86_400_000
 WINDOW_DAYS = 14
 """For so long the ledger is kept: nothing older than 13 days comes in any more."""
 

@@ -27,7 +27,8 @@ from storage.mail.facts import (
     new_domain,
     prune,
 )
-from storage.mail.ledger import milliseconds, row_of
+from storage.mail.instants import milliseconds
+from storage.mail.ledger import row_of
 from storage.metrics import MAIL_FOLD_SECONDS, MAIL_FOLDED
 from storage.mongo import Document, Mongo, Session
 

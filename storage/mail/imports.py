@@ -9,7 +9,7 @@ from storage.errors import BadUserInput
 from storage.mail.addresses import AddressKeys, normalize
 from storage.mail.facts import Facts, conclude, conclude_domain, imported, new_domain, of_source
 from storage.mail.folding import Addresses, Write, domain_id, save
-from storage.mail.ledger import milliseconds
+from storage.mail.instants import milliseconds
 from storage.mongo import Document, Mongo, Session
 
 CHUNK = 500

@@ -6,7 +6,7 @@ Nothing in it is in the clear but domains: addresses are keyed hashes, ids of ev
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from hashlib import blake2b
 from zlib import crc32
 
@@ -15,7 +15,8 @@ from pymongo.errors import BulkWriteError
 from storage.errors import DomainError
 from storage.mail.addresses import AddressKeys, normalize
 from storage.mail.classifier import COMPLAINED, NO_CONNECTION, Outcome, Rule, classify
-from storage.mail.facts import DAY_MS, Row
+from storage.mail.facts import Row
+from storage.mail.instants import milliseconds
 from storage.mail.records import DeliveryEvent, DeliveryEventKind, RecordDeliveriesResult, RejectedDelivery
 from storage.metrics import MAIL_EVENTS
 from storage.mongo import DUPLICATE_KEY, Document, Mongo
@@ -26,7 +27,6 @@ ACCEPTED_AHEAD = timedelta(hours=1)
 """Clocks of mail servers may be ahead of the database's by so much."""
 
 MAX_ID = 1000
-_EPOCH = datetime.fromtimestamp(0, UTC)
 _STATUS = re.compile(r"[245]\.\d{1,3}\.\d{1,3}", re.ASCII)
 
 
@@ -161,19 +161,3 @@ def row_of(document: Document) -> Row:
         status=document.get("status"),
         failed=document.get("failed", False),
     )
-
-
-def milliseconds(at: datetime) -> int:
-    """Since the Unix epoch, as MongoDB keeps instants."""
-    return (at - _EPOCH) // timedelta(milliseconds=1)
-
-
-def instant(at_ms: int) -> datetime:
-    """The same moment as an aware UTC datetime."""
-    # A double tells microseconds apart, and the nearest one of a millisecond is exact.
-    return datetime.fromtimestamp(at_ms / 1000, UTC)
-
-
-def midnight(day: int) -> datetime:
-    """When a day, counted since the Unix epoch, begins."""
-    return instant(day * DAY_MS)

@@ -3,9 +3,8 @@
 from collections import defaultdict
 from datetime import datetime
 
-from storage.mail.facts import DAY_MS
 from storage.mail.folding import domain_id
-from storage.mail.ledger import midnight, milliseconds
+from storage.mail.instants import DAY_MS, midnight, milliseconds
 from storage.mail.records import BounceRate
 from storage.metrics import BOUNCE_RATE, DOMAIN_BOUNCE_RATE
 from storage.mongo import Document, Mongo

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from storage.mail.instants import instant
+
 
 class DeliveryEventKind(StrEnum):
     """What happened to a message."""
@@ -97,7 +99,12 @@ class AddressStanding:
     soft_bounce: int
     hard_bounce: int
     domain: DomainStanding | None
-    last_event_at: datetime | None
+    last_at_ms: int | None
+
+    @property
+    def last_event_at(self) -> datetime | None:
+        """When the last known event happened; few ask, and none of a thousand is computed for them."""
+        return instant(self.last_at_ms) if self.last_at_ms else None
 
 
 @dataclass(frozen=True, slots=True)

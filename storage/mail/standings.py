@@ -5,7 +5,7 @@ from typing import Any
 
 from storage.mail.classifier import RULES
 from storage.mail.facts import Facts
-from storage.mail.ledger import instant
+from storage.mail.instants import instant
 from storage.mail.records import AddressStanding, DomainStanding, Verdict, VerdictRule
 
 UNKNOWN = Verdict(VerdictRule.UNKNOWN_ADDRESS, "No mail to this address is known.")
@@ -31,9 +31,8 @@ def standing(asked: str, normalized: str, told: Facts | None, domain: DomainStan
     blocked, verdict = (False, _not_blocked(told)) if saw is None else (True, _blocking(*saw))
     if domain.blocked and (not blocked or domain.verdict.rule is VerdictRule.BY_HAND):
         blocked, verdict = True, domain.verdict
-    at = instant(last) if (last := get("last")) else None
     success, soft, hard = get("success", 0), get("soft", 0), get("hard", 0)
-    return AddressStanding(asked, normalized, blocked, verdict, success, soft, hard, domain, at)
+    return AddressStanding(asked, normalized, blocked, verdict, success, soft, hard, domain, get("last"))
 
 
 def _blocking(rule: str, at: int, code: str, days: int) -> Verdict:

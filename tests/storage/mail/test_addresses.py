@@ -5,11 +5,11 @@ import string
 
 import pytest
 from email_validator import EmailNotValidError, validate_email
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from storage.errors import Unavailable
-from storage.mail.addresses import AddressKeys, normalize, normalize_domain
+from storage.mail.addresses import AddressKeys, normalize, normalize_all, normalize_domain
 
 PLAIN = string.ascii_letters + string.digits + ".+_-@!"
 
@@ -37,17 +37,32 @@ def test_one_address_has_one_form(written: str, normalized: str) -> None:
     assert again == found
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
-        "", "ann", "@example.org", "ann@", "ann@localhost", "ann@1.2.3.4", "ann@[1.2.3.4]", "a b@example.org",
-        "ann@example..org", "ann@-example.org", "ann@example.org ", "ann@ex_ample.org", "<ann@example.org>",
-        "ann@example.org\n", "ann@b@example.org", "x" * 65 + "@example.org", "ann@" + "a." * 125 + "org",
-        "ann@xn--\ud800.org", "\ud800@example.org", "ann@example.org\0",
-    ],
-)  # fmt: skip
+NO_ADDRESSES = [
+    "", "ann", "@example.org", "ann@", "ann@localhost", "ann@1.2.3.4", "ann@[1.2.3.4]", "a b@example.org",
+    "ann@example..org", "ann@-example.org", "ann@example.org ", "ann@ex_ample.org", "<ann@example.org>",
+    "ann@example.org\n", "ann@b@example.org", "x" * 65 + "@example.org", "ann@" + "a." * 125 + "org",
+    "ann@xn--\ud800.org", "\ud800@example.org", "ann@example.org\0",
+    *(f"ann@example.org{space}bob@example.org" for space in "\n\r\v\f\x1c\x85\u2028"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("written", NO_ADDRESSES)
 def test_what_is_no_address_has_none(written: str) -> None:
     assert normalize(written) is None
+
+
+ADDRESSES = ["Ann@Example.org", "a..b.@docomo.example", "ann@xn--bcher-kva.example", "\u212aann@example.org", "K@A.B"]
+WRITTEN = st.sampled_from([*NO_ADDRESSES, *ADDRESSES]) | st.text(PLAIN + "\n", max_size=12)
+
+
+@given(st.lists(WRITTEN, max_size=6))
+@example(["ann@example.org\nbob@example.org", "nonsense"])
+@example(["ann@example.org", "ann@localhost"])
+@example(["ann@example.org", "\u212aann@\u212a.example"])
+@example([f"{'x' * 64}@{'a.' * 94}b"])
+@example([f"{'x' * 64}@{'a.' * 94}bc"])
+def test_many_at_once_are_told_as_one_by_one(written: list[str]) -> None:
+    assert list(normalize_all(written)) == [normalize(each) for each in written]
 
 
 @given(st.text(PLAIN, max_size=20), st.text(string.ascii_letters + string.digits + ".-", max_size=20))

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from storage.mail import facts
 from storage.mail.facts import (
-    DAY_MS,
     KEPT,
     Facts,
     absorb,
@@ -23,7 +22,8 @@ from storage.mail.facts import (
     new_domain,
     prune,
 )
-from storage.mail.ledger import Ledger, milliseconds, row_of
+from storage.mail.instants import DAY_MS, milliseconds
+from storage.mail.ledger import Ledger, row_of
 from storage.mail.records import DeliveryEvent, VerdictRule
 from tests.keys import ADDRESS_KEYS
 from tests.storage.mail.events import ANSWERS, event, hard, ok, refused, soft, today

@@ -16,8 +16,9 @@ import pytest
 from storage.locks import LockLost
 from storage.mail.addresses import AddressKeys
 from storage.mail.book import AddressBook
-from storage.mail.facts import DAY_MS, KEPT
-from storage.mail.ledger import Ledger, digest, milliseconds, partition
+from storage.mail.facts import KEPT
+from storage.mail.instants import DAY_MS, milliseconds
+from storage.mail.ledger import Ledger, digest, partition
 from storage.stores import Stores
 from tests.keys import KEY
 from tests.product import environment

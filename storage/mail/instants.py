@@ -1,0 +1,23 @@
+"""Instants as the address book keeps them: milliseconds and UTC days, both counted since the Unix epoch."""
+
+from datetime import UTC, datetime, timedelta
+
+DAY_MS = 86_400_000
+
+_EPOCH = datetime.fromtimestamp(0, UTC)
+
+
+def milliseconds(at: datetime) -> int:
+    """Since the Unix epoch."""
+    return (at - _EPOCH) // timedelta(milliseconds=1)
+
+
+def instant(at_ms: int) -> datetime:
+    """The same moment as an aware UTC datetime."""
+    # A double tells microseconds apart, and the nearest one of a millisecond is exact.
+    return datetime.fromtimestamp(at_ms / 1000, UTC)
+
+
+def midnight(day: int) -> datetime:
+    """When a day, counted since the Unix epoch, begins."""
+    return instant(day * DAY_MS)
