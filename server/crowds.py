@@ -13,6 +13,7 @@ from prometheus_client import Counter
 from starlette.responses import Response
 
 from resolvers.context import Crowd
+from storage.commands import UNINTERRUPTED
 from storage.identity import User
 
 MAX_CROWD = 500
@@ -96,6 +97,8 @@ class Crowds:
 
     async def _serve(self, key: Hashable, query: _Query) -> None:
         """One execution after the other, as long as anybody waits."""
+        # Who asked may go away; this does not, whoever does.
+        UNINTERRUPTED.set(True)
         asking: list[_Asking] = []
         try:
             while query.waiting:

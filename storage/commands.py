@@ -30,7 +30,7 @@ Result = TypeVar("Result")
 CLOSING_S = 1.0
 
 UNINTERRUPTED: ContextVar[bool] = ContextVar("uninterrupted", default=False)
-"""True in tasks that nobody calls off."""
+"""True in tasks that nobody calls off, and what they begin: called off all the same, a command costs its connection."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ class _Moment(Generic[Key, Value]):
     """What is asked for until the next read begins, and who waits for it."""
 
     start: asyncio.Handle
-    keys: dict[Key, None] = field(default_factory=dict)
+    keys: set[Key] = field(default_factory=set)
     # One for each: who stops waiting must not take the values from the others, and a shield costs three times as much.
     waiting: list[asyncio.Future[Mapping[Key, Value]]] = field(default_factory=list)
 
@@ -55,7 +55,7 @@ class Gather(Generic[Key, Value]):
             start = loop.call_later(PATIENCE_S, self._start) if self._reads else loop.call_soon(self._start)
             self._moment = _Moment(start)
         found: asyncio.Future[Mapping[Key, Value]] = loop.create_future()
-        self._moment.keys.update(dict.fromkeys(keys))
+        self._moment.keys.update(keys)
         self._moment.waiting.append(found)
         return await found
 

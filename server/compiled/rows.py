@@ -6,9 +6,10 @@ field has a resolver for many (schema/binding.py), else by the general executor,
 
 import asyncio
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any
 
 from graphql import (
@@ -54,10 +55,8 @@ class Hole(ABC):
 class Plan(ABC):
     """How values of one type are completed, all together."""
 
-    @property
-    def pays_alone(self) -> bool:
-        """Whether it is worth it for one object: not where everything is left to the general executor anyway."""
-        return True
+    pays_alone = True
+    """Whether it is worth it for one object: not where everything is left to the general executor anyway."""
 
     @abstractmethod
     async def complete(self, run: Run, values: Sequence[Any], paths: Paths) -> list[Any]:
@@ -75,17 +74,16 @@ class Plain(Plan):
         return [core(value, info) for value in values]
 
 
-@dataclass(slots=True)
+@dataclass
 class Objects(Plan):
     """Objects of one type with holes."""
 
     build: Core
     holes: Sequence[Hole]
 
-    @property
-    def pays_alone(self) -> bool:
-        """Not where each field with a resolver is resolved for each object."""
-        return not all(isinstance(hole, One) for hole in self.holes)
+    def __post_init__(self) -> None:
+        # Not where each field with a resolver is resolved for each object.
+        self.pays_alone = not all(isinstance(hole, One) for hole in self.holes)
 
     async def complete(self, run: Run, values: Sequence[Any], paths: Paths) -> list[Any]:
         rows = [self.build(value, run.info) for value in values]
@@ -103,12 +101,12 @@ class Lists(Plan):
 
     async def complete(self, run: Run, values: Sequence[Any], paths: Paths) -> list[Any]:
         lists = [items_of(value) for value in values]
-        places = [(i, j) for i, each in enumerate(lists) for j in range(len(each))]
         every = [item for each in lists for item in each]
+        ends = list(accumulate(map(len, lists)))
 
         def path(number: int) -> Path:
-            i, j = places[number]
-            return paths(i).add_key(j, None)
+            i = bisect_right(ends, number)
+            return paths(i).add_key(number - ends[i] + len(lists[i]), None)
 
         done = iter(await complete_present(self.items, self.nullable, run, every, path))
         return [list(islice(done, len(each))) for each in lists]
@@ -187,20 +185,21 @@ class One(Hole):
             # What was begun must be waited for by somebody.
             executor.settle_in_background(waiting)
             raise
-        await together(waiting)
+        if waiting:
+            await together(waiting)
 
     async def _awaited(self, row: Row, value: Awaitable[Any]) -> None:
         row[self.key] = await value
 
 
 async def together(waiting: Sequence[Any]) -> None:
-    """Awaits all; one alone without a task. When one fails, the others are ended before it is told."""
-    if len(waiting) == 1:
-        await waiting[0]
-        return
-    tasks = [asyncio.ensure_future(each) for each in waiting]
+    """Awaits all, the first without a task. When one fails, those after it are ended before it is told."""
+    first, *others = waiting
+    tasks = [asyncio.ensure_future(each) for each in others]
     try:
-        await asyncio.gather(*tasks)
+        await first
+        for task in tasks:
+            await task
     except BaseException:
         for task in tasks:
             task.cancel()

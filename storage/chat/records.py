@@ -3,8 +3,10 @@
 Timestamps are microseconds; instants are aware UTC datetimes.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from storage.errors import NotFound
@@ -67,6 +69,10 @@ class MessageKey(NamedTuple):
         return {"t": self.topic_id, "ts": self.timestamp}
 
 
+# What MessageKey(topic_id, timestamp) does, in half the time.
+_key: Callable[[tuple[str, int]], MessageKey] = partial(tuple.__new__, MessageKey)
+
+
 def message_key(id_: str) -> MessageKey:
     """The key of a public id. Raises: NotFound for what can't be one."""
     topic_id, _, digits = id_.rpartition("-")
@@ -105,7 +111,7 @@ class Message:
     @property
     def key(self) -> MessageKey:
         """Where it is."""
-        return MessageKey(self.topic_id, self.timestamp)
+        return _key((self.topic_id, self.timestamp))
 
     @property
     def id(self) -> str:

@@ -208,6 +208,14 @@ def test_any_query_on_any_data_gives_the_same(text: str, seed: int, per_cent: in
     assert_equal(text, seed, per_cent)
 
 
+@settings(max_examples=100)
+@given(seeds)
+def test_errors_in_items_of_lists_are_told_at_their_places(seed: int) -> None:
+    page = 'messages(latest: "now") { hasOlder items { id } }'
+    topics = f'{{ communityTopics(communityId: "1", latest: "now") {{ items {{ id {page} }} }} }}'
+    differs(parse(topics), World(CORE, seed, 10))
+
+
 @pytest.mark.soak
 @settings(max_examples=5_000)
 @given(QUERIES, seeds, faults)
