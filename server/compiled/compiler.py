@@ -28,8 +28,8 @@ from strawberry.types.field import StrawberryField
 
 from schema.binding import resolver_for_many
 from server.compiled.leaves import Odd
-from server.compiled.objects import Core, Source, core_of
-from server.compiled.rows import Attribute, Hole, Many, Objects, One, Plain, Plan, is_nullable, plan_of
+from server.compiled.objects import Built, Source, core_of
+from server.compiled.rows import Attribute, Hole, Many, Objects, One, Plain, PlainObjects, Plan, is_nullable, plan_of
 
 TYPENAME = "__typename"
 MAX_COMBINATIONS = 64
@@ -67,14 +67,14 @@ class Compiler:
                 made[each.name] = self._object(each, details, collect)
             return made[each.name]
 
-        def core(each: GraphQLObjectType) -> Core:
+        def built(each: GraphQLObjectType) -> Built:
             plan = objects(each)
-            if not isinstance(plan, Plain):
+            if not isinstance(plan, PlainObjects):
                 raise Odd
-            return plan.core
+            return Built(plan.core, plan.many)
 
         try:
-            return Plain(core_of(type_, core, self._schema))
+            return Plain(core_of(type_, built, self._schema))
         except Odd:
             return plan_of(type_, objects)
 
@@ -89,7 +89,8 @@ class Compiler:
             if hole is not None:
                 source.hole(key)
                 holes.append(hole)
-        return Objects(source.build(), holes) if holes else Plain(source.build())
+        built = source.build()
+        return Objects(built.many, holes) if holes else PlainObjects(*built)
 
     def _field(self, source: Source, key: str, selected: FieldDetailsList, collect: Collect) -> Hole | None:
         """Writes a field into the source, or gives what fills its place. Raises: Odd."""
@@ -172,7 +173,7 @@ def is_plain(field: GraphQLField, bound: StrawberryField) -> bool:
     return bound.is_basic_field and bound.default_resolver is getattr and not field.args
 
 
-def _no_objects(_type: GraphQLObjectType) -> Core:
+def _no_objects(_type: GraphQLObjectType) -> Built:
     raise Odd
 
 

@@ -29,7 +29,7 @@ from strawberry import Info
 from strawberry.types.field import StrawberryField
 
 from server.compiled.leaves import Odd
-from server.compiled.objects import Core, items_of
+from server.compiled.objects import Core, CoreOfMany, items_of
 
 Row = dict[str, Any]
 Paths = Callable[[int], Path]
@@ -74,11 +74,21 @@ class Plain(Plan):
         return [core(value, info) for value in values]
 
 
+@dataclass(slots=True)
+class PlainObjects(Plain):
+    """The same of objects, of which many are built at once."""
+
+    many: CoreOfMany
+
+    async def complete(self, run: Run, values: Sequence[Any], paths: Paths) -> list[Any]:
+        return self.many(values, run.info)
+
+
 @dataclass
 class Objects(Plan):
     """Objects of one type with holes."""
 
-    build: Core
+    build_many: CoreOfMany
     holes: Sequence[Hole]
 
     def __post_init__(self) -> None:
@@ -86,7 +96,7 @@ class Objects(Plan):
         self.pays_alone = not all(isinstance(hole, One) for hole in self.holes)
 
     async def complete(self, run: Run, values: Sequence[Any], paths: Paths) -> list[Any]:
-        rows = [self.build(value, run.info) for value in values]
+        rows = self.build_many(values, run.info)
         if rows:
             await together([hole.fill(run, values, rows, paths) for hole in self.holes])
         return rows
