@@ -1,0 +1,132 @@
+"""What the web client asks of the demo's data, screen by screen: operations of all areas, reads and writes."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+MESSAGE = """id timestamp topicId author { id handle name } text stamp { id name imageUrl } mentions { id handle name }
+  reactions { emoji count reacted } linkPreview { url title description imageUrl siteName } editedAt deletedAt"""
+TOPIC = "id title lastActivity unreadCount lastMessage { id text author { id name } stamp { id name } }"
+POST = "id timestamp author { id handle name } text mediaUrls mentions { id handle } linkPreview { url title }"
+SCHEDULED = """id author { id handle name } text media { url altText kind } dueAt timeZone maxLatenessS state revision
+  editable publications { id state target { __typename ... on TopicTarget { topic { id title } } } }"""
+JOB = """id timestamp name scenario state createdAt startAt window { start end timeZone weekdays } estimatedEndAt
+  rowErrorCount
+  progress { total queued active completed failed unknown skipped cancelled outcomes { outcome count } }"""
+TASK = "id jobId row phoneNumber variables { name value } state outcome attempts startedAt endedAt error"
+DOMAIN = "id domain success softBounce hardBounce blocked verdict { rule detail }"
+
+PLACES = """{ communities(joined: true, limit: 1) { id topics(limit: 1) { id lastMessage { id timestamp } } } }"""
+JOBS = '{ callJobs(latest: "now", limit: 1) { items { id } } }'
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What somebody asks: a demo user's handle, the text, and of the names that it takes those of places."""
+
+    who: str
+    text: str
+    variables: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Ids in the demo: a community, one of its topics, the topic's last message with its timestamp, and a call job."""
+
+    community: str
+    topic: str
+    message: str
+    timestamp: str
+    job: str
+
+
+def operations(at: Places) -> dict[str, Operation]:
+    """By name. What grows comes last."""
+    topic, message = {"topic": at.topic}, {"message": at.message}
+    return {
+        "sidebar": Operation(
+            "hana", f"{{ communities(joined: true, limit: 50) {{ id name topics(limit: 31) {{ {TOPIC} }} }} }}"
+        ),
+        "other communities": Operation(
+            "emma", "{ communities(joined: false, limit: 50) { id name description memberCount joined } }"
+        ),
+        "more topics": Operation(
+            "hana",
+            f"""query ($id: ID!) {{
+              communityTopics(communityId: $id, latest: "now", limit: 31) {{ items {{ {TOPIC} }} }} }}""",
+            {"id": at.community},
+        ),
+        "trending": Operation(
+            "hana",
+            "{ trendingTopics(limit: 5) { messagesPerMinute topic { id title community { id name joined } } } }",
+        ),
+        "a topic's head": Operation(
+            "hana",
+            "query ($topic: ID!) { topic(id: $topic) { id title readUpTo unreadCount community { name joined } } }",
+            topic,
+        ),
+        "a page of a topic": Operation(
+            "hana",
+            f"""query ($topic: ID!) {{
+              messages(topicId: $topic, latest: "now", limit: 50) {{ hasOlder hasNewer items {{ {MESSAGE} }} }} }}""",
+            topic,
+        ),
+        "around a message": Operation(
+            "hana",
+            f"""query ($topic: ID!, $at: Timestamp!) {{
+              messagesAround(topicId: $topic, timestamp: $at, limit: 60) {{ items {{ {MESSAGE} }} }} }}""",
+            topic | {"at": at.timestamp},
+        ),
+        "one message": Operation("hana", f"query ($message: ID!) {{ message(id: $message) {{ {MESSAGE} }} }}", message),
+        "who reacted": Operation(
+            "hana",
+            "query ($message: ID!) { message(id: $message) { reactions { emoji users(limit: 50) { handle } } } }",
+            message,
+        ),
+        "stamps": Operation("hana", "{ stamps { id name imageUrl } }"),
+        "home feed": Operation("hana", f'{{ homeFeed(latest: "now", limit: 30) {{ state items {{ {POST} }} }} }}'),
+        "local feed": Operation("hana", f'{{ localFeed(latest: "now", limit: 30) {{ items {{ {POST} }} }} }}'),
+        "notifications": Operation(
+            "hana",
+            """{ notifications(latest: "now", limit: 30) {
+              items { id kind actor { id name } message { id text } post { id text } } } }""",
+        ),
+        "who I am": Operation("hana", "{ viewer { id handle name followerCount followingCount } }"),
+        "scheduled posts": Operation(
+            "hana",
+            f"""{{ scheduledPosts(oldest: "0000000000.000000", limit: 100) {{ hasNewer items {{ {SCHEDULED} }} }} }}""",
+        ),
+        "accounts": Operation("hana", "{ connectedAccounts { id network name connectedAt disconnectedAt } }"),
+        "call jobs": Operation("ken", f'{{ callJobs(latest: "now", limit: 30) {{ items {{ {JOB} }} }} }}'),
+        "a call job": Operation("ken", f"query ($job: ID!) {{ callJob(id: $job) {{ {JOB} }} }}", {"job": at.job}),
+        "call tasks": Operation(
+            "ken",
+            f"query ($job: ID!) {{ callJob(id: $job) {{ tasks(afterRow: 0, limit: 100) {{ {TASK} }} }} }}",
+            {"job": at.job},
+        ),
+        "call limits": Operation("ken", "{ callLimits { id concurrentCalls callsPerSecond activeCalls } }"),
+        "an address": Operation(
+            "ken",
+            f"""{{ addressBook(addresses: ["ann@example.org"]) {{
+              address blocked verdict {{ rule detail }} success softBounce hardBounce domain {{ {DOMAIN} }} }} }}""",
+        ),
+        "a domain": Operation("ken", f'{{ domainStandings(domains: ["example.org"]) {{ {DOMAIN} }} }}'),
+        "bounce rates": Operation(
+            "ken",
+            '{ bounceRates(from: "2026-01-01T00:00:00Z", to: "2026-03-01T00:00:00Z") { day sent bounced rate } }',
+        ),
+        "react": Operation(
+            "hana",
+            f'mutation ($message: ID!) {{ addReaction(messageId: $message, emoji: "👍") {{ {MESSAGE} }} }}',
+            message,
+        ),
+        "mark read": Operation(
+            "hana",
+            "mutation ($topic: ID!, $at: Timestamp!) { markRead(topicId: $topic, timestamp: $at) { id unreadCount } }",
+            topic | {"at": at.timestamp},
+        ),
+        "post a message": Operation(
+            "hana",
+            f'mutation ($topic: ID!) {{ postMessage(input: {{ topicId: $topic, text: "Smoke" }}) {{ {MESSAGE} }} }}',
+            topic,
+        ),
+    }
