@@ -104,12 +104,16 @@ class Topic:
     last_message: Message | None = field(
         resolvers.chat.topics.last_message,
         "Null for those who have not joined, as are readUpTo and messages.",
+        many=resolvers.chat.topics.last_messages,
     )
     unread_count: int = field(
         resolvers.chat.topics.unread_count,
         "Messages after the viewer's read mark, counted up to 100.",
+        many=resolvers.chat.topics.unread_counts,
     )
-    read_up_to: Timestamp | None = field(resolvers.chat.topics.read_up_to, "The viewer's read mark.")
+    read_up_to: Timestamp | None = field(
+        resolvers.chat.topics.read_up_to, "The viewer's read mark.", many=resolvers.chat.topics.read_marks
+    )
     messages: MessageTimeline | None = field(resolvers.chat.topics.messages_of, "Its timeline.")
 
 

@@ -1,6 +1,7 @@
 """A topic as its reader sees it: its last message, what is unread, and its timeline."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Annotated
 
 import strawberry
@@ -36,6 +37,14 @@ async def last_message(root: Parent[Topic], info: Info) -> Message | None:
     return await info.context.stores.messages.last(root.id, root.last_activity, sight.blocked)
 
 
+async def last_messages(topics: Sequence[Topic], info: Info) -> list[Message | None]:
+    """The same of each."""
+    viewer, joined = member(info), await _joined(topics, info)
+    sight = await info.context.sight(viewer)
+    last = iter(await info.context.stores.messages.last_of_each(_heads(topics, joined), sight.blocked))
+    return [next(last) if topic.community_id in joined else None for topic in topics]
+
+
 async def unread_count(root: Parent[Topic], info: Info) -> int:
     """Messages after the read mark."""
     viewer = member(info)
@@ -45,11 +54,28 @@ async def unread_count(root: Parent[Topic], info: Info) -> int:
     return await info.context.stores.topics.unread_count(root.id, root.last_activity, viewer.id, sight.blocked)
 
 
+async def unread_counts(topics: Sequence[Topic], info: Info) -> list[int]:
+    """The same of each."""
+    viewer, joined = member(info), await _joined(topics, info)
+    sight = await info.context.sight(viewer)
+    heads = _heads(topics, joined)
+    counts = iter(await info.context.stores.topics.unread_counts(heads, viewer.id, sight.blocked))
+    return [next(counts) if topic.community_id in joined else 0 for topic in topics]
+
+
 async def read_up_to(root: Parent[Topic], info: Info) -> Timestamp | None:
     """The viewer's read mark."""
     if not await _is_joined(root, info):
         return None
     return await info.context.stores.topics.read_up_to(root.id, member(info).id)
+
+
+async def read_marks(topics: Sequence[Topic], info: Info) -> list[Timestamp | None]:
+    """The same of each."""
+    joined = await _joined(topics, info)
+    ids = [topic.id for topic in topics if topic.community_id in joined]
+    marks = iter(await info.context.stores.topics.read_marks(ids, member(info).id))
+    return [next(marks) if topic.community_id in joined else None for topic in topics]
 
 
 async def messages_of(
@@ -119,6 +145,16 @@ async def mark_read(
 
 async def _is_joined(topic: Topic, info: Info) -> bool:
     return await info.context.stores.communities.is_member(topic.community_id, member(info).id)
+
+
+async def _joined(topics: Sequence[Topic], info: Info) -> set[str]:
+    """The ids of the topics' communities that the viewer has joined."""
+    ids = {topic.community_id for topic in topics}
+    return await info.context.stores.communities.joined_among(ids, member(info).id)
+
+
+def _heads(topics: Sequence[Topic], joined: set[str]) -> list[tuple[str, int]]:
+    return [(topic.id, topic.last_activity) for topic in topics if topic.community_id in joined]
 
 
 async def _page_of_crowd(info: Info, viewer: User, topic_id: str, asked: Range) -> Page[Message]:

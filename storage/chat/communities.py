@@ -104,6 +104,11 @@ class CommunityStore:
         """Whether the user belongs to the community now."""
         return await self._members.get((community_id, user_id)) is not None
 
+    async def joined_among(self, community_ids: Collection[str], user_id: str) -> set[str]:
+        """Those of the communities that the user belongs to now."""
+        found = await self._members.find([(each, user_id) for each in community_ids])
+        return {each for each in community_ids if (each, user_id) in found}
+
     async def members_among(self, community_id: str, user_ids: Collection[str]) -> set[str]:
         """Those of the users who belong to the community now; one read for every 1000."""
         if len(user_ids) == 1:

@@ -48,7 +48,15 @@ class MessageStore:
 
     async def last(self, topic_id: str, last: int, blocked: frozenset[str] = NOBODY) -> Message | None:
         """The topic's newest message that is not from one of the blocked; `last` is that of its head, just read."""
-        return await self._last.get((MessageKey(topic_id, Timestamp(last)), blocked))
+        return (await self.last_of_each([(topic_id, last)], blocked))[0]
+
+    async def last_of_each(
+        self, heads: Sequence[tuple[str, int]], blocked: frozenset[str] = NOBODY
+    ) -> list[Message | None]:
+        """The same of several topics, in their order, given their ids and what is last in them."""
+        keys = [(MessageKey(topic_id, Timestamp(last)), blocked) for topic_id, last in heads]
+        found = await self._last.find(keys)
+        return [found.get(key) for key in keys]
 
     async def page(
         self,

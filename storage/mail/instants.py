@@ -14,7 +14,7 @@ def milliseconds(at: datetime) -> int:
 
 def instant(at_ms: int) -> datetime:
     """The same moment as an aware UTC datetime."""
-    # A double tells microseconds apart, and the nearest one of a millisecond is exact.
+    # A double tells microseconds apart until the year 2242, and the nearest one of a millisecond is exact.
     return datetime.fromtimestamp(at_ms / 1000, UTC)
 
 

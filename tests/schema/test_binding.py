@@ -13,10 +13,13 @@ from strawberry.types.field import StrawberryField
 from resolvers.context import Context
 from schema.binding import resolver_for_many
 from schema.root import schema
+from storage.chat.communities import NewCommunity
+from storage.chat.records import Topic
 from storage.errors import NotFound
 from storage.feed.changes import NewPost
 from storage.stores import Stores
 from tests.schema.viewers import LINK, NAMES, World, differing
+from tests.storage.places import Place
 
 pytestmark = pytest.mark.anyio
 
@@ -45,7 +48,19 @@ async def records(world: World) -> dict[str, list[Any]]:
     ]
     deleted = await world.place.post("gone", "dan")
     tombstone = await world.stores.messages.delete(deleted.key, "dan", False)
-    return {"Message": [world.first, world.second, last, tombstone], "Post": posted}
+    heads = [replace(world.place.topic, last_activity=each.timestamp) for each in (tombstone, last)]
+    topics = [*heads, *await other_topics(world)]
+    return {"Message": [world.first, world.second, last, tombstone], "Post": posted, "Topic": topics}
+
+
+async def other_topics(world: World) -> list[Topic]:
+    """One in which nobody wrote, and one of a community that only eve has joined."""
+    stores, eve = world.stores, world.people["eve"]
+    quiet = await stores.topics.create(world.place.community, "ann", "Quiet", None)
+    elsewhere = await stores.communities.create(NewCommunity(eve.organization_id, "Elsewhere", ""), eve, None)
+    far = Place(stores, elsewhere, await stores.topics.create(elsewhere, "eve", "Far", None))
+    posted = await far.post("far", "dan")
+    return [quiet, replace(far.topic, last_activity=posted.timestamp)]
 
 
 async def one_by_one(field: StrawberryField, objects: Sequence[Any], context: Context) -> list[Any]:
