@@ -8,8 +8,10 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+from rich.table import Table
 
 RATE_HZ = 250
 PY_SPY = Path(sys.executable).parent / "py-spy"
@@ -27,7 +29,11 @@ LAYERS: tuple[tuple[str, str], ...] = (
     ("compiled execution", r"/server/compiled/|<compiled "),
     ("general execution", r"/graphql/|/strawberry/|/schema/"),
     ("resolvers, access checks", r"/resolvers/"),
-    ("records", r"(?:message_record|decode|_user|_topic|_reactions|__init__) \(.*(?:/storage/|<string>)|<string>"),
+    ("addresses: normalized and hashed", r"/storage/mail/addresses\.py"),
+    (
+        "records",
+        r"/storage/mail/standings\.py|(?:message_record|decode|_user|_topic|_reactions|__init__) \(.*(?:/storage/|<string>)|<string>",
+    ),
     ("look-ups: batches, filters", r"/storage/"),
     ("BSON", r"/bson/|unpack_response|_op_msg"),
     ("driver: its threads", r"/motor/|/concurrent/futures/|/threading\.py|/queue\.py"),
@@ -53,6 +59,16 @@ def shares(pid: int, seconds: float) -> dict[str, float]:
             counts[layer] += count
     total = max(counts.total(), 1)
     return {layer: 100 * count / total for layer, count in counts.most_common()}
+
+
+def table(shares: Mapping[str, float], title: str, what: str, cpu_ms: float) -> Table:
+    """What `shares` found, and what it means of so much processor time for one of what was asked."""
+    shown = Table("layer", title=title)
+    shown.add_column("%", justify="right")
+    shown.add_column(f"ms a {what}", justify="right")
+    for layer, percent in shares.items():
+        shown.add_row(layer, f"{percent:.1f}", f"{percent * cpu_ms / 100:.3f}")
+    return shown
 
 
 def _counted(stacks: str) -> Iterator[tuple[str, int]]:

@@ -20,6 +20,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks import layers
 from benchmarks.fanout_targets import (
     DATABASE,
     ORGANIZATION,
@@ -47,6 +48,7 @@ ASKED = 1000
 REQUESTS = 40
 DOMAINS = 2000
 CHUNK = 20_000
+LAYERS_RATE, LAYERS_S = 50.0, 6.0
 WAYS = {
     "Noroshi": [*NOROSHI, "web", "--fd"],
     "Noroshi, not compiled": [sys.executable, "-m", "benchmarks.uncompiled"],
@@ -160,10 +162,19 @@ async def run_load(job: Job) -> Report:
     return Report(**orjson.loads(out))
 
 
-async def measure(addresses: int, rates: list[float], seconds: float, driver: str) -> list[Row]:
-    """Every rate by every way."""
+async def layers_of(way: str, pid: int, port: int, asked: list[str]) -> Table:
+    """Where a web process's time goes under a load that it can bear."""
+    job = Job(port, asked, LAYERS_RATE, LAYERS_S + 2, [pid])
+    shares = asyncio.create_task(asyncio.to_thread(layers.shares, pid, LAYERS_S))
+    report = await run_load(job)
+    cpu_ms = 10 * report.cpu_percent[str(pid)] / LAYERS_RATE
+    return layers.table(await shares, f"Where the processor time of {way} goes", "request", cpu_ms)
+
+
+async def measure(addresses: int, rates: list[float], seconds: float, driver: str) -> tuple[list[Row], Table]:
+    """Every rate by every way, and the first way's layers."""
     move_to(OTHERS_CORE)
-    rows = []
+    rows, shares = list[Row](), None
     async with databases(driver) as servers:  # type: ignore[arg-type]
         await fill(servers, addresses)
         asked = requests(servers, addresses)
@@ -174,7 +185,9 @@ async def measure(addresses: int, rates: list[float], seconds: float, driver: st
                     report = await run_load(Job(port, asked, rate, seconds, [pid, servers.mongod_pid]))
                     rows.append(Row(way, rate, seconds, pid, servers.mongod_pid, report))
                     _show(rows[-1:])
-    return rows
+                shares = shares or await layers_of(way, pid, port, asked)
+    assert shares is not None
+    return rows, shares
 
 
 def _show(rows: list[Row]) -> None:
@@ -193,8 +206,9 @@ def main(
     driver: Annotated[str, typer.Option(help="motor or pymongo")] = "motor",
 ) -> None:
     """Measures and prints a table."""
-    rows = asyncio.run(measure(addresses, [float(each) for each in rates.split(",")], seconds, driver))
+    rows, shares = asyncio.run(measure(addresses, [float(each) for each in rates.split(",")], seconds, driver))
     _show(rows)
+    Console(width=None if sys.stdout.isatty() else 140).print(shares)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import urllib.request
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -234,15 +234,6 @@ def _table(rows: Sequence[Row], rounds: int, seconds: float) -> Table:
     return table
 
 
-def _layers(shares: Mapping[str, float], row: Row) -> Table:
-    table = Table("layer", title=f"Where the processor time of {row.way}, page {row.what}, goes")
-    table.add_column("%", justify="right")
-    table.add_column("ms a page", justify="right")
-    for layer, percent in shares.items():
-        table.add_row(layer, f"{percent:.1f}", f"{percent * row.cpu_ms / 100:.3f}")
-    return table
-
-
 @app.command()
 def main(
     rounds: Annotated[int, typer.Option(min=1, help="How often the ways take turns.")] = 5,
@@ -256,7 +247,8 @@ def main(
     rows, shares = asyncio.run(_measured(chosen, rounds, seconds, "motor" if driver == "motor" else "pymongo"))
     console = Console(width=None if sys.stdout.isatty() else 210)
     console.print(_table(rows, rounds, seconds))
-    console.print(_layers(shares, rows[0]))
+    title = f"Where the processor time of {rows[0].way}, page {rows[0].what}, goes"
+    console.print(layers.table(shares, title, "page", rows[0].cpu_ms))
 
 
 if __name__ == "__main__":
