@@ -30,10 +30,8 @@ LAYERS: tuple[tuple[str, str], ...] = (
     ("general execution", r"/graphql/|/strawberry/|/schema/"),
     ("resolvers, access checks", r"/resolvers/"),
     ("addresses: normalized and hashed", r"/storage/mail/addresses\.py"),
-    (
-        "records",
-        r"/storage/mail/standings\.py|(?:message_record|decode|_user|_topic|_reactions|__init__) \(.*(?:/storage/|<string>)|<string>",
-    ),
+    ("records", r"/storage/mail/standings\.py"),
+    ("records", r"(?:message_record|decode|_user|_topic|_reactions|__init__) \(.*(?:/storage/|<string>)|<string>"),
     ("look-ups: batches, filters", r"/storage/"),
     ("BSON", r"/bson/|unpack_response|_op_msg"),
     ("driver: its threads", r"/motor/|/concurrent/futures/|/threading\.py|/queue\.py"),
