@@ -52,22 +52,21 @@ class Mongod(PrivateServer):
 
         client: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(self.uri, serverMonitoringMode="poll")
         async with client:
-            await client.admin.command("ping")
-            while self._alone and not await self._is_primary(client):  # noqa: ASYNC110 - nor can a server
+            while not await self._is_ready(client):  # noqa: ASYNC110 - nor can a server
                 await asyncio.sleep(POLL_INTERVAL_S)
 
-    async def _is_primary(self, client: "AsyncMongoClient[dict[str, Any]]") -> bool:
+    async def _is_ready(self, client: "AsyncMongoClient[dict[str, Any]]") -> bool:
         from pymongo.errors import PyMongoError
 
         try:
             hello = await client.admin.command("hello")
-            if not hello["isWritablePrimary"]:
-                await self._configure(client)
-            return bool(hello["isWritablePrimary"])
+            if not self._alone or hello["isWritablePrimary"]:
+                return True
+            await self._configure(client)
         except PyMongoError as error:
             # While it loads its configuration or elects itself it refuses this and that, and closes connections.
-            log.debug("mongod_not_primary", reason=str(error))
-            return False
+            log.debug("mongod_not_ready", reason=str(error))
+        return False
 
     async def _configure(self, client: "AsyncMongoClient[dict[str, Any]]") -> None:
         from pymongo.errors import OperationFailure

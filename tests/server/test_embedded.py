@@ -138,6 +138,20 @@ async def test_a_taken_port_is_left_for_another_and_the_data_come_along(tmp_path
     await again.stop()
 
 
+@pytest.mark.parametrize("command", ["ping", "hello"])
+async def test_a_mongod_that_closes_connections_at_first_is_waited_for(tmp_path: Path, command: str) -> None:
+    # As it does while it loads its configuration or elects itself.
+    server = Mongod(tmp_path / "mongodb", find_mongod(), options=("--setParameter", "enableTestCommands=1"))
+    await server.start()
+    closing = {"failCommands": [command], "closeConnection": True}
+    try:
+        async with mongodb(server.uri) as client:
+            await client.admin.command({"configureFailPoint": "failCommand", "mode": {"times": 4}, "data": closing})
+            await server.until_it_serves()
+    finally:
+        await server.stop()
+
+
 async def test_a_restart_does_not_move_to_another_port(valkey: Valkey) -> None:
     await valkey.stop()
     with (
