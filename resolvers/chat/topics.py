@@ -30,11 +30,7 @@ async def community(root: Parent[Topic], info: Info) -> Community:
 
 async def last_message(root: Parent[Topic], info: Info) -> Message | None:
     """The newest message that the viewer may see."""
-    viewer = member(info)
-    if not await _is_joined(root, info):
-        return None
-    sight = await info.context.sight(viewer)
-    return await info.context.stores.messages.last(root.id, root.last_activity, sight.blocked)
+    return (await last_messages([root], info))[0]
 
 
 async def last_messages(topics: Sequence[Topic], info: Info) -> list[Message | None]:
@@ -47,11 +43,7 @@ async def last_messages(topics: Sequence[Topic], info: Info) -> list[Message | N
 
 async def unread_count(root: Parent[Topic], info: Info) -> int:
     """Messages after the read mark."""
-    viewer = member(info)
-    if not await _is_joined(root, info):
-        return 0
-    sight = await info.context.sight(viewer)
-    return await info.context.stores.topics.unread_count(root.id, root.last_activity, viewer.id, sight.blocked)
+    return (await unread_counts([root], info))[0]
 
 
 async def unread_counts(topics: Sequence[Topic], info: Info) -> list[int]:
@@ -65,9 +57,7 @@ async def unread_counts(topics: Sequence[Topic], info: Info) -> list[int]:
 
 async def read_up_to(root: Parent[Topic], info: Info) -> Timestamp | None:
     """The viewer's read mark."""
-    if not await _is_joined(root, info):
-        return None
-    return await info.context.stores.topics.read_up_to(root.id, member(info).id)
+    return (await read_marks([root], info))[0]
 
 
 async def read_marks(topics: Sequence[Topic], info: Info) -> list[Timestamp | None]:
