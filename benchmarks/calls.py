@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.calls_servers import launch, servers, simulator
-from jobs.call_broker import Broker
+from jobs.calls.broker import Broker
 from storage.calls.records import CallJobState
 from storage.stores import Stores
 

@@ -20,8 +20,8 @@ from rich.table import Table
 
 from benchmarks.calls_servers import launch, servers, simulator
 from benchmarks.cpu import CpuTimes, cpu_times
-from jobs.call_asking import ask_for_silent_calls
-from jobs.call_manager import run_call_manager
+from jobs.calls.broker_pool import run_call_manager
+from jobs.calls.polling import ask_for_silent_calls
 from jobs.context import JobContext
 from jobs.providers.telephony.simulator import LEDGER
 from storage.metrics import CALL_ANSWERS

@@ -22,9 +22,9 @@ from rich.table import Table
 from benchmarks.demo_operations import JOBS, PLACES, Operation, Places, operations
 from benchmarks.fanout_targets import OTHERS_CORE, Databases, databases, move_to
 from benchmarks.lookup import web
+from server.auth.tokens import mint
 from server.demo.cast import DEMO_USERS, DemoUser
 from server.demo.filling import fill
-from server.tokens import mint
 
 WARM_UP = 30
 """Requests of each operation to each process before it is measured."""

@@ -26,7 +26,7 @@ from strawberry.schema.config import StrawberryConfig
 from strawberry.subscriptions import GRAPHQL_TRANSPORT_WS_PROTOCOL
 
 import server.app
-import server.broadcasts
+import server.graphql.broadcasts
 import server.web
 from resolvers.access import joined_topic, member
 from resolvers.chat.events import EventRecord, MessageEvent, StreamReady
@@ -36,15 +36,15 @@ from schema.binding import subscription
 from schema.events import TopicEvent
 from schema.root import Query
 from schema.scalars import SCALARS
+from server.auth.viewers import Viewers
+from server.graphql.socket_writer import Wire, text_frame_header, wire_of
 from server.logs import configure_logging
 from server.settings import Settings
-from server.viewers import Viewers
-from server.wire import Wire, text_frame_header, wire_of
-from storage.events import Position, Stream, format_cursor
-from storage.follow import Idle, Ready, Several, follow_together
-from storage.hub import Hub
-from storage.publisher import decode
 from storage.stores import Stores, open_stores
+from storage.streams.hub import Hub
+from storage.streams.log import Position, Stream, format_cursor
+from storage.streams.publisher import decode
+from storage.streams.subscription import Idle, Ready, Several, follow_together
 
 RAW_CHANNEL = "fanout"
 READY = b'{"data":{"topicEvents":{"__typename":"StreamReady"}}}'
@@ -273,7 +273,7 @@ def main() -> None:
         return
     vars(server.app).update(create_app=APPLICATIONS[way])
     if way == "one-by-one":
-        vars(server.broadcasts).update(follow_together=one_at_a_time)
+        vars(server.graphql.broadcasts).update(follow_together=one_at_a_time)
     if way in PROTOCOLS:
         vars(server.web).update(Wire=PROTOCOLS[way])
     server.web.serve_web(settings, listener)

@@ -16,9 +16,9 @@ from benchmarks.fanout_targets import DATABASE, ORGANIZATION, Databases
 from storage.chat.changes import NewMessage
 from storage.chat.communities import NewCommunity
 from storage.chat.records import Topic
-from storage.events import Position, Stream, format_cursor
-from storage.identity import search_terms
+from storage.identity.users import search_terms
 from storage.stores import Stores, open_stores
+from storage.streams.log import Position, Stream, format_cursor
 
 AUTHOR = "ann"
 FIELD = "topicEvents"

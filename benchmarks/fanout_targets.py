@@ -13,8 +13,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from server.auth.tokens import mint
 from server.embedded import embedded_servers
-from server.tokens import mint
 from server.web import listen
 from storage.mongo import Driver
 from tests.product import NOROSHI, environment, eventually

@@ -33,7 +33,7 @@ from benchmarks.fanout_targets import (
 )
 from benchmarks.load import post_request
 from benchmarks.lookup_load import Job, Report
-from server.tokens import mint
+from server.auth.tokens import mint
 from server.web import listen
 from storage.mail.facts import conclude, conclude_domain, new_address, new_domain
 from storage.mail.folding import domain_id

@@ -21,8 +21,8 @@ from strawberry.dataloader import DataLoader
 
 import server.app
 import server.web
+from server.auth.viewers import Viewers
 from server.settings import Settings
-from server.viewers import Viewers
 from storage.mail.book import AddressBook
 from storage.mail.records import DomainStanding, VerdictRule
 from storage.stores import Stores, open_stores

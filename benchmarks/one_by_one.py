@@ -19,16 +19,16 @@ from starlette.types import Receive, Scope, Send
 import server.app
 import storage.stores
 from schema.errors import PresentErrors
-from server.graphql import GraphQLView
-from server.limits import DocumentLimitsExtension
+from server.auth.viewers import Viewers
+from server.graphql.http import GraphQLView
+from server.graphql.limits import DocumentLimitsExtension
 from server.logs import configure_logging
 from server.settings import Settings
-from server.viewers import Viewers
 from server.web import serve_web
-from storage.changes import Change
-from storage.events import Stream
-from storage.sequencer import Sequencer, _Member
-from storage.turns import Turn, Turns
+from storage.streams.changes import Change
+from storage.streams.log import Stream
+from storage.streams.sequencer import Sequencer, _Member
+from storage.streams.write_leases import Turn, Turns
 
 Result = TypeVar("Result")
 create_product = server.app.create_app

@@ -33,8 +33,8 @@ from jobs.providers.social.registry import all_networks
 from jobs.publishing.desk import Desk
 from server.embedded import Mongod, Valkey, find_mongod, find_valkey
 from server.worker import tune_interpreter
-from storage.networks import Network
 from storage.publishing.claims import reached
+from storage.publishing.networks import Network
 from storage.publishing.records import ScheduledPost, Target
 from storage.publishing.sandbox import SandboxStore
 from storage.stores import Stores, open_stores

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from server.tokens import mint
+from server.auth.tokens import mint
 from server.web import listen
 from tests.product import Product, environment, eventually, running
 

@@ -24,9 +24,9 @@ from strawberry.schema.config import StrawberryConfig
 import server.app
 import server.web
 from schema.scalars import SCALARS
+from server.auth.viewers import Session, Viewers
 from server.logs import configure_logging
 from server.settings import Settings
-from server.viewers import Session, Viewers
 from storage.mongo import Document, Mongo
 from storage.stores import open_stores
 from storage.timeline import END, NOW, Timestamp

@@ -12,10 +12,10 @@ from benchmarks.fanout_targets import DATABASE, ORGANIZATION, Databases
 from benchmarks.load import post_request
 from storage.chat.communities import NewCommunity
 from storage.chat.records import Topic
-from storage.heads import HEAT_TAU_S
-from storage.identity import search_terms
+from storage.identity.users import search_terms
 from storage.mongo import Document
 from storage.stores import Stores, open_stores
+from storage.streams.heads import HEAT_TAU_S
 from storage.timeline import format_timestamp
 
 VIEWER = "viewer"

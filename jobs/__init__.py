@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from arq.worker import Function, func
 
-from jobs.call_asking import ask_for_silent_calls, sweep_abandoned_lists
-from jobs.call_manager import run_call_manager
+from jobs.calls.broker_pool import run_call_manager
+from jobs.calls.polling import ask_for_silent_calls, sweep_abandoned_lists
 from jobs.context import JobContext
 from jobs.fan_out import fan_out, finish_fan_outs, rebuild_feed, rebuild_feeds, retry_failed_inserts, settle_follows
 from jobs.link_previews import find_lost_previews, preview_link, preview_post_link
-from jobs.mail_fold import fold_mail
-from jobs.mail_summary import report_bounces
+from jobs.mail.aggregation import fold_mail
+from jobs.mail.summary import report_bounces
 from jobs.publishing.mails import send_failure_mails
 from jobs.publishing.sweeps import fail_disconnected, publish_due, upload_media, wake
 from jobs.streams import move_outbox, prune_events

@@ -14,7 +14,7 @@ from arq import Retry as Again
 
 from jobs.context import JobContext
 from storage.feed.fan_outs import Claim, Retry
-from storage.feed.records import PostKey
+from storage.references import PostKey
 
 TURN_S = 5.0
 """How long one post may keep a place in the queue; then others have their turn first."""

@@ -9,11 +9,10 @@ from arq import Retry
 from jobs.context import JobContext
 from jobs.providers.egress import EgressFailed
 from jobs.providers.link_preview import Preview, fetch_preview
-from storage.chat.records import LinkPreview, MessageKey
 from storage.errors import NotFound
-from storage.feed.records import PostKey
-from storage.links import first_url
+from storage.link_previews import LinkPreview, first_url
 from storage.queue import PREVIEWS
+from storage.references import MessageKey, PostKey
 
 MAX_TRIES = 3
 RETRY_AFTER_S = 5

@@ -3,7 +3,7 @@
 from resolvers.context import Context, Info
 from storage.chat.records import Community, Topic
 from storage.errors import Forbidden, Unauthenticated
-from storage.identity import Role, User, with_included
+from storage.identity.records import Role, User, with_included
 
 
 def granted(context: Context) -> frozenset[Role]:

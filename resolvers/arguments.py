@@ -6,7 +6,7 @@ from typing import Annotated
 import strawberry
 
 from storage.errors import BadUserInput
-from storage.events import Cursor
+from storage.streams.log import Cursor
 from storage.timeline import NOW, Range, Timestamp, timeline_range
 
 MAX_LIST = 999

@@ -9,7 +9,7 @@ import strawberry
 
 from storage.chat.reactions import Sight
 from storage.chat.records import Message, Topic
-from storage.identity import Role, User
+from storage.identity.records import Role, User
 from storage.mail.migration import OldBook
 from storage.stores import Stores
 from storage.timeline import Page, Range

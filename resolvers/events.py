@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 import structlog
 
 from storage.errors import DomainError
-from storage.events import Cursor, Position, Stream, format_cursor
-from storage.follow import Arrived, Idle, Ready, follow
-from storage.hub import Hub, HubEvent
-from storage.identity import Role, User
+from storage.identity.records import Role, User
+from storage.streams.hub import Hub, HubEvent
+from storage.streams.log import Cursor, Position, Stream, format_cursor
+from storage.streams.subscription import Arrived, Idle, Ready, follow
 
 RESTART_S = 0.5
 

@@ -9,7 +9,7 @@ from resolvers.access import member, signed_in
 from resolvers.arguments import ListLimit, given, list_limit
 from resolvers.context import Info
 from storage.errors import BadUserInput
-from storage.identity import User
+from storage.identity.records import User
 
 MAX_QUERY = 100
 

@@ -22,10 +22,10 @@ from resolvers.events import JobKind, OwnSource, StreamReady, own_events
 from resolvers.feed.fan_outs import FanOutEvent
 from resolvers.publishing.publications import PublicationEvent
 from storage.errors import NotFound
-from storage.events import Cursor, Position, parse_cursor
-from storage.hub import HubEvent
-from storage.identity import User
-from storage.jobs_stream import jobs_stream
+from storage.identity.records import User
+from storage.streams.hub import HubEvent
+from storage.streams.jobs_stream import jobs_stream
+from storage.streams.log import Cursor, Position, parse_cursor
 
 KINDS: Mapping[str, JobKind] = {
     "FanOutChanged": resolvers.feed.fan_outs.JOB_KIND,

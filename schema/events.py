@@ -11,7 +11,7 @@ from schema.calls import CallJob, CallLimits, CallTask
 from schema.chat import Message, Topic
 from schema.feed import FanOut, Notification, Post
 from schema.publishing import Publication
-from storage.events import Cursor
+from storage.streams.log import Cursor
 
 
 @strawberry.interface(

@@ -12,8 +12,8 @@ from schema.identity import User
 from schema.publishing import Publication
 from schema.timeline import OfPage, Timeline
 from storage.feed.home import HomeFeedState
-from storage.feed.notifications import NotificationKind
 from storage.feed.records import FanOutState
+from storage.notifications import NotificationKind
 from storage.timeline import Timestamp
 
 strawberry.enum(FanOutState, description="How far a post is on its way into the followers' home feeds.")

@@ -12,8 +12,8 @@ from schema.binding import field
 from schema.chat import Topic
 from schema.identity import User
 from schema.timeline import OfPage, Timeline
-from storage.networks import MediaKind, Network
 from storage.publishing import records
+from storage.publishing.networks import MediaKind, Network
 from storage.publishing.records import MediaState, PublicationState, ScheduledPostState
 from storage.timeline import Timestamp
 

@@ -9,7 +9,7 @@ import strawberry
 from graphql import GraphQLError, StringValueNode, ValueNode
 from strawberry.types.scalar import ScalarDefinition
 
-from storage.events import Cursor
+from storage.streams.log import Cursor
 from storage.timeline import NOW, Timestamp, format_timestamp, parse_timestamp
 
 _TIMESTAMP = 'a string like "1639720395.000002": Unix seconds with exactly six decimals'

@@ -12,23 +12,23 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from jobs.providers.egress import Egress
 from jobs.providers.old_book import old_book
 from schema.root import build_schema
-from server import health
-from server.callbacks import callback_routes
-from server.compiled import CompiledExecutor
-from server.demo_sign_in import demo_sign_in_routes
-from server.graphql import GraphQLView
-from server.images import ImageCache, images_route
-from server.ingest import ingest_routes
-from server.limits import DocumentLimitsExtension
-from server.pages import page_routes
+from server.auth.tokens import TokenVerifier
+from server.auth.viewers import Viewers
+from server.graphql.compiled import CompiledExecutor
+from server.graphql.http import GraphQLView
+from server.graphql.limits import DocumentLimitsExtension
+from server.http import health
+from server.http.callbacks import callback_routes
+from server.http.demo_sign_in import demo_sign_in_routes
+from server.http.images import ImageCache, images_route
+from server.http.ingest import ingest_routes
+from server.http.pages import page_routes
 from server.settings import Settings
-from server.tokens import TokenVerifier
-from server.viewers import Viewers
-from storage.image_urls import ImageUrls
 from storage.mail.migration import OldBook
-from storage.secrets import shared_secret
+from storage.secrets.image_urls import ImageUrls
+from storage.secrets.shared_secrets import shared_secret
+from storage.secrets.versioned_keys import versioned_keys
 from storage.stores import Stores, open_stores
-from storage.versioned_keys import versioned_keys
 
 GRAPHQL = "/graphql"
 

@@ -16,7 +16,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from server.processes import StartupError
 from storage.mail.addresses import AddressKeys, address_keys
-from storage.versioned_keys import versioned_keys
+from storage.secrets.versioned_keys import versioned_keys
 
 PREFIX = "NOROSHI_"
 UNPREFIXED = {"mongodb_uri": "MONGODB_URI", "redis_url": "REDIS_URL"}

@@ -17,16 +17,16 @@ from typing import NoReturn, Protocol
 
 import structlog
 
-from server.embedded import Servers, check_servers, embedded_servers
-from server.processes import ChildProcess, StartupError
-from server.settings import Settings
-from server.sign_in import (
+from server.auth.sign_in import (
     require_own_tokens,
     sign_for,
     with_address_keys,
     with_auth_secret,
     with_credential_keys,
 )
+from server.embedded import Servers, check_servers, embedded_servers
+from server.processes import ChildProcess, StartupError
+from server.settings import Settings
 from server.web import listen
 
 STOP_DEADLINE_S = 20.0
@@ -60,7 +60,7 @@ class Program:
         self._fds = [listener.fileno()] if listener else []
         inherited = [f"--fd={fd}" for fd in self._fds]
         # -P: the folder we were started in must not shadow our packages.
-        self._command = [sys.executable, "-P", "-m", "server.cli", name, f"--parent={os.getpid()}", *inherited]
+        self._command = [sys.executable, "-P", "-m", "server.commands.cli", name, f"--parent={os.getpid()}", *inherited]
         self._environment = settings.environment()
         self._process: ChildProcess | None = None
 

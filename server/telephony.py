@@ -5,8 +5,8 @@ from jobs.providers.telephony.simulator import Simulator
 from jobs.providers.telephony.twilio import API_URL, TwilioTelephony
 from jobs.providers.telephony.webhook import WebhookTelephony
 from server.settings import Settings, SettingsError, variable
+from storage.secrets.webhook_keys import webhook_key
 from storage.stores import Stores
-from storage.webhook_keys import webhook_key
 
 TELEPHONY_CALLBACK, TWILIO_CALLBACK = "/callbacks/telephony", "/callbacks/twilio"
 

@@ -6,9 +6,9 @@ import socket
 
 import uvicorn
 
+from server.graphql.socket_writer import Wire
 from server.processes import StartupError
 from server.settings import Settings
-from server.wire import Wire
 
 WS_MAX_SIZE_BYTES = 65_536
 GRACEFUL_SHUTDOWN_S = 10

@@ -15,7 +15,7 @@ from arq.connections import RedisSettings
 from arq.worker import Worker
 
 from jobs import FUNCTIONS, LOOPS, SWEEPERS, Sweeper
-from jobs.call_manager import holder
+from jobs.calls.broker_pool import holder
 from jobs.context import JobContext
 from jobs.providers.egress import Egress
 from jobs.providers.mailer import Mailer
@@ -26,8 +26,8 @@ from server.telephony import make_telephony
 from storage.heartbeats import Heartbeat
 from storage.publishing.sandbox import SandboxStore
 from storage.queue import deserialize, redis_settings, serialize
+from storage.secrets.versioned_keys import versioned_keys
 from storage.stores import Stores, open_stores
-from storage.versioned_keys import versioned_keys
 
 RESTART_S = (0.2, 5.0)
 DRAIN_S = 10.0

@@ -10,15 +10,21 @@ class Keys:
     prefix: str
 
     def channel(self, stream: str) -> str:
-        """Pub/sub channel of a stream's events. Owner: storage/hub.py."""
+        """Pub/sub channel of a stream's events. Owner: storage/streams/hub.py."""
         return f"{self.prefix}:stream:{stream}"
 
     def turn(self, stream: str) -> list[str]:
-        """Strings, 200 and 30 ms: who commits to a stream, and who does so next. Owner: storage/turns.py."""
+        """Strings, 200 and 30 ms: who commits to a stream, and who does so next.
+
+        Owner: storage/streams/write_leases.py.
+        """
         return [f"{self.prefix}:turn:{stream}", f"{self.prefix}:turn:{stream}:next"]
 
     def pool(self, topic_id: str) -> list[str]:
-        """Hash, sorted set and hash, one minute after the last use: a hot topic's messages. Owner: storage/pools.py."""
+        """Hash, sorted set and hash, one minute after the last use: a hot topic's messages.
+
+        Owner: storage/chat/hot_pages.py.
+        """
         return [f"{self.prefix}:pool:{topic_id}:{part}" for part in ("meta", "items", "pending")]
 
     def queue(self, name: str) -> str:

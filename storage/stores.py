@@ -11,26 +11,24 @@ from redis.asyncio import Redis
 from storage.calls.call_store import CallStore
 from storage.calls.do_not_call import DoNotCallStore
 from storage.calls.job_store import CallJobStore
-from storage.calls.moves import CallJobChanged, CallTaskChanged
+from storage.calls.relays import CallJobChanged, CallTaskChanged
 from storage.calls.wakes import Wakes
 from storage.chat.communities import CommunityStore
+from storage.chat.hot_pages import Pools
 from storage.chat.messages import MessageStore
-from storage.chat.moves import ReactionReceived, TopicActivity
 from storage.chat.reactions import ReactionStore
+from storage.chat.relays import ReactionReceived, TopicActivity
 from storage.chat.topics import TopicStore
-from storage.credentials import Credentials
-from storage.events import Event, EventLog, Stream
 from storage.feed.fan_outs import FanOutStore
 from storage.feed.feeds import FeedStore
 from storage.feed.follows import FollowStore
 from storage.feed.home import HomeStore
-from storage.feed.moves import PostArrived, PostRemoved
-from storage.feed.notifications import NotificationStore, Notify
 from storage.feed.posts import PostStore
-from storage.hub import Hub
-from storage.identity import RelationStore, UserStore, stream_owner
+from storage.feed.relays import PostArrived, PostRemoved
+from storage.identity.records import stream_owner
+from storage.identity.relations import RelationStore
+from storage.identity.users import UserStore
 from storage.indexes import ensure_indexes
-from storage.jobs_stream import ReadSubjects, read_job_subjects
 from storage.keys import Keys
 from storage.locks import Locks
 from storage.mail.addresses import AddressKeys
@@ -41,15 +39,19 @@ from storage.mail.ledger import Ledger
 from storage.mail.rates import Rates
 from storage.mail.reports import ReportStore
 from storage.mongo import Driver, Mongo, connect
-from storage.outbox import Movers, Outbox, Tell
-from storage.pools import Pools
-from storage.publisher import Publisher
+from storage.notifications import NotificationStore, Notify
 from storage.publishing.accounts import AccountStore
 from storage.publishing.claims import ClaimStore
 from storage.publishing.posts import ScheduledPostStore
 from storage.queue import JobQueue, deserialize, serialize
-from storage.sequencer import Sequencer
-from storage.turns import Turns
+from storage.secrets.credentials import Credentials
+from storage.streams.hub import Hub
+from storage.streams.jobs_stream import ReadSubjects, read_job_subjects
+from storage.streams.log import Event, EventLog, Stream
+from storage.streams.outbox import Movers, Outbox, Tell
+from storage.streams.publisher import Publisher
+from storage.streams.sequencer import Sequencer
+from storage.streams.write_leases import Turns
 
 REDIS_TIMEOUT_S = 2.0
 FAN_OUT_MAX_FOLLOWERS = 10_000

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 Found = TypeVar("Found")
-NOROSHI = [sys.executable, "-P", "-m", "server.cli"]
+NOROSHI = [sys.executable, "-P", "-m", "server.commands.cli"]
 
 
 def eventually(look: Callable[[], Found], deadline_s: float = 60.0, interval_s: float = 0.05) -> Found:

@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 import pymongo
 
-from server.tokens import mint
+from server.auth.tokens import mint
 from tests.keys import AS_SETTING
 from tests.product import NOROSHI, environment, eventually
 

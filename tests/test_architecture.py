@@ -29,51 +29,54 @@ TESTED_ELSEWHERE = {
     "schema/events.py": "tests/resolvers/chat/test_events.py",
     "resolvers/mail/inputs.py": "tests/resolvers/mail/test_deliveries.py",
     "resolvers/inputs.py": "tests/resolvers/test_arguments.py",
-    "storage/jobs_stream.py": "tests/resolvers/test_job_events.py",
+    "storage/streams/jobs_stream.py": "tests/resolvers/test_job_events.py",
     "resolvers/feed/fan_outs.py": "tests/resolvers/test_job_events.py",
     "jobs/providers/telephony/protocol.py": "tests/jobs/providers/telephony/test_webhook.py",
     "resolvers/calls/arguments.py": "tests/resolvers/calls/test_jobs.py",
     "resolvers/calls/events.py": "tests/resolvers/calls/test_jobs.py",
     "resolvers/calls/inputs.py": "tests/resolvers/calls/test_jobs.py",
-    "server/telephony.py": "tests/server/test_callbacks.py",
+    "server/telephony.py": "tests/server/http/test_callbacks.py",
     # Planned in memory against a model, and committed by brokers.
-    "storage/calls/call_store.py": "tests/jobs/test_call_broker.py",
+    "storage/calls/call_store.py": "tests/jobs/calls/test_broker.py",
     "storage/calls/dialling.py": "tests/storage/calls/test_call_machine.py",
     "storage/calls/do_not_call.py": "tests/resolvers/calls/test_limits.py",
     "storage/calls/job_store.py": "tests/resolvers/calls/test_jobs.py",
     "storage/calls/jobs.py": "tests/storage/calls/test_call_machine.py",
     "storage/calls/launching.py": "tests/resolvers/calls/test_jobs.py",
     "storage/calls/records.py": "tests/resolvers/calls/test_jobs.py",
-    "storage/calls/wakes.py": "tests/jobs/test_call_manager.py",
+    "storage/calls/wakes.py": "tests/jobs/calls/test_broker_pool.py",
     # What is handed around: wrong when what it is handed to is.
     "resolvers/context.py": "tests/resolvers/test_blocks.py",
     "jobs/context.py": "tests/server/test_worker.py",
     "storage/mail/migration.py": "tests/resolvers/mail/test_migration.py",
     "storage/mail/records.py": "tests/storage/mail/test_rates.py",
-    "storage/metrics.py": "tests/server/test_health.py",
+    "storage/metrics.py": "tests/server/http/test_health.py",
+    "storage/identity/records.py": "tests/storage/identity/test_users.py",
+    "storage/identity/relations.py": "tests/storage/identity/test_users.py",
+    "storage/references.py": "tests/storage/chat/test_records.py",
     # Seen from outside the process only.
     "resolvers/events.py": "tests/resolvers/feed/test_events.py",
-    "storage/mentions.py": "tests/resolvers/feed/test_posts.py",
+    "storage/identity/mentions.py": "tests/resolvers/feed/test_posts.py",
     "storage/publishing/notices.py": "tests/storage/publishing/test_progress.py",
     "storage/publishing/records.py": "tests/storage/publishing/test_progress.py",
     "storage/publishing/sandbox.py": "tests/jobs/providers/social/test_sandbox.py",
-    "storage/webhook_keys.py": "tests/jobs/providers/test_signed_webhooks.py",
+    "storage/secrets/webhook_keys.py": "tests/jobs/providers/test_signed_webhooks.py",
     "jobs/providers/social/network.py": "tests/jobs/providers/social/test_http.py",
     "jobs/providers/social/registry.py": "tests/server/test_worker.py",
     "jobs/publishing/inside.py": "tests/jobs/publishing/test_desk.py",
     "jobs/publishing/sweeps.py": "tests/jobs/publishing/test_mails.py",
     "schema/publishing.py": "tests/schema/test_shapes.py",
     "resolvers/publishing/inputs.py": "tests/resolvers/publishing/test_posts.py",
-    "server/own_events.py": "tests/e2e/test_fan_out.py",
+    "server/graphql/viewer_events.py": "tests/e2e/test_fan_out.py",
     "storage/feed/records.py": "tests/storage/feed/test_changes.py",
     "storage/feed/posts.py": "tests/resolvers/feed/test_posts.py",
-    "storage/feed/moves.py": "tests/storage/feed/test_feeds.py",
+    "storage/feed/relays.py": "tests/storage/feed/test_feeds.py",
     "storage/feed/trimming.py": "tests/storage/feed/test_feeds.py",
     "jobs/link_previews.py": "tests/e2e/test_link_previews.py",
-    "server/demo_sign_in.py": "tests/server/test_app.py",
+    "server/http/demo_sign_in.py": "tests/server/test_app.py",
     "server/launch.py": "tests/server/test_supervisor.py",
     # One call each of what is tested there.
-    "jobs/streams.py": "tests/storage/test_outbox.py",
+    "jobs/streams.py": "tests/storage/streams/test_outbox.py",
 }
 """Modules without a test file of their name, and the test file that is red when they are wrong."""
 
@@ -165,7 +168,7 @@ def test_every_module_has_a_test_file_of_its_name_or_says_what_tests_it() -> Non
 
 
 def test_the_mirror_of_a_module_is_looked_for_where_it_belongs() -> None:
-    assert mirrors(Path("storage/hub.py")) == [Path("tests/storage/test_hub.py")]
+    assert mirrors(Path("storage/locks.py")) == [Path("tests/storage/test_locks.py")]
     assert mirrors(Path("server/embedded/mongod.py")) == [
         Path("tests/server/embedded/test_mongod.py"),
         Path("tests/server/test_embedded.py"),

@@ -9,7 +9,7 @@ import hmac
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from storage.webhook_keys import webhook_key
+from storage.secrets.webhook_keys import webhook_key
 
 ID, TIMESTAMP, SIGNATURE = "webhook-id", "webhook-timestamp", "webhook-signature"
 TOLERANCE_S = 300

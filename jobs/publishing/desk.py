@@ -11,7 +11,7 @@ from jobs.providers.social.registry import Networks
 from jobs.publishing.inside import publish_inside
 from jobs.publishing.outside import Outside
 from jobs.publishing.uploads import Uploads
-from storage.clock import DatabaseClock
+from storage.mongo.clock import DatabaseClock
 from storage.publishing.records import AccountTarget, Phase, Publication, PublicationState, ScheduledPost
 from storage.stores import Stores
 

@@ -3,15 +3,14 @@
 import asyncio
 
 from storage.chat.changes import NewMessage
-from storage.chat.records import message_key
 from storage.feed.changes import NewPost
-from storage.feed.records import post_key
-from storage.identity import Role, User, with_included
-from storage.links import first_url
-from storage.mentions import hashtags_in, mentioned
+from storage.identity.mentions import hashtags_in, mentioned
+from storage.identity.records import Role, User, with_included
+from storage.link_previews import first_url
 from storage.publishing.progress import TOO_LATE, Early, Fail, Lost, TooLate
 from storage.publishing.records import Publication, ScheduledPost, TopicTarget
 from storage.queue import FAN_OUT, PREVIEWS
+from storage.references import message_key, post_key
 from storage.stores import Stores
 
 FORBIDDEN = "FORBIDDEN"

@@ -26,9 +26,8 @@ from jobs.providers.social.network import (
 from jobs.providers.social.registry import Networks
 from jobs.publishing.inside import FORBIDDEN
 from jobs.publishing.leases import Lease, now_s, renewed
-from storage.credentials import CredentialsLost
-from storage.identity import Role, with_included
-from storage.networks import BEHAVIOURS, Behaviour, Certainty
+from storage.identity.records import Role, with_included
+from storage.publishing.networks import BEHAVIOURS, Behaviour, Certainty
 from storage.publishing.progress import (
     CALL_LEASE_S,
     LEASE_S,
@@ -47,6 +46,7 @@ from storage.publishing.progress import (
     TryAgain,
 )
 from storage.publishing.records import AccountTarget, Phase, Publication, PublicationState, ScheduledPost
+from storage.secrets.credentials import CredentialsLost
 from storage.stores import Stores
 
 RETRY_S = (1.0, 2.0, 4.0, 8.0)

@@ -12,7 +12,7 @@ from storage.calls.limiter import MAX_CONCURRENT, MAX_PER_SECOND, MIN_PER_SECOND
 from storage.calls.lists import phone_number
 from storage.calls.windows import CallingWindow
 from storage.errors import BadUserInput
-from storage.identity import User
+from storage.identity.records import User
 
 MAX_NAME = 200
 MAX_SCENARIO = 4000

@@ -10,8 +10,8 @@ from resolvers.context import Context
 from resolvers.events import Event, JobKind
 from storage.calls.records import CallJob, CallLimits, CallTask
 from storage.errors import Forbidden
-from storage.events import Cursor
-from storage.identity import Role, User
+from storage.identity.records import Role, User
+from storage.streams.log import Cursor
 
 
 @dataclass(frozen=True, slots=True)

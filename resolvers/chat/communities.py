@@ -23,7 +23,7 @@ from resolvers.inputs import CreateCommunityInput, CreateTopicInput
 from storage.chat.communities import NewCommunity
 from storage.chat.records import Community, Topic, TrendingTopic
 from storage.idempotency import idempotency_key
-from storage.identity import User
+from storage.identity.records import User
 from storage.timeline import Page, timeline_range
 
 MAX_NAME = 100

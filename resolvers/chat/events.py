@@ -18,10 +18,10 @@ from resolvers.context import Context, Info
 from resolvers.events import Event, StreamReady
 from storage.chat.records import Message, Topic
 from storage.errors import Forbidden
-from storage.events import Position, Stream, format_cursor, parse_cursor
-from storage.follow import Arrived, Ready, follow
-from storage.hub import HubEvent
-from storage.identity import User
+from storage.identity.records import User
+from storage.streams.hub import HubEvent
+from storage.streams.log import Position, Stream, format_cursor, parse_cursor
+from storage.streams.subscription import Arrived, Ready, follow
 
 RECHECK_S = 2.0
 
@@ -50,7 +50,7 @@ class Source:
     """A stream that the viewer may listen to. Iterated, it gives this one viewer's events.
 
     Servers that know many sources of one stream may read the stream once for all of them, asking `hidden_from` and
-    `may_listen` on the way (server/broadcasts.py). `community_id` is the community that must be joined, if any.
+    `may_listen` on the way (server/graphql/broadcasts.py). `community_id` is the community that must be joined, if any.
     """
 
     context: Context

@@ -24,15 +24,16 @@ from resolvers.context import Info
 from resolvers.inputs import PostMessageInput
 from storage.chat.changes import NewMessage
 from storage.chat.reactions import reactions_of_others
-from storage.chat.records import LinkPreview, Message, MessageKey, Reaction, ReceivedReaction, Topic, message_key
+from storage.chat.records import Message, Reaction, ReceivedReaction, Topic
+from storage.chat.stamps import Stamp
+from storage.chat.stamps import stamp as find_stamp
 from storage.errors import BadUserInput, NotFound
 from storage.idempotency import idempotency_key
-from storage.identity import Role, User
-from storage.links import first_url
-from storage.mentions import mentioned
+from storage.identity.mentions import mentioned
+from storage.identity.records import Role, User
+from storage.link_previews import LinkPreview, first_url
 from storage.queue import PREVIEWS
-from storage.stamps import Stamp
-from storage.stamps import stamp as find_stamp
+from storage.references import MessageKey, message_key
 from storage.timeline import Page
 
 MAX_TEXT = 4000

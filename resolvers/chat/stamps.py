@@ -1,6 +1,6 @@
 """The stamps that ship with the product."""
 
-from storage.stamps import STAMPS, Stamp
+from storage.chat.stamps import STAMPS, Stamp
 
 
 async def stamps() -> list[Stamp]:

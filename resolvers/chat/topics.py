@@ -10,9 +10,9 @@ from strawberry import ID, UNSET, Parent
 from resolvers.access import admit, joined_topic, member
 from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, moment, page_range
 from resolvers.context import Info
+from storage.chat.hot_pages import is_hot
 from storage.chat.records import Community, Message, Topic
-from storage.identity import User
-from storage.pools import is_hot
+from storage.identity.records import User
 from storage.timeline import Page, Range, Timestamp
 
 TopicId = Annotated[ID, strawberry.argument(description="The topic's id.")]

@@ -15,13 +15,13 @@ from resolvers.arguments import Since, given
 from resolvers.context import Context, Info
 from resolvers.events import RESTART_S, Event, OwnSource, StreamReady, own_events
 from storage.errors import DomainError
-from storage.events import Cursor, Position, Stream, parse_cursor
 from storage.feed.home import SEEN_EVERY_S, HomeStore
-from storage.feed.notifications import Notification
 from storage.feed.records import Post, RemovedPost, author_stream, home_stream
-from storage.follow_several import OneArrived, Positions, SeveralReady, follow_several, parse_positions
-from storage.hub import HubEvent
-from storage.identity import User, user_stream
+from storage.identity.records import User, user_stream
+from storage.notifications import Notification
+from storage.streams.hub import HubEvent
+from storage.streams.log import Cursor, Position, Stream, parse_cursor
+from storage.streams.merged_subscription import OneArrived, Positions, SeveralReady, follow_several, parse_positions
 
 log = structlog.get_logger(__name__)
 

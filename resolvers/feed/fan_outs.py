@@ -8,8 +8,9 @@ from resolvers.access import member
 from resolvers.context import Context, Info
 from resolvers.events import Event, JobKind
 from storage.errors import Forbidden, NotFound
-from storage.feed.records import FanOut, Post, post_key
-from storage.identity import User
+from storage.feed.records import FanOut, Post
+from storage.identity.records import User
+from storage.references import post_key
 
 
 @dataclass(frozen=True, slots=True)

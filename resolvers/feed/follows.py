@@ -9,7 +9,7 @@ from resolvers.access import member
 from resolvers.context import Info
 from storage.errors import BadUserInput
 from storage.feed.follows import Pair
-from storage.identity import User
+from storage.identity.records import User
 
 UserId = Annotated[ID, strawberry.argument(description="Whom.")]
 

@@ -9,9 +9,9 @@ from resolvers.access import member
 from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, moment, page_range
 from resolvers.context import Info
 from storage.chat.records import Message
-from storage.feed.notifications import Notification
 from storage.feed.records import Post
-from storage.identity import User
+from storage.identity.records import User
+from storage.notifications import Notification
 from storage.publishing.records import Publication
 from storage.timeline import Page, Timestamp
 

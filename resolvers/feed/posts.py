@@ -12,15 +12,15 @@ from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, given, pag
 from resolvers.chat.messages import shown_preview
 from resolvers.context import Info
 from resolvers.inputs import CreatePostInput
-from storage.chat.records import LinkPreview
 from storage.errors import BadUserInput, NotFound
 from storage.feed.changes import NewPost
-from storage.feed.records import FanOutState, Post, post_key
+from storage.feed.records import FanOutState, Post
 from storage.idempotency import idempotency_key
-from storage.identity import Role, User
-from storage.links import MAX_URL_CHARS, first_url
-from storage.mentions import MAX_HASHTAG, fold_hashtag, hashtags_in, mentioned
+from storage.identity.mentions import MAX_HASHTAG, fold_hashtag, hashtags_in, mentioned
+from storage.identity.records import Role, User
+from storage.link_previews import MAX_URL_CHARS, LinkPreview, first_url
 from storage.queue import FAN_OUT, PREVIEWS
+from storage.references import post_key
 from storage.timeline import Page
 
 MAX_TEXT = 4000

@@ -13,11 +13,11 @@ from resolvers.publishing.addresses import web_address
 from resolvers.publishing.inputs import ConnectAccountInput
 from storage.errors import BadUserInput
 from storage.idempotency import idempotency_key
-from storage.identity import Role
-from storage.networks import BEHAVIOURS, Network
+from storage.identity.records import Role
 from storage.publishing.accounts import NewAccount
+from storage.publishing.networks import BEHAVIOURS, Network
 from storage.publishing.records import ConnectedAccount
-from storage.webhook_keys import webhook_key
+from storage.secrets.webhook_keys import webhook_key
 
 MAX_NAME = 100
 MAX_CREDENTIALS = 4096

@@ -5,7 +5,7 @@ from datetime import datetime
 import strawberry
 from strawberry import ID, UNSET
 
-from storage.networks import MediaKind, Network
+from storage.publishing.networks import MediaKind, Network
 
 _KEY = "The same key from the same user within 24 hours returns what it made; with other arguments it is a CONFLICT."
 _DUE = (

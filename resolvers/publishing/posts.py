@@ -16,7 +16,7 @@ from resolvers.publishing.targets import account_targets, check_targets, topic_t
 from resolvers.publishing.times import due_moment, max_lateness, time_zone
 from storage.errors import BadUserInput, Conflict, Forbidden
 from storage.idempotency import idempotency_key
-from storage.identity import Role, User
+from storage.identity.records import Role, User
 from storage.publishing.records import (
     AccountTarget,
     HomeFeedTarget,

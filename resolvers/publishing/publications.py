@@ -13,7 +13,7 @@ from resolvers.events import Event, JobKind
 from resolvers.publishing.posts import may_see
 from storage.chat.records import Topic
 from storage.errors import Forbidden
-from storage.identity import User
+from storage.identity.records import User
 from storage.publishing.records import AccountTarget, ConnectedAccount, HomeFeedTarget, Publication, TopicTarget
 
 MAX_EXTERNAL_ID = 500

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from resolvers.access import joined_topic, require
 from resolvers.context import Info
 from storage.errors import BadUserInput, Conflict
-from storage.identity import Role, User
-from storage.networks import ALLOWANCES, HOME_ALLOWANCE, TOPIC_ALLOWANCE, Allowance, misfit
+from storage.identity.records import Role, User
+from storage.publishing.networks import ALLOWANCES, HOME_ALLOWANCE, TOPIC_ALLOWANCE, Allowance, misfit
 from storage.publishing.records import AccountTarget, HomeFeedTarget, ScheduledMedia, Target, TopicTarget
 
 MAX_TARGETS = 50

@@ -40,9 +40,9 @@ from storage.calls.records import (
 from storage.calls.wakes import Wakes
 from storage.calls.windows import CallingWindow
 from storage.errors import NotFound
-from storage.jobs_stream import jobs_stream
 from storage.mongo import Document, Mongo
-from storage.sequencer import Sequencer
+from storage.streams.jobs_stream import jobs_stream
+from storage.streams.sequencer import Sequencer
 
 SOON_S = 90.0
 MAX_AT_ONCE = 8

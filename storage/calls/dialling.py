@@ -24,9 +24,9 @@ from storage.calls.records import (
     task_record,
 )
 from storage.calls.windows import CallingWindow
-from storage.changes import Batch, Change, Need
 from storage.errors import BadUserInput, NotFound
 from storage.mongo import Document
+from storage.streams.changes import Batch, Change, Need
 
 TASKS = "call_tasks"
 DO_NOT_CALL = "do_not_call"

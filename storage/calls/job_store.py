@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
+from storage.batch_loader import Gather
 from storage.calls.dialling import TASKS
 from storage.calls.jobs import JOBS, ActOnJob, JobAction, NewCallJob, SetLimits
 from storage.calls.launching import ROW_ERRORS, CheckedList, Launcher
@@ -21,11 +22,10 @@ from storage.calls.records import (
 )
 from storage.calls.wakes import Wakes
 from storage.errors import NotFound
-from storage.gather import Gather
 from storage.idempotency import IdempotencyKey
-from storage.jobs_stream import jobs_stream
 from storage.mongo import Document, Mongo
-from storage.sequencer import Sequencer
+from storage.streams.jobs_stream import jobs_stream
+from storage.streams.sequencer import Sequencer
 from storage.timeline import Page, Range, read_page
 
 

@@ -18,12 +18,12 @@ from storage.calls.records import (
     job_record,
 )
 from storage.calls.windows import CallingWindow
-from storage.changes import Batch, Change, Need
 from storage.errors import Conflict, NotFound
 from storage.idempotency import IdempotencyKey
 from storage.ids import new_id
-from storage.jobs_stream import jobs_stream
 from storage.mongo import Document
+from storage.streams.changes import Batch, Change, Need
+from storage.streams.jobs_stream import jobs_stream
 
 JOBS = "call_jobs"
 DRAFTS = "call_drafts"

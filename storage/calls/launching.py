@@ -13,9 +13,9 @@ from storage.calls.jobs import DRAFTS, LaunchJob, NewCallJob
 from storage.calls.lists import ListRow, check_list
 from storage.calls.records import CallRowError, CallTaskState
 from storage.idempotency import AlreadyDone, IdempotencyKey
-from storage.jobs_stream import jobs_stream
 from storage.mongo import Document, Mongo, older_than
-from storage.sequencer import Sequencer
+from storage.streams.jobs_stream import jobs_stream
+from storage.streams.sequencer import Sequencer
 
 ROW_ERRORS = "call_row_errors"
 PART = 1000

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from storage.calls.records import CallLimits
-from storage.changes import Batch
 from storage.errors import Conflict
 from storage.mongo import Document
+from storage.streams.changes import Batch
 
 LIMITS = "call_limits"
 DEFAULT_CONCURRENT = 1

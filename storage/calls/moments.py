@@ -13,8 +13,8 @@ from pymongo.errors import PyMongoError
 
 from storage.calls.dialling import Dial
 from storage.calls.limiter import JITTER_S
-from storage.clock import DatabaseClock
 from storage.mongo import Mongo
+from storage.mongo.clock import DatabaseClock
 
 MAX_LEAD_S = 1.0
 FORGOTTEN_S = 2.0

@@ -3,15 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from storage.changes import Batch, Change, Need
-from storage.chat.records import LinkPreview, Message, MessageKey, message_record, preview_document
+from storage.chat.records import Message, message_record
 from storage.errors import BadUserInput, Conflict, Forbidden, NotFound
-from storage.events import Stream
-from storage.feed.notifications import NotificationKind, notify
 from storage.idempotency import IdempotencyKey
-from storage.identity import user_stream
-from storage.links import first_url
+from storage.identity.records import user_stream
+from storage.link_previews import LinkPreview, first_url, preview_document
 from storage.mongo import Document
+from storage.notifications import NotificationKind, notify
+from storage.references import MessageKey
+from storage.streams.changes import Batch, Change, Need
+from storage.streams.log import Stream
 
 MAX_EMOJIS = 30
 MESSAGES = "messages"

@@ -5,11 +5,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from storage.batch_loader import MAX_KEYS, Gather
 from storage.chat.records import Community
 from storage.errors import NotFound
-from storage.gather import MAX_KEYS, Gather
 from storage.idempotency import AlreadyDone, IdempotencyKey, claim
-from storage.identity import User, fold, search_terms
+from storage.identity.records import User
+from storage.identity.users import fold, search_terms
 from storage.ids import new_id
 from storage.mongo import Document, Mongo, Session
 

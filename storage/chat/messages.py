@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from storage.batch_loader import Gather
 from storage.chat.changes import (
     AddReaction,
     DeleteMessage,
@@ -11,14 +12,15 @@ from storage.chat.changes import (
     RemoveReaction,
     SetPreview,
 )
-from storage.chat.records import LinkPreview, Message, MessageKey, message_key, message_record
+from storage.chat.hot_pages import Pools, may_be_hot
+from storage.chat.records import Message, message_record
 from storage.errors import NotFound
-from storage.events import Event, Stream
-from storage.gather import Gather
 from storage.idempotency import AlreadyDone, IdempotencyKey
+from storage.link_previews import LinkPreview
 from storage.mongo import Document, Mongo, older_than
-from storage.pools import Pools, may_be_hot
-from storage.sequencer import Sequencer
+from storage.references import MessageKey, message_key
+from storage.streams.log import Event, Stream
+from storage.streams.sequencer import Sequencer
 from storage.timeline import END, Page, Range, Timestamp, read_page
 
 NOBODY: frozenset[str] = frozenset()

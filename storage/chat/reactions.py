@@ -4,10 +4,11 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from storage.among import values_among
-from storage.chat.records import Message, MessageKey, Reaction, ReceivedReaction
-from storage.gather import Gather
+from storage.batch_loader import Gather
+from storage.chat.records import Message, Reaction, ReceivedReaction
 from storage.mongo import Document, Mongo
+from storage.mongo.distinct import values_among
+from storage.references import MessageKey
 from storage.timeline import Page, Range, Timestamp, read_page
 
 

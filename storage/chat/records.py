@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import NamedTuple
 
-from storage.errors import NotFound
+from storage.link_previews import LinkPreview
 from storage.mongo import Document
+from storage.references import MessageKey
 from storage.timeline import Timestamp
 
 
@@ -49,47 +49,8 @@ class TrendingTopic:
     messages_per_minute: float
 
 
-class MessageKey(NamedTuple):
-    """Where a message is: topic and timestamp. Outside it is the id "topic-timestamp".
-
-    A tuple, which is made and found in a dict in a third of the time.
-    """
-
-    topic_id: str
-    timestamp: int
-
-    @property
-    def id(self) -> str:
-        """The message's public id."""
-        return f"{self.topic_id}-{self.timestamp}"
-
-    @property
-    def document_id(self) -> Document:
-        """The message's _id; its order is the topic's timeline."""
-        return {"t": self.topic_id, "ts": self.timestamp}
-
-
 # What MessageKey(topic_id, timestamp) does, in half the time.
 _key: Callable[[tuple[str, int]], MessageKey] = partial(tuple.__new__, MessageKey)
-
-
-def message_key(id_: str) -> MessageKey:
-    """The key of a public id. Raises: NotFound for what can't be one."""
-    topic_id, _, digits = id_.rpartition("-")
-    if not (topic_id and digits.isascii() and digits.isdigit() and len(digits) <= 16):
-        raise NotFound("message", id_)
-    return MessageKey(topic_id, int(digits))
-
-
-@dataclass(frozen=True, slots=True)
-class LinkPreview:
-    """What a linked page says of itself. `image_url` is the remote address."""
-
-    url: str
-    title: str
-    description: str | None
-    image_url: str | None
-    site_name: str | None
 
 
 # Not frozen, as reactions are not: a page makes fifty, and freezing triples what one costs. Most tuples are empty.
@@ -156,14 +117,3 @@ def message_record(document: Document) -> Message:
         get("edited_at"),
         get("deleted_at"),
     )
-
-
-def preview_document(preview: LinkPreview) -> Document:
-    """How a preview is stored; LinkPreview(**document) reads it."""
-    return {
-        "url": preview.url,
-        "title": preview.title,
-        "description": preview.description,
-        "image_url": preview.image_url,
-        "site_name": preview.site_name,
-    }

@@ -6,16 +6,16 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from storage.changes import Batch, Change
+from storage.batch_loader import Gather
 from storage.chat.records import Community, Topic, TrendingTopic
 from storage.errors import NotFound
-from storage.events import Stream
-from storage.gather import Gather
-from storage.heads import HEAT_TAU_S, messages_per_minute
 from storage.idempotency import AlreadyDone, IdempotencyKey
 from storage.ids import new_id
 from storage.mongo import Document, Mongo
-from storage.sequencer import Sequencer
+from storage.streams.changes import Batch, Change
+from storage.streams.heads import HEAT_TAU_S, messages_per_minute
+from storage.streams.log import Stream
+from storage.streams.sequencer import Sequencer
 from storage.timeline import END, Page, Range, Timestamp, read_page
 
 UNREAD_CAP = 100

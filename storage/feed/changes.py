@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from storage.changes import Batch, Change, Need
-from storage.chat.records import LinkPreview, preview_document
 from storage.errors import Forbidden, NotFound
-from storage.feed.notifications import NotificationKind, notify
-from storage.feed.records import Post, PostKey, home_stream, post_record
+from storage.feed.records import Post, home_stream, post_record
 from storage.idempotency import AlreadyDone, IdempotencyKey
-from storage.jobs_stream import jobs_stream
-from storage.links import first_url
+from storage.link_previews import LinkPreview, first_url, preview_document
 from storage.mongo import Document
+from storage.notifications import NotificationKind, notify
+from storage.references import PostKey
+from storage.streams.changes import Batch, Change, Need
+from storage.streams.jobs_stream import jobs_stream
 
 POSTS = "posts"
 SOURCES = "post_sources"

@@ -10,11 +10,12 @@ from typing import Any
 
 from pymongo import ReturnDocument, UpdateOne
 
-from storage.feed.records import FanOut, PostKey, fan_out_record
-from storage.gather import Gather
-from storage.jobs_stream import jobs_stream
+from storage.batch_loader import Gather
+from storage.feed.records import FanOut, fan_out_record
 from storage.mongo import Document, Mongo, Session, older_than
-from storage.outbox import Outbox, leave
+from storage.references import PostKey
+from storage.streams.jobs_stream import jobs_stream
+from storage.streams.outbox import Outbox, leave
 
 LEASE_S = 5.0
 TELL_EVERY_S = 1.0

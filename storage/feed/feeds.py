@@ -10,14 +10,15 @@ from dataclasses import dataclass
 
 from pymongo.errors import BulkWriteError
 
-from storage.events import Stream
 from storage.feed.changes import FEED_ITEMS
 from storage.feed.follows import FEEDS, FOLLOWS
-from storage.feed.records import PostKey, home_stream
+from storage.feed.records import home_stream
 from storage.feed.trimming import TRIM_EVERY, trim
 from storage.metrics import FEED_ITEMS_PUSHED
 from storage.mongo import DUPLICATE_KEY, Document, Mongo, older_than
-from storage.outbox import Outbox, leave_rows
+from storage.references import PostKey
+from storage.streams.log import Stream
+from storage.streams.outbox import Outbox, leave_rows
 
 CHUNK = 500
 ABSENT_S = 30 * 86_400.0

@@ -12,14 +12,14 @@ from typing import ClassVar
 import structlog
 from pymongo.errors import PyMongoError
 
-from storage.changes import Batch, Change, Need
 from storage.errors import Conflict, DomainError, Forbidden
 from storage.feed.changes import FEED_ITEMS, POSTS
-from storage.feed.notifications import NotificationKind, notify
 from storage.feed.trimming import MAX_ITEMS, trim
-from storage.identity import user_stream
+from storage.identity.records import user_stream
 from storage.mongo import Document, Mongo, Session, older_than
-from storage.sequencer import Sequencer
+from storage.notifications import NotificationKind, notify
+from storage.streams.changes import Batch, Change, Need
+from storage.streams.sequencer import Sequencer
 
 FOLLOWS = "follows"
 FOLLOW_CHANGES = "follow_changes"

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from storage.events import Position
 from storage.feed.changes import FEED_ITEMS, MERGED_AUTHORS, POSTS
 from storage.feed.feeds import ABSENT_S, FeedStore
 from storage.feed.follows import FEEDS, FOLLOWS
@@ -16,6 +15,7 @@ from storage.feed.posts import PostStore
 from storage.feed.records import Post, post_record
 from storage.feed.trimming import MAX_ITEMS
 from storage.mongo import Document, Mongo
+from storage.streams.log import Position
 from storage.timeline import Page, Range, read_page
 
 SEEN_EVERY_S = 3600.0

@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 
-from storage.chat.records import LinkPreview
+from storage.batch_loader import Gather
 from storage.errors import NotFound
-from storage.events import Stream
 from storage.feed.changes import CreatePost, DeletePost, NewPost, PostPlan, SetPostPreview
-from storage.feed.records import Post, PostKey, RemovedPost, author_stream, post_key, post_record
-from storage.gather import Gather
+from storage.feed.records import Post, RemovedPost, author_stream, post_record
 from storage.idempotency import AlreadyDone, IdempotencyKey
+from storage.link_previews import LinkPreview
 from storage.mongo import Document, Mongo, older_than
-from storage.sequencer import Sequencer
+from storage.references import PostKey, post_key
+from storage.streams.log import Stream
+from storage.streams.sequencer import Sequencer
 from storage.timeline import Page, Range, read_page
 
 NOBODY: frozenset[str] = frozenset()

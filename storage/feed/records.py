@@ -1,50 +1,16 @@
 """The records of the feed area: frozen, as read. Timestamps are microseconds."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from urllib.parse import quote
 
-from storage.chat.records import LinkPreview
-from storage.errors import NotFound
-from storage.events import Stream
+from storage.link_previews import LinkPreview
 from storage.mongo import Document
+from storage.references import PostKey
+from storage.streams.log import Stream
 from storage.timeline import Timestamp
-
-
-@dataclass(frozen=True, slots=True)
-class PostKey:
-    """Where a post is: its organization and its timestamp there."""
-
-    organization_id: str
-    timestamp: int
-
-    @property
-    def id(self) -> str:
-        """The post's public id."""
-        return f"{_digest(self.organization_id)}-{self.timestamp}"
-
-    @property
-    def document_id(self) -> Document:
-        """The post's _id, and its fan-out's; its order is the organization's timeline."""
-        return {"o": self.organization_id, "ts": self.timestamp}
-
-
-def post_key(organization_id: str, id_: str) -> PostKey:
-    """The key of a public id of this organization. Raises: NotFound for what can't be one."""
-    digest, _, digits = id_.partition("-")
-    if digest != _digest(organization_id) or not (digits.isascii() and digits.isdigit() and len(digits) <= 16):
-        raise NotFound("post", id_)
-    key = PostKey(organization_id, int(digits))
-    if key.id != id_:
-        raise NotFound("post", id_)
-    return key
-
-
-def _digest(organization_id: str) -> str:
-    return hashlib.sha256(organization_id.encode()).hexdigest()[:12]
 
 
 def author_stream(organization_id: str, author_id: str) -> Stream:

@@ -14,7 +14,7 @@ import idna
 from email_validator import EmailNotValidError, validate_email
 
 from storage.errors import Unavailable
-from storage.versioned_keys import versioned_keys
+from storage.secrets.versioned_keys import versioned_keys
 
 MAX_LENGTH = 254
 MAX_LOCAL = 64

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from storage.credentials import Credentials, CredentialsLost
+from storage.batch_loader import Gather
 from storage.errors import NotFound
-from storage.gather import Gather
 from storage.idempotency import AlreadyDone, IdempotencyKey, claim
 from storage.ids import new_id
 from storage.mongo import Document, Mongo, Session
-from storage.networks import Network
+from storage.publishing.networks import Network
 from storage.publishing.records import ConnectedAccount, account_record
+from storage.secrets.credentials import Credentials, CredentialsLost
 
 
 @dataclass(frozen=True, slots=True)

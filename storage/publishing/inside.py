@@ -7,13 +7,13 @@ topic at the same moment share a group commit.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from storage.changes import Batch, Change, Need
 from storage.chat.changes import NewMessage, PostMessage
 from storage.feed.changes import PostPlan
 from storage.mongo import Document
 from storage.publishing.progress import TooLate, check_due, held, is_too_late, note
 from storage.publishing.records import Publication, PublicationState, publication_record
 from storage.publishing.scheduling import PUBLICATIONS, settle
+from storage.streams.changes import Batch, Change, Need
 
 
 def source(publication_id: str) -> str:

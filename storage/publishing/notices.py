@@ -1,9 +1,9 @@
 """Whom a publication's changes are told to: the organization's jobs stream, and its author. Written with the change."""
 
-from storage.changes import Batch
-from storage.feed.notifications import NotificationKind, notify
-from storage.jobs_stream import jobs_stream
 from storage.mongo import Document
+from storage.notifications import NotificationKind, notify
+from storage.streams.changes import Batch
+from storage.streams.jobs_stream import jobs_stream
 
 CHANGED = "PublicationChanged"
 

@@ -5,15 +5,13 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from storage.batch_loader import Gather
 from storage.chat.changes import NewMessage
 from storage.errors import NotFound
-from storage.events import Stream
 from storage.feed.changes import NewPost as NewHomePost
 from storage.feed.posts import PostStore
 from storage.feed.records import author_stream
-from storage.gather import Gather
 from storage.idempotency import AlreadyDone, IdempotencyKey
-from storage.jobs_stream import jobs_stream
 from storage.mongo import Document, Mongo
 from storage.publishing.inside import PublishMessage, PublishPost, source
 from storage.publishing.progress import Fail, KeepUpload, Lost, PublicationChange, Resolve
@@ -37,7 +35,9 @@ from storage.publishing.scheduling import (
     SchedulePost,
     UpdatePost,
 )
-from storage.sequencer import Sequencer
+from storage.streams.jobs_stream import jobs_stream
+from storage.streams.log import Stream
+from storage.streams.sequencer import Sequencer
 from storage.timeline import Page, Range, read_page
 
 FAILED_AT_ONCE = 100

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from storage.changes import Batch, Change, Need
 from storage.errors import Conflict, NotFound
 from storage.mongo import Document
 from storage.publishing.notices import tell_changed, tell_failed, tell_unknown
 from storage.publishing.records import MediaState, Phase, Publication, PublicationState, publication_record
 from storage.publishing.scheduling import PUBLICATIONS, drop_upload, settle
+from storage.streams.changes import Batch, Change, Need
 
 MAX_TRIES = 5
 LEASE_S = 8.0

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any
 
 from storage.mongo import Document
-from storage.networks import MediaKind, Network
+from storage.publishing.networks import MediaKind, Network
 from storage.timeline import Timestamp
 
 

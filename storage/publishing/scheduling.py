@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from storage.changes import Batch, Change, Need
 from storage.errors import BadUserInput, Conflict, NotFound
 from storage.idempotency import IdempotencyKey
 from storage.ids import new_id
 from storage.mongo import Document, Mongo, Session
-from storage.networks import BEHAVIOURS, MediaKind, Network
+from storage.publishing.networks import BEHAVIOURS, MediaKind, Network
 from storage.publishing.notices import tell_changed
 from storage.publishing.records import (
     MediaState,
@@ -23,6 +22,7 @@ from storage.publishing.records import (
     media_documents,
     target_document,
 )
+from storage.streams.changes import Batch, Change, Need
 
 POSTS = "scheduled_posts"
 PUBLICATIONS = "publications"

@@ -14,7 +14,7 @@ from typing import Any
 from server.embedded import Valkey, find_valkey
 from storage.stores import open_stores
 from tests.e2e.calling import dialling
-from tests.jobs.calling import House, calling
+from tests.jobs.calls.calling import House, calling
 
 LEASE_S = 1.5
 

@@ -8,8 +8,8 @@ import signal
 import sys
 from dataclasses import replace
 
-from jobs.call_asking import ask_for_silent_calls
-from jobs.call_manager import run_call_manager
+from jobs.calls.broker_pool import run_call_manager
+from jobs.calls.polling import ask_for_silent_calls
 from jobs.context import JobContext
 from jobs.providers.telephony.webhook import WebhookTelephony
 from storage.locks import Locks

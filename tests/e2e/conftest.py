@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from server.tokens import mint
+from server.auth.tokens import mint
 from tests import product as processes
 
 

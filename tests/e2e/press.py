@@ -18,7 +18,7 @@ from pymongo import AsyncMongoClient
 from pymongo.errors import PyMongoError
 
 from server.embedded import Valkey
-from storage.networks import Network
+from storage.publishing.networks import Network
 from storage.publishing.records import PublicationState, ScheduledPost, Target
 from storage.queue import PUBLISHING
 from storage.stores import Stores

@@ -10,12 +10,12 @@ import sys
 from redis.asyncio import Redis
 
 from storage.chat.changes import NewMessage
+from storage.chat.hot_pages import Pools
 from storage.chat.messages import MessageStore
 from storage.keys import Keys
 from storage.mongo import connect
-from storage.pools import Pools
-from storage.sequencer import Sequencer
-from storage.turns import Turns
+from storage.streams.sequencer import Sequencer
+from storage.streams.write_leases import Turns
 
 NOWHERE = "redis://127.0.0.1:1/0"
 

@@ -13,7 +13,7 @@ import pytest
 from storage.calls.records import CallJob, CallJobState
 from tests.e2e.call_fleet import fleet
 from tests.e2e.calling import Exchange, exchange, stopped
-from tests.jobs.calling import House, until
+from tests.jobs.calls.calling import House, until
 
 pytestmark = pytest.mark.anyio
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from server.tokens import mint
+from server.auth.tokens import mint
 from storage.mongo import Driver, Mongo, connect
 from tests.client import Client, Socket, client
 from tests.e2e.followers import add_followers, holders

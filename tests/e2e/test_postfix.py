@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from jobs.mail_reports import NoReport, delivery_events
-from jobs.mail_tail import Tail
+from jobs.mail.reports import NoReport, delivery_events
+from jobs.mail.tail import Tail
 from storage.stores import Stores, open_stores
 from tests.e2e.postfix import postfix, receiver, require_postfix
 from tests.keys import ADDRESS_KEYS

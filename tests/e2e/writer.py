@@ -18,16 +18,17 @@ from pymongo import ReturnDocument
 from pymongo.errors import PyMongoError
 
 from storage.chat.changes import NewMessage
+from storage.chat.hot_pages import Pools
 from storage.chat.messages import MessageStore
 from storage.errors import Unavailable
-from storage.events import Stream
-from storage.heads import head_update
 from storage.idempotency import idempotency_key
-from storage.mongo import TRANSACTION_DEADLINE_S, Driver, Mongo, Session
-from storage.pools import Pools
-from storage.sequencer import Sequencer
+from storage.mongo import Driver, Mongo, Session
+from storage.mongo.client import TRANSACTION_DEADLINE_S
 from storage.stores import Stores, open_stores
-from storage.turns import Turns
+from storage.streams.heads import head_update
+from storage.streams.log import Stream
+from storage.streams.sequencer import Sequencer
+from storage.streams.write_leases import Turns
 
 HESITATION_S = 0.05
 AT_A_TIME = 10

@@ -8,7 +8,6 @@ import pytest
 
 from jobs.context import JobContext
 from jobs.fan_out import finish_fan_outs, rebuild_feeds, settle_follows
-from storage.changes import Batch
 from storage.feed.changes import CreatePost
 from storage.feed.feeds import FeedStore
 from storage.feed.follows import Pair
@@ -16,6 +15,7 @@ from storage.feed.home import HomeFeedState
 from storage.feed.records import Post, author_stream, home_stream
 from storage.mongo import Driver, Mongo, Session
 from storage.stores import Stores, open_stores
+from storage.streams.changes import Batch
 from storage.timeline import NOW, timeline_range
 from tests.databases import fresh_database
 from tests.jobs.contexts import job_context

@@ -20,8 +20,9 @@ from storage.feed.fan_outs import MAX_TRIES, Claim
 from storage.feed.feeds import Chunk, FeedStore
 from storage.feed.follows import Pair
 from storage.feed.home import HomeFeedState
-from storage.feed.records import PostKey, home_stream
+from storage.feed.records import home_stream
 from storage.mongo import Driver
+from storage.references import PostKey
 from storage.stores import open_stores
 from storage.timeline import NOW, timeline_range
 from tests.jobs.contexts import job_context

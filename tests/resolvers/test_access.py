@@ -4,7 +4,7 @@ from contextlib import aclosing
 
 import pytest
 
-from storage.identity import INCLUDED, Role
+from storage.identity.records import INCLUDED, Role
 from tests.resolvers.operations import RootField, root_fields
 from tests.resolvers.people import Person, SignIn
 from tests.resolvers.worlds import World, build

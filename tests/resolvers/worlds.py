@@ -9,15 +9,15 @@ from storage.calls.call_store import NextCall, Start
 from storage.calls.jobs import NewCallJob
 from storage.calls.records import TaskKey
 from storage.calls.windows import WEEK, CallingWindow
-from storage.chat.records import LinkPreview, message_key
-from storage.feed.records import PostKey
-from storage.identity import Role
+from storage.identity.records import Role
 from storage.ids import new_id
-from storage.networks import MediaKind, Network
+from storage.link_previews import LinkPreview
 from storage.publishing.accounts import NewAccount
+from storage.publishing.networks import MediaKind, Network
 from storage.publishing.progress import PERSON, Begin, Doubt, Succeed
 from storage.publishing.records import AccountTarget, Phase, Publication, ScheduledMedia
 from storage.publishing.scheduling import NewPost as NewScheduledPost
+from storage.references import PostKey, message_key
 from storage.stores import Stores
 from tests.resolvers.people import REACT, Person, SignIn
 

@@ -11,9 +11,10 @@ from structlog.testing import capture_logs
 from resolvers.context import Context
 from schema.errors import PresentErrors
 from schema.root import schema
-from storage.chat.records import LinkPreview, message_key
 from storage.errors import BadUserInput, Conflict, Forbidden, NotFound, RateLimited, Unauthenticated, Unavailable
-from storage.identity import Role, User
+from storage.identity.records import Role, User
+from storage.link_previews import LinkPreview
+from storage.references import message_key
 from storage.stores import Stores
 from tests.resolvers.people import Person, SignIn
 

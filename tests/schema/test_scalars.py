@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from schema.root import schema
 from schema.scalars import SCALARS
-from storage.events import Cursor
+from storage.streams.log import Cursor
 from storage.timeline import END, NOW, Timestamp
 
 TIMESTAMP, DATE_TIME, CURSOR = (schema._schema.type_map[name] for name in ("Timestamp", "DateTime", "Cursor"))

@@ -21,11 +21,11 @@ from resolvers.context import Context
 from schema.binding import field, shared_field
 from schema.root import schema
 from schema.sharing import depends_on_viewer, is_shared
-from storage.events import Cursor
 from storage.stores import Stores
+from storage.streams.log import Cursor
 from tests.schema.fields import bound, members
 from tests.schema.viewers import NAMES, Own, World, differing, in_community_events, in_topic_events
-from tests.server.listeners import Heard, House, eventually, open_house
+from tests.server.graphql.listeners import Heard, House, eventually, open_house
 
 CORE = schema._schema
 assert CORE.subscription_type is not None

@@ -4,8 +4,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from resolvers.context import Context
-from storage.chat.records import LinkPreview, Message
-from storage.identity import Role, User
+from storage.chat.records import Message
+from storage.identity.records import Role, User
+from storage.link_previews import LinkPreview
 from storage.stores import Stores
 from tests.storage.places import Place, found_place
 

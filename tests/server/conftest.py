@@ -8,7 +8,7 @@ import pytest
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
 from tests.databases import fresh_database
-from tests.server.listeners import House, open_house
+from tests.server.graphql.listeners import House, open_house
 from tests.storage.places import Place, found_place
 
 NOWHERE = "redis://127.0.0.1:1/0"

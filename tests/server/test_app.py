@@ -12,8 +12,8 @@ from pymongo.errors import PyMongoError
 
 from server.app import create_app
 from server.settings import Settings
-from storage.image_urls import ImageUrls
-from storage.secrets import shared_secret
+from storage.secrets.image_urls import ImageUrls
+from storage.secrets.shared_secrets import shared_secret
 from storage.stores import open_stores
 
 ORIGIN = "https://app.example.org"

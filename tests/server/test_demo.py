@@ -15,15 +15,15 @@ import pytest
 from graphql import parse, validate
 
 from schema.root import build_schema
+from server.auth.tokens import mint
 from server.demo import DEMO_USERS, DemoError, DemoUser, fill, filling
 from server.demo.cast import BLOCKED, BLOCKER, COMMUNITIES, DemoCommunity, DemoTopic, all_topics, user
 from server.demo.lists import lists
 from server.demo.posts import posts as demo_posts
 from server.demo.schedule import planned, planner
 from server.demo.talk import ASIDES, WORDS, Talk, scenes, talk
-from server.limits import DocumentLimits, DocumentLimitsExtension
-from server.tokens import mint
-from storage.stamps import stamp
+from server.graphql.limits import DocumentLimits, DocumentLimitsExtension
+from storage.chat.stamps import stamp
 from tests.serving import Web, serving
 
 TALKS = [(community, topic, talk(community, topic)) for community, topic in all_topics()]

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
-from storage.events import Position, Stream
-from storage.follow import Arrived, Idle, Ready, follow
-from storage.hub import Hub
+from storage.streams.hub import Hub
+from storage.streams.log import Position, Stream
+from storage.streams.subscription import Arrived, Idle, Ready, follow
 from tests.storage.places import soon
 
 

@@ -10,10 +10,10 @@ from typing import TypeVar
 from storage.chat.changes import NewMessage, PostMessage
 from storage.chat.communities import NewCommunity
 from storage.chat.records import Community, Message, Topic
-from storage.events import Stream
 from storage.idempotency import IdempotencyKey, idempotency_key
 from storage.mongo import Document
 from storage.stores import Stores
+from storage.streams.log import Stream
 
 Found = TypeVar("Found")
 OpenStores = Callable[..., AbstractAsyncContextManager[Stores]]

@@ -9,7 +9,6 @@ import pytest
 
 from storage.chat.communities import NewCommunity
 from storage.chat.reactions import Sight
-from storage.events import Stream
 from storage.feed.changes import CreatePost, NewPost
 from storage.feed.fan_outs import Retry
 from storage.feed.follows import Pair
@@ -22,8 +21,9 @@ from storage.mail.imports import Imports, OldStanding
 from storage.mail.ledger import Ledger, backlog
 from storage.mail.rates import day_of
 from storage.mongo import Document
-from storage.secrets import shared_secret
+from storage.secrets.shared_secrets import shared_secret
 from storage.stores import Stores
+from storage.streams.log import Stream
 from storage.timeline import END, NOW, timeline_range
 from tests.keys import ADDRESS_KEYS
 from tests.storage.mail.events import ok

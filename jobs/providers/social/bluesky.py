@@ -28,7 +28,7 @@ from jobs.providers.social.network import (
     Uploaded,
     UploadGone,
 )
-from storage.networks import BEHAVIOURS, Certainty, MediaKind, Network
+from storage.publishing.networks import BEHAVIOURS, Certainty, MediaKind, Network
 from storage.publishing.records import ScheduledMedia
 from storage.timeline import instant
 

@@ -21,7 +21,7 @@ from jobs.providers.social.network import (
     Uploaded,
     UploadGone,
 )
-from storage.networks import BEHAVIOURS, Certainty, MediaKind, Network
+from storage.publishing.networks import BEHAVIOURS, Certainty, MediaKind, Network
 from storage.publishing.records import ScheduledMedia
 
 CONTAINER_KEPT_S = 24 * 3600

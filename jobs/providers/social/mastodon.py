@@ -19,7 +19,7 @@ from jobs.providers.social.network import (
     Uploaded,
     UploadGone,
 )
-from storage.networks import Certainty, MediaKind
+from storage.publishing.networks import Certainty, MediaKind
 from storage.publishing.records import ScheduledMedia
 
 UNATTACHED_KEPT_S = 24 * 3600

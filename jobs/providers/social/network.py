@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-from storage.networks import Certainty
+from storage.publishing.networks import Certainty
 from storage.publishing.records import ScheduledMedia
 
 

@@ -11,7 +11,7 @@ from jobs.providers.social.network import SocialNetwork
 from jobs.providers.social.sandbox import Sandbox
 from jobs.providers.social.webhook import Webhook
 from jobs.providers.social.x import X
-from storage.networks import Network
+from storage.publishing.networks import Network
 from storage.publishing.sandbox import SandboxStore
 
 Networks = Mapping[Network, SocialNetwork]

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from jobs.providers.social.network import Account, OutgoingPost, Published, Refused, Uncertain, Uploaded
-from storage.networks import Certainty
+from storage.publishing.networks import Certainty
 from storage.publishing.sandbox import SandboxStore
 
 SLOW_S = 3.0

@@ -10,7 +10,7 @@ import orjson
 from jobs.providers.signed_webhooks import sign
 from jobs.providers.social.http import Http
 from jobs.providers.social.network import Account, OutgoingPost, Published, Refused, Uncertain, Uploaded
-from storage.networks import Certainty
+from storage.publishing.networks import Certainty
 
 
 class Webhook:

@@ -21,7 +21,7 @@ from jobs.providers.social.network import (
     Uploaded,
     UploadGone,
 )
-from storage.networks import BEHAVIOURS, Certainty, MediaKind, Network
+from storage.publishing.networks import BEHAVIOURS, Certainty, MediaKind, Network
 from storage.publishing.records import ScheduledMedia
 
 CHUNK_BYTES = 4 * 1024 * 1024

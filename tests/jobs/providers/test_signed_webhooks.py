@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.providers.signed_webhooks import ID, SIGNATURE, TIMESTAMP, SignatureRefused, sign, verify
-from storage.webhook_keys import webhook_key
+from storage.secrets.webhook_keys import webhook_key
 
 SECRET = "a secret of our own"
 BODY = b'{"callId": "c1", "sequence": 1}'

@@ -13,8 +13,8 @@ from jobs.providers.social.sandbox import Sandbox
 from jobs.providers.social.webhook import Webhook
 from jobs.providers.social.x import X
 from jobs.publishing.desk import Desk
-from storage.networks import Network
 from storage.publishing.accounts import ConnectedAccount
+from storage.publishing.networks import Network
 from storage.publishing.records import Publication, PublicationState, ScheduledPost
 from storage.publishing.sandbox import SandboxStore
 from storage.stores import Stores

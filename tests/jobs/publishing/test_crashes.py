@@ -10,7 +10,7 @@ import pytest
 
 from jobs.publishing.desk import Desk
 from storage.mongo import Mongo
-from storage.networks import Network
+from storage.publishing.networks import Network
 from storage.publishing.records import (
     AccountTarget,
     ConnectedAccount,

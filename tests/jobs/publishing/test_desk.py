@@ -8,8 +8,8 @@ import pytest
 from jobs.providers.egress import Egress
 from jobs.providers.social.sandbox import Sandbox
 from jobs.publishing.desk import Desk
-from storage.identity import Role
-from storage.networks import Network
+from storage.identity.records import Role
+from storage.publishing.networks import Network
 from storage.publishing.progress import Begin
 from storage.publishing.records import Phase, Publication, PublicationState, ScheduledPost
 from storage.publishing.sandbox import SandboxStore

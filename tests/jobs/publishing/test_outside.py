@@ -6,10 +6,10 @@ import pytest
 
 from jobs.providers.egress import Egress
 from jobs.publishing.desk import Desk
-from storage.credentials import Credentials
-from storage.networks import Network
+from storage.publishing.networks import Network
 from storage.publishing.progress import Begin
 from storage.publishing.records import Phase, Publication, PublicationState
+from storage.secrets.credentials import Credentials
 from tests.jobs.publishing.desks import TWINS, connected, quick_networks, settled, uploaded, worked
 from tests.storage.places import soon
 from tests.storage.publishing.newsroom import IMAGE, Newsroom, account_target

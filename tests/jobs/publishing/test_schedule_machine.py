@@ -21,7 +21,7 @@ from jobs.providers.egress import Egress
 from jobs.publishing.desk import Desk
 from storage.errors import Conflict
 from storage.mongo import Driver
-from storage.networks import Network
+from storage.publishing.networks import Network
 from storage.publishing.records import Publication, PublicationState, Target
 from storage.publishing.scheduling import PostEdit
 from storage.stores import Stores, open_stores

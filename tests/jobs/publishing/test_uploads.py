@@ -8,7 +8,7 @@ import pytest
 
 from jobs.publishing.desk import Desk
 from jobs.publishing.uploads import AT_ONCE
-from storage.networks import MediaKind, Network
+from storage.publishing.networks import MediaKind, Network
 from storage.publishing.records import MediaState, PublicationState, ScheduledMedia
 from storage.publishing.scheduling import PostEdit
 from tests.jobs.providers.upstream import Upstream, respond, upstream

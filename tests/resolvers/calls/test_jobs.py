@@ -8,7 +8,7 @@ import pytest
 
 from storage.calls.call_store import NextCall, Start
 from storage.calls.records import TaskKey
-from storage.identity import Role
+from storage.identity.records import Role
 from storage.stores import Stores
 from tests.resolvers.people import Person, SignIn
 

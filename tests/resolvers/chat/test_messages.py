@@ -2,8 +2,9 @@
 
 import pytest
 
-from storage.chat.records import LinkPreview, message_key
-from storage.identity import Role
+from storage.identity.records import Role
+from storage.link_previews import LinkPreview
+from storage.references import message_key
 from tests.resolvers.people import DELETE, EDIT, POST, REACT, UNREACT, Room, SignIn
 
 pytestmark = pytest.mark.anyio

@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.stamps import STAMPS
+from storage.chat.stamps import STAMPS
 from tests.resolvers.people import Room
 
 pytestmark = pytest.mark.anyio

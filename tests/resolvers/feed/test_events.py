@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 import resolvers.feed.events
-import storage.follow_several
+import storage.streams.merged_subscription
 from jobs.fan_out import finish_fan_outs
 from storage.mongo import Driver, older_than
 from storage.stores import Stores, open_stores
@@ -112,7 +112,7 @@ async def test_somebody_who_is_not_followed_or_blocked_is_not_heard(sign_in: Sig
 async def test_who_only_listens_for_longer_than_30_days_is_not_absent(
     sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(storage.follow_several, "LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr(storage.streams.merged_subscription, "LOOK_EVERY_S", 0.05)
     monkeypatch.setattr(resolvers.feed.events, "SEEN_EVERY_S", 0.0)
     ann, bob = await sign_in("ann"), await sign_in("bob")
     await bob.follow(ann)

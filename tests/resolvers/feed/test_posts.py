@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.mentions import hashtags_in
+from storage.identity.mentions import hashtags_in
 from tests.resolvers.people import CREATE_POST, Person, SignIn
 
 pytestmark = pytest.mark.anyio

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from jobs.publishing.desk import Desk
-from storage.identity import Role
+from storage.identity.records import Role
 from tests.jobs.contexts import job_context
 from tests.resolvers.people import Person, Room, SignIn, settled
 from tests.resolvers.publishing.test_posts import CANCEL, GET, account, schedule

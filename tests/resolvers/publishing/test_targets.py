@@ -4,7 +4,7 @@ import pytest
 
 from resolvers.publishing.targets import check_targets
 from storage.errors import BadUserInput
-from storage.networks import Network
+from storage.publishing.networks import Network
 from storage.publishing.records import AccountTarget, HomeFeedTarget, Target, TopicTarget
 
 TOPIC, HOME, X = TopicTarget("t", "c"), HomeFeedTarget("ann"), AccountTarget("a", Network.X)

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 from storage.calls.jobs import DRAFTS, JOBS, LaunchJob, NewCallJob
 from storage.calls.limiter import LIMITS, empty
 from storage.calls.records import CallJob, TaskKey
-from storage.changes import Batch, Change
 from storage.errors import DomainError
-from storage.jobs_stream import jobs_stream
 from storage.mongo import Document
+from storage.streams.changes import Batch, Change
+from storage.streams.jobs_stream import jobs_stream
 
 ORG = "acme"
 BEGIN = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

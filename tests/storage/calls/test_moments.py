@@ -12,7 +12,7 @@ from storage.calls.limiter import JITTER_S
 from storage.calls.moments import FORGOTTEN_S, MAX_LEAD_S, Moments
 from storage.calls.records import CallKey, TaskKey
 from storage.stores import Stores
-from tests.jobs.calling import until
+from tests.jobs.calls.calling import until
 
 pytestmark = pytest.mark.anyio
 

@@ -5,8 +5,9 @@ import asyncio
 import pytest
 
 from storage.chat.changes import MAX_EMOJIS, NewMessage
-from storage.chat.records import Message, MessageKey
+from storage.chat.records import Message
 from storage.errors import BadUserInput, Conflict, Forbidden, NotFound
+from storage.references import MessageKey
 from tests.storage.places import OpenStores, Place
 
 pytestmark = pytest.mark.anyio

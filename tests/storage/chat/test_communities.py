@@ -8,7 +8,7 @@ from storage.chat.communities import NewCommunity
 from storage.chat.records import Community
 from storage.errors import Conflict, NotFound
 from storage.idempotency import idempotency_key
-from storage.identity import User
+from storage.identity.records import User
 from storage.ids import new_id
 from storage.stores import Stores
 from tests.storage.places import Place

@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.gather import MAX_KEYS
+from storage.batch_loader import MAX_KEYS
 from tests.storage.places import Place
 
 pytestmark = pytest.mark.anyio

@@ -5,9 +5,10 @@ import random
 
 import pytest
 
-from storage.chat.records import LinkPreview, MessageKey
 from storage.errors import NotFound
 from storage.ids import new_id
+from storage.link_previews import LinkPreview
+from storage.references import MessageKey
 from storage.stores import Stores
 from storage.timeline import END, NOW, timeline_range
 from tests.storage.places import Place

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.chat.records import MessageKey, message_key, message_record
+from storage.chat.records import message_record
 from storage.errors import NotFound
+from storage.references import MessageKey, message_key
 from storage.timeline import END
 
 

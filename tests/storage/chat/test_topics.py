@@ -6,8 +6,8 @@ import pytest
 
 from storage.chat.topics import UNREAD_CAP
 from storage.errors import Conflict, NotFound
-from storage.events import Stream
 from storage.idempotency import IdempotencyKey, idempotency_key
+from storage.streams.log import Stream
 from storage.timeline import NOW, timeline_range
 from tests.storage.places import Place
 

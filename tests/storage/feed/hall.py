@@ -5,11 +5,11 @@ import secrets
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from storage.events import Event, Stream
 from storage.feed.changes import NewPost
 from storage.feed.records import Post
 from storage.mongo import Document
 from storage.stores import Stores
+from storage.streams.log import Event, Stream
 from tests.storage.places import soon
 
 

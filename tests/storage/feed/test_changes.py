@@ -4,14 +4,15 @@ from dataclasses import dataclass
 
 import pytest
 
-from storage.changes import Batch, Change, Need
 from storage.errors import Conflict, Forbidden, NotFound
 from storage.feed.changes import PostPlan
-from storage.feed.records import Post, PostKey, author_stream, home_stream, post_key
+from storage.feed.records import Post, author_stream, home_stream
 from storage.idempotency import AlreadyDone, IdempotencyKey, idempotency_key
-from storage.identity import user_stream
-from storage.jobs_stream import jobs_stream
+from storage.identity.records import user_stream
 from storage.mongo import Document
+from storage.references import PostKey, post_key
+from storage.streams.changes import Batch, Change, Need
+from storage.streams.jobs_stream import jobs_stream
 from tests.storage.feed.hall import Hall, together
 from tests.storage.places import OpenStores
 

@@ -5,7 +5,7 @@ import pytest
 from storage.feed.follows import Pair
 from storage.feed.records import Post, home_stream
 from storage.feed.trimming import MAX_ITEMS, TRIM_EVERY
-from storage.sequencer import MAX_BATCH
+from storage.streams.sequencer import MAX_BATCH
 from tests.storage.feed.hall import Hall, together
 
 pytestmark = pytest.mark.anyio

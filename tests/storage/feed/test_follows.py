@@ -8,7 +8,7 @@ import pytest
 from storage.errors import Conflict, DomainError, Forbidden
 from storage.feed.follows import Pair
 from storage.feed.trimming import MAX_ITEMS
-from storage.identity import user_stream
+from storage.identity.records import user_stream
 from storage.timeline import NOW, timeline_range
 from tests.storage.feed.hall import Hall, together
 from tests.storage.places import OpenStores

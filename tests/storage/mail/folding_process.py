@@ -3,7 +3,7 @@
 import asyncio
 import sys
 
-from jobs.mail_fold import Folders
+from jobs.mail.aggregation import Folders
 from storage.stores import open_stores
 from tests.keys import ADDRESS_KEYS
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from storage.identity import Role, User
+from storage.identity.records import Role, User
 from storage.mongo import Document
-from storage.networks import MediaKind, Network
 from storage.publishing.accounts import NewAccount
+from storage.publishing.networks import MediaKind, Network
 from storage.publishing.records import (
     AccountTarget,
     ConnectedAccount,

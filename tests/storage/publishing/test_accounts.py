@@ -2,8 +2,8 @@
 
 import pytest
 
-from storage.credentials import CredentialsLost
 from storage.errors import NotFound
+from storage.secrets.credentials import CredentialsLost
 from tests.storage.publishing.newsroom import Newsroom
 
 pytestmark = pytest.mark.anyio

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from storage.networks import Network
 from storage.publishing.claims import UPLOAD_LEASE_S, reached
+from storage.publishing.networks import Network
 from storage.publishing.progress import LEASE_S
 from storage.publishing.records import Publication, ScheduledPost
 from tests.storage.places import OpenStores

@@ -8,7 +8,7 @@ import pytest
 
 from storage.errors import BadUserInput, Conflict, NotFound
 from storage.idempotency import idempotency_key
-from storage.networks import MediaKind, Network
+from storage.publishing.networks import MediaKind, Network
 from storage.publishing.progress import KeepUpload, Lost
 from storage.publishing.records import MediaState, PublicationState, ScheduledMedia
 from storage.publishing.scheduling import PostEdit, microseconds

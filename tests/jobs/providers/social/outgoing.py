@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from jobs.providers.social.network import Account, Author, OutgoingPost
-from storage.networks import MediaKind
+from storage.publishing.networks import MediaKind
 from storage.publishing.records import ScheduledMedia
 from tests.twins.twin import Twin
 

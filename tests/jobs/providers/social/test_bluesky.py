@@ -9,7 +9,7 @@ from jobs.providers.social.bluesky import Bluesky, tid
 from jobs.providers.social.bluesky_video import VideoService
 from jobs.providers.social.http import Http
 from jobs.providers.social.network import NoEffect, Refused, Uncertain, UploadGone
-from storage.networks import Certainty, MediaKind
+from storage.publishing.networks import Certainty, MediaKind
 from storage.publishing.records import ScheduledMedia
 from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
 from tests.jobs.providers.upstream import Upstream

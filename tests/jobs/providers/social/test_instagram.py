@@ -7,7 +7,7 @@ import pytest
 from jobs.providers.social.http import Http
 from jobs.providers.social.instagram import CONTAINER_KEPT_S, Instagram
 from jobs.providers.social.network import NoEffect, NotPublished, Published, Refused, Uncertain, UploadGone
-from storage.networks import Certainty, MediaKind
+from storage.publishing.networks import Certainty, MediaKind
 from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
 from tests.twins.instagram import InstagramTwin, graph_error
 from tests.twins.twin import Fault, running

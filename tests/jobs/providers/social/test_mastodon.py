@@ -7,7 +7,7 @@ import pytest
 from jobs.providers.social.http import Http
 from jobs.providers.social.mastodon import UNATTACHED_KEPT_S, Mastodon
 from jobs.providers.social.network import NoEffect, Refused, Uncertain, UploadGone
-from storage.networks import Certainty, MediaKind
+from storage.publishing.networks import Certainty, MediaKind
 from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
 from tests.jobs.providers.upstream import Upstream
 from tests.twins.mastodon import MastodonTwin

@@ -4,7 +4,7 @@ import pytest
 
 from jobs.providers.social.network import Account, Refused, Uncertain
 from jobs.providers.social.sandbox import Sandbox
-from storage.networks import Certainty
+from storage.publishing.networks import Certainty
 from storage.publishing.sandbox import SandboxStore
 from storage.stores import Stores
 from tests.jobs.providers.social.outgoing import DUE_AT, outgoing

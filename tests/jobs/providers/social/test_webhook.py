@@ -7,7 +7,7 @@ import pytest
 from jobs.providers.social.http import Http
 from jobs.providers.social.network import Account, NoEffect, Published, Refused, Uncertain
 from jobs.providers.social.webhook import Webhook
-from storage.networks import Certainty
+from storage.publishing.networks import Certainty
 from tests.jobs.providers.social.outgoing import DUE_AT, medium, outgoing
 from tests.twins.twin import Fault, running
 from tests.twins.webhook import WebhookTwin

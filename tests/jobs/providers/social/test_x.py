@@ -7,7 +7,7 @@ import pytest
 from jobs.providers.social.http import Http
 from jobs.providers.social.network import Account, NoEffect, Refused, Uncertain, UploadGone
 from jobs.providers.social.x import CHUNK_BYTES, X
-from storage.networks import Certainty, MediaKind
+from storage.publishing.networks import Certainty, MediaKind
 from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
 from tests.jobs.providers.upstream import Upstream, respond
 from tests.twins.twin import Fault, running

@@ -11,7 +11,7 @@ from jobs.providers.telephony.simulator import OUTCOMES, Script, Simulator, real
 from storage.calls.dialling import Call
 from storage.calls.records import CallKey, CallOutcome, CallReportEvent, TaskKey
 from storage.stores import Stores
-from tests.jobs.calling import until
+from tests.jobs.calls.calling import until
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,7 @@ from jobs.providers.telephony import Active, Began, Ended, Never, NotNow, Refuse
 from jobs.providers.telephony.webhook import WebhookTelephony, hold_off_s
 from storage.calls.dialling import Call
 from storage.calls.records import CallKey, CallOutcome, TaskKey
-from tests.jobs.calling import until
+from tests.jobs.calls.calling import until
 from tests.jobs.providers.telephony.twin import SECRET, twin
 from tests.jobs.providers.upstream import respond, silent, upstream
 

@@ -1,0 +1,1 @@
+"""Outbound call jobs: brokers, their pool, and polling for overdue reports."""

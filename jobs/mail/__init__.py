@@ -1,0 +1,1 @@
+"""Mail bounces: aggregation, reports, summaries and the Postfix log."""

@@ -1,0 +1,147 @@
+"""The daily summary of bounces, and alarms when too many bounce: by mail or by signed webhook, once each.
+
+Alarms are of an organization or one of its domains, and of yesterday too: what is told after midnight counts as well.
+
+A report that can't be sent is tried again after ten minutes, under the same id.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+import httpx2
+import orjson
+import structlog
+
+from jobs.context import JobContext
+from jobs.providers.mailer import Mail, MailDelayed, MailRefused
+from jobs.providers.signed_webhooks import sign
+from storage.mail.instants import DAY_MS, milliseconds
+from storage.mail.rates import MIN_SENT, day_of
+from storage.mail.records import BounceRate
+from storage.secrets.shared_secrets import shared_secret
+
+SUMMARY_AFTER_MS = 3_600_000
+"""A day's summary is sent an hour after midnight UTC: events of its last minutes are folded by then."""
+
+ALARMED_DOMAINS = 5
+"""So many domains of an organization at once: the worst."""
+
+TIMEOUT_S = 15.0
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A day's rate of an organization, or of one of its domains, and the domains with the most bounces."""
+
+    kind: str
+    organization_id: str
+    rate: BounceRate
+    worst: list[BounceRate]
+    threshold_percent: float
+
+    @property
+    def id(self) -> str:
+        """The same on every try."""
+        return f"bounce-{self.kind}-{self.rate.day:%Y-%m-%d}-{self.of}"
+
+    @property
+    def of(self) -> str:
+        """Whose rate it is."""
+        return f"{self.rate.domain} {self.organization_id}" if self.rate.domain else self.organization_id
+
+    @property
+    def payload(self) -> bytes:
+        """As a webhook gets it."""
+        worst = [{"domain": e.domain, "sent": e.sent, "bounced": e.bounced, "rate": e.rate} for e in self.worst]
+        rate = {"sent": self.rate.sent, "bounced": self.rate.bounced, "rate": self.rate.rate}
+        about = {"type": f"bounce.{self.kind}", "organizationId": self.organization_id, "domain": self.rate.domain}
+        day = {"day": f"{self.rate.day:%Y-%m-%d}", "thresholdPercent": self.threshold_percent}
+        return orjson.dumps({**about, **day, **rate, "worstDomains": worst})
+
+    @property
+    def subject(self) -> str:
+        """For people."""
+        what = "Too many mails bounce" if self.kind == "alarm" else "Bounces"
+        return f"{what}: {self.rate.rate:.2%} of {self.of} on {self.rate.day:%Y-%m-%d}"
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        lines = [
+            f"Day (UTC): {self.rate.day:%Y-%m-%d}",
+            f"Organization: {self.organization_id}",
+            *([f"Domain: {self.rate.domain}"] if self.rate.domain else []),
+            f"Sent: {self.rate.sent}, bounced: {self.rate.bounced}, rate: {self.rate.rate:.2%}",
+            f"Alarm above: {self.threshold_percent:g} %",
+            "",
+            *(f"{each.domain}: {each.bounced} of {each.sent} bounced" for each in self.worst),
+        ]
+        return "\n".join(lines)
+
+
+async def report_bounces(jobs: JobContext) -> int:
+    """Sends the alarms of yesterday and today and the summaries of yesterday that are due. Returns how many."""
+    now = await jobs.stores.mongo.now()
+    today = day_of(now)
+    due = [(day, "alarm", org, rate) for day in (today - 1, today) for org, rate in await _alarming(jobs, day)]
+    if jobs.bounce_report_to is not None and milliseconds(now) % DAY_MS >= SUMMARY_AFTER_MS:
+        yesterday = await jobs.stores.bounce_rates.of_day(today - 1)
+        due += [(today - 1, "summary", org, rate) for org, rate in yesterday.items()]
+    return sum([await _report(jobs, *each) for each in due])
+
+
+async def _alarming(jobs: JobContext, day: int) -> list[tuple[str, BounceRate]]:
+    """Rates of a day that are too high, with their organizations: as a whole, and of each one's worst domains."""
+    percent, rates = jobs.bounce_alarm_percent, jobs.stores.bounce_rates
+    totals = (await rates.of_day(day)).items()
+    domains: dict[str, list[BounceRate]] = defaultdict(list)
+    for org, rate in await rates.highest(day, percent / 100):
+        domains[org].append(rate)
+    return [
+        *((org, rate) for org, rate in totals if rate.sent >= MIN_SENT and rate.rate * 100 > percent),
+        *((org, rate) for org, worst in domains.items() for rate in worst[:ALARMED_DOMAINS]),
+    ]
+
+
+async def _report(jobs: JobContext, day: int, kind: str, org: str, rate: BounceRate) -> bool:
+    claimed = f"{kind} {rate.domain}" if rate.domain else kind
+    if not await jobs.stores.reports.claim(org, day, claimed):
+        return False
+    worst = [] if rate.domain else await jobs.stores.bounce_rates.worst_domains(org, day)
+    report = Report(kind, org, rate, worst, jobs.bounce_alarm_percent)
+    if kind == "alarm":
+        about = {"organization": org, "domain": rate.domain, "rate": rate.rate}
+        log.warning("bounce_alarm", **about, sent=rate.sent, bounced=rate.bounced)
+    try:
+        await _send(jobs, report)
+    except (MailDelayed, httpx2.HTTPError) as error:
+        log.warning("report_delayed", report=report.id, error=type(error).__name__)
+        return False
+    except MailRefused as error:
+        log.warning("report_refused", report=report.id, error=type(error).__name__)
+    await jobs.stores.reports.sent(org, day, claimed)
+    return True
+
+
+async def _send(jobs: JobContext, report: Report) -> None:
+    to = jobs.bounce_report_to
+    if to is None:
+        return
+    if "://" in to:
+        await _call(jobs, to, report)
+    else:
+        await jobs.mailer.send(Mail("Postmaster", to, report.subject, report.text), report.id)
+
+
+async def _call(jobs: JobContext, url: str, report: Report) -> None:
+    """POSTs it signed: by the secret that stands as password in the address, else by the database's own."""
+    parts = urlsplit(url)
+    secret = unquote(parts.password or "") or (await shared_secret(jobs.stores.mongo, "bounce_reports")).hex()
+    bare = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    now_s = int((await jobs.stores.mongo.now()).timestamp())
+    headers = {"content-type": "application/json", **sign(secret, report.id, now_s, report.payload)}
+    async with httpx2.AsyncClient(timeout=TIMEOUT_S) as http:
+        (await http.post(bare, content=report.payload, headers=headers)).raise_for_status()

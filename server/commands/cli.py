@@ -1,0 +1,263 @@
+"""The command `noroshi`. Commands import what they need when they run, as `--help` and the start must be fast.
+
+A command that can't do its work says why in one line: exit code 2 when it was called wrongly, 1 otherwise.
+"""
+
+import contextlib
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from server.commands.mail import mail_app
+from server.processes import StartupError, end_with
+
+if TYPE_CHECKING:
+    from server.settings import Settings
+
+STARTED_AT = time.monotonic()
+# How long a web or worker process may take to end once its supervisor is gone.
+ORPHAN_DEADLINE_S = 15.0
+INTERRUPTED = 130
+# Typer hides its copy of click; this is the base of the errors that a wrong call causes.
+UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+
+app = typer.Typer(
+    help="Noroshi: a GraphQL backend with realtime subscriptions for community applications.",
+    epilog="Settings come from the environment (MONGODB_URI, REDIS_URL, NOROSHI_...); options win over them.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+app.add_typer(mail_app, name="mail")
+
+DataDir = Annotated[
+    Path | None, typer.Option(help="Where embedded servers and secrets are kept. Default: .noroshi", show_default=False)
+]
+Host = Annotated[str | None, typer.Option(help="Where to listen. Default: 127.0.0.1", show_default=False)]
+Port = Annotated[
+    int | None,
+    typer.Option(min=0, max=65535, help="Default: 8000. 0 takes a free one.", show_default=False),
+]
+Parent = Annotated[int | None, typer.Option(hidden=True, help="End when this process, the parent, is gone.")]
+
+
+class Role(StrEnum):
+    """What a token may allow."""
+
+    MEMBER = "MEMBER"
+    OPERATOR = "OPERATOR"
+    SERVICE = "SERVICE"
+    ADMIN = "ADMIN"
+
+
+def main() -> None:
+    """The entry point: runs the command and exits with its code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """The exit code of the command."""
+    try:
+        return app(arguments, prog_name="noroshi", standalone_mode=False) or 0
+    except UsageError as error:
+        return _fail(f"{_message(error)} (see `noroshi --help`)", 2)
+    except StartupError as error:
+        return _fail(str(error), 1)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _message(error: Exception) -> str:
+    format_message = getattr(error, "format_message", None)
+    return " ".join(str(format_message() if format_message else error).split())
+
+
+def _fail(message: str, exit_code: int) -> int:
+    typer.echo(f"noroshi: {message}", err=True)
+    return exit_code
+
+
+@app.command()
+def up(
+    host: Host = None,
+    port: Port = None,
+    data_dir: DataDir = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Fill it with demo data and print sign-in links.")] = False,
+    workers: Annotated[int, typer.Option(min=0, help="Worker processes.")] = 1,
+    web: Annotated[int, typer.Option(min=1, help="Web processes; all share the port.")] = 1,
+) -> None:
+    """Run the whole product: databases where no address is set, web and worker processes, all kept alive."""
+    settings = _settings("up", host=host, port=port, data_dir=data_dir, demo=demo or None)
+    from server.supervisor import run_up
+
+    raise typer.Exit(run_up(settings, web=web, workers=workers, say=_say, started_at=STARTED_AT))
+
+
+@app.command()
+def web(
+    host: Host = None,
+    port: Port = None,
+    fd: Annotated[int | None, typer.Option(hidden=True, help="An inherited listening socket.")] = None,
+    parent: Parent = None,
+) -> None:
+    """Run one web process against the servers that MONGODB_URI and REDIS_URL name."""
+    settings = _settings("web", host=host, port=port)
+    _prepare_process(settings, parent)
+    if not (settings.auth_secret or settings.auth_jwks_url):
+        raise StartupError("NOROSHI_AUTH_SECRET or NOROSHI_AUTH_JWKS_URL is needed, to verify tokens with.")
+    from server.web import serve_web
+
+    serve_web(settings, socket.socket(fileno=fd) if fd is not None else None)
+
+
+def _queues(names: str) -> tuple[str, ...]:
+    """Raises: BadParameter for a queue that no worker knows."""
+    from jobs import FUNCTIONS
+
+    asked = tuple(name.strip() for name in names.split(",") if name.strip())
+    if unknown := [name for name in asked if name not in FUNCTIONS]:
+        known = ", ".join(sorted(FUNCTIONS))
+        raise typer.BadParameter(f"There is no queue {', '.join(unknown)}; there are: {known}.", param_hint="--queues")
+    return asked
+
+
+@app.command()
+def worker(
+    queues: Annotated[
+        str, typer.Option(help="Names, separated by commas. Default: all of them.", show_default=False)
+    ] = "",
+    parent: Parent = None,
+) -> None:
+    """Run one worker process against the servers that MONGODB_URI and REDIS_URL name."""
+    asked = _queues(queues)
+    settings = _settings("worker")
+    _prepare_process(settings, parent)
+    from server.worker import run_worker
+
+    run_worker(settings, asked)
+
+
+@app.command()
+def token(
+    user: Annotated[str, typer.Option(help="The user's id.")],
+    org: Annotated[str, typer.Option(help="The organization's id.")],
+    role: Annotated[list[Role] | None, typer.Option(help="May be given several times. Default: MEMBER")] = None,
+    name: Annotated[str | None, typer.Option(help="The name to show.")] = None,
+    handle: Annotated[str | None, typer.Option(help="What mentions use, such as `mika` for @mika.")] = None,
+    email: Annotated[str | None, typer.Option(help="Where mails go, such as that a publication failed.")] = None,
+    ttl_s: Annotated[int, typer.Option(min=1, help="Seconds until it expires.")] = 86_400,
+    data_dir: DataDir = None,
+) -> None:
+    """Print a bearer token, signed with NOROSHI_AUTH_SECRET or else with the secret in the data folder."""
+    from server.auth.sign_in import sign, with_auth_secret
+    from server.settings import Settings
+
+    settings = with_auth_secret(Settings.from_environment(data_dir=data_dir))
+    roles = [each.value for each in role or [Role.MEMBER]]
+    shown = {"name": name, "handle": handle, "email": email}
+    _say(sign(settings, user_id=user, organization_id=org, roles=roles, ttl_s=ttl_s, **shown))
+
+
+@app.command()
+def demo(
+    url: Annotated[str, typer.Option(help="Where the product runs.")] = "http://127.0.0.1:8000",
+    data_dir: DataDir = None,
+) -> None:
+    """Fill a running product with demo data, through its public API; what is there already stays as it is."""
+    import asyncio
+    from functools import partial
+
+    import httpx2
+
+    from server.auth.sign_in import require_own_tokens, sign_for, with_auth_secret
+    from server.demo import fill
+    from server.settings import Settings
+
+    settings = with_auth_secret(Settings.from_environment(data_dir=data_dir))
+    require_own_tokens(settings)
+    try:
+        with _progress("Demo data") as show:
+            asyncio.run(fill(url.rstrip("/"), partial(sign_for, settings), show))
+    except httpx2.HTTPError as error:
+        raise StartupError(f"{url} does not answer ({error}): is the product running there?") from error
+
+
+@app.command()
+def schema() -> None:
+    """Print the GraphQL schema in its definition language."""
+    from schema.root import schema as graphql_schema
+
+    _say(graphql_schema.as_str())
+
+
+@app.command()
+def status(data_dir: DataDir = None) -> None:
+    """Show what runs where: workers and sweeps, locks and fences, brokers, mail, queues."""
+    import asyncio
+
+    from pymongo.errors import PyMongoError
+    from rich.console import Console
+
+    from server.commands.status import show, with_embedded_servers
+    from server.commands.status import status as look
+    from server.settings import Settings
+
+    settings = with_embedded_servers(Settings.from_environment(data_dir=data_dir))
+    if not (settings.mongodb_uri and settings.redis_url):
+        raise StartupError(f"Nothing runs in {settings.data_dir}; set MONGODB_URI and REDIS_URL, or --data-dir.")
+    try:
+        parts = asyncio.run(look(settings))
+    except PyMongoError as error:
+        raise StartupError(f"MongoDB does not answer: {type(error).__name__}") from error
+    show(parts, Console(width=None if sys.stdout.isatty() else 160))
+
+
+def _settings(title: str, **options: object) -> "Settings":
+    """The settings of a process that runs on, with its title and its log set."""
+    from setproctitle import setproctitle
+
+    from server.logs import configure_logging
+    from server.settings import Settings
+
+    setproctitle(f"noroshi {title}")
+    settings = Settings.from_environment(**options)
+    configure_logging(settings.log_format, settings.log_level)
+    return settings
+
+
+def _prepare_process(settings: "Settings", parent: int | None) -> None:
+    """Under a supervisor: ends with it. On its own: checks what the supervisor would have checked."""
+    if parent is not None:
+        end_with(parent, ORPHAN_DEADLINE_S)
+        return
+    if not (settings.mongodb_uri and settings.redis_url):
+        raise StartupError("MONGODB_URI and REDIS_URL must be set; `noroshi up` starts servers of its own.")
+    import asyncio
+
+    from server.embedded import check_servers
+
+    asyncio.run(check_servers(settings.mongodb_uri, settings.redis_url))
+
+
+@contextlib.contextmanager
+def _progress(title: str) -> Iterator[Callable[[int, int], None]]:
+    """Shows (done, total) as a bar; nothing when the output is no terminal."""
+    from rich.progress import Progress
+
+    with Progress(disable=not sys.stdout.isatty()) as bar:
+        task = bar.add_task(title, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _say(line: str) -> None:
+    typer.echo(line)
+
+
+if __name__ == "__main__":
+    main()

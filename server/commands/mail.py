@@ -1,0 +1,288 @@
+"""`noroshi mail ...`: feeding, moving and repairing the bounce address book from the command line."""
+
+import asyncio
+import csv
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from server.processes import StartupError
+
+if TYPE_CHECKING:
+    from server.settings import Settings
+    from storage.mail.book import AddressBook
+    from storage.mail.imports import Imports, OldStanding
+    from storage.mail.ledger import Ledger
+    from storage.mongo import Mongo
+
+COLUMNS = ("address", "success", "soft_bounce", "hard_bounce")
+REPORTS = "reports"
+MAX_SOURCE = 200
+CHUNK = 1000
+Given = TypeVar("Given")
+
+mail_app = typer.Typer(help="The bounce address book.", no_args_is_help=True)
+
+Org = Annotated[str, typer.Option("--org", help="The organization's id.", show_default=False)]
+Csv = Annotated[Path, typer.Argument(metavar="FILE.csv", help=f"Rows of {','.join(COLUMNS)} with that header.")]
+DataDir = Annotated[
+    Path | None, typer.Option(help="Where secrets and embedded servers are kept. Default: .noroshi", show_default=False)
+]
+
+
+@dataclass(frozen=True)
+class Office:
+    """What the commands work with."""
+
+    mongo: "Mongo"
+    ledger: "Ledger"
+    book: "AddressBook"
+    imports: "Imports"
+
+
+@mail_app.command()
+def tail(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The log, such as /var/log/mail.log.")],
+    org: Org,
+    state: Annotated[
+        Path | None, typer.Option(help="Where it remembers how far it came. Default: in the data folder")
+    ] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Take Postfix log lines into the ledger, for ever; survives rotation and restart. Source: tail:FILE."""
+    from server.logs import configure_logging
+    from server.settings import Settings
+
+    settings = Settings.from_environment(data_dir=data_dir)
+    configure_logging(settings.log_format, settings.log_level)
+    if state is None:
+        from server.embedded import prepare
+
+        state = prepare(settings.data_dir) / f"tail-{file.name}.json"
+    elif not state.absolute().parent.is_dir():
+        raise typer.BadParameter(f"{state.parent} is no folder", param_hint="--state")
+    _run(lambda office: _tail(office, org, file.absolute(), state.absolute()), data_dir)
+
+
+async def _tail(office: Office, org: str, file: Path, state: Path) -> None:
+    from functools import partial
+
+    from jobs.calls.broker_pool import holder
+    from jobs.mail.tail import Tail
+    from storage.heartbeats import Signs
+
+    tail = Tail(file, state, partial(office.ledger.record, org, f"tail:{file.name}"), office.mongo)
+    signs = Signs(office.mongo["mail_tails"], holder(), lambda: {"org": org, **tail.told()})
+    beating = asyncio.create_task(signs.beat())
+    try:
+        await tail.run()
+    finally:
+        beating.cancel()
+        await asyncio.gather(beating, return_exceptions=True)
+
+
+@mail_app.command()
+def report(
+    org: Org,
+    file: Annotated[Path, typer.Argument(metavar="[FILE|-]", help="The message; - is the standard input.")] = Path("-"),
+    data_dir: DataDir = None,
+) -> None:
+    """Take one DSN or ARF message into the ledger. Source: reports."""
+    content = sys.stdin.buffer.read() if str(file) == "-" else _content(file)
+    _run(lambda office: _report(office, org, content), data_dir)
+
+
+async def _report(office: Office, org: str, content: bytes) -> None:
+    from jobs.mail.reports import NoReport, delivery_events
+
+    try:
+        events = delivery_events(content, await office.mongo.now())
+    except NoReport as error:
+        raise StartupError(str(error)) from None
+    result = await office.ledger.record(org, REPORTS, events)
+    for each in result.rejected:
+        typer.echo(f"noroshi: not taken: {each.message}", err=True)
+    typer.echo(f"{result.accepted} events taken, {result.duplicates} known before.")
+    if result.rejected:
+        raise typer.Exit(1)
+
+
+@mail_app.command("import")
+def import_(
+    file: Csv,
+    org: Org,
+    source: Annotated[str, typer.Option(help="A name for these rows, by which they can be taken out again.")],
+    data_dir: DataDir = None,
+) -> None:
+    """Take the rows of an older book in; they replace what an earlier import said of the same addresses."""
+    if not 1 <= len(source) <= MAX_SOURCE:
+        raise typer.BadParameter(f"1 to {MAX_SOURCE} characters", param_hint="--source")
+    rows = _rows(file)
+    _run(lambda office: _import(office, org, source, rows), data_dir)
+
+
+async def _import(office: Office, org: str, source: str, rows: "Sequence[OldStanding]") -> None:
+    with _progress("Import", len(rows)) as done:
+        for start in range(0, len(rows), CHUNK):
+            await office.imports.bring(org, source, rows[start : start + CHUNK])
+            done(min(start + CHUNK, len(rows)))
+    typer.echo(f"{len(rows)} addresses imported.")
+
+
+@mail_app.command()
+def verify(file: Csv, org: Org, data_dir: DataDir = None) -> None:
+    """Compare the rows with the book, list the differences, and exit with 1 when there are any."""
+    rows = _rows(file)
+    _run(lambda office: _verify(office, org, rows), data_dir)
+
+
+async def _verify(office: Office, org: str, rows: "Sequence[OldStanding]") -> None:
+    differences = shadows = 0
+    with _progress("Verify", len(rows)) as done:
+        for start in range(0, len(rows), CHUNK):
+            part = rows[start : start + CHUNK]
+            found = await office.book.look_up(org, [row.address for row in part])
+            for row, standing in zip(part, found, strict=True):
+                book = (standing.success, standing.soft_bounce, standing.hard_bounce)
+                old = (row.success, row.soft_bounce, row.hard_bounce)
+                if book != old:
+                    differences += 1
+                    _say_difference(row.address, old, book)
+            for address, ours in (await office.book.differences(org, [row.address for row in part])).items():
+                shadows += 1
+                typer.echo(f"{address}: in lookups, {'only this' if ours else 'only the older'} book blocked it")
+            done(min(start + CHUNK, len(rows)))
+    typer.echo(f"{len(rows)} addresses, {differences} differ; {shadows} differed in lookups of the last 30 days.")
+    if differences:
+        raise typer.Exit(1)
+
+
+def _say_difference(address: str, old: Sequence[int], book: Sequence[int]) -> None:
+    parts = [f"{name} {was} (book: {now})" for name, was, now in zip(COLUMNS[1:], old, book, strict=True) if was != now]
+    typer.echo(f"{address}: {', '.join(parts)}")
+
+
+@mail_app.command()
+def rebuild(
+    org: Org,
+    without: Annotated[
+        str | None, typer.Option(metavar="SOURCE", help="Leave this source out, as if it had never been.")
+    ] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Conclude the whole book anew from what each source said."""
+    _run(lambda office: _rebuild(office, org, without), data_dir)
+
+
+async def _rebuild(office: Office, org: str, without: str | None) -> None:
+    sources = await office.imports.sources(org)
+    if without is not None and without not in sources:
+        known = ", ".join(sources) or "none"
+        raise StartupError(f"{org} has no source {without!r}; it has: {known}.")
+    with _progress("Rebuild", None) as done:
+        count = await office.imports.rebuild(org, without, done)
+    typer.echo(f"{count} addresses concluded anew.")
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise StartupError(f"{file} can't be read: {error.strerror}.") from error
+
+
+def _rows(file: Path) -> "list[OldStanding]":
+    """The rows, the last one of each address. Raises: StartupError that names the line."""
+    from storage.mail.addresses import normalize
+    from storage.mail.imports import OldStanding
+
+    rows: dict[str, OldStanding] = {}
+    for line, row in _read_csv(file):
+        address = normalize((row.get("address") or "").strip())
+        if address is None:
+            raise StartupError(f"{file}, line {line}: no mail address.")
+        try:
+            counts = [int(row.get(name) or "") for name in COLUMNS[1:]]
+        except ValueError:
+            raise StartupError(f"{file}, line {line}: expected whole numbers.") from None
+        if min(counts) < 0:
+            raise StartupError(f"{file}, line {line}: expected numbers from 0 on.")
+        rows[address.text] = OldStanding(address.text, *counts)
+    return list(rows.values())
+
+
+def _read_csv(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as stream:
+            reader = csv.DictReader(stream)
+            missing = set(COLUMNS) - set(reader.fieldnames or ())
+            if missing:
+                raise StartupError(f"{file}: its header lacks {', '.join(sorted(missing))}.")
+            for row in reader:
+                yield reader.line_num, row
+    except OSError as error:
+        raise StartupError(f"{file} can't be read: {error.strerror}.") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise StartupError(f"{file} is no CSV in UTF-8: {error}.") from error
+
+
+def _run(work: Callable[[Office], Awaitable[None]], data_dir: Path | None) -> None:
+    async def run() -> None:
+        async with _office(data_dir) as office:
+            await work(office)
+
+    asyncio.run(run())
+
+
+@asynccontextmanager
+async def _office(data_dir: Path | None) -> AsyncIterator[Office]:
+    """The book of the servers that are set, else of those embedded in the data folder, started when they don't run."""
+    from pymongo.errors import PyMongoError
+
+    from server.auth.sign_in import with_address_keys
+    from server.embedded import check_servers
+    from server.embedded.running import embedded_mongodb
+    from server.settings import Settings
+    from storage.errors import DomainError
+
+    settings = with_address_keys(Settings.from_environment(data_dir=data_dir))
+    async with embedded_mongodb(settings.mongodb_uri, settings.data_dir) as uri:
+        await check_servers(uri, None)
+        async with _opened(uri, settings) as office:
+            try:
+                yield office
+            except DomainError as error:
+                raise StartupError(error.message) from error
+            except PyMongoError as error:
+                raise StartupError(f"MongoDB does not do it: {error}") from error
+
+
+@asynccontextmanager
+async def _opened(uri: str, settings: "Settings") -> AsyncIterator[Office]:
+    from storage.indexes import ensure_indexes
+    from storage.mail.book import AddressBook
+    from storage.mail.imports import Imports
+    from storage.mail.ledger import Ledger
+    from storage.mongo import connect
+
+    mongo, keys = connect(uri, settings.database, settings.mongo_driver), settings.keys_of_addresses
+    try:
+        await ensure_indexes(mongo)
+        yield Office(mongo, Ledger(mongo, keys), AddressBook(mongo, keys), Imports(mongo, keys))
+    finally:
+        await mongo.close()
+
+
+@contextmanager
+def _progress(title: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """Shows how much is done as a bar; nothing when the output is no terminal."""
+    from rich.progress import Progress
+
+    with Progress(disable=not sys.stdout.isatty()) as bar:
+        task = bar.add_task(title, total=total)
+        yield lambda done: bar.update(task, completed=done)

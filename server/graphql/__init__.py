@@ -1,0 +1,1 @@
+"""The GraphQL engine: documents, limits, coalescing, compiled execution, HTTP and WebSocket."""

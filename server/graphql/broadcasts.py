@@ -1,0 +1,332 @@
+"""Execute once: subscriptions that are the same operation share one execution and one payload per event.
+
+Per distinct operation, variables and rights one broadcast follows the stream. What arrives together is executed, turned
+into frames once, and written to each socket in one piece with only the operation's id put in (semantics.md, 3).
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import structlog
+from graphql.execution import Executor
+from prometheus_client import Counter
+
+from resolvers.chat.events import Source, left
+from server.graphql.event_execution import Execution
+from server.graphql.socket_writer import Wire, text_frame_header
+from storage.errors import DomainError
+from storage.streams.hub import MAX_QUEUE, Behind, Hub, HubEvent, resumable
+from storage.streams.log import Position
+from storage.streams.subscription import Ready, Several, follow_together
+
+RECHECK_S = 2.0
+RESTART_S = 0.5
+MAX_TOGETHER = 64
+"""Events that are written at once to those who were behind: what waits for a socket has no room for many more."""
+
+EXECUTIONS = Counter("noroshi_broadcast_executions", "Events executed, each for all who listen to the same operation.")
+
+Key = TypeVar("Key")
+Found = TypeVar("Found")
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class Listener:
+    """One subscription on one socket. `id` is the operation's, as it stands in JSON, without quotes."""
+
+    wire: Wire
+    id: bytes
+    viewer_id: str
+    ended: asyncio.Future[DomainError | None]
+    live: bool = False
+    checked: bool = False
+    catching_up: asyncio.Task[None] | None = None
+
+    def end(self, error: DomainError | None = None) -> None:
+        """No more events; with an error that the client is told."""
+        if not self.ended.done():
+            self.ended.set_result(error)
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """An event's `payload` as JSON, and who must not get it."""
+
+    json: bytes
+    hidden_from: frozenset[str]
+
+
+class Frames:
+    """Several events as frames, whole but for the operation's id."""
+
+    def __init__(self, payloads: Sequence[Payload]) -> None:
+        self._payloads = payloads
+        self._hiding = any(payload.hidden_from for payload in payloads)
+        self._pieces: dict[tuple[int, tuple[int, ...]], list[bytes]] = {}
+
+    def write(self, listener: Listener) -> None:
+        """Writes to one listener all that it may see."""
+        hidden: tuple[int, ...] = ()
+        if self._hiding:
+            hidden = tuple(i for i, each in enumerate(self._payloads) if listener.viewer_id in each.hidden_from)
+        count = len(self._payloads) - len(hidden)
+        if count:
+            pieces = self._cut(len(listener.id), hidden)
+            listener.wire.offer(listener.id.join(pieces), count)
+
+    def _cut(self, id_bytes: int, hidden: tuple[int, ...]) -> list[bytes]:
+        """The frames' bytes, cut where the id belongs; the headers depend on its length."""
+        key = id_bytes, hidden
+        pieces = self._pieces.get(key)
+        if pieces is None:
+            shown = [each.json for i, each in enumerate(self._payloads) if i not in hidden]
+            pieces = self._pieces[key] = _cut(shown, id_bytes)
+        return pieces
+
+
+def _cut(payloads: Sequence[bytes], id_bytes: int) -> list[bytes]:
+    pieces: list[bytes] = []
+    rest = b""
+    for payload in payloads:
+        before, after = b'{"type":"next","id":"', b'","payload":' + payload + b"}"
+        header = text_frame_header(len(before) + id_bytes + len(after))
+        pieces.append(rest + header + before)
+        rest = after
+    pieces.append(rest)
+    return pieces
+
+
+@dataclass(slots=True, eq=False)
+class Broadcast:
+    """One stream followed for one operation. `position` is the last event that was handed on."""
+
+    execution: Execution
+    source: Source
+    closed: Callable[["Broadcast"], None]
+    position: Position | None = None
+    listeners: set[Listener] = field(default_factory=set)
+    started: asyncio.Event = field(default_factory=asyncio.Event)
+    moved: asyncio.Event = field(default_factory=asyncio.Event)
+    task: asyncio.Task[None] | None = None
+    checking: asyncio.Task[None] | None = None
+    checked_at: float = 0.0
+    departures: int | None = None
+    replays: dict[Position, asyncio.Task[tuple[Position, list[Frames]]]] = field(default_factory=dict)
+
+    @property
+    def _hub(self) -> Hub:
+        return self.source.context.stores.hub
+
+    async def attend(self, listener: Listener, since: Position | None) -> DomainError | None:
+        """Serves the listener until it is cancelled or ended; the error that ended it, if any. Raises: DomainError."""
+        self.listeners.add(listener)
+        try:
+            if self.task is None:
+                self.checked_at = time.monotonic()
+                self.task = asyncio.create_task(self._run(), name=f"broadcast {self.source.stream.name}")
+            await self.started.wait()
+            await self._begin(listener, since)
+            return await listener.ended
+        finally:
+            self._leave(listener)
+
+    def _leave(self, listener: Listener) -> None:
+        self.listeners.discard(listener)
+        if listener.catching_up is not None:
+            listener.catching_up.cancel()
+        if not self.listeners and self.task is not None:
+            self.task.cancel()
+            if self.checking is not None:
+                self.checking.cancel()
+            self.closed(self)
+
+    async def _begin(self, listener: Listener, since: Position | None) -> None:
+        """Ready, then what was missed; again from here on where that is gone for good."""
+        at = None
+        if since is not None and resumable(since, await self._patiently(self._hub.head, self.source.stream)):
+            at = since
+        while not (listener.live or listener.ended.done()):
+            assert self.position is not None
+            resumed, at = at is not None, at or self.position
+            await self._tell_ready([listener], at, resumed)
+            try:
+                await self._catch_up(listener, at)
+            except Behind:
+                at = None
+
+    async def _catch_up(self, listener: Listener, at: Position) -> None:
+        """Brings the listener from where it was told to be to where everybody is. Raises: Behind."""
+        while at != self.position:
+            moved, before = self.moved, at
+            at, parts = await self._patiently(self._replay, at)
+            for frames in parts:
+                # Other subscriptions of this socket may be catching up, too.
+                await listener.wire.has_room()
+                frames.write(listener)
+            await listener.wire.has_room()
+            if listener.ended.done():
+                return
+            if not parts and at == before:
+                # It comes from a process that was faster: what it has seen must not come again.
+                await moved.wait()
+        # Nothing is awaited between the last comparison and this, so no event falls between.
+        listener.live = True
+
+    async def _patiently(self, read: Callable[[Key], Awaitable[Found]], key: Key) -> Found:
+        """What is read, however long that fails: the log will be there again, and an error would end it for good."""
+        while True:
+            try:
+                return await read(key)
+            except (Behind, DomainError):
+                raise
+            except Exception as error:
+                log.warning("listener_waits", stream=self.source.stream.name, error=repr(error))
+            await asyncio.sleep(RESTART_S)
+
+    async def _replay(self, after: Position) -> tuple[Position, list[Frames]]:
+        """The events after a position, executed once for all who come back from it at the same time."""
+        task = self.replays.get(after)
+        if task is None:
+            task = self.replays[after] = asyncio.create_task(self._read(after))
+            task.add_done_callback(lambda _: self.replays.pop(after, None))
+        return await asyncio.shield(task)
+
+    async def _read(self, after: Position) -> tuple[Position, list[Frames]]:
+        events = await self._hub.replay(self.source.stream, after)
+        # What the broadcast itself has not handed on yet comes live.
+        assert self.position is not None
+        missed = [event for event in events if event.event.n <= self.position.n]
+        if not missed:
+            return after, []
+        together = [missed[start : start + MAX_TOGETHER] for start in range(0, len(missed), MAX_TOGETHER)]
+        parts = [await self._frames(after.epoch, each) for each in together]
+        return Position(after.epoch, missed[-1].event.n), [frames for frames in parts if frames is not None]
+
+    async def _run(self) -> None:
+        """Follows the stream; after a failure again, from where it was."""
+        while True:
+            try:
+                await self._follow()
+            except Exception as error:
+                log.warning("broadcast_restarts", stream=self.source.stream.name, error=repr(error))
+            await asyncio.sleep(RESTART_S)
+
+    async def _follow(self) -> None:
+        async with aclosing(follow_together(self._hub, self.source.stream, self.position)) as steps:
+            async for step in steps:
+                if isinstance(step, Ready):
+                    await self._ready(step)
+                elif isinstance(step, Several):
+                    await self._hand_on(step)
+                if time.monotonic() - self.checked_at >= RECHECK_S:
+                    self._start_recheck()
+
+    async def _ready(self, step: Ready) -> None:
+        first = self.position is None
+        self._move_to(step.position)
+        self.started.set()
+        if not first and not step.resumed:
+            await self._tell_ready([each for each in self.listeners if each.live], step.position, resumed=False)
+
+    def _move_to(self, position: Position) -> None:
+        self.position = position
+        self.moved.set()
+        self.moved = asyncio.Event()
+
+    async def _hand_on(self, step: Several) -> None:
+        if len(step.events) > MAX_QUEUE:
+            self._let_catch_up(step)
+            return
+        frames = await self._frames(step.position.epoch, step.events)
+        self._move_to(step.position)
+        for listener in self.listeners:
+            if listener.live and frames is not None:
+                frames.write(listener)
+
+    def _let_catch_up(self, step: Several) -> None:
+        """More comes at once than may wait for a socket, as after an outage: each reads the log at its own pace."""
+        before = self.position
+        assert before is not None
+        self._move_to(step.position)
+        for listener in self.listeners:
+            if listener.live:
+                listener.live = False
+                listener.catching_up = asyncio.create_task(self._catch_up_again(listener, before), name="catch up")
+
+    async def _catch_up_again(self, listener: Listener, at: Position) -> None:
+        """What goes wrong for good is told where the listener waits for its end."""
+        try:
+            try:
+                await self._catch_up(listener, at)
+            except Behind:
+                await self._begin(listener, None)
+        except Exception as error:
+            if not listener.ended.done():
+                listener.ended.set_exception(error)
+
+    async def _frames(self, epoch: str, events: Sequence[HubEvent]) -> Frames | None:
+        shown = [event for event in events if event.subject is not None]
+        if not shown:
+            return None
+        EXECUTIONS.inc(len(shown))
+        executions = [self.execution.run(self.source.record(epoch, event)) for event in shown]
+        jsons, hidden = await asyncio.gather(asyncio.gather(*executions), self.source.hidden_from(shown))
+        return Frames([Payload(*each) for each in zip(jsons, hidden, strict=True)])
+
+    async def _tell_ready(self, listeners: Sequence[Listener], position: Position, resumed: bool) -> None:
+        if not resumed:
+            await self.source.settle(position)
+        record = self.source.ready(Ready(position, resumed, self.source.now()))
+        frames = Frames([Payload(await self.execution.run(record), frozenset())])
+        for listener in listeners:
+            frames.write(listener)
+
+    def _start_recheck(self) -> None:
+        """In the background: with thousands of listeners it takes longer than an event may."""
+        if self.checking is None or self.checking.done():
+            self.checked_at = time.monotonic()
+            self.checking = asyncio.create_task(self._recheck(), name=f"recheck {self.source.stream.name}")
+
+    async def _recheck(self) -> None:
+        """Ends those who may no longer listen. Only new ones can have become such when nobody has left."""
+        try:
+            departures = await self.source.departures()
+            listeners = [each for each in self.listeners if departures != self.departures or not each.checked]
+            viewers = {each.viewer_id for each in listeners}
+            allowed = await self.source.may_listen(viewers) if viewers else viewers
+        except Exception as error:
+            log.warning("recheck_failed", stream=self.source.stream.name, error=repr(error))
+            return
+        self.departures = departures
+        for listener in listeners:
+            listener.checked = True
+            if listener.viewer_id not in allowed:
+                listener.end(left())
+
+
+class Broadcasts:
+    """The broadcasts of this process, by what makes subscriptions the same."""
+
+    def __init__(self) -> None:
+        self._broadcasts: dict[Hashable, Broadcast] = {}
+
+    def get(self, key: Hashable, executor: Executor[Any], source: Source) -> Broadcast:
+        """The broadcast of that key; a new one runs by this executor and source."""
+        broadcast = self._broadcasts.get(key)
+        if broadcast is None:
+
+            def closed(ended: Broadcast) -> None:
+                if self._broadcasts.get(key) is ended:
+                    del self._broadcasts[key]
+
+            broadcast = self._broadcasts[key] = Broadcast(Execution(executor), source, closed)
+        return broadcast
+
+    def __len__(self) -> int:
+        return len(self._broadcasts)

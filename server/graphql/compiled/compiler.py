@@ -1,0 +1,205 @@
+"""Which selection sets are compiled, and how: decided from the schema's own bindings, once for each document.
+
+What the directives @skip and @include leave out depends on variables, so there is a compiler for each combination.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphql import (
+    DirectiveNode,
+    DocumentNode,
+    GraphQLField,
+    GraphQLObjectType,
+    GraphQLOutputType,
+    GraphQLSchema,
+    VariableNode,
+    Visitor,
+    get_named_type,
+    get_nullable_type,
+    is_leaf_type,
+    visit,
+)
+from graphql.execution import Executor
+from graphql.execution.collect_fields import FieldDetailsList
+from strawberry.schema.schema_converter import GraphQLCoreConverter
+from strawberry.types.field import StrawberryField
+
+from schema.binding import resolver_for_many
+from server.graphql.compiled.leaves import Odd
+from server.graphql.compiled.objects import Built, Source, core_of
+from server.graphql.compiled.rows import (
+    Attribute,
+    Hole,
+    Many,
+    Objects,
+    One,
+    Plain,
+    PlainObjects,
+    Plan,
+    is_nullable,
+    plan_of,
+)
+
+TYPENAME = "__typename"
+MAX_COMBINATIONS = 64
+
+Collect = Callable[[GraphQLObjectType, FieldDetailsList], dict[str, FieldDetailsList] | None]
+"""The fields selected on a type, by their names in the answer; None where something is beyond us."""
+
+
+class Compiler:
+    """The plans of one operation's selection sets, each made when it is first needed."""
+
+    def __init__(self, schema: GraphQLSchema) -> None:
+        self._schema = schema
+        self._plans: dict[tuple[object, ...], Plan | None] = {}
+        # The plans are found by the identity of nodes and types, which must not pass to others meanwhile.
+        self._kept: list[object] = []
+
+    def plan(self, type_: GraphQLOutputType, details: FieldDetailsList, collect: Collect) -> Plan | None:
+        """How to complete values of the type with what the field selects below; None: as ever."""
+        key = (id(type_), *(id(each.node) for each in details))
+        if key not in self._plans:
+            self._kept.append((type_, details))
+            try:
+                self._plans[key] = self._made(type_, details, collect)
+            except Odd:
+                self._plans[key] = None
+        return self._plans[key]
+
+    def _made(self, type_: GraphQLOutputType, details: FieldDetailsList, collect: Collect) -> Plan:
+        """Raises: Odd."""
+        made: dict[str, Plan] = {}
+
+        def objects(each: GraphQLObjectType) -> Plan:
+            if each.name not in made:
+                made[each.name] = self._object(each, details, collect)
+            return made[each.name]
+
+        def built(each: GraphQLObjectType) -> Built:
+            plan = objects(each)
+            if not isinstance(plan, PlainObjects):
+                raise Odd
+            return Built(plan.core, plan.many)
+
+        try:
+            return Plain(core_of(type_, built, self._schema))
+        except Odd:
+            return plan_of(type_, objects)
+
+    def _object(self, type_: GraphQLObjectType, details: FieldDetailsList, collect: Collect) -> Plan:
+        """Raises: Odd."""
+        fields = collect(type_, details)
+        if fields is None:
+            raise Odd
+        source, holes = Source(type_), list[Hole]()
+        for key, selected in fields.items():
+            hole = self._field(source, key, selected, collect)
+            if hole is not None:
+                source.hole(key)
+                holes.append(hole)
+        built = source.build()
+        return Objects(built.many, holes) if holes else PlainObjects(*built)
+
+    def _field(self, source: Source, key: str, selected: FieldDetailsList, collect: Collect) -> Hole | None:
+        """Writes a field into the source, or gives what fills its place. Raises: Odd."""
+        type_, name = source.type_, selected[0].node.name.value
+        if name == TYPENAME:
+            source.constant(key, type_.name)
+            return None
+        field = type_.fields.get(name)
+        bound = field and field.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
+        if field is None or not isinstance(bound, StrawberryField):
+            raise Odd
+        if is_plain(field, bound):
+            return self._plain(source, key, bound.python_name, field.type, selected, collect)
+        return self._resolved(type_, key, field, bound, selected, collect)
+
+    def _plain(
+        self,
+        source: Source,
+        key: str,
+        attribute: str,
+        type_: GraphQLOutputType,
+        selected: FieldDetailsList,
+        collect: Collect,
+    ) -> Hole | None:
+        if is_leaf_type(get_nullable_type(type_)):
+            source.leaf(key, attribute, type_)
+            return None
+        plan = self._below(type_, selected, collect)
+        if plan is None:
+            return One(key, source.type_, selected)
+        if isinstance(plan, Plain):
+            source.value(key, attribute, type_, plan.core)
+            return None
+        return Attribute(key, attribute, source.type_.name, plan, is_nullable(type_))
+
+    def _resolved(
+        self,
+        type_: GraphQLObjectType,
+        key: str,
+        field: GraphQLField,
+        bound: StrawberryField,
+        selected: FieldDetailsList,
+        collect: Collect,
+    ) -> Hole:
+        resolve = resolver_for_many(bound)
+        plan = self._below(field.type, selected, collect) if resolve else None
+        if resolve is None or plan is None:
+            return One(key, type_, selected)
+        return Many(key, type_, field, bound, resolve, selected, plan, is_nullable(field.type))
+
+    def _below(self, type_: GraphQLOutputType, selected: FieldDetailsList, collect: Collect) -> Plan | None:
+        if is_leaf_type(get_named_type(type_)):
+            return Plain(core_of(type_, _no_objects, self._schema))
+        return self.plan(type_, selected, collect)
+
+
+class Compilers:
+    """A document's compilers, by operation and by what @skip and @include see; those used last."""
+
+    def __init__(self, document: DocumentNode) -> None:
+        self._conditions = _conditions(document)
+        self._compilers: OrderedDict[tuple[object, ...], Compiler] = OrderedDict()
+
+    def of(self, executor: Executor[Any]) -> Compiler:
+        """The compiler for what this executor executes, which must be an operation of the document."""
+        given = executor.variable_values.coerced
+        key = (id(executor.operation), *(given.get(name) for name in self._conditions))
+        if key not in self._compilers:
+            self._compilers[key] = Compiler(executor.schema)
+            if len(self._compilers) > MAX_COMBINATIONS:
+                self._compilers.popitem(last=False)
+        return self._compilers[key]
+
+    def __len__(self) -> int:
+        return len(self._compilers)
+
+
+def is_plain(field: GraphQLField, bound: StrawberryField) -> bool:
+    """Whether the field is read from the record as it is: no resolver, nothing that guards it, no arguments."""
+    return bound.is_basic_field and bound.default_resolver is getattr and not field.args
+
+
+def _no_objects(_type: GraphQLObjectType) -> Built:
+    raise Odd
+
+
+def _conditions(document: DocumentNode) -> Sequence[str]:
+    """The variables on which @skip and @include depend."""
+    found = _Conditions()
+    visit(document, found)
+    return sorted(found.names)
+
+
+class _Conditions(Visitor):
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def enter_directive(self, node: DirectiveNode, *_: object) -> None:
+        values = [argument.value for argument in node.arguments or ()]
+        self.names |= {value.name.value for value in values if isinstance(value, VariableNode)}

@@ -1,0 +1,188 @@
+"""The executor that completes objects and lists by compiled plans; Strawberry takes it as `execution_context_class`."""
+
+from collections.abc import Callable
+from copy import copy
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from graphql import (
+    DocumentNode,
+    GraphQLError,
+    GraphQLList,
+    GraphQLObjectType,
+    GraphQLOutputType,
+    GraphQLResolveInfo,
+    GraphQLSchema,
+)
+from graphql.execution import Executor
+from graphql.execution.collect_fields import FieldDetailsList
+from graphql.execution.executor import CollectedErrors
+from graphql.pyutils import AwaitableOrValue, Path
+from graphql.type.definition import GraphQLResolveInfoHelpers
+from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
+
+from server.graphql.compiled.compiler import Compiler, Compilers
+from server.graphql.compiled.rows import Plain, Plan, Run
+from server.graphql.compiled.variables import long_lists, put_back
+from server.graphql.limits import DocumentLimitsExtension, PreparedDocument
+
+Generally = Callable[["CompiledExecutor"], Any]
+"""Completes the value as the general executor does, on this one."""
+
+
+class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
+    """graphql-core's executor, of which two steps are replaced: completing a list, and completing an object."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._compiler: Compiler | None = _compiler(self)
+
+    # Kept as graphql-core does, they would hold the executor that holds them: garbage that only a search finds.
+    @property
+    def async_helpers(self) -> GraphQLResolveInfoHelpers:
+        """What resolvers may await with."""
+        return GraphQLResolveInfoHelpers(gather=self.gather_async_work, track=self.track_async_work)
+
+    @async_helpers.setter
+    def async_helpers(self, _helpers: GraphQLResolveInfoHelpers) -> None: ...
+
+    @classmethod
+    def build(
+        cls,
+        schema: GraphQLSchema,
+        document: DocumentNode,
+        root_value: Any = None,
+        context_value: Any = None,
+        raw_variable_values: dict[str, Any] | None = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> "list[GraphQLError] | Executor[Any]":
+        """As graphql-core does, but for long lists of strings."""
+        given = raw_variable_values or {}
+        lists = long_lists(document, given)
+        short: dict[str, Any] = {**given, **{name: [] for name in lists}} if lists else given
+        built = super().build(schema, document, root_value, context_value, short, *args, **kwargs)
+        if lists and isinstance(built, Executor):
+            put_back(built.variable_values, lists)
+        return built
+
+    def complete_list_value(
+        self,
+        return_type: GraphQLList[GraphQLOutputType],
+        field_details_list: FieldDetailsList,
+        info: GraphQLResolveInfo[Any],
+        path: Path,
+        result: Any,
+        position_context: Any,
+    ) -> AwaitableOrValue[list[Any]]:
+        """A list, by a plan where there is one."""
+
+        def generally(executor: CompiledExecutor) -> Any:
+            return super().complete_list_value(return_type, field_details_list, info, path, result, position_context)
+
+        completed: AwaitableOrValue[list[Any]] = self._complete(
+            self._plan(return_type, field_details_list), result, info, path, generally
+        )
+        return completed
+
+    def complete_object_value(
+        self,
+        return_type: GraphQLObjectType,
+        field_details_list: FieldDetailsList,
+        info: GraphQLResolveInfo[Any],
+        path: Path,
+        result: Any,
+        position_context: Any,
+    ) -> AwaitableOrValue[dict[str, Any]]:
+        """An object, by a plan where there is one."""
+
+        def generally(executor: CompiledExecutor) -> Any:
+            return super().complete_object_value(return_type, field_details_list, info, path, result, position_context)
+
+        plan = self._plan(return_type, field_details_list)
+        if plan is not None and not plan.pays_alone:
+            plan = None
+        completed: AwaitableOrValue[dict[str, Any]] = self._complete(plan, result, info, path, generally)
+        return completed
+
+    def _plan(self, type_: GraphQLOutputType, details: FieldDetailsList) -> Plan | None:
+        if self._compiler is None or details[0].node.selection_set is None:
+            return None
+        return self._compiler.plan(type_, details, self._collect)
+
+    def _collect(self, type_: GraphQLObjectType, details: FieldDetailsList) -> dict[str, FieldDetailsList] | None:
+        """The selected fields; None where variables of fragments or incremental delivery come into it."""
+        if any(each.fragment_variable_values or each.defer_usage for each in details):
+            return None
+        collected = self.collect_subfields(type_, details)
+        return None if collected.new_defer_usages else dict(collected.grouped_field_set)
+
+    def _complete(
+        self, plan: Plan | None, value: Any, info: GraphQLResolveInfo[Any], path: Path, generally: Generally
+    ) -> Any:
+        """What the plan makes of the value, else what the general executor does."""
+        if plan is None:
+            return generally(self)
+        if not isinstance(plan, Plain):
+            return self._complete_rows(plan, value, info, path, generally)
+        try:
+            return plan.core(value, info)
+        except Exception:
+            return generally(self._without_plans())
+
+    async def _complete_rows(
+        self, plan: Plan, value: Any, info: GraphQLResolveInfo[Any], path: Path, generally: Generally
+    ) -> Any:
+        attempt = copy(self)
+        attempt.collected_errors = errors = _Errors()
+        try:
+            (completed,) = await plan.complete(Run(attempt, info), [value], lambda _number: path)
+        except Exception:
+            completed = generally(self._without_plans())
+            return await completed if self.is_awaitable(completed) else completed
+        for error, place in errors.placed:
+            self.collected_errors.add(error, place)
+        return completed
+
+    def __copy__(self) -> "CompiledExecutor":
+        """What copying does anyway, without asking how: executors are copied for each event and each list."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        return other
+
+    def _without_plans(self) -> "CompiledExecutor":
+        """The same execution: what was odd once would be odd again on each level below."""
+        general = copy(self)
+        general._compiler = None
+        return general
+
+
+class _Errors(CollectedErrors):
+    """Those of an attempt, with their places."""
+
+    __slots__ = ("placed",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.placed: list[tuple[Any, Path | None]] = []
+
+    def add(self, error: Any, path: Path | None) -> None:
+        """Collects it, unless what it is about is null already."""
+        if not self.has_nulled_position(path):
+            self.placed.append((error, path))
+        super().add(error, path)
+
+
+def _compiler(executor: CompiledExecutor) -> Compiler:
+    """The one that is kept as long as the document is, else a new one for this execution."""
+    loc = executor.operation.loc
+    prepared = loc and DocumentLimitsExtension.documents.find(executor.schema, loc.source.body)
+    if not prepared or not any(each is executor.operation for each in prepared.document.definitions):
+        return Compiler(executor.schema)
+    compilers = _kept.get(prepared)
+    if compilers is None:
+        compilers = _kept[prepared] = Compilers(prepared.document)
+    return compilers.of(executor)
+
+
+_kept: WeakKeyDictionary[PreparedDocument, Compilers] = WeakKeyDictionary()

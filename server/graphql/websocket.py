@@ -1,0 +1,208 @@
+"""graphql-transport-ws on Strawberry's handler: strict frames, sign-in at connection_init, close codes.
+
+Who has no token or one that was never valid is closed with 4401, who has an expired one with 4403, at init or later;
+what is no protocol message with 4400 (semantics.md, 3).
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, cast
+
+import orjson
+import structlog
+from graphql import GraphQLError
+from starlette.websockets import WebSocketDisconnect
+from strawberry.asgi import ASGIWebSocketAdapter
+from strawberry.http.exceptions import NonTextMessageReceived, WebSocketDisconnected
+from strawberry.subscriptions.protocols.graphql_transport_ws.handlers import BaseGraphQLTransportWSHandler, Operation
+from strawberry.subscriptions.protocols.graphql_transport_ws.types import SubscribeMessage
+
+from resolvers.context import Context
+from schema.errors import presented
+from server.auth.tokens import TokenExpired, TokenInvalid
+from server.graphql.broadcasts import Listener
+from server.graphql.socket_writer import Wire, wire_of
+from server.graphql.subscriptions import NotStarted, Own, subscribe
+from server.graphql.viewer_events import play
+from storage.errors import RateLimited
+
+if TYPE_CHECKING:
+    from server.graphql.http import GraphQLView
+
+INVALID_MESSAGE = 4400
+UNAUTHORIZED = 4401
+FORBIDDEN = 4403
+TRY_AGAIN_LATER = 1013
+SEND_TIMEOUT_S = 10.0
+MAX_TIMER_S = 7 * 86_400.0
+MAX_REASON_BYTES = 123
+
+log = structlog.get_logger(__name__)
+
+
+class SocketAdapter(ASGIWebSocketAdapter):
+    """Text frames, and an end to clients that stop reading."""
+
+    async def send_json(self, message: Mapping[str, object]) -> None:
+        """Sends one frame; closes the socket with 1013 when the client did not take it for 10 s."""
+        text = orjson.dumps(message).decode()
+        try:
+            async with asyncio.timeout(SEND_TIMEOUT_S):
+                await self.ws.send_text(text)
+        except TimeoutError:
+            # Closing the ordinary way would wait for this client once more.
+            if wire := wire_of(self.ws.scope):
+                wire.drop("Reading too slowly")
+            raise WebSocketDisconnected from None
+        except (WebSocketDisconnect, RuntimeError) as error:
+            raise WebSocketDisconnected from error
+
+    async def close(self, code: int, reason: str) -> None:
+        """Closes, unless it is closed already. A frame has room for 123 bytes of the reason."""
+        with suppress(WebSocketDisconnect, RuntimeError):
+            await self.ws.close(code=code, reason=reason.encode()[:MAX_REASON_BYTES].decode(errors="ignore"))
+
+
+class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
+    """One socket from its acceptance to its end."""
+
+    _expiry: asyncio.TimerHandle | None = None
+
+    async def handle_message(self, message: Any) -> None:
+        """Only what is a message of the protocol goes on."""
+        fault = _fault(message)
+        if fault is not None:
+            await self.handle_invalid_message(fault)
+        else:
+            await super().handle_message(message)
+
+    async def handle_connection_init(self, message: Any) -> None:
+        """Signs in by the payload's `authorization`, or by the handshake's header."""
+        if self.connection_init_received or self.connection_timed_out:
+            await super().handle_connection_init(message)
+            return
+        if self.connection_init_timeout_task is not None:
+            # It came in time, however long it takes to find out who this is.
+            self.connection_init_timeout_task.cancel()
+        try:
+            expires_at = await self._sign_in(message.get("payload") or {})
+        except TokenExpired as error:
+            await self.websocket.close(FORBIDDEN, error.message)
+        except TokenInvalid as error:
+            await self.websocket.close(UNAUTHORIZED, error.message)
+        except Exception as error:
+            await self.websocket.close(TRY_AGAIN_LATER, _presented(error).message)
+        else:
+            self._expire_at(expires_at)
+            await super().handle_connection_init(message)
+
+    async def _sign_in(self, payload: Mapping[str, Any]) -> float:
+        """When the token expires (Unix seconds). Raises: TokenInvalid, TokenExpired, Unavailable."""
+        adapter = cast(SocketAdapter, self.websocket)
+        named = {str(name).lower(): value for name, value in payload.items()}
+        authorization = named.get("authorization") or adapter.ws.headers.get("authorization")
+        view = cast("GraphQLView", self.view)
+        session = await view.viewers.session(authorization if isinstance(authorization, str) else None)
+        if session is None:
+            raise TokenInvalid("no token: send it as `authorization` in the payload of connection_init")
+        self.context.viewer, self.context.roles = session.user, session.roles
+        return session.expires_at
+
+    async def handle_subscribe(self, message: SubscribeMessage) -> None:
+        """Starts an operation; one too many ends at once, and the others go on."""
+        most = self.max_subscriptions_per_connection or 0
+        if self.connection_acknowledged and message["id"] not in self.operations and len(self.operations) >= most:
+            refusal = _presented(RateLimited(f"A socket runs at most {most} operations at a time.", 1000))
+            await self.send_message({"id": message["id"], "type": "error", "payload": [refusal.formatted]})
+        else:
+            await super().handle_subscribe(message)
+
+    async def run_operation(self, operation: Operation[Context, None]) -> None:
+        """Joins a broadcast, or plays what is the viewer's own; what is no subscription runs as Strawberry runs it."""
+        wire = wire_of(cast(SocketAdapter, self.websocket).ws.scope)
+        if wire is None or not await self._attend(operation, wire):
+            await super().run_operation(operation)
+
+    async def _attend(self, operation: Operation[Context, None], wire: Wire) -> bool:
+        """Listens until the client or the server ends it. False for what is no subscription."""
+        view = cast("GraphQLView", self.view)
+        try:
+            subscribed = await subscribe(
+                view.core_schema, self.context, operation.query, operation.variables, operation.operation_name
+            )
+            if subscribed is None:
+                return False
+            ended = asyncio.get_running_loop().create_future()
+            id_ = orjson.dumps(operation.id)[1:-1]
+            listener = Listener(wire, id_, subscribed.source.viewer.id, ended)
+            if isinstance(subscribed, Own):
+                await play(subscribed, listener)
+                return True
+            broadcast = view.broadcasts.get(subscribed.key, subscribed.executor, subscribed.source)
+            since = subscribed.source.since
+            # Only the first one's is needed for as long as this listens, and the broadcast has that.
+            del subscribed
+            ended_by = await broadcast.attend(listener, since)
+            errors: list[Exception] = [] if ended_by is None else [ended_by]
+        except NotStarted as refused:
+            errors = [*refused.errors]
+        except Exception as error:
+            errors = [error]
+        await operation.send_initial_errors([_presented(error) for error in errors])
+        return True
+
+    def _expire_at(self, expires_at: float) -> None:
+        loop = asyncio.get_running_loop()
+        left_s = expires_at - time.time()
+        if left_s > MAX_TIMER_S:
+            # Timers of the loop overflow beyond some weeks.
+            self._expiry = loop.call_later(MAX_TIMER_S, self._expire_at, expires_at)
+            return
+        self._expiry = loop.call_later(left_s, lambda: asyncio.ensure_future(self._expire()))
+
+    async def _expire(self) -> None:
+        await self.websocket.close(FORBIDDEN, "Token expired")
+
+    async def shutdown(self) -> None:
+        """Ends the operations and the timer."""
+        if self._expiry is not None:
+            self._expiry.cancel()
+        await super().shutdown()
+
+    async def handle_task_exception(self, error: Exception) -> None:
+        """A socket that went away is no fault."""
+        if not isinstance(error, WebSocketDisconnected | NonTextMessageReceived):
+            log.error("socket_task_failed", exc_info=error)
+
+
+def _presented(error: Exception) -> GraphQLError:
+    known = error if isinstance(error, GraphQLError) else GraphQLError(str(error), original_error=error)
+    return presented(known)
+
+
+def _fault(message: Any) -> str | None:
+    """What is wrong with a frame's shape; None for a message of the protocol."""
+    if not isinstance(message, dict) or not isinstance(message.get("type"), str):
+        return "A message is an object with a type"
+    payload = message.get("payload")
+    if payload is not None and not isinstance(payload, dict):
+        return "A payload is an object"
+    if message["type"] not in ("subscribe", "complete"):
+        return None
+    if not isinstance(message.get("id"), str) or not message["id"]:
+        return "An id is a string"
+    return _subscribe_fault(payload) if message["type"] == "subscribe" else None
+
+
+def _subscribe_fault(payload: dict[str, Any] | None) -> str | None:
+    if payload is None or not isinstance(payload.get("query"), str):
+        return "A subscribe message has a payload with a query"
+    if not isinstance(payload.get("variables"), dict | None):
+        return "Variables are an object"
+    if not isinstance(payload.get("extensions"), dict | None):
+        return "Extensions are an object"
+    if not isinstance(payload.get("operationName"), str | None):
+        return "An operationName is a string"
+    return None

@@ -1,0 +1,1 @@
+"""HTTP routes beside GraphQL: pages, images, callbacks, ingest, health and metrics."""

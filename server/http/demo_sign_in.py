@@ -1,0 +1,70 @@
+"""Signing in as a demo user, with one click. Only with --demo, and only on a loopback host.
+
+GET /demo/users says who there is to choose from (nobody where it may not be), POST /demo/sign-in gives the token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ipaddress import ip_address
+from json import JSONDecodeError
+from typing import TYPE_CHECKING
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from server.auth.sign_in import sign_for
+from server.settings import Settings
+
+if TYPE_CHECKING:
+    from server.demo import DemoUser
+
+
+def demo_sign_in_routes(settings: Settings) -> list[BaseRoute]:
+    """The list of users always, so that the web client can ask; the sign-in only where it may be."""
+    if not settings.demo or not _is_loopback(settings.host) or settings.auth_jwks_url:
+        return [_users(())]
+    from server.demo import DEMO_USERS
+
+    async def sign_in(request: Request) -> Response:
+        try:
+            wanted = (await request.json())["user"]
+        except (JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
+            return _answer({"error": 'expected {"user": the id of a demo user}'}, 400)
+        found = next((user for user in DEMO_USERS if user.id == wanted), None)
+        if found is None:
+            return _answer({"error": "no such demo user", "users": [user.id for user in DEMO_USERS]}, 404)
+        return _answer({"token": sign_for(settings, found)}, 200)
+
+    return [_users(DEMO_USERS), Route("/demo/sign-in", sign_in, methods=["POST"])]
+
+
+def _users(offered: Sequence[DemoUser]) -> Route:
+    rows = [
+        {
+            "id": user.id,
+            "handle": user.handle,
+            "name": user.name,
+            "organizationId": user.organization_id,
+            "roles": list(user.roles),
+        }
+        for user in offered
+    ]
+
+    async def users(request: Request) -> Response:
+        return _answer({"users": rows}, 200)
+
+    return Route("/demo/users", users)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _answer(body: dict[str, object], status: int) -> Response:
+    return Response(orjson.dumps(body), status, {"Cache-Control": "no-store"}, "application/json")

@@ -1,0 +1,69 @@
+"""Whether this process lives, whether it can serve, and its metrics."""
+
+import asyncio
+from contextlib import suppress
+
+import orjson
+from prometheus_client import CONTENT_TYPE_LATEST
+from pymongo.errors import PyMongoError
+from redis.exceptions import RedisError
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from server.http.metrics import exposition, figures_of_workers
+from storage.stores import Stores
+
+CHECK_TIMEOUT_S = 2.0
+
+
+async def healthz(request: Request) -> Response:
+    """The process answers."""
+    return _json({"status": "ok"}, 200)
+
+
+async def readyz(request: Request) -> Response:
+    """200 when MongoDB is a replica set with a writable primary. Redis is told, and not required."""
+    stores: Stores = request.app.state.stores
+    mongodb, redis = await asyncio.gather(_mongodb(stores), _redis(stores))
+    ready = mongodb == "ok"
+    state = {"status": "ready" if ready else "not ready", "mongodb": mongodb, "redis": redis}
+    return _json(state, 200 if ready else 503)
+
+
+async def metrics(request: Request) -> Response:
+    """Prometheus text format, of this process and of all workers."""
+    stores: Stores = request.app.state.stores
+    of_workers: dict[str, str] = {}
+    with suppress(PyMongoError, TimeoutError):
+        async with asyncio.timeout(CHECK_TIMEOUT_S):
+            await stores.bounce_rates.show()
+            of_workers = await figures_of_workers(stores.mongo)
+    return Response(exposition(of_workers), media_type=CONTENT_TYPE_LATEST)
+
+
+async def _mongodb(stores: Stores) -> str:
+    try:
+        async with asyncio.timeout(CHECK_TIMEOUT_S):
+            hello = await stores.mongo.database.command("hello")
+    except (PyMongoError, TimeoutError) as error:
+        return f"does not answer ({type(error).__name__})"
+    if "setName" not in hello:
+        return "is no replica set"
+    return "ok" if hello.get("isWritablePrimary") else "has no writable primary"
+
+
+async def _redis(stores: Stores) -> str:
+    try:
+        async with asyncio.timeout(CHECK_TIMEOUT_S):
+            await stores.redis.ping()
+    except (RedisError, OSError, TimeoutError) as error:
+        return f"does not answer ({type(error).__name__}); events take up to 10 s"
+    return "ok"
+
+
+def _json(body: object, status: int) -> Response:
+    return Response(orjson.dumps(body), status, {"Cache-Control": "no-store"}, "application/json")
+
+
+ROUTES = [Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", metrics)]

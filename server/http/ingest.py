@@ -1,0 +1,153 @@
+"""POST /ingest/deliveries (NDJSON) and /ingest/reports (one DSN or ARF message), with a bearer token of a SERVICE.
+
+Answers 200 with what became of the events; 400, 401, 403, 413 when nothing was taken in, and 503 with Retry-After when
+that is open: send the same again, what is known stays as it is.
+"""
+
+import math
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Annotated
+
+import orjson
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pymongo.errors import PyMongoError
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from jobs.mail.reports import NoReport, delivery_events
+from server.auth.viewers import Viewers
+from server.graphql.http import BodyTooLarge, limited
+from storage.errors import BadUserInput, DomainError, Forbidden, Unauthenticated
+from storage.identity.records import Role, User
+from storage.mail.ledger import Ledger
+from storage.mail.records import DeliveryEvent, DeliveryEventKind, RecordDeliveriesResult, RejectedDelivery
+from storage.mongo import unavailable
+from storage.stores import Stores
+
+BATCH = 1000
+STATUS = {"BAD_USER_INPUT": 400, "UNAUTHENTICATED": 401, "FORBIDDEN": 403, "RATE_LIMITED": 429, "UNAVAILABLE": 503}
+
+Take = Callable[[User, bytes], Awaitable[RecordDeliveriesResult]]
+
+
+class Line(BaseModel):
+    """A DeliveryEventInput as JSON."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", hide_input_in_errors=True)
+
+    event_id: str = Field(alias="eventId")
+    address: str
+    at: Annotated[AwareDatetime, Field(strict=False)]
+    kind: Annotated[DeliveryEventKind, Field(strict=False)] = DeliveryEventKind.DELIVERY
+    smtp_code: int | None = Field(default=None, alias="smtpCode")
+    enhanced_status: str | None = Field(default=None, alias="enhancedStatus")
+    diagnostic: str | None = None
+    message_id: str | None = Field(default=None, alias="messageId")
+
+    def event(self) -> DeliveryEvent:
+        """The same as a record."""
+        return DeliveryEvent(
+            event_id=self.event_id,
+            address=self.address,
+            at=self.at,
+            kind=self.kind,
+            smtp_code=self.smtp_code,
+            enhanced_status=self.enhanced_status or None,
+            diagnostic=self.diagnostic,
+            message_id=self.message_id or None,
+        )
+
+
+def ingest_routes(stores: Stores, viewers: Viewers) -> list[Route]:
+    """The two ways in."""
+
+    async def deliveries(asker: User, body: bytes) -> RecordDeliveriesResult:
+        return await record_lines(stores.ledger, asker, body)
+
+    async def reports(asker: User, body: bytes) -> RecordDeliveriesResult:
+        try:
+            events = delivery_events(body, await stores.mongo.now())
+        except NoReport as error:
+            raise BadUserInput("body", "one DSN or ARF message", str(error)) from None
+        return await stores.ledger.record(asker.organization_id, asker.id, events)
+
+    return [
+        Route("/ingest/deliveries", _endpoint(viewers, deliveries), methods=["POST"]),
+        Route("/ingest/reports", _endpoint(viewers, reports), methods=["POST"]),
+    ]
+
+
+def _endpoint(viewers: Viewers, take: Take) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(request: Request) -> Response:
+        try:
+            asker = await _service(viewers, request)
+            body = await Request(request.scope, limited(request.receive)).body()
+            return _json(told(await take(asker, body)), 200)
+        except ClientDisconnect:
+            return Response(status_code=400)
+        except (DomainError, PyMongoError) as error:
+            return _refusal(error)
+
+    return endpoint
+
+
+async def _service(viewers: Viewers, request: Request) -> User:
+    session = await viewers.session(request.headers.get("authorization"))
+    if session is None:
+        raise Unauthenticated
+    if Role.SERVICE not in session.roles:
+        raise Forbidden("This needs the role SERVICE.")
+    return session.user
+
+
+async def record_lines(ledger: Ledger, asker: User, body: bytes) -> RecordDeliveriesResult:
+    """Takes in one event a line; lines that are none are told by their place, blank ones counted too."""
+    lines = body.split(b"\n")
+    accepted = duplicates = 0
+    rejected: list[RejectedDelivery] = []
+    for start in range(0, len(lines), BATCH):
+        places, events = _read(lines, start, rejected)
+        result = await ledger.record(asker.organization_id, asker.id, events)
+        accepted, duplicates = accepted + result.accepted, duplicates + result.duplicates
+        rejected += [RejectedDelivery(places[each.index], each.event_id, each.message) for each in result.rejected]
+    return RecordDeliveriesResult(accepted, duplicates, sorted(rejected, key=lambda each: each.index))
+
+
+def _read(
+    lines: Sequence[bytes], start: int, rejected: list[RejectedDelivery]
+) -> tuple[list[int], list[DeliveryEvent]]:
+    """The events of a batch of lines with the places where they stand; what is none goes to `rejected`."""
+    places: list[int] = []
+    events: list[DeliveryEvent] = []
+    for place in range(start, min(start + BATCH, len(lines))):
+        if not lines[place].strip():
+            continue
+        try:
+            events.append(Line.model_validate_json(lines[place]).event())
+            places.append(place)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(str(part) for part in first["loc"]) or "line"
+            rejected.append(RejectedDelivery(place, "", f"{where}: {first['msg']}"))
+    return places, events
+
+
+def told(result: RecordDeliveriesResult) -> dict[str, object]:
+    """A result as JSON tells it; the same as RecordDeliveriesResult in the API."""
+    rejected = [{"index": e.index, "eventId": e.event_id, "message": e.message} for e in result.rejected]
+    return {"accepted": result.accepted, "duplicates": result.duplicates, "rejected": rejected}
+
+
+def _refusal(error: DomainError | PyMongoError) -> Response:
+    known = error if isinstance(error, DomainError) else unavailable(error)
+    if known is None:
+        raise error
+    status = 413 if isinstance(error, BodyTooLarge) else STATUS.get(known.code, 500)
+    wait_ms = known.details.get("retryAfterMs")
+    headers = {"Retry-After": str(math.ceil(wait_ms / 1000))} if isinstance(wait_ms, int) else {}
+    return _json({"errors": [{"message": known.message, "extensions": known.extensions}]}, status, headers)
+
+
+def _json(body: object, status: int, headers: dict[str, str] | None = None) -> Response:
+    return Response(orjson.dumps(body), status, {"Cache-Control": "no-store", **(headers or {})}, "application/json")

@@ -1,0 +1,80 @@
+"""The built pages and pictures: start page, GraphiQL, their assets, the stamps. Nothing is loaded from elsewhere."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+
+DIST = Path(__file__).parents[2] / "web-client" / "dist"
+STAMPS = Path(__file__).parents[1] / "stamps"
+
+POLICY = (
+    "default-src 'self'; script-src 'self'; worker-src 'self' blob:; style-src 'self' 'unsafe-inline'; "
+    "connect-src 'self' ws: wss:; font-src 'self' data:; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
+}
+# Their names change with their contents.
+ASSET_HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "public, max-age=31536000, immutable"}
+PICTURE_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "public, max-age=86400",
+}
+NOT_BUILT = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Noroshi</title>
+<h1>The pages are not built yet</h1>
+<p>The API at <code>/graphql</code> serves. To build the pages, install Node.js 20 and run <code>make web</code>.</p>"""
+
+
+class _Files(StaticFiles):
+    """A folder's files, with these headers. A folder that is not there has none, which is no fault."""
+
+    def __init__(self, folder: Path, headers: Mapping[str, str]) -> None:
+        super().__init__(directory=folder, check_dir=False)
+        self._headers = headers
+
+    async def check_config(self) -> None:
+        """Nothing: the pages may not be built yet."""
+
+    def file_response(self, *args: Any, **kwargs: Any) -> Response:
+        """The file, or 304."""
+        response = super().file_response(*args, **kwargs)
+        response.headers.update(self._headers)
+        return response
+
+
+def _page(dist: Path, name: str) -> Route:
+    path = "/" if name == "index" else f"/{name}"
+
+    async def page(request: Request) -> Response:
+        file = dist / f"{name}.html"
+        return FileResponse(file, headers=HEADERS) if file.exists() else HTMLResponse(NOT_BUILT, 503, HEADERS)
+
+    return Route(path, page, name=name)
+
+
+def _favicon(dist: Path) -> Route:
+    async def favicon(request: Request) -> Response:
+        file = dist / "favicon.svg"
+        return FileResponse(file, headers=PICTURE_HEADERS) if file.exists() else Response(status_code=404)
+
+    return Route("/favicon.svg", favicon)
+
+
+def page_routes(dist: Path = DIST) -> list[BaseRoute]:
+    """Everything that a browser loads; `dist` is where the pages are built."""
+    return [
+        _page(dist, "index"),
+        _page(dist, "graphiql"),
+        _favicon(dist),
+        Mount("/assets", _Files(dist / "assets", ASSET_HEADERS)),
+        Mount("/stamps", _Files(STAMPS, PICTURE_HEADERS)),
+    ]

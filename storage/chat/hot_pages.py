@@ -1,0 +1,268 @@
+"""Pools of hot topics: their newest messages in Redis, so that readers need not go to MongoDB each time.
+
+After a `postMessage` returned, no reader gets a page without it (semantics.md, 2), nor one that is older than any other
+change that returned; ADR 9 says why.
+"""
+
+import asyncio
+import secrets
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+import structlog
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from storage.chat.records import Message, Topic, message_record
+from storage.keys import Keys
+from storage.link_previews import LinkPreview
+from storage.metrics import POOL_READS
+from storage.mongo import Mongo, Session
+from storage.streams.changes import Batch
+from storage.streams.heads import messages_per_minute
+from storage.timeline import END, Timestamp
+
+SIZE = 500
+LEASE_S = 2.0
+REDIS_TIMEOUT_S = LEASE_S
+"""As long as posters wait anyway. A process that has too much to do must not turn to MongoDB as well."""
+
+AWAY_S = 2.0
+"""When Redis did not answer, one reader tries it again so often."""
+
+RENEW_EVERY_S = 0.7
+BUILD_EVERY_S = 1.0
+
+HOT_PER_MINUTE = 10.0
+"""Only to topics that are posted to more often than this, by the database's clock, leases are given."""
+
+MAYBE_HOT_PER_MINUTE = HOT_PER_MINUTE / 2
+"""From here on posters care for the pool. A topic needs minutes to cool so far, and a lease ends after seconds."""
+
+_SCRIPT = Path(__file__).with_name("hot_pages.lua").read_text()
+_FAILURES = (RedisError, OSError, TimeoutError)
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """What a pool knows of a range: messages in its order, and the timestamp from which on it is complete."""
+
+    floor: int
+    messages: list[Message]
+
+
+class Pools:
+    """Reads and keeps the pools. One for each process."""
+
+    def __init__(self, redis: Redis, keys: Keys, mongo: Mongo, size: int = SIZE) -> None:
+        """A pool holds at most `size` messages."""
+        self._script = redis.register_script(_SCRIPT)
+        self._keys = keys
+        self._mongo = mongo
+        self._size = size
+        self._away_until = 0.0
+        self._renewing: dict[str, asyncio.Task[None]] = {}
+        self._renewed_at: dict[str, float] = {}
+        self._built_at: dict[str, float] = {}
+
+    async def read(self, topic_id: str, low: int, high: int, ascending: bool, limit: int) -> list[Message] | None:
+        """Messages with low <= timestamp <= high, as MongoDB would give them; None when MongoDB must be asked."""
+        pooled = await self._pooled(topic_id, low, high, ascending, limit)
+        complete = pooled is not None and _is_complete(pooled, low, ascending, limit)
+        POOL_READS.labels("hit" if complete else "miss").inc()
+        self._care(topic_id, missing=pooled is None)
+        return pooled.messages if pooled is not None and complete else None
+
+    async def extend(self, batch: Batch) -> None:
+        """Brings a committed batch into the topic's pool. Returns when no reader can get a page without it.
+
+        A batch that changed nothing found something done already, perhaps by a process that died before it told the
+        pool: then readers get no page without all that the batch saw.
+        """
+        committed_at = time.monotonic()
+        if messages_per_minute(batch.head.get("heat"), batch.at.timestamp()) < MAYBE_HOT_PER_MINUTE:
+            return
+        try:
+            await self._run(batch.stream.id, *self._news(batch))
+        except Exception as error:
+            # Whatever it was: until every lease ran out, readers may get a page without the batch.
+            log.warning("pool_unreachable", topic=batch.stream.id, error=repr(error))
+            await asyncio.sleep(committed_at + LEASE_S - time.monotonic())
+
+    async def reach(self, topic_id: str, n: int) -> None:
+        """Returns when no reader can get a page without what happened up to event n."""
+        known_at = time.monotonic()
+        try:
+            await self._run(topic_id, "reach", n)
+        except Exception as error:
+            log.warning("pool_unreachable", topic=topic_id, error=repr(error))
+            await asyncio.sleep(known_at + LEASE_S - time.monotonic())
+
+    async def close(self) -> None:
+        """Stops what goes on in the background."""
+        tasks = list(self._renewing.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _news(self, batch: Batch) -> list[str | bytes | int]:
+        if not batch.events:
+            return ["reach", batch.next_n - 1]
+        changed = [message_record(document) for document in batch.changed("messages")]
+        return ["extend", batch.events[0].n, batch.events[-1].n, self._size, *map(encode, changed)]
+
+    async def _pooled(self, topic_id: str, low: int, high: int, ascending: bool, limit: int) -> Pooled | None:
+        if not self._may_ask():
+            return None
+        try:
+            found = await self._run(topic_id, "read", low, high, int(ascending), limit)
+            self._away_until = 0.0
+            return Pooled(int(found[0]), [decode(topic_id, each) for each in found[1:]]) if found else None
+        except _FAILURES:
+            self._away_until = time.monotonic() + AWAY_S
+        except (ValueError, TypeError) as error:
+            log.warning("pool_garbled", topic=topic_id, error=repr(error))
+            await self._forget(topic_id)
+        return None
+
+    def _may_ask(self) -> bool:
+        now = time.monotonic()
+        if now < self._away_until:
+            return False
+        if self._away_until:
+            self._away_until = now + AWAY_S
+        return True
+
+    def _care(self, topic_id: str, missing: bool) -> None:
+        """Builds or renews the pool in the background, at most so often."""
+        now = time.monotonic()
+        seldom = self._built_at if missing else self._renewed_at
+        every_s = BUILD_EVERY_S if missing else RENEW_EVERY_S
+        if topic_id in self._renewing or now - seldom.get(topic_id, -every_s) < every_s:
+            return
+        seldom[topic_id] = now
+        task = asyncio.create_task(self._renew_or_build(topic_id), name=f"pool {topic_id}")
+        self._renewing[topic_id] = task
+        task.add_done_callback(lambda _: self._renewing.pop(topic_id, None))
+
+    async def _renew_or_build(self, topic_id: str) -> None:
+        try:
+            if not await self._renew(topic_id):
+                await self._build(topic_id)
+        except Exception as error:
+            # Nobody waits for this task; readers go to MongoDB until another try succeeds.
+            log.warning("pool_not_kept", topic=topic_id, error=repr(error))
+
+    async def _renew(self, topic_id: str) -> bool:
+        started_ms = await self._clock_ms(topic_id)
+        n, hot = await self._head(topic_id)
+        return hot and bool(await self._run(topic_id, "renew", n, started_ms))
+
+    async def _build(self, topic_id: str) -> None:
+        builder = secrets.token_hex(8)
+        if not await self._run(topic_id, "begin", builder):
+            return
+        started_ms = await self._clock_ms(topic_id)
+        n, hot, messages = await self._mongo.transact(lambda session: self._newest(topic_id, session))
+        if hot:
+            # A pool with everything has no floor.
+            floor = messages[0].timestamp if len(messages) == self._size else 0
+            arguments = (builder, n, floor, started_ms, self._size)
+            await self._run(topic_id, "install", *arguments, *map(encode, messages))
+
+    async def _newest(self, topic_id: str, session: Session) -> tuple[int, bool, list[Message]]:
+        """The stream's position, whether it is hot, and the newest messages there, ascending: one snapshot."""
+        n, hot = await self._head(topic_id, session)
+        wanted = {"_id": {"$gte": {"t": topic_id, "ts": 0}, "$lte": {"t": topic_id, "ts": END}}}
+        cursor = self._mongo["messages"].find(wanted, session=session).sort("_id", -1).limit(self._size)
+        documents = await cursor.to_list(None)
+        return n, hot, [message_record(document) for document in reversed(documents)]
+
+    async def _head(self, topic_id: str, session: Session | None = None) -> tuple[int, bool]:
+        """The stream's position, and whether the topic is hot by the database's clock, as posters reckon too."""
+        fields = {"n": 1, "heat": 1, "now": "$$NOW"}
+        head = await self._mongo["topics"].find_one({"_id": topic_id}, fields, session=session)
+        if head is None:
+            return 0, False
+        return head["n"], messages_per_minute(head.get("heat"), head["now"].timestamp()) >= HOT_PER_MINUTE
+
+    async def _forget(self, topic_id: str) -> None:
+        with suppress(*_FAILURES):
+            await self._run(topic_id, "drop")
+
+    async def _clock_ms(self, topic_id: str) -> int:
+        return int(await self._run(topic_id, "clock"))
+
+    async def _run(self, topic_id: str, command: str | bytes | int, *arguments: str | bytes | int) -> Any:
+        async with asyncio.timeout(REDIS_TIMEOUT_S):
+            return await self._script(keys=self._keys.pool(topic_id), args=[command, *arguments])
+
+
+def is_hot(topic: Topic) -> bool:
+    """Whether the topic seems to be posted to so often that its readers should ask the pool first."""
+    return messages_per_minute(topic.heat, time.time()) >= HOT_PER_MINUTE
+
+
+def may_be_hot(heat: float | None, now_s: float) -> bool:
+    """Whether a reader may have found a topic of that heat hot a moment ago, and has a pool of it."""
+    return messages_per_minute(heat, now_s) >= MAYBE_HOT_PER_MINUTE
+
+
+def _is_complete(pooled: Pooled, low: int, ascending: bool, limit: int) -> bool:
+    """Whether MongoDB could not add anything to what the pool gave."""
+    if low >= pooled.floor:
+        return True
+    # From the newest downwards a full page ends above the floor; from below, something could be missing first.
+    return not ascending and len(pooled.messages) >= limit
+
+
+def encode(message: Message) -> bytes:
+    """A message as a pool's item: JSON, the timestamp first."""
+    preview = message.link_preview
+    return orjson.dumps(
+        [
+            str(message.timestamp),
+            message.author_id,
+            message.text,
+            message.stamp_id,
+            message.mention_ids,
+            message.reaction_counts,
+            preview and [preview.url, preview.title, preview.description, preview.image_url, preview.site_name],
+            message.edited_at,
+            message.deleted_at,
+        ]
+    )
+
+
+def decode(topic_id: str, item: bytes) -> Message:
+    """The message of a pool's item. Raises: ValueError, TypeError for anything else: others may write to Redis too."""
+    timestamp, author, text, stamp, mentions, reactions, preview, edited_at, deleted_at = orjson.loads(item)
+    if not (
+        timestamp.__class__ is author.__class__ is text.__class__ is str
+        and (stamp is None or stamp.__class__ is str)
+        and mentions.__class__ is reactions.__class__ is list
+    ):
+        raise ValueError("not a message")
+    return Message(
+        topic_id,
+        Timestamp(int(timestamp)),
+        author,
+        text,
+        stamp,
+        tuple([str(user_id) for user_id in mentions]),
+        tuple([(str(emoji), int(count)) for emoji, count in reactions]),
+        None if preview is None else LinkPreview(*preview),
+        _instant(edited_at),
+        _instant(deleted_at),
+    )
+
+
+def _instant(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)

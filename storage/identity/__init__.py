@@ -1,0 +1,1 @@
+"""Users of organizations, their roles, blocks and follows."""

@@ -1,0 +1,90 @@
+"""Who blocked whom and who follows whom, within one organization."""
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+
+from storage.batch_loader import Gather
+from storage.identity.records import user_document_id
+from storage.mongo import Mongo, Session
+from storage.mongo.distinct import values_among
+
+
+class RelationStore:
+    """Who blocked and who follows whom."""
+
+    def __init__(self, mongo: Mongo) -> None:
+        self._mongo = mongo
+        self._blocks = mongo["blocks"]
+        self._follows = mongo["follows"]
+        self._blocked: Gather[tuple[str, str], frozenset[str]] = Gather(self._load_blocked)
+        self._blockers: Gather[tuple[str, str], frozenset[str]] = Gather(self._load_blockers)
+        self._following: Gather[tuple[str, str, str], bool] = Gather(self._load_following)
+
+    async def blocked_by(self, organization_id: str, user_id: str) -> frozenset[str]:
+        """The ids of all whom the user blocked."""
+        return await self._blocked.get((organization_id, user_id)) or frozenset()
+
+    async def blocking_among(self, organization_id: str, user_ids: Collection[str]) -> frozenset[str]:
+        """Those of the users, at most 1000, who blocked anybody."""
+        wanted = {"org": organization_id, "user": {"$in": list(user_ids)}}
+        return frozenset(await values_among(self._mongo, "blocks", "user", wanted))
+
+    async def blockers_of(self, organization_id: str, user_id: str) -> frozenset[str]:
+        """The ids of all who blocked the user."""
+        return await self._blockers.get((organization_id, user_id)) or frozenset()
+
+    async def follows(self, organization_id: str, follower: str, followee: str) -> bool:
+        """Whether the one follows the other."""
+        return await self._following.get((organization_id, follower, followee)) is not None
+
+    async def _load_blocked(self, users: Sequence[tuple[str, str]]) -> dict[tuple[str, str], frozenset[str]]:
+        found: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        wanted = [{"org": organization, "user": user} for organization, user in users]
+        fields = {"_id": 0, "org": 1, "user": 1, "blocked": 1}
+        for row in await self._mongo.find("blocks", {"$or": wanted}, fields):
+            found[row["org"], row["user"]].add(row["blocked"])
+        return {user: frozenset(blocked) for user, blocked in found.items()}
+
+    async def _load_blockers(self, users: Sequence[tuple[str, str]]) -> dict[tuple[str, str], frozenset[str]]:
+        found: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        wanted = [{"org": organization, "blocked": user} for organization, user in users]
+        for row in await self._blocks.find({"$or": wanted}).to_list(None):
+            found[row["org"], row["blocked"]].add(row["user"])
+        return {user: frozenset(blockers) for user, blockers in found.items()}
+
+    async def _load_following(self, pairs: Sequence[tuple[str, str, str]]) -> dict[tuple[str, str, str], bool]:
+        wanted = [{"org": organization, "follower": one, "followee": other} for organization, one, other in pairs]
+        cursor = self._follows.find({"$or": wanted})
+        return {(row["org"], row["follower"], row["followee"]): True for row in await cursor.to_list(None)}
+
+    async def block(self, organization_id: str, user_id: str, blocked_id: str) -> None:
+        """Blocks; it ends follows both ways. One transaction; blocking twice changes nothing."""
+        row = {"org": organization_id, "user": user_id, "blocked": blocked_id}
+
+        async def work(session: Session) -> None:
+            await self._blocks.update_one(
+                row, {"$setOnInsert": {"at": datetime.now(UTC)}}, upsert=True, session=session
+            )
+            await self._end_follow(organization_id, user_id, blocked_id, session)
+            await self._end_follow(organization_id, blocked_id, user_id, session)
+
+        await self._mongo.transact(work)
+
+    async def _end_follow(self, organization_id: str, follower: str, followee: str, session: Session) -> None:
+        row = {"org": organization_id, "follower": follower, "followee": followee}
+        gone = await self._follows.delete_one(row, session=session)
+        # Written in any case: a follow that is made at the same moment writes it too, and one of the two starts over.
+        change = {"_id": {"o": organization_id, "f": follower, "e": followee}}
+        await self._mongo["follow_changes"].update_one(
+            change, [{"$set": {"at": "$$NOW"}}], upsert=True, session=session
+        )
+        if gone.deleted_count:
+            users = self._mongo["users"]
+            one, other = user_document_id(organization_id, follower), user_document_id(organization_id, followee)
+            await users.update_one({"_id": one}, {"$inc": {"following": -1}}, session=session)
+            await users.update_one({"_id": other}, {"$inc": {"followers": -1}}, session=session)
+
+    async def unblock(self, organization_id: str, user_id: str, blocked_id: str) -> None:
+        """Ends a block; without one nothing changes."""
+        await self._blocks.delete_one({"org": organization_id, "user": user_id, "blocked": blocked_id})

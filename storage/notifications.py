@@ -1,0 +1,197 @@
+"""Notifications: a timeline of each user's own, with a read mark, filled through the user's stream.
+
+Whoever has something to tell leaves an outbox row in their own transaction (`notify`, or `notification_row` where no
+batch is at hand). One thing is told once, however often the row is left.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from storage.identity.records import stream_owner, user_stream
+from storage.mongo import Document, Mongo, Session
+from storage.references import MessageKey, PostKey
+from storage.streams.changes import Batch
+from storage.streams.log import Stream
+from storage.streams.outbox import Mover
+from storage.timeline import END, Page, Range, Timestamp, read_page
+
+NOTIFICATIONS = "notifications"
+
+
+class NotificationKind(Enum):
+    """What somebody is told of."""
+
+    MENTION = "MENTION"
+    REACTION = "REACTION"
+    FOLLOW = "FOLLOW"
+    PUBLICATION_FAILED = "PUBLICATION_FAILED"
+    PUBLICATION_UNKNOWN = "PUBLICATION_UNKNOWN"
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """One thing that its owner was told, and what it is about."""
+
+    owner_id: str
+    timestamp: Timestamp
+    kind: NotificationKind
+    actor_id: str | None
+    message: MessageKey | None
+    post: PostKey | None
+    publication_id: str | None
+
+    @property
+    def id(self) -> str:
+        """Unique for its owner."""
+        return f"{self.owner_id}-{self.timestamp}"
+
+
+def notify(
+    batch: Batch,
+    organization_id: str,
+    user_id: str,
+    kind: NotificationKind,
+    actor_id: str | None = None,
+    *,
+    message: MessageKey | None = None,
+    post: int | None = None,
+    publication_id: str | None = None,
+) -> None:
+    """Tells the user, with the batch. Nobody is told of what they did themselves. `post` is its timestamp."""
+    if actor_id != user_id:
+        ref = notification_ref(kind, actor_id, message=message, post=post, publication_id=publication_id)
+        batch.tell(user_stream(organization_id, user_id), "Notify", ref)
+
+
+def notification_ref(
+    kind: NotificationKind,
+    actor_id: str | None = None,
+    *,
+    message: MessageKey | None = None,
+    post: int | None = None,
+    publication_id: str | None = None,
+) -> Document:
+    """The `ref` of a row of kind "Notify", for storage.streams.outbox.leave(user_stream(...), "Notify", ref)."""
+    return {
+        "kind": kind.value,
+        "actor": actor_id,
+        "topic": message and message.topic_id,
+        "ts": message and message.timestamp,
+        "post": post,
+        "publication": publication_id,
+    }
+
+
+class Notify(Mover):
+    """Moves rows into the owner's notifications; what was told before is not told again."""
+
+    def __init__(self) -> None:
+        """Knows nothing yet."""
+        self._told: set[str] = set()
+        self._closed: set[str] = set()
+
+    async def load(self, mongo: Mongo, session: Session, rows: Sequence[Document], batch: Batch) -> None:
+        """Which of the things were told already, and which topics the owner may not read."""
+        organization_id, owner_id = stream_owner(batch.stream)
+        about = {"_id.o": organization_id, "_id.u": owner_id, "about": {"$in": [_about(row["ref"]) for row in rows]}}
+        async for document in mongo[NOTIFICATIONS].find(about, {"about": 1}, session=session):
+            self._told.add(document["about"])
+        topics = {row["ref"]["topic"] for row in rows} - {None}
+        if topics:
+            self._closed = topics - await _readable(mongo, session, owner_id, topics)
+
+    def move(self, row: Document, batch: Batch) -> float:
+        """Puts the notification, unless it was told or can't be read."""
+        ref = row["ref"]
+        about = _about(ref)
+        if about not in self._told and ref["topic"] not in self._closed:
+            self._told.add(about)
+            put_notification(batch, ref, about, batch.take_timestamp())
+        return 0.0
+
+
+def put_notification(batch: Batch, ref: Document, about: str, timestamp: int) -> None:
+    """A notification in a batch of its owner's stream, and its event."""
+    organization_id, owner_id = stream_owner(batch.stream)
+    id_ = {"o": organization_id, "u": owner_id, "ts": timestamp}
+    batch.put(NOTIFICATIONS, {"_id": id_, **ref, "about": about})
+    batch.emit("NotificationArrived", timestamp)
+
+
+def _about(ref: Document) -> str:
+    return "/".join(str(ref[part]) for part in ("kind", "actor", "topic", "ts", "post", "publication"))
+
+
+async def _readable(mongo: Mongo, session: Session, user_id: str, topic_ids: Iterable[str]) -> set[str]:
+    """Those of the topics whose community the user belongs to."""
+    cursor = mongo["topics"].find({"_id": {"$in": list(topic_ids)}}, {"community": 1}, session=session)
+    communities = {topic["_id"]: topic["community"] for topic in await cursor.to_list(None)}
+    wanted = {"community": {"$in": list(set(communities.values()))}, "user": user_id}
+    rows = mongo["memberships"].find(wanted, {"community": 1}, session=session)
+    joined = {row["community"] for row in await rows.to_list(None)}
+    return {topic for topic, community in communities.items() if community in joined}
+
+
+class NotificationStore:
+    """Reads a user's notifications, without those that come from somebody blocked, and keeps the read mark."""
+
+    def __init__(self, mongo: Mongo) -> None:
+        self._mongo = mongo
+        self._notifications = mongo[NOTIFICATIONS]
+        self._marks = mongo["notification_marks"]
+
+    async def page(
+        self, organization_id: str, user_id: str, asked: Range, blocked: frozenset[str]
+    ) -> Page[Notification]:
+        """What the user was told, by time."""
+
+        async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[Notification]:
+            wanted = _wanted(organization_id, user_id, low, high, blocked)
+            cursor = self._notifications.find(wanted).sort("_id", 1 if ascending else -1).limit(limit)
+            return [_notification(document) for document in await cursor.to_list(limit)]
+
+        return await read_page(asked, fetch, lambda notification: notification.timestamp)
+
+    async def unread_count(self, organization_id: str, user_id: str, blocked: frozenset[str]) -> int:
+        """How many lie after the read mark."""
+        mark = await self._marks.find_one({"_id": _owner(organization_id, user_id)})
+        low = 0 if mark is None else mark["ts"] + 1
+        return await self._notifications.count_documents(_wanted(organization_id, user_id, low, END, blocked))
+
+    async def mark_read(self, organization_id: str, user_id: str, timestamp: int) -> None:
+        """Moves the read mark forward; never back."""
+        owner = {"_id": _owner(organization_id, user_id)}
+        await self._marks.update_one(owner, {"$max": {"ts": timestamp}}, upsert=True)
+
+    async def of_events(self, stream: Stream, refs: Sequence[int]) -> dict[Any, Notification]:
+        """The notifications that events of the user's stream speak of, by timestamp; one read."""
+        owner = _owner(*stream_owner(stream))
+        cursor = self._notifications.find({"_id": {"$in": [{**owner, "ts": ref} for ref in set(refs)]}})
+        return {document["_id"]["ts"]: _notification(document) for document in await cursor.to_list(None)}
+
+
+def _owner(organization_id: str, user_id: str) -> Document:
+    return {"o": organization_id, "u": user_id}
+
+
+def _wanted(organization_id: str, user_id: str, low: int, high: int, blocked: frozenset[str]) -> Document:
+    owner = _owner(organization_id, user_id)
+    wanted: Document = {"_id": {"$gte": {**owner, "ts": low}, "$lte": {**owner, "ts": high}}}
+    if blocked:
+        wanted["actor"] = {"$nin": list(blocked)}
+    return wanted
+
+
+def _notification(document: Document) -> Notification:
+    id_, topic, post = document["_id"], document["topic"], document["post"]
+    return Notification(
+        owner_id=id_["u"],
+        timestamp=id_["ts"],
+        kind=NotificationKind(document["kind"]),
+        actor_id=document["actor"],
+        message=None if topic is None else MessageKey(topic, document["ts"]),
+        post=None if post is None else PostKey(id_["o"], post),
+        publication_id=document["publication"],
+    )

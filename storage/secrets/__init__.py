@@ -1,0 +1,1 @@
+"""Shared secrets, versioned keys, sealed credentials and signed URLs."""

@@ -1,0 +1,1 @@
+"""Event streams: sequencer, log, hub, outbox and subscriptions."""

@@ -1,0 +1,80 @@
+"""Tells every process's hub of committed events by Redis pub/sub. A hint: what is lost here is read from the log."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+
+import orjson
+import structlog
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from storage.keys import Keys
+from storage.streams.log import Event, Stream
+
+MAX_WAITING = 10_000
+SEND_TIMEOUT_S = 2.0
+PIPELINE = 100
+
+log = structlog.get_logger(__name__)
+
+
+class Publisher:
+    """Publishes in the order of commits, in the background, so that a slow Redis delays no mutation."""
+
+    def __init__(self, redis: Redis, keys: Keys) -> None:
+        self._redis = redis
+        self._keys = keys
+        self._waiting: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue(MAX_WAITING)
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begins to send."""
+        self._task = asyncio.create_task(self._run(), name="publisher")
+
+    def publish(self, stream: Stream, epoch: str, events: Sequence[Event]) -> None:
+        """Sends the events soon. Drops them when too many wait: the hubs find them in the log."""
+        with suppress(asyncio.QueueFull):
+            self._waiting.put_nowait((self._keys.channel(stream.name), encode(epoch, events)))
+
+    async def close(self) -> None:
+        """Sends what waits, for a moment, then stops."""
+        if self._task is None:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(1):
+                await self._waiting.join()
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while True:
+            batch = [await self._waiting.get()]
+            while len(batch) < PIPELINE and not self._waiting.empty():
+                batch.append(self._waiting.get_nowait())
+            try:
+                await self._send(batch)
+            except (RedisError, OSError, TimeoutError) as error:
+                log.warning("publish_failed", lost=len(batch), error=repr(error))
+            finally:
+                for _ in batch:
+                    self._waiting.task_done()
+
+    async def _send(self, batch: list[tuple[str, bytes]]) -> None:
+        async with asyncio.timeout(SEND_TIMEOUT_S), self._redis.pipeline(transaction=False) as pipeline:
+            for channel, payload in batch:
+                pipeline.publish(channel, payload)
+            await pipeline.execute()
+
+
+def encode(epoch: str, events: Sequence[Event]) -> bytes:
+    """Events on the wire."""
+    rows = [(e.n, e.kind, e.ref, e.at) for e in events]
+    return orjson.dumps({"epoch": epoch, "events": rows})
+
+
+def decode(payload: bytes) -> tuple[str, list[Event]]:
+    """Epoch and events, of which there is at least one."""
+    message = orjson.loads(payload)
+    return message["epoch"], [Event(n, kind, ref, datetime.fromisoformat(at)) for n, kind, ref, at in message["events"]]

@@ -1,0 +1,110 @@
+"""Lines of Postfix's log, as Debian's package writes them."""
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from jobs.mail.postfix import PostfixLog
+from storage.mail.classifier import Outcome
+from storage.mail.records import DeliveryEvent
+from tests.storage.mail.model import outcome
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+HEAD = "2026-11-21T11:00:00.123456+00:00 mx postfix/smtp[2219]: 4Q1ABC2XYZ: "
+SENT = (
+    HEAD + "to=<ann@example.org>, relay=mail.example.org[192.0.2.1]:25, delay=0.21, delays=0.05/0.01/0.1/0.05, "
+    "dsn=2.0.0, status=sent (250 2.0.0 Ok: queued as 4Q1)"
+)
+DEFERRED = (
+    HEAD + "to=<ann@example.org>, relay=mail.example.org[192.0.2.1]:25, delay=0.2, delays=0.1/0/0.1/0, dsn=4.2.2, "
+    "status=deferred (host mail.example.org[192.0.2.1] said: 452 4.2.2 Mailbox full (in reply to RCPT TO command))"
+)
+BOUNCED = (
+    HEAD + "to=<ann@example.org>, orig_to=<a@b>, relay=mail.example.org[192.0.2.1]:25, delay=0.2, delays=0/0/0/0, "
+    "dsn=5.1.1, status=bounced (host mail.example.org[192.0.2.1] said: 550 5.1.1 <ann@example.org>: Recipient "
+    "address rejected: User unknown in virtual mailbox table (in reply to RCPT TO command))"
+)
+REFUSED = (
+    HEAD + "to=<ann@example.org>, relay=none, delay=0.1, delays=0.1/0/0/0, dsn=4.4.1, status=deferred "
+    "(connect to mail.example.org[192.0.2.1]:25: Connection refused)"
+)
+QUEUE = "2026-11-21T11:30:00+00:00 mx postfix/qmgr[99]: 4Q1ABC2XYZ: "
+EXPIRED = QUEUE + "from=<n@example.com>, status=expired, returned to sender"
+REMOVED = QUEUE + "removed"
+
+
+def read(*lines: str, log: PostfixLog | None = None) -> list[DeliveryEvent]:
+    reader = log or PostfixLog(UTC)
+    return [event for line in lines for event in reader.read(line.encode() + b"\n", NOW)]
+
+
+@pytest.mark.parametrize(
+    ("line", "smtp", "status", "counts_as"),
+    [
+        (SENT, 250, "2.0.0", Outcome.DELIVERED),
+        (DEFERRED, 452, "4.2.2", Outcome.SOFT),
+        (BOUNCED, 550, "5.1.1", Outcome.HARD),
+        (REFUSED, None, "4.4.1", Outcome.DOMAIN),
+    ],
+)
+def test_a_line_says_what_became_of_one_recipient(line: str, smtp: int, status: str, counts_as: Outcome) -> None:
+    (event,) = read(line)
+    assert (event.address, event.smtp_code, event.enhanced_status) == ("ann@example.org", smtp, status)
+    assert event.message_id == "4Q1ABC2XYZ"
+    assert event.at == datetime(2026, 11, 21, 11, 0, 0, 123456, tzinfo=UTC)
+    assert outcome(event) is counts_as
+
+
+def test_the_same_line_has_the_same_event_id_and_another_one_has_another() -> None:
+    assert read(SENT)[0].event_id == read(SENT)[0].event_id
+    assert len({read(line)[0].event_id for line in (SENT, DEFERRED, SENT.replace("2219", "2220"))}) == 3
+
+
+def test_a_message_that_expired_is_told_of_each_who_still_waited() -> None:
+    other = DEFERRED.replace("to=<ann@", "to=<bob@")
+    sent = SENT.replace("to=<ann@", "to=<bob@")
+    events = read(DEFERRED, DEFERRED, other, sent, EXPIRED)
+    assert [(each.address, each.enhanced_status) for each in events[4:]] == [("ann@example.org", "4.4.7")]
+    assert outcome(events[4]) is Outcome.SOFT
+    assert read(EXPIRED) == []
+
+
+def test_who_waits_is_forgotten_with_the_message() -> None:
+    log = PostfixLog(UTC)
+    read(DEFERRED, REMOVED, EXPIRED, log=log)
+    assert log.waiting == {}
+    read(DEFERRED, log=log)
+    assert log.waiting == {"4Q1ABC2XYZ": ["ann@example.org"]}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "nonsense",
+        "2026-11-21T11:00:00+00:00 mx sshd[1]: Accepted publickey for root",
+        "2026-11-21T11:00:00+00:00 mx postfix/smtpd[1]: connect from unknown[192.0.2.1]",
+        "2026-11-21T11:00:00+00:00 mx postfix/smtp[1]: 4Q1ABC2XYZ: to=<ann@example.org>, status=weird",
+        "2026-11-21T11:00:00+00:00 mx postfix/cleanup[1]: 4Q1ABC2XYZ: message-id=<1@example.org>",
+        HEAD + "host mail.example.org[192.0.2.1] said: 450 4.7.1 Greylisted (in reply to RCPT TO command)",
+        "\x00\x01\x02",
+    ],
+)
+def test_all_other_lines_say_nothing(line: str) -> None:
+    assert read(line) == []
+
+
+def test_old_style_lines_are_of_the_last_twelve_months_in_the_local_zone() -> None:
+    tokyo = PostfixLog(ZoneInfo("Asia/Tokyo"))
+    old = "Nov 21 20:00:00" + SENT[len("2026-11-21T11:00:00.123456+00:00") :]
+    assert read(old, log=tokyo)[0].at == datetime(2026, 11, 21, 11, 0, tzinfo=UTC)
+    assert read(old.replace("Nov 21", "Dec  3"), log=tokyo)[0].at == datetime(2025, 12, 3, 11, 0, tzinfo=UTC)
+    assert read(old.replace("Nov 21", "Feb 29"), log=tokyo)[0].at == NOW
+
+
+def test_a_line_just_after_midnight_of_new_years_eve_is_of_this_year() -> None:
+    line = "Dec 31 23:59:59" + SENT[len("2026-11-21T11:00:00.123456+00:00") :]
+    (event,) = PostfixLog(UTC).read(line.encode(), datetime(2027, 1, 1, 0, 0, 5, tzinfo=UTC))
+    assert event.at == datetime(2026, 12, 31, 23, 59, 59, tzinfo=UTC)
+    assert event.at < NOW + timedelta(days=365)

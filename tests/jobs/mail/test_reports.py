@@ -1,0 +1,217 @@
+"""DSNs and complaints as mail servers send them, and messages that only look like them."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from jobs.mail.reports import NoReport, delivery_events
+from storage.mail.classifier import Outcome
+from storage.mail.records import DeliveryEvent, DeliveryEventKind
+from tests.storage.mail.model import outcome
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+DSN = """\
+From: MAILER-DAEMON@mx.example.org (Mail Delivery System)
+To: news@example.com
+Subject: Undelivered Mail Returned to Sender
+Auto-Submitted: auto-replied
+Date: Fri, 20 Nov 2026 09:30:00 +0900
+Message-ID: <20261120003000.4Q1ABC@mx.example.org>
+MIME-Version: 1.0
+Content-Type: multipart/report; report-type=delivery-status; boundary="B"
+
+--B
+Content-Type: text/plain
+
+I'm sorry to have to inform you that your message could not be delivered.
+
+--B
+Content-Type: message/delivery-status
+
+Reporting-MTA: dns; mx.example.org
+X-Postfix-Queue-ID: 4Q1ABC
+Arrival-Date: Fri, 20 Nov 2026 09:29:58 +0900
+
+Final-Recipient: rfc822; gone@example.org
+Original-Recipient: rfc822;Gone@Example.org
+Action: failed
+Status: 5.1.1
+Remote-MTA: dns; mail.example.org
+Diagnostic-Code: smtp; 550 5.1.1 <gone@example.org>: Recipient address
+    rejected: User unknown
+
+Final-Recipient: rfc822; full@example.org
+Action: failed
+Status: 5.2.2
+Diagnostic-Code: smtp; 552 5.2.2 mailbox full
+
+Final-Recipient: rfc822; late@example.org
+Action: delayed
+Status: 4.4.1
+
+Final-Recipient: rfc822; fine@example.org
+Action: delivered
+Status: 2.1.5
+
+--B
+Content-Type: message/rfc822
+
+From: news@example.com
+To: gone@example.org
+Message-ID: <news-1@example.com>
+Subject: News
+
+Hello
+--B--
+"""
+
+ARF = """\
+From: <abusedesk@example.net>
+Date: Fri, 20 Nov 2026 17:40:36 +0000
+Subject: FW: Earn money
+To: <abuse@example.com>
+Message-ID: <arf-1@example.net>
+MIME-Version: 1.0
+Content-Type: multipart/report; report-type=feedback-report; boundary="part1_13d.2e68ed54_boundary"
+
+--part1_13d.2e68ed54_boundary
+Content-Type: text/plain; charset="US-ASCII"
+
+This is an email abuse report for an email message.
+
+--part1_13d.2e68ed54_boundary
+Content-Type: message/feedback-report
+
+Feedback-Type: abuse
+User-Agent: SomeGenerator/1.0
+Version: 1
+Original-Mail-From: <somespammer@example.com>
+Original-Rcpt-To: <user@example.net>
+Received-Date: Thu, 19 Nov 2026 14:00:00 EDT
+
+--part1_13d.2e68ed54_boundary
+Content-Type: message/rfc822
+Content-Disposition: inline
+
+From: <somespammer@example.com>
+To: <Undisclosed Recipients> other@example.net
+Subject: Earn money
+Message-ID: 8787KJKJ3K4J3K4J3K4J3.mail@example.net
+
+Spam Spam Spam
+--part1_13d.2e68ed54_boundary--
+"""
+
+
+def read(text: str) -> list[DeliveryEvent]:
+    return delivery_events(text.encode(), NOW)
+
+
+def test_a_dsn_says_what_became_of_each_recipient_and_leaves_out_what_is_only_late() -> None:
+    gone, full, fine = read(DSN)
+    assert (gone.address, gone.smtp_code, gone.enhanced_status) == ("Gone@Example.org", 550, "5.1.1")
+    assert gone.diagnostic is not None
+    assert "Recipient address rejected: User unknown" in gone.diagnostic
+    assert gone.at == datetime(2026, 11, 20, 0, 30, tzinfo=UTC)
+    assert gone.message_id == "4Q1ABC"
+    assert [outcome(each) for each in (gone, full, fine)] == [Outcome.HARD, Outcome.SOFT, Outcome.DELIVERED]
+    assert (full.address, fine.address) == ("full@example.org", "fine@example.org")
+
+
+def test_the_same_report_by_another_way_has_the_same_event_ids() -> None:
+    other = f"Received: from somewhere\n{DSN}"
+    assert [each.event_id for each in read(other)] == [each.event_id for each in read(DSN)]
+    assert len({each.event_id for each in read(DSN)}) == 3
+
+
+def test_without_a_queue_id_the_original_message_tells_tries_apart() -> None:
+    assert read(DSN.replace("X-Postfix-Queue-ID: 4Q1ABC\n", ""))[0].message_id == "<news-1@example.com>"
+
+
+def test_a_report_without_a_date_is_of_now() -> None:
+    assert read(DSN.replace("Date: Fri, 20 Nov 2026 09:30:00 +0900\n", "", 1))[0].at == NOW
+
+
+def test_a_failed_recipient_without_a_status_charges_nobody() -> None:
+    event = read(DSN.replace("Status: 5.1.1\n", "").replace("550 5.1.1 <gone", "<gone").replace("User unknown", "no"))[
+        0
+    ]
+    assert outcome(event) is Outcome.NOTHING
+
+
+def test_a_complaint_names_the_recipient() -> None:
+    (event,) = read(ARF)
+    assert (event.kind, event.address) == (DeliveryEventKind.COMPLAINT, "user@example.net")
+
+
+@pytest.mark.parametrize("name", ["Received-Date", "Arrival-Date"])
+def test_a_complaint_is_of_the_day_of_the_report_however_old_the_message_is(name: str) -> None:
+    old = ARF.replace("Received-Date: Thu, 19 Nov", f"{name}: Mon, 02 Nov")
+    assert read(old)[0].at == datetime(2026, 11, 20, 17, 40, 36, tzinfo=UTC)
+
+
+def test_a_complaint_that_hides_the_recipient_is_read_from_the_message() -> None:
+    (event,) = read(ARF.replace("Original-Rcpt-To: <user@example.net>\n", ""))
+    assert event.address == "other@example.net"
+
+
+@pytest.mark.parametrize("kind", ["not-spam", "auth-failure"])
+def test_what_is_no_complaint_says_nothing(kind: str) -> None:
+    assert read(ARF.replace("Feedback-Type: abuse", f"Feedback-Type: {kind}")) == []
+
+
+QMAIL = """\
+Return-Path: <>
+From: MAILER-DAEMON@example.net
+To: news@example.com
+Subject: failure notice
+Date: Fri, 20 Nov 2026 10:00:00 +0000
+
+Hi. This is the qmail-send program at example.net.
+I'm afraid I wasn't able to deliver your message to the following addresses.
+This is a permanent error; I've given up. Sorry it didn't work out.
+
+<gone@example.net>:
+Sorry, no mailbox here by that name. (#5.1.1)
+
+--- Below this line is a copy of the message.
+
+Return-Path: <news@example.com>
+Subject: News
+"""
+
+
+def test_a_bounce_that_follows_no_standard_is_guessed_and_judged_by_its_text() -> None:
+    (event,) = read(QMAIL)
+    assert event.address == "gone@example.net"
+    assert outcome(event) is Outcome.HARD
+
+
+def test_a_guessed_bounce_without_a_reason_charges_nobody() -> None:
+    (event,) = read(QMAIL.replace("Sorry, no mailbox here by that name. (#5.1.1)", "We don't like you."))
+    assert outcome(event) is Outcome.NOTHING
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "From: ann@example.org\nSubject: Away\nAuto-Submitted: auto-replied\n\nI am on holiday until Monday.\n",
+        "\0\xff" * 50,
+        "Content-Type: multipart/report; boundary=B\n\n--B--\n",
+    ],
+)
+def test_what_is_no_report_is_refused(text: str) -> None:
+    with pytest.raises(NoReport):
+        read(text)
+
+
+def test_a_recipient_that_is_none_is_left_out() -> None:
+    broken = DSN.replace("rfc822; gone@example.org", "nobody").replace("rfc822;Gone@Example.org", "x")
+    assert [each.address for each in read(broken)] == ["full@example.org", "fine@example.org"]
+
+
+def test_an_empty_report_says_nothing() -> None:
+    assert read("Content-Type: message/delivery-status\n\n\n") == []
+    assert read("Content-Type: message/feedback-report\n\n\n") == []

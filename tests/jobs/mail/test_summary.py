@@ -1,0 +1,140 @@
+"""The daily summary and the alarm: sent once each, by mail or signed, and tried again when that fails."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from email import message_from_bytes
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from jobs.context import JobContext
+from jobs.mail import summary
+from jobs.mail.summary import report_bounces
+from jobs.providers.egress import Egress
+from jobs.providers.mailer import Mailer
+from jobs.providers.signed_webhooks import verify
+from storage.mail.rates import day_of
+from storage.stores import Stores
+from tests.http_server import http_server
+from tests.jobs.contexts import job_context
+from tests.storage.mail.events import hard, ok
+from tests.storage.mail.office import Office
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(autouse=True)
+def _at_any_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(summary, "SUMMARY_AFTER_MS", 0)
+
+
+@pytest.fixture
+async def jobs(stores: Stores, tmp_path: Path) -> AsyncIterator[JobContext]:
+    egress = Egress(())
+    mailer = Mailer(None, "noroshi@example.org", tmp_path / "mail")
+    yield job_context(stores, egress, mailer=mailer, report_to="postmaster@example.org")
+    await egress.aclose()
+
+
+async def send(stores: Stores, fine: int, bad: int, days: int = 0) -> None:
+    """Mail of that many days ago, just now by the clock."""
+    at = await stores.mongo.now() - timedelta(days=days)
+    events = [ok(f"a{n}@example.org", at=at) for n in range(fine)]
+    await Office(stores, "acme").take(*events, *(hard(f"b{n}@x.example", at=at) for n in range(bad)))
+
+
+def mails(tmp_path: Path) -> list[Any]:
+    return [message_from_bytes(file.read_bytes()) for file in sorted((tmp_path / "mail").glob("*.eml"))]
+
+
+async def test_the_summary_of_yesterday_is_sent_once(jobs: JobContext, tmp_path: Path) -> None:
+    await send(jobs.stores, 9, 1, days=1)
+    assert await report_bounces(jobs) == 1
+    assert await report_bounces(jobs) == 0
+    (mail,) = mails(tmp_path)
+    assert "10.00%25 of acme" in mail["Subject"].replace("%", "%25")
+    text = mail.get_payload(decode=True).decode()
+    assert "Sent: 10, bounced: 1" in text
+    assert "x.example: 1 of 1 bounced" in text
+
+
+async def test_many_workers_send_one(jobs: JobContext, tmp_path: Path) -> None:
+    await send(jobs.stores, 9, 1, days=1)
+    assert sum(await asyncio.gather(*(report_bounces(jobs) for _ in range(8)))) == 1
+    assert len(mails(tmp_path)) == 1
+
+
+@pytest.mark.parametrize(("fine", "bad", "alarms"), [(98, 2, 0), (97, 3, 1), (10, 10, 0)])
+async def test_the_alarm_comes_when_the_threshold_is_passed_by_enough_mail(
+    jobs: JobContext, tmp_path: Path, fine: int, bad: int, alarms: int
+) -> None:
+    await send(jobs.stores, fine, bad)
+    assert await report_bounces(jobs) == alarms
+    assert await report_bounces(jobs) == 0
+    assert [mail["Subject"].startswith("Too many mails bounce") for mail in mails(tmp_path)] == [True] * alarms
+
+
+async def test_a_small_domain_alarms_although_the_whole_looks_fine(jobs: JobContext, tmp_path: Path) -> None:
+    await send(jobs.stores, 3000, 50)
+    assert await report_bounces(jobs) == 1
+    assert await report_bounces(jobs) == 0
+    (mail,) = mails(tmp_path)
+    assert "100.00% of x.example acme" in mail["Subject"]
+    assert "Sent: 50, bounced: 50" in mail.get_payload(decode=True).decode()
+
+
+async def test_what_is_told_after_midnight_alarms_too(jobs: JobContext, tmp_path: Path) -> None:
+    await send(jobs.stores, 45, 15, days=1)
+    assert await report_bounces(replace(jobs, bounce_report_to=None)) == 1
+    (row,) = await jobs.stores.reports.since(0, 10)
+    assert row["_id"]["day"] == day_of(await jobs.stores.mongo.now()) - 1
+
+
+async def test_nobody_to_tell_is_no_fault(jobs: JobContext) -> None:
+    await send(jobs.stores, 60, 60)
+    await send(jobs.stores, 60, 60, days=1)
+    assert await report_bounces(replace(jobs, bounce_report_to=None)) == 4
+
+
+@asynccontextmanager
+async def receiver(status: list[int]) -> AsyncIterator[tuple[int, list[Request]]]:
+    """Somebody whose answers have these statuses, one after the other."""
+    got: list[Request] = []
+
+    async def receive(request: Request) -> Response:
+        await request.body()
+        got.append(request)
+        return Response(status_code=status.pop(0))
+
+    async with http_server(Starlette(routes=[Route("/hook", receive, methods=["POST"])])) as port:
+        yield port, got
+
+
+async def test_a_webhook_is_signed_with_the_password_of_its_address_and_tried_again(
+    jobs: JobContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storage.mail.reports.CLAIM_S", 0)
+    await send(jobs.stores, 9, 1, days=1)
+    async with receiver([500, 204]) as (port, got):
+        there = replace(jobs, bounce_report_to=f"http://:s3cret@127.0.0.1:{port}/hook")
+        assert await report_bounces(there) == 0
+        await asyncio.sleep(0.005)
+        assert await report_bounces(there) == 1
+        assert await report_bounces(there) == 0
+    bodies = [await request.body() for request in got]
+    now_s = (await jobs.stores.mongo.now()).timestamp()
+    ids = {verify("s3cret", request.headers, body, now_s).id for request, body in zip(got, bodies, strict=True)}
+    assert len(ids) == 1
+    assert "authorization" not in got[0].headers
+    told = orjson.loads(bodies[1])
+    assert (told["type"], told["organizationId"], told["sent"], told["bounced"]) == ("bounce.summary", "acme", 10, 1)
+    assert told["worstDomains"] == [{"domain": "x.example", "sent": 1, "bounced": 1, "rate": 1.0}]

@@ -1,0 +1,320 @@
+"""No line is lost or doubled: by rotation, copying, truncation, half lines, restarts, or a kill at any moment."""
+
+import asyncio
+import random
+import shutil
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from structlog.testing import capture_logs
+
+import jobs.mail.tail
+from jobs.mail.tail import Tail
+from storage.mail.ledger import Ledger as RealLedger
+from storage.mail.records import DeliveryEvent, RecordDeliveriesResult
+from storage.mongo import Mongo, connect
+from storage.stores import Stores
+from tests.jobs.calls.calling import until
+from tests.keys import ADDRESS_KEYS
+from tests.storage.detour import Detour, detour_to
+
+pytestmark = pytest.mark.anyio
+
+
+class Killed(Exception):
+    """The process ends here."""
+
+
+@dataclass
+class Ledger:
+    """What was taken in, by event id; may be killed before or after it is durable."""
+
+    events: dict[str, DeliveryEvent] = field(default_factory=dict)
+    kills: list[str] = field(default_factory=list)
+
+    async def record(self, events: list[DeliveryEvent]) -> RecordDeliveriesResult:
+        if self.kills and self.kills.pop() == "before":
+            raise Killed
+        known = sum(event.event_id in self.events for event in events)
+        self.events |= {event.event_id: event for event in events}
+        if self.kills and self.kills.pop() == "after":
+            raise Killed
+        return RecordDeliveriesResult(len(events) - known, known, [])
+
+
+@dataclass
+class Mta:
+    """Writes a log."""
+
+    path: Path
+    written: int = 0
+
+    def lines(self, count: int) -> str:
+        first = self.written
+        self.written += count
+        at = datetime.now(UTC).isoformat()
+        return "".join(
+            f"{at} mx postfix/smtp[7]: 4Q{number:08d}: to=<a{number}@example.org>, relay=x, delay=1, dsn=2.0.0, "
+            "status=sent (250 2.0.0 Ok)\n"
+            for number in range(first, self.written)
+        )
+
+    def write(self, count: int = 3) -> None:
+        with self.path.open("a") as file:
+            file.write(self.lines(count))
+
+
+@pytest.fixture
+def mta(tmp_path: Path) -> Mta:
+    return Mta(tmp_path / "mail.log")
+
+
+@pytest.fixture
+def ledger() -> Ledger:
+    return Ledger()
+
+
+@pytest.fixture
+def start(mta: Mta, ledger: Ledger, tmp_path: Path, stores: Stores) -> Iterator[Callable[[], Tail]]:
+    tails: list[Tail] = []
+
+    def started() -> Tail:
+        tails.append(Tail(mta.path, tmp_path / "state.json", ledger.record, stores.mongo))
+        tails[-1].restore()
+        return tails[-1]
+
+    yield started
+    for tail in tails:
+        tail.close()
+
+
+async def drain(tail: Tail) -> None:
+    while await tail.step():
+        pass
+
+
+def complete(mta: Mta, ledger: Ledger) -> bool:
+    return sorted(event.address for event in ledger.events.values()) == sorted(
+        f"a{number}@example.org" for number in range(mta.written)
+    )
+
+
+async def test_it_reads_what_is_there_and_what_comes(mta: Mta, ledger: Ledger, start: Callable[[], Tail]) -> None:
+    tail = start()
+    await drain(tail)  # there is no file yet
+    mta.write()
+    await drain(tail)
+    mta.write(2500)
+    await drain(tail)
+    assert complete(mta, ledger)
+
+
+async def test_it_tells_how_far_it_is(mta: Mta, start: Callable[[], Tail]) -> None:
+    tail = start()
+    assert tail.told() == {"file": str(mta.path), "lines": 0, "events": 0, "behind_bytes": 0}
+    mta.write(1500)
+    await tail.step()
+    left_bytes = mta.path.stat().st_size - tail._files[0].offset
+    assert left_bytes > 0
+    assert tail.told() == {"file": str(mta.path), "lines": 1000, "events": 1000, "behind_bytes": left_bytes}
+    await drain(tail)
+    assert tail.told() == {"file": str(mta.path), "lines": 1500, "events": 1500, "behind_bytes": 0}
+
+
+async def test_a_half_line_waits_for_its_end(mta: Mta, ledger: Ledger, start: Callable[[], Tail]) -> None:
+    tail = start()
+    mta.write()
+    line = mta.lines(1)
+    with mta.path.open("a") as file:
+        file.write(line[:40])
+        file.flush()
+        await drain(tail)
+        assert len(ledger.events) == 3
+        file.write(line[40:])
+    await drain(tail)
+    assert complete(mta, ledger)
+
+
+async def test_a_renamed_log_is_read_to_its_end_although_its_writer_notices_late(
+    mta: Mta, ledger: Ledger, start: Callable[[], Tail]
+) -> None:
+    tail = start()
+    mta.write()
+    await drain(tail)
+    with mta.path.open("a") as late:
+        mta.write()
+        mta.path.rename(mta.path.with_name("mail.log.1"))
+        late.write(mta.lines(2))
+        late.flush()
+        mta.write()
+        await drain(tail)
+        late.write(mta.lines(2))
+    await drain(tail)
+    assert complete(mta, ledger)
+
+
+async def test_a_copied_and_emptied_log_is_read_on_in_the_copy(
+    mta: Mta, ledger: Ledger, start: Callable[[], Tail]
+) -> None:
+    tail = start()
+    mta.write()
+    await drain(tail)
+    mta.write()
+    shutil.copy(mta.path, mta.path.with_name("mail.log.1"))
+    mta.path.write_text("")
+    await drain(tail)
+    mta.write(20)
+    await drain(tail)
+    assert complete(mta, ledger)
+
+
+async def test_a_log_that_was_cut_starts_anew(mta: Mta, ledger: Ledger, start: Callable[[], Tail]) -> None:
+    tail = start()
+    mta.write(10)
+    await drain(tail)
+    mta.path.write_text(mta.lines(2))
+    await drain(tail)
+    mta.write(30)
+    await drain(tail)
+    assert complete(mta, ledger)
+
+
+async def test_it_goes_on_after_a_restart_and_reads_nothing_twice(
+    mta: Mta, ledger: Ledger, start: Callable[[], Tail], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mta.write(50)
+    await drain(start())
+    mta.write(5)
+    lines = 0
+    tail = start()
+    while found := await tail.step():
+        lines += found
+    assert lines == 5
+    assert complete(mta, ledger)
+
+
+async def test_what_was_rotated_while_it_did_not_run_is_read_however_often(
+    mta: Mta, ledger: Ledger, start: Callable[[], Tail]
+) -> None:
+    mta.write()
+    await drain(start())
+    for _ in range(3):
+        mta.write()
+        for number in (3, 2, 1):
+            older = mta.path.with_name(f"mail.log.{number}")
+            if older.exists():
+                older.rename(mta.path.with_name(f"mail.log.{number + 1}"))
+        mta.path.rename(mta.path.with_name("mail.log.1"))
+    mta.write()
+    await drain(start())
+    assert complete(mta, ledger)
+
+
+async def test_old_logs_are_not_taken_for_new_ones_at_the_first_start(
+    mta: Mta, ledger: Ledger, start: Callable[[], Tail]
+) -> None:
+    mta.write()
+    mta.path.rename(mta.path.with_name("mail.log.1"))
+    mta.written = 0
+    mta.write(2)
+    tail = start()
+    await drain(tail)
+    assert len(ledger.events) == 2
+
+
+async def test_who_waits_is_known_after_a_restart_and_the_state_is_its_owners_only(
+    mta: Mta, ledger: Ledger, start: Callable[[], Tail], tmp_path: Path
+) -> None:
+    at = datetime.now(UTC).isoformat()
+    deferred = "to=<ann@example.org>, relay=x, delay=1, dsn=4.2.2, status=deferred (said: 452 4.2.2 full)"
+    mta.path.write_text(f"{at} mx postfix/smtp[7]: 4Q00000001: {deferred}\n")
+    await drain(start())
+    with mta.path.open("a") as file:
+        file.write(f"{at} mx postfix/qmgr[7]: 4Q00000001: from=<n@x.example>, status=expired, returned to sender\n")
+    await drain(start())
+    assert sorted(str(event.enhanced_status) for event in ledger.events.values()) == ["4.2.2", "4.4.7"]
+    assert (tmp_path / "state.json").stat().st_mode & 0o777 == 0o600
+
+
+@asynccontextmanager
+async def by_detour(uri: str, database: str) -> AsyncIterator[tuple[Detour, Mongo]]:
+    """MongoDB by a way that can be cut."""
+    async with detour_to(uri) as detour:
+        port = urlsplit(detour.url).port
+        mongo = connect(f"mongodb://127.0.0.1:{port}/?directConnection=true&heartbeatFrequencyMS=500", database)
+        try:
+            yield detour, mongo
+        finally:
+            await mongo.close()
+
+
+async def test_while_mongodb_is_away_it_says_so_and_then_takes_each_line_once(
+    mta: Mta, tmp_path: Path, mongodb_uri: str, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storage.mongo.client.SERVER_SELECTION_S", 0.2)
+    monkeypatch.setattr(jobs.mail.tail, "RETRY_S", 0.05)
+    at, rows = datetime.now(UTC).isoformat(), stores.mongo["mail_ledger"]
+    deferred = "to=<ann@example.org>, relay=x, delay=1, dsn=4.2.2, status=deferred (said: 452 4.2.2 full)"
+    mta.path.write_text(f"{at} mx postfix/smtp[7]: 4Q00000001: {deferred}\n")
+
+    async def has(number: int) -> bool:
+        return await rows.count_documents({}) == number
+
+    async with by_detour(mongodb_uri, stores.mongo.database.name) as (detour, mongo):
+        record = partial(RealLedger(mongo, ADDRESS_KEYS).record, "acme", "tail")
+        reading = asyncio.create_task(Tail(mta.path, tmp_path / "state.json", record, mongo).run())
+        await until(lambda: has(1))
+        with capture_logs() as logs:
+            await detour.refuse()
+            with mta.path.open("a") as file:
+                file.write(
+                    f"{at} mx postfix/qmgr[7]: 4Q00000001: from=<n@x.example>, status=expired, returned to sender\n"
+                )
+            mta.write()
+
+            async def waits() -> bool:
+                return sum(each["event"] == "mail_log_waits" for each in logs) >= 2
+
+            await until(waits)
+        await detour.restore()
+        await until(lambda: has(5))
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+    assert "@" not in str(logs)
+    assert await rows.count_documents({"status": "4.4.7"}) == 1
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_a_log_with_everything_that_happens_to_logs_under_kills_is_read_whole(
+    seed: int, mta: Mta, ledger: Ledger, start: Callable[[], Tail], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs.mail.tail, "BATCH_LINES", 7)
+    dice, tail = random.Random(seed), start()
+    mta.write()
+    for round_ in range(60):
+        mta.write(dice.randint(1, 9))
+        match dice.choice(["rename", "copy", "restart", "kill", "step", "step"]):
+            case "rename":
+                mta.path.rename(mta.path.with_name(f"mail.log.{round_:03d}"))
+            case "copy":
+                shutil.copy(mta.path, mta.path.with_name(f"mail.log.{round_:03d}"))
+                mta.path.write_text("")
+            case "restart":
+                tail = start()
+            case "kill":
+                ledger.kills = [dice.choice(["before", "after", "no"]) for _ in range(2)]
+        try:
+            for _ in range(dice.randint(0, 3)):
+                await tail.step()
+        except Killed:
+            tail = start()
+        ledger.kills = []
+    mta.write()
+    await drain(tail)
+    assert complete(mta, ledger)

@@ -1,0 +1,154 @@
+"""The command `noroshi`: what it prints, and how it refuses."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import jwt
+import pytest
+
+from server.auth.tokens import ROLES
+from server.commands.cli import run
+from server.embedded import prepare, secret
+from tests.product import NOROSHI, environment
+
+COMMANDS = ("up", "web", "worker", "token", "demo", "schema", "mail")
+SECRET = "a secret of more than thirty-two bytes"
+
+
+@pytest.fixture(autouse=True)
+def _empty_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in set(os.environ) - set(environment()):
+        monkeypatch.delenv(name)
+
+
+def noroshi(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    command = [*NOROSHI, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment(**variables))
+
+
+def claims(token: str, key: str) -> dict[str, object]:
+    return dict(jwt.decode(token.strip(), key, algorithms=["HS256"]))
+
+
+def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert all(f" {command} " in shown for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([command, "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert f"noroshi {command}" in shown
+    assert "--fd" not in shown
+    assert "--parent" not in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "Missing command"),
+        (["fly"], "No such command"),
+        (["up", "--prot", "1"], "No such option"),
+        (["up", "--port", "70000"], "65535"),
+        (["up", "--port", "http"], "--port"),
+        (["up", "--web", "0"], "--web"),
+        (["token", "--user", "u1"], "--org"),
+        (["token", "--user", "u1", "--org", "o1", "--role", "KING"], "KING"),
+        (["token", "--user", "u1", "--org", "o1", "--ttl-s", "0"], "--ttl-s"),
+        (["schema", "extra"], "extra"),
+        (["worker", "--queues", "nope"], "previews"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_code_2(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("noroshi: ")
+    assert shown.err.count("\n") == 1
+    assert words in shown.err
+
+
+def test_a_bad_setting_is_one_line_and_code_1() -> None:
+    refused = noroshi("up", NOROSHI_EGRESS_ALLOW="everywhere")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr == (
+        "noroshi: NOROSHI_EGRESS_ALLOW: expected address ranges such as 10.0.0.0/8, "
+        "separated by commas, got 'everywhere'\n"
+    )
+
+
+@pytest.mark.parametrize("command", ["web", "worker"])
+def test_single_processes_want_to_know_their_servers(command: str) -> None:
+    refused = noroshi(command)
+    assert refused.returncode == 1
+    assert refused.stderr == (
+        "noroshi: MONGODB_URI and REDIS_URL must be set; `noroshi up` starts servers of its own.\n"
+    )
+
+
+def test_a_web_process_of_its_own_wants_to_know_how_to_verify_tokens(mongodb_uri: str, redis_url: str) -> None:
+    refused = noroshi("web", MONGODB_URI=mongodb_uri, REDIS_URL=redis_url)
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("noroshi: NOROSHI_AUTH_SECRET or NOROSHI_AUTH_JWKS_URL is needed")
+
+
+def test_a_token_has_the_claims_that_were_asked_for(data_dir: Path) -> None:
+    arguments = ["--user", "u1", "--org", "o1", "--name", "Mika", "--handle", "mika", "--ttl-s", "60"]
+    arguments += ["--email", "mika@example.org"]
+    printed = noroshi("token", *arguments, "--role", "ADMIN", "--role", "MEMBER", NOROSHI_AUTH_SECRET=SECRET)
+    assert (printed.returncode, printed.stderr) == (0, "")
+    told = claims(printed.stdout, SECRET)
+    assert (told["sub"], told["org"], told["name"], told["handle"]) == ("u1", "o1", "Mika", "mika")
+    assert (told["roles"], told["email"]) == (["ADMIN", "MEMBER"], "mika@example.org")
+    assert not data_dir.exists()
+
+
+def test_a_token_does_not_name_an_address_that_is_none(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("NOROSHI_AUTH_SECRET", SECRET)
+    assert run(["token", "--user", "u1", "--org", "o1", "--email", "mika"]) == 1
+    assert "'mika' is no mail address" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("role", sorted(ROLES))
+def test_every_role_can_be_given(
+    role: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("NOROSHI_AUTH_SECRET", SECRET)
+    assert run(["token", "--user", "u1", "--org", "o1", "--role", role]) == 0
+    assert claims(capsys.readouterr().out, SECRET)["roles"] == [role]
+
+
+def test_a_token_is_signed_with_the_secret_of_the_data_folder(
+    data_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["token", "--user", "u1", "--org", "o1", "--data-dir", str(data_dir)]) == 0
+    told = claims(capsys.readouterr().out, secret(prepare(data_dir), "auth_secret"))
+    assert told["roles"] == ["MEMBER"]
+
+
+def test_no_token_is_signed_for_an_identity_provider(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("NOROSHI_AUTH_JWKS_URL", "https://issuer.example/keys")
+    assert run(["token", "--user", "u1", "--org", "o1", "--data-dir", str(data_dir)]) == 1
+    assert "NOROSHI_AUTH_JWKS_URL" in capsys.readouterr().err
+
+
+def test_the_schema_is_the_exported_one() -> None:
+    printed = noroshi("schema")
+    assert printed.returncode == 0, printed.stderr
+    assert printed.stdout == (Path(__file__).parents[2] / "schema" / "schema.graphql").read_text()
+
+
+def test_demo_data_for_a_product_that_does_not_run_is_one_line(data_dir: Path) -> None:
+    refused = noroshi("demo", "--url", "http://127.0.0.1:1", "--data-dir", str(data_dir))
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("noroshi: ")
+    assert refused.stderr.count("\n") == 1

@@ -1,0 +1,223 @@
+"""`noroshi mail ...` on real servers: what goes in, what comes out, and in which words it refuses."""
+
+import asyncio
+import os
+import subprocess
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.commands.cli import run
+from storage.heartbeats import mail_tails
+from storage.mongo import Document
+from storage.stores import open_stores
+from tests.jobs.mail.test_reports import DSN
+from tests.keys import ADDRESS_KEYS, AS_SETTING
+from tests.product import NOROSHI, environment, eventually
+from tests.storage.mail.events import hard, today
+from tests.storage.mail.office import Office
+
+ROWS = "address,success,soft_bounce,hard_bounce\nAnn@Example.org,3,0,0\nbob@example.org,0,1,2\n"
+
+
+@pytest.fixture
+def variables(mongodb_uri: str, database: str) -> dict[str, str]:
+    return {"MONGODB_URI": mongodb_uri, "NOROSHI_DATABASE": database, "NOROSHI_ADDRESS_KEYS": AS_SETTING}
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> None:
+    for name in set(os.environ) - set(environment()):
+        monkeypatch.delenv(name)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def at_office(mongodb_uri: str, redis_url: str, database: str) -> Callable[[Callable[[Office], Any]], Any]:
+    """Runs something in acme's office."""
+
+    def run_there(work: Callable[[Office], Coroutine[None, None, Any]]) -> Any:
+        async def there() -> Any:
+            async with open_stores(mongodb_uri, redis_url, database, address_keys=ADDRESS_KEYS) as stores:
+                return await work(Office(stores, "acme"))
+
+        return asyncio.run(there())
+
+    return run_there
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    file = tmp_path / "rows.csv"
+    file.write_text(ROWS)
+    return file
+
+
+def test_rows_are_imported_and_verified(
+    rows: Path, at_office: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["mail", "verify", str(rows), "--org", "acme"]) == 1
+    shown = capsys.readouterr().out
+    assert "ann@example.org: success 3 (book: 0)" in shown
+    assert "bob@example.org: soft_bounce 1 (book: 0), hard_bounce 2 (book: 0)" in shown
+    assert run(["mail", "import", str(rows), "--org", "acme", "--source", "mysql"]) == 0
+    assert "2 addresses imported" in capsys.readouterr().out
+    assert run(["mail", "verify", str(rows), "--org", "acme"]) == 0
+    assert "2 addresses, 0 differ" in capsys.readouterr().out
+    standing = at_office(lambda office: office.standing("bob@example.org"))
+    assert (standing.blocked, standing.soft_bounce, standing.hard_bounce) == (True, 1, 2)
+
+
+def test_differences_of_lookups_are_listed(
+    rows: Path, at_office: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def look_up(office: Office) -> None:
+        found = await office.standings(["ann@example.org", "bob@example.org"])
+        await office.stores.address_book.note_differences("acme", found, {"ann@example.org": True})
+
+    at_office(look_up)
+    run(["mail", "verify", str(rows), "--org", "acme"])
+    shown = capsys.readouterr().out
+    assert "ann@example.org: in lookups, only the older book blocked it" in shown
+    assert "1 differed in lookups" in shown
+
+
+def test_a_source_is_taken_out_as_if_it_had_never_been(
+    rows: Path, at_office: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(["mail", "import", str(rows), "--org", "acme", "--source", "mysql"])
+    at_office(lambda office: office.take(hard("ann@example.org"), source="broken"))
+    assert at_office(lambda office: office.standing()).blocked
+    assert run(["mail", "rebuild", "--org", "acme", "--without", "broken"]) == 0
+    assert not at_office(lambda office: office.standing()).blocked
+    assert run(["mail", "rebuild", "--org", "acme", "--without", "brken"]) == 1
+    assert "it has: mysql" in capsys.readouterr().err
+    assert run(["mail", "rebuild", "--org", "acme"]) == 0
+    assert run(["mail", "verify", str(rows), "--org", "acme"]) == 0
+
+
+def test_a_report_is_taken_from_a_file(
+    tmp_path: Path, at_office: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "report.eml"
+    file.write_text(DSN.replace("20 Nov 2026", today().strftime("%d %b %Y")))
+    assert run(["mail", "report", str(file), "--org", "acme"]) == 0
+    assert run(["mail", "report", str(file), "--org", "acme"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "3 events taken, 0 known before.",
+        "0 events taken, 3 known before.",
+    ]
+    at_office(lambda office: office.fold())
+    assert at_office(lambda office: office.standing("gone@example.org")).blocked
+
+
+def test_a_report_is_taken_from_the_standard_input(variables: dict[str, str]) -> None:
+    done = subprocess.run(
+        [*NOROSHI, "mail", "report", "-", "--org", "acme"],
+        input="Subject: hello\n\nhello\n",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment(**variables),
+    )
+    assert (done.returncode, done.stderr) == (1, "noroshi: This is no report of a delivery.\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("address,success\n", "its header lacks hard_bounce, soft_bounce"),
+        (ROWS + "nobody,1,2,3\n", "line 4: no mail address"),
+        (ROWS + "x@example.org,1,,3\n", "line 4: expected whole numbers"),
+        (ROWS + "x@example.org,1,-2,3\n", "line 4: expected numbers from 0 on"),
+        ("\xff", "its header lacks"),
+    ],
+)
+def test_a_bad_file_is_one_line_and_nothing_is_written(
+    rows: Path, text: str, words: str, at_office: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows.write_text(text)
+    assert run(["mail", "import", str(rows), "--org", "acme", "--source", "x"]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert words in shown.err
+    assert shown.err.count("\n") == 1
+    assert at_office(lambda office: office.standing("ann@example.org")).success == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["mail"], 2),
+        (["mail", "fly"], 2),
+        (["mail", "import", "x.csv", "--org", "acme"], 2),
+        (["mail", "import", "x.csv", "--org", "acme", "--source", ""], 2),
+        (["mail", "tail", "x"], 2),
+        (["mail", "import", "none.csv", "--org", "acme", "--source", "x"], 1),
+        (["mail", "report", "none.eml", "--org", "acme"], 1),
+    ],
+)
+def test_wrong_usage_is_2_and_what_can_not_be_done_is_1(
+    arguments: list[str], code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == code
+
+
+@pytest.mark.parametrize("command", ["tail", "report", "import", "verify", "rebuild"])
+def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["mail", command, "--help"]) == 0
+    assert f"noroshi mail {command}" in capsys.readouterr().out
+
+
+def test_a_log_is_followed_through_kills(
+    tmp_path: Path, variables: dict[str, str], at_office: Callable[..., Any]
+) -> None:
+    log = tmp_path / "mail.log"
+
+    def write(first: int, last: int) -> None:
+        with log.open("a") as file:
+            for number in range(first, last):
+                file.write(
+                    f"{today().isoformat()} mx postfix/smtp[7]: 4Q{number:08d}: to=<a{number}@example.org>, relay=x, "
+                    "delay=1, dsn=5.1.1, status=bounced (said: 550 5.1.1 unknown)\n"
+                )
+
+    command = [*NOROSHI, "mail", "tail", str(log), "--org", "acme", "--state", str(tmp_path / "state")]
+    for round_ in range(2):
+        write(round_ * 40, round_ * 40 + 40)
+        with subprocess.Popen(command, env=environment(**variables), stderr=subprocess.DEVNULL) as tail:
+            assert eventually(lambda n=round_: at_office(_counted) >= n * 40 + 20)  # type: ignore[misc]
+            tail.kill()
+    with subprocess.Popen(command, env=environment(**variables), stderr=subprocess.PIPE) as tail:
+        assert eventually(lambda: at_office(_counted) == 80)
+        assert eventually(lambda: ("acme", str(log)) in [(each["org"], each["file"]) for each in at_office(_signs)])
+        tail.terminate()
+        assert tail.stderr is not None
+        assert b"@example.org" not in tail.stderr.read()
+
+
+async def _counted(office: Office) -> int:
+    return await office.stores.mongo["mail_ledger"].count_documents({})
+
+
+async def _signs(office: Office) -> list[Document]:
+    return await mail_tails(office.stores.mongo)
+
+
+@pytest.fixture
+def embedded(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("MONGODB_URI")
+    monkeypatch.delenv("NOROSHI_ADDRESS_KEYS")
+    return data_dir
+
+
+def test_without_any_address_the_data_folders_server_is_used(
+    rows: Path, embedded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = ["--org", "acme", "--data-dir", str(embedded)]
+    assert run(["mail", "import", str(rows), "--source", "x", *base]) == 0
+    assert run(["mail", "verify", str(rows), *base]) == 0
+    assert "0 differ" in capsys.readouterr().out

@@ -1,0 +1,83 @@
+"""`noroshi status`: workers, locks, brokers, mail and queues, as they are in the databases."""
+
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from server.commands.cli import run
+from server.commands.status import show, status, with_embedded_servers
+from server.settings import Settings
+from storage.heartbeats import Heartbeat, Signs
+from storage.locks import Locks
+from storage.mail.ledger import Ledger, partition
+from storage.mail.rates import day_of
+from storage.stores import Stores
+from tests.keys import ADDRESS_KEYS
+from tests.storage.calls.plans import new_job
+from tests.storage.mail.events import ok
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_what_runs_where_is_shown(stores: Stores, mongodb_uri: str, redis_url: str, database: str) -> None:
+    heartbeat = Heartbeat(stores.mongo, "host/1")
+    heartbeat.swept("prune_events", 3)
+    await heartbeat._write()
+    lock = await stores.locks.acquire("call_broker:acme", "host/1")
+    assert lock is not None
+    await stores.call_jobs.set_limits("acme", 4, 2.5)
+    await stores.call_jobs.launch(new_job(), "phone_number\n+819012345678\n+819012345679\n", None)
+    settings = Settings(mongodb_uri=mongodb_uri, redis_url=redis_url, database=database)
+    console = Console(width=160, record=True)
+    show(await status(settings), console)
+    text = console.export_text()
+    for words in ("host/1", "prune_events 1 (3 found)", "call_broker:acme", "0 of 4", "2.5", "previews"):
+        assert words in text
+
+
+async def test_mail_that_waits_logs_that_are_read_and_reports_are_shown(
+    stores: Stores, mongodb_uri: str, redis_url: str, database: str
+) -> None:
+    place = partition("example.org")
+    assert await Locks(stores.mongo, ttl_s=600).acquire(f"mail:{place}", "host/7") is not None
+    await Ledger(stores.mongo, ADDRESS_KEYS).record("acme", "mta", [ok(), ok("bob@example.org")])
+    told = {"org": "acme", "file": "/var/log/mail.log", "lines": 1234, "events": 56, "behind_bytes": 78}
+    await Signs(stores.mongo["mail_tails"], "host/9", lambda: told)._write()
+    today = day_of(await stores.mongo.now())
+    for kind in ("summary", "alarm"):
+        assert await stores.reports.claim("acme", today - 1, kind)
+    await stores.reports.sent("acme", today - 1, "summary")
+    parts = await status(Settings(mongodb_uri=mongodb_uri, redis_url=redis_url, database=database))
+    folders, tails, reports = (part for part in parts if part.title.startswith("Mail"))
+    ((number, events, oldest, folder),) = folders.rows
+    assert (number, events, folder) == (str(place), "2", "host/7")
+    assert 0 <= float(oldest.removesuffix(" s")) < 60
+    ((*shown, sign, lines, new, behind),) = tails.rows
+    assert (shown, lines, new, behind) == (["host/9", "acme", "/var/log/mail.log"], "1,234", "56", "78 bytes")
+    assert sign.endswith("s ago")
+    assert [(row[2], row[3] == "not yet") for row in reports.rows] == [("alarm", True), ("summary", False)]
+
+
+async def test_without_redis_the_rest_is_shown(stores: Stores, mongodb_uri: str, database: str) -> None:
+    settings = Settings(mongodb_uri=mongodb_uri, redis_url="redis://127.0.0.1:1/0", database=database)
+    parts = await status(settings)
+    assert parts[-1].title.startswith("Queues: Redis does not answer")
+
+
+def test_where_nothing_runs_one_line_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("MONGODB_URI", "REDIS_URL"):
+        monkeypatch.delenv(name, raising=False)
+    assert run(["status", "--data-dir", str(tmp_path)]) == 1
+    assert "Nothing runs in" in capsys.readouterr().err
+
+
+def test_the_addresses_of_embedded_servers_are_found_in_the_data_folder(tmp_path: Path) -> None:
+    for name, port in (("mongodb", "1234"), ("redis", "5678")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "port").write_text(port)
+    settings = with_embedded_servers(Settings(data_dir=tmp_path, mongodb_uri=None, redis_url=None))
+    assert settings.mongodb_uri == "mongodb://127.0.0.1:1234/?directConnection=true"
+    assert settings.redis_url == "redis://127.0.0.1:5678/0"

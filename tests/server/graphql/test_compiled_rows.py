@@ -1,0 +1,58 @@
+"""Several fields at once: what one of them leaves behind when it fails, and when nobody waits any more."""
+
+import asyncio
+
+import pytest
+
+from server.graphql.compiled.leaves import Odd
+from server.graphql.compiled.rows import together
+
+pytestmark = pytest.mark.anyio
+
+
+class Fields:
+    """Fields that take until they are called off."""
+
+    def __init__(self) -> None:
+        self.ended = 0
+
+    async def wait(self) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            self.ended += 1
+
+
+async def odd() -> None:
+    await asyncio.sleep(0)
+    raise Odd
+
+
+async def test_all_are_waited_for() -> None:
+    done = []
+
+    async def field(name: str, ticks: int) -> None:
+        for _ in range(ticks):
+            await asyncio.sleep(0)
+        done.append(name)
+
+    await together([field("a", 2), field("b", 5), field("c", 0)])
+    assert done == ["c", "a", "b"]
+
+
+async def test_when_one_fails_the_others_are_ended_before_it_is_told() -> None:
+    fields = Fields()
+    with pytest.raises(Odd):
+        await together([odd(), fields.wait(), fields.wait()])
+    assert fields.ended == 2
+
+
+async def test_who_is_called_off_leaves_none_behind() -> None:
+    fields = Fields()
+    task = asyncio.create_task(together([fields.wait(), fields.wait()]))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert fields.ended == 2

@@ -1,0 +1,180 @@
+"""The price of an operation: what sizes a list, what merges, and what can't make the price lie or hang."""
+
+import time
+from typing import Any
+
+import pytest
+from graphql import DocumentNode, OperationDefinitionNode, build_schema, get_introspection_query, parse, validate
+
+from server.graphql.cost import Cost, measure_cost, size_of
+
+SCHEMA = build_schema("""
+  type Query {
+    topic(id: ID!): Topic
+    messages(topicId: ID!, latest: String, limit: Int! = 50): MessageTimeline!
+    users(query: String!, limit: Int! = 10): [User!]!
+    unlimited: [User!]!
+    addressBook(addresses: [String!]!): [Address!]!
+    filtered(states: [String!]): [User!]!
+    search: [Found!]!
+  }
+  type Subscription { topicEvents(topicId: ID!): TopicEvent! }
+  interface Named { name: String! }
+  union Found = User | Topic
+  union TopicEvent = Ready | Posted | Edited
+  type Ready { cursor: ID! }
+  type Posted { message: Message! }
+  type Edited { message: Message! }
+  type Topic implements Named {
+    id: ID! name: String! author: User! guests: [User!]! messages(limit: Int! = 50): MessageTimeline
+  }
+  type MessageTimeline { items: [Message!]! hasOlder: Boolean! }
+  type Message { id: ID! text: String! author: User! stamp: Stamp reactions: [Reaction!]! tags: [String!]! }
+  type Stamp { id: ID! name: String! }
+  type Reaction { emoji: String! count: Int! users(limit: Int! = 10): [User!]! }
+  type User implements Named { id: ID! name: String! friends(limit: Int! = 20): [User!]! }
+  type Address { address: String! domain: Domain verdict: Verdict! }
+  type Domain { id: ID! verdict: Verdict! }
+  type Verdict { rule: String! detail: String! }
+""")
+
+
+def operation(document: DocumentNode) -> OperationDefinitionNode:
+    return next(node for node in document.definitions if isinstance(node, OperationDefinitionNode))
+
+
+def measured(query: str, **variables: Any) -> Cost:
+    document = parse(query)
+    assert validate(SCHEMA, document) == []
+    sizes = {name: size_of(value) for name, value in variables.items()}
+    return measure_cost(SCHEMA, document, operation(document), sizes)
+
+
+def cost(query: str, **variables: Any) -> int | None:
+    return measured(query, **variables).total
+
+
+def test_an_object_costs_one_and_a_scalar_nothing() -> None:
+    assert cost('{ topic(id: "1") { id name __typename author { id } } }') == 2
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ('{ users(query: "") { id } }', 10),
+        ('{ users(query: "", limit: 7) { id } }', 7),
+        ("{ unlimited { id } }", 10),
+        ('{ users(query: "", limit: 7) { friends { id } } }', 7 * 21),
+        ('{ addressBook(addresses: ["a", "b", "c"]) { address } }', 3),
+        ('{ filtered(states: ["a"]) { id } }', 10),
+        ('{ messages(topicId: "1", limit: 30) { hasOlder } }', 1),
+        ('{ messages(topicId: "1", limit: 30) { items { id tags } } }', 31),
+        ('{ messages(topicId: "1") { items { id reactions { emoji } } } }', 1 + 50 * 11),
+        ('{ topic(id: "1") { messages(limit: 3) { items { author { id } } } } }', 1 + 1 + 3 * 2),
+    ],
+)
+def test_a_list_costs_its_size_times_one_of_its_objects(query: str, expected: int) -> None:
+    assert cost(query) == expected
+
+
+def test_a_page_of_999_messages_with_everything_stays_inside_the_limit() -> None:
+    reactions = "reactions { emoji count users { id name } }"
+    fields = f"items {{ id text author {{ id name }} stamp {{ id name }} {reactions} }} hasOlder"
+    assert cost(f'{{ messages(topicId: "1", latest: "now", limit: 999) {{ {fields} }} }}') == 1 + 999 * 113
+
+
+def test_an_address_book_of_1000_with_everything_stays_inside_the_limit() -> None:
+    fields = "address domain { id verdict { rule detail } } verdict { rule detail }"
+    query = f"query ($a: [String!]!) {{ addressBook(addresses: $a) {{ {fields} }} }}"
+    assert measured(query, a=["x"] * 1000) == Cost(4000, frozenset({"a"}))
+
+
+QUERY_WITH_LIMIT = 'query ($n: Int! = 4) { users(query: "", limit: $n) { id } }'
+
+
+@pytest.mark.parametrize(("variables", "expected"), [({}, 4), ({"n": 9}, 9), ({"n": 9.0}, 9), ({"n": 900}, 900)])
+def test_a_variable_gives_the_size_or_else_its_default(variables: dict[str, Any], expected: int) -> None:
+    assert cost(QUERY_WITH_LIMIT, **variables) == expected
+
+
+@pytest.mark.parametrize("value", [-5, 0, "9", True, None, [], {}, 2.5, float("inf"), float("nan")])
+def test_no_value_makes_an_operation_free_or_negative(value: object) -> None:
+    assert (cost(QUERY_WITH_LIMIT, n=value) or 0) >= 1
+    assert (cost("query ($a: [String!]!) { addressBook(addresses: $a) { address } }", a=value) or 0) >= 1
+
+
+def test_only_the_variables_that_size_a_list_are_named() -> None:
+    query = "query ($t: ID!, $q: String!, $n: Int!) { topic(id: $t) { id } users(query: $q, limit: $n) { id } }"
+    assert measured(query, t="1", q="x", n=2) == Cost(1 + 2, frozenset({"n"}))
+
+
+def test_an_unwritten_limit_is_the_arguments_default_also_when_the_variable_is_missing() -> None:
+    assert cost('query ($n: Int!) { messages(topicId: "1", limit: $n) { items { id } } }') == 51
+
+
+def test_a_literal_of_thousands_of_digits_is_only_large() -> None:
+    document = parse(f'{{ users(query: "", limit: {"9" * 6000}) {{ id }} }}')
+    assert (measure_cost(SCHEMA, document, operation(document), {}).total or 0) > 10**9
+
+
+def test_what_execution_merges_costs_once() -> None:
+    fragments = "fragment A on Topic { author { id } ...B } fragment B on Topic { author { id name } ... { name } }"
+    assert cost('{ topic(id: "1") { ...A ...B author { friends(limit: 5) { id } } } }' + fragments) == 1 + 1 + 5
+
+
+def test_aliases_cost_once_each() -> None:
+    assert cost('{ topic(id: "1") { a: author { id } b: author { id } } }') == 3
+
+
+def test_of_a_unions_types_the_dearest_counts() -> None:
+    events = "... on Posted { message { author { id } } } ... on Edited { message { id } } ... on Ready { cursor }"
+    assert cost(f'subscription {{ topicEvents(topicId: "1") {{ {events} }} }}') == 3
+    assert cost("{ search { ... on Named { name ... on User { friends(limit: 9) { id } } } } }") == 10 * 10
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_fields_of_other_types_under_the_same_name_do_not_hide_the_dear_one(turn: int) -> None:
+    fragments = ["... on User { x: friends { id } }", "... on Topic { x: guests { id } }"][::turn]
+    assert cost(f"{{ search {{ {' '.join(fragments)} }} }}") == 10 * 21
+
+
+def test_the_introspection_of_every_tool_stays_inside_the_limit() -> None:
+    total = cost(get_introspection_query())
+    assert total is not None
+    assert 1_000 < total < 50_000
+
+
+def test_what_is_not_in_the_schema_costs_nothing_and_breaks_nothing() -> None:
+    document = parse("{ nothing { here } topic { ...Missing ... on Nowhere { id } } }")
+    assert measure_cost(SCHEMA, document, operation(document), {}).total == 1
+    mutation = parse("mutation { nothing }")
+    assert measure_cost(SCHEMA, mutation, operation(mutation), {}) == Cost(0, frozenset())
+
+
+def test_fragments_that_double_thirty_times_are_priced_at_once() -> None:
+    doubling = [f"fragment F{n} on Topic {{ ...F{n + 1} ...F{n + 1} }}" for n in range(30)]
+    started = time.process_time()
+    assert cost('{ topic(id: "1") { ...F0 } }' + " ".join(doubling) + "fragment F30 on Topic { author { id } }") == 2
+    assert time.process_time() - started < 10
+
+
+def test_fragments_whose_fields_double_thirty_times_have_their_exact_price() -> None:
+    inner = "a: friends(limit: 1) {{ ...F{n} }} b: friends(limit: 1) {{ ...F{n} }}"
+    doubling = [f"fragment F{n} on User {{ {inner.format(n=n + 1)} }}" for n in range(30)]
+    query = "{ unlimited { ...F0 } }" + " ".join(doubling) + "fragment F30 on User { id }"
+    assert measure_cost(SCHEMA, parse(query), operation(parse(query)), {}).total == 10 * (2**31 - 1)
+
+
+def test_fragments_too_entangled_to_price_have_no_price_instead_of_a_long_wait() -> None:
+    def spreading(level: int, n: int) -> str:
+        """Each field leads on to another fragment, so that every path merges a set of fragments of its own."""
+        ways = [f"f{k}: friends {{ ...L{level + 1}G{(n * (k + 2) + k) % 9} }}" for k in range(9)]
+        return f"fragment L{level}G{n} on User {{ {' '.join(ways)} }}"
+
+    everything = " ".join(f"...L0G{n}" for n in range(9))
+    fragments = [spreading(level, n) for level in range(10) for n in range(9)]
+    fragments += [f"fragment L10G{n} on User {{ id }}" for n in range(9)]
+    document = parse(f"{{ unlimited {{ {everything} }} }}" + " ".join(fragments))
+    started = time.process_time()
+    assert measure_cost(SCHEMA, document, operation(document), {}).total is None
+    assert time.process_time() - started < 10

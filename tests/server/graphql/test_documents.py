@@ -1,0 +1,98 @@
+"""Documents of sockets: the cache and the limits are those of requests, whoever comes first."""
+
+from typing import Any
+
+import pytest
+from graphql import GraphQLError
+from strawberry import Schema
+
+from schema.errors import presented
+from schema.root import build_schema
+from server.graphql.documents import prepare
+from server.graphql.limits import DocumentLimitsExtension
+
+pytestmark = pytest.mark.anyio
+
+NESTED = "community { topics(limit: 1) {"
+REFUSED = {
+    "nothing to parse": "{",
+    "too long": "{ __typename }" + " " * 102_400,
+    "too many tokens": "{ " + "__typename " * 1_001 + "}",
+    "an unknown field": "{ nope }",
+    "too deep": f"{{ topic(id: 1) {{ {NESTED * 6} id {'} }' * 6} }} }}",
+    "too many aliases": "{ " + " ".join(f"a{n}: __typename" for n in range(16)) + " }",
+    "a circle": "{ viewer { ...f } } fragment f on User { ...f }",
+    "several operations and none named": "query A { __typename } query B { __typename }",
+    "too costly": "{ communities(limit: 999) { topics(limit: 999) { id } } }",
+}
+"""What no operation may be, by what is wrong with it."""
+
+
+@pytest.fixture(scope="module")
+def schema() -> Schema:
+    return build_schema(DocumentLimitsExtension)
+
+
+def refused(schema: Schema, query: str, operation_name: str | None = None) -> list[Any]:
+    """The errors that a socket tells."""
+    try:
+        errors = prepare(schema._schema, query).errors(None, operation_name)
+    except GraphQLError as error:
+        errors = [error]
+    return [told(presented(error)) for error in errors]
+
+
+def told(error: GraphQLError) -> dict[str, Any]:
+    """An error without its place: there is none in a text that was not read."""
+    return {"message": error.message, "extensions": error.extensions}
+
+
+async def answered(schema: Schema, query: str) -> list[Any]:
+    """The errors that a request is answered with."""
+    return [told(error) for error in (await schema.execute(query)).errors or ()]
+
+
+@pytest.mark.parametrize("socket_first", [True, False], ids=["socket first", "request first"])
+@pytest.mark.parametrize("what", REFUSED)
+async def test_a_socket_is_refused_what_a_request_is_and_in_the_same_words(
+    schema: Schema, what: str, socket_first: bool
+) -> None:
+    # Another text for each run, so that no other test has it in the cache.
+    query = f"{REFUSED[what]}# {socket_first}" if what != "nothing to parse" else REFUSED[what]
+    if socket_first:
+        on_socket, by_request = refused(schema, query), await answered(schema, query)
+    else:
+        by_request, on_socket = await answered(schema, query), refused(schema, query)
+    assert on_socket == by_request
+    assert on_socket
+    for error in on_socket:
+        assert error["extensions"]["code"] in ("GRAPHQL_PARSE_FAILED", "GRAPHQL_VALIDATION_FAILED")
+
+
+async def test_a_text_is_prepared_once_for_requests_and_sockets(schema: Schema) -> None:
+    by_socket = prepare(schema._schema, "{ __typename } # socket")
+    assert prepare(schema._schema, "{ __typename } # socket") is by_socket
+    assert await answered(schema, "{ __typename } # socket") == []
+    assert DocumentLimitsExtension.documents.find(schema._schema, "{ __typename } # socket") is by_socket
+
+    assert await answered(schema, "{ __typename } # request") == []
+    by_request = DocumentLimitsExtension.documents.find(schema._schema, "{ __typename } # request")
+    assert by_request is not None
+    assert prepare(schema._schema, "{ __typename } # request") is by_request
+
+
+def test_what_can_not_be_parsed_is_not_kept(schema: Schema) -> None:
+    for query in ("{ oops", " " * 102_401):
+        with pytest.raises(GraphQLError):
+            prepare(schema._schema, query)
+        assert DocumentLimitsExtension.documents.find(schema._schema, query) is None
+
+
+def test_each_operation_of_a_document_costs_what_it_costs(schema: Schema) -> None:
+    cheap = "subscription Cheap { topicEvents(topicId: 1) { __typename } }"
+    dear = "query Dear($n: Int!) { communities(limit: $n) { topics(limit: $n) { members: title } } }"
+    prepared = prepare(schema._schema, f"{cheap} {dear}")
+    assert prepared.errors(None, "Cheap") == []
+    assert prepared.errors({"n": 10}, "Dear") == []
+    assert [error.message for error in prepared.errors({"n": 999}, "Dear")] != []
+    assert prepared.errors({"n": 10}, "Dear") == []

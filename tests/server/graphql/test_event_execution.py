@@ -1,0 +1,110 @@
+"""One operation, event after event: as graphql-core executes it, in bounded memory."""
+
+import asyncio
+import gc
+import tracemalloc
+from collections.abc import Awaitable
+from typing import Any
+
+import orjson
+import pytest
+from graphql import GraphQLError, build_schema, parse
+from graphql.execution import Executor, execute_subscription_event
+
+from schema.errors import presented
+from server.graphql.event_execution import Execution
+
+pytestmark = pytest.mark.anyio
+
+SCHEMA = build_schema("""
+  type Query { nothing: Int }
+  type Subscription { events(of: ID): Event! }
+  interface Event { at: Int! }
+  type Posted implements Event { at: Int!  author: User!  later: Int  broken: Int  never: Int! }
+  type Ready implements Event { at: Int! }
+  type User { name: String! }
+""")
+QUERY = """subscription($with: Boolean = false) { events(of: "x") { __typename at ...Who
+  ... on Posted @include(if: $with) { broken } } } fragment Who on Posted { who: author { name } later }"""
+MANY, KEPT_BYTES = 300, 200
+
+
+async def later(_info: object) -> int:
+    await asyncio.sleep(0)
+    return 7
+
+
+def broken(_info: object) -> int:
+    raise GraphQLError("It broke.")
+
+
+def posted(at: int) -> dict[str, Any]:
+    event = {"__typename": "Posted", "at": at, "author": {"name": "ann"}, "later": later, "broken": broken}
+    return {"events": event}
+
+
+def executor(query: str, **variables: Any) -> Executor[Any]:
+    built = Executor.build(SCHEMA, parse(query), raw_variable_values=variables)
+    assert isinstance(built, Executor)
+    return built
+
+
+async def as_graphql_core_does(query: str, record: object, **variables: Any) -> dict[str, Any]:
+    result = execute_subscription_event(executor(query, **variables).build_per_event_executor(record))
+    executed = await result if isinstance(result, Awaitable) else result
+    errors = [presented(error).formatted for error in executed.errors or ()]
+    return {"data": executed.data} | ({"errors": errors} if errors else {})
+
+
+@pytest.mark.parametrize(
+    ("query", "variables", "record"),
+    [
+        (QUERY, {}, posted(1)),
+        (QUERY, {}, {"events": {"__typename": "Ready", "at": 1}}),
+        (QUERY, {"with": True}, posted(1)),
+        ("subscription { events { ... on Posted { never } at } }", {}, posted(1)),
+        ("subscription { events { at } }", {}, {"events": None}),
+        ("subscription { nothing: events { at } events { ... on Posted { later } } }", {}, posted(1)),
+    ],
+)
+async def test_every_event_gives_what_graphql_core_gives(query: str, variables: dict[str, Any], record: Any) -> None:
+    execution = Execution(executor(query, **variables))
+    expected = await as_graphql_core_does(query, record, **variables)
+    for _ in range(2):
+        assert _comparable(orjson.loads(await execution.run(record))) == _comparable(expected)
+
+
+def _comparable(payload: dict[str, Any]) -> dict[str, Any]:
+    """Without the ids of masked errors, which are drawn anew each time."""
+    for error in payload.get("errors", ()):
+        error.get("extensions", {}).pop("requestId", None)
+    return payload
+
+
+async def test_errors_of_one_event_do_not_show_in_the_next() -> None:
+    execution = Execution(executor(QUERY, **{"with": True}))
+    assert "errors" in orjson.loads(await execution.run(posted(1)))
+    assert "errors" not in orjson.loads(await execution.run({"events": {"__typename": "Ready", "at": 2}}))
+
+
+async def test_events_can_be_executed_at_once() -> None:
+    execution = Execution(executor(QUERY))
+    payloads = await asyncio.gather(*(execution.run(posted(at)) for at in range(20)))
+    assert [orjson.loads(payload)["data"]["events"]["at"] for payload in payloads] == list(range(20))
+
+
+async def test_thousands_of_events_leave_nothing_behind() -> None:
+    execution = Execution(executor(QUERY))
+
+    async def kept_bytes() -> int:
+        for at in range(MANY):
+            await execution.run(posted(at))
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        before = await kept_bytes()
+        assert (await kept_bytes() - before) / MANY < KEPT_BYTES
+    finally:
+        tracemalloc.stop()

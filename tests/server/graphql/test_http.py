@@ -1,0 +1,270 @@
+"""GraphQL over HTTP: what is executed, what is refused before that, and in which words."""
+
+import socket
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import orjson
+import pymongo
+import pytest
+
+from server.graphql.http import MAX_BODY_BYTES
+from tests.product import eventually
+from tests.serving import ORIGIN, Web, serving
+
+JSON = {"content-type": "application/json"}
+NEW_TYPE = "application/graphql-response+json"
+TYPENAME = {"query": "{ __typename }"}
+
+
+@pytest.fixture(scope="module")
+def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[Web]:
+    with serving(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url) as web:
+        yield web
+
+
+@pytest.fixture
+def http(web: Web) -> Iterator[httpx2.Client]:
+    """Afterwards nothing unexpected may stand in the log."""
+    before = len(web.errors)
+    with httpx2.Client(base_url=web.url, timeout=60) as http:
+        yield http
+    assert "Traceback" not in web.errors[before:]
+
+
+def post(http: httpx2.Client, content: bytes, **headers: str) -> httpx2.Response:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return http.post("/graphql", content=content, headers=JSON | named)
+
+
+def ask(http: httpx2.Client, query: str, token: str | None = None, **variables: Any) -> httpx2.Response:
+    headers = {"authorization": f"Bearer {token}"} if token else {}
+    return http.post("/graphql", json={"query": query, "variables": variables}, headers=headers)
+
+
+def refusal(response: httpx2.Response) -> dict[str, Any]:
+    """The extensions of the one error; there must be no data."""
+    answer = orjson.loads(response.content)
+    assert response.headers["content-type"] == "application/json"
+    assert set(answer) == {"errors"}
+    (error,) = answer["errors"]
+    assert error["message"]
+    extensions: dict[str, Any] = error["extensions"]
+    return extensions
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE", "OPTIONS"])
+def test_only_post_executes(http: httpx2.Client, method: str) -> None:
+    response = http.request(method, "/graphql", params=TYPENAME)
+    assert response.status_code == 405
+    assert response.headers["allow"] == "POST"
+    assert refusal(response) == {"code": "BAD_USER_INPUT", "field": "method", "expected": "POST"}
+
+
+@pytest.mark.parametrize(
+    "media_type",
+    [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=application/json",
+        "text/plain; application/json",
+        "text/application/json",
+        "application/json-patch+json",
+        "",
+    ],
+)
+def test_a_body_of_another_type_is_refused(http: httpx2.Client, media_type: str) -> None:
+    response = http.post("/graphql", content=orjson.dumps(TYPENAME), headers={"content-type": media_type})
+    assert response.status_code == 400
+    assert refusal(response)["field"] == "Content-Type"
+
+
+@pytest.mark.parametrize("media_type", ["application/json", "application/json; charset=utf-8"])
+def test_json_is_taken_however_it_is_spelled(http: httpx2.Client, media_type: str) -> None:
+    response = http.post("/graphql", content=orjson.dumps(TYPENAME), headers={"content-type": media_type})
+    assert response.json() == {"data": {"__typename": "Query"}}
+
+
+def test_batches_are_refused(http: httpx2.Client) -> None:
+    response = post(http, orjson.dumps([TYPENAME, TYPENAME]))
+    assert response.status_code == 400
+    assert refusal(response)["code"] == "BAD_USER_INPUT"
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"\xff\xfe", b'{"query": "{ \\ud800 }"}', b"5", b"null", b'"x"', b"true", b"[" * 100_000]
+)
+def test_what_is_no_json_object_is_refused(http: httpx2.Client, body: bytes) -> None:
+    response = post(http, body)
+    assert response.status_code == 400
+    assert refusal(response)["code"] == "BAD_USER_INPUT"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"query": 5},
+        {"query": None},
+        {"query": ""},
+        {"variables": []},
+        {"extensions": 5},
+        {"operationName": 5},
+        {"operationName": []},
+        {"operationName": "Nope"},
+    ],
+)
+def test_a_request_with_nothing_to_execute_is_refused(http: httpx2.Client, change: dict[str, Any]) -> None:
+    response = post(http, orjson.dumps(TYPENAME | change))
+    assert response.status_code == 400
+    assert refusal(response)["code"] == "BAD_USER_INPUT"
+
+
+def test_subscriptions_are_sent_to_the_socket(http: httpx2.Client, web: Web) -> None:
+    response = ask(http, 'subscription { communityEvents(communityId: "1") { __typename } }', web.token())
+    assert response.status_code == 400
+    assert "WebSocket" in refusal(response)["expected"]
+
+
+def test_a_body_over_one_megabyte_is_refused(http: httpx2.Client) -> None:
+    room = MAX_BODY_BYTES - len(orjson.dumps(TYPENAME | {"extensions": {"pad": ""}}))
+    fits = orjson.dumps(TYPENAME | {"extensions": {"pad": "x" * room}})
+    assert post(http, fits).status_code == 200
+    response = post(http, fits + b" ")
+    assert response.status_code == 413
+    assert refusal(response)["code"] == "BAD_USER_INPUT"
+
+
+def test_operators_send_lists_of_calls_up_to_16_megabytes_and_nothing_else_so_large(
+    http: httpx2.Client, web: Web
+) -> None:
+    query = "query ($input: LaunchCallJobInput!) { checkCallList(input: $input) { rows } }"
+    csv = "phone_number,x\n" + "".join(f"+8190{10_000_000 + n},{'x' * 200}\n" for n in range(10_000))
+    variables = {"input": {"name": "List", "scenario": "Hello", "csv": csv}}
+    operator, member = (web.token(role, roles=(role,)) for role in ("OPERATOR", "MEMBER"))
+    checked = ask(http, query, operator, **variables)
+    assert orjson.loads(checked.content)["data"] == {"checkCallList": {"rows": 10_000}}
+    assert ask(http, query, member, **variables).status_code == 413
+    assert ask(http, query, None, **variables).status_code == 413
+    assert ask(http, "{ __typename }", operator, pad=csv).status_code == 413
+    too_large = orjson.dumps({"query": query, "variables": variables, "pad": "x" * 16_000_000})
+    assert post(http, too_large, authorization=f"Bearer {operator}").status_code == 413
+
+
+def test_a_body_without_a_length_is_counted_as_it_comes(http: httpx2.Client) -> None:
+    chunks = (b" " * 100_000 for _ in range(30))
+    response = http.post("/graphql", content=chunks, headers=JSON)
+    assert response.status_code == 413
+
+
+def test_a_client_that_hangs_up_in_the_middle_of_its_body_is_no_fault(http: httpx2.Client, web: Web) -> None:
+    address = urlsplit(web.url)
+    with socket.create_connection((address.hostname, address.port)) as connection:
+        connection.sendall(b"POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n")
+        connection.sendall(b'Content-Length: 100\r\n\r\n{"query": ')
+    assert post(http, orjson.dumps(TYPENAME)).status_code == 200
+
+
+def test_without_a_token_the_viewer_is_null_and_everything_else_needs_one(http: httpx2.Client) -> None:
+    assert ask(http, "{ viewer { id } }").json() == {"data": {"viewer": None}}
+    response = ask(http, "{ communities { id } }")
+    assert response.status_code == 200
+    assert response.json()["errors"][0]["extensions"] == {"code": "UNAUTHENTICATED"}
+
+
+@pytest.mark.parametrize(
+    "authorization", ["Bearer garbage", "Bearer", "Bearer a.b.c", "Basic YTpi", "x", "Bearer \xe9"]
+)
+def test_a_token_that_does_not_count_is_401(http: httpx2.Client, authorization: str) -> None:
+    headers = {b"content-type": b"application/json", b"authorization": authorization.encode("latin-1")}
+    response = http.post("/graphql", content=orjson.dumps(TYPENAME), headers=headers)
+    assert response.status_code == 401
+    assert response.headers["www-authenticate"] == "Bearer"
+    assert refusal(response) == {"code": "UNAUTHENTICATED"}
+
+
+def test_an_expired_token_is_401(http: httpx2.Client, web: Web) -> None:
+    response = ask(http, "{ viewer { id } }", web.token(ttl_s=-1))
+    assert response.status_code == 401
+    assert refusal(response) == {"code": "UNAUTHENTICATED"}
+
+
+def test_the_token_says_who_asks(http: httpx2.Client, web: Web) -> None:
+    response = ask(http, "{ viewer { id roles } }", web.token("狼", roles=("OPERATOR",)))
+    assert response.json() == {"data": {"viewer": {"id": "狼", "roles": ["OPERATOR"]}}}
+
+
+@pytest.mark.parametrize("query", ["{", "{ nope }", "query($a: Int!) { __typename @skip(if: $a) }"])
+def test_what_can_t_be_executed_is_200_for_json_and_400_for_the_new_type(http: httpx2.Client, query: str) -> None:
+    body = orjson.dumps({"query": query})
+    for accept, status in [("application/json", 200), ("*/*", 200), (NEW_TYPE, 400)]:
+        response = post(http, body, accept=accept)
+        assert response.status_code == status
+        assert "data" not in response.json()
+        assert response.json()["errors"][0]["extensions"]["code"].startswith("GRAPHQL_")
+        assert "Accept" in response.headers["vary"]
+
+
+def test_the_new_type_is_answered_in_kind(http: httpx2.Client) -> None:
+    response = post(http, orjson.dumps(TYPENAME), accept=f"{NEW_TYPE}, application/json;q=0.9")
+    assert response.status_code == 200
+    assert response.headers["content-type"].startswith(NEW_TYPE)
+
+
+def test_errors_of_fields_are_200_in_either_type(http: httpx2.Client, web: Web) -> None:
+    body = orjson.dumps({"query": '{ topic(id: "nope") { id } }'})
+    for accept in ("application/json", NEW_TYPE):
+        response = post(http, body, accept=accept, authorization=f"Bearer {web.token()}")
+        assert response.status_code == 200
+        assert response.json()["data"] == {"topic": None}
+        assert response.json()["errors"][0]["extensions"] == {"code": "NOT_FOUND"}
+
+
+@pytest.mark.parametrize("text", ["狼煙 🔥 à", "a\0b", "\u2028\u200f", "𠮷野家", '"\\\n'])
+def test_text_comes_back_as_it_was_sent(http: httpx2.Client, web: Web, text: str) -> None:
+    create = "mutation($name: String!) { createCommunity(input: {name: $name}) { name } }"
+    response = ask(http, create, web.token(), name=text)
+    assert response.json() == {"data": {"createCommunity": {"name": text}}}
+
+
+def test_answers_are_compact_utf8_that_nobody_keeps(http: httpx2.Client, web: Web) -> None:
+    create = "mutation($name: String!) { createCommunity(input: {name: $name}) { name } }"
+    response = ask(http, create, web.token(), name="狼煙")
+    assert response.content == '{"data":{"createCommunity":{"name":"狼煙"}}}'.encode()
+    assert response.headers["cache-control"] == "no-store"
+    assert response.headers["x-content-type-options"] == "nosniff"
+
+
+def test_only_allowed_origins_are_told_that_they_may_ask(http: httpx2.Client) -> None:
+    asked = {"access-control-request-method": "POST", "access-control-request-headers": "content-type,authorization"}
+    allowed = http.options("/graphql", headers=asked | {"origin": ORIGIN})
+    assert allowed.status_code == 200
+    assert allowed.headers["access-control-allow-origin"] == ORIGIN
+    assert allowed.headers["access-control-allow-methods"] == "POST"
+    assert "authorization" in allowed.headers["access-control-allow-headers"]
+    for origin in ("https://evil.example.org", f"{ORIGIN}.evil.org", "null", ORIGIN.replace("https", "http")):
+        refused = http.options("/graphql", headers=asked | {"origin": origin})
+        assert "access-control-allow-origin" not in refused.headers
+        answered = post(http, orjson.dumps(TYPENAME), origin=origin)
+        assert "access-control-allow-origin" not in answered.headers
+
+
+def test_a_refusal_can_be_read_by_an_allowed_origin(http: httpx2.Client) -> None:
+    response = post(http, b"{", origin=ORIGIN)
+    assert response.status_code == 400
+    assert response.headers["access-control-allow-origin"] == ORIGIN
+    assert "Origin" in response.headers["vary"]
+
+
+def test_what_nobody_expected_is_masked_and_logged_whole(web: Web, mongodb_uri: str) -> None:
+    client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(mongodb_uri)
+    with client, httpx2.Client(base_url=web.url, timeout=60) as http:
+        client[web.database]["users"].insert_one({"_id": {"org": "acme", "id": "broken"}, "handle": "broken"})
+        response = ask(http, "{ viewer { id } }", web.token("broken"))
+    assert response.status_code == 500
+    masked = refusal(response)
+    assert masked["code"] == "INTERNAL_SERVER_ERROR"
+    assert "KeyError" not in response.text
+    assert eventually(lambda: masked["requestId"] in web.errors)
+    assert "KeyError" in web.errors

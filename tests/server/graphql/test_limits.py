@@ -1,0 +1,400 @@
+"""The limits of a document, first as pure checks, then over HTTP and WebSocket through Strawberry's own application."""
+
+import asyncio
+import json
+import socket
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+import pytest
+import strawberry
+import uvicorn
+from graphql import ASTValidationRule, FieldNode, GraphQLError, get_introspection_query, parse
+from strawberry.asgi import GraphQL
+from strawberry.extensions import SchemaExtension
+from strawberry.schema.schema import validate_document
+from strawberry.subscriptions.protocols.graphql_transport_ws.handlers import BaseGraphQLTransportWSHandler
+from websockets.asyncio.client import connect
+
+from server.graphql.cost import measure_cost
+from server.graphql.limits import DocumentCache, DocumentLimits, DocumentLimitsExtension, PreparedDocument
+
+LIMITS = DocumentLimits()
+RESOLVED: list[str] = []
+
+
+@strawberry.type
+class User:
+    id: strawberry.ID
+
+    @strawberry.field
+    def friends(self, limit: int = 10) -> list["User"]:
+        RESOLVED.append("friends")
+        return [User(id=strawberry.ID("2"))][:limit]
+
+    @strawberry.field
+    def friend(self) -> "User":
+        return User(id=strawberry.ID("3"))
+
+
+@strawberry.type
+class Query:
+    @strawberry.field
+    def user(self, id: strawberry.ID) -> User:
+        RESOLVED.append("user")
+        return User(id=id)
+
+
+@strawberry.type
+class Mutation:
+    @strawberry.mutation
+    def rename(self, name: str) -> User:
+        RESOLVED.append("rename")
+        return User(id=strawberry.ID("1"))
+
+
+@strawberry.type
+class Subscription:
+    @strawberry.subscription
+    async def users(self) -> AsyncIterator[User]:
+        RESOLVED.append("users")
+        yield User(id=strawberry.ID("1"))
+
+
+def new_schema() -> strawberry.Schema:
+    return strawberry.Schema(Query, Mutation, Subscription, extensions=[DocumentLimitsExtension])
+
+
+SCHEMA = new_schema()
+
+
+def messages(query: str, variables: dict[str, Any] | None = None, operation_name: str | None = None) -> list[str]:
+    errors = LIMITS.check(SCHEMA._schema, parse(query), variables, operation_name)
+    assert all(error.extensions == {"code": "GRAPHQL_VALIDATION_FAILED"} for error in errors)
+    return [error.message for error in errors]
+
+
+def nested(levels: int, field: str = "friend") -> str:
+    """A user query of so many levels."""
+    return "{ user(id: 1) {" + f"{field} {{" * (levels - 2) + "id" + "}" * (levels - 2) + "} }"
+
+
+class TestText:
+    def test_100_kib_of_utf_8_are_allowed_and_a_byte_more_is_not(self) -> None:
+        LIMITS.check_text("#" + "x" * 102_399)
+        LIMITS.check_text("火" * 34_133 + "x")
+        for text in ("x" * 102_401, "火" * 34_134):
+            with pytest.raises(Exception, match=r"10240[12] bytes; at most 102400") as refusal:
+                LIMITS.check_text(text)
+            assert refusal.value.extensions == {"code": "GRAPHQL_PARSE_FAILED"}  # type: ignore[attr-defined]
+
+
+class TestShape:
+    def test_twelve_levels_are_allowed_and_thirteen_are_not(self) -> None:
+        assert messages(nested(12)) == []
+        assert messages(nested(13)) == ["The operation is 13 levels deep; at most 12 are allowed."]
+
+    def test_fragments_count_as_if_written_out(self) -> None:
+        fragments = "fragment A on User { friend { friend { ...B } } } fragment B on User { ... { friend { id } } }"
+        assert messages("{ user(id: 1) { " + "friend { " * 7 + "...A" + "}" * 7 + "} }" + fragments) == []
+        deeper = "{ user(id: 1) { " + "friend { " * 8 + "...A" + "}" * 8 + "} }" + fragments
+        assert messages(deeper) == ["The operation is 13 levels deep; at most 12 are allowed."]
+
+    def test_introspection_may_go_twenty_levels_deep(self) -> None:
+        assert messages(get_introspection_query()) == []
+        deep = "{ __schema { types { " + "ofType { " * 17 + "name" + " }" * 17 + " } } }"
+        assert messages(deep) == []
+        assert messages(deep.replace("name", "ofType { name }")) == [
+            "The operation is 21 levels deep in introspection; at most 20 are allowed."
+        ]
+
+    def test_introspection_fields_elsewhere_hide_no_depth(self) -> None:
+        for outer in ("user(id: 1)", "__schema"):
+            hidden = f"{{ {outer} {{ __schema {{ " + "friend { " * 30 + "id" + " }" * 30 + " } } }"
+            assert messages(hidden) == ["The operation is 33 levels deep in introspection; at most 20 are allowed."]
+
+    def test_fifteen_aliases_are_allowed_and_sixteen_are_not(self) -> None:
+        aliases = [f"a{n}: id" for n in range(16)]
+        assert messages(f"{{ user(id: 1) {{ {' '.join(aliases[:15])} }} }}") == []
+        (message,) = messages(f"{{ user(id: 1) {{ {' '.join(aliases)} }} }}")
+        assert message == "The operation has 16 aliases; at most 15 are allowed."
+
+    def test_aliases_are_counted_wherever_their_fragment_is_spread(self) -> None:
+        fragments = ["fragment A on User { a: friend { ...B } b: friend { ...B } }"]
+        fragments += ["fragment B on User { a: friend { ...C } b: friend { ...C } }"]
+        fragments += ["fragment C on User { a: id b: id c: id }"]
+        (message,) = messages("{ user(id: 1) { ...A } }" + " ".join(fragments))
+        assert message == "The operation has 18 aliases; at most 15 are allowed."
+
+    def test_twenty_root_fields_are_allowed_and_more_are_not_however_they_are_written(self) -> None:
+        assert messages("{" + "user(id: 1) { id } " * 20 + "}") == []
+        spread = "{ ...A ...A ...A } fragment A on Query {" + "user(id: 1) { id } " * 7 + "}"
+        assert messages(spread) == ["The operation has 21 root fields; at most 20 are allowed."]
+
+    def test_each_operation_of_a_document_has_its_own_limits(self) -> None:
+        many = "user(id: 1) { id } " * 15
+        assert messages(f"query A {{ {many} }} query B {{ {many} }}") == []
+        assert len(messages(f"query A {{ id }} query B {{ {many} {many} }}", operation_name="A")) == 1
+
+    def test_a_thousand_tokens_are_allowed_and_comments_count(self) -> None:
+        assert messages("{ user(id: 1) {" + " id" * 990 + "} }") == []
+        (message,) = messages("{ user(id: 1) {" + " id" * 991 + "} }")
+        assert message == "The document has 1001 tokens; at most 1000 are allowed."
+        assert len(messages("#\n" * 1000 + "{ user(id: 1) { id } }")) == 1
+
+    @pytest.mark.parametrize(
+        "fragments",
+        [
+            "fragment A on User { ...A }",
+            "fragment A on User { friend { ...A } }",
+            "fragment A on User { friend { ...B } } fragment B on User { friends { ...A } }",
+        ],
+    )
+    def test_fragments_in_a_circle_are_refused_and_do_not_hang(self, fragments: str) -> None:
+        assert messages("{ user(id: 1) { ...A } }" + fragments) == ["Cannot spread fragment 'A' within itself."]
+
+    def test_doubling_fragments_are_measured_at_once(self) -> None:
+        doubling = [f"fragment F{n} on User {{ ...F{n + 1} ...F{n + 1} }}" for n in range(90)]
+        started = time.process_time()
+        found = messages("{ user(id: 1) { ...F0 } }" + " ".join(doubling) + " fragment F90 on User { a: id }")
+        assert found == [f"The operation has {2**90} aliases; at most 15 are allowed."]
+        assert time.process_time() - started < 10
+
+    def test_fragments_nested_beyond_pythons_stack_are_refused(self) -> None:
+        limits = DocumentLimits(tokens=100_000)
+        chain = [f"fragment F{n} on User {{ friend {{ ...F{n + 1} }} }}" for n in range(2000)]
+        (error,) = limits.check_shape(parse("{ user(id: 1) { ...F0 } }" + " ".join(chain)))
+        assert error.message == "The document is nested too deeply; at most 12 levels are allowed."
+
+    def test_missing_fragments_and_operations_are_left_to_validation(self) -> None:
+        assert messages("{ user(id: 1) { ...Nowhere } }") == []
+        assert messages("query A { user(id: 1) { id } }", operation_name="B") == []
+        assert messages("fragment A on User { id }") == []
+
+
+class TestCost:
+    QUERY = "query Q($n: Int!) { user(id: 1) { friends(limit: 199) { friends(limit: $n) { id } } } }"
+
+    def test_the_cost_counts_with_the_variables_of_the_request(self) -> None:
+        assert messages(self.QUERY, {"n": 1000}) == []
+        assert messages(self.QUERY, {"n": 1005}) == ["The operation costs 200195; at most 200000 are allowed."]
+
+    def test_only_the_operation_that_is_executed_is_priced(self) -> None:
+        two = self.QUERY + " query R { user(id: 1) { id } }"
+        assert messages(two, {"n": 9999}, "R") == []
+        assert len(messages(two, {"n": 9999}, "Q")) == 1
+
+    def test_what_can_not_be_priced_is_refused(self) -> None:
+        def spreading(level: int, n: int) -> str:
+            ways = [f"f{k}: friends {{ ...L{level + 1}G{(n * (k + 2) + k) % 9} }}" for k in range(9)]
+            return f"fragment L{level}G{n} on User {{ {' '.join(ways)} }}"
+
+        limits = DocumentLimits(tokens=100_000, aliases=10**30)
+        start = " ".join(f"...L0G{n}" for n in range(9))
+        fragments = [spreading(level, n) for level in range(9) for n in range(9)]
+        document = parse(f"{{ user(id: 1) {{ {start} }} }}" + " ".join(fragments))
+        errors = limits.check(SCHEMA._schema, document, None, None)
+        assert [error.message for error in errors] == ["The fragments are too entangled to tell what they cost."]
+
+
+class TestExtension:
+    def test_a_document_is_parsed_and_validated_once_and_priced_once_per_size(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        calls: list[str] = []
+        monkeypatch.setattr("strawberry.schema.schema.parse", counted(calls, parse))
+        monkeypatch.setattr("server.graphql.limits.validate_document", counted(calls, validate_document))
+        monkeypatch.setattr("server.graphql.limits.measure_cost", counted(calls, measure_cost))
+        query = "query ($n: Int!, $id: ID!) { user(id: $id) { friends(limit: $n) { id } } }"
+        schema = new_schema()
+        for n, user_id in ((1, "a"), (2, "b"), (1, "c"), (2, "d"), (1, "e")):
+            assert run(schema, query, {"n": n, "id": user_id}).errors is None
+        assert sorted(calls) == ["measure_cost"] * 3 + ["parse", "validate_document"]
+
+    def test_what_other_extensions_decide_is_heeded_for_a_cached_text_too(self) -> None:
+        class NoUsers(ASTValidationRule):
+            def enter_field(self, node: FieldNode, *_: Any) -> None:
+                self.report_error(GraphQLError("no users"))
+
+        class Other(SchemaExtension):
+            document: Any = None
+            rules: Any = ()
+            errors: Any = None
+
+            def on_operation(self) -> Iterator[None]:
+                self.execution_context.validation_rules += self.rules
+                yield
+
+            def on_parse(self) -> Iterator[None]:
+                self.execution_context.graphql_document = self.document or self.execution_context.graphql_document
+                self.execution_context.pre_execution_errors = self.errors
+                yield
+
+        schema = strawberry.Schema(Query, extensions=[DocumentLimitsExtension, Other])
+        refusals = []
+        for name, value in (("rules", (NoUsers,)), ("document", parse(nested(13))), ("errors", [GraphQLError("no")])):
+            assert not run(schema, "{ user(id: 1) { id } }").errors
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(Other, name, value)
+                refusals.append(run(schema, "{ user(id: 1) { id } }").errors[0].message)
+        assert refusals == ["no users", "The operation is 13 levels deep; at most 12 are allowed.", "no"]
+
+    def test_few_prices_are_remembered_and_a_text_that_comes_again_takes_no_more_room(self) -> None:
+        schema = SCHEMA._schema
+        cache = DocumentCache(100_000)
+        for query in ["{ user(id: 1) { id } }", *[TestCost.QUERY] * 100]:
+            cache.keep(schema, query, PreparedDocument(schema, parse(query), (), LIMITS))
+        prepared = cache.find(schema, TestCost.QUERY)
+        assert prepared is not None
+        assert cache.find(schema, "{ user(id: 1) { id } }") is not None
+        for n in range(200):
+            prepared.errors({"n": n}, None)
+        assert len(prepared._refusals) == 64
+
+    def test_two_schemas_do_not_share_what_was_validated(self) -> None:
+        @strawberry.type(name="Query")
+        class Other:
+            @strawberry.field
+            def here(self) -> str:
+                return "yes"
+
+        query = "{ here }"
+        other = strawberry.Schema(Other, extensions=[DocumentLimitsExtension])
+        assert run(new_schema(), query).errors
+        assert run(other, query).errors is None
+
+    def test_the_cache_forgets_what_was_not_used_for_longest(self) -> None:
+        schema = SCHEMA._schema
+        cache = DocumentCache(60_000)
+        for n in range(200):
+            query = f"{{ user(id: {n}) {{ id }} }}"
+            cache.keep(schema, query, PreparedDocument(schema, parse(query), (), LIMITS))
+            assert cache.find(schema, "{ user(id: 0) { id } }") is not None
+        kept = [n for n in range(200) if cache.find(schema, f"{{ user(id: {n}) {{ id }} }}")]
+        assert kept == [0, 197, 198, 199]
+
+    def test_validation_errors_have_their_code_each_time(self) -> None:
+        for _ in range(2):
+            (error,) = run(SCHEMA, "{ nothing }").errors
+            assert error.extensions == {"code": "GRAPHQL_VALIDATION_FAILED"}
+
+    def test_the_synchronous_way_has_the_same_limits(self) -> None:
+        result = SCHEMA.execute_sync(nested(13))
+        assert result.errors is not None
+        assert "13 levels" in result.errors[0].message
+
+
+def counted(calls: list[str], function: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        calls.append(function.__name__)
+        return function(*args, **kwargs)
+
+    return wrapper
+
+
+def run(schema: strawberry.Schema, query: str, variables: dict[str, Any] | None = None) -> Any:
+    return asyncio.run(schema.execute(query, variable_values=variables))
+
+
+PARSE, VALIDATION = "GRAPHQL_PARSE_FAILED", "GRAPHQL_VALIDATION_FAILED"
+REFUSED = {
+    "text": ("# " + "x" * 102_400 + "\n{ user(id: 1) { id } }", None, PARSE, "102425 bytes; at most 102400"),
+    "syntax": ("{ user(id: 1) { id }", None, PARSE, "Syntax Error"),
+    "tokens": ("{ user(id: 1) {" + " id" * 991 + "} }", None, PARSE, "more than 1000 tokens"),
+    "comments": ("#\n" * 1001 + "{ user(id: 1) { id } }", None, PARSE, "more than 1000 tokens"),
+    "depth": (nested(13), None, VALIDATION, "13 levels deep; at most 12"),
+    "aliases": ("{ user(id: 1) {" + "".join(f" a{n}: id" for n in range(16)) + "} }", None, VALIDATION, "16 aliases"),
+    "roots": ("mutation {" + ' rename(name: "x") { id }' * 21 + "}", None, VALIDATION, "21 root fields"),
+    "cost": (TestCost.QUERY, {"n": 1005}, VALIDATION, "costs 200195; at most 200000"),
+    "subscription": ("subscription { users {" + "friend {" * 11 + "id" + "}" * 13, None, VALIDATION, "13 levels deep"),
+    "subscription cost": (
+        "subscription ($n: Int!) { users { friends(limit: $n) { id } } }",
+        {"n": 200_000},
+        VALIDATION,
+        "costs 200001; at most 200000",
+    ),
+    "unknown": ("{ nothing }", None, VALIDATION, "nothing"),
+}
+
+
+class Handler(BaseGraphQLTransportWSHandler[None, None]):
+    """Answers a syntax error as an error of its operation; Strawberry's own closes the socket with 4400."""
+
+    @staticmethod
+    def _get_pre_execution_close_reason(error: object) -> str | None:
+        return None
+
+
+class View(GraphQL[None, None]):
+    graphql_transport_ws_handler_class = Handler
+
+
+@asynccontextmanager
+async def application() -> AsyncIterator[str]:
+    """Strawberry's ASGI application on a real socket; gives host and port."""
+    app = View(new_schema(), subscription_protocols=["graphql-transport-ws"])
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="websockets-sansio", lifespan="off"))
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        await serving
+
+
+@asynccontextmanager
+async def connected(address: str) -> AsyncIterator[Any]:
+    protocol: Any = ["graphql-transport-ws"]
+    async with connect(f"ws://{address}/", subprotocols=protocol) as websocket:
+        await websocket.send('{"type": "connection_init"}')
+        assert json.loads(await websocket.recv())["type"] == "connection_ack"
+        yield websocket
+
+
+async def subscribed(websocket: Any, query: str, variables: object = None) -> dict[str, Any]:
+    payload = {"query": query, "variables": variables}
+    await websocket.send(json.dumps({"id": "1", "type": "subscribe", "payload": payload}))
+    answer: dict[str, Any] = json.loads(await asyncio.wait_for(websocket.recv(), 30))
+    return answer
+
+
+@pytest.mark.anyio
+class TestTransports:
+    @pytest.mark.parametrize("name", [name for name in REFUSED if "subscription" not in name])
+    async def test_over_http_nothing_of_a_refused_document_is_executed(self, name: str) -> None:
+        query, variables, code, message = REFUSED[name]
+        RESOLVED.clear()
+        async with application() as address, httpx2.AsyncClient(trust_env=False, timeout=60) as client:
+            for _ in range(2):
+                answer = await client.post(f"http://{address}/", json={"query": query, "variables": variables})
+                (error, *_) = answer.json()["errors"]
+                assert error["extensions"] == {"code": code}
+                assert message in error["message"]
+        assert RESOLVED == []
+
+    @pytest.mark.parametrize("name", REFUSED)
+    async def test_over_websocket_the_same_and_the_socket_goes_on(self, name: str) -> None:
+        query, variables, code, message = REFUSED[name]
+        RESOLVED.clear()
+        async with application() as address, connected(address) as websocket:
+            for _ in range(2):
+                answer = await subscribed(websocket, query, variables)
+                assert answer["type"] == "error"
+                assert answer["payload"][0]["extensions"] == {"code": code}
+                assert message in answer["payload"][0]["message"]
+            assert RESOLVED == []
+            answer = await subscribed(websocket, "subscription { users { id } }")
+            assert answer["payload"] == {"data": {"users": {"id": "1"}}}
+
+    async def test_what_is_within_the_limits_is_executed_over_both(self) -> None:
+        query, variables = TestCost.QUERY, {"n": 1000}
+        data = {"user": {"friends": [{"friends": [{"id": "2"}]}]}}
+        async with application() as address, httpx2.AsyncClient(trust_env=False, timeout=60) as client:
+            answer = await client.post(f"http://{address}/", json={"query": query, "variables": variables})
+            assert answer.json() == {"data": data}
+            async with connected(address) as websocket:
+                assert (await subscribed(websocket, query, variables))["payload"] == {"data": data}

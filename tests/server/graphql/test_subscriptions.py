@@ -1,0 +1,188 @@
+"""Which subscriptions are the same, and what a socket is told when its operation can't begin."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import strawberry
+from graphql import GraphQLSchema, print_schema
+from strawberry.schema.config import StrawberryConfig
+
+from resolvers.access import member
+from resolvers.chat.events import Source
+from resolvers.context import Context, Info
+from schema.binding import subscription
+from schema.errors import presented
+from schema.events import CommunityEvent
+from schema.root import Query, build_schema
+from schema.scalars import SCALARS
+from server.graphql import subscriptions
+from server.graphql.limits import DocumentLimitsExtension
+from server.graphql.subscriptions import NotStarted, Subscribed, subscribe
+from storage.identity.records import Role, user_stream
+from storage.stores import Stores
+from storage.streams.log import Position, format_cursor
+from tests.server.graphql.listeners import House
+from tests.storage.places import Place, found_place
+
+pytestmark = pytest.mark.anyio
+
+SCHEMA = build_schema(DocumentLimitsExtension)
+CORE = SCHEMA._schema
+PLAIN = """
+    subscription Plain($topic: ID!, $since: Cursor, $with: Boolean! = false) {
+      topicEvents(topicId: $topic, since: $since) { ... on MessagePosted { message { id text @include(if: $with) } } }
+    }
+"""
+NOTHING: dict[str, Any] = {}
+VIEWERS_OWN = PLAIN.replace("id text", "reactions { emoji } text")
+
+
+@pytest.fixture(scope="module")
+async def place(shared_stores: Stores) -> Place:
+    place = await found_place(shared_stores)
+    for name in ("bob", "eve"):
+        user = await shared_stores.users.sign_in(place.organization_id, name, (), None, None)
+        if name == "bob":
+            await shared_stores.communities.join(place.community, user)
+    return place
+
+
+async def viewer(place: Place, name: str | None = "ann", roles: frozenset[Role] = frozenset({Role.MEMBER})) -> Context:
+    context = Context(place.stores, str)
+    if name is not None:
+        context.viewer = await place.stores.users.get(place.organization_id, name)
+        context.roles = roles
+    return context
+
+
+async def subscribed(
+    place: Place, variables: Mapping[str, Any] = NOTHING, query: str = PLAIN, who: Context | None = None
+) -> Subscribed:
+    given = {**variables}
+    given.setdefault("topic", place.topic.id)
+    found = await subscribe(CORE, who or await viewer(place), query, given, None)
+    assert found is not None
+    return found
+
+
+def cursor(place: Place, n: int) -> str:
+    return format_cursor(place.stream, Position("epoch", n))
+
+
+async def test_the_views_inner_schema_is_the_whole_schema(house: House) -> None:
+    assert isinstance(house.view.core_schema, GraphQLSchema)
+    assert print_schema(house.view.core_schema).strip().splitlines()[-1] == SCHEMA.as_str().strip().splitlines()[-1]
+    assert set(house.view.core_schema.type_map) == set(CORE.type_map)
+
+
+async def test_positions_and_the_order_of_variables_make_no_difference(place: Place) -> None:
+    first = await subscribed(place, {"since": None})
+    for variables in (NOTHING, {"since": cursor(place, 7)}, {"since": cursor(place, 8)}):
+        assert (await subscribed(place, variables)).key == first.key
+    with_all = await subscribed(place, {"with": True, "since": cursor(place, 7)})
+    assert (await subscribed(place, {"since": cursor(place, 9), "with": True})).key == with_all.key
+    assert with_all.key != first.key
+    topic_first = {"topic": place.topic.id, "with": True}
+    assert (await subscribed(place, topic_first)).key == with_all.key
+
+
+async def test_a_position_is_known_by_its_type_whatever_it_is_called(place: Place) -> None:
+    query = PLAIN.replace("$since: Cursor", "$after: Cursor!").replace("since: $since", "since: $after")
+    keys = {(await subscribed(place, {"after": cursor(place, n)}, query)).key for n in (1, 2)}
+    assert len(keys) == 1
+
+
+async def test_each_has_the_own_position(place: Place) -> None:
+    assert (await subscribed(place)).source.since is None
+    for n in (1, 2):
+        assert (await subscribed(place, {"since": cursor(place, n)})).source.since == Position("epoch", n)
+
+
+async def test_a_position_in_the_text_is_part_of_the_text(place: Place) -> None:
+    query = PLAIN.replace("since: $since", f'since: "{cursor(place, 5)}"').replace("$since: Cursor, ", "")
+    found = await subscribed(place, query=query)
+    assert found.source.since == Position("epoch", 5)
+    assert found.key != (await subscribed(place)).key
+
+
+async def test_rights_count_only_where_the_viewer_does(place: Place) -> None:
+    bob, admin = await viewer(place, "bob"), await viewer(place, roles=frozenset({Role.ADMIN}))
+    plain = {(await subscribed(place, query=PLAIN, who=who)).key for who in (None, bob, admin)}
+    own = {(await subscribed(place, query=VIEWERS_OWN, who=who)).key for who in (None, bob, admin)}
+    assert (len(plain), len(own)) == (1, 3)
+    assert (await subscribed(place, query=VIEWERS_OWN)).key in own
+
+
+async def test_topics_are_not_mixed_up(place: Place) -> None:
+    other = await found_place(place.stores, place.organization_id)
+    assert (await subscribed(place)).key != (await subscribed(other)).key
+
+
+async def own_events(info: Info) -> Source:
+    viewer = member(info)
+    return Source(info.context, viewer, user_stream(viewer.organization_id, viewer.id), None, None)
+
+
+@strawberry.type
+class Own:
+    own_events: CommunityEvent = subscription(own_events, "Each viewer's own stream.")
+
+
+async def test_viewers_with_streams_of_their_own_never_share(place: Place) -> None:
+    core = strawberry.Schema(Query, subscription=Own, config=StrawberryConfig(scalar_map=SCALARS))._schema
+    query = "subscription { ownEvents { __typename } }"
+    found = [await subscribe(core, await viewer(place, name), query, None, None) for name in ("ann", "bob", "ann")]
+    ann, bob, again = [each.key for each in found if each is not None]
+    assert ann == again != bob
+
+
+async def test_a_subscription_that_is_its_viewers_own_is_not_shared(place: Place) -> None:
+    for query in ("homeFeedEvents", "notificationEvents", "jobEvents"):
+        text = f"subscription {{ {query} {{ __typename }} }}"
+        found = [await subscribe(CORE, await viewer(place, name), text, None, None) for name in ("ann", "ann")]
+        assert all(isinstance(each, subscriptions.Own) for each in found)
+        assert found[0] != found[1]
+
+
+async def test_queries_and_mutations_are_none_of_its_business(place: Place) -> None:
+    for query in ("{ viewer { id } }", 'mutation { createCommunity(input: {name: "x"}) { id } }', "{ nope }"):
+        assert await subscribe(CORE, await viewer(place), query, None, None) is None
+
+
+async def test_the_named_operation_counts(place: Place) -> None:
+    query = f"query Q {{ __typename }} {PLAIN}"
+    who, given = await viewer(place), {"topic": place.topic.id}
+    assert await subscribe(CORE, who, query, given, "Q") is None
+    assert await subscribe(CORE, who, query, given, "Plain") is not None
+    assert await subscribe(CORE, who, query, given, None) is None
+    assert await subscribe(CORE, who, query, given, "Nobody") is None
+
+
+@pytest.mark.parametrize(
+    ("query", "variables", "who", "code"),
+    [
+        ("subscription {", {}, "ann", "GRAPHQL_PARSE_FAILED"),
+        ("subscription { nope }", {}, "ann", "GRAPHQL_VALIDATION_FAILED"),
+        (PLAIN.replace("(topicId: $topic, since: $since)", ""), {}, "ann", "GRAPHQL_VALIDATION_FAILED"),
+        (PLAIN, {"topic": None}, "ann", "BAD_USER_INPUT"),
+        (PLAIN, {"with": "perhaps"}, "ann", "BAD_USER_INPUT"),
+        (PLAIN, {"since": "nonsense"}, "ann", "BAD_USER_INPUT"),
+        (PLAIN, {"since": 5}, "ann", "BAD_USER_INPUT"),
+        (PLAIN, {"topic": "nowhere"}, "ann", "NOT_FOUND"),
+        (PLAIN, {}, "eve", "FORBIDDEN"),
+        (PLAIN, {}, None, "UNAUTHENTICATED"),
+    ],
+)
+async def test_what_can_not_begin_says_why(
+    place: Place, query: str, variables: dict[str, Any], who: str | None, code: str
+) -> None:
+    with pytest.raises(NotStarted) as refused:
+        await subscribed(place, variables, query, await viewer(place, who))
+    assert {(presented(error).extensions or {})["code"] for error in refused.value.errors} == {code}
+
+
+async def test_a_service_may_not_listen(place: Place) -> None:
+    with pytest.raises(NotStarted) as refused:
+        await subscribed(place, who=await viewer(place, roles=frozenset({Role.SERVICE})))
+    assert (presented(refused.value.errors[0]).extensions or {})["code"] == "FORBIDDEN"

@@ -1,0 +1,111 @@
+"""Alive, ready, measured: what each says when a server is missing."""
+
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+import httpx2
+import pytest
+from pymongo.errors import PyMongoError
+from redis.asyncio import Redis
+from starlette.applications import Starlette
+
+from server.embedded import Mongod, find_mongod
+from server.http import health
+from storage.heartbeats import Heartbeat
+from storage.mongo import connect
+from storage.stores import Stores, open_stores
+
+pytestmark = pytest.mark.anyio
+
+NOBODY = 1
+"""A port where nobody listens, nor will."""
+
+
+@pytest.fixture
+async def mongod(tmp_path: Path) -> AsyncIterator[Mongod]:
+    """One that may be harmed."""
+    mongod = Mongod(tmp_path / "mongodb", find_mongod())
+    await mongod.start()
+    yield mongod
+    await mongod.stop(0)
+
+
+@asynccontextmanager
+async def asking(stores: Stores) -> AsyncIterator[httpx2.AsyncClient]:
+    app = Starlette(routes=health.ROUTES)
+    app.state.stores = stores
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://noroshi") as http:
+        yield http
+
+
+async def test_it_is_ready_when_both_servers_answer(stores: Stores) -> None:
+    async with asking(stores) as http:
+        response = await http.get("/readyz")
+    assert response.status_code == 200
+    assert response.json() == {"status": "ready", "mongodb": "ok", "redis": "ok"}
+    assert response.headers["cache-control"] == "no-store"
+
+
+async def test_redis_is_told_but_not_required(stores: Stores) -> None:
+    async with Redis(port=NOBODY) as nobody, asking(replace(stores, redis=nobody)) as http:
+        response = await http.get("/readyz")
+    assert response.status_code == 200
+    assert response.json()["status"] == "ready"
+    assert response.json()["redis"].startswith("does not answer")
+
+
+async def test_a_redis_that_hangs_is_given_up_on(stores: Stores) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        async with Redis(port=silent.getsockname()[1]) as hanging, asking(replace(stores, redis=hanging)) as http:
+            response = await http.get("/readyz")
+    assert response.status_code == 200
+    assert "TimeoutError" in response.json()["redis"]
+
+
+async def test_without_mongodb_it_is_alive_but_not_ready(stores: Stores) -> None:
+    nobody = connect(f"mongodb://127.0.0.1:{NOBODY}/", "t_nobody")
+    async with asking(replace(stores, mongo=nobody)) as http:
+        ready, alive = await http.get("/readyz"), await http.get("/healthz")
+    await nobody.close()
+    assert ready.status_code == 503
+    assert ready.json()["status"] == "not ready"
+    assert ready.json()["mongodb"].startswith("does not answer")
+    assert (alive.status_code, alive.json()) == (200, {"status": "ok"})
+
+
+async def test_it_is_ready_only_with_a_primary_that_takes_writes(mongod: Mongod, redis_url: str) -> None:
+    async with open_stores(mongod.uri, redis_url, "t_ready") as stores, asking(stores) as http:
+        assert (await http.get("/readyz")).status_code == 200
+        await step_down(stores)
+        demoted = await http.get("/readyz")
+    assert (demoted.status_code, demoted.json()["mongodb"]) == (503, "has no writable primary")
+
+
+async def test_a_server_that_is_no_replica_set_is_not_enough(tmp_path: Path, stores: Stores) -> None:
+    alone = Mongod(tmp_path / "alone", find_mongod(), alone=False)
+    await alone.start()
+    mongo = connect(alone.uri, "t_alone")
+    async with asking(replace(stores, mongo=mongo)) as http:
+        response = await http.get("/readyz")
+    await mongo.close()
+    await alone.stop(0)
+    assert (response.status_code, response.json()["mongodb"]) == (503, "is no replica set")
+
+
+async def test_metrics_are_in_the_format_of_prometheus(stores: Stores) -> None:
+    await Heartbeat(stores.mongo, "host/1")._write()
+    async with asking(stores) as http:
+        response = await http.get("/metrics")
+    assert 'noroshi_call_brokers{worker="host/1"} ' in response.text
+    assert response.headers["content-type"].startswith("text/plain; version=")
+    assert "# TYPE noroshi_hub_subscribers gauge" in response.text
+
+
+async def step_down(stores: Stores) -> None:
+    """The only member refuses to be elected again for a minute."""
+    # Some versions hang up on whoever asks for this.
+    with suppress(PyMongoError):
+        await stores.mongo.client.admin.command({"replSetStepDown": 60, "force": True})

@@ -1,0 +1,268 @@
+"""GET /images: only signed addresses, only raster images, one fetch for all who ask; on real servers."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from ipaddress import ip_network
+
+import httpx2
+import pytest
+import uvicorn
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.applications import Starlette
+
+from jobs.providers.egress import Egress
+from server.http.images import MAX_IMAGE_BYTES, ImageCache, images_route, raster_type
+from storage.secrets.image_urls import ImageUrls
+from tests.jobs.providers.upstream import Answer, Upstream, head, redirect, respond, silent, upstream
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)
+AVIF = b"\0\0\0\x1cftypavif\0\0\0\0avifmif1miaf" + bytes(20)
+AVIF_SECOND = b"\0\0\0\x1cftypmif1\0\0\0\0miafavifmif1" + bytes(20)
+HEIC = b"\0\0\0\x18ftypheic\0\0\0\0mif1heic" + b"avif" + bytes(20)
+SVG = b'<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
+RASTERS = [
+    (PNG, "image/png"),
+    (b"\xff\xd8\xff\xe0" + bytes(20), "image/jpeg"),
+    (b"GIF87a" + bytes(20), "image/gif"),
+    (b"GIF89a" + bytes(20), "image/gif"),
+    (b"RIFF\x10\0\0\0WEBPVP8 " + bytes(20), "image/webp"),
+    (AVIF, "image/avif"),
+    (AVIF_SECOND, "image/avif"),
+]
+NO_RASTERS = [SVG, HEIC, b"", b"<html>", b"RIFF\x10\0\0\0WAVE", b"BM" + bytes(50), b"\0\0\0\x14ftypmp42" + bytes(20)]
+IMAGES = ImageUrls("", b"a secret of the tests")
+
+
+class Site:
+    """The image route served by uvicorn, its cache, a client of it, and the server that it fetches from."""
+
+    def __init__(self, client: httpx2.AsyncClient, remote: Upstream, cache: ImageCache) -> None:
+        self.client = client
+        self.remote = remote
+        self.cache = cache
+
+    async def get(self, path: str, method: str = "GET", **headers: str) -> httpx2.Response:
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        return await self.client.request(method, IMAGES.sign(self.remote.url(path)), headers=sent)
+
+
+@asynccontextmanager
+async def served(max_bytes: int = 64 * 1024 * 1024, max_fetches: int = 8) -> AsyncIterator[Site]:
+    cache = ImageCache(Egress((ip_network("127.0.0.1/32"),)), max_bytes, max_fetches)
+    app = Starlette(routes=[images_route(IMAGES, cache)])
+    server = uvicorn.Server(uvicorn.Config(app, port=0, lifespan="off", log_level="warning"))
+    running = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.01)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    async with upstream() as remote, httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+        yield Site(client, remote, cache)
+        server.should_exit = True
+    await running
+
+
+@pytest.fixture
+async def site() -> AsyncIterator[Site]:
+    async with served() as it:
+        yield it
+
+
+@pytest.mark.parametrize(("body", "media_type"), RASTERS)
+def test_a_raster_image_is_known_by_its_bytes(body: bytes, media_type: str) -> None:
+    assert raster_type(body) == media_type
+
+
+@pytest.mark.parametrize("body", NO_RASTERS)
+def test_anything_else_is_no_raster_image(body: bytes) -> None:
+    assert raster_type(body) is None
+
+
+@given(st.binary(max_size=40), st.integers(0, 12))
+def test_no_bytes_break_the_detection(body: bytes, length: int) -> None:
+    raster_type(body)
+    raster_type(AVIF[:length] + body)
+
+
+@pytest.mark.anyio
+async def test_an_image_is_served_with_its_own_type_and_safe_headers(site: Site) -> None:
+    site.remote.answers["/a.html"] = respond(PNG, content_type="text/html")
+    answer = await site.get("/a.html")
+    assert (answer.status_code, answer.content) == (200, PNG)
+    wanted = {
+        "content-type": "image/png",
+        "content-length": str(len(PNG)),
+        "x-content-type-options": "nosniff",
+        "content-security-policy": "default-src 'none'; sandbox",
+        "cache-control": "public, max-age=86400, immutable",
+    }
+    assert wanted.items() <= dict(answer.headers).items()
+    assert answer.headers["etag"].startswith('"')
+
+
+@pytest.mark.anyio
+async def test_an_image_that_is_known_is_not_sent_again(site: Site) -> None:
+    site.remote.answers["/"] = respond(PNG)
+    tag = (await site.get("/")).headers["etag"]
+    for known in (tag, f"W/{tag}", f'"other", {tag}', "*"):
+        answer = await site.get("/", if_none_match=known)
+        assert (answer.status_code, answer.content, answer.headers["etag"]) == (304, b"", tag)
+    assert (await site.get("/", if_none_match='"other"')).status_code == 200
+    assert site.remote.connections == 1
+
+
+@pytest.mark.anyio
+async def test_head_tells_everything_but_the_bytes(site: Site) -> None:
+    site.remote.answers["/"] = respond(PNG)
+    told = await site.get("/", "HEAD")
+    full = await site.get("/")
+    assert (told.status_code, told.content) == (200, b"")
+    for name in ("content-type", "content-length", "etag", "cache-control", "content-security-policy"):
+        assert told.headers[name] == full.headers[name]
+    assert (await site.get("/", "POST")).status_code == 405
+
+
+@pytest.mark.anyio
+async def test_an_address_that_was_not_signed_is_not_found_and_nothing_is_fetched(site: Site) -> None:
+    signed = IMAGES.sign(site.remote.url("/"))
+    _, _, signature, encoded = signed.split("/")
+    other = IMAGES.sign(site.remote.url("/other")).split("/")[3]
+    for path in (f"/images/{'A' * 22}/{encoded}", f"/images/{signature}/{other}", f"/images/%E3%81%82/{encoded}"):
+        answer = await site.client.get(path)
+        assert (answer.status_code, answer.headers["cache-control"]) == (404, "no-store")
+    assert site.remote.connections == 0
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("body", NO_RASTERS)
+async def test_what_is_no_raster_image_is_refused_whatever_its_header_says(site: Site, body: bytes) -> None:
+    site.remote.answers["/a.png"] = respond(body, content_type="image/png")
+    answer = await site.get("/a.png")
+    assert (answer.status_code, answer.content, answer.headers["x-content-type-options"]) == (415, b"", "nosniff")
+    assert answer.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.anyio
+async def test_an_image_of_more_than_5_mb_is_too_large(site: Site) -> None:
+    site.remote.answers["/most"] = respond(PNG.ljust(MAX_IMAGE_BYTES, b"\0"))
+    site.remote.answers["/more"] = respond(PNG.ljust(MAX_IMAGE_BYTES + 1, b"\0"))
+    assert (await site.get("/most")).status_code == 200
+    assert (await site.get("/more")).status_code == 413
+
+
+@pytest.mark.anyio
+async def test_what_cannot_be_reached_is_a_bad_gateway_remembered_for_a_while(site: Site) -> None:
+    assert (await site.get("/missing")).status_code == 502
+    site.remote.answers["/missing"] = respond(PNG)
+    answer = await site.get("/missing")
+    assert (answer.status_code, answer.headers["cache-control"]) == (502, "no-store")
+    assert site.remote.connections == 1
+
+
+@pytest.mark.anyio
+async def test_a_failure_is_tried_again_after_its_time(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("server.http.images.FAILURE_TTL_S", 0.05)
+    assert (await site.get("/late")).status_code == 502
+    site.remote.answers["/late"] = respond(PNG)
+    deadline = asyncio.get_running_loop().time() + 30
+    while (await site.get("/late")).status_code != 200:
+        assert asyncio.get_running_loop().time() < deadline
+        await asyncio.sleep(0.01)
+    assert site.remote.connections == 2
+
+
+@pytest.mark.anyio
+async def test_an_image_at_a_refused_address_is_never_connected_to(site: Site) -> None:
+    async with upstream("127.0.0.2") as secret:
+        secret.answers["/"] = respond(PNG)
+        site.remote.answers["/"] = redirect(secret.url("/"))
+        assert (await site.get("/")).status_code == 502
+        assert (await site.client.get(IMAGES.sign(secret.url("/")))).status_code == 502
+        assert (site.remote.connections, secret.connections) == (1, 0)
+
+
+@pytest.mark.anyio
+async def test_all_who_ask_at_once_share_one_fetch_and_later_ones_its_result(site: Site) -> None:
+    release = asyncio.Event()
+    site.remote.answers["/"] = held(release)
+    asking = [asyncio.create_task(site.get("/")) for _ in range(20)]
+    await until(lambda: site.remote.connections == 1)
+    release.set()
+    assert {answer.status_code for answer in await asyncio.gather(*asking)} == {200}
+    assert (await site.get("/")).content == PNG
+    assert site.remote.connections == 1
+
+
+@pytest.mark.anyio
+async def test_one_who_hangs_up_does_not_end_the_fetch_of_the_others(site: Site) -> None:
+    release = asyncio.Event()
+    site.remote.answers["/"] = held(release)
+    url = site.remote.url("/")
+    first, second = (asyncio.create_task(site.cache.get(url)) for _ in range(2))
+    await until(lambda: site.remote.connections == 1)
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
+    release.set()
+    assert getattr(await second, "body", None) == PNG
+    assert site.remote.connections == 1
+
+
+@pytest.mark.anyio
+async def test_only_so_many_fetches_run_at_once() -> None:
+    release = asyncio.Event()
+    async with served(max_fetches=3) as site:
+        site.remote.answers |= {f"/{n}": held(release) for n in range(10)}
+        asking = [asyncio.create_task(site.get(f"/{n}")) for n in range(10)]
+        await until(lambda: len(site.cache._fetches) == 10 and site.remote.connections >= 3)
+        release.set()
+        assert {answer.status_code for answer in await asyncio.gather(*asking)} == {200}
+        assert (site.remote.connections, site.remote.most_open) == (10, 3)
+
+
+@pytest.mark.anyio
+async def test_the_least_recently_used_image_leaves_when_the_cache_is_full() -> None:
+    async with served(max_bytes=3 * 100_000) as site:
+        site.remote.answers |= {f"/{n}": respond(PNG.ljust(90_000, b"\0")) for n in range(4)}
+        for path in ("/0", "/1", "/2", "/0", "/3"):
+            await site.get(path)
+        assert site.remote.paths() == ["/0", "/1", "/2", "/3"]
+        for path in ("/0", "/2", "/3"):
+            await site.get(path)
+        assert site.remote.paths() == ["/0", "/1", "/2", "/3"]
+        await site.get("/1")
+        assert site.remote.paths() == ["/0", "/1", "/2", "/3", "/1"]
+
+
+@pytest.mark.anyio
+async def test_an_image_larger_than_the_cache_is_served_and_failures_take_room_too() -> None:
+    async with served(max_bytes=5_000) as site:
+        site.remote.answers["/"] = respond(PNG.ljust(10_000, b"\0"))
+        assert (await site.get("/")).status_code == 200
+        for n in range(30):
+            assert (await site.get(f"/missing/{n}")).status_code == 502
+        assert len(site.cache._kept) < 10
+
+
+@pytest.mark.anyio
+async def test_a_server_that_never_ends_its_answer_is_a_bad_gateway(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.http.images.FETCH_TIMEOUT_S", 0.2)
+    site.remote.answers["/"] = silent(head(200, "image/png") + PNG)
+    assert (await site.get("/")).status_code == 502
+
+
+def held(release: asyncio.Event) -> Answer:
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        await release.wait()
+        await respond(PNG)(writer)
+
+    return answer
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    deadline = asyncio.get_running_loop().time() + 30
+    while not condition():
+        assert asyncio.get_running_loop().time() < deadline
+        await asyncio.sleep(0.005)

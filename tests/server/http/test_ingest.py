@@ -1,0 +1,202 @@
+"""The two ways in over HTTP, for log shippers and for mailboxes, and what is refused there."""
+
+import asyncio
+import secrets
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import orjson
+import pymongo
+import pytest
+from redis import Redis
+
+from tests.jobs.mail.test_reports import DSN
+from tests.product import eventually
+from tests.serving import Web, running, servers, serving, working
+from tests.storage.mail.events import today
+
+RECORD = "mutation ($events: [DeliveryEventInput!]!) { recordDeliveries(events: $events) { accepted } }"
+UNBLOCK = 'mutation ($address: String!) { unblockAddress(address: $address, reason: "asked") { blocked } }'
+LOOKUP = "query ($addresses: [String!]!) { addressBook(addresses: $addresses) { blocked softBounce } }"
+
+
+@pytest.fixture(scope="module")
+def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[Web]:
+    with serving(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url) as web:
+        yield web
+
+
+@pytest.fixture
+def http(web: Web) -> Iterator[httpx2.Client]:
+    headers = {"authorization": f"Bearer {web.token('mta', roles=('SERVICE',))}"}
+    with httpx2.Client(base_url=web.url, timeout=60, headers=headers) as http:
+        yield http
+
+
+def line(**more: Any) -> dict[str, Any]:
+    return {"eventId": secrets.token_hex(8), "address": "ann@example.org", "at": today().isoformat(), **more}
+
+
+def ndjson(*lines: object) -> bytes:
+    return b"\n".join(each if isinstance(each, bytes) else orjson.dumps(each) for each in lines) + b"\n"
+
+
+def test_lines_are_taken_in_once(http: httpx2.Client) -> None:
+    body = ndjson(*(line(smtpCode=550, enhancedStatus="5.1.1", messageId=None, tag="mail.log") for _ in range(2500)))
+    answers = [http.post("/ingest/deliveries", content=body) for _ in range(2)]
+    assert [each.status_code for each in answers] == [200, 200]
+    assert [each.json() for each in answers] == [
+        {"accepted": 2500, "duplicates": 0, "rejected": []},
+        {"accepted": 0, "duplicates": 2500, "rejected": []},
+    ]
+
+
+def test_a_bad_line_is_told_by_its_place_and_spoils_no_other(http: httpx2.Client) -> None:
+    secret = "canary@example.org"
+    body = ndjson(
+        line(), b"", b"{not json", line(address=None), line(at="yesterday"), line(at="2026-11-20T12:00:00"),
+        line(address="nobody", eventId="odd"), line(smtpCode="550"), [secret], line(kind="ODD"), line(),
+    )  # fmt: skip
+    answer = http.post("/ingest/deliveries", content=body).json()
+    assert (answer["accepted"], answer["duplicates"]) == (2, 0)
+    told = [(each["index"], each["message"].partition(":")[0]) for each in answer["rejected"]]
+    assert told == [
+        (2, "line"), (3, "address"), (4, "at"), (5, "at"), (6, "address"), (7, "smtpCode"), (8, "line"), (9, "kind"),
+    ]  # fmt: skip
+    assert answer["rejected"][4]["eventId"] == "odd"
+    assert secret not in str(answer)
+
+
+def test_a_report_is_taken_in_once(http: httpx2.Client) -> None:
+    content = DSN.replace("20 Nov 2026", today().strftime("%d %b %Y")).encode()
+    answers = [http.post("/ingest/reports", content=content).json() for _ in range(2)]
+    assert [(each["accepted"], each["duplicates"]) for each in answers] == [(3, 0), (0, 3)]
+
+
+def test_what_is_no_report_is_refused(http: httpx2.Client) -> None:
+    answer = http.post("/ingest/reports", content=b"Subject: hello\n\nhello\n")
+    assert answer.status_code == 400
+    assert answer.json()["errors"][0]["extensions"]["code"] == "BAD_USER_INPUT"
+
+
+@pytest.mark.parametrize("path", ["/ingest/deliveries", "/ingest/reports"])
+def test_only_services_may_and_not_too_much_at_once(web: Web, http: httpx2.Client, path: str) -> None:
+    def status(token: str | None, content: bytes = b"") -> int:
+        headers = {"authorization": f"Bearer {token}"} if token else {}
+        return httpx2.post(f"{web.url}{path}", content=content, headers=headers, timeout=60).status_code
+
+    assert status(None) == 401
+    assert status("nonsense") == 401
+    assert status(web.token("ann")) == 403
+    assert status(web.token("ann", roles=("ADMIN",))) == 403
+    assert http.post(path, content=b"x" * 1_000_001).status_code == 413
+    assert http.get(path).status_code == 405
+
+
+@contextmanager
+def overheard(redis_url: str) -> Iterator[list[str]]:
+    """Every command that reached Redis meanwhile; complete when it is left."""
+    commands: list[str] = []
+    with Redis.from_url(redis_url) as client, Redis.from_url(redis_url) as other, client.monitor() as monitor:
+        yield commands
+        other.echo("that is all")
+        for heard in monitor.listen():
+            commands.append(heard["command"])
+            if "that is all" in commands[-1]:
+                return
+
+
+CANARY = "canary.address@example.org"
+FORMS = (CANARY, f"{CANARY}@")
+"""Well formed and not."""
+
+
+def test_no_address_is_in_the_clear_in_the_database_in_redis_or_in_any_log(
+    web: Web, http: httpx2.Client, tmp_path: Path, mongodb_uri: str, redis_url: str
+) -> None:
+    client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(mongodb_uri)
+    with client, overheard(redis_url) as commands:
+        database = client[web.database]
+        with working(tmp_path / "worker", mongodb_uri, redis_url, web.database, NOROSHI_LOG_LEVEL="debug") as worker:
+            tell_of_the_canary(web, http)
+            logs = told_by_commands(web, tmp_path, servers(mongodb_uri, redis_url, web.database))
+            assert eventually(lambda: database["mail_ledger"].find_one({"waiting": {"$exists": True}}) is None)
+        found = [name for name in database.list_collection_names() if "canary" in str(list(database[name].find()))]
+    assert commands
+    assert [command for command in commands if "canary" in command] == []
+    assert found == []
+    logs |= {"web": web.errors, "worker": worker.errors}
+    assert "worker_ready" in logs["worker"]
+    assert "mail_log" in logs["tail"]
+    assert [name for name, text in logs.items() if "canary" in text] == []
+
+
+def tell_of_the_canary(web: Web, http: httpx2.Client) -> None:
+    """One address by every way in over HTTP."""
+    http.post("/ingest/deliveries", content=ndjson(line(address=CANARY, diagnostic=CANARY, eventId=CANARY)))
+    http.post("/ingest/deliveries", content=ndjson(line(address=f"{CANARY}@"), {"address": CANARY}))
+    http.post("/ingest/reports", content=report_of_the_canary())
+    http.post("/graphql", json={"query": LOOKUP, "variables": {"addresses": [CANARY] * 1001}})
+    operator = {"authorization": f"Bearer {web.token('op', roles=('OPERATOR',))}"}
+    for address in FORMS:
+        http.post("/graphql", json={"query": LOOKUP, "variables": {"addresses": [address]}})
+        event = line(address=address, messageId=CANARY, smtpCode=550, diagnostic=CANARY, kind="DELIVERY")
+        http.post("/graphql", json={"query": RECORD, "variables": {"events": [event]}})
+        unblock = {"query": UNBLOCK, "variables": {"address": address}}
+        answer = http.post("/graphql", json=unblock, headers=operator).json()
+        assert ("errors" in answer) == (address != CANARY), answer
+
+
+def report_of_the_canary() -> bytes:
+    dated = DSN.replace("20 Nov 2026", today().strftime("%d %b %Y"))
+    return dated.replace("full@example.org", CANARY).replace("Gone@Example.org", f"{CANARY}@").encode()
+
+
+def told_by_commands(web: Web, folder: Path, variables: dict[str, str]) -> dict[str, str]:
+    """The same address by each command that takes addresses in, and what they wrote."""
+    report, rows, log = folder / "report.eml", folder / "rows.csv", folder / "mail.log"
+    report.write_bytes(report_of_the_canary())
+    rows.write_text(f"address,success,soft_bounce,hard_bounce\n{CANARY},0,1,0\n")
+    bad = folder / "bad.csv"
+    bad.write_text(f"address,success,soft_bounce,hard_bounce\n{CANARY}@,0,1,0\n")
+    said = "relay=x, delay=1, dsn=4.2.2, status=deferred (said: 452 4.2.2"
+    head = f"{today().isoformat()} mx postfix/smtp[7]: 4Q00000001:"
+    log.write_text("".join(f"{head} to=<{address}>, {said} {CANARY} is full)\n" for address in FORMS))
+    commands = {
+        "report": ["report", str(report)],
+        "import": ["import", str(rows), "--source", "old"],
+        "bad import": ["import", str(bad), "--source", "old"],
+        "tail": ["tail", str(log), "--state", str(folder / "state")],
+    }
+    with ExitStack() as stack:
+        started = {
+            name: stack.enter_context(running(folder / name, ["mail", *each, "--org", "acme"], variables))
+            for name, each in commands.items()
+        }
+        codes = {name: each.process.wait(60) for name, each in started.items() if name != "tail"}
+        assert codes == {"report": 1, "import": 0, "bad import": 1}, {n: e.errors for n, e in started.items()}
+        assert started["tail"].says("mail_log"), started["tail"].errors
+    return {name: each.errors for name, each in started.items()}
+
+
+@pytest.mark.anyio
+async def test_too_many_lookups_are_told_to_come_back_and_the_others_are_served(web: Web) -> None:
+    headers = {"authorization": f"Bearer {web.token('mta', roles=('SERVICE',))}"}
+    body = {"query": LOOKUP, "variables": {"addresses": [f"a{n}@example.org" for n in range(1000)]}}
+    limits = httpx2.Limits(max_connections=200)
+    async with httpx2.AsyncClient(base_url=web.url, timeout=60, headers=headers, limits=limits) as http:
+        answers = await asyncio.gather(*(http.post("/graphql", json=body) for _ in range(160)))
+        refused = [each for each in answers if each.status_code == 429]
+        served = [each for each in answers if each.status_code == 200]
+        assert refused
+        assert served
+        assert len(refused) + len(served) == 160
+        assert {each.headers["retry-after"] for each in refused} == {"1"}
+        assert refused[0].json()["errors"][0]["extensions"] == {"code": "RATE_LIMITED", "retryAfterMs": 1000}
+        assert all(len(each.json()["data"]["addressBook"]) == 1000 for each in served)
+        assert (await http.post("/graphql", json=body)).status_code == 200
+        metrics = (await http.get("/metrics")).text
+    assert f'noroshi_mail_lookups_total{{outcome="refused"}} {len(refused)}.0' in metrics

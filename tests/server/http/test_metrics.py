@@ -1,0 +1,44 @@
+"""Figures of workers, which listen to nobody, beside those of the process that is asked."""
+
+from collections import Counter
+
+import pytest
+
+from server.http.metrics import SILENT_S, exposition, figures_of_workers
+from storage.heartbeats import Heartbeat
+from storage.metrics import CALLS_LATE, own_figures
+from storage.stores import Stores
+
+pytestmark = pytest.mark.anyio
+
+
+def lines(of_workers: dict[str, str]) -> list[str]:
+    return exposition(of_workers).decode().splitlines()
+
+
+def test_each_worker_has_its_own_figures_under_the_same_name() -> None:
+    CALLS_LATE.inc()
+    told = own_figures()
+    value = next(line for line in told.splitlines() if line.startswith("noroshi_calls_late_total")).split()[1]
+    shown = [line for line in lines({"host/1": told, "host/2": told}) if line.startswith("noroshi_calls_late_total")]
+    assert shown == [
+        f"noroshi_calls_late_total {value}",
+        f'noroshi_calls_late_total{{worker="host/1"}} {value}',
+        f'noroshi_calls_late_total{{worker="host/2"}} {value}',
+    ]
+
+
+def test_every_name_is_declared_once_and_figures_of_a_newer_worker_are_shown_too() -> None:
+    newer = own_figures() + "# HELP noroshi_new News.\n# TYPE noroshi_new gauge\nnoroshi_new 4.0\n"
+    shown = lines({"host/1": newer})
+    declared = Counter(line.split()[2] for line in shown if line.startswith("# TYPE"))
+    assert set(declared.values()) == {1}
+    assert 'noroshi_new{worker="host/1"} 4.0' in shown
+
+
+async def test_a_worker_that_is_silent_is_left_out(stores: Stores) -> None:
+    await Heartbeat(stores.mongo, "host/1")._write()
+    assert [*await figures_of_workers(stores.mongo)] == ["host/1"]
+    long_ago = {"$subtract": ["$$NOW", int(SILENT_S * 1000) + 1]}
+    await stores.mongo["workers"].update_one({"_id": "host/1"}, [{"$set": {"at": long_ago}}])
+    assert await figures_of_workers(stores.mongo) == {}

@@ -1,0 +1,75 @@
+"""Events of big jobs: at most ten of tasks a second, progress twice a second, and the last change of each is told."""
+
+import asyncio
+import random
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from storage.calls.call_store import NextCall, Start
+from storage.calls.jobs import task_turn_in
+from storage.calls.records import CallOutcome, CallReportEvent, TaskKey
+from storage.stores import Stores
+from storage.streams.jobs_stream import jobs_stream
+from storage.streams.log import Event
+from tests.jobs.calls.calling import until
+from tests.storage.calls.plans import ORG, new_job
+
+pytestmark = pytest.mark.anyio
+
+NUMBERS = 24
+
+
+async def call_all_at_once(stores: Stores) -> str:
+    """Every number of a job is dialled and over within a moment."""
+    await stores.call_jobs.set_limits(ORG, 100, 100)
+    csv = "phone_number\n" + "".join(f"+8190{10_000_000 + n}\n" for n in range(NUMBERS))
+    job = await stores.call_jobs.launch(new_job(), csv, None)
+    for row in range(2, NUMBERS + 2):
+        next_call = NextCall(TaskKey(job.id, row), f"+8190{10_000_000 + row - 2}")
+        while not isinstance(dial := await stores.calls.start(ORG, next_call, 1), Start):
+            await asyncio.sleep(0.005)
+        await stores.calls.report(dial.call.id, 1, CallReportEvent.ENDED, CallOutcome.ANSWERED)
+    return job.id
+
+
+def busiest(times: list[datetime], span_s: float = 1.0) -> int:
+    return max(sum(1 for at in times if 0 <= (at - first).total_seconds() < span_s) for first in times)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_in_no_second_are_more_than_ten_tasks_told_of(seed: int) -> None:
+    chance, job = random.Random(seed), dict[str, object]()
+    at, told = datetime(2026, 1, 1, tzinfo=UTC), list[datetime]()
+    for _ in range(500):
+        at += timedelta(milliseconds=chance.choice([0, 0, 1, 30, 100, 400, 1500]))
+        wait = task_turn_in(job, at)
+        if wait is None:
+            told.append(at)
+        else:
+            assert task_turn_in(dict(job), at + wait) is None, "who waited that long may go on"
+    assert busiest(told) == 10
+
+
+async def test_task_changes_take_turns_and_none_of_the_last_ones_is_lost(stores: Stores) -> None:
+    job_id = await call_all_at_once(stores)
+
+    async def told() -> list[Event]:
+        return await stores.events.read(jobs_stream(ORG), 0)
+
+    async def is_all_told() -> bool:
+        tasks = await stores.mongo["call_tasks"].count_documents({"untold": True})
+        return not tasks and not await stores.mongo["outbox"].count_documents({})
+
+    await until(is_all_told, 20)
+    events = await told()
+    of_tasks = [event for event in events if event.kind == "CallTaskChanged"]
+    of_job = [event for event in events if event.kind == "CallJobChanged"]
+    assert {event.ref for event in of_tasks} == {f"{job_id}-{row}" for row in range(2, NUMBERS + 2)}
+    assert busiest([event.at for event in of_tasks]) <= 10
+    assert len(of_job) < NUMBERS
+    # The last word is the last state, since events speak of things as they are.
+    ended = await stores.mongo["call_tasks"].find({}, {"ended_at": 1}).to_list(None)
+    last = max(task["ended_at"] for task in ended)
+    assert of_tasks[-1].at >= last
+    assert of_job[-1].at >= last

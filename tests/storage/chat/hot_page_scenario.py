@@ -1,0 +1,159 @@
+"""Hot topics for tests, what their pools answer, and the pools' script as its callers use it."""
+
+import math
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import redis
+from prometheus_client import REGISTRY
+from redis.asyncio import Redis
+
+from storage.chat.hot_pages import _SCRIPT, SIZE, Pools, decode, encode
+from storage.chat.messages import MessageStore
+from storage.chat.records import Message
+from storage.streams.heads import HEAT_TAU_S
+from storage.streams.sequencer import Sequencer
+from storage.streams.write_leases import Turns
+from storage.timeline import END, NOW, Timestamp, timeline_range
+from tests.storage.places import Place, soon
+
+HOT_PER_MINUTE = 1000.0
+TOPIC = "beacons"
+LEASE_MS = 2000
+
+
+def hits() -> float:
+    """How many reads were answered by a pool so far, by all the processes that a test plays."""
+    return REGISTRY.get_sample_value("noroshi_pool_reads_total", {"outcome": "hit"}) or 0.0
+
+
+async def newest(place: Place, limit: int = 50) -> list[Message]:
+    """The newest page of a topic that is thought hot."""
+    page = await place.stores.messages.page(place.topic.id, timeline_range(latest=NOW, limit=limit), hot=True)
+    return list(page.items)
+
+
+async def hit(place: Place) -> bool:
+    """Whether a pool answers now. Only for moments when nobody else reads."""
+    before = hits()
+    await newest(place)
+    return hits() > before
+
+
+async def pooled(place: Place) -> None:
+    """Returns when there is a pool."""
+    assert await soon(lambda: hit(place)), "no pool was built"
+
+
+async def heat(place: Place, per_minute: float = HOT_PER_MINUTE) -> Place:
+    """Makes it a topic that is posted to so often."""
+    heat = math.log(per_minute * HEAT_TAU_S / 60) + time.time() / HEAT_TAU_S
+    await place.stores.mongo["topics"].update_one({"_id": place.topic.id}, {"$set": {"heat": heat}})
+    return place
+
+
+@asynccontextmanager
+async def process(place: Place, size: int = SIZE, forgetful: bool = False) -> AsyncIterator[Place]:
+    """The place through a process with pools of that size; a forgetful one never tells them what it committed."""
+    stores = place.stores
+    pools = Pools(stores.redis, stores.keys, stores.mongo, size)
+    sequencer = Sequencer(
+        stores.mongo,
+        Turns(stores.redis, stores.keys),
+        committed=lambda *_: None,
+        told=lambda _: None,
+        before_answer=None if forgetful else pools.extend,
+    )
+    messages = MessageStore(stores.mongo, sequencer, pools)
+    yield place.through(replace(stores, sequencer=sequencer, messages=messages))
+    await sequencer.close()
+    await pools.close()
+
+
+async def lease_for(client: Redis, meta: str, seconds: float) -> None:
+    """Lets the pool's lease end then."""
+    assert await client.exists(meta), "there is no pool"
+    await client.execute_command("HSET", meta, "lease_ms", int((time.time() + seconds) * 1000))  # type: ignore[no-untyped-call]
+
+
+def message(timestamp: int, text: str = "hello") -> Message:
+    """A message without anything special."""
+    return Message(TOPIC, Timestamp(timestamp), "ann", text, None, (), (), None, None, None)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a pool says: the timestamp from which on it is complete, and messages."""
+
+    floor: int
+    messages: list[Message]
+
+
+@dataclass
+class Pool:
+    """One pool on a real Redis, by the commands of storage/chat/hot_pages.lua."""
+
+    redis: "redis.Redis"
+    keys: list[str]
+    size: int = 500
+    _script: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._script = self.redis.register_script(_SCRIPT)
+
+    def run(self, *arguments: str | int | bytes) -> Any:
+        """A command's answer."""
+        return self._script(keys=self.keys, args=arguments)
+
+    def clock(self) -> int:
+        return int(self.run("clock"))
+
+    def begin(self, builder: str) -> bool:
+        return bool(self.run("begin", builder))
+
+    def install(self, builder: str, n: int, floor: int, t0: int, messages: list[Message]) -> bool:
+        return bool(self.run("install", builder, n, floor, t0, self.size, *map(encode, messages)))
+
+    def extend(self, first: int, last: int, messages: list[Message]) -> int:
+        answer: int = self.run("extend", first, last, self.size, *map(encode, messages))
+        return answer
+
+    def reach(self, n: int) -> None:
+        self.run("reach", n)
+
+    def renew(self, n: int, t0: int) -> bool:
+        return bool(self.run("renew", n, t0))
+
+    def read(self, low: int = 0, high: int = END, ascending: bool = True, limit: int = 1000) -> Answer | None:
+        """None when the pool can't answer."""
+        found = self.run("read", low, high, int(ascending), limit)
+        return Answer(int(found[0]), [decode(TOPIC, item) for item in found[1:]]) if found else None
+
+    def texts(self) -> list[str] | None:
+        """Everything that it gives, oldest first."""
+        answer = self.read()
+        return None if answer is None else [each.text for each in answer.messages]
+
+    def build(self, n: int, messages: list[Message], floor: int = 0) -> None:
+        """A pool at position n, whatever was there."""
+        self.run("drop")
+        assert self.begin("the first")
+        assert self.install("the first", n, floor, self.clock(), messages)
+
+    def meta(self, name: str) -> int | None:
+        """A number of the pool's, as it is kept."""
+        value: Any = self.redis.hget(self.keys[0], name)
+        return None if value is None else int(value)
+
+    def set(self, **fields: str | int) -> None:
+        """Changes what is kept, if there is a pool."""
+        if self.redis.exists(self.keys[0]):
+            self.redis.hset(self.keys[0], mapping=fields)
+
+    def pass_time(self, ms: int) -> None:
+        """As if so much time had gone by; less than nothing is a clock that was set back."""
+        if (lease_ms := self.meta("lease_ms")) is not None:
+            self.set(lease_ms=lease_ms - ms)

@@ -1,0 +1,393 @@
+"""No page is older than a change that returned, whoever posts and reads, and whatever happens to Redis."""
+
+import asyncio
+import shutil
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+
+from server.embedded import Valkey
+from storage.chat.hot_pages import LEASE_S, MAYBE_HOT_PER_MINUTE
+from storage.chat.records import Message
+from storage.keys import Keys
+from storage.link_previews import LinkPreview
+from storage.streams.log import Stream
+from tests.storage.chat.hot_page_scenario import heat, hit, hits, lease_for, newest, pooled, process
+from tests.storage.detour import Detour, detour_to
+from tests.storage.faults import hanging
+from tests.storage.places import OpenStores, Place, found_place, soon
+
+pytestmark = pytest.mark.anyio
+
+SLACK_S = 15.0
+"""What else may take time on a busy machine."""
+
+
+async def assert_seen(message: Message, *places: Place) -> None:
+    """No page is without it."""
+    for place in places:
+        assert message in await newest(place), f"stale after {message.text} had returned"
+
+
+async def timed(work: Awaitable[Message]) -> tuple[Message, float]:
+    """What it gives, and how many seconds it took."""
+    began = time.monotonic()
+    return await work, time.monotonic() - began
+
+
+@pytest.fixture
+async def hot(place: Place) -> Place:
+    """A hot topic without a pool."""
+    await place.post("the first")
+    return await heat(place)
+
+
+@pytest.fixture
+async def detour(redis_url: str) -> AsyncIterator[Detour]:
+    """A way to Redis that can be cut."""
+    async with detour_to(redis_url) as detour:
+        yield detour
+
+
+@asynccontextmanager
+async def reading(*places: Place) -> AsyncIterator[None]:
+    """Somebody reads all the time at each place, so that everything that keeps a pool is done."""
+
+    async def read(place: Place) -> None:
+        while True:
+            await newest(place)
+            await asyncio.sleep(0.02)
+
+    tasks = [asyncio.create_task(read(place)) for place in places]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+async def test_every_page_has_the_posts_that_returned_whoever_posts_and_reads(hot: Place, another: OpenStores) -> None:
+    async with another() as second, another() as third:
+        places = [hot, hot.through(second), hot.through(third)]
+        await pooled(hot)
+        before = hits()
+
+        async def post(place: Place) -> None:
+            for number in range(30):
+                await assert_seen(await place.post(str(number)), *places)
+
+        await asyncio.gather(post(places[0]), post(places[1]))
+        assert hits() - before > 50, "most of them were to come from the pool"
+
+
+async def test_what_was_edited_deleted_or_reacted_to_is_seen_as_soon_as_it_returned(
+    hot: Place, another: OpenStores
+) -> None:
+    async with another() as other:
+        reader, messages = hot.through(other), hot.stores.messages
+        posted = await hot.post("see https://beacon.example/")
+        await pooled(reader)
+        before = hits()
+        await assert_seen(await messages.edit(posted.key, "ann", "look: https://beacon.example/", ["bob"]), reader)
+        preview = LinkPreview("https://beacon.example/", "Beacon", None, None, None)
+        await assert_seen(await messages.set_preview(posted.key, "https://beacon.example/", preview), reader)
+        await assert_seen(await messages.add_reaction(hot.organization_id, posted.key, "bob", "🔥"), reader)
+        await assert_seen(await messages.add_reaction(hot.organization_id, posted.key, "ann", "🔥"), reader)
+        await assert_seen(await messages.remove_reaction(hot.organization_id, posted.key, "bob", "🔥"), reader)
+        await assert_seen(await messages.delete(posted.key, "ann", may_delete_any=False), reader)
+        assert hits() - before == 6, "all of them from the pool"
+
+
+@pytest.mark.parametrize("cut", [Detour.refuse, Detour.swallow])
+async def test_a_poster_without_redis_returns_when_every_lease_ran_out(
+    hot: Place, another: OpenStores, detour: Detour, cut: Callable[[Detour], Awaitable[None]]
+) -> None:
+    async with another() as reading_stores, another(detour.url) as posting_stores:
+        reader, poster = hot.through(reading_stores), hot.through(posting_stores)
+        await pooled(reader)
+        await assert_seen(await poster.post("still reached"), reader)
+
+        async def post(number: int) -> float:
+            await asyncio.sleep(number / 50)
+            posted, took_s = await timed(poster.post(str(number)))
+            await assert_seen(posted, hot, reader)
+            return took_s
+
+        async with reading(reader):
+            await cut(detour)
+            before = hits()
+            posts = [asyncio.create_task(post(number)) for number in range(25)]
+            took_s = await asyncio.gather(*posts)
+        assert hits() > before, "for as long as the lease the pool was in use"
+        assert all(LEASE_S - 0.1 < each < LEASE_S + SLACK_S for each in took_s), took_s
+        await detour.restore()
+        await pooled(reader)
+
+        async def quick() -> bool:
+            posted, took_s = await timed(poster.post("reached again, or soon"))
+            await assert_seen(posted, reader)
+            return took_s < LEASE_S / 2
+
+        assert await soon(quick)
+
+
+@pytest.mark.parametrize("renews", [True, False], ids=["renewed", "built"])
+async def test_a_lease_runs_from_before_mongodb_was_read(
+    hot: Place, another: OpenStores, detour: Detour, renews: bool
+) -> None:
+    async with another(detour.url) as slow, another("redis://127.0.0.1:9/0") as cut_off:
+        keeper, poster = hot.through(slow), hot.through(cut_off)
+        if renews:
+            await pooled(hot)
+        # Who builds looks at the clock twice: before trying to renew, and before building.
+        detour.hold("clock", skip=0 if renews else 1)
+        await newest(keeper)
+        await asyncio.wait_for(detour.holding.wait(), 30)
+        post = asyncio.create_task(poster.post("unknown to Redis"))
+        await soon(
+            lambda: poster.stores.mongo["messages"].find_one({"_id.t": hot.topic.id, "text": "unknown to Redis"})
+        )
+        # Long, but not too long for Redis to answer in time.
+        await asyncio.sleep(0.3)
+        detour.release()
+        await assert_seen(await post, hot)
+
+
+async def test_a_pool_from_an_older_file_is_dropped(
+    place: Place, another: OpenStores, own_valkey: Valkey, tmp_path: Path, shared_database: str
+) -> None:
+    older = tmp_path / "older"
+    async with another(own_valkey.url) as one, another(own_valkey.url) as two:
+        places = [place.through(one), place.through(two)]
+        await heat(place)
+        await place.through(one).post("before")
+        await pooled(places[0])
+        await asyncio.to_thread(shutil.copytree, own_valkey.data, older)
+        for number in range(3):
+            await assert_seen(await places[0].post(f"after {number}"), *places)
+        last = await places[0].post("the last")
+        own_valkey.kill()
+        await own_valkey.wait()
+        await asyncio.to_thread(shutil.rmtree, own_valkey.data)
+        await asyncio.to_thread(shutil.copytree, older, own_valkey.data)
+        await own_valkey.restart()
+        async with Redis.from_url(own_valkey.url) as client:
+            # As if starting took no time.
+            await lease_for(client, Keys(shared_database).pool(place.topic.id)[0], LEASE_S)
+        for _ in range(20):
+            await assert_seen(last, *places)
+        await pooled(places[1])
+        await assert_seen(await places[0].post("on it goes"), *places)
+
+
+@pytest.mark.parametrize("delay_s", [0.3, 2.5], ids=["slow", "slower than anyone waits"])
+async def test_with_a_slow_redis_nothing_is_stale_either(
+    hot: Place, another: OpenStores, detour: Detour, delay_s: float
+) -> None:
+    async with another(detour.url) as slow:
+        distant = hot.through(slow)
+        await pooled(hot)
+        await pooled(distant)
+        detour.delay_s = delay_s
+        async with reading(hot, distant):
+
+            async def post(number: int) -> float:
+                await asyncio.sleep(number / 10)
+                posted, took_s = await timed(distant.post(str(number)))
+                await assert_seen(posted, hot, distant)
+                await assert_seen(await hot.post(f"{number}, from nearby"), hot, distant)
+                return took_s
+
+            took_s = await asyncio.gather(*(post(number) for number in range(5)))
+        assert delay_s < LEASE_S or min(took_s) > LEASE_S - 0.1, took_s
+        detour.delay_s = 0
+        await pooled(distant)
+
+
+async def _dead(valkey: Valkey, stack: AsyncExitStack) -> None:
+    valkey.kill()
+    await valkey.wait()
+
+
+async def _hung(valkey: Valkey, stack: AsyncExitStack) -> None:
+    stack.enter_context(hanging(valkey.pid))
+
+
+@pytest.mark.parametrize("gone", [_dead, _hung])
+async def test_without_redis_hot_posts_take_a_lease_and_others_no_time_and_readers_go_to_mongodb(
+    place: Place,
+    another: OpenStores,
+    own_valkey: Valkey,
+    gone: Callable[[Valkey, AsyncExitStack], Awaitable[None]],
+) -> None:
+    async with another(own_valkey.url) as one, another(own_valkey.url) as two, AsyncExitStack() as stack:
+        warm, cold, reader = await heat(place.through(one)), await found_place(one), place.through(two)
+        await warm.post("before")
+        await cold.post("before")
+        await pooled(reader)
+        await gone(own_valkey, stack)
+        (posted, took_s), (_, cold_s) = await asyncio.gather(timed(warm.post("hot")), timed(cold.post("cold")))
+        assert LEASE_S - 0.1 < took_s < LEASE_S + SLACK_S
+        assert cold_s < LEASE_S - 0.1 or took_s - cold_s > LEASE_S / 2, "what held up both was no lease"
+        await assert_seen(posted, reader, warm)
+        before = hits()
+        began = time.monotonic()
+        for _ in range(20):
+            await assert_seen(posted, reader)
+        assert time.monotonic() - began < 2 * LEASE_S + SLACK_S, "a Redis that hangs is not asked each time"
+        assert hits() == before
+
+
+async def test_what_a_process_took_with_it_is_missing_no_longer_than_the_lease_and_the_pool_heals(
+    hot: Place, another: OpenStores
+) -> None:
+    async with process(hot, forgetful=True) as killed, another() as other:
+        reader = hot.through(other)
+        await pooled(reader)
+        posted, committed = await killed.post("nobody heard that it was committed"), time.monotonic()
+
+        last_without = committed
+
+        async def seen() -> bool:
+            nonlocal last_without
+            began = time.monotonic()
+            if posted in await newest(reader):
+                return True
+            last_without = began
+            return False
+
+        assert await soon(seen)
+        assert last_without - committed < LEASE_S
+        async with reading(reader):
+            while time.monotonic() - committed < LEASE_S + 0.5:
+                await assert_seen(posted, reader)
+        await pooled(reader)
+        await assert_seen(await hot.post("the next"), reader)
+
+
+async def test_who_repeats_what_a_killed_process_committed_is_told_when_everybody_sees_it(
+    hot: Place, another: OpenStores
+) -> None:
+    async with process(hot, forgetful=True) as killed, another() as other:
+        reader, org = hot.through(other), hot.organization_id
+        await pooled(reader)
+        await killed.post("posted", key="again")
+        await assert_seen(await hot.post("posted", key="again"), reader)
+        await pooled(reader)
+        message = (await newest(reader))[0]
+        await killed.stores.messages.add_reaction(org, message.key, "bob", "🔥")
+        await assert_seen(await hot.stores.messages.add_reaction(org, message.key, "bob", "🔥"), reader)
+
+
+async def test_an_extension_that_comes_late_is_waited_for_and_then_applied(
+    hot: Place, another: OpenStores, detour: Detour
+) -> None:
+    async with another(detour.url) as late:
+        await pooled(hot)
+        detour.hold("extend")
+        first = asyncio.create_task(hot.through(late).post("first"))
+        await asyncio.wait_for(detour.holding.wait(), 30)
+        await assert_seen(await hot.post("second"), hot)
+        assert not await hit(hot), "the pool lacks the first"
+        detour.release()
+        await assert_seen(await first, hot)
+        assert await hit(hot), "the pool has both, without being built anew"
+
+
+async def test_a_hole_that_is_never_filled_leads_to_a_new_pool(hot: Place) -> None:
+    async with process(hot, forgetful=True) as killed:
+        await pooled(hot)
+        await killed.post("lost to the pool")
+        posted = await hot.post("the next")
+        await assert_seen(posted, hot)
+        assert not await hit(hot)
+        await pooled(hot)
+        assert [each.text for each in await newest(hot)] == ["the next", "lost to the pool", "the first"]
+
+
+async def test_pools_that_vanish_and_are_built_while_posts_flow_are_never_stale(
+    hot: Place, another: OpenStores
+) -> None:
+    keys = hot.stores.keys.pool(hot.topic.id)
+    async with another() as second, AsyncExitStack() as stack:
+        poster = hot.through(second)
+
+        async def post(place: Place) -> None:
+            for number in range(20):
+                # New processes, since one alone builds no pool twice a second.
+                reader = await stack.enter_async_context(process(place))
+                await assert_seen(await place.post(str(number)), hot, reader)
+                if number % 3 == 0:
+                    await hot.stores.redis.delete(keys[number % len(keys)])
+
+        before = hits()
+        await asyncio.gather(post(hot), post(poster))
+        assert hits() > before
+    await pooled(hot)
+
+
+@pytest.mark.parametrize(
+    "item",
+    [b"", b"\xff\xfe", b"5", b"[]", b'["1"]', b'["x","ann","",null,[],[],null,null,null]', b'["1",1,2,3,4,5,6,7,8]'],
+)
+async def test_an_item_that_is_no_message_leads_to_mongodb_and_the_pool_is_built_anew(hot: Place, item: bytes) -> None:
+    _, items, _ = hot.stores.keys.pool(hot.topic.id)
+    await pooled(hot)
+    (posted,) = await newest(hot)
+    await hot.stores.redis.delete(items)
+    await hot.stores.redis.zadd(items, {item: posted.timestamp})
+    assert await newest(hot) == [posted]
+    await pooled(hot)
+    assert await newest(hot) == [posted]
+
+
+async def test_a_topic_that_cools_off_loses_its_lease_long_before_posters_stop_to_care(hot: Place) -> None:
+    await pooled(hot)
+    await heat(hot, MAYBE_HOT_PER_MINUTE * 1.5)
+    await lease_for(hot.stores.redis, hot.stores.keys.pool(hot.topic.id)[0], 0.2)
+
+    async def silent() -> bool:
+        return not await hit(hot)
+
+    assert await soon(silent)
+    async with reading(hot):
+        await assert_seen(await hot.post("lukewarm"), hot)
+
+
+async def test_posts_to_a_topic_that_is_not_hot_leave_redis_alone(place: Place, another: OpenStores) -> None:
+    async with another("redis://127.0.0.1:9/0") as cut_off:
+        took_s = [(await timed(place.through(cut_off).post("hello")))[1] for _ in range(5)]
+    assert min(took_s) < LEASE_S - 0.1
+
+
+async def test_nobody_who_is_told_a_position_gets_a_page_without_what_came_before_it(
+    hot: Place, another: OpenStores, detour: Detour, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Subscribe first, then page: a message before StreamReady comes as no event, so it must be in the page."""
+    now_s = time.time
+    async with another() as reading_stores, another(detour.url) as posting_stores:
+        reader, poster = hot.through(reading_stores), hot.through(posting_stores)
+        await pooled(reader)
+        await detour.refuse()
+        posting = asyncio.create_task(poster.post("not returned yet"))
+        stream = Stream("topic", hot.topic.id)
+        before = await reading_stores.hub.head(stream)
+
+        async def committed() -> bool:
+            return (await reading_stores.hub.head(stream)).n > before.n or posting.done()
+
+        assert await soon(committed)
+        told = await reading_stores.hub.head(stream)
+        with monkeypatch.context() as patch:
+            # For this host's clock the topic has cooled long ago.
+            patch.setattr(time, "time", lambda: now_s() + 3600)
+            await reading_stores.messages.settle(hot.topic.id, told.n)
+        assert (await newest(reader))[0].text == "not returned yet"
+        await posting

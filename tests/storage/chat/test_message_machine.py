@@ -1,0 +1,275 @@
+"""A topic against a model of it: any sequence of posts, repeats, edits, deletions, reactions and pages."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeVar
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, multiple, rule
+from hypothesis.stateful import run_state_machine_as_test as run_machine
+
+from storage.chat.records import Message
+from storage.errors import Conflict, DomainError, Forbidden, NotFound
+from storage.mongo import Driver
+from storage.references import MessageKey
+from storage.stores import Stores, open_stores
+from storage.timeline import NOW, timeline_range
+from tests.storage.places import Place, found_place, soon
+from tests.storage.timeline_rule import Asked, as_expected, expected_around, expected_page
+
+Result = TypeVar("Result")
+
+USERS = st.sampled_from(["ann", "bob", "cyd"])
+TEXTS = st.sampled_from(["", "hello", "狼煙", "see https://example.com"])
+EMOJIS = st.sampled_from(["👍", "🎉", "👩‍👧"])
+KEYS = st.sampled_from([None, None, "k1", "k2"])
+LIMITS = st.integers(1, 6)
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process's storage, and the loop it runs on."""
+
+    runner: asyncio.Runner
+    stores: Stores
+
+
+@dataclass
+class Known:
+    """What the model knows of a message."""
+
+    author: str
+    text: str
+    deleted: bool = False
+    reactions: set[tuple[str, str]] = field(default_factory=set)
+
+
+class MessageMachine(RuleBasedStateMachine):
+    """Every rule does the same to the topic and to the model."""
+
+    process: ClassVar[Process]
+    posted = Bundle("posted")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.run = self.process.runner.run
+        self.place: Place = self.run(found_place(self.process.stores))
+        self.messages = self.process.stores.messages
+        self.model: dict[int, Known] = {}
+        self.keys: dict[tuple[str, str], tuple[str, int]] = {}
+        self.event_count = 0
+        self.read: list[int] = []
+
+    @property
+    def timeline(self) -> list[int]:
+        return list(self.model)
+
+    def key(self, timestamp: int) -> MessageKey:
+        return MessageKey(self.place.topic.id, timestamp)
+
+    @rule(target=posted, posts=st.lists(st.tuples(USERS, TEXTS, KEYS), min_size=1, max_size=6))
+    def post(self, posts: list[tuple[str, str, str | None]]) -> Any:
+        """All at once: they share a batch, and may repeat each other's keys."""
+        work = (self.place.post(text, author, key) for author, text, key in posts)
+        outcomes = self.run(gathered(work))
+        return multiple(*(self.check_post(*post, outcome) for post, outcome in zip(posts, outcomes, strict=True)))
+
+    def check_post(self, author: str, text: str, key: str | None, outcome: Message | DomainError) -> int:
+        used = self.keys.get((author, key)) if key else None
+        if used is None:
+            assert isinstance(outcome, Message)
+            return self.add(author, text, key, outcome)
+        if used[0] != text:
+            assert isinstance(outcome, Conflict)
+        else:
+            self.check_message(used[1], outcome)
+        return used[1]
+
+    def add(self, author: str, text: str, key: str | None, message: Message) -> int:
+        """A new message lies above everything that was ever there or was shown."""
+        assert message.timestamp > max([0, *self.model, *self.read])
+        assert (message.author_id, message.text, message.deleted_at) == (author, text, None)
+        self.model[message.timestamp] = Known(author, text)
+        self.event_count += 1
+        if key:
+            self.keys[author, key] = text, message.timestamp
+        return message.timestamp
+
+    @rule(timestamp=posted, editor=USERS, text=TEXTS)
+    def edit(self, timestamp: int, editor: str, text: str) -> None:
+        known = self.model[timestamp]
+        outcome = self.attempt(self.messages.edit(self.key(timestamp), editor, text, ()))
+        if known.deleted:
+            assert isinstance(outcome, Conflict)
+        elif editor != known.author:
+            assert isinstance(outcome, Forbidden)
+        elif not text:
+            assert isinstance(outcome, DomainError)
+        else:
+            known.text = text
+            self.event_count += 1
+            self.check_message(timestamp, outcome)
+
+    @rule(timestamp=posted, deleter=USERS, is_admin=st.booleans())
+    def delete(self, timestamp: int, deleter: str, is_admin: bool) -> None:
+        known = self.model[timestamp]
+        outcome = self.attempt(self.messages.delete(self.key(timestamp), deleter, is_admin))
+        if not is_admin and deleter != known.author:
+            assert isinstance(outcome, Forbidden)
+            return
+        self.event_count += not known.deleted
+        known.text, known.deleted, known.reactions = "", True, set()
+        self.check_message(timestamp, outcome)
+
+    @rule(timestamp=posted, user=USERS, emoji=EMOJIS)
+    def react(self, timestamp: int, user: str, emoji: str) -> None:
+        known, key = self.model[timestamp], self.key(timestamp)
+        outcome = self.attempt(self.messages.add_reaction(self.place.organization_id, key, user, emoji))
+        if known.deleted:
+            assert isinstance(outcome, Conflict)
+            return
+        self.event_count += (emoji, user) not in known.reactions
+        known.reactions.add((emoji, user))
+        self.check_message(timestamp, outcome)
+
+    @rule(timestamp=posted, user=USERS, emoji=EMOJIS)
+    def take_back(self, timestamp: int, user: str, emoji: str) -> None:
+        known, key = self.model[timestamp], self.key(timestamp)
+        outcome = self.attempt(self.messages.remove_reaction(self.place.organization_id, key, user, emoji))
+        self.event_count += (emoji, user) in known.reactions
+        known.reactions.discard((emoji, user))
+        self.check_message(timestamp, outcome)
+
+    @rule(offset=st.integers(1, 10**9), user=USERS)
+    def what_was_never_posted_is_not_found(self, offset: int, user: str) -> None:
+        missing = self.key(max([0, *self.model]) + offset)
+        assert isinstance(self.attempt(self.messages.delete(missing, user, True)), NotFound)
+        assert self.run(self.messages.find(missing)) is None
+
+    @rule(data=st.data(), limit=LIMITS, inclusive=st.booleans(), blocked=st.sets(USERS, max_size=2))
+    def page(self, data: st.DataObject, limit: int, inclusive: bool, blocked: set[str]) -> None:
+        near = sorted({t + step for t in self.model for step in (-1, 0, 1)}) or [5]
+        bound = st.none() | st.sampled_from(near)
+        oldest = data.draw(bound, "oldest")
+        latest = data.draw(st.just(NOW) | (bound if oldest is not None else st.sampled_from(near)), "latest")
+        asked = Asked(oldest, latest, limit, inclusive)
+        page = self.run(self.messages.page(self.place.topic.id, asked.range, frozenset(blocked)))
+        visible = [t for t, known in self.model.items() if known.author not in blocked]
+        assert as_expected(page, [m.timestamp for m in page.items]) == expected_page(visible, asked)
+        for message in page.items:
+            self.check_message(message.timestamp, message)
+
+    @rule(data=st.data(), limit=LIMITS)
+    def around(self, data: st.DataObject, limit: int) -> None:
+        timestamp = data.draw(st.sampled_from([t + step for t in self.model for step in (-1, 0, 1)] or [5]))
+        page = self.run(self.messages.around(self.place.topic.id, timestamp, limit))
+        seen = as_expected(page, [m.timestamp for m in page.items])
+        assert seen == expected_around(self.timeline, timestamp, limit)
+
+    @rule(limit=LIMITS, posts=st.integers(0, 3))
+    def read_on_while_others_post(self, limit: int, posts: int) -> None:
+        """A reader who pages by `oldest` misses nothing, whatever arrives meanwhile."""
+        cursor = self.read[-1] if self.read else 0
+        asked = timeline_range(oldest=cursor, limit=limit, inclusive=False)
+        reading = self.messages.page(self.place.topic.id, asked)
+        page, messages = self.run(both(reading, gathered(self.place.post("more") for _ in range(posts))))
+        self.read += [message.timestamp for message in page.items]
+        for message in sorted(messages, key=lambda message: message.timestamp):
+            self.model[message.timestamp] = Known("ann", "more")
+            self.event_count += 1
+        assert self.read == self.timeline[: len(self.read)]
+
+    def attempt(self, work: Coroutine[Any, Any, Message]) -> Message | DomainError:
+        return self.run(attempted(work))
+
+    def check_message(self, timestamp: int, message: Message | DomainError) -> None:
+        known = self.model[timestamp]
+        assert isinstance(message, Message)
+        assert (message.timestamp, message.author_id, message.text) == (timestamp, known.author, known.text)
+        assert (message.deleted_at is not None) == known.deleted
+        assert dict(message.reaction_counts) == Counter(emoji for emoji, _ in known.reactions)
+
+    def teardown(self) -> None:
+        self.run(self.check_the_log())
+        self.run(self.check_what_was_received())
+
+    async def check_the_log(self) -> None:
+        events = await self.place.events()
+        assert [event["_id"]["n"] for event in events] == list(range(1, self.event_count + 1))
+        assert [event["ref"] for event in events if event["kind"] == "MessagePosted"] == self.timeline
+        assert [message["_id"]["ts"] for message in await self.place.messages()] == self.timeline
+
+    async def check_what_was_received(self) -> None:
+        """Each author hears of everybody else's reactions, soon."""
+        for author in ("ann", "bob", "cyd"):
+            expected = {
+                (timestamp, emoji, user)
+                for timestamp, known in self.model.items()
+                for emoji, user in known.reactions
+                if known.author == author != user
+            }
+            assert await soon(lambda: self.has_received(author, expected)), (author, expected)  # noqa: B023
+
+    async def has_received(self, author: str, expected: set[tuple[int, str, str]]) -> bool:
+        everything = timeline_range(latest=NOW, limit=999)
+        reactions = self.place.stores.reactions
+        page = await reactions.received(self.place.organization_id, author, everything, frozenset())
+        return {(item.message.timestamp, item.emoji, item.user_id) for item in page.items} == expected
+
+
+async def attempted(work: Coroutine[Any, Any, Message]) -> Message | DomainError:
+    try:
+        return await work
+    except DomainError as error:
+        return error
+
+
+async def gathered(work: Iterator[Coroutine[Any, Any, Message]] | Any) -> list[Any]:
+    return list(await asyncio.gather(*(attempted(each) for each in work)))
+
+
+async def both(one: Coroutine[Any, Any, Any], other: Coroutine[Any, Any, Any]) -> tuple[Any, Any]:
+    first, second = await asyncio.gather(one, other)
+    return first, second
+
+
+@contextmanager
+def machine(mongodb_uri: str, redis_url: str, database: str, driver: Driver) -> Iterator[type[MessageMachine]]:
+    """The machine on storage that runs on a loop of its own, since Hypothesis is not asynchronous."""
+    with asyncio.Runner() as runner:
+        opened = open_stores(mongodb_uri, redis_url, database, driver)
+        stores = runner.run(opened.__aenter__())
+        try:
+            yield type("BoundMachine", (MessageMachine,), {"process": Process(runner, stores)})
+        finally:
+            runner.run(opened.__aexit__(None, None, None))
+
+
+def sized(examples: int, steps: int) -> settings:
+    return settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        print_blob=True,
+    )
+
+
+def test_any_history_of_a_topic_is_what_the_model_says(
+    mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver
+) -> None:
+    with machine(mongodb_uri, redis_url, database, mongo_driver) as bound:
+        run_machine(bound, settings=sized(20, 25))
+
+
+@pytest.mark.soak
+def test_any_long_history_of_a_topic_is_what_the_model_says(
+    mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver
+) -> None:
+    with machine(mongodb_uri, redis_url, database, mongo_driver) as bound:
+        run_machine(bound, settings=sized(1000, 100))

@@ -1,0 +1,37 @@
+"""Waiting for moments of the database's clock: never too short."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from storage.mongo.clock import DatabaseClock
+from storage.stores import Stores
+
+pytestmark = pytest.mark.anyio
+
+
+async def now(stores: Stores) -> datetime:
+    answer = await stores.mongo.database.command("hello")
+    at: datetime = answer["localTime"]
+    return at.replace(tzinfo=UTC)
+
+
+async def test_many_who_wait_return_at_their_moments(shared_stores: Stores) -> None:
+    clock, start = DatabaseClock(shared_stores.mongo), await now(shared_stores)
+
+    async def wait(after_ms: int) -> float:
+        at = start + timedelta(milliseconds=after_ms)
+        await clock.wait_until(at)
+        return (await now(shared_stores) - at).total_seconds()
+
+    late = await asyncio.gather(*(wait(ms) for ms in (-1000, 0, 50, 120, 300, 300)))
+    assert min(late) >= 0
+    assert max(late[2:]) < 10
+
+
+async def test_a_moment_that_has_passed_is_not_waited_for(shared_stores: Stores) -> None:
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    await DatabaseClock(shared_stores.mongo).wait_until(datetime(2000, 1, 1, tzinfo=UTC))
+    assert loop.time() - began < 15

@@ -1,0 +1,101 @@
+"""What each network takes: lengths as it counts them, and which media may stand together."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from storage.publishing.networks import (
+    ALLOWANCES,
+    BEHAVIOURS,
+    HOME_ALLOWANCE,
+    TOPIC_ALLOWANCE,
+    MediaKind,
+    Network,
+    graphemes,
+    misfit,
+)
+
+IMG, VID, REEL = MediaKind.IMAGE, MediaKind.VIDEO, MediaKind.REEL
+
+
+FAMILY = "👩\u200d👧\u200d👦"
+SEEN = {"": 0, "abc": 3, "狼煙": 2, "e\u0301": 1, "\r\n": 1, "☺\ufe0f": 1, FAMILY: 1, "👍🏽": 1, "🇯🇵🇩🇪": 2}
+
+
+@pytest.mark.parametrize(("text", "count"), SEEN.items())
+def test_characters_are_counted_as_people_see_them(text: str, count: int) -> None:
+    assert len(list(graphemes(text))) == count
+    assert "".join(graphemes(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("network", "fits"),
+    [
+        (Network.MASTODON, "x" * 500),
+        (Network.MASTODON, "x" * 476 + " https://example.org/" + "y" * 300),
+        (Network.MASTODON, "x" * 495 + " @ann@" + "s" * 50 + ".example"),
+        (Network.BLUESKY, "e\u0301" * 300),
+        (Network.BLUESKY, "狼" * 300),
+        (Network.X, "x" * 280),
+        (Network.X, "狼" * 140),
+        (Network.X, FAMILY * 140),
+        (Network.X, "x" * 256 + " https://example.org/" + "y" * 300),
+        (Network.WEBHOOK, "x" * 10_000),
+        (Network.SANDBOX, "x" * 10_000),
+    ],
+)
+def test_a_text_is_as_long_as_the_network_says(network: Network, fits: str) -> None:
+    assert misfit(ALLOWANCES[network], fits, []) is None
+    more = misfit(ALLOWANCES[network], "x" + fits, [])
+    assert more is not None
+    assert more[0] == "text"
+
+
+def test_bytes_count_where_the_network_counts_them() -> None:
+    assert misfit(ALLOWANCES[Network.BLUESKY], FAMILY * 170, []) == ("text", "at most 3000 bytes")
+
+
+@pytest.mark.parametrize(
+    ("network", "media", "fits"),
+    [
+        (Network.MASTODON, [], True),
+        (Network.MASTODON, [IMG] * 4, True),
+        (Network.MASTODON, [IMG] * 5, False),
+        (Network.MASTODON, [VID], True),
+        (Network.MASTODON, [VID, VID], False),
+        (Network.MASTODON, [IMG, VID], False),
+        (Network.MASTODON, [REEL], False),
+        (Network.INSTAGRAM, [], False),
+        (Network.INSTAGRAM, [IMG], True),
+        (Network.INSTAGRAM, [REEL], True),
+        (Network.INSTAGRAM, [REEL, REEL], False),
+        (Network.INSTAGRAM, [VID], False),
+        (Network.INSTAGRAM, [IMG, VID] * 5, True),
+        (Network.INSTAGRAM, [IMG] * 11, False),
+        (Network.INSTAGRAM, [IMG, REEL], False),
+        (Network.BLUESKY, [IMG] * 4, True),
+        (Network.BLUESKY, [VID], True),
+        (Network.BLUESKY, [VID, VID], False),
+        (Network.BLUESKY, [IMG, VID], False),
+        (Network.X, [VID], True),
+        (Network.X, [IMG, VID], False),
+        (Network.WEBHOOK, [IMG, VID, REEL], True),
+        (Network.WEBHOOK, [VID], True),
+        (Network.WEBHOOK, [IMG] * 11, False),
+        (Network.SANDBOX, [REEL], True),
+    ],
+)
+def test_media_stand_together_as_the_network_says(network: Network, media: Sequence[MediaKind], fits: bool) -> None:
+    wrong = misfit(ALLOWANCES[network], "hello", media)
+    assert wrong is None if fits else wrong is not None and wrong[0] == "media"
+
+
+def test_inside_topics_take_text_and_feeds_take_images() -> None:
+    assert misfit(TOPIC_ALLOWANCE, "x" * 4000, []) is None
+    assert misfit(TOPIC_ALLOWANCE, "hello", [IMG]) == ("media", "none: it takes text only")
+    assert misfit(HOME_ALLOWANCE, "hello", [IMG] * 10) is None
+    assert misfit(HOME_ALLOWANCE, "hello", [VID]) is not None
+
+
+def test_every_network_is_described() -> None:
+    assert ALLOWANCES.keys() == BEHAVIOURS.keys() == set(Network)

@@ -1,0 +1,64 @@
+"""Signed image addresses: only what was signed is verified."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.secrets.image_urls import ImageUrls
+
+SECRET = b"a secret of the tests, long enough"
+IMAGES = ImageUrls("https://noroshi.example/", SECRET)
+REMOTE = "https://example.com/狼煙.png?a=b"
+
+
+def parts(address: str) -> tuple[str, str]:
+    signature, encoded = address.split("/")[-2:]
+    return signature, encoded
+
+
+def test_a_signed_address_has_the_form_of_the_route() -> None:
+    signed = IMAGES.sign(REMOTE)
+    assert re.fullmatch(r"https://noroshi\.example/images/[\w-]{22}/[\w-]+", signed, re.ASCII)
+    assert signed == IMAGES.sign(REMOTE)
+
+
+def test_a_signed_address_never_changes_between_releases() -> None:
+    # Clients and caches keep these addresses: a new key or form would break every image shown so far.
+    assert ImageUrls("", b"secret").sign("https://example.com/a.png") == (
+        "/images/OgGNoDX5kDu9eAPUmm69NQ/aHR0cHM6Ly9leGFtcGxlLmNvbS9hLnBuZw"
+    )
+
+
+def changed(text: str, index: int) -> str:
+    return text[:index] + ("A" if text[index] != "A" else "B") + text[index + 1 :]
+
+
+@given(st.text())
+def test_what_was_signed_is_verified_to_the_same_url(remote_url: str) -> None:
+    assert IMAGES.verify(*parts(IMAGES.sign(remote_url))) == remote_url
+
+
+@given(st.text(), st.text())
+def test_what_was_not_signed_is_none(signature: str, encoded: str) -> None:
+    assert IMAGES.verify(signature, encoded) is None
+    assert IMAGES.verify(signature, parts(IMAGES.sign(REMOTE))[1]) is None
+    assert IMAGES.verify(parts(IMAGES.sign(REMOTE))[0], encoded) is None
+
+
+@pytest.mark.parametrize("index", [0, 10, 21])
+def test_one_changed_character_is_enough_to_refuse(index: int) -> None:
+    signature, encoded = parts(IMAGES.sign(REMOTE))
+    assert IMAGES.verify(changed(signature, index), encoded) is None
+    assert IMAGES.verify(signature, changed(encoded, index)) is None
+    assert IMAGES.verify(signature, encoded + "=") is None
+    assert IMAGES.verify(signature[:index], encoded) is None
+
+
+def test_another_secret_signs_differently_and_the_secret_itself_is_not_the_key() -> None:
+    signature, encoded = parts(IMAGES.sign(REMOTE))
+    assert ImageUrls("", b"another secret").verify(signature, encoded) is None
+    derived = ImageUrls("", SECRET)._key
+    assert derived != SECRET
+    assert ImageUrls("", derived).verify(signature, encoded) is None

@@ -1,0 +1,23 @@
+"""Secrets that all processes share."""
+
+import asyncio
+
+import pytest
+
+from storage.secrets.shared_secrets import shared_secret
+from storage.stores import Stores
+from tests.storage.places import OpenStores
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_processes_that_start_together_get_the_same_secret(shared_stores: Stores, another: OpenStores) -> None:
+    async with another() as stores:
+        mongos = [shared_stores.mongo, stores.mongo] * 10
+        secrets = await asyncio.gather(*(shared_secret(mongo, "images") for mongo in mongos))
+    assert len(set(secrets)) == 1
+    assert len(secrets[0]) == 32
+
+
+async def test_each_name_has_a_secret_of_its_own(shared_stores: Stores) -> None:
+    assert await shared_secret(shared_stores.mongo, "a") != await shared_secret(shared_stores.mongo, "b")

@@ -1,0 +1,106 @@
+"""The batch that members are planned on: each sees what those before it left, and only the difference is written."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pymongo import DeleteOne, InsertOne, ReplaceOne
+
+from storage.streams.changes import Batch, Change
+from storage.streams.log import Stream
+
+AT = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def batch(**head: Any) -> Batch:
+    return Batch(Stream("topic", "t"), {"committed_at": AT, "before": {"last": 90}, **head}, 100, 7)
+
+
+def test_places_are_handed_out_in_the_order_of_asking() -> None:
+    planned = batch()
+    assert [planned.take_timestamp() for _ in range(3)] == [100, 101, 102]
+    for kind in ("A", "B"):
+        planned.emit(kind, kind)
+    assert [(event.n, event.kind, event.at) for event in planned.events] == [(7, "A", AT), (8, "B", AT)]
+
+
+@pytest.mark.parametrize(("taken", "end"), [(0, {"n": 7, "last": 90}), (2, {"n": 7, "last": 101})])
+def test_the_head_ends_where_the_members_did(taken: int, end: dict[str, int]) -> None:
+    planned = batch()
+    for _ in range(taken):
+        planned.take_timestamp()
+    planned.emit("A", 1)
+    assert planned.end == end
+
+
+def test_what_was_put_is_what_the_next_member_gets() -> None:
+    planned = batch()
+    planned.add("things", {"_id": "a", "n": 1})
+    assert planned.get("things", "a") == {"_id": "a", "n": 1}
+    planned.put("things", {"_id": "a", "n": 2})
+    assert planned.get("things", "a") == {"_id": "a", "n": 2}
+    planned.remove("things", "a")
+    assert planned.get("things", "a") is None
+    assert planned.get("others", "a") is None
+
+
+STEPS = st.lists(st.sampled_from(["put", "remove"]), max_size=6)
+
+
+@given(st.booleans(), STEPS, st.sampled_from(["a", {"t": "x", "ts": 1}]))
+def test_any_steps_end_in_the_one_write_that_makes_them_true(is_there: bool, steps: list[str], id_: Any) -> None:
+    planned, document = batch(), {"_id": id_, "n": 0}
+    if is_there:
+        planned.add("things", document)
+    for number, step in enumerate(steps, 1):
+        document = {"_id": id_, "n": number}
+        if step == "put":
+            planned.put("things", document)
+        else:
+            planned.remove("things", id_)
+    writes = planned.writes("things", id_) if steps else []
+    assert writes == expected_writes(is_there, steps, id_)
+
+
+def expected_writes(is_there: bool, steps: list[str], id_: Any) -> list[Any]:
+    if not steps or (steps[-1] == "remove" and not is_there):
+        return []
+    document = {"_id": id_, "n": len(steps)}
+    if steps[-1] == "remove":
+        return [DeleteOne({"_id": id_})]
+    return [ReplaceOne({"_id": id_}, document)] if is_there else [InsertOne(document)]
+
+
+def test_the_same_word_for_the_same_stream_is_left_once() -> None:
+    planned = batch()
+    for stream, kind, ref in [("a", "K", "x"), ("a", "K", "x"), ("b", "K", "x"), ("a", "L", "x"), ("a", "K", {"t": 1})]:
+        for _ in range(2):
+            planned.tell(Stream("user", stream), kind, ref)
+    assert [(row["stream"], row["kind"], row["ref"]) for row in planned.outbox] == [
+        ("user:a", "K", "x"),
+        ("user:b", "K", "x"),
+        ("user:a", "L", "x"),
+        ("user:a", "K", {"t": 1}),
+    ]
+    assert {row["at"] for row in planned.outbox} == {AT}
+
+
+def test_what_was_changed_is_told_without_what_was_deleted() -> None:
+    planned = batch()
+    planned.add("things", {"_id": "read only"})
+    planned.add("things", {"_id": "gone"})
+    planned.put("things", {"_id": "new"})
+    planned.put("others", {"_id": "elsewhere"})
+    planned.remove("things", "gone")
+    assert planned.changed("things") == [{"_id": "new"}]
+
+
+def test_a_change_must_say_what_its_key_remembers() -> None:
+    class Silent(Change[int]):
+        def plan(self, batch: Batch) -> int:
+            return 1
+
+    with pytest.raises(NotImplementedError):
+        Silent().result_id(1)

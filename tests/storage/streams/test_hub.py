@@ -1,0 +1,369 @@
+"""What the hub hears although Redis loses, repeats, garbles and forgets; and that it costs one connection."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+
+from server.embedded import Valkey
+from storage.stores import Stores
+from storage.streams.hub import MAX_QUEUE, Behind, Hub, HubEvent, Subscriber, _Local, resumable
+from storage.streams.log import REPLAY_LIMIT, Event, EventLog, Head, Position, Stream
+from storage.streams.publisher import encode
+from tests.storage.listening import Listener, listening
+from tests.storage.places import OpenStores, Place, soon
+
+pytestmark = pytest.mark.anyio
+
+NOWHERE = "redis://127.0.0.1:1/0"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_comparisons() -> Iterator[None]:
+    """Heads are compared when a test says so: what is heard is heard by itself, however long that takes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("storage.streams.hub.COMPARE_EVERY_S", 3600.0)
+        yield
+
+
+@pytest.fixture
+async def far(place: Place, own_valkey: Valkey, another: OpenStores) -> AsyncIterator[Place]:
+    """The topic from a process whose Redis may be harmed."""
+    async with another(own_valkey.url) as stores:
+        yield place.through(stores)
+
+
+@pytest.fixture
+async def mute(place: Place, another: OpenStores) -> AsyncIterator[Place]:
+    """The topic from a process that can't reach Redis: what it publishes is lost."""
+    async with another(NOWHERE) as stores:
+        yield place.through(stores)
+
+
+async def stays_silent(listener: Listener, n: int) -> bool:
+    return not await listener.has_heard(n, 0.3)
+
+
+async def test_what_one_process_posts_is_heard_in_another_at_once(place: Place, another: OpenStores) -> None:
+    async with another() as stores, listening(stores.hub, place.stream) as listener:
+        for n in range(1, 6):
+            message = await place.post()
+            assert await listener.has_heard(n)
+            assert listener.subjects[-1] == message
+
+
+async def test_a_lost_publish_is_filled_in_by_the_next_one(place: Place, mute: Place) -> None:
+    async with listening(place.stores.hub, place.stream) as listener:
+        await mute.post("lost")
+        assert await stays_silent(listener, 1)
+        await place.post("heard")
+        assert await listener.has_heard(2)
+    assert [subject.text for subject in listener.subjects] == ["lost", "heard"]
+
+
+async def test_a_lost_publish_is_healed_by_comparing_heads(place: Place, mute: Place) -> None:
+    async with listening(place.stores.hub, place.stream) as listener:
+        await asyncio.gather(*(mute.post() for _ in range(5)))
+        await place.stores.hub.compare()
+        assert await listener.has_heard(5)
+    assert listener.numbers == [1, 2, 3, 4, 5]
+
+
+async def test_heads_are_compared_from_time_to_time_without_being_asked(place: Place, mute: Place) -> None:
+    async with running(place.stores, compare_every_s=0.1) as hub, listening(hub, place.stream) as listener:
+        await mute.post()
+        assert await listener.has_heard(1)
+
+
+async def test_a_comparison_that_fails_is_not_the_last(place: Place, mute: Place) -> None:
+    log = FailingLog(place.stores, failures=2)
+    async with running(place.stores, log, compare_every_s=0.05) as hub, listening(hub, place.stream) as listener:
+        await mute.post()
+        assert await listener.has_heard(1)
+    assert log.failures == 0
+
+
+async def test_a_process_that_never_reached_redis_hears_all_the_same(place: Place, mute: Place) -> None:
+    async with listening(mute.stores.hub, place.stream) as listener:
+        await place.post()
+        await mute.stores.hub.compare()
+        assert await listener.has_heard(1)
+
+
+async def test_a_flushed_redis_loses_nothing(far: Place, own_valkey: Valkey) -> None:
+    async with listening(far.stores.hub, far.stream) as listener, Redis.from_url(own_valkey.url) as redis:
+        for n in range(1, 6):
+            await redis.flushall()
+            await far.post()
+            assert await listener.has_heard(n)
+
+
+async def test_a_killed_subscription_connection_is_made_again_and_catches_up(far: Place, own_valkey: Valkey) -> None:
+    async with listening(far.stores.hub, far.stream) as listener, Redis.from_url(own_valkey.url) as redis:
+        for n in range(1, 11):
+            await redis.execute_command("CLIENT", "KILL", "TYPE", "pubsub")
+            await far.post()
+            assert await listener.has_heard(n), "published to nobody, and found when connected again"
+    assert listener.numbers == list(range(1, 11))
+
+
+class Overtaken(EventLog):
+    """A log in which, once it is armed, something happens between a read and its answer."""
+
+    def __init__(self, stores: Stores) -> None:
+        super().__init__(stores.mongo)
+        self.meanwhile: Callable[[], Awaitable[None]] | None = None
+
+    async def read(self, stream: Stream, after: int, limit: int = REPLAY_LIMIT) -> list[Event]:
+        events = await super().read(stream, after, limit)
+        if self.meanwhile is not None:
+            meanwhile, self.meanwhile = self.meanwhile, None
+            await meanwhile()
+        return events
+
+
+async def test_a_message_that_comes_while_the_log_is_read_after_reconnecting_is_not_forgotten(
+    far: Place, own_valkey: Valkey
+) -> None:
+    log = Overtaken(far.stores)
+    async with running(far.stores, log) as hub, listening(hub, far.stream) as listener:
+
+        async def meanwhile() -> None:
+            await far.post()
+            assert await soon(is_heard)
+
+        async def is_heard() -> bool:
+            return 2 in hub._locals[far.stream.name].heard
+
+        await far.post()
+        assert await listener.has_heard(1)
+        log.meanwhile = meanwhile
+        async with Redis.from_url(own_valkey.url) as redis:
+            await redis.execute_command("CLIENT", "KILL", "TYPE", "pubsub")
+        assert await listener.has_heard(2)
+
+
+async def test_a_redis_that_dies_and_comes_back_on_its_port_loses_nothing(far: Place, own_valkey: Valkey) -> None:
+    async with listening(far.stores.hub, far.stream) as listener:
+        await far.post()
+        assert await listener.has_heard(1)
+        own_valkey.kill()
+        await own_valkey.wait()
+        await asyncio.gather(*(far.post() for _ in range(3)))
+        await far.stores.hub.compare()
+        assert await listener.has_heard(4)
+        await far.post()
+        await own_valkey.restart()
+        assert await listener.has_heard(5), "reconnecting alone must bring what was missed"
+        await far.post()
+        assert await listener.has_heard(6)
+    assert listener.numbers == [1, 2, 3, 4, 5, 6]
+
+
+async def test_a_subscription_begun_without_redis_goes_live_when_redis_comes(far: Place, own_valkey: Valkey) -> None:
+    own_valkey.kill()
+    await own_valkey.wait()
+    async with listening(far.stores.hub, far.stream) as listener:
+        await own_valkey.restart()
+
+        async def is_subscribed() -> bool:
+            return far.stores.hub._locals[far.stream.name].confirmed.is_set()
+
+        assert await soon(is_subscribed)
+        await far.post()
+        assert await listener.has_heard(1)
+
+
+async def publish(place: Place, *numbers: int, epoch: str | None = None) -> None:
+    """Messages on the channel as another process might send them, whatever the log says."""
+    head = await place.stores.events.head(place.stream)
+    rows = await place.events()
+    by_number = {row["_id"]["n"]: Event(row["_id"]["n"], row["kind"], row["ref"], row["at"]) for row in rows}
+    for n in numbers:
+        event = by_number.get(n, Event(n, "MessagePosted", 1, rows[-1]["at"]))
+        payload = encode(head.epoch if epoch is None else epoch, [event])
+        await place.stores.redis.publish(place.stores.keys.channel(place.stream.name), payload)
+
+
+async def test_repeated_and_reordered_messages_arrive_once_and_in_order(place: Place, mute: Place) -> None:
+    async with listening(place.stores.hub, place.stream) as listener:
+        await asyncio.gather(*(mute.post() for _ in range(6)))
+        await publish(place, 2, 2, 1, 6, 3, 1, 5, 4, 6)
+        assert await listener.has_heard(6)
+        await publish(place, 1, 6, 3)
+        await place.post()
+        assert await listener.has_heard(7)
+    assert listener.numbers == [1, 2, 3, 4, 5, 6, 7]
+
+
+async def test_a_subscribers_queue_has_each_event_once(place: Place, mute: Place) -> None:
+    async with place.stores.hub.subscribe(place.stream) as subscriber:
+        await asyncio.gather(*(mute.post() for _ in range(4)))
+        await publish(place, 1, 1, 2, 1, 2, 4, 3, 2, 4)
+        await place.post()
+
+        async def has_all() -> bool:
+            return bool(subscriber.queue) and subscriber.queue[-1].event.n == 5
+
+        assert await soon(has_all)
+        assert [event.event.n for event in subscriber.queue] == [1, 2, 3, 4, 5]
+
+
+async def test_numbers_that_were_never_given_out_are_not_believed(place: Place) -> None:
+    await place.post()
+    async with listening(place.stores.hub, place.stream) as listener:
+        await publish(place, 500)
+        await publish(place, 2, epoch="another incarnation")
+        assert await stays_silent(listener, 2)
+        await place.post()
+        assert await listener.has_heard(2)
+    assert listener.numbers == [2]
+    assert len(listener.ready) == 1
+
+
+@pytest.mark.parametrize("payload", [b"", b"{", b"[]", b"5", b'{"epoch": "e", "events": []}', b"\x80pickle"])
+async def test_a_broken_message_does_not_make_the_process_deaf(place: Place, payload: bytes) -> None:
+    async with listening(place.stores.hub, place.stream) as listener:
+        await place.stores.redis.publish(place.stores.keys.channel(place.stream.name), payload)
+        await place.post()
+        assert await listener.has_heard(1)
+        await place.post()
+        assert await listener.has_heard(2)
+
+
+async def test_many_streams_and_subscribers_share_one_connection(far: Place, own_valkey: Valkey) -> None:
+    async with Redis.from_url(own_valkey.url) as redis, AsyncExitStack() as stack:
+        for number in range(60):
+            stream = Stream("user", f"org/{number % 20}")
+            await stack.enter_async_context(far.stores.hub.subscribe(stream))
+        assert len(await redis.client_list(_type="pubsub")) == 1
+        channel = far.stores.keys.channel("user:org/1")
+        assert await redis.pubsub_numsub(channel) == [(channel.encode(), 1)]
+
+
+async def test_every_subscriber_gets_the_very_same_object(place: Place) -> None:
+    async with listening(place.stores.hub, place.stream) as one, listening(place.stores.hub, place.stream) as other:
+        await place.post()
+        assert await one.has_heard(1)
+        assert await other.has_heard(1)
+    assert one.subjects[0] is other.subjects[0]
+
+
+async def test_one_that_leaves_takes_nothing_from_those_who_stay(place: Place) -> None:
+    async with listening(place.stores.hub, place.stream) as staying:
+        async with listening(place.stores.hub, place.stream):
+            await place.post()
+        await place.post()
+        assert await staying.has_heard(2)
+
+
+async def test_leaving_and_coming_back_at_once_hears_everything(place: Place, another: OpenStores) -> None:
+    async with another() as stores:
+        for n in range(1, 21):
+            async with listening(stores.hub, place.stream):
+                pass
+            async with listening(stores.hub, place.stream) as listener:
+                await place.post()
+                assert await listener.has_heard(n)
+
+
+class Unhurried(Hub):
+    """A hub that takes its time to subscribe."""
+
+    async def _send_subscribe(self, local: _Local) -> None:
+        await asyncio.sleep(60)
+
+
+async def test_a_subscriber_that_gives_up_while_subscribing_leaves_nothing_behind(place: Place) -> None:
+    stores = place.stores
+    hub = Unhurried(stores.redis, stores.keys, stores.events, nothing_found)
+    stack = AsyncExitStack()
+    entering = asyncio.create_task(stack.enter_async_context(hub.subscribe(place.stream)))
+    await asyncio.sleep(0)
+    entering.cancel()
+    await asyncio.gather(entering, return_exceptions=True)
+    assert not hub._locals
+
+
+async def nothing_found(stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
+    return {}
+
+
+class FailingLog(EventLog):
+    """A log that can't be read for a while."""
+
+    def __init__(self, stores: Stores, failures: int) -> None:
+        super().__init__(stores.mongo)
+        self.failures = failures
+
+    async def heads(self, streams: Sequence[Stream]) -> dict[Stream, Head]:
+        if self.failures:
+            self.failures -= 1
+            raise ConnectionError("not now")
+        return await super().heads(streams)
+
+
+@asynccontextmanager
+async def running(
+    stores: Stores, event_log: EventLog | None = None, compare_every_s: float = 60, failures: int = 0
+) -> AsyncIterator[Hub]:
+    """A hub of the test's own; its first `failures` hydrations fail."""
+    left = failures
+
+    async def hydrate(stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
+        nonlocal left
+        left -= 1
+        if left >= 0:
+            raise ConnectionError("not now")
+        return {event.n: event.ref for event in events}
+
+    hub = Hub(stores.redis, stores.keys, event_log or stores.events, hydrate, compare_every_s)
+    hub.start()
+    try:
+        yield hub
+    finally:
+        await hub.close()
+
+
+async def test_a_look_up_that_fails_delays_its_events_and_loses_none(place: Place) -> None:
+    async with running(place.stores, failures=3) as hub, listening(hub, place.stream) as listener:
+        for _ in range(3):
+            await place.post()
+
+        async def has_heard_all() -> bool:
+            await hub.compare()
+            return await listener.has_heard(3, 0.1)
+
+        assert await soon(has_heard_all)
+    assert listener.numbers == [1, 2, 3]
+
+
+async def test_replay_of_what_is_no_longer_there_says_so(place: Place) -> None:
+    for _ in range(3):
+        await place.post()
+    head = await place.stores.events.head(place.stream)
+    assert len(await place.stores.hub.replay(place.stream, Position(head.epoch, 1))) == 2
+    await place.stores.mongo["events"].delete_one({"_id": {"s": place.stream.name, "n": 2}})
+    with pytest.raises(Behind):
+        await place.stores.hub.replay(place.stream, Position(head.epoch, 1))
+    assert len(await place.stores.hub.replay(place.stream, Position(head.epoch, 2))) == 1
+
+
+def test_a_position_is_resumable_from_the_floor_to_the_head_of_its_epoch() -> None:
+    head = Head(n=9, floor=4, epoch="e")
+    assert [n for n in range(12) if resumable(Position("e", n), head)] == [4, 5, 6, 7, 8, 9]
+    assert not resumable(Position("f", 5), head)
+
+
+def test_a_full_queue_is_emptied_and_takes_nothing_more_until_its_reader_caught_up() -> None:
+    subscriber, event = Subscriber(), HubEvent(Event(1, "MessagePosted", 1, datetime.now(UTC)), None)
+    lengths = []
+    for _ in range(MAX_QUEUE + 3):
+        subscriber.push(event)
+        lengths.append(len(subscriber.queue))
+    assert lengths == [*range(1, MAX_QUEUE + 1), 0, 0, 0]
+    assert subscriber.overflowed

@@ -1,0 +1,164 @@
+"""The event log: cursors that survive and refuse, replay in order, and pruning that never lies about the floor."""
+
+import asyncio
+import base64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pymongo.errors import OperationFailure
+
+from server.embedded import Mongod
+from storage.errors import BadUserInput, NotFound
+from storage.stores import Stores
+from storage.streams.log import Head, Position, Stream, format_cursor, parse_cursor, stream_named
+from tests.storage.faults import failing
+from tests.storage.places import Place, found_place
+
+pytestmark = pytest.mark.anyio
+
+TOPIC = Stream("topic", "t1")
+EPOCHS = st.text("0123456789abcdefghjkmnpqrstvwxyz", min_size=1, max_size=12)
+
+
+@given(EPOCHS, st.integers(0, 2**63 - 1))
+def test_every_position_survives_being_a_cursor(epoch: str, n: int) -> None:
+    cursor = format_cursor(TOPIC, Position(epoch, n))
+    assert parse_cursor(TOPIC, cursor) == Position(epoch, n)
+    assert cursor.isascii()
+    assert not set(cursor) & set("=/+ ")
+
+
+@given(st.text() | st.binary().map(lambda raw: base64.urlsafe_b64encode(raw).decode()))
+def test_what_is_no_cursor_is_refused(text: str) -> None:
+    with pytest.raises(BadUserInput) as refused:
+        parse_cursor(TOPIC, text)
+    assert refused.value.extensions["field"] == "since"
+
+
+@pytest.mark.parametrize("inside", ["a.b", "a.b.c.d", "....", "x.e.", "x.e.1.5", "x.e.one", "x.e." + "9" * 5000])
+def test_a_cursor_with_something_else_inside_is_refused(inside: str) -> None:
+    with pytest.raises(BadUserInput):
+        parse_cursor(TOPIC, base64.urlsafe_b64encode(inside.encode()).decode())
+
+
+def test_a_cursor_of_another_stream_is_refused() -> None:
+    cursor = format_cursor(Stream("topic", "t2"), Position("e", 1))
+    for stream in (TOPIC, Stream("community", "t2")):
+        with pytest.raises(BadUserInput):
+            parse_cursor(stream, cursor)
+
+
+@given(st.sampled_from(["topic", "community", "user", "jobs"]), st.text())
+def test_a_stream_is_found_again_by_its_name(kind: str, id_: str) -> None:
+    assert stream_named(Stream(kind, id_).name) == Stream(kind, id_)
+
+
+async def test_a_stream_begins_once_however_many_look(shared_stores: Stores) -> None:
+    stream = Stream("user", "org/new")
+    heads = await asyncio.gather(*(shared_stores.events.head(stream) for _ in range(20)))
+    assert len(set(heads)) == 1
+    assert (heads[0].n, heads[0].floor) == (0, 0)
+
+
+async def test_a_topic_that_does_not_exist_has_no_head(shared_stores: Stores) -> None:
+    with pytest.raises(NotFound):
+        await shared_stores.events.head(Stream("topic", "nowhere"))
+
+
+async def test_the_log_is_read_in_order_and_in_parts(place: Place) -> None:
+    other = await found_place(place.stores)
+    for _ in range(12):
+        await place.post()
+        await other.post()
+    log = place.stores.events
+    assert [event.n for event in await log.read(place.stream, 0)] == list(range(1, 13))
+    assert [event.n for event in await log.read(place.stream, 7, limit=3)] == [8, 9, 10]
+    assert await log.read(place.stream, 12) == []
+
+
+async def test_many_heads_are_read_together(place: Place) -> None:
+    await place.post()
+    user, unknown = Stream("user", "org/ann"), Stream("user", "org/nobody")
+    known = await place.stores.events.head(user)
+    heads = await place.stores.events.heads([place.stream, user, unknown, Stream("topic", "nowhere")])
+    assert heads == {place.stream: await place.stores.events.head(place.stream), user: known}
+
+
+async def test_who_is_called_off_while_the_log_is_read_ends_as_called_off(place: Place) -> None:
+    """Else whoever waits for their end would wait for ever; PyMongo's cursors may return instead."""
+    log = place.stores.events
+    for step in range(200):
+        for read in (log.head(place.stream), log.read(place.stream, 0), log.heads([place.stream])):
+            task: asyncio.Task[object] = asyncio.create_task(read)
+            await asyncio.sleep(step / 100_000)
+            over = not task.cancel()
+            await asyncio.wait([task])
+            assert over or task.cancelled()
+
+
+async def make_old(place: Place, up_to: int) -> None:
+    """Moves the first events back by more than they are kept."""
+    wanted = {"_id.s": place.stream.name, "_id.n": {"$lte": up_to}}
+    hours_25_ms = 25 * 3600 * 1000
+    older = [{"$set": {"at": {"$subtract": ["$at", hours_25_ms]}}}]
+    await place.stores.mongo["events"].update_many(wanted, older)
+
+
+async def numbers(place: Place) -> list[int]:
+    return [row["_id"]["n"] for row in await place.events()]
+
+
+async def post_five(place: Place) -> None:
+    await asyncio.gather(*(place.post() for _ in range(5)))
+
+
+async def test_pruning_forgets_what_is_old_and_raises_each_floor_to_it(stores: Stores) -> None:
+    one, other = await found_place(stores), await found_place(stores)
+    for place, old in ((one, 3), (other, 5)):
+        await post_five(place)
+        await make_old(place, old)
+    assert await stores.events.prune() == 8
+    assert (await numbers(one), await numbers(other)) == ([4, 5], [])
+    heads = [await stores.events.head(place.stream) for place in (one, other)]
+    assert [(head.n, head.floor) for head in heads] == [(5, 3), (5, 5)]
+    assert await stores.events.prune() == 0
+
+
+async def test_pruning_goes_on_where_its_last_batch_ended(stores: Stores) -> None:
+    place = await found_place(stores)
+    await post_five(place)
+    await make_old(place, 5)
+    while await stores.events.prune(batch=2):
+        head: Head = await stores.events.head(place.stream)
+        assert await numbers(place) == list(range(head.floor + 1, 6))
+    assert (await stores.events.head(place.stream)).floor == 5
+
+
+async def test_events_that_are_not_a_day_old_stay(stores: Stores) -> None:
+    place = await found_place(stores)
+    await post_five(place)
+    assert await stores.events.prune() == 0
+    assert await numbers(place) == [1, 2, 3, 4, 5]
+
+
+async def test_pruning_that_breaks_off_has_deleted_nothing_above_the_floor(
+    own_place: Place, own_mongod: Mongod
+) -> None:
+    await post_five(own_place)
+    await make_old(own_place, 4)
+    for command, floor in (("update", 0), ("delete", 4)):
+        async with failing(own_mongod.uri, command, errorCode=20):
+            with pytest.raises(OperationFailure):
+                await own_place.stores.events.prune()
+        assert (await own_place.stores.events.head(own_place.stream)).floor == floor
+        assert await numbers(own_place) == [1, 2, 3, 4, 5]
+
+
+async def test_posting_goes_on_while_the_log_is_pruned(place: Place) -> None:
+    await post_five(place)
+    await make_old(place, 5)
+    await asyncio.gather(place.stores.events.prune(), *(place.post() for _ in range(50)))
+    head = await place.stores.events.head(place.stream)
+    assert (head.n, head.floor) == (55, 5)
+    assert await numbers(place) == list(range(6, 56))

@@ -1,0 +1,134 @@
+"""Publishing: in order, in the background, and never in anybody's way."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from redis.asyncio import Redis
+from redis.asyncio.client import PubSub
+
+from server.embedded import Valkey
+from storage.keys import Keys
+from storage.streams.log import Event, Stream
+from storage.streams.publisher import MAX_WAITING, Publisher, decode, encode
+from tests.storage.faults import hanging
+
+pytestmark = pytest.mark.anyio
+
+KEYS = Keys("test")
+PATIENCE_S = 20
+STREAM = Stream("topic", "t")
+
+
+def event(n: int) -> Event:
+    return Event(n, "MessagePosted", n, datetime(2026, 11, 21, 12, 0, 0, 123000, UTC))
+
+
+@given(
+    st.text(max_size=20),
+    st.lists(
+        st.builds(
+            Event,
+            st.integers(0, 2**53),
+            st.text(max_size=20),
+            st.integers(0, 2**53) | st.text(max_size=20),
+            st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC)),
+        ),
+        min_size=1,
+    ),
+)
+def test_events_survive_the_wire(epoch: str, events: list[Event]) -> None:
+    assert decode(encode(epoch, events)) == (epoch, events)
+
+
+@asynccontextmanager
+async def publishing(url: str) -> AsyncIterator[Publisher]:
+    async with Redis.from_url(url) as redis:
+        publisher = Publisher(redis, KEYS)
+        publisher.start()
+        try:
+            yield publisher
+        finally:
+            await publisher.close()
+
+
+@asynccontextmanager
+async def subscribed(url: str) -> AsyncIterator[PubSub]:
+    async with Redis.from_url(url) as redis, redis.pubsub() as pubsub:
+        await pubsub.subscribe(KEYS.channel(STREAM.name))
+        assert await pubsub.get_message(timeout=PATIENCE_S)
+        yield pubsub
+
+
+async def heard(pubsub: PubSub, count: int) -> list[int]:
+    """The numbers of the next messages' events; those that come in time."""
+    numbers: list[int] = []
+    while len(numbers) < count:
+        message = await pubsub.get_message(timeout=PATIENCE_S)
+        if message is None:
+            break
+        numbers += [event.n for event in decode(message["data"])[1]]
+    return numbers
+
+
+async def test_events_are_published_in_the_order_of_commits(own_valkey: Valkey) -> None:
+    async with subscribed(own_valkey.url) as pubsub, publishing(own_valkey.url) as publisher:
+        for n in range(1, 501):
+            publisher.publish(STREAM, "e", [event(n)])
+        assert await heard(pubsub, 500) == list(range(1, 501))
+
+
+async def test_what_waits_is_still_sent_when_it_is_closed(own_valkey: Valkey) -> None:
+    async with subscribed(own_valkey.url) as pubsub:
+        async with publishing(own_valkey.url) as publisher:
+            for n in range(1, 51):
+                publisher.publish(STREAM, "e", [event(n)])
+        assert await heard(pubsub, 50) == list(range(1, 51))
+
+
+async def test_a_redis_that_hangs_delays_nobody_and_is_published_to_again(own_valkey: Valkey) -> None:
+    loop = asyncio.get_running_loop()
+    async with publishing(own_valkey.url) as publisher:
+        with hanging(own_valkey.pid):
+            began = loop.time()
+            for n in range(2 * MAX_WAITING):
+                publisher.publish(STREAM, "e", [event(n)])
+            assert loop.time() - began < 15, "what is too much is dropped, not waited for"
+            await asyncio.sleep(0)
+        await published_again(own_valkey, publisher)
+
+
+async def test_a_redis_that_was_dead_is_published_to_again(own_valkey: Valkey) -> None:
+    async with publishing(own_valkey.url) as publisher:
+        own_valkey.kill()
+        await own_valkey.wait()
+        publisher.publish(STREAM, "e", [event(1)])
+        await own_valkey.restart()
+        await published_again(own_valkey, publisher)
+
+
+async def published_again(valkey: Valkey, publisher: Publisher) -> None:
+    async with subscribed(valkey.url) as pubsub, asyncio.timeout(PATIENCE_S):
+        publisher.publish(STREAM, "e", [event(77)])
+        while await heard(pubsub, 1) != [77]:
+            pass
+
+
+async def test_closing_does_not_wait_for_a_dead_redis(own_valkey: Valkey) -> None:
+    loop = asyncio.get_running_loop()
+    with hanging(own_valkey.pid):
+        async with publishing(own_valkey.url) as publisher:
+            publisher.publish(STREAM, "e", [event(1)])
+            began = loop.time()
+        assert loop.time() - began < 15
+
+
+async def test_one_that_was_never_started_closes() -> None:
+    async with Redis.from_url("redis://127.0.0.1:1/0") as redis:
+        publisher = Publisher(redis, KEYS)
+        publisher.publish(STREAM, "e", [event(1)])
+        await publisher.close()

@@ -1,0 +1,428 @@
+"""Group commit under hostile conditions: many writers, failing members, repeated keys, refused commits."""
+
+import asyncio
+import itertools
+from collections.abc import Sequence
+from contextlib import AsyncExitStack, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from pymongo.errors import OperationFailure
+
+from server.embedded import Mongod
+from storage.calls.jobs import SetLimits
+from storage.chat.changes import EditMessage, PostMessage
+from storage.chat.records import Message
+from storage.errors import Conflict, Forbidden, NotFound, Unavailable
+from storage.mongo import Mongo
+from storage.references import MessageKey
+from storage.stores import Stores
+from storage.streams.changes import Batch
+from storage.streams.jobs_stream import jobs_stream
+from storage.streams.log import Event, Stream
+from storage.streams.sequencer import JOBS_AT_ONCE, MAX_BATCH, Sequencer
+from storage.streams.write_leases import Turns
+from tests.storage.faults import failing, hanging
+from tests.storage.places import OpenStores, Place, found_place, soon
+
+pytestmark = pytest.mark.anyio
+
+REFUSED = 20
+"""IllegalOperation: an error that repeating the transaction does not heal."""
+
+UNREACHABLE = 6
+"""HostUnreachable: an error after which the driver asks again whether it was committed."""
+
+NOT_YET_AT_MAJORITY = {"code": 64, "errmsg": "waiting for replication timed out"}
+
+
+async def assert_sound(place: Place, count: int) -> list[int]:
+    """What must hold of a topic that only had posts. Returns the timestamps."""
+    timestamps = [message["_id"]["ts"] for message in await place.messages()]
+    events = await place.events()
+    assert len(timestamps) == len(set(timestamps)) == count
+    assert [event["_id"]["n"] for event in events] == list(range(1, count + 1))
+    assert [event["ref"] for event in events] == timestamps, "the order of n is the order of timestamps"
+    assert all(earlier["at"] <= later["at"] for earlier, later in itertools.pairwise(events))
+    head = await place.stores.mongo["topics"].find_one({"_id": place.topic.id})
+    assert head is not None
+    assert head["n"] == count
+    assert head["last"] == max(timestamps)
+    return timestamps
+
+
+async def outcomes(place: Place, changes: Sequence[PostMessage | EditMessage]) -> list[Message | BaseException]:
+    """Hands all in at once, so that they are members of one batch."""
+    commits = (place.stores.sequencer.commit(place.stream, change) for change in changes)
+    return await asyncio.gather(*commits, return_exceptions=True)
+
+
+async def test_two_hundred_posts_at_once_get_places_in_one_order(place: Place) -> None:
+    posted = await asyncio.gather(*(place.post(str(number)) for number in range(200)))
+    timestamps = await assert_sound(place, 200)
+    assert sorted(message.timestamp for message in posted) == timestamps
+    texts = {message["_id"]["ts"]: message["text"] for message in await place.messages()}
+    assert all(texts[message.timestamp] == message.text for message in posted)
+
+
+@pytest.mark.parametrize("redis", [{}, {"redis_url": "redis://127.0.0.1:1/0"}], ids=["with Redis", "without Redis"])
+async def test_posts_from_several_processes_to_one_topic_get_places_in_one_order(
+    place: Place, another: OpenStores, redis: dict[str, str]
+) -> None:
+    async with AsyncExitStack() as stack:
+        places = [place.through(await stack.enter_async_context(another(**redis))) for _ in range(4)]
+        posted = await asyncio.gather(*(places[number % 4].post(str(number)) for number in range(200)))
+        more = await asyncio.gather(*(each.post() for each in places * 10))
+        timestamps = await assert_sound(place, 240)
+    assert sorted(message.timestamp for message in posted + more) == timestamps
+
+
+async def test_one_post_after_the_other_rises_whichever_process_takes_it(place: Place, another: OpenStores) -> None:
+    async with another() as second, another() as third:
+        places = [place, place.through(second), place.through(third)]
+        posted = [(await places[number % 3].post()).timestamp for number in range(30)]
+    assert posted == await assert_sound(place, 30)
+
+
+async def test_a_batch_never_has_more_than_a_hundred_members(place: Place) -> None:
+    await asyncio.gather(*(place.post() for _ in range(2 * MAX_BATCH + 1)))
+    moments = [event["at"] for event in await place.events()]
+    assert max(moments.count(at) for at in set(moments)) <= MAX_BATCH
+
+
+async def test_members_that_wait_together_share_one_transaction(place: Place) -> None:
+    await outcomes(place, [place.change() for _ in range(50)])
+    assert len({event["at"] for event in await place.events()}) == 1
+
+
+async def test_a_clock_that_fell_behind_does_not_let_timestamps_fall(place: Place) -> None:
+    ahead = (await place.post()).timestamp + 3_600_000_000
+    await place.stores.mongo["topics"].update_one({"_id": place.topic.id}, {"$set": {"last": ahead}})
+    assert [(await place.post()).timestamp for _ in range(3)] == [ahead + 1, ahead + 2, ahead + 3]
+
+
+@dataclass(slots=True)
+class Unstorable(PostMessage):
+    """A post that MongoDB or its driver refuses to store."""
+
+    field: Any = None
+
+    def plan(self, batch: Batch) -> Message:
+        message = PostMessage.plan(self, batch)
+        document = dict(batch.get("messages", message.key.document_id) or {})
+        batch.put("messages", document | {"field": self.field})
+        return message
+
+
+@dataclass(slots=True)
+class Taken(PostMessage):
+    """A post that inserts a second document under an _id that exists."""
+
+    def plan(self, batch: Batch) -> Message:
+        batch.put("topics", {"_id": self.new.topic_id})
+        return PostMessage.plan(self, batch)
+
+
+@dataclass(slots=True)
+class Broken(PostMessage):
+    """A post whose planning has a fault of ours."""
+
+    def plan(self, batch: Batch) -> Message:
+        raise ZeroDivisionError
+
+
+async def test_a_member_that_may_not_fails_alone(place: Place) -> None:
+    mine = await place.post("mine")
+    edit = EditMessage(mine.key, "bob", "not yours", ())
+    lost = EditMessage(MessageKey(place.topic.id, 1), "bob", "never was", ())
+    first, refused, missing, last = await outcomes(place, [place.change("a"), edit, lost, place.change("b")])
+    assert isinstance(refused, Forbidden)
+    assert isinstance(missing, NotFound)
+    assert isinstance(first, Message)
+    assert isinstance(last, Message)
+    assert first.timestamp < last.timestamp
+    await assert_sound(place, 3)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        pytest.param(lambda place: Unstorable(place.new(), field="x" * 17_000_000), id="over 16 MB"),
+        pytest.param(lambda place: Unstorable(place.new(), field={"_id": object()}), id="no BSON"),
+        pytest.param(lambda place: Unstorable(place.new(), field=2**64), id="too great a number"),
+        pytest.param(lambda place: Unstorable(place.new(), field={"nul\0": 1}), id="invalid key"),
+        pytest.param(lambda place: Taken(place.new()), id="duplicate key"),
+        pytest.param(lambda place: Broken(place.new()), id="fault in planning"),
+    ],
+)
+async def test_a_member_that_can_not_be_stored_fails_alone(place: Place, bad: Any) -> None:
+    changes = [place.change("a"), bad(place), place.change("b")]
+    first, refused, last = await outcomes(place, changes)
+    assert isinstance(refused, Exception)
+    assert isinstance(first, Message)
+    assert isinstance(last, Message)
+    await assert_sound(place, 2)
+    assert [message["text"] for message in await place.messages()] == ["a", "b"]
+    await place.post("the topic still takes posts")
+
+
+async def test_a_topic_that_does_not_exist_is_not_found_and_not_made(place: Place) -> None:
+    with pytest.raises(NotFound):
+        await place.stores.sequencer.commit(Stream("topic", "nowhere"), place.change())
+    assert await place.stores.mongo["topics"].find_one({"_id": "nowhere"}) is None
+
+
+async def test_one_key_many_times_in_one_batch_makes_one_message(place: Place) -> None:
+    posted = await asyncio.gather(*(place.post(key="k") for _ in range(50)))
+    assert len({message.id for message in posted}) == 1
+    await assert_sound(place, 1)
+
+
+async def test_one_key_again_later_gives_the_message_as_it_is_now(place: Place) -> None:
+    first = await place.post(key="k")
+    await place.stores.messages.edit(first.key, "ann", "edited", ())
+    again = await place.post(key="k")
+    assert (again.id, again.text) == (first.id, "edited")
+    assert len(await place.messages()) == 1
+
+
+async def test_one_key_from_several_processes_at_once_makes_one_message(place: Place, another: OpenStores) -> None:
+    async with another() as second, another() as third:
+        places = [place, place.through(second), place.through(third)]
+        for key in map(str, range(10)):
+            posted = await asyncio.gather(*(each.post(key=key) for each in places for _ in range(5)))
+            assert len({message.id for message in posted}) == 1
+    await assert_sound(place, 10)
+
+
+async def test_one_key_for_two_topics_at_once_makes_one_message_and_a_conflict(place: Place) -> None:
+    other = await found_place(place.stores, place.organization_id)
+    for key in map(str, range(10)):
+        both = await asyncio.gather(place.post(key=key), other.post(key=key), return_exceptions=True)
+        assert sorted(type(outcome).__name__ for outcome in both) == ["Conflict", "Message"]
+    assert len(await place.messages()) + len(await other.messages()) == 10
+
+
+async def test_one_key_with_another_text_is_a_conflict_and_only_that_member_fails(place: Place) -> None:
+    changes = [place.change("a", "k"), place.change("b", "k"), place.change("c", "other")]
+    first, conflict, last = await outcomes(place, changes)
+    assert isinstance(conflict, Conflict)
+    assert isinstance(first, Message)
+    assert isinstance(last, Message)
+    await assert_sound(place, 2)
+
+
+async def test_keys_of_two_users_are_two_keys(place: Place) -> None:
+    posted = [await place.post(author=author, key="k") for author in ("ann", "bob")]
+    assert posted[0].id != posted[1].id
+
+
+async def test_a_try_that_failed_keeps_no_key(place: Place) -> None:
+    broken = Broken(place.new(), place.key("k"))
+    with pytest.raises(ZeroDivisionError):
+        await place.stores.sequencer.commit(place.stream, broken)
+    await place.post(key="k")
+    await assert_sound(place, 1)
+
+
+async def test_a_waiter_that_gives_up_stops_neither_its_commit_nor_the_others(place: Place) -> None:
+    waiters = [asyncio.create_task(place.post(str(number))) for number in range(10)]
+    await asyncio.sleep(0)
+    for waiter in waiters[:5]:
+        waiter.cancel()
+    done = await asyncio.gather(*waiters, return_exceptions=True)
+    assert sum(isinstance(outcome, asyncio.CancelledError) for outcome in done) == 5
+    await place.stores.sequencer.close()
+    await assert_sound(place, 10)
+
+
+async def test_changes_that_change_nothing_leave_no_hole_in_the_numbers(place: Place) -> None:
+    message = await place.post()
+    for _ in range(2):
+        await place.stores.messages.add_reaction(place.organization_id, message.key, "bob", "👍")
+        await place.stores.messages.remove_reaction(place.organization_id, message.key, "cyd", "👍")
+    await asyncio.gather(*(place.stores.messages.delete(message.key, "ann", False) for _ in range(3)))
+    await place.post()
+    events = await place.events()
+    assert [event["_id"]["n"] for event in events] == [1, 2, 3, 4]
+    assert [event["kind"] for event in events] == [
+        "MessagePosted",
+        "ReactionsChanged",
+        "MessageDeleted",
+        "MessagePosted",
+    ]
+    assert (await place.stores.events.head(place.stream)).n == 4
+
+
+async def test_each_member_is_planned_on_what_those_before_it_left(place: Place) -> None:
+    message = await place.post()
+    reactions = [
+        place.stores.messages.add_reaction(place.organization_id, message.key, f"user{n}", "👍") for n in range(40)
+    ]
+    await asyncio.gather(*reactions)
+    assert (await place.stores.messages.get(message.key)).reaction_counts == (("👍", 40),)
+
+
+async def test_what_was_committed_is_announced_once_in_order_and_only_then(place: Place) -> None:
+    stores, heard, told = place.stores, list[Event](), list[str]()
+    turns = Turns(stores.redis, stores.keys)
+    sequencer = Sequencer(stores.mongo, turns, lambda stream, epoch, events: heard.extend(events), told.append)
+    edit = EditMessage(MessageKey(place.topic.id, 1), "bob", "never was", ())
+    changes = [place.change(), edit, place.change()]
+    commits = (sequencer.commit(place.stream, change) for change in changes)
+    await asyncio.gather(*commits, return_exceptions=True)
+    assert [(event.n, event.ref) for event in heard] == [(e["_id"]["n"], e["ref"]) for e in await place.events()]
+    assert told == [place.community_stream.name]
+
+
+async def test_an_idle_sequencer_keeps_nothing_of_a_stream(place: Place) -> None:
+    await asyncio.gather(*(place.post() for _ in range(3)))
+    await place.stores.sequencer.close()
+
+    async def keeps_nothing() -> bool:
+        # What earlier tests left to be told to others comes and goes.
+        return not place.stores.sequencer._lanes
+
+    assert place.stream not in place.stores.sequencer._lanes
+    assert await soon(keeps_nothing)
+
+
+async def test_of_a_batch_whose_commit_is_refused_nothing_is_visible(own_place: Place, own_mongod: Mongod) -> None:
+    await own_place.post()
+    async with failing(own_mongod.uri, "commitTransaction", errorCode=REFUSED):
+        changes = [own_place.change(key="k"), own_place.change(), own_place.change()]
+        failed = await outcomes(own_place, changes)
+    assert all(isinstance(outcome, OperationFailure) for outcome in failed)
+    await assert_sound(own_place, 1)
+    for collection in ("outbox", "idempotency"):
+        rows = {"at": {"$gt": (await own_place.events())[0]["at"]}}
+        assert await own_place.stores.mongo[collection].count_documents(rows) == 0
+    await own_place.post(key="k")
+    await assert_sound(own_place, 2)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param({"errorCode": 112}, id="write conflict"),
+        pytest.param({"errorCode": 251}, id="transaction forgotten"),
+        pytest.param({"errorCode": UNREACHABLE}, id="unreachable"),
+        pytest.param({"closeConnection": True}, id="connection lost"),
+        pytest.param({"writeConcernError": NOT_YET_AT_MAJORITY}, id="done, but perhaps not for good"),
+    ],
+)
+async def test_a_commit_that_fails_for_a_moment_is_done_once(
+    own_place: Place, own_mongod: Mongod, how: dict[str, Any]
+) -> None:
+    async with failing(own_mongod.uri, "commitTransaction", times=2, **how):
+        await asyncio.gather(*(own_place.post() for _ in range(3)))
+    await assert_sound(own_place, 3)
+
+
+@pytest.mark.parametrize("command", ["findAndModify", "find", "insert"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param({"errorCode": 112}, id="write conflict"),
+        pytest.param({"errorCode": 251}, id="transaction forgotten"),
+        pytest.param({"errorCode": 10107}, id="no longer the primary"),
+        pytest.param({"closeConnection": True}, id="connection lost"),
+    ],
+)
+async def test_a_transaction_that_fails_for_a_moment_is_done_once(
+    own_place: Place, own_mongod: Mongod, command: str, how: dict[str, Any]
+) -> None:
+    async with failing(own_mongod.uri, command, times=2, **how):
+        await asyncio.gather(*(own_place.post(key=f"k{n}") for n in range(3)))
+    await assert_sound(own_place, 3)
+
+
+async def test_a_commit_whose_outcome_stays_open_is_never_done_twice(own_place: Place, own_mongod: Mongod) -> None:
+    async with failing(own_mongod.uri, "commitTransaction", writeConcernError=NOT_YET_AT_MAJORITY):
+        changes = [own_place.change(key="k"), own_place.change(), own_place.change()]
+        outcome = await outcomes(own_place, changes)
+    assert [type(each) for each in outcome] == [Unavailable] * 3
+    await assert_sound(own_place, 3)
+    again = await own_place.post(key="k")
+    assert again.timestamp == (await assert_sound(own_place, 3))[0]
+
+
+@pytest.mark.parametrize("fault", ["killed", "hanging"])
+async def test_posting_to_a_dead_mongodb_is_unavailable_in_time_and_works_again_after_it(
+    own_place: Place, own_mongod: Mongod, fault: str
+) -> None:
+    await own_place.post()
+    loop = asyncio.get_running_loop()
+    with hanging(own_mongod.pid) if fault == "hanging" else nullcontext():
+        if fault == "killed":
+            own_mongod.kill()
+        began = loop.time()
+        changes = [own_place.change(), own_place.change(key="k"), own_place.change()]
+        outcome = await outcomes(own_place, changes)
+        took_s = loop.time() - began
+    assert [type(each) for each in outcome] == [Unavailable] * 3
+    assert took_s < 20, "the driver itself would wait for half a minute"
+    if fault == "killed":
+        await own_mongod.restart()
+    await own_place.post(key="k")
+    texts = [message["text"] for message in await own_place.messages()]
+    assert len(texts) in (2, 4)
+    await assert_sound(own_place, len(texts))
+
+
+class Counting(Mongo):
+    """Counts the transactions that run at the same time, and holds them up until `go_on` is set."""
+
+    now = most = 0
+    go_on: asyncio.Event
+
+    async def transact(self, work: Any, deadline_s: float = 5.0) -> Any:
+        kept = type(self)
+        kept.now += 1
+        kept.most = max(kept.most, kept.now)
+        await kept.go_on.wait()
+        try:
+            return await Mongo.transact(self, work, deadline_s)
+        finally:
+            kept.now -= 1
+
+
+async def test_many_organizations_at_once_take_turns_and_what_waits_meanwhile_goes_together(stores: Stores) -> None:
+    Counting.now, Counting.most, Counting.go_on = 0, 0, asyncio.Event()
+    turns = Turns(stores.redis, stores.keys)
+    sequencer = Sequencer(
+        Counting(stores.mongo.client, stores.mongo.database, stores.mongo.reads), turns, lambda *_: None, lambda _: None
+    )
+    organizations = [f"org-{n}" for n in range(3 * JOBS_AT_ONCE)]
+    changes = [(org, SetLimits(org, n, 1.0)) for n in range(5) for org in organizations]
+    commits = [asyncio.create_task(sequencer.commit(jobs_stream(org), change)) for org, change in changes]
+    while Counting.now < JOBS_AT_ONCE:
+        await asyncio.sleep(0)
+    Counting.go_on.set()
+    await asyncio.gather(*commits)
+    assert Counting.most == JOBS_AT_ONCE
+    last = commits[-1].result()
+    assert (last.id, last.concurrent_calls) == (organizations[-1], 4)
+    events = await stores.mongo["events"].find({"_id.s": f"jobs:{organizations[-1]}"}).to_list(None)
+    assert len({event["at"] for event in events}) == 1, "five changes in one commit"
+
+
+async def test_who_waits_too_long_behind_other_organizations_is_told(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storage.streams.sequencer.ADMISSION_S", 0.05)
+    Counting.now, Counting.go_on = 0, asyncio.Event()
+    turns = Turns(stores.redis, stores.keys)
+    sequencer = Sequencer(
+        Counting(stores.mongo.client, stores.mongo.database, stores.mongo.reads), turns, lambda *_: None, lambda _: None
+    )
+    commits = [sequencer.commit(jobs_stream(f"org-{n}"), SetLimits(f"org-{n}", n, 1.0)) for n in range(JOBS_AT_ONCE)]
+    held_up = [asyncio.create_task(commit) for commit in commits]
+    while Counting.now < JOBS_AT_ONCE:
+        await asyncio.sleep(0)
+    with pytest.raises(Unavailable):
+        await sequencer.commit(jobs_stream("late"), SetLimits("late", 1, 1.0))
+    Counting.go_on.set()
+    await asyncio.gather(*held_up)
+    assert (await sequencer.commit(jobs_stream("late"), SetLimits("late", 3, 1.0))).concurrent_calls == 3

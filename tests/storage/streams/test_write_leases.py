@@ -1,0 +1,163 @@
+"""Turns are a hint: they order commits where Redis helps, and cost nothing and block nobody where it does not."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import pairwise
+
+import pytest
+from redis.asyncio import Redis
+
+from server.embedded import Valkey
+from storage.keys import Keys
+from storage.streams.log import Stream
+from storage.streams.write_leases import LEASE_MS, PATIENCE_S, Turns
+from tests.storage.faults import hanging
+
+pytestmark = pytest.mark.anyio
+
+STREAM = Stream("topic", "t")
+KEYS = Keys("test")
+NAME, _ = KEYS.turn(STREAM.name)
+
+
+ENOUGH_S = 20.0
+"""More than a busy machine takes for anything here, and less than what is prolonged below."""
+
+
+@pytest.fixture
+def lasting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Turns that don't end while the machine is busy with something else."""
+    monkeypatch.setattr("storage.streams.write_leases.LEASE_MS", 60_000)
+    monkeypatch.setattr("storage.streams.write_leases.CONTENDED_S", 60.0)
+
+
+@pytest.fixture
+def patient(lasting: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waiters who don't give up either, and whose place is kept for them."""
+    monkeypatch.setattr("storage.streams.write_leases.PATIENCE_S", 60.0)
+    monkeypatch.setattr("storage.streams.write_leases.NEXT_MS", 60_000)
+
+
+@asynccontextmanager
+async def contended(url: str) -> AsyncIterator[Turns]:
+    """Turns of a process that has met another one at the stream."""
+    async with Redis.from_url(url) as redis:
+        turns = Turns(redis, KEYS)
+        async with turns.turn(STREAM) as turn:
+            turn.tries = 2
+        yield turns
+
+
+async def took_s(turns: Turns, stream: Stream = STREAM) -> float:
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    async with turns.turn(stream):
+        return loop.time() - began
+
+
+async def test_an_uncontended_stream_does_not_ask_redis(own_valkey: Valkey) -> None:
+    async with Redis.from_url(own_valkey.url) as redis:
+        turns = Turns(redis, KEYS)
+        for _ in range(3):
+            async with turns.turn(STREAM) as turn:
+                turn.tries = 1
+        assert "cmdstat_set" not in await redis.info("commandstats")
+
+
+@pytest.mark.usefixtures("patient")
+async def test_processes_that_met_take_turns(own_valkey: Valkey) -> None:
+    inside, most = 0, 0
+
+    async def commit(turns: Turns) -> None:
+        nonlocal inside, most
+        for _ in range(10):
+            async with turns.turn(STREAM) as turn:
+                turn.tries = 1
+                inside += 1
+                most = max(most, inside)
+                await asyncio.sleep(0.002)
+                inside -= 1
+
+    async with contended(own_valkey.url) as one, contended(own_valkey.url) as other:
+        await asyncio.gather(commit(one), commit(other))
+    assert most == 1
+
+
+@pytest.mark.usefixtures("patient")
+async def test_who_waits_comes_before_who_was_just_there(own_valkey: Valkey) -> None:
+    order: list[str] = []
+
+    async def commit(name: str, turns: Turns) -> None:
+        for _ in range(20):
+            async with turns.turn(STREAM):
+                order.append(name)
+                await asyncio.sleep(0.01)
+
+    async with contended(own_valkey.url) as one, contended(own_valkey.url) as other:
+        await asyncio.gather(commit("one", one), commit("other", other))
+    assert len(order) == 40
+    repeated = sum(before == after for before, after in pairwise(order))
+    assert repeated <= 4, order
+
+
+@pytest.mark.usefixtures("lasting")
+async def test_who_no_longer_waits_is_not_waited_for(own_valkey: Valkey, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("storage.streams.write_leases.PATIENCE_S", 60.0)
+    async with contended(own_valkey.url) as one, contended(own_valkey.url) as other:
+        async with one.turn(STREAM):
+            gone = asyncio.create_task(took_s(other))
+            await asyncio.sleep(0.02)
+            gone.cancel()
+        assert await took_s(one) < ENOUGH_S
+
+
+@pytest.mark.usefixtures("patient")
+async def test_other_streams_do_not_wait(own_valkey: Valkey) -> None:
+    async with contended(own_valkey.url) as turns, turns.turn(STREAM):
+        assert await took_s(turns, Stream("topic", "u")) < ENOUGH_S
+
+
+@pytest.mark.usefixtures("lasting")
+async def test_a_turn_that_takes_long_is_waited_for_a_moment_only(own_valkey: Valkey) -> None:
+    async with contended(own_valkey.url) as one, contended(own_valkey.url) as other, one.turn(STREAM):
+        assert PATIENCE_S * 0.9 <= await took_s(other) < ENOUGH_S
+
+
+@pytest.mark.usefixtures("patient")
+async def test_the_turn_of_a_process_that_died_ends_by_itself(own_valkey: Valkey) -> None:
+    async with contended(own_valkey.url) as turns, Redis.from_url(own_valkey.url) as redis:
+        await redis.set(NAME, "dead", px=LEASE_MS)
+        async with turns.turn(STREAM):
+            assert await redis.get(NAME) not in (None, b"dead")
+
+
+@pytest.mark.usefixtures("lasting")
+async def test_leaving_gives_back_ones_own_turn_and_nobody_elses(own_valkey: Valkey) -> None:
+    async with contended(own_valkey.url) as turns, Redis.from_url(own_valkey.url) as redis:
+        async with turns.turn(STREAM):
+            assert 0 < await redis.pttl(NAME) <= 60_000
+        assert await redis.get(NAME) is None
+        async with turns.turn(STREAM):
+            await redis.set(NAME, "another")
+        assert await redis.get(NAME) == b"another"
+
+
+@pytest.mark.parametrize("fault", ["dead", "hanging"])
+async def test_without_redis_everybody_goes_on(own_valkey: Valkey, fault: str) -> None:
+    async with contended(own_valkey.url) as turns:
+        if fault == "dead":
+            own_valkey.kill()
+            await own_valkey.wait()
+            assert await took_s(turns) < ENOUGH_S
+        else:
+            with hanging(own_valkey.pid):
+                assert await took_s(turns) < ENOUGH_S
+
+
+async def test_a_commit_that_fails_gives_its_turn_back(own_valkey: Valkey) -> None:
+    async with contended(own_valkey.url) as turns, Redis.from_url(own_valkey.url) as redis:
+        with pytest.raises(ZeroDivisionError):
+            async with turns.turn(STREAM):
+                raise ZeroDivisionError
+        assert await redis.get(NAME) is None

@@ -1,0 +1,102 @@
+"""Links in chat messages, Japanese ones first of all."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.link_previews import first_url
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("https://example.com", "https://example.com"),
+        ("HTTP://Example.com/A", "HTTP://Example.com/A"),
+        ("see http://example.com/a?b=c&d=%E3%81%82#e now", "http://example.com/a?b=c&d=%E3%81%82#e"),
+        ("https://a.example/ https://b.example/", "https://a.example/"),
+        ("line\nhttps://example.com/a\nline", "https://example.com/a"),
+        ("http://127.0.0.1:8000/x", "http://127.0.0.1:8000/x"),
+        ("http://[::1]:8000/x", "http://[::1]:8000/x"),
+    ],
+)
+def test_the_first_url_is_found_as_it_was_written(text: str, url: str) -> None:
+    assert first_url(text) == url
+
+
+@pytest.mark.parametrize(
+    "text", ["", "no link", "ftp://example.com", "example.com", "xhttps://example.com", "git+https://x", "https:/x"]
+)
+def test_a_text_without_a_link_has_none(text: str) -> None:
+    assert first_url(text) is None
+
+
+@pytest.mark.parametrize("after", [".", ",", "!", "?", ":", ";", "...", "?!", "'", "**", "`", '"', ">", ").", "]."])
+def test_punctuation_after_a_url_is_not_part_of_it(after: str) -> None:
+    assert first_url(f"go to https://example.com/a{after}") == "https://example.com/a"
+    assert first_url(f"go to https://example.com/a{after} now") == "https://example.com/a"
+
+
+@pytest.mark.parametrize("after", "。、」）】』！？，．：；　｡､｣〉》］｝”’…")
+def test_japanese_punctuation_ends_a_url_even_with_text_right_after_it(after: str) -> None:
+    assert first_url(f"詳しくは「https://example.com/狼煙{after}続き") == "https://example.com/狼煙"
+
+
+def test_japanese_text_right_before_a_url_does_not_hide_it() -> None:
+    assert first_url("こちらhttps://example.com/") == "https://example.com/"
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("(https://example.com/a)", "https://example.com/a"),
+        ("(https://example.com/a)の続き", "https://example.com/a"),
+        ("https://example.com/a_(b)", "https://example.com/a_(b)"),
+        ("(see https://ja.wikipedia.org/wiki/狼_(動物))", "https://ja.wikipedia.org/wiki/狼_(動物)"),
+        ("https://example.com/?a[]=1", "https://example.com/?a[]=1"),
+        ("[https://example.com/a](https://example.com/b)", "https://example.com/a"),
+        ("[text](https://example.com/b).", "https://example.com/b"),
+        ("<https://example.com/a|text>", "https://example.com/a"),
+    ],
+)
+def test_a_closing_bracket_belongs_to_a_url_only_with_its_opening_one(text: str, url: str) -> None:
+    assert first_url(text) == url
+
+
+@pytest.mark.parametrize(
+    "nothing", ["https://", "http://.", "https://...", "https://)", "http://#a", "http://?", "http://[x"]
+)
+def test_a_scheme_without_a_host_is_passed_over(nothing: str) -> None:
+    assert first_url(nothing) is None
+    assert first_url(f"{nothing} https://example.com") == "https://example.com"
+
+
+def test_a_url_of_more_than_2048_characters_is_passed_over() -> None:
+    longest = "https://example.com/".ljust(2048, "a")
+    assert first_url(longest) == longest
+    assert first_url(f"{longest}a https://example.com") == "https://example.com"
+
+
+def test_invisible_and_reordering_characters_end_a_url() -> None:
+    assert first_url("https://example.com/\u202egpj.exe") == "https://example.com/"
+    assert first_url("https://example.com\u200b/x") == "https://example.com"
+
+
+@given(
+    st.text() | st.lists(st.sampled_from(["https://", "http", "(", ")", "[", "]", ".", "a", "。", " "])).map("".join)
+)
+def test_what_is_found_is_a_trimmed_piece_of_the_text(text: str) -> None:
+    url = first_url(text)
+    if url is not None:
+        assert url in text
+        assert url.lower().startswith(("http://", "https://"))
+        assert not url.endswith((".", ",", "!", "?", ":", ";", "'"))
+        assert not any(character.isspace() for character in url)
+
+
+@pytest.mark.parametrize("piece", ["https://", "https://)", "https://a.", "(", "http", "https://a" + "." * 50])
+def test_a_long_hostile_text_is_searched_in_linear_time(piece: str) -> None:
+    started = time.process_time()
+    first_url(piece * (400_000 // len(piece)))
+    assert time.process_time() - started < 5

@@ -1,0 +1,98 @@
+"""Notifications: left by anybody, told once, hidden from those who blocked, counted from the read mark."""
+
+import pytest
+
+from storage.identity.records import user_stream
+from storage.mongo import Session
+from storage.notifications import NotificationKind, notification_ref
+from storage.references import MessageKey
+from storage.streams.outbox import leave
+from storage.timeline import NOW, timeline_range
+from tests.storage.feed.hall import Hall
+from tests.storage.places import Place, found_place, soon
+
+pytestmark = pytest.mark.anyio
+
+NOBODY: frozenset[str] = frozenset()
+NEWEST = timeline_range(latest=NOW)
+
+
+async def test_another_areas_transaction_leaves_a_notification_or_none(hall: Hall) -> None:
+    stream = user_stream(hall.organization_id, "$ann")
+    stores = hall.stores
+
+    async def failed(session: Session) -> None:
+        ref = notification_ref(NotificationKind.PUBLICATION_FAILED, publication_id="$p1")
+        await leave(stores.mongo, stream, "Notify", [ref], session)
+
+    async def undone(session: Session) -> None:
+        await failed(session)
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        await stores.mongo.transact(undone)
+    assert await stores.mongo["outbox"].count_documents({"stream": stream.name}) == 0
+    await stores.mongo.transact(failed)
+    stores.outbox.nudge(stream.name)
+    assert [event.kind for event in await hall.events(stream)] == ["NotificationArrived"]
+    (told,) = (await stores.notifications.page(hall.organization_id, "$ann", NEWEST, NOBODY)).items
+    assert (told.kind, told.publication_id, told.actor_id) == (NotificationKind.PUBLICATION_FAILED, "$p1", None)
+
+
+async def test_rows_that_a_dead_process_left_are_swept(hall: Hall) -> None:
+    stream = user_stream(hall.organization_id, "ann")
+    ref = notification_ref(NotificationKind.PUBLICATION_UNKNOWN, publication_id="p1")
+    await leave(hall.stores.mongo, stream, "Notify", [ref])
+    outbox = hall.stores.mongo["outbox"]
+    old = [{"$set": {"at": {"$subtract": ["$$NOW", 60_000]}}}]
+    await outbox.update_many({"stream": stream.name}, old)
+    assert await hall.stores.outbox.sweep() >= 1
+    assert len(await hall.events(stream)) == 1
+
+
+async def test_the_same_thing_is_told_once(hall: Hall) -> None:
+    stream = user_stream(hall.organization_id, "ann")
+    ref = notification_ref(NotificationKind.MENTION, "bob", post=5)
+    for _ in range(3):
+        await leave(hall.stores.mongo, stream, "Notify", [ref, ref])
+        hall.stores.outbox.nudge(stream.name)
+        assert len(await hall.events(stream)) == 1
+
+
+async def test_nobody_is_told_of_what_is_said_where_they_may_not_read(hall: Hall) -> None:
+    place: Place = await found_place(hall.stores, hall.organization_id)
+    message = MessageKey(place.topic.id, 7)
+    ref = notification_ref(NotificationKind.MENTION, "cyd", message=message)
+    for owner, told in (("ann", 1), ("bob", 0)):
+        stream = user_stream(hall.organization_id, owner)
+        await leave(hall.stores.mongo, stream, "Notify", [ref])
+        hall.stores.outbox.nudge(stream.name)
+        assert len(await hall.events(stream)) == told
+
+
+async def test_unread_ones_are_counted_from_a_mark_that_never_moves_back_and_without_the_blocked(hall: Hall) -> None:
+    stream, store, org = user_stream(hall.organization_id, "ann"), hall.stores.notifications, hall.organization_id
+    refs = [notification_ref(NotificationKind.MENTION, actor, post=n) for n, actor in enumerate(["bob", "cyd"] * 3)]
+    await leave(hall.stores.mongo, stream, "Notify", refs)
+    hall.stores.outbox.nudge(stream.name)
+    await hall.events(stream)
+    page = (await store.page(org, "ann", NEWEST, NOBODY)).items
+    assert [told.post and told.post.timestamp for told in page] == [5, 4, 3, 2, 1, 0]
+    assert await store.unread_count(org, "ann", NOBODY) == 6
+    assert await store.unread_count(org, "ann", frozenset({"cyd"})) == 3
+    for told, left in ((page[2], 2), (page[5], 2), (page[0], 0)):
+        await store.mark_read(org, "ann", told.timestamp)
+        assert await store.unread_count(org, "ann", NOBODY) == left
+    assert len((await store.page(org, "ann", NEWEST, frozenset({"cyd"}))).items) == 3
+    assert await store.unread_count("another", "ann", NOBODY) == 0
+
+
+async def test_an_event_speaks_of_its_notification(hall: Hall) -> None:
+    await hall.post(mention_ids=["bob"])
+    stream = user_stream(hall.organization_id, "bob")
+    (event,) = await hall.events(stream)
+
+    async def heard() -> object:
+        return (await hall.stores.notifications.of_events(stream, [event.ref])).get(event.ref)
+
+    assert await soon(heard)
