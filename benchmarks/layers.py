@@ -26,7 +26,7 @@ LAYERS: tuple[tuple[str, str], ...] = (
         "documents: parsed, validated, measured",
         r"/server/(?:limits|cost)\.py|/graphql/(?:language|validation)/",
     ),
-    ("compiled execution", r"/server/compiled/|<compiled "),
+    ("compiled execution", r"/server/graphql/compiled/|<compiled "),
     ("general execution", r"/graphql/|/strawberry/|/schema/"),
     ("resolvers, access checks", r"/resolvers/"),
     ("addresses: normalized and hashed", r"/storage/mail/addresses\.py"),

@@ -20,7 +20,7 @@ async def http_server(app: ASGIApp) -> AsyncIterator[int]:
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: protocol(config, state, {}), "127.0.0.1", 0)  # type: ignore[call-arg, arg-type, return-value]
     try:
-        yield server.graphql.websocket[0].getsockname()[1]
+        yield server.sockets[0].getsockname()[1]
     finally:
         server.close()
         for connection in list(state.connections):

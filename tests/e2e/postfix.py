@@ -95,7 +95,7 @@ async def receiver() -> AsyncIterator[Receiver]:
     """A scripted server on a port of its own."""
     served = Receiver()
     server = await asyncio.start_server(served.serve, "127.0.0.1", 0, limit=1 << 22)
-    served.port = server.graphql.websocket[0].getsockname()[1]
+    served.port = server.sockets[0].getsockname()[1]
     try:
         yield served
     finally:

@@ -50,7 +50,7 @@ async def in_process(app: ASGIApp, **options: Any) -> AsyncIterator[InProcess]:
     state = ServerState()
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: Wire(config, state, {}), "127.0.0.1", 0)
-    served = InProcess(server.graphql.websocket[0].getsockname()[1], state)
+    served = InProcess(server.sockets[0].getsockname()[1], state)
     try:
         yield served
     finally:

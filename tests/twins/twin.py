@@ -169,7 +169,7 @@ async def running(twin: Twin, port: int = 0) -> AsyncIterator[Twin]:
     state = ServerState()
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: Line(config, state, {}), "127.0.0.1", port, backlog=1024)
-    twin.url = f"http://127.0.0.1:{server.graphql.websocket[0].getsockname()[1]}"
+    twin.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
         yield twin
     finally:

@@ -52,7 +52,7 @@ async def side(*answers: bytes, hang_up: bool = False) -> AsyncIterator[Side]:
             writer.close()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    told.url = f"http://127.0.0.1:{server.graphql.websocket[0].getsockname()[1]}/"
+    told.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
     try:
         yield told
     finally:
@@ -238,7 +238,7 @@ async def test_a_large_request_and_a_large_answer_pass_whole(connections: Connec
         writer.close()
 
     server = await asyncio.start_server(echo, "127.0.0.1", 0)
-    url = f"http://127.0.0.1:{server.graphql.websocket[0].getsockname()[1]}/"
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
     sent = bytes(range(256)) * (size // 256)
     assert (await ask(connections, httpx2.Request("POST", url, content=sent))).content == sent == received[0]
     server.close()
@@ -253,7 +253,7 @@ async def test_a_refusal_before_the_request_was_read_is_an_answer(connections: C
         writer.close()
 
     server = await asyncio.start_server(refuse, "127.0.0.1", 0)
-    url = f"http://127.0.0.1:{server.graphql.websocket[0].getsockname()[1]}/"
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
     assert (await ask(connections, httpx2.Request("POST", url, content=bytes(1024 * 1024)))).status_code == 413
     server.close()
 

@@ -41,7 +41,7 @@ async def smtp(inbox: Inbox) -> AsyncIterator[str]:
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: SMTP(inbox, hostname="twin", loop=loop), "127.0.0.1", 0)
     async with server:
-        yield f"smtp://127.0.0.1:{server.graphql.websocket[0].getsockname()[1]}"
+        yield f"smtp://127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
 
 @pytest.fixture

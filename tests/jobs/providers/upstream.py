@@ -48,7 +48,7 @@ async def upstream(
 ) -> AsyncIterator[Upstream]:
     served = Upstream(host)
     server = await asyncio.start_server(served.serve, host, port, ssl=tls)
-    served.port = server.graphql.websocket[0].getsockname()[1]
+    served.port = server.sockets[0].getsockname()[1]
     try:
         yield served
     finally:

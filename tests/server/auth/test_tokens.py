@@ -231,7 +231,7 @@ async def provider_with(*keys: dict[str, Any]) -> AsyncIterator[Provider]:
     provider = Provider()
     provider.document = {"keys": list(keys)}
     server = await asyncio.start_server(provider.answer, "127.0.0.1", 0)
-    provider.url = f"http://127.0.0.1:{server.graphql.websocket[0].getsockname()[1]}/jwks.json"
+    provider.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/jwks.json"
     async with server:
         yield provider
 

@@ -144,7 +144,7 @@ def test_no_token_is_signed_for_an_identity_provider(
 def test_the_schema_is_the_exported_one() -> None:
     printed = noroshi("schema")
     assert printed.returncode == 0, printed.stderr
-    assert printed.stdout == (Path(__file__).parents[2] / "schema" / "schema.graphql").read_text()
+    assert printed.stdout == (Path(__file__).parents[3] / "schema" / "schema.graphql").read_text()
 
 
 def test_demo_data_for_a_product_that_does_not_run_is_one_line(data_dir: Path) -> None:

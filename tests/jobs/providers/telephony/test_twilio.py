@@ -23,7 +23,7 @@ CALLBACK = "https://calls.example.org/callbacks/twilio"
 async def twilio(token: str = TOKEN) -> AsyncIterator[tuple[TwilioTwin, TwilioTelephony]]:
     made = TwilioTwin()
     server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
-    made.url = f"http://127.0.0.1:{server.graphql.websocket[0].getsockname()[1]}"
+    made.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     telephony = TwilioTelephony(ACCOUNT, token, CALLER, CALLBACK, made.url)
     try:
         yield made, telephony

@@ -157,7 +157,7 @@ async def twin(allowed: int, **more: Any) -> AsyncIterator[Twin]:
     """A twin that answers."""
     made = Twin(allowed, **more)
     server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
-    made.port = server.graphql.websocket[0].getsockname()[1]
+    made.port = server.sockets[0].getsockname()[1]
     try:
         yield made
     finally:
