@@ -16,7 +16,7 @@ BACKLOG = 2048
 # A client that stops reading answers no ping, and is gone within 25 s.
 PING_EVERY_S = 10.0
 PING_TIMEOUT_S = 15.0
-# What was answered leaves nothing that only the collector finds (ADR 51), handing on events neither; a subscription
+# What was answered leaves nothing that only the collector finds (ADR 38), handing on events neither; a subscription
 # leaves some 20 objects. A look at all objects takes 0.2 s with a thousand sockets, and nobody is served meanwhile
 # (benchmarks/fanout.py). Much rarer looks spare pages a little, and cost look-ups of a thousand addresses more.
 GC_THRESHOLDS = 20_000, 20, 10

@@ -1,4 +1,4 @@
-"""Commands in one round trip, past a driver's cursors, sessions, threads and tasks (ADR 42 and 52).
+"""Commands in one round trip, past a driver's cursors, sessions, threads and tasks (ADR 2).
 
 On connections of PyMongo's asynchronous pool, which knows the primary, TLS and passwords. Only the usual way is known
 here: what fails is told as the driver would tell it, and whoever asked leaves it to the driver or starts over.

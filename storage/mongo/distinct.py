@@ -1,4 +1,4 @@
-"""Which values a field has among some documents, for the least processor time where there are few (ADR 42)."""
+"""Which values a field has among some documents, for the least processor time where there are few (ADR 2)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Finds in one round trip (ADR 42). What fails is left to the driver, which reads again and tells what is wrong."""
+"""Finds in one round trip (ADR 2). What fails is left to the driver, which reads again and tells what is wrong."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass

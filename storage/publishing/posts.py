@@ -159,7 +159,7 @@ class ScheduledPostStore:
     ) -> list[ScheduledPost]:
         """Posts with a publication in a state that is needed for it, a part of the range at a time.
 
-        The state is what all the publications make of it, so they are looked at (ADR 48).
+        The state is what all the publications make of it, so they are looked at (ADR 15).
         """
         found: list[ScheduledPost] = []
         while len(found) < limit:

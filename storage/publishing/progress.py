@@ -21,7 +21,7 @@ LEASE_S = 8.0
 """How long somebody who does not renew keeps a publication; when it is held for its due moment, counted from then."""
 
 CALL_LEASE_S = 6.0
-"""How long after its last sign of life a call to the outside counts as cut off: renewed meanwhile (ADR 48)."""
+"""How long after its last sign of life a call to the outside counts as cut off: renewed meanwhile (ADR 15)."""
 
 PERSONS_LEASE_S = 15.0
 """The same where only a person could settle it: longer than a call takes, so that no slow renewal leaves it to one."""

@@ -30,7 +30,7 @@ MAX_BATCH = 100
 
 JOBS_AT_ONCE = 8
 """Organizations' streams of jobs that a process writes at the same time. What waits meanwhile goes in one commit: with
-hundreds of busy ones commits get larger, not slower, and starts of calls count on quick ones (ADR 32)."""
+hundreds of busy ones commits get larger, not slower, and starts of calls count on quick ones (ADR 20)."""
 
 ADMISSION_S = 20.0
 """How long a stream of jobs waits for its turn among many. Whoever gives up tries again, which is no less work."""
