@@ -1,4 +1,4 @@
-"""Who may do what (semantics.md, 8). Every resolver that needs somebody asks here first."""
+"""Who may do what (docs/semantics.md, 8). Every resolver that needs somebody asks here first."""
 
 from resolvers.context import Context, Info
 from storage.chat.records import Community, Topic

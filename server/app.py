@@ -1,4 +1,4 @@
-"""The web application: opens the stores, wires everything together, and serves the routes of interfaces.md."""
+"""The web application: opens the stores, wires everything together, and serves the routes of docs/interfaces.md."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,6 +1,6 @@
 """The errors a client may see, and nothing else.
 
-Each carries a code of the closed list (semantics.md, 8). graphql-core copies `extensions` into the response, so
+Each carries a code of the closed list (docs/semantics.md, 8). graphql-core copies `extensions` into the response, so
 no layer below schema/ needs to know GraphQL. Anything that is not a DomainError is a fault of ours and is masked.
 """
 

@@ -1,4 +1,4 @@
-"""Idempotency keys: the same key from the same user for the same mutation returns what it made (semantics.md, 1).
+"""Idempotency keys: the same key from the same user for the same mutation returns what it made (docs/semantics.md, 1).
 
 A key is stored in the transaction that does the work, so a failed try stores none. Kept for 24 hours.
 """

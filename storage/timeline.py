@@ -1,6 +1,6 @@
 """The one timeline rule: ranges, pages, and timestamps as int64 microseconds. Pure; no I/O.
 
-Source: semantics.md, section 1; the words are Slack's (oldest, latest, inclusive, limit).
+Source: docs/semantics.md, section 1; the words are Slack's (oldest, latest, inclusive, limit).
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The older bounce book over HTTP (interfaces.md): asked while it still answers for a share of the addresses."""
+"""The older bounce book over HTTP (docs/interfaces.md): asked while it still answers for a share of the addresses."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""Standard Webhooks: signing what we send, and checking what is sent to us (interfaces.md). Pure; keeps nothing.
+"""Standard Webhooks: signing what we send, and checking what is sent to us (docs/interfaces.md). Pure; keeps nothing.
 
 Whoever receives must remember ids itself: a message that was signed once may come again.
 """

@@ -1,6 +1,6 @@
 """Publications to connected accounts: an intent is stored, then the network is called, then the result is stored.
 
-What was cut off between intent and result is unknown, and never repeated blindly (semantics.md, 5). Every step is
+What was cut off between intent and result is unknown, and never repeated blindly (docs/semantics.md, 5). Every step is
 committed by the fence of this claim, so whoever lost it changes nothing.
 """
 

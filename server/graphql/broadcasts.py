@@ -1,7 +1,7 @@
 """Execute once: subscriptions that are the same operation share one execution and one payload per event.
 
 Per distinct operation, variables and rights one broadcast follows the stream. What arrives together is executed, turned
-into frames once, and written to each socket in one piece with only the operation's id put in (semantics.md, 3).
+into frames once, and written to each socket in one piece with only the operation's id put in (docs/semantics.md, 3).
 """
 
 import asyncio

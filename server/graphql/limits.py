@@ -54,7 +54,7 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class DocumentLimits:
-    """The limits of semantics.md, 8. Each refusal tells the limit and what was measured."""
+    """The limits of docs/semantics.md, 8. Each refusal tells the limit and what was measured."""
 
     text_bytes: int = 102_400
     tokens: int = 1_000

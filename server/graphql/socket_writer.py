@@ -1,8 +1,8 @@
 """uvicorn's WebSocket protocol with a way past ASGI: finished frames go straight to the transport.
 
 The application accepts and reads as usual, and finds the wire in `scope["extensions"]`. Slow readers are noticed by
-what waits in the transport, and closed with 1013; memory for one is bounded (semantics.md, 3). The wire never closes
-with 1011, from which clients don't come back.
+what waits in the transport, and closed with 1013; memory for one is bounded (docs/semantics.md, 3). The
+wire never closes with 1011, from which clients don't come back.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """graphql-transport-ws on Strawberry's handler: strict frames, sign-in at connection_init, close codes.
 
 Who has no token or one that was never valid is closed with 4401, who has an expired one with 4403, at init or later;
-what is no protocol message with 4400 (semantics.md, 3).
+what is no protocol message with 4400 (docs/semantics.md, 3).
 """
 
 import asyncio

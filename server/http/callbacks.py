@@ -1,4 +1,4 @@
-"""What the telephony side tells us over HTTP: signed reports (interfaces.md), and Twilio's status callbacks.
+"""What the telephony side tells us over HTTP: signed reports (docs/interfaces.md), and Twilio's status callbacks.
 
 A report is idempotent by (call, sequence), so one that comes again is answered as before and changes nothing. 2xx is
 answered once it is durable; 503 asks for it again.

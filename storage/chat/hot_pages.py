@@ -1,7 +1,7 @@
 """Pools of hot topics: their newest messages in Redis, so that readers need not go to MongoDB each time.
 
-After a `postMessage` returned, no reader gets a page without it (semantics.md, 2), nor one that is older than any other
-change that returned; ADR 9 says why.
+After a `postMessage` returned, no reader gets a page without it, nor one that is older than any other change that
+returned (docs/semantics.md, 2; ADR 9).
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Reading a home feed: what was pushed into it, merged with what authors too big to push have posted (semantics.md, 4).
+"""Reads home feeds: pushed items, merged with the posts of authors too big to push (docs/semantics.md, 4).
 
 Who is followed, blocked, and what was deleted is looked at while reading, so an item that came late or stayed too long
 is never shown, and a page is short only where the feed ends.

@@ -10,7 +10,7 @@ from storage.streams.log import Stream
 
 
 class Role(Enum):
-    """What a token may do. ADMIN includes OPERATOR includes MEMBER; SERVICE stands alone (semantics.md, 8)."""
+    """What a token may do. ADMIN includes OPERATOR includes MEMBER; SERVICE stands alone (docs/semantics.md, 8)."""
 
     MEMBER = "MEMBER"
     OPERATOR = "OPERATOR"

@@ -185,7 +185,7 @@ class Publication:
 
 
 def post_state(states: Collection[PublicationState]) -> ScheduledPostState:
-    """What publications in these states make of their post (contract.graphql, ScheduledPostState)."""
+    """What publications in these states make of their post (ScheduledPostState)."""
     found = set(states)
     scheduled = PublicationState.SCHEDULED in found
     if found == {PublicationState.SCHEDULED}:

@@ -1,4 +1,4 @@
-"""The keys that webhook secrets stand for (interfaces.md, Signed webhooks)."""
+"""The keys that webhook secrets stand for (docs/interfaces.md, Signed webhooks)."""
 
 import base64
 import binascii

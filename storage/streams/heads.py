@@ -1,4 +1,4 @@
-"""How a stream's head moves: the one update that hands out timestamps and event numbers (semantics.md, 1)."""
+"""How a stream's head moves: the one update that hands out timestamps and event numbers (docs/semantics.md, 1)."""
 
 import math
 import secrets

@@ -1,4 +1,4 @@
-"""One pub/sub connection a process, and what local subscribers of each stream hear from it (semantics.md, 3).
+"""One pub/sub connection a process, and what local subscribers of each stream hear from it (docs/semantics.md, 3).
 
 Per stream: subscribe and await the confirmation, read the head, then go live; drop what was handed on, fill any hole
 from the log; the same again after every reconnect. Every 10 s the heads of all local streams are compared, which heals

@@ -1,7 +1,7 @@
 """The event log: what happened in each stream, in order, as references. Owns streams, cursors, replay and pruning.
 
 Events are appended by the sequencer, in the transaction of the change. `n` is contiguous per stream. They are kept for
-24 hours; the floor is raised before anything is deleted, so a reader knows what it can't have (semantics.md, 3).
+24 hours; the floor is raised before anything is deleted, so a reader knows what it can't have (docs/semantics.md, 3).
 """
 
 import base64

@@ -1,6 +1,6 @@
 """Rows for other streams: written with a change, moved by those streams' own commits.
 
-A transaction locks the head of one stream only (semantics.md, 3). Rows are moved at once by the process that wrote
+A transaction locks the head of one stream only (docs/semantics.md, 3). Rows are moved at once by the process that wrote
 them, and by `sweep` within 10 s when that process died.
 """
 

@@ -3,7 +3,7 @@
 For each process and stream one transaction is in flight; what arrives meanwhile forms the next batch of at most 100.
 Numbers and timestamps are allocated in the transaction that writes the documents, on the stream's head, at majority: so
 the order of numbers is the order of commits, and whoever sees timestamp b sees every smaller one for ever
-(semantics.md, 1; ADR 3).
+(docs/semantics.md, 1; ADR 3).
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""One subscription's way through a stream: ready, replay, live, without gaps (semantics.md, 3).
+"""One subscription's way through a stream: ready, replay, live, without gaps (docs/semantics.md, 3).
 
 Everything is bounded: a reader that can't keep up is fed from the log at its own pace, and loses nothing.
 """

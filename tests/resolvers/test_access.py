@@ -1,4 +1,4 @@
-"""Who may do what: every root field against every kind of asker (semantics.md, 2 and 8)."""
+"""Who may do what: every root field against every kind of asker (docs/semantics.md, 2 and 8)."""
 
 from contextlib import aclosing
 

@@ -1,4 +1,4 @@
-"""Who is blocked is hidden from who blocked them, in every count too, and notices nothing (semantics.md, 2)."""
+"""Who is blocked is hidden from who blocked them, in every count too, and notices nothing (docs/semantics.md, 2)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A mutation repeated with its idempotency key is done once, whoever repeats it when (semantics.md, 1)."""
+"""A mutation repeated with its idempotency key is done once, whoever repeats it when (docs/semantics.md, 1)."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

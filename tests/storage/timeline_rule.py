@@ -1,4 +1,4 @@
-"""The timeline rule word for word (semantics.md, 1), over a list of timestamps. What pages are compared with."""
+"""The timeline rule word for word (docs/semantics.md, 1), over a list of timestamps. What pages are compared with."""
 
 from dataclasses import dataclass
 from typing import TypeVar

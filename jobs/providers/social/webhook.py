@@ -1,4 +1,4 @@
-"""A URL of the user's own: one signed POST, the same on every try (interfaces.md, Signed webhooks)."""
+"""A URL of the user's own: one signed POST, the same on every try (docs/interfaces.md, Signed webhooks)."""
 
 import time
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The older book over HTTP: asked as interfaces.md says, and every odd answer is a failure, never a wrong verdict."""
+"""The older book over HTTP (docs/interfaces.md): a malformed answer is a failure, never a wrong verdict."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

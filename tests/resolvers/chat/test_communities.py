@@ -1,4 +1,4 @@
-"""Communities: founding, finding, joining and leaving; their members and topics (semantics.md, 2)."""
+"""Communities: founding, finding, joining and leaving; their members and topics (docs/semantics.md, 2)."""
 
 import asyncio
 from typing import Any

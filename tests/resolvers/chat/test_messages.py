@@ -1,4 +1,4 @@
-"""Posting, reading, editing and deleting messages, as members see it (semantics.md, 2)."""
+"""Posting, reading, editing and deleting messages, as members see it (docs/semantics.md, 2)."""
 
 import pytest
 

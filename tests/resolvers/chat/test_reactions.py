@@ -1,4 +1,4 @@
-"""Reactions: one per message, person and emoji; who reacted; and what one received (semantics.md, 2)."""
+"""Reactions: one per message, person and emoji; who reacted; and what one received (docs/semantics.md, 2)."""
 
 import asyncio
 from typing import Any

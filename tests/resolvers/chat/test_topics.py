@@ -1,4 +1,4 @@
-"""A topic as its readers see it: its page and what is unread; of one not joined, the title (semantics.md, 2)."""
+"""A topic as its readers see it: its page and what is unread; of one not joined, the title (docs/semantics.md, 2)."""
 
 import asyncio
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""A telephony service on loopback that follows interfaces.md to the letter, and has a meter of its own: the judge.
+"""A telephony service on loopback that follows docs/interfaces.md to the letter, and has a meter of its own: the judge.
 
 It remembers callIds, refuses what comes after notAfter, counts who is on the line at every start, and can lose answers
 and reports.
