@@ -1,4 +1,4 @@
-"""Telephony by signed webhook (docs/interfaces.md): POST starts a call, GET asks for it, reports come to callbackUrl."""
+"""Telephony by signed webhook (docs/interfaces.md): POST starts a call, GET asks for it, callbackUrl gets reports."""
 
 import time
 from urllib.parse import quote, urlsplit

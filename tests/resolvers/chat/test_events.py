@@ -1,4 +1,4 @@
-"""Subscriptions: ready first, then every change once and in order, for viewers who may see it (docs/semantics.md, 3)."""
+"""Subscriptions: ready first, then every change once and in order, for those who may see it (docs/semantics.md, 3)."""
 
 import asyncio
 from contextlib import aclosing
