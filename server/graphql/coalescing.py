@@ -14,7 +14,6 @@ from starlette.responses import Response
 
 from resolvers.context import Crowd
 from storage.identity.records import User
-from storage.mongo.commands import UNINTERRUPTED
 
 MAX_CROWD = 500
 PATIENCE_S = 0.02
@@ -97,8 +96,6 @@ class Crowds:
 
     async def _serve(self, key: Hashable, query: _Query) -> None:
         """One execution after the other, as long as anybody waits."""
-        # Who asked may go away; this does not, whoever does.
-        UNINTERRUPTED.set(True)
         asking: list[_Asking] = []
         try:
             while query.waiting:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from storage.batch_loader import Gather
+from storage.batch_loader import BatchLoader
 from storage.calls.dialling import TASKS
 from storage.calls.jobs import JOBS, ActOnJob, JobAction, NewCallJob, SetLimits
 from storage.calls.launching import ROW_ERRORS, CheckedList, Launcher
@@ -37,8 +37,8 @@ class CallJobStore:
         self._sequencer = sequencer
         self._wakes = wakes
         self._launcher = Launcher(mongo, sequencer)
-        self._by_id: Gather[str, CallJob] = Gather(self._load)
-        self._limits: Gather[str, CallLimits] = Gather(self._load_limits)
+        self._by_id: BatchLoader[str, CallJob] = BatchLoader(self._load)
+        self._limits: BatchLoader[str, CallLimits] = BatchLoader(self._load_limits)
 
     async def check(self, csv: str) -> CheckedList:
         """What is in a list. Raises: BadUserInput for one that is too large."""

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from storage.batch_loader import MAX_KEYS, Gather
+from storage.batch_loader import MAX_KEYS, BatchLoader
 from storage.chat.records import Community
 from storage.errors import NotFound
 from storage.idempotency import AlreadyDone, IdempotencyKey, claim
@@ -34,8 +34,8 @@ class CommunityStore:
         self._mongo = mongo
         self._communities = mongo["communities"]
         self._memberships = mongo["memberships"]
-        self._members: Gather[Membership, bool] = Gather(self._load_members)
-        self._by_id: Gather[str, Community] = Gather(self._load)
+        self._members: BatchLoader[Membership, bool] = BatchLoader(self._load_members)
+        self._by_id: BatchLoader[str, Community] = BatchLoader(self._load)
 
     async def create(self, new: NewCommunity, founder: User, key: IdempotencyKey | None) -> Community:
         """A new community with its founder as the first member. Raises: Conflict for a reused key."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from storage.batch_loader import Gather
+from storage.batch_loader import BatchLoader
 from storage.chat.changes import (
     AddReaction,
     DeleteMessage,
@@ -34,8 +34,8 @@ class MessageStore:
         self._sequencer = sequencer
         self._pools = pools
         self._messages = mongo["messages"]
-        self._by_key: Gather[MessageKey, Message] = Gather(self._load)
-        self._last: Gather[tuple[MessageKey, frozenset[str]], Message] = Gather(self._load_last)
+        self._by_key: BatchLoader[MessageKey, Message] = BatchLoader(self._load)
+        self._last: BatchLoader[tuple[MessageKey, frozenset[str]], Message] = BatchLoader(self._load_last)
 
     async def find(self, key: MessageKey) -> Message | None:
         """The message, be it a tombstone, or None."""

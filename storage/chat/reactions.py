@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from storage.batch_loader import Gather
+from storage.batch_loader import BatchLoader
 from storage.chat.records import Message, Reaction, ReceivedReaction
 from storage.mongo import Document, Mongo
 from storage.mongo.distinct import values_among
@@ -35,7 +35,7 @@ class ReactionStore:
     def __init__(self, mongo: Mongo) -> None:
         self._mongo = mongo
         self._reactions = mongo["reactions"]
-        self._rows: Gather[_Asked, _Rows] = Gather(self._load, MAX_PAGES)
+        self._rows: BatchLoader[_Asked, _Rows] = BatchLoader(self._load, MAX_PAGES)
 
     async def of_messages(self, messages: Sequence[Message], sight: Sight) -> list[list[Reaction]]:
         """Each message's reactions in the order of first use."""

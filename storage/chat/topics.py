@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from storage.batch_loader import Gather
+from storage.batch_loader import BatchLoader
 from storage.chat.records import Community, Topic, TrendingTopic
 from storage.errors import NotFound
 from storage.idempotency import AlreadyDone, IdempotencyKey
@@ -66,8 +66,8 @@ class TopicStore:
         self._sequencer = sequencer
         self._topics = mongo["topics"]
         self._marks = mongo["read_marks"]
-        self._by_id: Gather[str, Topic] = Gather(self._load)
-        self._marks_by_id: Gather[tuple[str, str], Timestamp] = Gather(self._load_marks)
+        self._by_id: BatchLoader[str, Topic] = BatchLoader(self._load)
+        self._marks_by_id: BatchLoader[tuple[str, str], Timestamp] = BatchLoader(self._load_marks)
 
     async def create(self, community: Community, creator_id: str, title: str, key: IdempotencyKey | None) -> Topic:
         """A new topic in the community. Raises: Conflict for a reused key."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from pymongo import ReturnDocument, UpdateOne
 
-from storage.batch_loader import Gather
+from storage.batch_loader import BatchLoader
 from storage.feed.records import FanOut, fan_out_record
 from storage.mongo import Document, Mongo, Session, older_than
 from storage.references import PostKey
@@ -50,7 +50,7 @@ class FanOutStore:
         self._outbox = outbox
         self._fan_outs = mongo["fan_outs"]
         self._retries = mongo["feed_retries"]
-        self._by_key: Gather[PostKey, FanOut] = Gather(self._load)
+        self._by_key: BatchLoader[PostKey, FanOut] = BatchLoader(self._load)
 
     async def find(self, key: PostKey) -> FanOut | None:
         """The post's fan-out, or None."""

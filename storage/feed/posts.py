@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from storage.batch_loader import Gather
+from storage.batch_loader import BatchLoader
 from storage.errors import NotFound
 from storage.feed.changes import CreatePost, DeletePost, NewPost, PostPlan, SetPostPreview
 from storage.feed.records import Post, RemovedPost, author_stream, post_record
@@ -25,7 +25,7 @@ class PostStore:
         self._posts = mongo["posts"]
         self._sequencer = sequencer
         self._max_followers = max_followers
-        self._by_key: Gather[PostKey, Post] = Gather(self._load)
+        self._by_key: BatchLoader[PostKey, Post] = BatchLoader(self._load)
 
     def plan(self, new: NewPost) -> PostPlan:
         """How the post is put into a batch of `author_stream(organization, author)`, by a change of another area."""

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 
-from storage.batch_loader import Gather
+from storage.batch_loader import BatchLoader
 from storage.identity.records import user_document_id
 from storage.mongo import Mongo, Session
 from storage.mongo.distinct import values_among
@@ -17,9 +17,9 @@ class RelationStore:
         self._mongo = mongo
         self._blocks = mongo["blocks"]
         self._follows = mongo["follows"]
-        self._blocked: Gather[tuple[str, str], frozenset[str]] = Gather(self._load_blocked)
-        self._blockers: Gather[tuple[str, str], frozenset[str]] = Gather(self._load_blockers)
-        self._following: Gather[tuple[str, str, str], bool] = Gather(self._load_following)
+        self._blocked: BatchLoader[tuple[str, str], frozenset[str]] = BatchLoader(self._load_blocked)
+        self._blockers: BatchLoader[tuple[str, str], frozenset[str]] = BatchLoader(self._load_blockers)
+        self._following: BatchLoader[tuple[str, str, str], bool] = BatchLoader(self._load_following)
 
     async def blocked_by(self, organization_id: str, user_id: str) -> frozenset[str]:
         """The ids of all whom the user blocked."""

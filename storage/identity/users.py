@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from pymongo.errors import DuplicateKeyError
 
-from storage.batch_loader import Gather
+from storage.batch_loader import BatchLoader
 from storage.errors import NotFound
 from storage.identity.records import Role, User, user_document_id, user_record
 from storage.mongo import Document, Mongo
@@ -28,7 +28,7 @@ class UserStore:
     def __init__(self, mongo: Mongo) -> None:
         self._mongo = mongo
         self._users = mongo["users"]
-        self._by_id: Gather[tuple[str, str], User] = Gather(self._load)
+        self._by_id: BatchLoader[tuple[str, str], User] = BatchLoader(self._load)
 
     async def sign_in(
         self,

@@ -6,7 +6,6 @@ here: what fails is told as the driver would tell it, and whoever asked leaves i
 
 import asyncio
 from collections.abc import Coroutine
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -29,9 +28,6 @@ Result = TypeVar("Result")
 
 CLOSING_S = 1.0
 
-UNINTERRUPTED: ContextVar[bool] = ContextVar("uninterrupted", default=False)
-"""True in tasks that nobody calls off, and what they begin: called off all the same, a command costs its connection."""
-
 
 @dataclass(frozen=True, slots=True)
 class Commands:
@@ -47,16 +43,6 @@ class Commands:
 
     async def to_its_end(self, asking: Coroutine[Any, Any, Result]) -> Result:
         """What comes of asking. It goes on when nobody waits any more: called off, it would cost its connection."""
-        task = asyncio.current_task() if UNINTERRUPTED.get() else None
-        if task is None:
-            return await self._apart(asking)
-        self.under_way.add(task)
-        try:
-            return await asking
-        finally:
-            self.under_way.discard(task)
-
-    async def _apart(self, asking: Coroutine[Any, Any, Result]) -> Result:
         task = asyncio.create_task(asking)
         self.under_way.add(task)
         task.add_done_callback(self._end)

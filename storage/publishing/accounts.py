@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from storage.batch_loader import Gather
+from storage.batch_loader import BatchLoader
 from storage.errors import NotFound
 from storage.idempotency import AlreadyDone, IdempotencyKey, claim
 from storage.ids import new_id
@@ -31,8 +31,8 @@ class AccountStore:
         self._mongo = mongo
         self._accounts = mongo["accounts"]
         self._credentials = credentials
-        self._by_id: Gather[str, ConnectedAccount] = Gather(self._load)
-        self._sealed: Gather[str, Document] = Gather(self._load_sealed)
+        self._by_id: BatchLoader[str, ConnectedAccount] = BatchLoader(self._load)
+        self._sealed: BatchLoader[str, Document] = BatchLoader(self._load_sealed)
 
     async def connect(self, new: NewAccount, secret: str, key: IdempotencyKey | None) -> ConnectedAccount:
         """A new account that `secret` opens. Raises: Conflict for a reused key, Unavailable without encryption."""

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from storage.batch_loader import Gather
+from storage.batch_loader import BatchLoader
 from storage.chat.changes import NewMessage
 from storage.errors import NotFound
 from storage.feed.changes import NewPost as NewHomePost
@@ -57,9 +57,9 @@ class ScheduledPostStore:
         self._sequencer = sequencer
         self._posts = mongo[POSTS]
         self._publications = mongo[PUBLICATIONS]
-        self._by_id: Gather[str, ScheduledPost] = Gather(self._load)
-        self._publication_by_id: Gather[str, Publication] = Gather(self._load_publications)
-        self._of_post: Gather[str, list[Publication]] = Gather(self._load_of_posts)
+        self._by_id: BatchLoader[str, ScheduledPost] = BatchLoader(self._load)
+        self._publication_by_id: BatchLoader[str, Publication] = BatchLoader(self._load_publications)
+        self._of_post: BatchLoader[str, list[Publication]] = BatchLoader(self._load_of_posts)
 
     async def schedule(self, new: NewPost, key: IdempotencyKey | None) -> ScheduledPost:
         """Schedules; durable when it returns. Raises: BadUserInput when it is too late, Conflict for a reused key."""

@@ -1,114 +1,114 @@
-"""Many look-ups of one moment become few queries, and nobody's trouble is anybody else's."""
+"""Concurrent lookups share queries, and a failed or cancelled caller does not affect the others."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
 
 import pytest
 
-from storage.batch_loader import MAX_KEYS, Gather
+from storage.batch_loader import MAX_KEYS, BatchLoader
 
 pytestmark = pytest.mark.anyio
 
 
 class Squares:
-    """Knows the squares of even numbers. Fails as often as it is told to."""
+    """Looks up squares, which exist for even numbers only. The first `failures` lookups fail."""
 
     def __init__(self, failures: int = 0) -> None:
-        self.asked: list[list[int]] = []
+        self.queries: list[list[int]] = []
         self.failures = failures
 
     async def load(self, keys: Sequence[int]) -> Mapping[int, int]:
-        self.asked.append(list(keys))
+        self.queries.append(list(keys))
         await asyncio.sleep(0)
         if self.failures:
             self.failures -= 1
-            raise ConnectionError("not now")
+            raise ConnectionError("no connection")
         return {key: key * key for key in keys if key % 2 == 0}
 
 
-class Slow(Squares):
-    """The same, but the first look-up takes until it may go on."""
+class SlowSquares(Squares):
+    """Squares whose first lookup lasts until `proceed` is set."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.reading, self.go_on = asyncio.Event(), asyncio.Event()
+        self.started, self.proceed = asyncio.Event(), asyncio.Event()
 
     async def load(self, keys: Sequence[int]) -> Mapping[int, int]:
         found = await super().load(keys)
-        if not self.reading.is_set():
-            self.reading.set()
-            await self.go_on.wait()
+        if not self.started.is_set():
+            self.started.set()
+            await self.proceed.wait()
         return found
 
 
-async def test_what_is_asked_for_in_one_moment_is_one_query_with_each_key_once() -> None:
+async def test_concurrent_lookups_share_one_query_of_distinct_keys() -> None:
     squares = Squares()
-    gather = Gather(squares.load)
-    assert await asyncio.gather(*map(gather.get, [2, 4, 2, 3, 4])) == [4, 16, 4, None, 16]
-    assert [sorted(each) for each in squares.asked] == [[2, 3, 4]]
+    loader = BatchLoader(squares.load)
+    assert await asyncio.gather(*map(loader.get, [2, 4, 2, 3, 4])) == [4, 16, 4, None, 16]
+    assert [sorted(query) for query in squares.queries] == [[2, 3, 4]]
 
 
-async def test_what_is_asked_for_later_is_read_anew() -> None:
+async def test_later_lookup_reads_again() -> None:
     squares = Squares()
-    gather = Gather(squares.load)
-    assert [await gather.get(2), await gather.get(2)] == [4, 4]
-    assert squares.asked == [[2], [2]]
+    loader = BatchLoader(squares.load)
+    assert [await loader.get(2), await loader.get(2)] == [4, 4]
+    assert squares.queries == [[2], [2]]
 
 
-async def test_what_is_asked_for_while_a_read_is_under_way_is_one_query_after_it(
+async def test_lookups_during_a_lookup_share_the_next_query(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # However slow the machine is.
-    monkeypatch.setattr("storage.batch_loader.PATIENCE_S", 3600.0)
-    slow = Slow()
-    gather = Gather(slow.load)
-    first = asyncio.create_task(gather.get(2))
-    await slow.reading.wait()
+    # The batch must not start early on a slow machine.
+    monkeypatch.setattr("storage.batch_loader.MAX_WAIT_S", 3600.0)
+    slow = SlowSquares()
+    loader = BatchLoader(slow.load)
+    first = asyncio.create_task(loader.get(2))
+    await slow.started.wait()
     others = []
     for key in (2, 4, 6):
-        others.append(asyncio.create_task(gather.get(key)))
+        others.append(asyncio.create_task(loader.get(key)))
         for _ in range(5):
             await asyncio.sleep(0)
-    assert slow.asked == [[2]]
-    slow.go_on.set()
-    # The second one wants what is read after it asked.
+    assert slow.queries == [[2]]
+    slow.proceed.set()
+    # Key 2 is read again: its second caller must get data that was read after its call.
     assert await asyncio.gather(first, *others) == [4, 4, 16, 36]
-    assert slow.asked == [[2], [2, 4, 6]]
+    assert slow.queries == [[2], [2, 4, 6]]
 
 
-async def test_a_read_that_hangs_holds_up_the_next_one_for_a_moment_only() -> None:
-    slow = Slow()
-    gather = Gather(slow.load)
-    hanging = asyncio.create_task(gather.get(2))
-    await slow.reading.wait()
+async def test_hanging_lookup_delays_the_next_one_briefly() -> None:
+    slow = SlowSquares()
+    loader = BatchLoader(slow.load)
+    hanging = asyncio.create_task(loader.get(2))
+    await slow.started.wait()
     async with asyncio.timeout(10):
-        assert await gather.get(4) == 16
+        assert await loader.get(4) == 16
     assert not hanging.done()
-    slow.go_on.set()
+    slow.proceed.set()
     assert await hanging == 4
 
 
-async def test_many_come_in_their_order_without_those_that_are_missing() -> None:
-    assert await Gather(Squares().load).get_many([8, 3, 2, 8]) == [64, 4, 64]
+async def test_get_many_keeps_key_order_and_omits_missing_keys() -> None:
+    assert await BatchLoader(Squares().load).get_many([8, 3, 2, 8]) == [64, 4, 64]
 
 
-async def test_more_keys_than_a_query_takes_become_several() -> None:
+async def test_keys_beyond_the_maximum_use_several_queries() -> None:
     squares = Squares()
     keys = range(0, 2 * (2 * MAX_KEYS + 1), 2)
-    assert await Gather(squares.load).get_many(keys) == [key * key for key in keys]
-    assert [len(asked) for asked in squares.asked] == [MAX_KEYS, MAX_KEYS, 1]
+    assert await BatchLoader(squares.load).get_many(keys) == [key * key for key in keys]
+    assert [len(query) for query in squares.queries] == [MAX_KEYS, MAX_KEYS, 1]
 
 
-async def test_a_failure_reaches_all_who_asked_and_is_not_remembered() -> None:
-    gather = Gather(Squares(failures=1).load)
-    failed = await asyncio.gather(gather.get(2), gather.get(4), return_exceptions=True)
-    assert [type(error) for error in failed] == [ConnectionError, ConnectionError]
-    assert await gather.get(2) == 4
+async def test_failure_reaches_every_caller_and_is_not_cached() -> None:
+    loader = BatchLoader(Squares(failures=1).load)
+    errors = await asyncio.gather(loader.get(2), loader.get(4), return_exceptions=True)
+    assert [type(error) for error in errors] == [ConnectionError, ConnectionError]
+    assert await loader.get(2) == 4
 
 
-async def test_one_that_stops_waiting_takes_nothing_from_the_others() -> None:
-    gather = Gather(Squares().load)
-    waiting = [asyncio.create_task(gather.get(2)) for _ in range(3)]
+async def test_cancelled_caller_leaves_other_callers_their_values() -> None:
+    loader = BatchLoader(Squares().load)
+    waiting = [asyncio.create_task(loader.get(2)) for _ in range(3)]
     await asyncio.sleep(0)
     waiting[0].cancel()
     done = await asyncio.gather(*waiting, return_exceptions=True)
@@ -116,10 +116,10 @@ async def test_one_that_stops_waiting_takes_nothing_from_the_others() -> None:
     assert done[1:] == [4, 4]
 
 
-async def test_a_failure_that_nobody_waits_for_any_more_disturbs_nobody() -> None:
-    gather = Gather(Squares(failures=1).load)
-    waiting = asyncio.create_task(gather.get(2))
+async def test_failure_after_every_caller_left_affects_no_later_lookup() -> None:
+    loader = BatchLoader(Squares(failures=1).load)
+    waiting = asyncio.create_task(loader.get(2))
     await asyncio.sleep(0)
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
-    assert await gather.get(4) == 16
+    assert await loader.get(4) == 16
