@@ -14,7 +14,7 @@ from storage.calls.job_store import CallJobStore
 from storage.calls.relays import CallJobChanged, CallTaskChanged
 from storage.calls.wakes import Wakes
 from storage.chat.communities import CommunityStore
-from storage.chat.hot_pages import Pools
+from storage.chat.hot_pages import HotPages
 from storage.chat.messages import MessageStore
 from storage.chat.reactions import ReactionStore
 from storage.chat.relays import ReactionReceived, TopicActivity
@@ -155,9 +155,9 @@ async def _running(
 ) -> AsyncIterator[Stores]:
     publisher = Publisher(redis, keys)
     outbox = Outbox(mongo, MOVERS)
-    pools = Pools(redis, keys, mongo)
-    sequencer = Sequencer(mongo, Turns(redis, keys), publisher.publish, outbox.nudge, pools.extend)
-    topics, messages = TopicStore(mongo, sequencer), MessageStore(mongo, sequencer, pools)
+    hot_pages = HotPages(redis, keys, mongo)
+    sequencer = Sequencer(mongo, Turns(redis, keys), publisher.publish, outbox.nudge, hot_pages.extend)
+    topics, messages = TopicStore(mongo, sequencer), MessageStore(mongo, sequencer, hot_pages)
     posts, feeds = PostStore(mongo, sequencer, fan_out_max_followers), FeedStore(mongo, outbox)
     fan_outs, notifications = FanOutStore(mongo, outbox), NotificationStore(mongo)
     call_wakes = Wakes(redis, keys)
@@ -219,7 +219,7 @@ async def _running(
         await hub.close()
         await outbox.close()
         await sequencer.close()
-        await pools.close()
+        await hot_pages.close()
         await call_wakes.close()
         await publisher.close()
 

@@ -1,4 +1,4 @@
-"""Pools of hot topics: their newest messages in Redis, so that readers need not go to MongoDB each time.
+"""HotPages of hot topics: their newest messages in Redis, so that readers need not go to MongoDB each time.
 
 After a `postMessage` returned, no reader gets a page without it, nor one that is older than any other change that
 returned (docs/semantics.md, 2; ADR 9).
@@ -51,14 +51,14 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Pooled:
+class CachedRange:
     """What a pool knows of a range: messages in its order, and the timestamp from which on it is complete."""
 
     floor: int
     messages: list[Message]
 
 
-class Pools:
+class HotPages:
     """Reads and keeps the pools. One for each process."""
 
     def __init__(self, redis: Redis, keys: Keys, mongo: Mongo, size: int = SIZE) -> None:
@@ -118,13 +118,13 @@ class Pools:
         changed = [message_record(document) for document in batch.changed("messages")]
         return ["extend", batch.events[0].n, batch.events[-1].n, self._size, *map(encode, changed)]
 
-    async def _pooled(self, topic_id: str, low: int, high: int, ascending: bool, limit: int) -> Pooled | None:
+    async def _pooled(self, topic_id: str, low: int, high: int, ascending: bool, limit: int) -> CachedRange | None:
         if not self._may_ask():
             return None
         try:
             found = await self._run(topic_id, "read", low, high, int(ascending), limit)
             self._away_until = 0.0
-            return Pooled(int(found[0]), [decode(topic_id, each) for each in found[1:]]) if found else None
+            return CachedRange(int(found[0]), [decode(topic_id, each) for each in found[1:]]) if found else None
         except _FAILURES:
             self._away_until = time.monotonic() + AWAY_S
         except (ValueError, TypeError) as error:
@@ -215,7 +215,7 @@ def may_be_hot(heat: float | None, now_s: float) -> bool:
     return messages_per_minute(heat, now_s) >= MAYBE_HOT_PER_MINUTE
 
 
-def _is_complete(pooled: Pooled, low: int, ascending: bool, limit: int) -> bool:
+def _is_complete(pooled: CachedRange, low: int, ascending: bool, limit: int) -> bool:
     """Whether MongoDB could not add anything to what the pool gave."""
     if low >= pooled.floor:
         return True

@@ -12,7 +12,7 @@ from storage.chat.changes import (
     RemoveReaction,
     SetPreview,
 )
-from storage.chat.hot_pages import Pools, may_be_hot
+from storage.chat.hot_pages import HotPages, may_be_hot
 from storage.chat.records import Message, message_record
 from storage.errors import NotFound
 from storage.idempotency import AlreadyDone, IdempotencyKey
@@ -29,10 +29,10 @@ NOBODY: frozenset[str] = frozenset()
 class MessageStore:
     """Reads at majority; writes in batches with their events."""
 
-    def __init__(self, mongo: Mongo, sequencer: Sequencer, pools: Pools) -> None:
+    def __init__(self, mongo: Mongo, sequencer: Sequencer, hot_pages: HotPages) -> None:
         self._mongo = mongo
         self._sequencer = sequencer
-        self._pools = pools
+        self._hot_pages = hot_pages
         self._messages = mongo["messages"]
         self._by_key: BatchLoader[MessageKey, Message] = BatchLoader(self._load)
         self._last: BatchLoader[tuple[MessageKey, frozenset[str]], Message] = BatchLoader(self._load_last)
@@ -76,7 +76,7 @@ class MessageStore:
         """
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[Message]:
-            pooled = await self._pools.read(topic_id, low, high, ascending, limit) if hot and not blocked else None
+            pooled = await self._hot_pages.read(topic_id, low, high, ascending, limit) if hot and not blocked else None
             if pooled is not None:
                 return pooled
             return await self._fetch(topic_id, low, high, ascending, limit, blocked)
@@ -102,7 +102,7 @@ class MessageStore:
         # By the database's clock, as leases are given: a host's may be minutes ahead.
         head = await self._mongo["topics"].find_one({"_id": topic_id}, {"heat": 1, "now_ms": {"$toLong": "$$NOW"}})
         if head is not None and may_be_hot(head.get("heat"), head["now_ms"] / 1000):
-            await self._pools.reach(topic_id, n)
+            await self._hot_pages.reach(topic_id, n)
 
     async def post(self, new: NewMessage, key: IdempotencyKey | None = None) -> Message:
         """Posts; durable when it returns. A repeated key gives the message that it made, as it is now.

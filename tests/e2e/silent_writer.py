@@ -10,7 +10,7 @@ import sys
 from redis.asyncio import Redis
 
 from storage.chat.changes import NewMessage
-from storage.chat.hot_pages import Pools
+from storage.chat.hot_pages import HotPages
 from storage.chat.messages import MessageStore
 from storage.keys import Keys
 from storage.mongo import connect
@@ -24,7 +24,7 @@ async def main(uri: str, database: str, topic: str, community: str, author: str,
     """Posts the texts in one batch. Neither PUBLISH nor outbox follow."""
     mongo, redis, keys = connect(uri, database), Redis.from_url(NOWHERE), Keys(database)
     sequencer = Sequencer(mongo, Turns(redis, keys), lambda *_: None, lambda _: None)
-    messages = MessageStore(mongo, sequencer, Pools(redis, keys, mongo))
+    messages = MessageStore(mongo, sequencer, HotPages(redis, keys, mongo))
     await asyncio.gather(*(messages.post(NewMessage(topic, community, author, text, None, ())) for text in texts))
     os._exit(0)
 

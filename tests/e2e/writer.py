@@ -18,7 +18,7 @@ from pymongo import ReturnDocument
 from pymongo.errors import PyMongoError
 
 from storage.chat.changes import NewMessage
-from storage.chat.hot_pages import Pools
+from storage.chat.hot_pages import HotPages
 from storage.chat.messages import MessageStore
 from storage.errors import Unavailable
 from storage.idempotency import idempotency_key
@@ -77,7 +77,7 @@ class Writer:
         mongo = Hesitant(stores.mongo.client, stores.mongo.database, stores.mongo.reads)
         turns = Turns(stores.redis, stores.keys)
         sequencer = Sequencer(mongo, turns, lambda *_: None, lambda _: None)
-        self._messages = MessageStore(mongo, sequencer, Pools(stores.redis, stores.keys, mongo))
+        self._messages = MessageStore(mongo, sequencer, HotPages(stores.redis, stores.keys, mongo))
 
     async def post(self, number: int) -> int:
         """The timestamp. Raises: Unavailable, PyMongoError; then the same number may be posted again."""

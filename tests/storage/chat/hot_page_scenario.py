@@ -11,7 +11,7 @@ import redis
 from prometheus_client import REGISTRY
 from redis.asyncio import Redis
 
-from storage.chat.hot_pages import _SCRIPT, SIZE, Pools, decode, encode
+from storage.chat.hot_pages import _SCRIPT, SIZE, HotPages, decode, encode
 from storage.chat.messages import MessageStore
 from storage.chat.records import Message
 from storage.streams.heads import HEAT_TAU_S
@@ -59,18 +59,18 @@ async def heat(place: Place, per_minute: float = HOT_PER_MINUTE) -> Place:
 async def process(place: Place, size: int = SIZE, forgetful: bool = False) -> AsyncIterator[Place]:
     """The place through a process with pools of that size; a forgetful one never tells them what it committed."""
     stores = place.stores
-    pools = Pools(stores.redis, stores.keys, stores.mongo, size)
+    hot_pages = HotPages(stores.redis, stores.keys, stores.mongo, size)
     sequencer = Sequencer(
         stores.mongo,
         Turns(stores.redis, stores.keys),
         committed=lambda *_: None,
         told=lambda _: None,
-        before_answer=None if forgetful else pools.extend,
+        before_answer=None if forgetful else hot_pages.extend,
     )
-    messages = MessageStore(stores.mongo, sequencer, pools)
+    messages = MessageStore(stores.mongo, sequencer, hot_pages)
     yield place.through(replace(stores, sequencer=sequencer, messages=messages))
     await sequencer.close()
-    await pools.close()
+    await hot_pages.close()
 
 
 async def lease_for(client: Redis, meta: str, seconds: float) -> None:

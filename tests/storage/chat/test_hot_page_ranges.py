@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from storage.chat.hot_pages import Pools, decode, encode
+from storage.chat.hot_pages import HotPages, decode, encode
 from storage.chat.messages import MessageStore
 from storage.chat.records import Message
 from storage.link_previews import LinkPreview
@@ -26,7 +26,7 @@ COUNT = 14
 class Pooled:
     """A topic with a pool, and its messages, oldest first. The pool has those from `floor` on."""
 
-    pools: Pools
+    hot_pages: HotPages
     store: MessageStore
     topic_id: str
     messages: list[Message]
@@ -56,17 +56,17 @@ async def pooled(place: Place, request: pytest.FixtureRequest) -> AsyncIterator[
     await filled(place)
     await heat(place)
     stores: Stores = place.stores
-    pools = Pools(stores.redis, stores.keys, stores.mongo, size)
-    store = MessageStore(stores.mongo, stores.sequencer, pools)
+    hot_pages = HotPages(stores.redis, stores.keys, stores.mongo, size)
+    store = MessageStore(stores.mongo, stores.sequencer, hot_pages)
     everything = list((await store.page(place.topic.id, Asked(oldest=0).range)).items)
 
     async def built() -> bool:
-        return await pools.read(place.topic.id, 0, END, False, 1) is not None
+        return await hot_pages.read(place.topic.id, 0, END, False, 1) is not None
 
     assert await soon(built)
     floor = everything[-size].timestamp if size <= COUNT else 0
-    yield Pooled(pools, store, place.topic.id, everything, floor)
-    await pools.close()
+    yield Pooled(hot_pages, store, place.topic.id, everything, floor)
+    await hot_pages.close()
 
 
 def points(timestamps: list[int]) -> list[int]:
@@ -103,7 +103,7 @@ async def test_a_pool_gives_everything_of_a_range_or_nothing(pooled: Pooled) -> 
         has_all = low >= pooled.floor or (
             not ascending and len(wanted) == limit and wanted[-1].timestamp >= pooled.floor
         )
-        found = await pooled.pools.read(pooled.topic_id, low, high, ascending, limit)
+        found = await pooled.hot_pages.read(pooled.topic_id, low, high, ascending, limit)
         assert found == (wanted if has_all else None), (low, high, ascending, limit)
 
 
