@@ -1,6 +1,6 @@
 """How late publications are that are due at one moment, beside arq's defer_until and a cron of minutes.
 
-One worker's desk publishes to ten topics, and to a webhook on loopback. arq gets as many empty jobs for such a moment,
+One worker publishes to ten topics and to a webhook on loopback. arq gets as many empty jobs for such a moment,
 with the poll delay that the product's workers use. A cron of minutes begins at second 0, so its lateness is drawn, not
 run. Then sweeps are timed while few and while many posts wait.
 """
@@ -30,16 +30,16 @@ from rich.table import Table
 
 from jobs.providers.egress import Egress
 from jobs.providers.social.registry import all_networks
-from jobs.publishing.desk import Desk
+from jobs.publishing.publisher import PostPublisher
 from server.embedded import Mongod, Valkey, find_mongod, find_valkey
 from server.worker import tune_interpreter
-from storage.publishing.claims import reached
+from storage.publishing.claims import moment_reached
 from storage.publishing.networks import Network
 from storage.publishing.records import ScheduledPost, Target
 from storage.publishing.sandbox import SandboxStore
 from storage.stores import Stores, open_stores
 from tests.databases import CREDENTIAL_KEYS
-from tests.storage.publishing.newsroom import Newsroom, account_target, found_newsroom
+from tests.storage.publishing.scenario import PublishingScenario, account_target, create_publishing_scenario
 from tests.twins.webhook import WebhookTwin
 
 AHEAD_S = 1.5
@@ -69,9 +69,9 @@ async def opened(folder: Path) -> AsyncIterator[Stores]:
         await mongod.stop()
 
 
-async def rooms_of(stores: Stores) -> list[Newsroom]:
+async def rooms_of(stores: Stores) -> list[PublishingScenario]:
     """One organization with its topics."""
-    first = await found_newsroom(stores)
+    first = await create_publishing_scenario(stores)
     rooms = [first]
     for number in range(1, TOPICS):
         topic = await stores.topics.create(first.place.community, "ann", f"Beacons {number}", None)
@@ -79,7 +79,9 @@ async def rooms_of(stores: Stores) -> list[Newsroom]:
     return rooms
 
 
-async def due_together(rooms: Sequence[Newsroom], targets: Sequence[Target], count: int, ahead_s: float) -> datetime:
+async def due_together(
+    rooms: Sequence[PublishingScenario], targets: Sequence[Target], count: int, ahead_s: float
+) -> datetime:
     """Schedules that many for one moment; the moment."""
     due_at = await rooms[0].now() + timedelta(seconds=ahead_s + count / 150 + random.uniform(0, PHASE_S))
     due_at = due_at.replace(microsecond=due_at.microsecond // 1000 * 1000)
@@ -93,28 +95,30 @@ async def due_together(rooms: Sequence[Newsroom], targets: Sequence[Target], cou
     return due_at
 
 
-async def swept(desk: Desk, until: datetime, stores: Stores) -> None:
+async def swept(publisher: PostPublisher, until: datetime, stores: Stores) -> None:
     """A worker's sweeps, each second, until everything is done."""
     wanted = {"due": until, "state": {"$in": ["SCHEDULED", "PUBLISHING", "UNKNOWN"]}}
     while await stores.mongo["publications"].count_documents(wanted):
-        await desk.sweep()
+        await publisher.sweep()
         await asyncio.sleep(1)
-    await desk.idle()
+    await publisher.idle()
 
 
-async def inside(rooms: Sequence[Newsroom], desk: Desk, count: int) -> list[float]:
+async def inside(rooms: Sequence[PublishingScenario], publisher: PostPublisher, count: int) -> list[float]:
     """Milliseconds from the due moment to the message's place in its topic, by the database's clock."""
     stores = rooms[0].stores
     due_at = await due_together(rooms, [room.topic for room in rooms], count, AHEAD_S)
-    await swept(desk, due_at, stores)
+    await swept(publisher, due_at, stores)
     return await begun(stores, due_at)
 
 
-async def outside(room: Newsroom, desk: Desk, url: str, count: int) -> tuple[list[float], list[float]]:
+async def outside(
+    room: PublishingScenario, publisher: PostPublisher, url: str, count: int
+) -> tuple[list[float], list[float]]:
     """Milliseconds from the due moment until the call began, and until the receiver had read the request."""
     account = account_target(await room.account(Network.WEBHOOK, WebhookTwin.secret, f"{url}/hook"))
     due_at = await due_together([room], [account], count, AHEAD_S)
-    await swept(desk, due_at, room.stores)
+    await swept(publisher, due_at, room.stores)
     async with httpx2.AsyncClient() as http:
         ledger = (await http.get(f"{url}/ledger")).json()
     assert len({id_ for id_, _ in ledger}) == len(ledger), "received twice"
@@ -178,7 +182,7 @@ async def sweep_ms(stores: Stores, waiting: int) -> tuple[float, int]:
         began = time.perf_counter()
         assert await stores.claims.claim(500) == []
         took.append((time.perf_counter() - began) * 1000)
-    command = {"find": "publications", "filter": reached("wake_at"), "sort": {"wake_at": 1}, "limit": 500}
+    command = {"find": "publications", "filter": moment_reached("wake_at"), "sort": {"wake_at": 1}, "limit": 500}
     explained = await stores.mongo.database.command({"explain": command, "verbosity": "executionStats"})
     return statistics.median(took), explained["executionStats"]["totalKeysExamined"]
 
@@ -196,15 +200,15 @@ async def measure(counts: Sequence[int], waiting: Sequence[int], console: Consol
     with tempfile.TemporaryDirectory(prefix="noroshi-benchmark-") as folder, receiver() as url:
         async with opened(Path(folder)) as stores:
             egress = Egress((ip_network("127.0.0.0/8"),))
-            desk = Desk(stores, all_networks(egress, SandboxStore(stores.mongo)))
+            publisher = PostPublisher(stores, all_networks(egress, SandboxStore(stores.mongo)))
             rooms = await rooms_of(stores)
             tune_interpreter()
             redis_url = "redis://{host}:{port}/{db}".format(**stores.redis.connection_pool.connection_kwargs)
             for count in counts:
                 times = max(2, REPEATS // count)
-                called = [await outside(rooms[0], desk, url, count) for _ in range(times)]
+                called = [await outside(rooms[0], publisher, url, count) for _ in range(times)]
                 ways = {
-                    "Noroshi, topics": [x for _ in range(times) for x in await inside(rooms, desk, count)],
+                    "Noroshi, topics": [x for _ in range(times) for x in await inside(rooms, publisher, count)],
                     "Noroshi, webhook: call begun": [late for starts, _ in called for late in starts],
                     "Noroshi, webhook: received": [late for _, arrivals in called for late in arrivals],
                     "arq defer_until": [x for _ in range(times) for x in await arq_deferred(redis_url, count)],
@@ -216,7 +220,7 @@ async def measure(counts: Sequence[int], waiting: Sequence[int], console: Consol
             for many in waiting:
                 took, examined = await sweep_ms(stores, many)
                 sweeps.add_row(f"{many:,}", f"{took:.1f}", str(examined))
-            await desk.close()
+            await publisher.close()
             await egress.aclose()
     console.print(lateness, sweeps)
 

@@ -12,8 +12,8 @@ from jobs.fan_out import fan_out, finish_fan_outs, rebuild_feed, rebuild_feeds, 
 from jobs.link_previews import find_lost_previews, preview_link, preview_post_link
 from jobs.mail.aggregation import fold_mail
 from jobs.mail.summary import report_bounces
-from jobs.publishing.mails import send_failure_mails
-from jobs.publishing.sweeps import fail_disconnected, publish_due, upload_media, wake
+from jobs.publishing.failure_mails import send_failure_mails
+from jobs.publishing.sweepers import fail_disconnected, publish_due, upload_media, wake
 from jobs.streams import move_outbox, prune_events
 from storage.queue import FAN_OUT, PREVIEWS, PUBLISHING
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from jobs.providers.egress import Egress
 from jobs.providers.mailer import Mailer
 from jobs.providers.telephony import Telephony
-from jobs.publishing.desk import Desk
+from jobs.publishing.publisher import PostPublisher
 from storage.stores import Stores
 
 
@@ -16,7 +16,7 @@ class JobContext:
     stores: Stores
     egress: Egress
     telephony: Telephony
-    desk: Desk
+    publisher: PostPublisher
     mailer: Mailer
     bounce_alarm_percent: float
     bounce_report_to: str | None

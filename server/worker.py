@@ -20,7 +20,7 @@ from jobs.context import JobContext
 from jobs.providers.egress import Egress
 from jobs.providers.mailer import Mailer
 from jobs.providers.social.registry import all_networks
-from jobs.publishing.desk import Desk
+from jobs.publishing.publisher import PostPublisher
 from server.settings import Settings
 from server.telephony import make_telephony
 from storage.heartbeats import Heartbeat
@@ -75,7 +75,7 @@ async def _run(settings: Settings, queues: tuple[str, ...]) -> None:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await jobs.telephony.aclose()
-        await jobs.desk.close()
+        await jobs.publisher.close()
     await egress.aclose()
 
 
@@ -88,11 +88,11 @@ def tune_interpreter() -> None:
 
 
 def _job_context(settings: Settings, stores: Stores, egress: Egress) -> JobContext:
-    desk = Desk(stores, all_networks(egress, SandboxStore(stores.mongo)))
+    publisher = PostPublisher(stores, all_networks(egress, SandboxStore(stores.mongo)))
     mailer = Mailer(settings.smtp_url, settings.mail_from, settings.data_dir / "mail")
     telephony = make_telephony(settings, stores)
     report = settings.bounce_alarm_percent, settings.bounce_report_to
-    return JobContext(stores, egress, telephony, desk, mailer, *report)
+    return JobContext(stores, egress, telephony, publisher, mailer, *report)
 
 
 async def _arq_loop(jobs: JobContext, redis: RedisSettings, queue: str) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from storage.errors import DomainError
-from storage.publishing.progress import Lost
+from storage.publishing.transitions import ClaimLost
 
 Renew = Callable[[], Awaitable[bool]]
 
@@ -16,7 +16,7 @@ log = structlog.get_logger(__name__)
 
 
 @asynccontextmanager
-async def renewed(renew: Renew, every_s: float) -> AsyncIterator[None]:
+async def keep_renewing(renew: Renew, every_s: float) -> AsyncIterator[None]:
     """Renews at once and every so often meanwhile, until it is told that the lease is somebody else's."""
 
     async def run() -> None:
@@ -31,13 +31,13 @@ async def renewed(renew: Renew, every_s: float) -> AsyncIterator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-def now_s() -> float:
+def loop_time_s() -> float:
     """The loop's clock, from which leases are measured: it goes on while a process is stopped."""
     return asyncio.get_running_loop().time()
 
 
 @dataclass(slots=True)
-class Lease:
+class ClaimLease:
     """A lease that was stored at `since_s` or later, by the loop's clock. Work in `kept` has it, or is stopped."""
 
     renew: Renew
@@ -52,11 +52,11 @@ class Lease:
 
     @asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
-        """Renews meanwhile; cancels what is inside once the lease is somebody else's, or may be. Raises: Lost.
+        """Renews meanwhile; cancels what is inside once the lease is somebody else's, or may be. Raises: ClaimLost.
 
         What is over soon costs a timer, and no write.
         """
-        if now_s() > self.since_s + self._every_s:
+        if loop_time_s() > self.since_s + self._every_s:
             # Whoever was stopped in between has to ask before it acts.
             await self._renew()
         loop, owner = asyncio.get_running_loop(), asyncio.current_task()
@@ -69,7 +69,7 @@ class Lease:
         except TimeoutError:
             if not self._scope.expired():
                 raise
-            raise Lost("Its lease has ended.") from None
+            raise ClaimLost("Its lease has ended.") from None
         finally:
             later.cancel()
             if self._renewing is not None:
@@ -85,8 +85,8 @@ class Lease:
             try:
                 await self._renew()
                 self._scope.reschedule(self.since_s + self.lease_s)
-            except Lost:
-                self._scope.reschedule(now_s())
+            except ClaimLost:
+                self._scope.reschedule(loop_time_s())
                 return
             except DomainError as error:
                 # The next try may come in time; if none does, the work is stopped when the lease ends.
@@ -94,7 +94,7 @@ class Lease:
             await asyncio.sleep(self._every_s)
 
     async def _renew(self) -> None:
-        asked_s = now_s()
+        asked_s = loop_time_s()
         if not await self.renew():
-            raise Lost("It is somebody else's by now.")
+            raise ClaimLost("It is somebody else's by now.")
         self.since_s = asked_s

@@ -5,11 +5,11 @@ import asyncio
 import structlog
 
 from jobs.providers.social.network import NoEffect, Refused, Uncertain
-from jobs.publishing.leases import renewed
-from jobs.publishing.outside import Forbidden, Outside
+from jobs.publishing.external import ExternalPublisher, Forbidden
+from jobs.publishing.leases import keep_renewing
 from storage.publishing.claims import UPLOAD_LEASE_S
-from storage.publishing.progress import KeepUpload, Lost
 from storage.publishing.records import Publication
+from storage.publishing.transitions import ClaimLost, StoreUpload
 from storage.stores import Stores
 
 AT_ONCE = 8
@@ -21,9 +21,9 @@ log = structlog.get_logger(__name__)
 class Uploads:
     """Uploads what is to be uploaded by now. One for each worker process."""
 
-    def __init__(self, stores: Stores, outside: Outside) -> None:
+    def __init__(self, stores: Stores, outside: ExternalPublisher) -> None:
         self._stores = stores
-        self._outside = outside
+        self._external = outside
         self._running: set[asyncio.Task[None]] = set()
         self._closed = False
 
@@ -51,18 +51,18 @@ class Uploads:
 
     async def _upload(self, publication: Publication, token: str) -> None:
         try:
-            async with renewed(lambda: self._stores.claims.renew_upload(publication, token), UPLOAD_LEASE_S / 3):
-                uploaded = await self._outside.upload_ahead(publication)
-            change = KeepUpload(publication, token, uploaded.references, uploaded.expires_in_s)
+            async with keep_renewing(lambda: self._stores.claims.renew_upload(publication, token), UPLOAD_LEASE_S / 3):
+                uploaded = await self._external.upload_ahead(publication)
+            change = StoreUpload(publication, token, uploaded.references, uploaded.expires_in_s)
         except (Refused, Forbidden) as error:
             # The due moment decides: rights may be back by then, and so may the media.
-            change = KeepUpload(publication, token, None, message=str(error))
+            change = StoreUpload(publication, token, None, message=str(error))
         except (NoEffect, Uncertain) as error:
-            change = KeepUpload(publication, token, None, message=str(error), again_in_s=AGAIN_S)
+            change = StoreUpload(publication, token, None, message=str(error), again_in_s=AGAIN_S)
         except Exception as error:
             log.error("upload_fault", publication=publication.id, exc_info=error)
-            change = KeepUpload(publication, token, None, message=f"Unexpected: {type(error).__name__}")
+            change = StoreUpload(publication, token, None, message=f"Unexpected: {type(error).__name__}")
         try:
-            await self._stores.scheduled_posts.step(change)
-        except Lost:
+            await self._stores.scheduled_posts.apply(change)
+        except ClaimLost:
             return

@@ -11,8 +11,8 @@ from resolvers.access import granted, member
 from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, given, page_range, text
 from resolvers.context import Info
 from resolvers.publishing.addresses import web_address
+from resolvers.publishing.arguments import account_targets, check_targets, topic_targets
 from resolvers.publishing.inputs import ScheduledMediaInput, SchedulePostInput, UpdateScheduledPostInput
-from resolvers.publishing.targets import account_targets, check_targets, topic_targets
 from resolvers.publishing.times import due_moment, max_lateness, time_zone
 from storage.errors import BadUserInput, Conflict, Forbidden
 from storage.idempotency import idempotency_key

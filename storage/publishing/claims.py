@@ -12,9 +12,9 @@ from pymongo import ReturnDocument
 from pymongo.results import UpdateResult
 
 from storage.mongo import Document, Mongo
-from storage.publishing.progress import LEASE_S
 from storage.publishing.records import MediaState, Publication, PublicationState, publication_record
 from storage.publishing.scheduling import PUBLICATIONS
+from storage.publishing.transitions import LEASE_S
 
 Write = Callable[..., Awaitable[UpdateResult]]
 
@@ -23,7 +23,7 @@ MAIL_AGAIN_S = 120.0
 _MS = 1000
 
 
-def reached(field: str) -> Document:
+def moment_reached(field: str) -> Document:
     """A filter for documents whose moment has come. The first condition lets the partial index answer."""
     return {field: {"$exists": True}, "$expr": {"$lte": [f"${field}", "$$NOW"]}}
 
@@ -47,7 +47,7 @@ class ClaimStore:
         until = {"$add": [{"$max": ["$$NOW", "$due"]}, int(LEASE_S * _MS)]}
         taken = {"claim": token, "fence": {"$add": ["$fence", 1]}, "wake_at": until}
         await self._write(
-            self._publications.update_many, {"_id": {"$in": ids}, **reached("wake_at")}, [{"$set": taken}]
+            self._publications.update_many, {"_id": {"$in": ids}, **moment_reached("wake_at")}, [{"$set": taken}]
         )
         return await self._taken({"_id": {"$in": ids}, "claim": token})
 
@@ -72,7 +72,7 @@ class ClaimStore:
         until = {"$add": ["$$NOW", int(UPLOAD_LEASE_S * _MS)]}
         taken = {"upload_claim": token, "upload_at": until, "media_state": MediaState.UPLOADING.value}
         await self._write(
-            self._publications.update_many, {"_id": {"$in": ids}, **reached("upload_at")}, [{"$set": taken}]
+            self._publications.update_many, {"_id": {"$in": ids}, **moment_reached("upload_at")}, [{"$set": taken}]
         )
         return [(each, token) for each in await self._taken({"_id": {"$in": ids}, "upload_claim": token})]
 
@@ -89,7 +89,7 @@ class ClaimStore:
         for id_ in ids:
             again = {"$set": {"mail_at": {"$add": ["$$NOW", int(MAIL_AGAIN_S * _MS)]}}}
             row: Document | None = await self._publications.find_one_and_update(
-                {"_id": id_, **reached("mail_at")}, [again], return_document=ReturnDocument.AFTER
+                {"_id": id_, **moment_reached("mail_at")}, [again], return_document=ReturnDocument.AFTER
             )
             taken += [] if row is None else [publication_record(row)]
         return taken
@@ -105,7 +105,7 @@ class ClaimStore:
         return await self._mongo.past_orphans(lambda: write(wanted, change))
 
     async def _ids(self, field: str, limit: int) -> list[str]:
-        cursor = self._publications.find(reached(field), {"_id": 1}).sort(field, 1).limit(limit)
+        cursor = self._publications.find(moment_reached(field), {"_id": 1}).sort(field, 1).limit(limit)
         return [row["_id"] for row in await cursor.to_list(None)]
 
     async def _taken(self, wanted: Document) -> list[Publication]:

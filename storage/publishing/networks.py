@@ -93,7 +93,7 @@ def _x_weight(cluster: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
+class PostLimits:
     """What a target takes. `combinations` are media that may stand together: kinds, and how many of each at most."""
 
     text_length: int
@@ -142,19 +142,19 @@ BEHAVIOURS = {
     Network.SANDBOX: Behaviour(Certainty.IDEMPOTENT, retention_s=DAY_S),
 }
 
-ALLOWANCES = {
-    Network.MASTODON: Allowance(500, [{IMAGE: 4}, {VIDEO: 1}], 4, length=_mastodon_length),
-    Network.INSTAGRAM: Allowance(2200, [{IMAGE: 1}, {REEL: 1}, {IMAGE: 10, VIDEO: 10}], 10, media_needed=True),
-    Network.BLUESKY: Allowance(300, [{IMAGE: 4}, {VIDEO: 1}], 4, length=_graphemes, unit="graphemes", text_bytes=3000),
-    Network.X: Allowance(280, [{IMAGE: 4}, {VIDEO: 1}], 4, length=_x_length, unit="weighted characters"),
-    Network.WEBHOOK: Allowance(10_000, [{IMAGE: 10, VIDEO: 10, REEL: 10}], 10),
-    Network.SANDBOX: Allowance(10_000, [{IMAGE: 10, VIDEO: 10, REEL: 10}], 10),
+POST_LIMITS = {
+    Network.MASTODON: PostLimits(500, [{IMAGE: 4}, {VIDEO: 1}], 4, length=_mastodon_length),
+    Network.INSTAGRAM: PostLimits(2200, [{IMAGE: 1}, {REEL: 1}, {IMAGE: 10, VIDEO: 10}], 10, media_needed=True),
+    Network.BLUESKY: PostLimits(300, [{IMAGE: 4}, {VIDEO: 1}], 4, length=_graphemes, unit="graphemes", text_bytes=3000),
+    Network.X: PostLimits(280, [{IMAGE: 4}, {VIDEO: 1}], 4, length=_x_length, unit="weighted characters"),
+    Network.WEBHOOK: PostLimits(10_000, [{IMAGE: 10, VIDEO: 10, REEL: 10}], 10),
+    Network.SANDBOX: PostLimits(10_000, [{IMAGE: 10, VIDEO: 10, REEL: 10}], 10),
 }
-TOPIC_ALLOWANCE = Allowance(4000, [])
-HOME_ALLOWANCE = Allowance(4000, [{IMAGE: 10}], 10)
+TOPIC_LIMITS = PostLimits(4000, [])
+HOME_FEED_LIMITS = PostLimits(4000, [{IMAGE: 10}], 10)
 
 
-def misfit(allowance: Allowance, text: str, media: Sequence[MediaKind]) -> tuple[str, str] | None:
+def limit_violation(allowance: PostLimits, text: str, media: Sequence[MediaKind]) -> tuple[str, str] | None:
     """Why the target does not take the post: which field is wrong and what was expected; None when it takes it."""
     length = allowance.length(text)
     if length > allowance.text_length:
@@ -175,7 +175,7 @@ def _holds(combination: dict[MediaKind, int], media: Sequence[MediaKind]) -> boo
     return all(count <= combination.get(kind, 0) for kind, count in Counter(media).items())
 
 
-def _expected_media(allowance: Allowance) -> str:
+def _expected_media(allowance: PostLimits) -> str:
     choices = [
         " and ".join(f"{count} {kind.value}" for kind, count in combination.items())
         for combination in allowance.combinations

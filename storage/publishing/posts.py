@@ -13,8 +13,7 @@ from storage.feed.posts import PostStore
 from storage.feed.records import author_stream
 from storage.idempotency import AlreadyDone, IdempotencyKey
 from storage.mongo import Document, Mongo
-from storage.publishing.inside import PublishMessage, PublishPost, source
-from storage.publishing.progress import Fail, KeepUpload, Lost, PublicationChange, Resolve
+from storage.publishing.internal import PublishMessage, PublishPost, source
 from storage.publishing.records import (
     ConnectedAccount,
     Publication,
@@ -35,6 +34,7 @@ from storage.publishing.scheduling import (
     SchedulePost,
     UpdatePost,
 )
+from storage.publishing.transitions import ClaimLost, MarkFailed, PublicationChange, ResolveUnknown, StoreUpload
 from storage.streams.jobs_stream import jobs_stream
 from storage.streams.log import Stream
 from storage.streams.sequencer import Sequencer
@@ -81,15 +81,15 @@ class ScheduledPostStore:
 
     async def resolve(self, publication: Publication, published: bool, external_id: str | None) -> Publication:
         """What a person saw on the account. Raises: NotFound, Conflict when the outcome is known."""
-        change = Resolve(publication.organization_id, publication.id, published, external_id)
+        change = ResolveUnknown(publication.organization_id, publication.id, published, external_id)
         return await self._sequencer.commit(jobs_stream(publication.organization_id), change)
 
-    async def step(self, change: PublicationChange | KeepUpload) -> Publication:
-        """A step of whoever holds the publication. Raises: Lost, Early."""
+    async def apply(self, change: PublicationChange | StoreUpload) -> Publication:
+        """A step of whoever holds the publication. Raises: ClaimLost, NotYetDue."""
         return await self._sequencer.commit(jobs_stream(change.publication.organization_id), change)
 
     async def publish_message(self, publication: Publication, new: NewMessage) -> Publication:
-        """Publishes to a topic, in one transaction. Raises: Lost, Early, TooLate; Unavailable when that is open."""
+        """Publishes to a topic in one transaction. Raises: ClaimLost, NotYetDue, DeadlinePassed, Unavailable."""
         change = PublishMessage(publication, replace(new, source=source(publication.id)))
         return await self._sequencer.commit(Stream("topic", new.topic_id), change)
 
@@ -103,11 +103,13 @@ class ScheduledPostStore:
         wanted = {"target.id": account.id, "state": PublicationState.SCHEDULED.value}
         failed = 0
         while rows := await self._publications.find(wanted).limit(FAILED_AT_ONCE).to_list(None):
-            changes = [Fail(publication_record(row), "FORBIDDEN", "The account was disconnected.") for row in rows]
-            outcomes = await asyncio.gather(*map(self.step, changes), return_exceptions=True)
+            changes = [
+                MarkFailed(publication_record(row), "FORBIDDEN", "The account was disconnected.") for row in rows
+            ]
+            outcomes = await asyncio.gather(*map(self.apply, changes), return_exceptions=True)
             for outcome in outcomes:
                 # What was claimed, changed or done at the same moment is looked at again.
-                if isinstance(outcome, BaseException) and not isinstance(outcome, Lost):
+                if isinstance(outcome, BaseException) and not isinstance(outcome, ClaimLost):
                     raise outcome
             failed += sum(isinstance(outcome, Publication) for outcome in outcomes)
         return failed

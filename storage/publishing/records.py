@@ -45,7 +45,7 @@ class MediaState(Enum):
     FAILED = "FAILED"
 
 
-class Phase(Enum):
+class CallPhase(Enum):
     """What is being done while a publication is PUBLISHING. Only CALLING may have had an effect when it is cut off."""
 
     PREPARING = "PREPARING"
@@ -144,10 +144,10 @@ class Upload:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CallProgress:
     """How far a call to the outside is. `key` is the same for every try; `first_at` is when it was first called."""
 
-    phase: Phase
+    phase: CallPhase
     key: str
     tries: int
     at: datetime
@@ -169,7 +169,7 @@ class Publication:
     late_at: datetime
     media_state: MediaState
     upload: Upload | None
-    step: Step | None
+    progress: CallProgress | None
     published_at: datetime | None
     external_id: str | None
     url: str | None
@@ -260,7 +260,7 @@ def publication_record(document: Document) -> Publication:
         late_at=document["late_at"],
         media_state=MediaState(document["media_state"]),
         upload=None if upload is None else Upload(upload["references"], upload.get("expires_at")),
-        step=None if step is None else _step(step),
+        progress=None if step is None else _progress(step),
         published_at=document.get("published_at"),
         external_id=document.get("external_id"),
         url=document.get("url"),
@@ -278,8 +278,10 @@ def _target(document: Document) -> Target:
     return HomeFeedTarget(document["author"])
 
 
-def _step(document: Document) -> Step:
-    return Step(Phase(document["phase"]), document["key"], document["tries"], document["at"], document.get("first_at"))
+def _progress(document: Document) -> CallProgress:
+    return CallProgress(
+        CallPhase(document["phase"]), document["key"], document["tries"], document["at"], document.get("first_at")
+    )
 
 
 def target_document(target: Target) -> Document:

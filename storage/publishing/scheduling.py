@@ -12,8 +12,8 @@ from storage.errors import BadUserInput, Conflict, NotFound
 from storage.idempotency import IdempotencyKey
 from storage.ids import new_id
 from storage.mongo import Document, Mongo, Session
+from storage.publishing.events import emit_changed
 from storage.publishing.networks import BEHAVIOURS, MediaKind, Network
-from storage.publishing.notices import tell_changed
 from storage.publishing.records import (
     MediaState,
     PublicationState,
@@ -152,7 +152,7 @@ def put_waiting(batch: Batch, publication: Document, post: Document) -> None:
     publication.pop("claim", None)
     _plan_upload(publication, post)
     batch.put(PUBLICATIONS, publication)
-    tell_changed(batch, publication)
+    emit_changed(batch, publication)
 
 
 def _plan_upload(publication: Document, post: Document) -> None:
@@ -314,13 +314,13 @@ class CancelPost(_PostChange):
         batch.put(POSTS, {**post, "revision": post["revision"] + 1})
         for publication in waiting:
             publication |= {"state": PublicationState.CANCELLED.value, "fence": publication["fence"] + 1}
-            settle(batch, publication)
+            put_finished(batch, publication)
         return self.id
 
 
-def settle(batch: Batch, publication: Document) -> None:
+def put_finished(batch: Batch, publication: Document) -> None:
     """Puts a publication that nobody has to look at any more, and tells of it."""
     for field_ in ("wake_at", "upload_at", "upload_claim", "claim"):
         publication.pop(field_, None)
     batch.put(PUBLICATIONS, publication)
-    tell_changed(batch, publication)
+    emit_changed(batch, publication)

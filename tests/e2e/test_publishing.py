@@ -8,7 +8,7 @@ from server.embedded import Mongod, Valkey, find_mongod, find_valkey
 from storage.ids import new_id
 from storage.stores import Stores, open_stores
 from tests.databases import CREDENTIAL_KEYS
-from tests.e2e.press import Load, Workers, open_press, run_load, worker_variables
+from tests.e2e.publishing_load import Load, Workers, open_load_scenario, run_load, worker_variables
 
 pytestmark = pytest.mark.anyio
 
@@ -21,8 +21,8 @@ async def test_workers_that_are_killed_lose_nothing_and_repeat_nothing(
 ) -> None:
     workers = Workers(tmp_path, worker_variables(mongodb_uri, redis_url, database))
     with workers.stack:
-        async with open_press(stores, SMALL) as press:
-            found = await run_load(press, SMALL, workers, mongodb_uri)
+        async with open_load_scenario(stores, SMALL) as load_scenario:
+            found = await run_load(load_scenario, SMALL, workers, mongodb_uri)
     assert found == {"lost": [], "twice": [], "early": [], "states": {"PUBLISHED": SMALL.publications}}
 
 
@@ -37,8 +37,8 @@ async def test_ten_thousand_publications_through_every_fault(tmp_path: Path) -> 
         async with open_stores(mongod.uri, valkey.url, database, credential_keys=CREDENTIAL_KEYS) as stores:
             workers = Workers(tmp_path, worker_variables(mongod.uri, valkey.url, database))
             with workers.stack:
-                async with open_press(stores, FULL) as press:
-                    found = await run_load(press, FULL, workers, mongod.uri, valkey)
+                async with open_load_scenario(stores, FULL) as load_scenario:
+                    found = await run_load(load_scenario, FULL, workers, mongod.uri, valkey)
     finally:
         await valkey.stop()
         await mongod.stop()

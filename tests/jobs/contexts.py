@@ -8,7 +8,7 @@ from jobs.providers.mailer import Mailer
 from jobs.providers.social.registry import all_networks
 from jobs.providers.telephony import Telephony
 from jobs.providers.telephony.simulator import Simulator
-from jobs.publishing.desk import Desk
+from jobs.publishing.publisher import PostPublisher
 from storage.publishing.sandbox import SandboxStore
 from storage.stores import Stores
 
@@ -18,7 +18,7 @@ def job_context(
     egress: Egress | None = None,
     *,
     telephony: Telephony | None = None,
-    desk: Desk | None = None,
+    publisher: PostPublisher | None = None,
     mailer: Mailer | None = None,
     report_to: str | None = None,
 ) -> JobContext:
@@ -28,7 +28,7 @@ def job_context(
         stores,
         guard,
         telephony or Simulator(stores.mongo, stores.calls.report),
-        desk or Desk(stores, all_networks(guard, SandboxStore(stores.mongo))),
+        publisher or PostPublisher(stores, all_networks(guard, SandboxStore(stores.mongo))),
         mailer or Mailer("smtp://127.0.0.1:1", "noroshi@example.org", Path()),
         bounce_alarm_percent=2.0,
         bounce_report_to=report_to,

@@ -14,9 +14,9 @@ from storage.ids import new_id
 from storage.link_previews import LinkPreview
 from storage.publishing.accounts import NewAccount
 from storage.publishing.networks import MediaKind, Network
-from storage.publishing.progress import PERSON, Begin, Doubt, Succeed
-from storage.publishing.records import AccountTarget, Phase, Publication, ScheduledMedia
+from storage.publishing.records import AccountTarget, CallPhase, Publication, ScheduledMedia
 from storage.publishing.scheduling import NewPost as NewScheduledPost
+from storage.publishing.transitions import MANUAL, BeginAttempt, MarkPublished, MarkUnknown
 from storage.references import PostKey, message_key
 from storage.stores import Stores
 from tests.resolvers.people import REACT, Person, SignIn
@@ -103,10 +103,10 @@ class World:
             scheduled = await stores.scheduled_posts.schedule(due, None)
             claims = await stores.claims.claim(1000)
             (claimed,) = [each for each in claims if each.scheduled_post_id == scheduled.id]
-            called.append(await stores.scheduled_posts.step(Begin(claimed, Phase.CALLING, "key")))
-        there = Succeed(called[0], f"{self.mark} id", f"https://{self.mark}.example/", f"{self.mark} said so")
-        await stores.scheduled_posts.step(there)
-        return await stores.scheduled_posts.step(Doubt(called[1], f"{self.mark} is silent", PERSON))
+            called.append(await stores.scheduled_posts.apply(BeginAttempt(claimed, CallPhase.CALLING, "key")))
+        there = MarkPublished(called[0], f"{self.mark} id", f"https://{self.mark}.example/", f"{self.mark} said so")
+        await stores.scheduled_posts.apply(there)
+        return await stores.scheduled_posts.apply(MarkUnknown(called[1], f"{self.mark} is silent", MANUAL))
 
     async def stir(self) -> None:
         """Lets something happen in every stream that Ann listens to."""

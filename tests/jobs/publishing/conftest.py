@@ -1,4 +1,4 @@
-"""A newsroom where nothing else is due, and a worker's desk in this process whose networks may reach loopback.
+"""A scenario where nothing else is due, and a worker's publisher in this process whose networks may reach loopback.
 
 One database serves all tests of a module, since opening one takes longer than most tests.
 """
@@ -9,12 +9,12 @@ from ipaddress import ip_network
 import pytest
 
 from jobs.providers.egress import Egress
-from jobs.publishing.desk import Desk
+from jobs.publishing.publisher import PostPublisher
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
 from tests.databases import CREDENTIAL_KEYS, fresh_database
-from tests.jobs.publishing.desks import quick_networks
-from tests.storage.publishing.newsroom import Newsroom, found_newsroom
+from tests.jobs.publishing.runs import quick_networks
+from tests.storage.publishing.scenario import PublishingScenario, create_publishing_scenario
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +33,9 @@ async def shared_stores(
 
 
 @pytest.fixture
-async def newsroom(shared_stores: Stores) -> Newsroom:
+async def scenario(shared_stores: Stores) -> PublishingScenario:
     await shared_stores.mongo.past_orphans(lambda: shared_stores.mongo["publications"].delete_many({}))
-    return await found_newsroom(shared_stores)
+    return await create_publishing_scenario(shared_stores)
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ async def egress() -> AsyncIterator[Egress]:
 
 
 @pytest.fixture
-async def desk(shared_stores: Stores, egress: Egress) -> AsyncIterator[Desk]:
-    desk = Desk(shared_stores, quick_networks(shared_stores, egress))
-    yield desk
-    await desk.close()
+async def publisher(shared_stores: Stores, egress: Egress) -> AsyncIterator[PostPublisher]:
+    publisher = PostPublisher(shared_stores, quick_networks(shared_stores, egress))
+    yield publisher
+    await publisher.close()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from jobs.publishing.desk import Desk
+from jobs.publishing.publisher import PostPublisher
 from storage.mongo import Mongo
 from storage.publishing.networks import Network
 from storage.publishing.records import (
@@ -22,8 +22,8 @@ from storage.publishing.records import (
     TopicTarget,
 )
 from storage.stores import Stores
-from tests.jobs.publishing.desks import connected
-from tests.storage.publishing.newsroom import IMAGE, Newsroom, account_target
+from tests.jobs.publishing.runs import connected
+from tests.storage.publishing.scenario import IMAGE, PublishingScenario, account_target
 from tests.twins.instagram import InstagramTwin
 from tests.twins.twin import Twin
 
@@ -32,8 +32,8 @@ pytestmark = pytest.mark.anyio
 POINTS_IN_CI = 24
 
 
-class Crasher:
-    """The process of tests/jobs/publishing/crasher.py."""
+class KillableWorker:
+    """The process of tests/jobs/publishing/killable_worker.py."""
 
     def __init__(self, process: asyncio.subprocess.Process, mongo: Mongo) -> None:
         self._process = process
@@ -45,20 +45,20 @@ class Crasher:
         assert self._process.stdout is not None
         self._process.stdin.write(f"{kill_at}\n".encode())
         answer = (await self._process.stdout.readline()).decode().split()
-        assert answer, "the crasher itself died"
+        assert answer, "the killable_worker itself died"
         # Transactions that the dead left open: the product ends them after a second and a half, by age.
         await self._mongo.client.admin.command("killAllSessions", [])
         return None if answer[0] == "killed" else int(answer[1])
 
 
 @pytest.fixture
-async def crasher(
+async def killable_worker(
     mongodb_uri: str, redis_url: str, shared_database: str, shared_stores: Stores
-) -> AsyncIterator[Crasher]:
-    command = [sys.executable, "-m", "tests.jobs.publishing.crasher", mongodb_uri, redis_url, shared_database]
+) -> AsyncIterator[KillableWorker]:
+    command = [sys.executable, "-m", "tests.jobs.publishing.killable_worker", mongodb_uri, redis_url, shared_database]
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)
-    yield Crasher(process, shared_stores.mongo)
+    yield KillableWorker(process, shared_stores.mongo)
     assert process.stdin is not None
     process.stdin.close()
     await process.wait()
@@ -74,9 +74,9 @@ def points(steps: int, every: bool) -> Iterator[int]:
 class Scene:
     """One post after the other, each by a worker that dies, to the same targets: inside, or networks, or both."""
 
-    crasher: Crasher
-    newsroom: Newsroom
-    desk: Desk
+    killable_worker: KillableWorker
+    scenario: PublishingScenario
+    publisher: PostPublisher
     inside: bool
     networks: dict[Network, tuple[Twin, ConnectedAccount]]
 
@@ -84,9 +84,9 @@ class Scene:
         """A worker that dies at that step; what it left is taken up, and judged. How many steps there were."""
         before = {network: len(twin.ledger) for network, (twin, _) in self.networks.items()}
         # X takes no text twice, which would hide that it was sent twice.
-        post = await self.newsroom.schedule(*self.targets(), in_s=-1, media=self.media(), text=f"at {kill_at}")
-        steps = await self.crasher.work(kill_at)
-        await self.newsroom.pass_time(16)
+        post = await self.scenario.schedule(*self.targets(), in_s=-1, media=self.media(), text=f"at {kill_at}")
+        steps = await self.killable_worker.work(kill_at)
+        await self.scenario.pass_time(16)
         for publication in await self.settled(post):
             target = publication.target
             if isinstance(target, AccountTarget):
@@ -101,7 +101,7 @@ class Scene:
         return steps
 
     def targets(self) -> list[Target]:
-        inside: list[Target] = [self.newsroom.topic, self.newsroom.home] if self.inside else []
+        inside: list[Target] = [self.scenario.topic, self.scenario.home] if self.inside else []
         return inside + [account_target(account) for _, account in self.networks.values()]
 
     def media(self) -> list[ScheduledMedia]:
@@ -110,46 +110,53 @@ class Scene:
     async def settled(self, post: ScheduledPost) -> list[Publication]:
         """Its publications, once nothing happens to them by itself any more."""
         for _ in range(20):
-            await self.desk.sweep()
-            await self.desk.idle()
-            found = await self.newsroom.publications(post)
-            if not any(["wake_at" in await self.newsroom.stored(each) for each in found]):
+            await self.publisher.sweep()
+            await self.publisher.idle()
+            found = await self.scenario.publications(post)
+            if not any(["wake_at" in await self.scenario.stored(each) for each in found]):
                 break
-            await self.newsroom.pass_time(16)
+            await self.scenario.pass_time(16)
         return found
 
     async def published_inside(self, target: Target, text: str) -> int:
         if isinstance(target, TopicTarget):
-            return [message["text"] for message in await self.newsroom.messages()].count(text)
-        wanted = {"_id.o": self.newsroom.organization_id, "text": text}
-        return await self.newsroom.stores.mongo["posts"].count_documents(wanted)
+            return [message["text"] for message in await self.scenario.messages()].count(text)
+        wanted = {"_id.o": self.scenario.organization_id, "text": text}
+        return await self.scenario.stores.mongo["posts"].count_documents(wanted)
 
 
 async def die_at_each(
-    crasher: Crasher, newsroom: Newsroom, desk: Desk, networks: Sequence[Network], inside: bool, every: bool
+    killable_worker: KillableWorker,
+    scenario: PublishingScenario,
+    publisher: PostPublisher,
+    networks: Sequence[Network],
+    inside: bool,
+    every: bool,
 ) -> None:
     async with AsyncExitStack() as stack:
-        twins = {each: await stack.enter_async_context(connected(newsroom, each)) for each in networks}
+        twins = {each: await stack.enter_async_context(connected(scenario, each)) for each in networks}
         for twin, _ in twins.values():
             if isinstance(twin, InstagramTwin):
                 # There are more steps to die at than posts in a day.
                 twin.quota = 1000
-        scene = Scene(crasher, newsroom, desk, inside, twins)
+        scene = Scene(killable_worker, scenario, publisher, inside, twins)
         steps = await scene.die(0)
         assert steps is not None
         for kill_at in points(steps, every):
             await scene.die(kill_at)
 
 
-async def test_a_worker_killed_at_an_await_publishes_once(crasher: Crasher, newsroom: Newsroom, desk: Desk) -> None:
-    await die_at_each(crasher, newsroom, desk, [Network.WEBHOOK, Network.X], inside=True, every=False)
+async def test_a_worker_killed_at_an_await_publishes_once(
+    killable_worker: KillableWorker, scenario: PublishingScenario, publisher: PostPublisher
+) -> None:
+    await die_at_each(killable_worker, scenario, publisher, [Network.WEBHOOK, Network.X], inside=True, every=False)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("network", [None, *(each for each in Network if each is not Network.SANDBOX)])
 async def test_a_worker_killed_at_any_await_publishes_once(
-    crasher: Crasher, newsroom: Newsroom, desk: Desk, network: Network | None
+    killable_worker: KillableWorker, scenario: PublishingScenario, publisher: PostPublisher, network: Network | None
 ) -> None:
     networks = [] if network is None else [network]
-    await die_at_each(crasher, newsroom, desk, networks, inside=network is None, every=True)
+    await die_at_each(killable_worker, scenario, publisher, networks, inside=network is None, every=True)

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from jobs.publishing.leases import Lease, now_s
+from jobs.publishing.leases import ClaimLease, loop_time_s
 from storage.errors import Unavailable
-from storage.publishing.progress import Lost
+from storage.publishing.transitions import ClaimLost
 
 pytestmark = pytest.mark.anyio
 
@@ -26,17 +26,17 @@ class Renewals:
 
 async def test_a_call_that_is_over_soon_writes_nothing() -> None:
     renewals = Renewals()
-    async with Lease(renewals.renew, 60, now_s()).kept():
+    async with ClaimLease(renewals.renew, 60, loop_time_s()).kept():
         await asyncio.sleep(0)
     assert renewals.count == 0
 
 
 async def test_a_call_may_take_longer_than_its_lease() -> None:
     renewals = Renewals()
-    lease = Lease(renewals.renew, 3, now_s())
-    began_s = now_s()
+    lease = ClaimLease(renewals.renew, 3, loop_time_s())
+    began_s = loop_time_s()
     async with lease.kept():
-        while now_s() < began_s + 3.2:
+        while loop_time_s() < began_s + 3.2:
             await asyncio.sleep(0.05)
     assert renewals.count >= 2
     assert lease.since_s > began_s
@@ -44,12 +44,12 @@ async def test_a_call_may_take_longer_than_its_lease() -> None:
 
 async def test_who_was_stopped_before_the_call_asks_and_never_begins_what_is_somebody_elses() -> None:
     renewals = Renewals()
-    async with Lease(renewals.renew, 6, now_s() - 20).kept():
+    async with ClaimLease(renewals.renew, 6, loop_time_s() - 20).kept():
         assert renewals.count == 1
     renewals.is_held = False
     began = False
-    with pytest.raises(Lost):
-        async with Lease(renewals.renew, 6, now_s() - 20).kept():
+    with pytest.raises(ClaimLost):
+        async with ClaimLease(renewals.renew, 6, loop_time_s() - 20).kept():
             began = True
     assert not began
 
@@ -61,10 +61,10 @@ async def test_who_can_not_renew_is_stopped(fault: str) -> None:
     finished = asyncio.Event()
 
     async def work() -> None:
-        async with Lease(renewals.renew, 0.3, now_s()).kept():
+        async with ClaimLease(renewals.renew, 0.3, loop_time_s()).kept():
             await asyncio.sleep(60)
             finished.set()
 
-    with pytest.raises(Lost):
+    with pytest.raises(ClaimLost):
         await work()
     assert not finished.is_set()

@@ -18,7 +18,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, rule
 from hypothesis.stateful import run_state_machine_as_test as run_machine
 
 from jobs.providers.egress import Egress
-from jobs.publishing.desk import Desk
+from jobs.publishing.publisher import PostPublisher
 from storage.errors import Conflict
 from storage.mongo import Driver
 from storage.publishing.networks import Network
@@ -26,8 +26,8 @@ from storage.publishing.records import Publication, PublicationState, Target
 from storage.publishing.scheduling import PostEdit
 from storage.stores import Stores, open_stores
 from tests.databases import CREDENTIAL_KEYS
-from tests.jobs.publishing.desks import SECRETS, quick_networks
-from tests.storage.publishing.newsroom import IMAGE, Newsroom, account_target, found_newsroom
+from tests.jobs.publishing.runs import SECRETS, quick_networks
+from tests.storage.publishing.scenario import IMAGE, PublishingScenario, account_target, create_publishing_scenario
 from tests.twins.instagram import InstagramTwin
 from tests.twins.twin import Fault, Twin, running
 from tests.twins.webhook import WebhookTwin
@@ -78,21 +78,21 @@ class ScheduleMachine(RuleBasedStateMachine):
     async def open(self) -> None:
         stores = self.process.stores
         await stores.mongo["publications"].delete_many({})
-        self.newsroom: Newsroom = await found_newsroom(stores)
+        self.scenario: PublishingScenario = await create_publishing_scenario(stores)
         self.egress = Egress((ip_network("127.0.0.0/8"),))
-        self.desk = Desk(stores, quick_networks(stores, self.egress))
+        self.publisher = PostPublisher(stores, quick_networks(stores, self.egress))
         gram = InstagramTwin()
         gram.quota = 1000
         self.twins: dict[str, Twin] = {"hook": WebhookTwin(), "x": XTwin(), "gram": gram}
         self.serving = [running(twin) for twin in self.twins.values()]
         for each in self.serving:
             await each.__aenter__()
-        hook = await self.newsroom.account(Network.WEBHOOK, SECRETS[Network.WEBHOOK], f"{self.twins['hook'].url}/hook")
-        x = await self.newsroom.account(Network.X, "token", self.twins["x"].url)
-        instagram = await self.newsroom.account(Network.INSTAGRAM, SECRETS[Network.INSTAGRAM], gram.url)
+        hook = await self.scenario.account(Network.WEBHOOK, SECRETS[Network.WEBHOOK], f"{self.twins['hook'].url}/hook")
+        x = await self.scenario.account(Network.X, "token", self.twins["x"].url)
+        instagram = await self.scenario.account(Network.INSTAGRAM, SECRETS[Network.INSTAGRAM], gram.url)
         self.targets: dict[str, Target] = {
-            "topic": self.newsroom.topic,
-            "home": self.newsroom.home,
+            "topic": self.scenario.topic,
+            "home": self.scenario.home,
             "hook": account_target(hook),
             "x": account_target(x),
             "gram": account_target(instagram),
@@ -103,7 +103,7 @@ class ScheduleMachine(RuleBasedStateMachine):
         self.number += 1
         text = f"post {self.number}"
         media = [IMAGE] if target_name == "gram" else []
-        post = self.run(self.newsroom.schedule(self.targets[target_name], in_s=due_in_s, text=text, media=media))
+        post = self.run(self.scenario.schedule(self.targets[target_name], in_s=due_in_s, text=text, media=media))
         self.known[self.number] = Known(post.id, text, due_in_s, texts={text})
         return self.number
 
@@ -114,10 +114,10 @@ class ScheduleMachine(RuleBasedStateMachine):
         self.run(self._edit(known, text, due_in_s))
 
     async def _edit(self, known: Known, text: str, due_in_s: float | None) -> None:
-        due_at = None if due_in_s is None else await self.newsroom.now() + timedelta(seconds=due_in_s)
+        due_at = None if due_in_s is None else await self.scenario.now() + timedelta(seconds=due_in_s)
         edit = PostEdit(text=text, due_at=due_at)
         try:
-            await self.newsroom.stores.scheduled_posts.update(self.newsroom.organization_id, known.post_id, edit)
+            await self.scenario.stores.scheduled_posts.update(self.scenario.organization_id, known.post_id, edit)
         except Conflict:
             return
         known.text = text
@@ -128,21 +128,21 @@ class ScheduleMachine(RuleBasedStateMachine):
     def cancel(self, number: int) -> None:
         known = self.known[number]
         try:
-            self.run(self.newsroom.stores.scheduled_posts.cancel(self.newsroom.organization_id, known.post_id))
+            self.run(self.scenario.stores.scheduled_posts.cancel(self.scenario.organization_id, known.post_id))
         except Conflict:
             return
         known.cancelled = True
 
     @rule(seconds=st.sampled_from([2.0, 6.0, 16.0, 60.0]))
     def tick(self, seconds: float) -> None:
-        self.run(self.newsroom.pass_time(seconds))
+        self.run(self.scenario.pass_time(seconds))
         for known in self.known.values():
             known.due_in_s -= seconds
 
     @rule()
     def claim(self) -> None:
         """A worker takes what is due, and is slow."""
-        self.held += self.run(self.newsroom.stores.claims.claim(100))
+        self.held += self.run(self.scenario.stores.claims.claim(100))
 
     @rule(times=st.integers(1, 3))
     def work_on_what_was_claimed_once(self, times: int) -> None:
@@ -152,21 +152,21 @@ class ScheduleMachine(RuleBasedStateMachine):
         self.run(_gather(self.work_on(each) for each in due))
 
     async def work_on(self, publication: Publication) -> None:
-        """What the desk does with a claimed one, once it is due."""
-        post = await self.newsroom.stores.scheduled_posts.get(
+        """What the publisher does with a claimed one, once it is due."""
+        post = await self.scenario.stores.scheduled_posts.get(
             publication.organization_id, publication.scheduled_post_id
         )
-        await self.desk.work_on(publication, post)
+        await self.publisher.work_on(publication, post)
 
     def is_due(self, publication: Publication) -> bool:
-        """A desk holds what is not due yet, which takes real time here."""
+        """A publisher holds what is not due yet, which takes real time here."""
         known = next((each for each in self.known.values() if each.post_id == publication.scheduled_post_id), None)
         return known is not None and known.due_in_s < -0.5
 
     @rule(steps=st.integers(1, 30))
     def crash(self, steps: int) -> None:
         """A worker takes on what is due, and is gone in the middle of it."""
-        for publication in self.run(self.newsroom.stores.claims.claim(100)):
+        for publication in self.run(self.scenario.stores.claims.claim(100)):
             if self.is_due(publication):
                 self.run(_abandon(self.work_on(publication), steps))
 
@@ -175,7 +175,7 @@ class ScheduleMachine(RuleBasedStateMachine):
         self.run(self._sweep(count))
 
     async def _sweep(self, count: int) -> None:
-        claims = [self.newsroom.stores.claims.claim(100) for _ in range(count)]
+        claims = [self.scenario.stores.claims.claim(100) for _ in range(count)]
         found = [each for claimed in await asyncio.gather(*claims) for each in claimed]
         await _gather(self.work_on(each) for each in found if self.is_due(each))
 
@@ -192,25 +192,25 @@ class ScheduleMachine(RuleBasedStateMachine):
             twin.faults.clear()
         # The last ones are for what was asked for so often that it is asked for only each half an hour.
         for seconds in [61] * 12 + [1801] * 3:
-            await self.newsroom.pass_time(seconds)
-            await self.desk.sweep()
-            await self.desk.idle()
+            await self.scenario.pass_time(seconds)
+            await self.publisher.sweep()
+            await self.publisher.idle()
         for twin in self.twins.values():
             await twin.act_late()
         await self._judge()
-        await self.desk.close()
+        await self.publisher.close()
         await self.egress.aclose()
         for each in self.serving:
             await each.__aexit__(None, None, None)
 
     async def _judge(self) -> None:
         there = Counter(effect.text for twin in self.twins.values() for effect in twin.ledger)
-        there.update(message["text"] for message in await self.newsroom.messages())
-        wanted = {"_id.o": self.newsroom.organization_id}
-        there.update([row["text"] async for row in self.newsroom.stores.mongo["posts"].find(wanted)])
+        there.update(message["text"] for message in await self.scenario.messages())
+        wanted = {"_id.o": self.scenario.organization_id}
+        there.update([row["text"] async for row in self.scenario.stores.mongo["posts"].find(wanted)])
         assert [text for text, count in there.items() if count > 1] == [], "published twice"
         for known in self.known.values():
-            (publication,) = await self.newsroom.stores.scheduled_posts.publications_of(known.post_id)
+            (publication,) = await self.scenario.stores.scheduled_posts.publications_of(known.post_id)
             published = publication.state is PublicationState.PUBLISHED
             is_x = publication.target == self.targets["x"]
             if known.cancelled:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from jobs.publishing.desk import Desk
+from jobs.publishing.publisher import PostPublisher
 from storage.identity.records import Role
 from tests.jobs.contexts import job_context
 from tests.resolvers.people import Person, Room, SignIn, settled
@@ -37,27 +37,29 @@ async def boss(sign_in: SignIn) -> Person:
 
 
 @pytest.fixture
-def desk(room: Room) -> Desk:
-    return job_context(room.ann.stores).desk
+def publisher(room: Room) -> PostPublisher:
+    return job_context(room.ann.stores).publisher
 
 
-async def publish(desk: Desk) -> None:
-    await desk.sweep()
-    await desk.idle()
+async def publish(publisher: PostPublisher) -> None:
+    await publisher.sweep()
+    await publisher.idle()
 
 
 def now() -> str:
     return (datetime.now(UTC) - timedelta(milliseconds=100)).isoformat()
 
 
-async def test_the_author_and_operators_hear_every_change_and_nobody_else(room: Room, boss: Person, desk: Desk) -> None:
+async def test_the_author_and_operators_hear_every_change_and_nobody_else(
+    room: Room, boss: Person, publisher: PostPublisher
+) -> None:
     async with (
         room.ann.listening(LISTEN) as ann,
         boss.listening(LISTEN) as operator,
         room.bob.listening(LISTEN) as bob,
     ):
         post = await schedule(room.ann, toHomeFeed=False, toTopicIds=[room.topic], dueAt=now())
-        await publish(desk)
+        await publish(publisher)
         for heard in (ann, operator):
             events = [await heard.event() for _ in range(2)]
             assert [event["type"] for event in events] == ["PublicationChanged"] * 2
@@ -79,10 +81,12 @@ async def test_one_job_can_be_listened_to_and_resumed(room: Room) -> None:
         assert error["extensions"]["code"] == "FORBIDDEN"
 
 
-async def test_an_unknown_one_is_notified_and_settled_by_a_person_once(room: Room, boss: Person, desk: Desk) -> None:
+async def test_an_unknown_one_is_notified_and_settled_by_a_person_once(
+    room: Room, boss: Person, publisher: PostPublisher
+) -> None:
     lossy = await account(boss, credentials="lose")
     post = await schedule(boss, toHomeFeed=False, toAccountIds=[lossy], dueAt=now())
-    await publish(desk)
+    await publish(publisher)
     await settled(boss.stores)
     (notification,) = (await boss.run(NOTIFICATIONS))["notifications"]["items"]
     (publication,) = (await boss.do(GET, id=post["id"]))["publications"]
@@ -99,10 +103,12 @@ async def test_an_unknown_one_is_notified_and_settled_by_a_person_once(room: Roo
     assert (await boss.do(GET, id=post["id"]))["state"] == "PUBLISHED"
 
 
-async def test_one_that_was_not_published_is_failed_and_says_so(boss: Person, room: Room, desk: Desk) -> None:
+async def test_one_that_was_not_published_is_failed_and_says_so(
+    boss: Person, room: Room, publisher: PostPublisher
+) -> None:
     lossy = await account(boss, credentials="lose")
     post = await schedule(boss, toAccountIds=[lossy], dueAt=now())
-    await publish(desk)
+    await publish(publisher)
     unknown = (await boss.do(GET, id=post["id"]))["publications"][1]
     assert (await boss.do(GET, id=post["id"]))["state"] == "UNKNOWN"
     done = await boss.do(RESOLVE, id=unknown["id"], published=False)
@@ -110,10 +116,10 @@ async def test_one_that_was_not_published_is_failed_and_says_so(boss: Person, ro
     assert (await boss.do(GET, id=post["id"]))["state"] == "PARTIAL"
 
 
-async def test_a_failure_is_notified(boss: Person, desk: Desk) -> None:
+async def test_a_failure_is_notified(boss: Person, publisher: PostPublisher) -> None:
     failing = await account(boss, credentials="fail")
     await schedule(boss, toHomeFeed=False, toAccountIds=[failing], dueAt=now())
-    await publish(desk)
+    await publish(publisher)
     await settled(boss.stores)
     (notification,) = (await boss.run(NOTIFICATIONS))["notifications"]["items"]
     assert (notification["kind"], notification["publication"]["state"]) == ("PUBLICATION_FAILED", "FAILED")

@@ -1,11 +1,11 @@
-"""A newsroom for each test, on the module's database."""
+"""A scenario for each test, on the module's database."""
 
 import pytest
 
 from storage.stores import Stores
-from tests.storage.publishing.newsroom import Newsroom, found_newsroom
+from tests.storage.publishing.scenario import PublishingScenario, create_publishing_scenario
 
 
 @pytest.fixture
-async def newsroom(shared_stores: Stores) -> Newsroom:
-    return await found_newsroom(shared_stores)
+async def scenario(shared_stores: Stores) -> PublishingScenario:
+    return await create_publishing_scenario(shared_stores)

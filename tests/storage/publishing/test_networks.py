@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import pytest
 
 from storage.publishing.networks import (
-    ALLOWANCES,
     BEHAVIOURS,
-    HOME_ALLOWANCE,
-    TOPIC_ALLOWANCE,
+    HOME_FEED_LIMITS,
+    POST_LIMITS,
+    TOPIC_LIMITS,
     MediaKind,
     Network,
     graphemes,
-    misfit,
+    limit_violation,
 )
 
 IMG, VID, REEL = MediaKind.IMAGE, MediaKind.VIDEO, MediaKind.REEL
@@ -45,14 +45,14 @@ def test_characters_are_counted_as_people_see_them(text: str, count: int) -> Non
     ],
 )
 def test_a_text_is_as_long_as_the_network_says(network: Network, fits: str) -> None:
-    assert misfit(ALLOWANCES[network], fits, []) is None
-    more = misfit(ALLOWANCES[network], "x" + fits, [])
+    assert limit_violation(POST_LIMITS[network], fits, []) is None
+    more = limit_violation(POST_LIMITS[network], "x" + fits, [])
     assert more is not None
     assert more[0] == "text"
 
 
 def test_bytes_count_where_the_network_counts_them() -> None:
-    assert misfit(ALLOWANCES[Network.BLUESKY], FAMILY * 170, []) == ("text", "at most 3000 bytes")
+    assert limit_violation(POST_LIMITS[Network.BLUESKY], FAMILY * 170, []) == ("text", "at most 3000 bytes")
 
 
 @pytest.mark.parametrize(
@@ -86,16 +86,16 @@ def test_bytes_count_where_the_network_counts_them() -> None:
     ],
 )
 def test_media_stand_together_as_the_network_says(network: Network, media: Sequence[MediaKind], fits: bool) -> None:
-    wrong = misfit(ALLOWANCES[network], "hello", media)
+    wrong = limit_violation(POST_LIMITS[network], "hello", media)
     assert wrong is None if fits else wrong is not None and wrong[0] == "media"
 
 
 def test_inside_topics_take_text_and_feeds_take_images() -> None:
-    assert misfit(TOPIC_ALLOWANCE, "x" * 4000, []) is None
-    assert misfit(TOPIC_ALLOWANCE, "hello", [IMG]) == ("media", "none: it takes text only")
-    assert misfit(HOME_ALLOWANCE, "hello", [IMG] * 10) is None
-    assert misfit(HOME_ALLOWANCE, "hello", [VID]) is not None
+    assert limit_violation(TOPIC_LIMITS, "x" * 4000, []) is None
+    assert limit_violation(TOPIC_LIMITS, "hello", [IMG]) == ("media", "none: it takes text only")
+    assert limit_violation(HOME_FEED_LIMITS, "hello", [IMG] * 10) is None
+    assert limit_violation(HOME_FEED_LIMITS, "hello", [VID]) is not None
 
 
 def test_every_network_is_described() -> None:
-    assert ALLOWANCES.keys() == BEHAVIOURS.keys() == set(Network)
+    assert POST_LIMITS.keys() == BEHAVIOURS.keys() == set(Network)

@@ -6,17 +6,17 @@ import itertools
 import pytest
 
 from storage.publishing.posts import with_needed_states
-from storage.publishing.progress import PERSON, Begin, Doubt
-from storage.publishing.records import Phase, PublicationState, ScheduledPostState, needed_states, post_state
+from storage.publishing.records import CallPhase, PublicationState, ScheduledPostState, needed_states, post_state
+from storage.publishing.transitions import MANUAL, BeginAttempt, MarkUnknown
 from storage.timeline import NOW, timeline_range
-from tests.storage.publishing.newsroom import Newsroom, account_target
+from tests.storage.publishing.scenario import PublishingScenario, account_target
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_page_by_state_looks_past_what_is_in_other_states(newsroom: Newsroom) -> None:
-    posts = [await newsroom.schedule(in_s=100 + number) for number in range(130)]
-    store, organization_id = newsroom.stores.scheduled_posts, newsroom.organization_id
+async def test_a_page_by_state_looks_past_what_is_in_other_states(scenario: PublishingScenario) -> None:
+    posts = [await scenario.schedule(in_s=100 + number) for number in range(130)]
+    store, organization_id = scenario.stores.scheduled_posts, scenario.organization_id
     kept = [posts[3], posts[64], posts[128]]
     waste = [post for post in posts if post not in kept]
     await asyncio.gather(*(store.cancel(organization_id, post.id) for post in waste))
@@ -32,32 +32,32 @@ async def test_a_page_by_state_looks_past_what_is_in_other_states(newsroom: News
     assert (await store.page(organization_id, "bob", timeline_range(latest=NOW))).items == []
 
 
-async def test_everything_that_waits_for_an_account_fails_and_nothing_else(newsroom: Newsroom) -> None:
-    account, other = await newsroom.account(), await newsroom.account()
-    waiting = [await newsroom.schedule(account_target(account)) for _ in range(120)]
-    untouched = await newsroom.schedule(account_target(other), newsroom.topic)
-    assert await newsroom.stores.scheduled_posts.fail_waiting(account) == 120
-    states = {(await newsroom.only(post)).state for post in waiting}
+async def test_everything_that_waits_for_an_account_fails_and_nothing_else(scenario: PublishingScenario) -> None:
+    account, other = await scenario.account(), await scenario.account()
+    waiting = [await scenario.schedule(account_target(account)) for _ in range(120)]
+    untouched = await scenario.schedule(account_target(other), scenario.topic)
+    assert await scenario.stores.scheduled_posts.fail_waiting(account) == 120
+    states = {(await scenario.only(post)).state for post in waiting}
     assert states == {PublicationState.FAILED}
-    assert {each.state for each in await newsroom.publications(untouched)} == {PublicationState.SCHEDULED}
-    assert await newsroom.stores.scheduled_posts.fail_waiting(account) == 0
+    assert {each.state for each in await scenario.publications(untouched)} == {PublicationState.SCHEDULED}
+    assert await scenario.stores.scheduled_posts.fail_waiting(account) == 0
 
 
-async def test_a_page_by_state_examines_what_may_be_in_it_and_not_the_history(newsroom: Newsroom) -> None:
-    store, organization_id = newsroom.stores.scheduled_posts, newsroom.organization_id
-    account = account_target(await newsroom.account())
-    post = await newsroom.schedule(account, newsroom.topic, in_s=-1)
-    held = next(each for each in await newsroom.stores.claims.claim(1000) if each.target == account)
-    begun = await store.step(Begin(held, Phase.CALLING, "key"))
-    await store.step(Doubt(begun, "no answer", PERSON))
+async def test_a_page_by_state_examines_what_may_be_in_it_and_not_the_history(scenario: PublishingScenario) -> None:
+    store, organization_id = scenario.stores.scheduled_posts, scenario.organization_id
+    account = account_target(await scenario.account())
+    post = await scenario.schedule(account, scenario.topic, in_s=-1)
+    held = next(each for each in await scenario.stores.claims.claim(1000) if each.target == account)
+    begun = await store.apply(BeginAttempt(held, CallPhase.CALLING, "key"))
+    await store.apply(MarkUnknown(begun, "no answer", MANUAL))
     await store.cancel(organization_id, post.id)
-    waiting = [await newsroom.schedule(in_s=100 + number) for number in range(20)]
+    waiting = [await scenario.schedule(in_s=100 + number) for number in range(20)]
     states = [ScheduledPostState.UNKNOWN]
     page = await store.page(organization_id, "ann", timeline_range(latest=NOW, limit=5), states)
     assert [each.id for each in page.items] == [post.id]
     wanted = with_needed_states({"org": organization_id, "author": "ann", "ts": {"$gte": 0}}, states)
     command = {"find": "publications", "filter": wanted, "sort": {"ts": -1}, "limit": 100}
-    explained = await newsroom.stores.mongo.database.command({"explain": command, "verbosity": "executionStats"})
+    explained = await scenario.stores.mongo.database.command({"explain": command, "verbosity": "executionStats"})
     assert explained["executionStats"]["totalKeysExamined"] <= 2 < len(waiting)
     assert "'SORT'" not in str(explained["queryPlanner"]["winningPlan"])
 

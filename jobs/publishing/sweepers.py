@@ -1,4 +1,4 @@
-"""What wakes the desk: a job when something is due soon, and sweepers each second, which need no job."""
+"""What wakes the publisher: a job when something is due soon, and sweepers each second, which need no job."""
 
 from typing import Any
 
@@ -8,19 +8,19 @@ DISCONNECTED_AT_ONCE = 20
 
 
 async def wake(ctx: dict[str, Any], post_id: str, revision: int) -> None:
-    """Something is due within seconds. What exactly, the desk finds out itself."""
+    """Something is due within seconds. What exactly, the publisher finds out itself."""
     jobs: JobContext = ctx["jobs"]
-    await jobs.desk.sweep()
+    await jobs.publisher.sweep()
 
 
 async def publish_due(jobs: JobContext) -> int:
     """Takes on what is due within five seconds, and what was left behind. Returns how many."""
-    return await jobs.desk.sweep()
+    return await jobs.publisher.sweep()
 
 
 async def upload_media(jobs: JobContext) -> int:
     """Uploads media of what is due in ten minutes. Returns how many publications those were."""
-    return await jobs.desk.uploads.run()
+    return await jobs.publisher.uploads.run()
 
 
 async def fail_disconnected(jobs: JobContext) -> int:

@@ -24,7 +24,7 @@ from storage.queue import PUBLISHING
 from storage.stores import Stores
 from tests.serving import Running, running, servers
 from tests.storage.places import soon
-from tests.storage.publishing.newsroom import Newsroom, account_target, found_newsroom
+from tests.storage.publishing.scenario import PublishingScenario, account_target, create_publishing_scenario
 from tests.twins.mastodon import MastodonTwin
 from tests.twins.twin import Twin
 from tests.twins.twin import running as running_twin
@@ -51,17 +51,17 @@ class Load:
 
 
 @dataclass
-class Press:
+class LoadedScenario:
     """An organization with twins, and the workers that publish for it."""
 
-    newsroom: Newsroom
+    scenario: PublishingScenario
     twins: dict[Network, Twin]
     targets: list[Target]
     posts: list[ScheduledPost] = field(default_factory=list)
 
     @property
     def stores(self) -> Stores:
-        return self.newsroom.stores
+        return self.scenario.stores
 
     async def schedule(self, load: Load, start_at: datetime) -> None:
         """All of it; every trigger is sent three times."""
@@ -70,7 +70,7 @@ class Press:
             due_at = start_at + timedelta(seconds=load.over_s * number / load.publications)
             due_at = due_at.replace(microsecond=due_at.microsecond // 1000 * 1000)
             target = self.targets[number % len(self.targets)]
-            return await self.newsroom.schedule(target, due_at=due_at, text=f"number {number}")
+            return await self.scenario.schedule(target, due_at=due_at, text=f"number {number}")
 
         for first in range(0, load.publications, 200):
             numbers = range(first, min(first + 200, load.publications))
@@ -85,7 +85,7 @@ class Press:
     async def is_settled(self) -> bool:
         """Whether every publication has its outcome."""
         open_ = [PublicationState.SCHEDULED.value, PublicationState.PUBLISHING.value, PublicationState.UNKNOWN.value]
-        wanted = {"org": self.newsroom.organization_id, "state": {"$in": open_}}
+        wanted = {"org": self.scenario.organization_id, "state": {"$in": open_}}
         return await self.stores.mongo["publications"].count_documents(wanted) == 0
 
     async def judge(self) -> dict[str, Any]:
@@ -96,8 +96,8 @@ class Press:
         for twin in self.twins.values():
             there.update(effect.text for effect in twin.ledger)
             early += [effect.text for effect in twin.ledger if effect.at < due[effect.text]]
-        organization_id = self.newsroom.organization_id
-        for row in await self.newsroom.messages():
+        organization_id = self.scenario.organization_id
+        for row in await self.scenario.messages():
             there[row["text"]] += 1
             early += [row["text"]] if row["_id"]["ts"] / 1_000_000 < due[row["text"]] else []
         async for row in self.stores.mongo["posts"].find({"_id.o": organization_id}):
@@ -114,18 +114,18 @@ class Press:
 
 
 @asynccontextmanager
-async def open_press(stores: Stores, load: Load) -> AsyncIterator[Press]:
+async def open_load_scenario(stores: Stores, load: Load) -> AsyncIterator[LoadedScenario]:
     """Inside targets, and twins that lose some of their answers after acting."""
-    newsroom = await found_newsroom(stores)
+    scenario = await create_publishing_scenario(stores)
     async with AsyncExitStack() as stack:
         mastodon = await stack.enter_async_context(running_twin(MastodonTwin(load.lose_rate, seed=1)))
         hook = await stack.enter_async_context(running_twin(WebhookTwin(load.lose_rate, seed=2)))
         accounts = [
-            await newsroom.account(Network.MASTODON, "token", mastodon.url),
-            await newsroom.account(Network.WEBHOOK, WebhookTwin.secret, f"{hook.url}/hook"),
+            await scenario.account(Network.MASTODON, "token", mastodon.url),
+            await scenario.account(Network.WEBHOOK, WebhookTwin.secret, f"{hook.url}/hook"),
         ]
-        targets: list[Target] = [newsroom.topic, newsroom.home, *map(account_target, accounts)]
-        yield Press(newsroom, {Network.MASTODON: mastodon, Network.WEBHOOK: hook}, targets)
+        targets: list[Target] = [scenario.topic, scenario.home, *map(account_target, accounts)]
+        yield LoadedScenario(scenario, {Network.MASTODON: mastodon, Network.WEBHOOK: hook}, targets)
 
 
 @dataclass
@@ -177,7 +177,7 @@ async def step_down(uri: str) -> None:
 
 
 async def run_load(
-    press: Press, load: Load, workers: Workers, mongodb_uri: str, valkey: Valkey | None = None
+    load_scenario: LoadedScenario, load: Load, workers: Workers, mongodb_uri: str, valkey: Valkey | None = None
 ) -> dict[str, Any]:
     """The whole: schedules, lets it happen with all that goes wrong, waits until it is settled, and judges."""
     chance = random.Random(7)
@@ -185,13 +185,13 @@ async def run_load(
         workers.start()
     for worker in workers.running:
         assert await asyncio.to_thread(worker.says, "worker_ready"), worker.errors
-    start_at = await press.newsroom.now() + timedelta(seconds=max(3.0, load.publications / 200))
-    await press.schedule(load, start_at)
-    triggers = asyncio.create_task(press.trigger())
+    start_at = await load_scenario.scenario.now() + timedelta(seconds=max(3.0, load.publications / 200))
+    await load_scenario.schedule(load, start_at)
+    triggers = asyncio.create_task(load_scenario.trigger())
     faults = ["kill"] * load.kills + ["redis"] * load.redis_kills + ["stepdown"] * load.stepdowns
     chance.shuffle(faults)
     # What goes wrong does so while something is due, and not before.
-    await asyncio.sleep(max(0.0, (start_at - await press.newsroom.now()).total_seconds()))
+    await asyncio.sleep(max(0.0, (start_at - await load_scenario.scenario.now()).total_seconds()))
     for fault in faults:
         await asyncio.sleep(load.over_s / max(1, len(faults)) * chance.uniform(0.6, 1.1))
         if fault == "kill":
@@ -202,5 +202,5 @@ async def run_load(
         else:
             await step_down(mongodb_uri)
     await triggers
-    assert await soon(press.is_settled, load.over_s + load.settled_s), await press.judge()
-    return await press.judge()
+    assert await soon(load_scenario.is_settled, load.over_s + load.settled_s), await load_scenario.judge()
+    return await load_scenario.judge()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from resolvers.publishing.targets import check_targets
+from resolvers.publishing.arguments import check_targets
 from storage.errors import BadUserInput
 from storage.publishing.networks import Network
 from storage.publishing.records import AccountTarget, HomeFeedTarget, Target, TopicTarget

@@ -12,13 +12,13 @@ from jobs.providers.social.registry import Networks
 from jobs.providers.social.sandbox import Sandbox
 from jobs.providers.social.webhook import Webhook
 from jobs.providers.social.x import X
-from jobs.publishing.desk import Desk
+from jobs.publishing.publisher import PostPublisher
 from storage.publishing.accounts import ConnectedAccount
 from storage.publishing.networks import Network
 from storage.publishing.records import Publication, PublicationState, ScheduledPost
 from storage.publishing.sandbox import SandboxStore
 from storage.stores import Stores
-from tests.storage.publishing.newsroom import Newsroom
+from tests.storage.publishing.scenario import PublishingScenario
 from tests.twins.bluesky import BlueskyTwin
 from tests.twins.instagram import InstagramTwin
 from tests.twins.mastodon import MastodonTwin
@@ -56,35 +56,37 @@ def quick_networks(stores: Stores, egress: Egress, call_timeout_s: float = CALL_
 
 
 @asynccontextmanager
-async def connected(newsroom: Newsroom, network: Network) -> AsyncIterator[tuple[Twin, ConnectedAccount]]:
+async def connected(scenario: PublishingScenario, network: Network) -> AsyncIterator[tuple[Twin, ConnectedAccount]]:
     """A twin that serves, and an account at it."""
     async with running(TWINS[network]()) as twin:
         path = "/hook" if network is Network.WEBHOOK else ""
-        yield twin, await newsroom.account(network, SECRETS[network], f"{twin.url}{path}")
+        yield twin, await scenario.account(network, SECRETS[network], f"{twin.url}{path}")
 
 
-async def worked(desk: Desk, newsroom: Newsroom, post: ScheduledPost) -> Publication:
-    """The post's one publication, after the desk has taken on what is due."""
-    await desk.sweep()
-    await desk.idle()
-    return await newsroom.only(post)
+async def worked(publisher: PostPublisher, scenario: PublishingScenario, post: ScheduledPost) -> Publication:
+    """The post's one publication, after the publisher has taken on what is due."""
+    await publisher.sweep()
+    await publisher.idle()
+    return await scenario.only(post)
 
 
-async def uploaded(desk: Desk) -> int:
+async def uploaded(publisher: PostPublisher) -> int:
     """How many uploads were begun, all of which are over."""
-    begun = await desk.uploads.run()
-    await desk.uploads.idle()
+    begun = await publisher.uploads.run()
+    await publisher.uploads.idle()
     return begun
 
 
-async def settled(desk: Desk, newsroom: Newsroom, post: ScheduledPost, rounds: int = 20) -> Publication:
+async def settled(
+    publisher: PostPublisher, scenario: PublishingScenario, post: ScheduledPost, rounds: int = 20
+) -> Publication:
     """The same once its outcome is known, time passing as it must; or after so many rounds."""
-    publication = await worked(desk, newsroom, post)
+    publication = await worked(publisher, scenario, post)
     for _ in range(rounds):
         if publication.state not in (PublicationState.UNKNOWN, PublicationState.PUBLISHING):
             break
-        if "wake_at" not in await newsroom.stored(publication):
+        if "wake_at" not in await scenario.stored(publication):
             break
-        await newsroom.pass_time(16)
-        publication = await worked(desk, newsroom, post)
+        await scenario.pass_time(16)
+        publication = await worked(publisher, scenario, post)
     return publication

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from storage.chat.changes import NewMessage, PostMessage
 from storage.feed.changes import PostPlan
 from storage.mongo import Document
-from storage.publishing.progress import TooLate, check_due, held, is_too_late, note
 from storage.publishing.records import Publication, PublicationState, publication_record
-from storage.publishing.scheduling import PUBLICATIONS, settle
+from storage.publishing.scheduling import PUBLICATIONS, put_finished
+from storage.publishing.transitions import DeadlinePassed, check_due, held, is_too_late, note
 from storage.streams.changes import Batch, Change, Need
 
 
@@ -34,7 +34,7 @@ class PublishMessage(Change[Publication]):
         return [(PUBLICATIONS, self.publication.id)]
 
     def plan(self, batch: Batch) -> Publication:
-        """Raises: Lost, Early, TooLate."""
+        """Raises: ClaimLost, NotYetDue, DeadlinePassed."""
         document = due_publication(batch, self.publication)
         message = PostMessage(self.new).plan(batch)
         return published(batch, document, message.id)
@@ -53,17 +53,17 @@ class PublishPost(Change[Publication]):
         return [(PUBLICATIONS, self.publication.id), *self.post.needs()]
 
     def plan(self, batch: Batch) -> Publication:
-        """Raises: Lost, Early, TooLate."""
+        """Raises: ClaimLost, NotYetDue, DeadlinePassed."""
         document = due_publication(batch, self.publication)
         return published(batch, document, self.post.put(batch).id)
 
 
 def due_publication(batch: Batch, publication: Publication) -> Document:
-    """A copy of the publication, which is held and due. Raises: Lost, Early, TooLate."""
+    """A copy of the publication, which is held and due. Raises: ClaimLost, NotYetDue, DeadlinePassed."""
     document = held(batch, publication, PublicationState.SCHEDULED)
     check_due(document, batch.at)
     if is_too_late(document, batch.at):
-        raise TooLate
+        raise DeadlinePassed
     return document
 
 
@@ -71,5 +71,5 @@ def published(batch: Batch, document: Document, external_id: str) -> Publication
     """Puts the publication as done."""
     document |= {"state": PublicationState.PUBLISHED.value, "published_at": batch.at, "external_id": external_id}
     note(document, batch.at, "PUBLISHED")
-    settle(batch, document)
+    put_finished(batch, document)
     return publication_record(document)

@@ -8,7 +8,7 @@ from storage.streams.jobs_stream import jobs_stream
 CHANGED = "PublicationChanged"
 
 
-def tell_changed(batch: Batch, publication: Document) -> None:
+def emit_changed(batch: Batch, publication: Document) -> None:
     """An event of the jobs stream: at once where that is what is committed to, else by a row."""
     stream = jobs_stream(publication["org"])
     if batch.stream == stream:
@@ -17,12 +17,12 @@ def tell_changed(batch: Batch, publication: Document) -> None:
         batch.tell(stream, CHANGED, publication["_id"])
 
 
-def tell_failed(batch: Batch, publication: Document) -> None:
+def notify_failed(batch: Batch, publication: Document) -> None:
     """A notification that it failed."""
     _tell_author(batch, publication, NotificationKind.PUBLICATION_FAILED)
 
 
-def tell_unknown(batch: Batch, publication: Document) -> None:
+def notify_unknown(batch: Batch, publication: Document) -> None:
     """A notification that a person has to look."""
     _tell_author(batch, publication, NotificationKind.PUBLICATION_UNKNOWN)
 

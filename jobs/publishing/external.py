@@ -24,28 +24,28 @@ from jobs.providers.social.network import (
     UploadGone,
 )
 from jobs.providers.social.registry import Networks
-from jobs.publishing.inside import FORBIDDEN
-from jobs.publishing.leases import Lease, now_s, renewed
+from jobs.publishing.internal import FORBIDDEN
+from jobs.publishing.leases import ClaimLease, keep_renewing, loop_time_s
 from storage.identity.records import Role, with_included
 from storage.publishing.networks import BEHAVIOURS, Behaviour, Certainty
-from storage.publishing.progress import (
+from storage.publishing.records import AccountTarget, CallPhase, Publication, PublicationState, ScheduledPost
+from storage.publishing.transitions import (
     CALL_LEASE_S,
     LEASE_S,
-    PERSON,
+    MANUAL,
     PERSONS_LEASE_S,
-    AskAgain,
-    Begin,
-    Doubt,
-    Early,
-    Fail,
-    Lost,
-    Prepared,
+    BeginAttempt,
+    BeginReconciliation,
+    ClaimLost,
+    MarkFailed,
+    MarkPublished,
+    MarkUnknown,
+    NotYetDue,
     PublicationChange,
-    Settling,
-    Succeed,
-    TryAgain,
+    ReconciliationPolicy,
+    ScheduleRetry,
+    StoreUploadAndBegin,
 )
-from storage.publishing.records import AccountTarget, Phase, Publication, PublicationState, ScheduledPost
 from storage.secrets.credentials import CredentialsLost
 from storage.stores import Stores
 
@@ -78,13 +78,13 @@ class Call:
         return PERSONS_LEASE_S if self.network.certainty(self.account) is Certainty.OPAQUE else CALL_LEASE_S
 
     @property
-    def settling(self) -> Settling:
+    def settling(self) -> ReconciliationPolicy:
         """How an unknown outcome of this call settles."""
         doubts = sum(each.outcome == "UNKNOWN" for each in self.publication.attempts)
         in_s = max(SETTLE_S[min(doubts, len(SETTLE_S) - 1)], self.behaviour.settle_s)
         if self.network.certainty(self.account) is Certainty.OPAQUE:
-            return PERSON
-        return Settling(in_s, self.behaviour.retention_s)
+            return MANUAL
+        return ReconciliationPolicy(in_s, self.behaviour.retention_s)
 
 
 class Forbidden(Exception):
@@ -95,7 +95,7 @@ class Forbidden(Exception):
         self.code = code
 
 
-class Outside:
+class ExternalPublisher:
     """Publishes to networks, and settles what is unknown. One for each worker process."""
 
     def __init__(self, stores: Stores, networks: Networks) -> None:
@@ -115,7 +115,7 @@ class Outside:
             # The next call need not wait until this one's result is stored.
             if outcome is not None:
                 await self._step(outcome)
-        except Lost:
+        except ClaimLost:
             return
 
     async def doubt(self, publication: Publication, post: ScheduledPost) -> None:
@@ -123,17 +123,17 @@ class Outside:
         try:
             settling = (await self._prepare(publication, post)).settling
         except Forbidden:
-            settling = PERSON
+            settling = MANUAL
         try:
-            await self._step(Doubt(publication, "The worker died during the call.", settling))
-        except Lost:
+            await self._step(MarkUnknown(publication, "The worker died during the call.", settling))
+        except ClaimLost:
             return
 
     async def settle(self, publication: Publication, post: ScheduledPost) -> None:
         """Finds out what became of an unknown one, by its network's way."""
         try:
             await self._settle(publication, post)
-        except Lost:
+        except ClaimLost:
             return
 
     async def upload_ahead(self, publication: Publication) -> Uploaded:
@@ -156,19 +156,19 @@ class Outside:
         try:
             call = await self._prepare(publication, post)
         except Forbidden as error:
-            return Fail(publication, error.code, str(error))
+            return MarkFailed(publication, error.code, str(error))
         is_ready = self._has_media(call)
-        call = await self._begin(call, Phase.CALLING if is_ready else Phase.PREPARING)
+        call = await self._begin(call, CallPhase.CALLING if is_ready else CallPhase.PREPARING)
         try:
             if not is_ready and call.publication.state is not PublicationState.FAILED:
                 call = await self._upload(call)
             return None if call.publication.state is PublicationState.FAILED else await self._call(call)
         except Refused as error:
-            return Fail(call.publication, error.code, str(error))
+            return MarkFailed(call.publication, error.code, str(error))
         except (NoEffect, UploadGone) as error:
             return _again(call, error)
         except Uncertain as error:
-            return Doubt(call.publication, str(error), call.settling)
+            return MarkUnknown(call.publication, str(error), call.settling)
 
     async def _prepare(self, publication: Publication, post: ScheduledPost) -> Call:
         """All that calling takes; rights and account are looked at as they are now. Raises: Forbidden."""
@@ -186,7 +186,7 @@ class Outside:
         except CredentialsLost as error:
             raise Forbidden("CREDENTIALS_LOST", str(error)) from None
         network = self._networks[target.network]
-        step = publication.step
+        step = publication.progress
         key = step.key if step is not None else network.new_key(publication.id, publication.due_at)
         outgoing = _outgoing(publication, post, Author(author.id, author.handle, author.name))
         opened = Account(account.id, account.base_url, secret)
@@ -202,53 +202,53 @@ class Outside:
         left_s = None if upload.expires_at is None else (upload.expires_at - call.publication.due_at).total_seconds()
         return left_s is None or left_s > UPLOAD_MARGIN_S
 
-    async def _begin(self, call: Call, phase: Phase) -> Call:
+    async def _begin(self, call: Call, phase: CallPhase) -> Call:
         publication = call.publication
         while True:
             try:
-                return await self._take(call, Begin(publication, phase, call.key, call.lease_s))
-            except Early as early:
+                return await self._take(call, BeginAttempt(publication, phase, call.key, call.lease_s))
+            except NotYetDue as early:
                 await asyncio.sleep(early.wait_s)
 
     async def _upload(self, call: Call) -> Call:
         """Uploads what is missing at the due moment, and stores it with the intent. Raises: as SocialNetwork.upload."""
         publication = call.publication
-        async with renewed(lambda: self._stores.claims.renew(publication), LEASE_S / 3):
+        async with keep_renewing(lambda: self._stores.claims.renew(publication), LEASE_S / 3):
             uploaded = await self._upload_media(call)
-        prepared = Prepared(publication, uploaded.references, uploaded.expires_in_s, call.key, call.lease_s)
+        prepared = StoreUploadAndBegin(publication, uploaded.references, uploaded.expires_in_s, call.key, call.lease_s)
         return await self._take(call, prepared)
 
     async def _take(self, call: Call, change: PublicationChange) -> Call:
         """The same after a step, which begins a lease."""
-        since_s = now_s()
+        since_s = loop_time_s()
         return replace(call, publication=await self._step(change), since_s=since_s)
 
-    def _lease(self, call: Call) -> Lease:
+    def _lease(self, call: Call) -> ClaimLease:
         publication, lease_s = call.publication, call.lease_s
-        return Lease(lambda: self._stores.claims.renew(publication, lease_s), lease_s, call.since_s)
+        return ClaimLease(lambda: self._stores.claims.renew(publication, lease_s), lease_s, call.since_s)
 
-    async def _call(self, call: Call) -> Succeed:
-        """The call itself. Raises: as SocialNetwork.publish, Lost; what is unexpected is Uncertain."""
+    async def _call(self, call: Call) -> MarkPublished:
+        """The call itself. Raises: as SocialNetwork.publish, ClaimLost; what is unexpected is Uncertain."""
         upload = call.publication.upload
         references = () if upload is None else upload.references
         try:
             async with self._lease(call).kept():
                 published = await call.network.publish(call.account, call.post, call.key, references)
-        except (Refused, NoEffect, UploadGone, Uncertain, Lost):
+        except (Refused, NoEffect, UploadGone, Uncertain, ClaimLost):
             raise
         except Exception as error:
             log.error("network_fault", network=type(call.network).__name__, exc_info=error)
             raise Uncertain(f"Unexpected: {type(error).__name__}") from error
-        return Succeed(call.publication, published.external_id, published.url)
+        return MarkPublished(call.publication, published.external_id, published.url)
 
     async def _settle(self, publication: Publication, post: ScheduledPost) -> None:
         try:
             call = await self._prepare(publication, post)
         except Forbidden as error:
-            await self._step(Doubt(publication, str(error), PERSON))
+            await self._step(MarkUnknown(publication, str(error), MANUAL))
             return
         is_asked = call.network.certainty(call.account) is Certainty.QUERYABLE
-        call = await self._take(call, AskAgain(publication, call.settling, calls=not is_asked))
+        call = await self._take(call, BeginReconciliation(publication, call.settling, calls=not is_asked))
         outcome = await self._ask_again(call, is_asked)
         if outcome is not None:
             await self._step(outcome)
@@ -256,55 +256,55 @@ class Outside:
     async def _ask_again(self, call: Call, is_asked: bool) -> PublicationChange | None:
         """What is known now; None when it was left to a person."""
         held = call.publication
-        if held.step is None:
+        if held.progress is None:
             return None
         try:
             return await (self._look_up(call) if is_asked else self._call(call))
         except (NoEffect, Uncertain) as error:
-            return Doubt(held, str(error), call.settling)
+            return MarkUnknown(held, str(error), call.settling)
         except UploadGone as error:
             # The media may be gone because the first call used them.
-            return Doubt(held, str(error), PERSON)
+            return MarkUnknown(held, str(error), MANUAL)
         except Refused as error:
             return _refused_again(call, error, is_asked)
 
     async def _look_up(self, call: Call) -> PublicationChange | None:
-        """Asks; what was not published so far is published now, in the same container. Raises: as publish, Lost."""
+        """Looks the outcome up; publishes in the same container if there is none. Raises: as publish, ClaimLost."""
         upload, held = call.publication.upload, call.publication
         try:
             async with self._lease(call).kept():
                 found = await call.network.look_up(call.account, () if upload is None else upload.references)
         except NotPublished:
-            again = await self._take(call, AskAgain(held, call.settling))
-            return None if again.publication.step is None else await self._call(again)
+            again = await self._take(call, BeginReconciliation(held, call.settling))
+            return None if again.publication.progress is None else await self._call(again)
         if found is None:
-            return Fail(held, "NOT_PUBLISHED", "The network has not published it.")
-        return Succeed(held, found.external_id, found.url, "looked up")
+            return MarkFailed(held, "NOT_PUBLISHED", "The network has not published it.")
+        return MarkPublished(held, found.external_id, found.url, "looked up")
 
     async def _step(self, change: PublicationChange) -> Publication:
-        return await self._stores.scheduled_posts.step(change)
+        return await self._stores.scheduled_posts.apply(change)
 
 
-def _again(call: Call, error: NoEffect | UploadGone) -> TryAgain:
+def _again(call: Call, error: NoEffect | UploadGone) -> ScheduleRetry:
     """Another try, after a pause."""
     held = call.publication
-    tries = held.step.tries if held.step is not None else 0
+    tries = held.progress.tries if held.progress is not None else 0
     after_s = error.after_s if isinstance(error, NoEffect) else 0.0
     if after_s is None:
         after_s = RETRY_S[min(tries, len(RETRY_S) - 1)] * random.uniform(0.8, 1.2)  # noqa: S311
-    return TryAgain(held, after_s, str(error), upload_gone=isinstance(error, UploadGone))
+    return ScheduleRetry(held, after_s, str(error), upload_gone=isinstance(error, UploadGone))
 
 
 def _refused_again(call: Call, error: Refused, is_asked: bool) -> PublicationChange:
     """What a refusal of another call says of the first one."""
     if error.code in ("UNAUTHORIZED", "BAD_ADDRESS"):
         # It does not let us in at all.
-        return Doubt(call.publication, str(error), PERSON)
+        return MarkUnknown(call.publication, str(error), MANUAL)
     if is_asked:
         # Perhaps because the first call has had its effect by now: the next look tells.
-        return Doubt(call.publication, str(error), call.settling)
+        return MarkUnknown(call.publication, str(error), call.settling)
     # A network that knows keys answers a known one as before.
-    return Fail(call.publication, error.code, str(error))
+    return MarkFailed(call.publication, error.code, str(error))
 
 
 def _outgoing(publication: Publication, post: ScheduledPost, author: Author) -> OutgoingPost:

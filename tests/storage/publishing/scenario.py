@@ -27,7 +27,7 @@ IMAGE = ScheduledMedia("https://example.org/a.png", "A hill", MediaKind.IMAGE)
 
 
 @dataclass(frozen=True)
-class Newsroom:
+class PublishingScenario:
     """Ann writes; she is an OPERATOR and a member of the topic's community."""
 
     stores: Stores
@@ -46,7 +46,7 @@ class Newsroom:
     def home(self) -> HomeFeedTarget:
         return HomeFeedTarget(self.ann.id)
 
-    def through(self, stores: Stores) -> "Newsroom":
+    def through(self, stores: Stores) -> "PublishingScenario":
         """The same from another process."""
         return replace(self, stores=stores, place=self.place.through(stores))
 
@@ -122,12 +122,12 @@ def _back(moment: str, seconds: float) -> list[Document]:
     return [{"$set": {moment: {"$subtract": [f"${moment}", int(seconds * 1000)]}}}]
 
 
-async def found_newsroom(stores: Stores) -> Newsroom:
+async def create_publishing_scenario(stores: Stores) -> PublishingScenario:
     """A new one, in an organization of its own."""
     place = await found_place(stores, secrets.token_hex(6))
     roles = [Role.OPERATOR]
     ann = await stores.users.sign_in(place.organization_id, "ann", roles, "Ann", None, "ann@example.org")
-    return Newsroom(stores, place, ann)
+    return PublishingScenario(stores, place, ann)
 
 
 def account_target(account: ConnectedAccount) -> AccountTarget:

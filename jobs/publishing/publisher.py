@@ -1,4 +1,4 @@
-"""What one worker process has on its desk: publications that it claimed, held until their due moment, then published.
+"""Claims due publications for one worker process, holds them until their moment and publishes them.
 
 Claiming takes what is due within five seconds; the rest of the fleet does the same, and each publication goes to one.
 """
@@ -8,11 +8,11 @@ import asyncio
 import structlog
 
 from jobs.providers.social.registry import Networks
-from jobs.publishing.inside import publish_inside
-from jobs.publishing.outside import Outside
+from jobs.publishing.external import ExternalPublisher
+from jobs.publishing.internal import publish_internal
 from jobs.publishing.uploads import Uploads
 from storage.mongo.clock import DatabaseClock
-from storage.publishing.records import AccountTarget, Phase, Publication, PublicationState, ScheduledPost
+from storage.publishing.records import AccountTarget, CallPhase, Publication, PublicationState, ScheduledPost
 from storage.stores import Stores
 
 CLAIMED_AT_ONCE = 500
@@ -22,7 +22,7 @@ DRAIN_S = 10.0
 log = structlog.get_logger(__name__)
 
 
-class Desk:
+class PostPublisher:
     """Claims, holds and publishes. One for each worker process."""
 
     def __init__(self, stores: Stores, networks: Networks) -> None:
@@ -33,8 +33,8 @@ class Desk:
         self._looking = asyncio.Lock()
         self._next_look: asyncio.Task[int] | None = None
         self._closed = False
-        self.outside = Outside(stores, networks)
-        self.uploads = Uploads(stores, self.outside)
+        self.external = ExternalPublisher(stores, networks)
+        self.uploads = Uploads(stores, self.external)
 
     async def sweep(self) -> int:
         """Claims what is due within five seconds, and returns how many those were. They are worked on from now on.
@@ -42,7 +42,7 @@ class Desk:
         Who asks while somebody else's look is under way shares the next one: triggers may come by the thousand.
         """
         if self._next_look is None:
-            self._next_look = asyncio.create_task(self._look(), name="desk")
+            self._next_look = asyncio.create_task(self._look(), name="publisher")
         return await asyncio.shield(self._next_look)
 
     async def _look(self) -> int:
@@ -88,16 +88,16 @@ class Desk:
     async def work_on(self, publication: Publication, post: ScheduledPost) -> None:
         """Takes a claimed publication as far as it goes now; its post was read since it was claimed."""
         if not isinstance(publication.target, AccountTarget):
-            await publish_inside(self._stores, publication, post)
+            await publish_internal(self._stores, publication, post)
         elif publication.state is PublicationState.UNKNOWN:
-            await self.outside.settle(publication, post)
-        elif publication.step is not None and publication.step.phase is Phase.CALLING:
-            await self.outside.doubt(publication, post)
+            await self.external.settle(publication, post)
+        elif publication.progress is not None and publication.progress.phase is CallPhase.CALLING:
+            await self.external.doubt(publication, post)
         else:
-            await self.outside.publish(publication, post)
+            await self.external.publish(publication, post)
 
     async def idle(self) -> None:
-        """Returns when nothing is on the desk."""
+        """Returns when nothing is being published or held."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from storage.errors import Conflict, NotFound
 from storage.mongo import Document
-from storage.publishing.notices import tell_changed, tell_failed, tell_unknown
-from storage.publishing.records import MediaState, Phase, Publication, PublicationState, publication_record
-from storage.publishing.scheduling import PUBLICATIONS, drop_upload, settle
+from storage.publishing.events import emit_changed, notify_failed, notify_unknown
+from storage.publishing.records import CallPhase, MediaState, Publication, PublicationState, publication_record
+from storage.publishing.scheduling import PUBLICATIONS, drop_upload, put_finished
 from storage.streams.changes import Batch, Change, Need
 
 MAX_TRIES = 5
@@ -24,9 +24,9 @@ CALL_LEASE_S = 6.0
 """How long after its last sign of life a call to the outside counts as cut off: renewed meanwhile (ADR 15)."""
 
 PERSONS_LEASE_S = 15.0
-"""The same where only a person could settle it: longer than a call takes, so that no slow renewal leaves it to one."""
+"""The call lease where only a person can reconcile: longer than a call, so that no slow renewal ends it."""
 
-TOLD_WITHIN_S = 60.0
+NOTIFY_WITHIN_S = 60.0
 """How long after maxLateness its author hears at the latest that an outcome is unknown."""
 
 SETTLING_MARGIN_S = 30.0
@@ -36,11 +36,11 @@ TOO_LATE = "TOO_LATE"
 RESOLVED = "NOT_PUBLISHED"
 
 
-class Lost(Conflict):
+class ClaimLost(Conflict):
     """Somebody else has the publication by now, or it was changed, cancelled or settled."""
 
 
-class Early(Conflict):
+class NotYetDue(Conflict):
     """The due moment is still to come, by so much."""
 
     def __init__(self, wait_s: float) -> None:
@@ -49,14 +49,14 @@ class Early(Conflict):
 
 
 def held(batch: Batch, publication: Publication, *states: PublicationState) -> Document:
-    """A copy of the stored publication, if it is still held by that fence and in one of the states. Raises: Lost."""
+    """A copy of the stored publication if its fence and state still match. Raises: ClaimLost."""
     found = batch.get(PUBLICATIONS, publication.id)
     if found is None or found["fence"] != publication.fence or found["state"] not in {each.value for each in states}:
-        raise Lost("It is somebody else's by now.")
+        raise ClaimLost("It is somebody else's by now.")
     return dict(found)
 
 
-class TooLate(Conflict):
+class DeadlinePassed(Conflict):
     """It was due longer ago than its author allows."""
 
     def __init__(self) -> None:
@@ -74,21 +74,21 @@ class PublicationChange(Change[Publication]):
         return [(PUBLICATIONS, self.publication.id)]
 
     def held(self, batch: Batch, *states: PublicationState) -> Document:
-        """A copy of the publication, to be changed and put back. Raises: Lost."""
+        """A copy of the publication, to be changed and put back. Raises: ClaimLost."""
         return held(batch, self.publication, *states)
 
     def keep(self, batch: Batch, document: Document) -> Publication:
         """Puts the publication back and tells of it."""
         batch.put(PUBLICATIONS, document)
-        tell_changed(batch, document)
+        emit_changed(batch, document)
         return publication_record(document)
 
 
 def check_due(publication: Document, now: datetime) -> None:
-    """Raises: Early. The state becomes publishing, or published, only at the due moment."""
+    """Raises: NotYetDue. The state becomes publishing, or published, only at the due moment."""
     wait_s: float = (publication["due"] - now).total_seconds()
     if wait_s > 0:
-        raise Early(wait_s)
+        raise NotYetDue(wait_s)
 
 
 def is_too_late(publication: Document, now: datetime) -> bool:
@@ -107,46 +107,46 @@ def fail(batch: Batch, document: Document, code: str, message: str) -> None:
     document["mail_at"] = batch.at
     document.pop("step", None)
     note(document, batch.at, "FAILED", f"{code}: {message}")
-    settle(batch, document)
-    tell_failed(batch, document)
+    put_finished(batch, document)
+    notify_failed(batch, document)
 
 
 @dataclass(slots=True)
-class Begin(PublicationChange):
+class BeginAttempt(PublicationChange):
     """The due moment: from scheduled, or from a safe place in publishing, to the next phase. Never early.
 
     The result is FAILED when it is too late, else PUBLISHING with the intent stored: the key, and when.
     """
 
-    phase: Phase
+    phase: CallPhase
     key: str
     lease_s: float = CALL_LEASE_S
 
     def plan(self, batch: Batch) -> Publication:
-        """Raises: Lost, Early."""
+        """Raises: ClaimLost, NotYetDue."""
         document = self.held(batch, PublicationState.SCHEDULED, PublicationState.PUBLISHING)
         step = document.get("step")
-        if step is not None and step["phase"] == Phase.CALLING.value:
-            raise Lost("It was called already.")
+        if step is not None and step["phase"] == CallPhase.CALLING.value:
+            raise ClaimLost("It was called already.")
         check_due(document, batch.at)
         if is_too_late(document, batch.at):
             fail(batch, document, TOO_LATE, "The service was down, or the network did not take it, for too long.")
             return publication_record(document)
         document["state"] = PublicationState.PUBLISHING.value
         document["step"] = self._step(step, batch.at)
-        lease_s = self.lease_s if self.phase is Phase.CALLING else LEASE_S
+        lease_s = self.lease_s if self.phase is CallPhase.CALLING else LEASE_S
         document["wake_at"] = batch.at + timedelta(seconds=lease_s)
         return self.keep(batch, document)
 
     def _step(self, before: Document | None, now: datetime) -> Document:
         step = {"key": self.key, "tries": 0, **(before or {}), "phase": self.phase.value, "at": now}
-        if self.phase is Phase.CALLING:
+        if self.phase is CallPhase.CALLING:
             step |= {"first_at": step.get("first_at", now), "tries": step["tries"] + 1}
         return step
 
 
 @dataclass(slots=True)
-class Succeed(PublicationChange):
+class MarkPublished(PublicationChange):
     """The network has it. It counts as published when the last call began that may have done it: never too early."""
 
     external_id: str | None
@@ -154,33 +154,33 @@ class Succeed(PublicationChange):
     detail: str | None = None
 
     def plan(self, batch: Batch) -> Publication:
-        """Raises: Lost."""
+        """Raises: ClaimLost."""
         document = self.held(batch, PublicationState.PUBLISHING, PublicationState.UNKNOWN)
         document |= {"state": PublicationState.PUBLISHED.value, "external_id": self.external_id, "url": self.url}
         document["published_at"] = document["step"]["at"]
         document.pop("error", None)
         document.pop("step")
         note(document, batch.at, "PUBLISHED", self.detail)
-        settle(batch, document)
+        put_finished(batch, document)
         return publication_record(document)
 
 
 @dataclass(slots=True)
-class Fail(PublicationChange):
+class MarkFailed(PublicationChange):
     """Nothing was published, and nothing will be."""
 
     code: str
     message: str
 
     def plan(self, batch: Batch) -> Publication:
-        """Raises: Lost."""
+        """Raises: ClaimLost."""
         document = self.held(batch, PublicationState.SCHEDULED, PublicationState.PUBLISHING, PublicationState.UNKNOWN)
         fail(batch, document, self.code, self.message)
         return publication_record(document)
 
 
 @dataclass(slots=True)
-class TryAgain(PublicationChange):
+class ScheduleRetry(PublicationChange):
     """The try provably had no effect: another one follows after `in_s`, up to five within maxLateness."""
 
     in_s: float
@@ -188,17 +188,17 @@ class TryAgain(PublicationChange):
     upload_gone: bool = False
 
     def plan(self, batch: Batch) -> Publication:
-        """FAILED when no try is left. Raises: Lost."""
+        """FAILED when no try is left. Raises: ClaimLost."""
         document = self.held(batch, PublicationState.PUBLISHING)
         next_at = batch.at + timedelta(seconds=self.in_s)
         step = document["step"]
         # What was to be uploaded and could not be is a try as well.
-        tries = step["tries"] + (step["phase"] != Phase.CALLING.value)
+        tries = step["tries"] + (step["phase"] != CallPhase.CALLING.value)
         if tries >= MAX_TRIES or is_too_late(document, next_at):
             fail(batch, document, "UNREACHABLE", self.message)
             return publication_record(document)
         note(document, batch.at, "NO_EFFECT", self.message)
-        document["step"] = {**step, "tries": tries, "phase": Phase.WAITING.value, "at": batch.at}
+        document["step"] = {**step, "tries": tries, "phase": CallPhase.WAITING.value, "at": batch.at}
         document["wake_at"] = next_at
         if self.upload_gone:
             drop_upload(document)
@@ -207,7 +207,7 @@ class TryAgain(PublicationChange):
 
 
 @dataclass(frozen=True, slots=True)
-class Settling:
+class ReconciliationPolicy:
     """How an unknown outcome settles: after `in_s` by itself, while the first call is not older than `within_s`.
 
     `in_s` None: only a person can tell. `within_s` None: however old it is.
@@ -224,61 +224,61 @@ class Settling:
         return age_s + self.in_s + SETTLING_MARGIN_S > self.within_s
 
 
-PERSON = Settling(None)
+MANUAL = ReconciliationPolicy(None)
 
 
 @dataclass(slots=True)
-class Doubt(PublicationChange):
+class MarkUnknown(PublicationChange):
     """Nobody knows whether the call had an effect."""
 
     message: str
-    settling: Settling
+    settling: ReconciliationPolicy
 
     def plan(self, batch: Batch) -> Publication:
-        """Tells the author as soon as only a person can settle it. Raises: Lost."""
+        """Tells the author as soon as only a person can settle it. Raises: ClaimLost."""
         document = self.held(batch, PublicationState.PUBLISHING, PublicationState.UNKNOWN)
         document |= {"state": PublicationState.UNKNOWN.value, "error": {"code": "UNKNOWN", "message": self.message}}
         note(document, batch.at, "UNKNOWN", self.message)
         if self.settling.in_s is None or self.settling.is_hopeless(document["step"], batch.at):
             return leave_to_person(batch, document)
         if is_too_late(document, batch.at):
-            tell_once(batch, document)
+            notify_unknown_once(batch, document)
         document["wake_at"] = self._next(document, self.settling.in_s, batch.at)
         return self.keep(batch, document)
 
     def _next(self, document: Document, in_s: float, now: datetime) -> datetime:
         """Not long after maxLateness has passed, since the author is told of it then."""
-        latest: datetime = max(document["late_at"], now + timedelta(seconds=TOLD_WITHIN_S))
+        latest: datetime = max(document["late_at"], now + timedelta(seconds=NOTIFY_WITHIN_S))
         at = now + timedelta(seconds=in_s)
         return at if document.get("told") else min(at, latest)
 
 
-def tell_once(batch: Batch, document: Document) -> None:
+def notify_unknown_once(batch: Batch, document: Document) -> None:
     """Its author is notified that its outcome is unknown, unless that was told before."""
     if not document.get("told"):
         document["told"] = True
-        tell_unknown(batch, document)
+        notify_unknown(batch, document)
 
 
 def leave_to_person(batch: Batch, document: Document) -> Publication:
     """Nothing settles it by itself any more: its author is notified."""
-    tell_once(batch, document)
-    settle(batch, document)
+    notify_unknown_once(batch, document)
+    put_finished(batch, document)
     return publication_record(document)
 
 
 @dataclass(slots=True)
-class AskAgain(PublicationChange):
+class BeginReconciliation(PublicationChange):
     """Before an unknown one is sent again (`calls`), or asked for. Its state stays; the lease is a call's."""
 
-    settling: Settling
+    settling: ReconciliationPolicy
     calls: bool = True
 
     def plan(self, batch: Batch) -> Publication:
-        """The result has no `step` to go on with when only a person can settle it. Raises: Lost."""
+        """The result has no `step` to go on with when only a person can settle it. Raises: ClaimLost."""
         document = self.held(batch, PublicationState.UNKNOWN)
         if self.settling.is_hopeless(document["step"], batch.at):
-            return replace(leave_to_person(batch, document), step=None)
+            return replace(leave_to_person(batch, document), progress=None)
         if self.calls:
             document["step"] = {**document["step"], "at": batch.at}
         document["wake_at"] = batch.at + timedelta(seconds=CALL_LEASE_S)
@@ -287,7 +287,7 @@ class AskAgain(PublicationChange):
 
 
 @dataclass(slots=True)
-class Resolve(Change[Publication]):
+class ResolveUnknown(Change[Publication]):
     """What a person saw on the account."""
 
     organization_id: str
@@ -316,12 +316,12 @@ class Resolve(Change[Publication]):
             message = "Somebody looked at the account: it was not published."
             document |= {"state": PublicationState.FAILED.value, "error": {"code": RESOLVED, "message": message}}
         note(document, batch.at, document["state"], "resolved by a person")
-        settle(batch, document)
+        put_finished(batch, document)
         return publication_record(document)
 
 
 @dataclass(slots=True)
-class KeepUpload(Change[Publication]):
+class StoreUpload(Change[Publication]):
     """What became of uploading the media; `references` None is a failure. By the token of whoever uploaded."""
 
     publication: Publication
@@ -336,10 +336,10 @@ class KeepUpload(Change[Publication]):
         return [(PUBLICATIONS, self.publication.id)]
 
     def plan(self, batch: Batch) -> Publication:
-        """Raises: Lost when the content was changed meanwhile, or somebody else uploads."""
+        """Raises: ClaimLost when the content was changed meanwhile, or somebody else uploads."""
         found = batch.get(PUBLICATIONS, self.publication.id)
         if found is None or found.get("upload_claim") != self.token:
-            raise Lost("The upload is somebody else's by now.")
+            raise ClaimLost("The upload is somebody else's by now.")
         document = dict(found)
         for field_ in ("upload_claim", "upload_at"):
             document.pop(field_, None)
@@ -349,7 +349,7 @@ class KeepUpload(Change[Publication]):
             document["media_state"] = MediaState.READY.value
             document["upload"] = uploaded(self.references, self.expires_in_s, batch.at)
         batch.put(PUBLICATIONS, document)
-        tell_changed(batch, document)
+        emit_changed(batch, document)
         return publication_record(document)
 
     def _failed(self, document: Document, now: datetime) -> None:
@@ -367,7 +367,7 @@ def uploaded(references: Sequence[Any], expires_in_s: float | None, now: datetim
 
 
 @dataclass(slots=True)
-class Prepared(PublicationChange):
+class StoreUploadAndBegin(PublicationChange):
     """The media that were missing at the due moment are uploaded: the call may begin."""
 
     references: Sequence[Any]
@@ -376,13 +376,13 @@ class Prepared(PublicationChange):
     lease_s: float = CALL_LEASE_S
 
     def plan(self, batch: Batch) -> Publication:
-        """Stores upload and intent at once. Raises: Lost."""
+        """Stores upload and intent at once. Raises: ClaimLost."""
         document = self.held(batch, PublicationState.PUBLISHING)
-        if document["step"]["phase"] == Phase.CALLING.value:
-            raise Lost("It was called already.")
+        if document["step"]["phase"] == CallPhase.CALLING.value:
+            raise ClaimLost("It was called already.")
         document |= {"media_state": MediaState.READY.value}
         document["upload"] = uploaded(self.references, self.expires_in_s, batch.at)
         for field_ in ("upload_claim", "upload_at"):
             document.pop(field_, None)
         batch.put(PUBLICATIONS, document)
-        return Begin(self.publication, Phase.CALLING, self.key, self.lease_s).plan(batch)
+        return BeginAttempt(self.publication, CallPhase.CALLING, self.key, self.lease_s).plan(batch)

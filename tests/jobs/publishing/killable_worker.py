@@ -14,10 +14,10 @@ from ipaddress import ip_network
 from typing import Any
 
 from jobs.providers.egress import Egress
-from jobs.publishing.desk import Desk
+from jobs.publishing.publisher import PostPublisher
 from storage.stores import open_stores
 from tests.databases import CREDENTIAL_KEYS
-from tests.jobs.publishing.desks import quick_networks
+from tests.jobs.publishing.runs import quick_networks
 
 
 class Steps:
@@ -54,7 +54,7 @@ async def work(uri: str, redis_url: str, database: str, kill_at: int) -> int:
     steps = Steps(kill_at)
     async with open_stores(uri, redis_url, database, credential_keys=CREDENTIAL_KEYS) as stores:
         egress = Egress((ip_network("127.0.0.0/8"),))
-        desk = Desk(stores, quick_networks(stores, egress))
+        publisher = PostPublisher(stores, quick_networks(stores, egress))
 
         async def stepped(coroutine: Coroutine[Any, Any, Any]) -> Any:
             return await steps.through(coroutine)
@@ -63,10 +63,10 @@ async def work(uri: str, redis_url: str, database: str, kill_at: int) -> int:
             return asyncio.Task(stepped(coroutine), loop=loop, **more)
 
         asyncio.get_running_loop().set_task_factory(make)  # type: ignore[arg-type]
-        await asyncio.create_task(desk.sweep())
-        await desk.idle()
+        await asyncio.create_task(publisher.sweep())
+        await publisher.idle()
         count = steps.count
-        await desk.close()
+        await publisher.close()
         await egress.aclose()
     return count
 

@@ -6,7 +6,7 @@ from resolvers.access import joined_topic, require
 from resolvers.context import Info
 from storage.errors import BadUserInput, Conflict
 from storage.identity.records import Role, User
-from storage.publishing.networks import ALLOWANCES, HOME_ALLOWANCE, TOPIC_ALLOWANCE, Allowance, misfit
+from storage.publishing.networks import HOME_FEED_LIMITS, POST_LIMITS, TOPIC_LIMITS, PostLimits, limit_violation
 from storage.publishing.records import AccountTarget, HomeFeedTarget, ScheduledMedia, Target, TopicTarget
 
 MAX_TARGETS = 50
@@ -44,16 +44,16 @@ def check_targets(targets: Sequence[Target], text: str, media: Sequence[Schedule
     kinds = [each.kind for each in media]
     for target in targets:
         name, allowance = _allowance(target)
-        wrong = misfit(allowance, text, kinds)
+        wrong = limit_violation(allowance, text, kinds)
         if wrong is not None:
             raise BadUserInput(wrong[0], f"for {name}: {wrong[1]}")
 
 
-def _allowance(target: Target) -> tuple[str, Allowance]:
+def _allowance(target: Target) -> tuple[str, PostLimits]:
     match target:
         case AccountTarget(_, network):
-            return network.value, ALLOWANCES[network]
+            return network.value, POST_LIMITS[network]
         case TopicTarget():
-            return "a topic", TOPIC_ALLOWANCE
+            return "a topic", TOPIC_LIMITS
         case HomeFeedTarget():
-            return "the home feed", HOME_ALLOWANCE
+            return "the home feed", HOME_FEED_LIMITS

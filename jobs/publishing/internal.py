@@ -7,8 +7,8 @@ from storage.feed.changes import NewPost
 from storage.identity.mentions import hashtags_in, mentioned
 from storage.identity.records import Role, User, with_included
 from storage.link_previews import first_url
-from storage.publishing.progress import TOO_LATE, Early, Fail, Lost, TooLate
 from storage.publishing.records import Publication, ScheduledPost, TopicTarget
+from storage.publishing.transitions import TOO_LATE, ClaimLost, DeadlinePassed, MarkFailed, NotYetDue
 from storage.queue import FAN_OUT, PREVIEWS
 from storage.references import message_key, post_key
 from storage.stores import Stores
@@ -16,7 +16,7 @@ from storage.stores import Stores
 FORBIDDEN = "FORBIDDEN"
 
 
-async def publish_inside(stores: Stores, publication: Publication, post: ScheduledPost) -> Publication | None:
+async def publish_internal(stores: Stores, publication: Publication, post: ScheduledPost) -> Publication | None:
     """The publication as it is then; None when it was somebody else's by then. Raises: Unavailable."""
     try:
         author, refused = await _look(stores, publication)
@@ -28,12 +28,12 @@ async def publish_inside(stores: Stores, publication: Publication, post: Schedul
                 done = await _publish(stores, publication, post, author, mentions)
                 await _wake(stores, done, post.text)
                 return done
-            except Early as early:
+            except NotYetDue as early:
                 # The clocks of two hosts; what it waits for is a millisecond or two.
                 await asyncio.sleep(early.wait_s)
-            except TooLate:
+            except DeadlinePassed:
                 return await _fail(stores, publication, TOO_LATE, "The service was down at that time, for too long.")
-    except Lost:
+    except ClaimLost:
         return None
 
 
@@ -76,4 +76,4 @@ async def _wake(stores: Stores, done: Publication, text: str) -> None:
 
 
 async def _fail(stores: Stores, publication: Publication, code: str, message: str) -> Publication:
-    return await stores.scheduled_posts.step(Fail(publication, code, message))
+    return await stores.scheduled_posts.apply(MarkFailed(publication, code, message))

@@ -1,0 +1,97 @@
+"""Publishing inside is one transaction: exactly once, never early, with the message or post and what is told of it."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from storage.feed.changes import NewPost
+from storage.publishing.records import Publication, PublicationState
+from storage.publishing.transitions import ClaimLost, DeadlinePassed, NotYetDue
+from tests.storage.places import OpenStores, soon
+from tests.storage.publishing.scenario import PublishingScenario
+
+pytestmark = pytest.mark.anyio
+
+
+async def publish(scenario: PublishingScenario, publication: Publication, text: str = "hello") -> Publication:
+    return await scenario.stores.scheduled_posts.publish_message(publication, scenario.place.new(text))
+
+
+async def test_message_and_state_are_there_together(scenario: PublishingScenario) -> None:
+    publication = await scenario.claimed(await scenario.schedule(in_s=-1))
+    done = await publish(scenario, publication)
+    (message,) = await scenario.messages()
+    assert done.state is PublicationState.PUBLISHED
+    assert message["source"] == f"pub:{publication.id}"
+    assert done.external_id == f"{scenario.place.topic.id}-{message['_id']['ts']}"
+    assert done.published_at is not None
+    assert done.published_at >= done.due_at
+    assert done.lateness_ms is not None
+    assert done.lateness_ms >= 1000
+
+    async def told() -> bool:
+        return (await scenario.events()).count(("PublicationChanged", publication.id)) == 2
+
+    assert await soon(told)
+
+
+async def test_the_home_feed_has_the_post(scenario: PublishingScenario) -> None:
+    publication = await scenario.claimed(await scenario.schedule(scenario.home, in_s=-1))
+    new = NewPost(scenario.organization_id, "ann", "hello", ["https://example.org/a.png"], (), ())
+    done = await scenario.stores.scheduled_posts.publish_post(publication, new)
+    assert done.external_id is not None
+    rows = await scenario.stores.mongo["posts"].find({"_id.o": scenario.organization_id}).to_list(None)
+    assert [(row["author"], row["text"], row["media"]) for row in rows] == [("ann", "hello", list(new.media))]
+    with pytest.raises(ClaimLost):
+        await scenario.stores.scheduled_posts.publish_post(publication, new)
+
+
+async def test_of_many_duplicate_triggers_one_publishes(scenario: PublishingScenario, another: OpenStores) -> None:
+    publication = await scenario.claimed(await scenario.schedule(in_s=-1))
+    async with another() as stores:
+        rooms = [scenario, scenario.through(stores)] * 10
+        outcomes = await asyncio.gather(*(publish(room, publication) for room in rooms), return_exceptions=True)
+    assert sum(isinstance(each, Publication) for each in outcomes) == 1
+    assert sum(isinstance(each, ClaimLost) for each in outcomes) == 19
+    assert len(await scenario.messages()) == 1
+
+
+async def test_it_is_never_early(scenario: PublishingScenario) -> None:
+    due_at = await scenario.now() + timedelta(seconds=2)
+    publication = await scenario.claimed(await scenario.schedule(due_at=due_at))
+    with pytest.raises(NotYetDue) as early:
+        await publish(scenario, publication)
+    assert 0 < early.value.wait_s <= 2
+    assert await scenario.messages() == []
+    await asyncio.sleep(early.value.wait_s)
+    assert (await publish(scenario, publication)).published_at
+
+
+async def test_an_old_fence_publishes_nothing(scenario: PublishingScenario) -> None:
+    post = await scenario.schedule(in_s=-1)
+    first = await scenario.claimed(post)
+    await scenario.pass_time(60)
+    second = await scenario.claimed(post)
+    with pytest.raises(ClaimLost):
+        await publish(scenario, first)
+    assert (await publish(scenario, second)).state is PublicationState.PUBLISHED
+
+
+async def test_later_than_allowed_it_is_not_published(scenario: PublishingScenario) -> None:
+    post = await scenario.schedule(in_s=-1, max_lateness_s=60)
+    await scenario.pass_time(60)
+    with pytest.raises(DeadlinePassed):
+        await publish(scenario, await scenario.claimed(post))
+    assert await scenario.messages() == []
+
+
+async def test_a_lost_one_does_not_take_its_batch_along(scenario: PublishingScenario) -> None:
+    posts = [await scenario.schedule(in_s=-1) for _ in range(10)]
+    claims = {each.scheduled_post_id: each for each in await scenario.stores.claims.claim(1000)}
+    for post in posts[::2]:
+        await scenario.stores.scheduled_posts.cancel(scenario.organization_id, post.id)
+    work = (publish(scenario, claims[post.id]) for post in posts)
+    outcomes = await asyncio.gather(*work, return_exceptions=True)
+    assert [isinstance(each, ClaimLost) for each in outcomes] == [True, False] * 5
+    assert len(await scenario.messages()) == 5

@@ -1,0 +1,276 @@
+"""The state machine of a publication to the outside, step by step: what each allows, refuses, stores and tells."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from jobs.providers.social.http import CALL_TIMEOUT_S
+from storage.errors import Conflict, NotFound
+from storage.publishing.records import CallPhase, Publication, PublicationState, post_state
+from storage.publishing.transitions import (
+    CALL_LEASE_S,
+    MANUAL,
+    PERSONS_LEASE_S,
+    BeginAttempt,
+    BeginReconciliation,
+    ClaimLost,
+    MarkFailed,
+    MarkPublished,
+    MarkUnknown,
+    NotYetDue,
+    PublicationChange,
+    ReconciliationPolicy,
+    ScheduleRetry,
+    StoreUploadAndBegin,
+)
+from tests.storage.places import soon
+from tests.storage.publishing.scenario import PublishingScenario, account_target
+
+pytestmark = pytest.mark.anyio
+
+S = PublicationState
+
+
+async def claimed(scenario: PublishingScenario, in_s: float = -1, **more: object) -> Publication:
+    account = account_target(await scenario.account())
+    return await scenario.claimed(await scenario.schedule(account, in_s=in_s, **more))
+
+
+async def calling(scenario: PublishingScenario) -> Publication:
+    return await step(scenario, BeginAttempt(await claimed(scenario), CallPhase.CALLING, "key"))
+
+
+async def step(scenario: PublishingScenario, change: PublicationChange) -> Publication:
+    return await scenario.stores.scheduled_posts.apply(change)
+
+
+async def reclaimed(scenario: PublishingScenario, publication: Publication, after_s: float) -> Publication:
+    await scenario.pass_time(after_s)
+    (found,) = [each for each in await scenario.stores.claims.claim(1000) if each.id == publication.id]
+    return found
+
+
+async def notified(scenario: PublishingScenario) -> list[str]:
+    rows = scenario.stores.mongo["notifications"].find({"_id.o": scenario.organization_id})
+    return [row["kind"] async for row in rows]
+
+
+async def test_the_intent_is_stored_before_the_call_and_never_early(scenario: PublishingScenario) -> None:
+    early = await claimed(scenario, in_s=4.5)
+    with pytest.raises(NotYetDue):
+        await step(scenario, BeginAttempt(early, CallPhase.CALLING, "key"))
+    assert (await scenario.stored(early))["state"] == "SCHEDULED"
+    begun = await calling(scenario)
+    assert begun.state is S.PUBLISHING
+    assert begun.progress is not None
+    assert (begun.progress.phase, begun.progress.key, begun.progress.tries) == (CallPhase.CALLING, "key", 1)
+
+
+async def test_a_call_is_begun_once(scenario: PublishingScenario) -> None:
+    begun = await calling(scenario)
+    with pytest.raises(ClaimLost):
+        await step(scenario, BeginAttempt(begun, CallPhase.CALLING, "key"))
+    again = await reclaimed(scenario, begun, CALL_LEASE_S + 1)
+    with pytest.raises(ClaimLost):
+        await step(scenario, BeginAttempt(again, CallPhase.CALLING, "key"))
+
+
+async def test_a_cut_off_preparation_is_begun_again_with_the_first_key(scenario: PublishingScenario) -> None:
+    begun = await step(scenario, BeginAttempt(await claimed(scenario), CallPhase.PREPARING, "first"))
+    again = await reclaimed(scenario, begun, 10)
+    with pytest.raises(ClaimLost):
+        await step(scenario, StoreUploadAndBegin(begun, ["m"], None, "first"))
+    prepared = await step(scenario, StoreUploadAndBegin(again, ["m"], 60, "other"))
+    assert prepared.progress is not None
+    assert prepared.upload is not None
+    assert (prepared.progress.key, prepared.progress.phase, prepared.upload.references) == (
+        "first",
+        CallPhase.CALLING,
+        ["m"],
+    )
+
+
+async def test_success_is_counted_from_the_call(scenario: PublishingScenario) -> None:
+    begun = await calling(scenario)
+    assert begun.progress is not None
+    done = await step(scenario, MarkPublished(begun, "id", "https://example.org/1"))
+    assert (done.state, done.external_id, done.url) == (S.PUBLISHED, "id", "https://example.org/1")
+    assert done.published_at == begun.progress.at
+    assert (await scenario.stored(done)).keys().isdisjoint({"wake_at", "step", "claim"})
+    with pytest.raises(ClaimLost):
+        await step(scenario, MarkPublished(begun, "other", None))
+
+
+async def test_a_failure_is_final_and_told(scenario: PublishingScenario) -> None:
+    done = await step(scenario, MarkFailed(await calling(scenario), "REFUSED", "no"))
+    assert done.state is S.FAILED
+    assert done.error is not None
+    assert (done.error.code, done.error.message) == ("REFUSED", "no")
+    assert "mail_at" in await scenario.stored(done)
+    assert await soon(lambda: notified(scenario)) == ["PUBLICATION_FAILED"]
+
+
+async def test_what_had_no_effect_is_tried_five_times(scenario: PublishingScenario) -> None:
+    publication = await claimed(scenario)
+    for number in range(1, 5):
+        begun = await step(scenario, BeginAttempt(publication, CallPhase.CALLING, "key"))
+        waiting = await step(scenario, ScheduleRetry(begun, 1, "no connection"))
+        assert waiting.state is S.PUBLISHING
+        assert waiting.progress is not None
+        assert (waiting.progress.tries, waiting.progress.phase) == (number, CallPhase.WAITING)
+        publication = await reclaimed(scenario, waiting, 1.1)
+    begun = await step(scenario, BeginAttempt(publication, CallPhase.CALLING, "key"))
+    assert (await step(scenario, ScheduleRetry(begun, 1, "no connection"))).state is S.FAILED
+
+
+async def test_no_try_follows_after_max_lateness(scenario: PublishingScenario) -> None:
+    publication = await claimed(scenario, max_lateness_s=10)
+    begun = await step(scenario, BeginAttempt(publication, CallPhase.CALLING, "key"))
+    assert (await step(scenario, ScheduleRetry(begun, 30, "no connection"))).state is S.FAILED
+    late = await claimed(scenario, max_lateness_s=10)
+    await scenario.pass_time(20)
+    late = await reclaimed(scenario, late, 0)
+    failed = await step(scenario, BeginAttempt(late, CallPhase.CALLING, "key"))
+    assert failed.error is not None
+    assert (failed.state, failed.error.code) == (S.FAILED, "TOO_LATE")
+
+
+async def test_media_that_are_gone_are_uploaded_anew(scenario: PublishingScenario) -> None:
+    begun = await step(scenario, BeginAttempt(await claimed(scenario), CallPhase.PREPARING, "key"))
+    begun = await step(scenario, StoreUploadAndBegin(begun, ["m"], None, "key"))
+    waiting = await step(scenario, ScheduleRetry(begun, 0, "gone", upload_gone=True))
+    assert (waiting.upload, waiting.media_state.value) == (None, "STALE")
+
+
+async def test_a_doubt_only_a_person_can_settle_is_told_at_once(scenario: PublishingScenario) -> None:
+    doubtful = await step(scenario, MarkUnknown(await calling(scenario), "no answer", MANUAL))
+    assert doubtful.state is S.UNKNOWN
+    assert "wake_at" not in await scenario.stored(doubtful)
+    assert await soon(lambda: notified(scenario)) == ["PUBLICATION_UNKNOWN"]
+
+
+async def test_a_doubt_that_settles_itself_is_looked_at_again_and_told_to_nobody(scenario: PublishingScenario) -> None:
+    doubtful = await step(scenario, MarkUnknown(await calling(scenario), "no answer", ReconciliationPolicy(5, 3600)))
+    again = await reclaimed(scenario, doubtful, 5.1)
+    assert (await step(scenario, BeginReconciliation(again, ReconciliationPolicy(5, 3600)))).progress is not None
+    done = await step(scenario, MarkPublished(again, "id", None))
+    assert (done.state, done.error) == (S.PUBLISHED, None)
+    assert await notified(scenario) == []
+
+
+@pytest.mark.parametrize("ask", [True, False])
+async def test_a_key_is_not_sent_again_when_the_network_may_have_forgotten_it(
+    scenario: PublishingScenario, ask: bool
+) -> None:
+    settling = ReconciliationPolicy(5, 3600)
+    doubtful = await step(scenario, MarkUnknown(await calling(scenario), "no answer", settling))
+    again = await reclaimed(scenario, doubtful, 3590)
+    left = await step(
+        scenario, BeginReconciliation(again, settling) if ask else MarkUnknown(again, "no answer", settling)
+    )
+    assert left.state is S.UNKNOWN
+    assert not ask or left.progress is None
+    assert "wake_at" not in await scenario.stored(left)
+    assert await soon(lambda: notified(scenario)) == ["PUBLICATION_UNKNOWN"]
+
+
+async def test_a_person_settles_an_unknown_one_once(scenario: PublishingScenario) -> None:
+    resolve = scenario.stores.scheduled_posts.resolve
+    for published in (True, False):
+        doubtful = await step(scenario, MarkUnknown(await calling(scenario), "no answer", MANUAL))
+        done = await resolve(doubtful, published, "id" if published else None)
+        assert done.state is (S.PUBLISHED if published else S.FAILED)
+        assert (done.published_at is not None) == published
+        with pytest.raises(Conflict):
+            await resolve(doubtful, True, None)
+        with pytest.raises(ClaimLost):
+            await step(scenario, MarkPublished(doubtful, "late", None))
+    with pytest.raises(Conflict):
+        await resolve(await calling(scenario), True, None)
+
+
+async def test_a_person_of_another_organization_settles_nothing(scenario: PublishingScenario) -> None:
+    doubtful = await step(scenario, MarkUnknown(await calling(scenario), "no answer", MANUAL))
+    with pytest.raises(NotFound):
+        await scenario.stores.scheduled_posts.resolve(replace(doubtful, organization_id="elsewhere"), True, None)
+
+
+CHANGES: dict[str, Callable[[Publication], PublicationChange]] = {
+    "begin": lambda held: BeginAttempt(held, CallPhase.CALLING, "key"),
+    "succeed": lambda held: MarkPublished(held, "id", None),
+    "fail": lambda held: MarkFailed(held, "X", "x"),
+    "again": lambda held: ScheduleRetry(held, 1, "x"),
+    "doubt": lambda held: MarkUnknown(held, "x", MANUAL),
+    "ask": lambda held: BeginReconciliation(held, MANUAL),
+    "prepared": lambda held: StoreUploadAndBegin(held, [], None, "key"),
+}
+ALLOWED = {
+    S.SCHEDULED: {"begin", "fail"},
+    S.PUBLISHING: {"succeed", "fail", "again", "doubt"},
+    S.UNKNOWN: {"succeed", "fail", "doubt", "ask"},
+    S.PUBLISHED: set(),
+    S.FAILED: set(),
+    S.CANCELLED: set(),
+}
+
+
+async def in_state(scenario: PublishingScenario, state: PublicationState) -> Publication:
+    if state is S.SCHEDULED:
+        return await claimed(scenario)
+    if state is S.CANCELLED:
+        held = await claimed(scenario)
+        await scenario.stores.scheduled_posts.cancel(scenario.organization_id, held.scheduled_post_id)
+        return (
+            await scenario.publications(
+                await scenario.stores.scheduled_posts.get(scenario.organization_id, held.scheduled_post_id)
+            )
+        )[0]
+    begun = await calling(scenario)
+    change = {
+        S.PUBLISHING: None,
+        S.UNKNOWN: MarkUnknown(begun, "x", ReconciliationPolicy(1, None)),
+        S.PUBLISHED: MarkPublished(begun, "id", None),
+        S.FAILED: MarkFailed(begun, "X", "x"),
+    }[state]
+    return begun if change is None else await step(scenario, change)
+
+
+@pytest.mark.parametrize("state", list(S))
+async def test_only_what_the_drawing_shows_is_allowed(scenario: PublishingScenario, state: PublicationState) -> None:
+    allowed = set()
+    for name, change in CHANGES.items():
+        held = await in_state(scenario, state)
+        try:
+            await step(scenario, change(held))
+            allowed.add(name)
+        except ClaimLost:
+            assert (await scenario.stored(held))["state"] == state.value
+    assert allowed == ALLOWED[state]
+
+
+def test_the_states_of_publications_make_the_state_of_their_post() -> None:
+    cases = {
+        "SCHEDULED": [[S.SCHEDULED], [S.SCHEDULED, S.SCHEDULED]],
+        "PUBLISHING": [[S.PUBLISHING, S.UNKNOWN], [S.SCHEDULED, S.PUBLISHED], [S.SCHEDULED, S.UNKNOWN]],
+        "UNKNOWN": [[S.UNKNOWN], [S.UNKNOWN, S.PUBLISHED], [S.FAILED, S.UNKNOWN, S.CANCELLED]],
+        "PUBLISHED": [[S.PUBLISHED, S.PUBLISHED]],
+        "FAILED": [[S.FAILED]],
+        "CANCELLED": [[S.CANCELLED]],
+        "PARTIAL": [[S.PUBLISHED, S.FAILED], [S.PUBLISHED, S.CANCELLED], [S.FAILED, S.CANCELLED]],
+    }
+    assert {name: {post_state(each).value for each in states} for name, states in cases.items()} == {
+        name: {name} for name in cases
+    }
+
+
+@pytest.mark.parametrize("lease_s", [CALL_LEASE_S, PERSONS_LEASE_S])
+async def test_the_lease_of_a_call_counts_from_its_beginning(scenario: PublishingScenario, lease_s: float) -> None:
+    begun = await step(scenario, BeginAttempt(await claimed(scenario), CallPhase.CALLING, "key", lease_s))
+    assert begun.progress is not None
+    assert (await scenario.stored(begun))["wake_at"] == begun.progress.at + timedelta(seconds=lease_s)
+
+
+def test_what_only_a_person_can_settle_is_held_for_longer_than_a_call_takes() -> None:
+    assert PERSONS_LEASE_S > CALL_TIMEOUT_S + CALL_LEASE_S / 3
