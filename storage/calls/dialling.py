@@ -101,7 +101,7 @@ class _TaskChange:
 
     def own_task(self, batch: Batch) -> Document:
         """The batch's own copy. Raises: NotFound."""
-        stored = batch.get(TASKS, self.task.document_id)
+        stored: Document | None = batch.get(TASKS, self.task.document_id)
         if stored is None or stored["org"] != self.organization_id:
             raise NotFound("call task", self.task.id)
         return stored | ({"call": dict(stored["call"])} if "call" in stored else {})

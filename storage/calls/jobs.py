@@ -94,7 +94,7 @@ def set_state(job: Document, state: CallJobState) -> None:
 
 def own_job(batch: Batch, organization_id: str, job_id: str) -> Document:
     """The batch's own copy of a job, to be changed and put back. Raises: NotFound."""
-    stored = batch.get(JOBS, job_id)
+    stored: Document | None = batch.get(JOBS, job_id)
     if stored is None or stored["org"] != organization_id:
         raise NotFound("call job", job_id)
     return stored | {"counts": dict(stored["counts"]), "outcomes": dict(stored["outcomes"])}

@@ -33,7 +33,8 @@ class _OfFeedItem(Mover):
     def item(row: Document, batch: Batch) -> Document | None:
         """The item, as the rows before left it."""
         organization_id, reader_id = stream_owner(batch.stream)
-        return batch.get(FEED_ITEMS, {"o": organization_id, "u": reader_id, "ts": row["ref"]})
+        found: Document | None = batch.get(FEED_ITEMS, {"o": organization_id, "u": reader_id, "ts": row["ref"]})
+        return found
 
 
 class PostArrived(_OfFeedItem):

@@ -75,7 +75,7 @@ class UserStore:
                 await self._users.insert_one(document)
             except DuplicateKeyError:
                 # Somebody has the handle, or a second request of the same new user was faster.
-                known = await self._users.find_one({"_id": document["_id"]})
+                known: Document | None = await self._users.find_one({"_id": document["_id"]})
                 if known is not None:
                     return known
             else:

@@ -40,9 +40,11 @@ from storage.mongo.reads import Reads, Sort
 Driver = Literal["motor", "pymongo"]
 Session = AsyncClientSession
 Document = dict[str, Any]
-Collection = AsyncCollection[Document]
+Collection = AsyncCollection[Any]
+"""Documents of any type: stores annotate their collections, as in `AsyncCollection[UserDocument]`."""
+
 Update = Document | Sequence[Document]
-Write = InsertOne[Document] | ReplaceOne[Document] | DeleteOne
+Write = InsertOne[Any] | ReplaceOne[Any] | DeleteOne
 Result = TypeVar("Result")
 
 MAJORITY = WriteConcern("majority")
@@ -92,7 +94,7 @@ class Mongo:
         limit: int = 0,
         session: Session | None = None,
         hint: str | None = None,
-    ) -> list[Document]:
+    ) -> list[Any]:
         """All documents that are wanted, at most `limit` unless that is 0, for the least processor time.
 
         Not for more than should be in memory at once. `hint` is the name of the index to use, outside of a session.

@@ -5,7 +5,7 @@ and writes for all members at once. A member that raises a DomainError fails alo
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar, Generic, TypeVar
@@ -43,7 +43,7 @@ class Batch:
     keys: list[Document] = field(default_factory=list)
     loaded: set[tuple[str, Any]] = field(default_factory=set)
     written: dict[tuple[str, Any], Any] = field(default_factory=dict)
-    _documents: dict[tuple[str, Any], Document | None] = field(default_factory=dict)
+    _documents: dict[tuple[str, Any], Any] = field(default_factory=dict)
     _told: set[tuple[str, str, Any]] = field(default_factory=set)
 
     @property
@@ -76,17 +76,17 @@ class Batch:
         self._told.add(told)
         self.outbox.append({"_id": ObjectId(), "stream": stream.name, "kind": kind, "ref": ref, "at": self.at})
 
-    def add(self, collection: str, document: Document) -> None:
+    def add(self, collection: str, document: Mapping[str, Any]) -> None:
         """Makes a document that was read in the transaction known to the members."""
         key = _key(collection, document["_id"])
         self._documents[key] = document
         self.loaded.add(key)
 
-    def get(self, collection: str, id_: Any) -> Document | None:
+    def get(self, collection: str, id_: Any) -> Any:
         """A needed document as the members before left it; None where there is none."""
         return self._documents.get(_key(collection, id_))
 
-    def put(self, collection: str, document: Document) -> None:
+    def put(self, collection: str, document: Mapping[str, Any]) -> None:
         """Inserts the document, or replaces the one of the same _id, which must have been needed."""
         key = _key(collection, document["_id"])
         self._documents[key] = document
@@ -98,7 +98,7 @@ class Batch:
         self._documents[key] = None
         self.written[key] = id_
 
-    def changed(self, collection: str) -> list[Document]:
+    def changed(self, collection: str) -> list[Any]:
         """The documents of a collection that the batch wrote, as they are now; without those it deleted."""
         keys = [key for key in self.written if key[0] == collection]
         return [document for key in keys if (document := self._documents[key]) is not None]
