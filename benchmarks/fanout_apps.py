@@ -44,7 +44,7 @@ from storage.stores import Stores, open_stores
 from storage.streams.hub import Hub
 from storage.streams.log import Position, Stream, format_cursor
 from storage.streams.publisher import decode
-from storage.streams.subscription import Idle, Ready, Several, follow_together
+from storage.streams.subscription import EventBatch, IdleTimeout, SubscriptionStart, follow_batches
 
 RAW_CHANNEL = "fanout"
 READY = b'{"data":{"topicEvents":{"__typename":"StreamReady"}}}'
@@ -235,15 +235,17 @@ def raw(give: Give) -> Callable[[Settings], Starlette]:
     return create
 
 
-async def one_at_a_time(hub: Hub, stream: Stream, since: Position | None) -> AsyncIterator[Ready | Idle | Several]:
+async def one_at_a_time(
+    hub: Hub, stream: Stream, since: Position | None
+) -> AsyncIterator[SubscriptionStart | IdleTimeout | EventBatch]:
     """What the product follows, but each event on its own, and each in a turn of its own."""
-    async with aclosing(follow_together(hub, stream, since)) as steps:
+    async with aclosing(follow_batches(hub, stream, since)) as steps:
         async for step in steps:
-            if not isinstance(step, Several):
+            if not isinstance(step, EventBatch):
                 yield step
                 continue
             for event in step.events:
-                yield Several(Position(step.position.epoch, event.event.n), [event])
+                yield EventBatch(Position(step.position.epoch, event.event.n), [event])
                 await asyncio.sleep(0)
 
 
@@ -273,7 +275,7 @@ def main() -> None:
         return
     vars(server.app).update(create_app=APPLICATIONS[way])
     if way == "one-by-one":
-        vars(server.graphql.broadcasts).update(follow_together=one_at_a_time)
+        vars(server.graphql.broadcasts).update(follow_batches=one_at_a_time)
     if way in PROTOCOLS:
         vars(server.web).update(Wire=PROTOCOLS[way])
     server.web.serve_web(settings, listener)

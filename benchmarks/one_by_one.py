@@ -1,7 +1,8 @@
 """The ordinary way, to compare with: the product's own web process, but with one transaction for each change.
 
-Members never share a transaction, processes take no turns, and conflicts are retried as everywhere. At /empty it serves
-a mutation that does nothing, through the product's own view. Run by benchmarks.posting: `... one_by_one SOCKET_FD`.
+Members never share a transaction, processes take no leases, and conflicts are retried as everywhere. At /empty it
+serves a mutation that does nothing, through the product's own view. Run by benchmarks.posting:
+`... one_by_one SOCKET_FD`.
 """
 
 import asyncio
@@ -28,7 +29,7 @@ from server.web import serve_web
 from storage.streams.changes import Change
 from storage.streams.log import Stream
 from storage.streams.sequencer import Sequencer, _Member
-from storage.streams.write_leases import Turn, Turns
+from storage.streams.write_leases import WriteLease, WriteLeases
 
 Result = TypeVar("Result")
 create_product = server.app.create_app
@@ -43,12 +44,12 @@ class OneByOne(Sequencer):
         return await answer
 
 
-class NoTurns(Turns):
+class NoWriteLeases(WriteLeases):
     """Everybody at once."""
 
     @asynccontextmanager
-    async def turn(self, stream: Stream) -> AsyncIterator[Turn]:
-        yield Turn()
+    async def acquire(self, stream: Stream) -> AsyncIterator[WriteLease]:
+        yield WriteLease()
 
 
 @strawberry.type
@@ -92,7 +93,7 @@ def main() -> None:
     """Serves on the inherited socket until SIGTERM."""
     settings = Settings.from_environment()
     configure_logging(settings.log_format, settings.log_level)
-    vars(storage.stores).update(Sequencer=OneByOne, Turns=NoTurns)
+    vars(storage.stores).update(Sequencer=OneByOne, WriteLeases=NoWriteLeases)
     vars(server.app).update(create_app=create_app)
     serve_web(settings, socket.socket(fileno=int(sys.argv[1])))
 

@@ -12,9 +12,9 @@ import structlog
 
 from storage.errors import DomainError
 from storage.identity.records import Role, User
-from storage.streams.hub import Hub, HubEvent
+from storage.streams.hub import Hub, HydratedEvent
 from storage.streams.log import Cursor, Position, Stream, format_cursor
-from storage.streams.subscription import Arrived, Idle, Ready, follow
+from storage.streams.subscription import IdleTimeout, StreamEvent, SubscriptionStart, follow_events
 
 RESTART_S = 0.5
 
@@ -36,7 +36,7 @@ class StreamReady(Event):
     resumed: bool
 
 
-class OwnSource(ABC):
+class ViewerEventSource(ABC):
     """One viewer's own subscription: iterated, it gives that viewer's events, and nobody else's."""
 
     viewer: User
@@ -60,20 +60,20 @@ class JobKind:
 
 
 Record = TypeVar("Record", bound=Event)
-Show = Callable[[Cursor, HubEvent], Record | None]
+Show = Callable[[Cursor, HydratedEvent], Record | None]
 """The event's record; None where the viewer must not see it."""
 
 
-async def own_events(
+async def viewer_events(
     hub: Hub, stream: Stream, since: Position | None, show: Show[Record]
 ) -> AsyncGenerator[StreamReady | Record, None]:
     """One viewer's events of one stream. After a failure it goes on from where it was."""
     position = since
     while True:
         try:
-            async with aclosing(follow(hub, stream, position)) as steps:
+            async with aclosing(follow_events(hub, stream, position)) as steps:
                 async for step in steps:
-                    if isinstance(step, Idle):
+                    if isinstance(step, IdleTimeout):
                         continue
                     position = step.position
                     event = _shown(stream, step, show)
@@ -87,8 +87,8 @@ async def own_events(
         await asyncio.sleep(RESTART_S)
 
 
-def _shown(stream: Stream, step: Ready | Arrived, show: Show[Record]) -> StreamReady | Record | None:
+def _shown(stream: Stream, step: SubscriptionStart | StreamEvent, show: Show[Record]) -> StreamReady | Record | None:
     cursor = format_cursor(stream, step.position)
-    if isinstance(step, Ready):
+    if isinstance(step, SubscriptionStart):
         return StreamReady(cursor, step.at, step.resumed)
     return show(cursor, step.event)

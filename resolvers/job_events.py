@@ -1,6 +1,6 @@
 """jobEvents: publications, call jobs and fan-outs of an organization, to each viewer what they may see.
 
-A kind of event is one line in KINDS, one in `Stores.job_subjects` and one in the outbox's movers; ids that `jobId` may
+A kind of event is one line in KINDS, one in `Stores.job_subjects` and one in OUTBOX_RELAYS; ids that `jobId` may
 name are known to one of FINDERS.
 """
 
@@ -18,13 +18,13 @@ from resolvers.access import granted, member
 from resolvers.arguments import Since, given
 from resolvers.calls.events import CallJobEvent, CallLimitsEvent, CallTaskEvent
 from resolvers.context import Context, Info
-from resolvers.events import JobKind, OwnSource, StreamReady, own_events
+from resolvers.events import JobKind, StreamReady, ViewerEventSource, viewer_events
 from resolvers.feed.fan_outs import FanOutEvent
 from resolvers.publishing.publications import PublicationEvent
 from storage.errors import NotFound
 from storage.identity.records import User
-from storage.streams.hub import HubEvent
-from storage.streams.jobs_stream import jobs_stream
+from storage.streams.hub import HydratedEvent
+from storage.streams.job_events import jobs_stream
 from storage.streams.log import Cursor, Position, parse_cursor
 
 KINDS: Mapping[str, JobKind] = {
@@ -49,7 +49,7 @@ JobEventRecord = StreamReady | FanOutEvent | PublicationEvent | CallJobEvent | C
 
 
 @dataclass(frozen=True, slots=True)
-class JobSource(OwnSource):
+class JobEventSource(ViewerEventSource):
     """The organization's stream as one viewer may see it; of one job only when `job_id` is given."""
 
     context: Context
@@ -59,9 +59,9 @@ class JobSource(OwnSource):
 
     def __aiter__(self) -> AsyncGenerator[JobEventRecord, None]:
         stream = jobs_stream(self.viewer.organization_id)
-        return own_events(self.context.stores.hub, stream, self.since, self._show)
+        return viewer_events(self.context.stores.hub, stream, self.since, self._show)
 
-    def _show(self, cursor: Cursor, event: HubEvent) -> Any:
+    def _show(self, cursor: Cursor, event: HydratedEvent) -> Any:
         kind, subject = KINDS[event.event.kind], event.subject
         is_wanted = self.job_id is None or self.job_id in kind.job_ids(subject)
         if not (is_wanted and kind.may_see(self.viewer, granted(self.context), subject)):
@@ -69,13 +69,13 @@ class JobSource(OwnSource):
         return kind.record(cursor, event.event.at, subject)
 
 
-async def job_events(info: Info, job_id: JobId = UNSET, since: Since = UNSET) -> JobSource:
+async def job_events(info: Info, job_id: JobId = UNSET, since: Since = UNSET) -> JobEventSource:
     """What happens to the jobs that the viewer may see."""
     viewer, wanted, text = member(info), given(job_id), given(since)
     if wanted is not None:
         await _check(info.context, viewer, wanted)
     position = None if text is None else parse_cursor(jobs_stream(viewer.organization_id), text)
-    return JobSource(info.context, viewer, position, wanted)
+    return JobEventSource(info.context, viewer, position, wanted)
 
 
 async def _check(context: Context, viewer: User, job_id: str) -> None:

@@ -13,7 +13,7 @@ class Keys:
         """Pub/sub channel of a stream's events. Owner: storage/streams/hub.py."""
         return f"{self.prefix}:stream:{stream}"
 
-    def turn(self, stream: str) -> list[str]:
+    def write_lease(self, stream: str) -> list[str]:
         """Strings, 200 and 30 ms: who commits to a stream, and who does so next.
 
         Owner: storage/streams/write_leases.py.

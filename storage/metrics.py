@@ -18,7 +18,7 @@ COMMIT_RETRIES = Counter(
     "noroshi_commit_retries", "Group commits that started over after a conflict, by kind of stream.", ["kind"]
 )
 POOL_READS = Counter("noroshi_pool_reads", "Reads of hot topics, by whether the pool could answer.", ["outcome"])
-EVENTS_HEARD = Counter("noroshi_hub_events", "Events that the hub handed on, by where they came from.", ["source"])
+EVENTS_RECEIVED = Counter("noroshi_hub_events", "Events that the hub handed on, by where they came from.", ["source"])
 SUBSCRIBERS = Gauge("noroshi_hub_subscribers", "Subscriptions that follow a stream in this process.")
 OVERFLOWS = Counter("noroshi_hub_overflows", "Times that a subscriber fell behind and went on from the log.")
 RECONNECTS = Counter("noroshi_hub_disconnects", "Times that the hub lost its connection to Redis.")

@@ -14,7 +14,7 @@ from storage.mongo import Document, Mongo, Session
 from storage.references import MessageKey, PostKey
 from storage.streams.changes import Batch
 from storage.streams.log import Stream
-from storage.streams.outbox import Mover
+from storage.streams.outbox import OutboxRelay
 from storage.timeline import END, Page, Range, Timestamp, read_page
 
 NOTIFICATIONS = "notifications"
@@ -62,7 +62,7 @@ def notify(
     """Tells the user, with the batch. Nobody is told of what they did themselves. `post` is its timestamp."""
     if actor_id != user_id:
         ref = notification_ref(kind, actor_id, message=message, post=post, publication_id=publication_id)
-        batch.tell(user_stream(organization_id, user_id), "Notify", ref)
+        batch.add_outbox_row(user_stream(organization_id, user_id), "Notify", ref)
 
 
 def notification_ref(
@@ -73,7 +73,7 @@ def notification_ref(
     post: int | None = None,
     publication_id: str | None = None,
 ) -> Document:
-    """The `ref` of a row of kind "Notify", for storage.streams.outbox.leave(user_stream(...), "Notify", ref)."""
+    """The `ref` of a row of kind "Notify", for storage.streams.outbox.add_rows(user_stream(...), "Notify", ref)."""
     return {
         "kind": kind.value,
         "actor": actor_id,
@@ -84,7 +84,7 @@ def notification_ref(
     }
 
 
-class Notify(Mover):
+class NotificationRelay(OutboxRelay):
     """Moves rows into the owner's notifications; what was told before is not told again."""
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ class Notify(Mover):
         if topics:
             self._closed = topics - await _readable(mongo, session, owner_id, topics)
 
-    def move(self, row: Document, batch: Batch) -> float:
+    def relay(self, row: Document, batch: Batch) -> float:
         """Puts the notification, unless it was told or can't be read."""
         ref = row["ref"]
         about = _about(ref)

@@ -11,20 +11,20 @@ from redis.asyncio import Redis
 from storage.calls.call_store import CallStore
 from storage.calls.do_not_call import DoNotCallStore
 from storage.calls.job_store import CallJobStore
-from storage.calls.relays import CallJobChanged, CallTaskChanged
+from storage.calls.relays import CallJobRelay, CallTaskRelay
 from storage.calls.wakes import Wakes
 from storage.chat.communities import CommunityStore
 from storage.chat.hot_pages import HotPages
 from storage.chat.messages import MessageStore
 from storage.chat.reactions import ReactionStore
-from storage.chat.relays import ReactionReceived, TopicActivity
+from storage.chat.relays import ReactionRelay, TopicActivityRelay
 from storage.chat.topics import TopicStore
 from storage.feed.fan_outs import FanOutStore
 from storage.feed.feeds import FeedStore
 from storage.feed.follows import FollowStore
 from storage.feed.home import HomeStore
 from storage.feed.posts import PostStore
-from storage.feed.relays import PostArrived, PostRemoved
+from storage.feed.relays import PostArrivedRelay, PostRemovedRelay
 from storage.identity.records import stream_owner
 from storage.identity.relations import RelationStore
 from storage.identity.users import UserStore
@@ -39,36 +39,36 @@ from storage.mail.ledger import Ledger
 from storage.mail.rates import Rates
 from storage.mail.reports import ReportStore
 from storage.mongo import Driver, Mongo, connect
-from storage.notifications import NotificationStore, Notify
+from storage.notifications import NotificationRelay, NotificationStore
 from storage.publishing.accounts import AccountStore
 from storage.publishing.claims import ClaimStore
 from storage.publishing.posts import ScheduledPostStore
 from storage.queue import JobQueue, deserialize, serialize
 from storage.secrets.credentials import Credentials
 from storage.streams.hub import Hub
-from storage.streams.jobs_stream import ReadSubjects, read_job_subjects
+from storage.streams.job_events import ReadSubjects, read_job_subjects
 from storage.streams.log import Event, EventLog, Stream
-from storage.streams.outbox import Movers, Outbox, Tell
+from storage.streams.outbox import EventRelay, Outbox, OutboxRelays
 from storage.streams.publisher import Publisher
 from storage.streams.sequencer import Sequencer
-from storage.streams.write_leases import Turns
+from storage.streams.write_leases import WriteLeases
 
 REDIS_TIMEOUT_S = 2.0
 FAN_OUT_MAX_FOLLOWERS = 10_000
 NO_KEYS: Mapping[str, bytes] = {}
 NO_ADDRESS_KEYS = AddressKeys()
 
-MOVERS: Movers = {
-    "TopicActivity": TopicActivity,
-    "Reaction": ReactionReceived,
-    "Notify": Notify,
-    "PostArrived": PostArrived,
-    "PostRemoved": PostRemoved,
+OUTBOX_RELAYS: OutboxRelays = {
+    "TopicActivity": TopicActivityRelay,
+    "Reaction": ReactionRelay,
+    "Notify": NotificationRelay,
+    "PostArrived": PostArrivedRelay,
+    "PostRemoved": PostRemovedRelay,
     # Kinds of the organization's jobs stream.
-    "FanOutChanged": Tell,
-    "CallJobChanged": CallJobChanged,
-    "CallTaskChanged": CallTaskChanged,
-    "PublicationChanged": Tell,
+    "FanOutChanged": EventRelay,
+    "CallJobChanged": CallJobRelay,
+    "CallTaskChanged": CallTaskRelay,
+    "PublicationChanged": EventRelay,
 }
 
 
@@ -154,9 +154,9 @@ async def _running(
     address_keys: AddressKeys,
 ) -> AsyncIterator[Stores]:
     publisher = Publisher(redis, keys)
-    outbox = Outbox(mongo, MOVERS)
+    outbox = Outbox(mongo, OUTBOX_RELAYS)
     hot_pages = HotPages(redis, keys, mongo)
-    sequencer = Sequencer(mongo, Turns(redis, keys), publisher.publish, outbox.nudge, hot_pages.extend)
+    sequencer = Sequencer(mongo, WriteLeases(redis, keys), publisher.publish, outbox.nudge, hot_pages.extend)
     topics, messages = TopicStore(mongo, sequencer), MessageStore(mongo, sequencer, hot_pages)
     posts, feeds = PostStore(mongo, sequencer, fan_out_max_followers), FeedStore(mongo, outbox)
     fan_outs, notifications = FanOutStore(mongo, outbox), NotificationStore(mongo)

@@ -29,7 +29,7 @@ TESTED_ELSEWHERE = {
     "schema/events.py": "tests/resolvers/chat/test_events.py",
     "resolvers/mail/inputs.py": "tests/resolvers/mail/test_deliveries.py",
     "resolvers/inputs.py": "tests/resolvers/test_arguments.py",
-    "storage/streams/jobs_stream.py": "tests/resolvers/test_job_events.py",
+    "storage/streams/job_events.py": "tests/resolvers/test_job_events.py",
     "resolvers/feed/fan_outs.py": "tests/resolvers/test_job_events.py",
     "jobs/providers/telephony/protocol.py": "tests/jobs/providers/telephony/test_webhook.py",
     "resolvers/calls/arguments.py": "tests/resolvers/calls/test_jobs.py",

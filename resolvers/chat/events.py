@@ -19,9 +19,9 @@ from resolvers.events import Event, StreamReady
 from storage.chat.records import Message, Topic
 from storage.errors import Forbidden
 from storage.identity.records import User
-from storage.streams.hub import HubEvent
+from storage.streams.hub import HydratedEvent
 from storage.streams.log import Position, Stream, format_cursor, parse_cursor
-from storage.streams.subscription import Arrived, Ready, follow
+from storage.streams.subscription import StreamEvent, SubscriptionStart, follow_events
 
 RECHECK_S = 2.0
 
@@ -59,11 +59,11 @@ class Source:
     since: Position | None
     community_id: str | None
 
-    def ready(self, step: Ready) -> StreamReady:
+    def ready(self, step: SubscriptionStart) -> StreamReady:
         """The record of a beginning."""
         return StreamReady(format_cursor(self.stream, step.position), step.at, step.resumed)
 
-    def record(self, epoch: str, event: HubEvent) -> EventRecord:
+    def record(self, epoch: str, event: HydratedEvent) -> EventRecord:
         """The record of an event whose object is there."""
         cursor = format_cursor(self.stream, Position(epoch, event.event.n))
         if isinstance(event.subject, Message):
@@ -83,7 +83,7 @@ class Source:
         if self.stream.kind == "topic":
             await self.context.stores.messages.settle(self.stream.id, position.n)
 
-    async def hidden_from(self, events: Sequence[HubEvent]) -> list[frozenset[str]]:
+    async def hidden_from(self, events: Sequence[HydratedEvent]) -> list[frozenset[str]]:
         """For each event the ids of those who must not see it: they blocked its author."""
         authors = list({event.subject.author_id for event in events if isinstance(event.subject, Message)})
         look_up, organization_id = self.context.stores.relations.blockers_of, self.viewer.organization_id
@@ -106,20 +106,20 @@ class Source:
     async def __aiter__(self) -> AsyncIterator[EventRecord]:
         """The viewer's events. Raises: Forbidden, at the latest 5 s after the viewer left."""
         checked_at = time.monotonic()
-        async with aclosing(follow(self.context.stores.hub, self.stream, self.since)) as steps:
+        async with aclosing(follow_events(self.context.stores.hub, self.stream, self.since)) as steps:
             async for step in steps:
                 if time.monotonic() - checked_at >= RECHECK_S:
                     if not await self.may_listen([self.viewer.id]):
                         raise left()
                     checked_at = time.monotonic()
-                if isinstance(step, Ready):
+                if isinstance(step, SubscriptionStart):
                     if not step.resumed:
                         await self.settle(step.position)
                     yield self.ready(step)
-                elif isinstance(step, Arrived) and not await self._is_hidden(step.event):
+                elif isinstance(step, StreamEvent) and not await self._is_hidden(step.event):
                     yield self.record(step.position.epoch, step.event)
 
-    async def _is_hidden(self, event: HubEvent) -> bool:
+    async def _is_hidden(self, event: HydratedEvent) -> bool:
         (hidden_from,) = await self.hidden_from([event])
         return self.viewer.id in hidden_from
 

@@ -13,15 +13,15 @@ from strawberry import UNSET
 from resolvers.access import member
 from resolvers.arguments import Since, given
 from resolvers.context import Context, Info
-from resolvers.events import RESTART_S, Event, OwnSource, StreamReady, own_events
+from resolvers.events import RESTART_S, Event, StreamReady, ViewerEventSource, viewer_events
 from storage.errors import DomainError
 from storage.feed.home import SEEN_EVERY_S, HomeStore
 from storage.feed.records import Post, RemovedPost, author_stream, home_stream
 from storage.identity.records import User, user_stream
 from storage.notifications import Notification
-from storage.streams.hub import HubEvent
+from storage.streams.hub import HydratedEvent
 from storage.streams.log import Cursor, Position, Stream, parse_cursor
-from storage.streams.merged_subscription import OneArrived, Positions, SeveralReady, follow_several, parse_positions
+from storage.streams.merged_subscription import MergedEvent, MergedStart, Positions, follow_merged, parse_positions
 
 log = structlog.get_logger(__name__)
 
@@ -54,7 +54,7 @@ HomeEventRecord = StreamReady | PostArrived | PostRemoved
 
 
 @dataclass(frozen=True, slots=True)
-class HomeSource(OwnSource):
+class HomeSource(ViewerEventSource):
     """The reader's own stream, and beside it those of the big authors whom they follow."""
 
     context: Context
@@ -67,7 +67,7 @@ class HomeSource(OwnSource):
         others = partial(self._big_authors, _Stay(self.context.stores.home, self.viewer))
         while True:
             try:
-                steps = follow_several(self.context.stores.hub, main, others, positions)
+                steps = follow_merged(self.context.stores.hub, main, others, positions)
                 async with aclosing(steps):
                     async for step in steps:
                         positions = parse_positions(main, step.cursor)
@@ -88,8 +88,8 @@ class HomeSource(OwnSource):
         reader = await self.context.stores.home.reader(organization_id, reader_id, blocked)
         return {author_stream(organization_id, author): begin for author, begin in reader.merged.items()}
 
-    async def _shown(self, step: SeveralReady | OneArrived) -> HomeEventRecord | None:
-        if isinstance(step, SeveralReady):
+    async def _shown(self, step: MergedStart | MergedEvent) -> HomeEventRecord | None:
+        if isinstance(step, MergedStart):
             return StreamReady(step.cursor, step.at, step.resumed)
         subject, is_own = step.event.subject, step.stream.kind == "home"
         # What is pushed comes by the reader's own stream, everything else by its author's.
@@ -108,7 +108,7 @@ class HomeSource(OwnSource):
         return await relations.follows(organization_id, self.viewer.id, author_id)
 
 
-def _record(cursor: Cursor, event: HubEvent) -> HomeEventRecord:
+def _record(cursor: Cursor, event: HydratedEvent) -> HomeEventRecord:
     at, subject = event.event.at, event.subject
     if isinstance(subject, RemovedPost):
         return PostRemoved(cursor, at, "PostRemoved", subject.post_id)
@@ -131,7 +131,7 @@ class _Stay:
 
 
 @dataclass(frozen=True, slots=True)
-class NotificationSource(OwnSource):
+class NotificationSource(ViewerEventSource):
     """The viewer's own stream."""
 
     context: Context
@@ -141,7 +141,7 @@ class NotificationSource(OwnSource):
     async def __aiter__(self) -> AsyncGenerator[StreamReady | NotificationArrived, None]:
         """Withholds what comes from somebody blocked."""
         stream = user_stream(self.viewer.organization_id, self.viewer.id)
-        async with aclosing(own_events(self.context.stores.hub, stream, self.since, _notification)) as events:
+        async with aclosing(viewer_events(self.context.stores.hub, stream, self.since, _notification)) as events:
             async for event in events:
                 if isinstance(event, StreamReady) or not await self._is_hidden(event.notification):
                     yield event
@@ -150,7 +150,7 @@ class NotificationSource(OwnSource):
         return notification.actor_id in (await self.context.sight(self.viewer)).blocked
 
 
-def _notification(cursor: Cursor, event: HubEvent) -> NotificationArrived:
+def _notification(cursor: Cursor, event: HydratedEvent) -> NotificationArrived:
     return NotificationArrived(cursor, event.event.at, "NotificationArrived", event.subject)
 
 

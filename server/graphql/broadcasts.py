@@ -19,9 +19,9 @@ from resolvers.chat.events import Source, left
 from server.graphql.event_execution import Execution
 from server.graphql.socket_writer import Wire, text_frame_header
 from storage.errors import DomainError
-from storage.streams.hub import MAX_QUEUE, Behind, Hub, HubEvent, resumable
+from storage.streams.hub import MAX_QUEUE, Hub, HydratedEvent, PositionExpired, is_resumable
 from storage.streams.log import Position
-from storage.streams.subscription import Ready, Several, follow_together
+from storage.streams.subscription import EventBatch, SubscriptionStart, follow_batches
 
 RECHECK_S = 2.0
 RESTART_S = 0.5
@@ -149,7 +149,7 @@ class Broadcast:
     async def _begin(self, listener: Listener, since: Position | None) -> None:
         """Ready, then what was missed; again from here on where that is gone for good."""
         at = None
-        if since is not None and resumable(since, await self._patiently(self._hub.head, self.source.stream)):
+        if since is not None and is_resumable(since, await self._patiently(self._hub.head, self.source.stream)):
             at = since
         while not (listener.live or listener.ended.done()):
             assert self.position is not None
@@ -157,11 +157,11 @@ class Broadcast:
             await self._tell_ready([listener], at, resumed)
             try:
                 await self._catch_up(listener, at)
-            except Behind:
+            except PositionExpired:
                 at = None
 
     async def _catch_up(self, listener: Listener, at: Position) -> None:
-        """Brings the listener from where it was told to be to where everybody is. Raises: Behind."""
+        """Brings the listener from where it was told to be to where everybody is. Raises: PositionExpired."""
         while at != self.position:
             moved, before = self.moved, at
             at, parts = await self._patiently(self._replay, at)
@@ -183,7 +183,7 @@ class Broadcast:
         while True:
             try:
                 return await read(key)
-            except (Behind, DomainError):
+            except (PositionExpired, DomainError):
                 raise
             except Exception as error:
                 log.warning("listener_waits", stream=self.source.stream.name, error=repr(error))
@@ -218,16 +218,16 @@ class Broadcast:
             await asyncio.sleep(RESTART_S)
 
     async def _follow(self) -> None:
-        async with aclosing(follow_together(self._hub, self.source.stream, self.position)) as steps:
+        async with aclosing(follow_batches(self._hub, self.source.stream, self.position)) as steps:
             async for step in steps:
-                if isinstance(step, Ready):
+                if isinstance(step, SubscriptionStart):
                     await self._ready(step)
-                elif isinstance(step, Several):
+                elif isinstance(step, EventBatch):
                     await self._hand_on(step)
                 if time.monotonic() - self.checked_at >= RECHECK_S:
                     self._start_recheck()
 
-    async def _ready(self, step: Ready) -> None:
+    async def _ready(self, step: SubscriptionStart) -> None:
         first = self.position is None
         self._move_to(step.position)
         self.started.set()
@@ -239,7 +239,7 @@ class Broadcast:
         self.moved.set()
         self.moved = asyncio.Event()
 
-    async def _hand_on(self, step: Several) -> None:
+    async def _hand_on(self, step: EventBatch) -> None:
         if len(step.events) > MAX_QUEUE:
             self._let_catch_up(step)
             return
@@ -249,7 +249,7 @@ class Broadcast:
             if listener.live and frames is not None:
                 frames.write(listener)
 
-    def _let_catch_up(self, step: Several) -> None:
+    def _let_catch_up(self, step: EventBatch) -> None:
         """More comes at once than may wait for a socket, as after an outage: each reads the log at its own pace."""
         before = self.position
         assert before is not None
@@ -264,13 +264,13 @@ class Broadcast:
         try:
             try:
                 await self._catch_up(listener, at)
-            except Behind:
+            except PositionExpired:
                 await self._begin(listener, None)
         except Exception as error:
             if not listener.ended.done():
                 listener.ended.set_exception(error)
 
-    async def _frames(self, epoch: str, events: Sequence[HubEvent]) -> Frames | None:
+    async def _frames(self, epoch: str, events: Sequence[HydratedEvent]) -> Frames | None:
         shown = [event for event in events if event.subject is not None]
         if not shown:
             return None
@@ -282,7 +282,7 @@ class Broadcast:
     async def _tell_ready(self, listeners: Sequence[Listener], position: Position, resumed: bool) -> None:
         if not resumed:
             await self.source.settle(position)
-        record = self.source.ready(Ready(position, resumed, self.source.now()))
+        record = self.source.ready(SubscriptionStart(position, resumed, self.source.now()))
         frames = Frames([Payload(await self.execution.run(record), frozenset())])
         for listener in listeners:
             frames.write(listener)

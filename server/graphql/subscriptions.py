@@ -20,7 +20,7 @@ from graphql.execution import Executor
 
 from resolvers.chat.events import Source
 from resolvers.context import Context
-from resolvers.events import OwnSource
+from resolvers.events import ViewerEventSource
 from schema.sharing import depends_on_viewer
 from server.graphql.compiled import CompiledExecutor
 from server.graphql.documents import prepare
@@ -50,7 +50,7 @@ class Own:
     """A subscription that is its viewer's own: nothing of it is shared."""
 
     executor: Executor[Any]
-    source: OwnSource
+    source: ViewerEventSource
 
 
 async def subscribe(
@@ -80,7 +80,7 @@ async def subscribe(
     if isinstance(executor, list):
         raise NotStarted(executor)
     source = await _source(executor)
-    if isinstance(source, OwnSource):
+    if isinstance(source, ViewerEventSource):
         return Own(executor, source)
     if source is None:
         return None
@@ -89,12 +89,12 @@ async def subscribe(
     return Subscribed(key, executor, source)
 
 
-async def _source(executor: Executor[Any]) -> Source | OwnSource | None:
+async def _source(executor: Executor[Any]) -> Source | ViewerEventSource | None:
     created = create_source_event_stream(executor)
     stream = await created if isinstance(created, Awaitable) else created
     if isinstance(stream, ExecutionResult):
         raise NotStarted(list(stream.errors or ()))
-    return stream if isinstance(stream, Source | OwnSource) else None
+    return stream if isinstance(stream, Source | ViewerEventSource) else None
 
 
 def _rights(context: Context) -> Hashable:

@@ -23,7 +23,7 @@ from storage.idempotency import IdempotencyKey
 from storage.ids import new_id
 from storage.mongo import Document
 from storage.streams.changes import Batch, Change, Need
-from storage.streams.jobs_stream import jobs_stream
+from storage.streams.job_events import jobs_stream
 
 JOBS = "call_jobs"
 DRAFTS = "call_drafts"
@@ -116,7 +116,7 @@ def tell_job(batch: Batch, job: Document, at_once: bool) -> None:
         batch.emit("CallJobChanged", job["_id"])
     elif not job.get("untold"):
         job["untold"] = True
-        batch.tell(jobs_stream(job["org"]), "CallJobChanged", job["_id"])
+        batch.add_outbox_row(jobs_stream(job["org"]), "CallJobChanged", job["_id"])
     batch.put(JOBS, job)
 
 
@@ -136,7 +136,7 @@ def tell_task(batch: Batch, job: Document, task: Document) -> None:
     if not job.get("untold_tasks"):
         # One row a job, however many tasks: other rows of the stream must not wait behind thousands.
         job["untold_tasks"] = True
-        batch.tell(jobs_stream(job["org"]), "CallTaskChanged", job["_id"])
+        batch.add_outbox_row(jobs_stream(job["org"]), "CallTaskChanged", job["_id"])
 
 
 def task_turn_in(job: Document, at: datetime) -> timedelta | None:

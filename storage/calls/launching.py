@@ -14,7 +14,7 @@ from storage.calls.lists import ListRow, check_list
 from storage.calls.records import CallRowError, CallTaskState
 from storage.idempotency import AlreadyDone, IdempotencyKey
 from storage.mongo import Document, Mongo, older_than
-from storage.streams.jobs_stream import jobs_stream
+from storage.streams.job_events import jobs_stream
 from storage.streams.sequencer import Sequencer
 
 ROW_ERRORS = "call_row_errors"

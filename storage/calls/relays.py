@@ -10,10 +10,10 @@ from storage.calls.dialling import TASKS
 from storage.calls.jobs import JOBS, TASKS_AT_ONCE, TASKS_WITHIN, job_turn_in, task_turn_in, tell_task
 from storage.mongo import Document, Mongo, Session
 from storage.streams.changes import Batch
-from storage.streams.outbox import Mover
+from storage.streams.outbox import OutboxRelay
 
 
-class CallJobChanged(Mover):
+class CallJobRelay(OutboxRelay):
     """Progress of a job, at most twice a second."""
 
     def __init__(self) -> None:
@@ -23,7 +23,7 @@ class CallJobChanged(Mover):
         """The jobs that the rows speak of."""
         await load_jobs(mongo, session, rows, batch)
 
-    def move(self, row: Document, batch: Batch) -> float:
+    def relay(self, row: Document, batch: Batch) -> float:
         """Tells of the job as it is now."""
         stored = batch.get(JOBS, row["ref"])
         if stored is None or not stored.get("untold"):
@@ -37,7 +37,7 @@ class CallJobChanged(Mover):
         return 0.0
 
 
-class CallTaskChanged(Mover):
+class CallTaskRelay(OutboxRelay):
     """Tasks of a job, at most ten a second."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class CallTaskChanged(Mover):
                 batch.add(TASKS, task)
                 self._untold[job_id].append(task["_id"])
 
-    def move(self, row: Document, batch: Batch) -> float:
+    def relay(self, row: Document, batch: Batch) -> float:
         """Tells of as many as may be told of now; the row stays while some are left."""
         stored = batch.get(JOBS, row["ref"])
         if stored is None or not stored.get("untold_tasks"):

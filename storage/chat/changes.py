@@ -57,7 +57,7 @@ class PostMessage(Change[Message]):
         _await_preview(document, batch)
         batch.put(MESSAGES, document)
         batch.emit("MessagePosted", timestamp)
-        batch.tell(Stream("community", new.community_id), "TopicActivity", new.topic_id)
+        batch.add_outbox_row(Stream("community", new.community_id), "TopicActivity", new.topic_id)
         _notify_mentioned(batch, MessageKey(new.topic_id, timestamp), new.author_id, new.mention_ids)
         return message_record(document)
 
@@ -140,7 +140,7 @@ class DeleteMessage(_MessageChange):
             return message_record(document)
         if document.get("reactions"):
             # Its author's stream has the last word on what was received of it.
-            batch.tell(user_stream(batch.head["org"], document["author"]), "Reaction", self.key.document_id)
+            batch.add_outbox_row(user_stream(batch.head["org"], document["author"]), "Reaction", self.key.document_id)
         for field in ("preview", "preview_due", "edited_at", "stamp", "mentions", "reactions"):
             document.pop(field, None)
         document |= {"text": "", "deleted_at": batch.at}
@@ -170,7 +170,7 @@ class _ReactionChange(_MessageChange):
         counts[self.emoji] = counts.get(self.emoji, 0) + step
         document["reactions"] = [{"emoji": e, "count": c} for e, c in counts.items() if c > 0]
         if document["author"] != self.user_id:
-            batch.tell(user_stream(self.organization_id, document["author"]), "Reaction", self.row_id)
+            batch.add_outbox_row(user_stream(self.organization_id, document["author"]), "Reaction", self.row_id)
         return self.keep(batch, document, "ReactionsChanged")
 
 

@@ -9,12 +9,12 @@ from storage.mongo import Document, Mongo, Session
 from storage.notifications import NOTIFICATIONS, NotificationKind, notification_ref, put_notification
 from storage.references import MessageKey
 from storage.streams.changes import Batch
-from storage.streams.outbox import Mover
+from storage.streams.outbox import OutboxRelay
 
 ACTIVITY_EVERY_S = 1.0
 
 
-class TopicActivity(Mover):
+class TopicActivityRelay(OutboxRelay):
     """Says "this topic has new messages", at most once a second for each topic."""
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class TopicActivity(Mover):
             batch.add("activity", document)
             self._told[document["_id"]] = document["at"]
 
-    def move(self, row: Document, batch: Batch) -> float:
+    def relay(self, row: Document, batch: Batch) -> float:
         """Rows of one topic become one event."""
         topic_id = row["ref"]
         told = self._told.get(topic_id)
@@ -45,7 +45,7 @@ class TopicActivity(Mover):
         return 0.0
 
 
-class ReactionReceived(Mover):
+class ReactionRelay(OutboxRelay):
     """Brings what a user received, and is notified of, in line with what is there.
 
     Adding and taking back may arrive in any order.
@@ -71,7 +71,7 @@ class ReactionReceived(Mover):
             batch.add("received_reactions", document)
             self._received[document["topic"], document["ts"], document["emoji"], document["from"]] = document
 
-    def move(self, row: Document, batch: Batch) -> float:
+    def relay(self, row: Document, batch: Batch) -> float:
         """Adds or removes the row of the owner's timeline; of a deleted message all."""
         ref = row["ref"]
         if (ref["t"], ref["ts"]) in self._gone:

@@ -11,7 +11,7 @@ from storage.mongo import Document
 from storage.notifications import NotificationKind, notify
 from storage.references import PostKey
 from storage.streams.changes import Batch, Change, Need
-from storage.streams.jobs_stream import jobs_stream
+from storage.streams.job_events import jobs_stream
 
 POSTS = "posts"
 SOURCES = "post_sources"
@@ -99,8 +99,8 @@ class PostPlan:
         batch.put(FEED_ITEMS, {"_id": {**self._author_id, "ts": timestamp}, "author": new.author_id})
         batch.put(FAN_OUTS, _fan_out(document, followers))
         batch.emit("PostArrived", timestamp)
-        batch.tell(home_stream(new.organization_id, new.author_id), "PostArrived", timestamp)
-        batch.tell(jobs_stream(new.organization_id), "FanOutChanged", timestamp)
+        batch.add_outbox_row(home_stream(new.organization_id, new.author_id), "PostArrived", timestamp)
+        batch.add_outbox_row(jobs_stream(new.organization_id), "FanOutChanged", timestamp)
         for user_id in new.mention_ids:
             notify(batch, new.organization_id, user_id, NotificationKind.MENTION, new.author_id, post=timestamp)
 
@@ -194,7 +194,7 @@ class DeletePost(_PostChange):
     def _withdraw(self, batch: Batch, document: Document) -> None:
         organization_id, timestamp = self.key.organization_id, self.key.timestamp
         batch.emit("PostRemoved", timestamp)
-        batch.tell(home_stream(organization_id, document["author"]), "PostRemoved", timestamp)
+        batch.add_outbox_row(home_stream(organization_id, document["author"]), "PostRemoved", timestamp)
         fan_out = batch.get(FAN_OUTS, self.key.document_id)
         if fan_out is not None:
             # The new fence stops whoever is pushing it right now. What was pushed to nobody may have been backfilled.
@@ -203,7 +203,7 @@ class DeletePost(_PostChange):
             total = fan_out["delivered"] + fan_out["failed"]
             fences = {"fence": fan_out["fence"] + 1, "lease_until": None, "retrying": 0, "total": total}
             batch.put(FAN_OUTS, {**fan_out, **begun, **fences})
-            batch.tell(jobs_stream(organization_id), "FanOutChanged", timestamp)
+            batch.add_outbox_row(jobs_stream(organization_id), "FanOutChanged", timestamp)
 
 
 @dataclass(slots=True)

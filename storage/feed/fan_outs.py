@@ -14,8 +14,8 @@ from storage.batch_loader import BatchLoader
 from storage.feed.records import FanOut, fan_out_record
 from storage.mongo import Document, Mongo, Session, older_than
 from storage.references import PostKey
-from storage.streams.jobs_stream import jobs_stream
-from storage.streams.outbox import Outbox, leave
+from storage.streams.job_events import jobs_stream
+from storage.streams.outbox import Outbox, add_rows
 
 LEASE_S = 5.0
 TELL_EVERY_S = 1.0
@@ -150,7 +150,7 @@ class FanOutStore:
             session=session,
         )
         if row is not None and row.get("told_at") == row["moved_at"]:
-            await leave(self._mongo, jobs_stream(key.organization_id), "FanOutChanged", [key.timestamp], session)
+            await add_rows(self._mongo, jobs_stream(key.organization_id), "FanOutChanged", [key.timestamp], session)
         return row
 
     async def _transact(self, key: PostKey, work: Any) -> Document | None:

@@ -18,7 +18,7 @@ from storage.metrics import FEED_ITEMS_PUSHED
 from storage.mongo import DUPLICATE_KEY, Document, Mongo, older_than
 from storage.references import PostKey
 from storage.streams.log import Stream
-from storage.streams.outbox import Outbox, leave_rows
+from storage.streams.outbox import Outbox, add_rows_to_streams
 
 CHUNK = 500
 ABSENT_S = 30 * 86_400.0
@@ -113,7 +113,7 @@ class FeedStore:
 
     async def _tell(self, key: PostKey, kind: str, reader_ids: Sequence[str]) -> None:
         streams: list[Stream] = [home_stream(key.organization_id, each) for each in reader_ids]
-        await leave_rows(self._mongo, [(stream, kind, key.timestamp) for stream in streams])
+        await add_rows_to_streams(self._mongo, [(stream, kind, key.timestamp) for stream in streams])
         for stream in streams:
             self._outbox.nudge(stream.name)
 

@@ -12,10 +12,10 @@ from storage.feed.trimming import TRIM_EVERY, trim
 from storage.identity.records import stream_owner
 from storage.mongo import Document, Mongo, Session
 from storage.streams.changes import Batch
-from storage.streams.outbox import Mover
+from storage.streams.outbox import OutboxRelay
 
 
-class _OfFeedItem(Mover):
+class _FeedItemRelay(OutboxRelay):
     """A row whose `ref` is the timestamp of a post in the feed of the stream's owner."""
 
     async def load(self, mongo: Mongo, session: Session, rows: Sequence[Document], batch: Batch) -> None:
@@ -37,7 +37,7 @@ class _OfFeedItem(Mover):
         return found
 
 
-class PostArrived(_OfFeedItem):
+class PostArrivedRelay(_FeedItemRelay):
     """Tells of an item that was not told of yet, if its post is still there.
 
     About once in 64 posts it trims the feed. Every post comes by here on its way into its author's own feed.
@@ -50,7 +50,7 @@ class PostArrived(_OfFeedItem):
             await trim(mongo, {"o": organization_id, "u": reader_id}, session)
         await super().load(mongo, session, rows, batch)
 
-    def move(self, row: Document, batch: Batch) -> float:
+    def relay(self, row: Document, batch: Batch) -> float:
         """Marks the item as told."""
         item = self.item(row, batch)
         post = item and batch.get(POSTS, {"o": item["_id"]["o"], "ts": item["_id"]["ts"]})
@@ -60,10 +60,10 @@ class PostArrived(_OfFeedItem):
         return 0.0
 
 
-class PostRemoved(_OfFeedItem):
+class PostRemovedRelay(_FeedItemRelay):
     """Takes the item out of the feed, and tells of it."""
 
-    def move(self, row: Document, batch: Batch) -> float:
+    def relay(self, row: Document, batch: Batch) -> float:
         """A second row for the same item finds nothing."""
         item = self.item(row, batch)
         if item is not None:

@@ -3,7 +3,7 @@
 from storage.mongo import Document
 from storage.notifications import NotificationKind, notify
 from storage.streams.changes import Batch
-from storage.streams.jobs_stream import jobs_stream
+from storage.streams.job_events import jobs_stream
 
 CHANGED = "PublicationChanged"
 
@@ -14,7 +14,7 @@ def emit_changed(batch: Batch, publication: Document) -> None:
     if batch.stream == stream:
         batch.emit(CHANGED, publication["_id"])
     else:
-        batch.tell(stream, CHANGED, publication["_id"])
+        batch.add_outbox_row(stream, CHANGED, publication["_id"])
 
 
 def notify_failed(batch: Batch, publication: Document) -> None:

@@ -68,7 +68,7 @@ class Batch:
         last = {"last": self.first_timestamp + self.taken - 1} if self.taken else self.head["before"]
         return {"n": self.next_n - 1, **last}
 
-    def tell(self, stream: Stream, kind: str, ref: Any) -> None:
+    def add_outbox_row(self, stream: Stream, kind: str, ref: Any) -> None:
         """Leaves a row for another stream, to be moved there by that stream's own commit; once for the same thing."""
         told = (stream.name, *_key(kind, ref))
         if told in self._told:

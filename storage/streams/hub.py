@@ -18,7 +18,7 @@ from redis.asyncio.client import PubSub
 from redis.exceptions import RedisError
 
 from storage.keys import Keys
-from storage.metrics import EVENTS_HEARD, OVERFLOWS, RECONNECTS, SUBSCRIBERS
+from storage.metrics import EVENTS_RECEIVED, OVERFLOWS, RECONNECTS, SUBSCRIBERS
 from storage.streams.log import Event, EventLog, Head, Position, Stream
 from storage.streams.publisher import decode
 
@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class HubEvent:
+class HydratedEvent:
     """An event with what it speaks of, read once for all subscribers; None where that is gone for good."""
 
     event: Event
@@ -43,11 +43,11 @@ Hydrate = Callable[[Stream, Sequence[Event]], Awaitable[Mapping[int, Any]]]
 """Reads what events speak of, as it is now, by their numbers."""
 
 
-class Behind(Exception):
+class PositionExpired(Exception):
     """The log no longer has what would come next."""
 
 
-def resumable(position: Position, head: Head) -> bool:
+def is_resumable(position: Position, head: Head) -> bool:
     """Whether everything after the position can still be had."""
     return position.epoch == head.epoch and head.floor <= position.n <= head.n
 
@@ -56,11 +56,11 @@ def resumable(position: Position, head: Head) -> bool:
 class Subscriber:
     """A bounded queue. One that overflows is emptied, and its reader goes on from the log."""
 
-    queue: deque[HubEvent] = field(default_factory=deque)
+    queue: deque[HydratedEvent] = field(default_factory=deque)
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     overflowed: bool = False
 
-    def push(self, event: HubEvent) -> None:
+    def push(self, event: HydratedEvent) -> None:
         """Hands on the next event."""
         if len(self.queue) >= MAX_QUEUE:
             self.overflow()
@@ -153,22 +153,22 @@ class Hub:
         """Where the stream stands in the log."""
         return await self._log.head(stream)
 
-    async def replay(self, stream: Stream, position: Position) -> list[HubEvent]:
+    async def replay(self, stream: Stream, position: Position) -> list[HydratedEvent]:
         """What the log has after the position, a part at a time.
 
-        Raises: Behind when something after the position is no longer there.
+        Raises: PositionExpired when something after the position is no longer there.
         """
         events = await self._log.read(stream, position.n)
         numbers = [event.n for event in events]
         # The floor is read after the events: had it passed the position meanwhile, some could be missing before them.
         head = await self._log.head(stream)
-        if not resumable(position, head) or numbers != list(range(position.n + 1, position.n + 1 + len(events))):
-            raise Behind
+        if not is_resumable(position, head) or numbers != list(range(position.n + 1, position.n + 1 + len(events))):
+            raise PositionExpired
         return await self._hydrated(stream, events)
 
-    async def _hydrated(self, stream: Stream, events: Sequence[Event]) -> list[HubEvent]:
+    async def _hydrated(self, stream: Stream, events: Sequence[Event]) -> list[HydratedEvent]:
         subjects = await self._hydrate(stream, events) if events else {}
-        return [HubEvent(event, subjects.get(event.n)) for event in events]
+        return [HydratedEvent(event, subjects.get(event.n)) for event in events]
 
     async def _prime(self, local: _Local) -> None:
         """Waits for Redis's word that the channel is subscribed, then reads the head: what comes later is heard."""
@@ -266,20 +266,20 @@ class Hub:
         finally:
             local.pulling = None
 
-    async def _next(self, local: _Local) -> list[HubEvent]:
+    async def _next(self, local: _Local) -> list[HydratedEvent]:
         """What follows `last`: as it was heard where that has no hole, from the log otherwise."""
         heard: list[Event] = []
         while (event := local.heard.get(local.last + 1 + len(heard))) is not None:
             heard.append(event)
         if heard:
-            EVENTS_HEARD.labels("redis").inc(len(heard))
+            EVENTS_RECEIVED.labels("redis").inc(len(heard))
             return await self._hydrated(local.stream, heard)
         local.heard.clear()
         try:
             events = await self.replay(local.stream, Position(local.epoch, local.last))
-            EVENTS_HEARD.labels("log").inc(len(events))
+            EVENTS_RECEIVED.labels("log").inc(len(events))
             return events
-        except Behind:
+        except PositionExpired:
             await self._reset(local)
             return []
 

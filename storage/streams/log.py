@@ -47,7 +47,7 @@ class Stream:
         return self.id if self.kind == "topic" else self.name
 
 
-def stream_named(name: str) -> Stream:
+def parse_stream_name(name: str) -> Stream:
     """The stream that a name stands for."""
     kind, _, id_ = name.partition(":")
     return Stream(kind, id_)
@@ -150,7 +150,7 @@ class EventLog:
         for row in rows:
             floors[row["_id"]["s"]] = max(floors.get(row["_id"]["s"], 0), row["_id"]["n"])
         for name, floor in floors.items():
-            await self._forget(stream_named(name), floor)
+            await self._forget(parse_stream_name(name), floor)
         return len(rows)
 
     async def _forget(self, stream: Stream, floor: int) -> None:

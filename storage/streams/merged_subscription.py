@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from storage.errors import BadUserInput
-from storage.streams.hub import Hub, HubEvent, resumable
+from storage.streams.hub import Hub, HydratedEvent, is_resumable
 from storage.streams.log import Cursor, Head, Position, Stream
-from storage.streams.subscription import Arrived, Idle, Ready, follow
+from storage.streams.subscription import IdleTimeout, StreamEvent, SubscriptionStart, follow_events
 
 LOOK_EVERY_S = 10.0
 RECENT = 20
@@ -26,7 +26,7 @@ Others = Callable[[], Awaitable[Mapping[Stream, Position]]]
 
 
 @dataclass(frozen=True, slots=True)
-class SeveralReady:
+class MergedStart:
     """Where the subscription starts. `resumed`: everything after the asked cursor follows, in every stream."""
 
     cursor: Cursor
@@ -35,12 +35,12 @@ class SeveralReady:
 
 
 @dataclass(frozen=True, slots=True)
-class OneArrived:
+class MergedEvent:
     """One event of one of the streams; `cursor` has what was handed on of all of them."""
 
     cursor: Cursor
     stream: Stream
-    event: HubEvent
+    event: HydratedEvent
 
 
 def format_positions(main: Stream, positions: Positions) -> Cursor:
@@ -76,7 +76,7 @@ class _Following:
     main: Stream
     positions: Positions = field(default_factory=dict)
     tasks: dict[Stream, asyncio.Task[None]] = field(default_factory=dict)
-    found: asyncio.Queue[tuple[Stream, Ready | Arrived | Exception]] = field(
+    found: asyncio.Queue[tuple[Stream, SubscriptionStart | StreamEvent | Exception]] = field(
         default_factory=lambda: asyncio.Queue(MAX_WAITING)
     )
 
@@ -103,14 +103,14 @@ class _Following:
 
     async def _pump(self, stream: Stream, begin: Position) -> None:
         try:
-            async with aclosing(follow(self.hub, stream, begin)) as steps:
+            async with aclosing(follow_events(self.hub, stream, begin)) as steps:
                 async for step in steps:
-                    if not isinstance(step, Idle):
+                    if not isinstance(step, IdleTimeout):
                         await self.found.put((stream, step))
         except Exception as error:
             await self.found.put((stream, error))
 
-    async def next(self) -> tuple[Stream, Ready | Arrived] | None:
+    async def next(self) -> tuple[Stream, SubscriptionStart | StreamEvent] | None:
         """What one of them found; None when nothing came for a while. Raises: what following raised."""
         try:
             async with asyncio.timeout(LOOK_EVERY_S):
@@ -122,9 +122,9 @@ class _Following:
         return stream, step
 
 
-async def follow_several(
+async def follow_merged(
     hub: Hub, main: Stream, others: Others, since: Positions | None
-) -> AsyncGenerator[SeveralReady | OneArrived, None]:
+) -> AsyncGenerator[MergedStart | MergedEvent, None]:
     """Ready first, and again after a break that can't be healed; then each event once, in the order of its stream.
 
     A stream that is new among `others` is followed from where they say, one that is gone no more, within ten seconds.
@@ -147,7 +147,7 @@ async def follow_several(
             await following.drop(stream)
 
 
-async def _begin(following: _Following, others: Others, since: Positions | None) -> SeveralReady:
+async def _begin(following: _Following, others: Others, since: Positions | None) -> MergedStart:
     """Resumed only when every stream can be; else all begin where they are now."""
     hub, asked = following.hub, {following.main: Position("", 0), **await others()}
     heads = {stream: await hub.head(stream) for stream in asked}
@@ -155,29 +155,31 @@ async def _begin(following: _Following, others: Others, since: Positions | None)
     starts = {stream: known.get(following.name(stream), begin) for stream, begin in asked.items()}
     # One that was not followed at the cursor may have nothing old to give; that is no reason to begin anew.
     given = [stream for stream in asked if following.name(stream) in known]
-    resumed = since is not None and all(resumable(starts[stream], heads[stream]) for stream in given)
+    resumed = since is not None and all(is_resumable(starts[stream], heads[stream]) for stream in given)
     for stream, head in heads.items():
         following.add(stream, _start(starts[stream], head) if resumed else Position(head.epoch, head.n))
-    return SeveralReady(following.cursor, resumed, datetime.now(UTC))
+    return MergedStart(following.cursor, resumed, datetime.now(UTC))
 
 
-def _moved(following: _Following, stream: Stream, step: Ready | Arrived) -> SeveralReady | OneArrived | None:
+def _moved(
+    following: _Following, stream: Stream, step: SubscriptionStart | StreamEvent
+) -> MergedStart | MergedEvent | None:
     name, at = following.name(stream), step.position
     if (
-        isinstance(step, Arrived)
+        isinstance(step, StreamEvent)
         and at.epoch == following.positions[name].epoch
         and at.n <= following.positions[name].n
     ):
         return None  # found before the stream was left, and followed again since
     following.positions[name] = at
-    if isinstance(step, Arrived):
-        return OneArrived(following.cursor, stream, step.event)
-    return None if step.resumed else SeveralReady(following.cursor, False, step.at)
+    if isinstance(step, StreamEvent):
+        return MergedEvent(following.cursor, stream, step.event)
+    return None if step.resumed else MergedStart(following.cursor, False, step.at)
 
 
 def _start(begin: Position, head: Head) -> Position:
     """Where to begin with a stream that is new: what happened since it became one must not be missed."""
-    return begin if resumable(begin, head) else Position(head.epoch, max(head.floor, head.n - RECENT))
+    return begin if is_resumable(begin, head) else Position(head.epoch, max(head.floor, head.n - RECENT))
 
 
 async def _look(following: _Following, wanted: Mapping[Stream, Position]) -> None:

@@ -16,10 +16,10 @@ from pymongo import UpdateOne
 
 from storage.mongo import Document, Mongo, Session, older_than
 from storage.streams.changes import Batch, Change
-from storage.streams.log import Stream, stream_named
+from storage.streams.log import Stream, parse_stream_name
 from storage.streams.sequencer import Sequencer
 
-MOVE_LIMIT = 200
+RELAY_LIMIT = 200
 AT_ONCE = 16
 """How many streams are moved at the same time: a popular post reaches thousands at once."""
 STALE_S = 3.0
@@ -27,7 +27,7 @@ STALE_S = 3.0
 log = structlog.get_logger(__name__)
 
 
-class Mover(ABC):
+class OutboxRelay(ABC):
     """How rows of one kind are moved. One instance lives for one batch."""
 
     @abstractmethod
@@ -35,14 +35,14 @@ class Mover(ABC):
         """Reads in the transaction what moving the rows needs."""
 
     @abstractmethod
-    def move(self, row: Document, batch: Batch) -> float:
+    def relay(self, row: Document, batch: Batch) -> float:
         """Plans one row. Returns 0 when it is done, else the seconds until it may be tried again; then it stays."""
 
 
-Movers = Mapping[str, type[Mover]]
+OutboxRelays = Mapping[str, type[OutboxRelay]]
 
 
-class Tell(Mover):
+class EventRelay(OutboxRelay):
     """Moves a row as it is: its kind and ref become an event, once for equal rows that are moved together."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class Tell(Mover):
     async def load(self, mongo: Mongo, session: Session, rows: Sequence[Document], batch: Batch) -> None:
         """Nothing."""
 
-    def move(self, row: Document, batch: Batch) -> float:
+    def relay(self, row: Document, batch: Batch) -> float:
         """Emits the event."""
         if row["ref"] not in self._told:
             self._told.add(row["ref"])
@@ -60,15 +60,19 @@ class Tell(Mover):
         return 0.0
 
 
-async def leave(mongo: Mongo, stream: Stream, kind: str, refs: Iterable[Any], session: Session | None = None) -> None:
+async def add_rows(
+    mongo: Mongo, stream: Stream, kind: str, refs: Iterable[Any], session: Session | None = None
+) -> None:
     """Leaves a row for each ref, in the caller's transaction where there is one; the clock is the database's.
 
     Nudge the outbox afterwards, or a sweep moves them some seconds later.
     """
-    await leave_rows(mongo, [(stream, kind, ref) for ref in refs], session)
+    await add_rows_to_streams(mongo, [(stream, kind, ref) for ref in refs], session)
 
 
-async def leave_rows(mongo: Mongo, rows: Iterable[tuple[Stream, str, Any]], session: Session | None = None) -> None:
+async def add_rows_to_streams(
+    mongo: Mongo, rows: Iterable[tuple[Stream, str, Any]], session: Session | None = None
+) -> None:
     """The same for rows of many streams: each a stream, a kind and a ref."""
     writes = [
         # A pipeline, since only there the database's own clock can be written; what users chose is no expression.
@@ -83,32 +87,32 @@ def _literally(row: Document) -> Document:
     return {name: {"$literal": value} for name, value in row.items()}
 
 
-class MoveRows(Change[float]):
+class RelayRows(Change[float]):
     """Moves what waits for a stream. The result is in how many seconds to come again, -1 for not at all."""
 
     # More than is needed leaves a gap in the timestamps, which is harmless.
-    timestamps = MOVE_LIMIT
+    timestamps = RELAY_LIMIT
 
-    def __init__(self, stream: Stream, movers: Movers) -> None:
-        """`movers` by row kind."""
+    def __init__(self, stream: Stream, relays: OutboxRelays) -> None:
+        """`relays` by row kind."""
         self._stream = stream
-        self._movers = movers
+        self._relays = relays
         self._rows: list[Document] = []
-        self._by_kind: dict[str, Mover] = {}
+        self._by_kind: dict[str, OutboxRelay] = {}
 
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
-        """Reads the rows, oldest first, and what their movers need.
+        """Reads the rows, oldest first, and what their relays need.
 
         Rows of a kind that this version does not know stay for one that does.
         """
-        wanted = {"stream": self._stream.name, "kind": {"$in": [*self._movers]}}
+        wanted = {"stream": self._stream.name, "kind": {"$in": [*self._relays]}}
         cursor = mongo["outbox"].find(wanted, session=session).sort("_id", 1)
-        self._rows = await cursor.limit(MOVE_LIMIT).to_list(None)
+        self._rows = await cursor.limit(RELAY_LIMIT).to_list(None)
         kinds: defaultdict[str, list[Document]] = defaultdict(list)
         for row in self._rows:
             batch.add("outbox", row)
             kinds[row["kind"]].append(row)
-        self._by_kind = {kind: self._movers[kind]() for kind in kinds}
+        self._by_kind = {kind: self._relays[kind]() for kind in kinds}
         for kind, mover in self._by_kind.items():
             await mover.load(mongo, session, kinds[kind], batch)
 
@@ -116,13 +120,13 @@ class MoveRows(Change[float]):
         """Moves each row, or finds out how long it has to wait."""
         waits: list[float] = []
         for row in self._rows:
-            wait_s = self._by_kind[row["kind"]].move(row, batch)
+            wait_s = self._by_kind[row["kind"]].relay(row, batch)
             if wait_s:
                 waits.append(wait_s)
             else:
                 batch.remove("outbox", row["_id"])
         # More may lie behind a full load; behind one that has to wait as a whole, they wait as well.
-        if len(waits) < len(self._rows) == MOVE_LIMIT:
+        if len(waits) < len(self._rows) == RELAY_LIMIT:
             return 0.0
         return min(waits, default=-1.0)
 
@@ -130,9 +134,9 @@ class MoveRows(Change[float]):
 class Outbox:
     """Keeps rows moving. One for each process."""
 
-    def __init__(self, mongo: Mongo, movers: Movers) -> None:
+    def __init__(self, mongo: Mongo, relays: OutboxRelays) -> None:
         self._mongo = mongo
-        self._movers = movers
+        self._relays = relays
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
         self._sequencer: Sequencer | None = None
@@ -154,7 +158,7 @@ class Outbox:
 
     async def sweep(self) -> int:
         """Moves what was left behind, and returns for how many streams."""
-        stale = {**older_than("at", STALE_S), "kind": {"$in": [*self._movers]}}
+        stale = {**older_than("at", STALE_S), "kind": {"$in": [*self._relays]}}
         # `distinct` knows no $$NOW.
         rows = await self._mongo.aggregate("outbox", [{"$match": stale}, {"$group": {"_id": "$stream"}}])
         names = [row["_id"] for row in rows]
@@ -187,6 +191,6 @@ class Outbox:
 
     async def _move(self, name: str) -> float:
         assert self._sequencer is not None
-        stream = stream_named(name)
+        stream = parse_stream_name(name)
         async with self._slots:
-            return await self._sequencer.commit(stream, MoveRows(stream, self._movers))
+            return await self._sequencer.commit(stream, RelayRows(stream, self._relays))

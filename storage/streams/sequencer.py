@@ -24,7 +24,7 @@ from storage.mongo import Document, Mongo, Session, Write, unavailable
 from storage.streams.changes import Batch, Change
 from storage.streams.heads import head_update, spread_us
 from storage.streams.log import Event, Stream
-from storage.streams.write_leases import Turns
+from storage.streams.write_leases import WriteLeases
 
 MAX_BATCH = 100
 
@@ -79,7 +79,12 @@ class Sequencer:
     """Commits changes to streams, in batches. One for each process; safe beside any number of others."""
 
     def __init__(
-        self, mongo: Mongo, turns: Turns, committed: Committed, told: Told, before_answer: BeforeAnswer | None = None
+        self,
+        mongo: Mongo,
+        write_leases: WriteLeases,
+        committed: Committed,
+        told: Told,
+        before_answer: BeforeAnswer | None = None,
     ) -> None:
         """`committed` hears of a stream's new events once they are durable, `told` of streams with outbox rows.
 
@@ -88,7 +93,7 @@ class Sequencer:
         """
         self._before_answer = before_answer
         self._mongo = mongo
-        self._turns = turns
+        self._write_leases = write_leases
         self._committed = committed
         self._told = told
         self._lanes: dict[Stream, _Lane] = {}
@@ -183,15 +188,15 @@ class Sequencer:
 
     async def _try(self, stream: Stream, members: list[_Member]) -> Batch:
         BATCH_MEMBERS.labels(stream.kind).observe(len(members))
-        async with self._turns.turn(stream) as turn:
+        async with self._write_leases.acquire(stream) as lease:
 
             async def work(session: Session) -> Batch:
-                turn.tries += 1
+                lease.tries += 1
                 return await self._write(stream, members, session)
 
             with COMMIT_SECONDS.labels(stream.kind).time():
                 batch = await self._mongo.transact(work)
-            COMMIT_RETRIES.labels(stream.kind).inc(turn.tries - 1)
+            COMMIT_RETRIES.labels(stream.kind).inc(lease.tries - 1)
             return batch
 
     async def _write(self, stream: Stream, members: list[_Member], session: Session) -> Batch:

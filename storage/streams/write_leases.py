@@ -30,13 +30,13 @@ _SCRIPT = Path(__file__).with_name("write_lease.lua").read_text()
 
 
 @dataclass(slots=True)
-class Turn:
+class WriteLease:
     """One commit. More than one try means that another process was there."""
 
     tries: int = 0
 
 
-class Turns:
+class WriteLeases:
     """Orders commits to contended streams. Uncontended ones cost no round trip."""
 
     def __init__(self, redis: Redis, keys: Keys) -> None:
@@ -45,14 +45,14 @@ class Turns:
         self._contended_until: dict[Stream, float] = {}
 
     @asynccontextmanager
-    async def turn(self, stream: Stream) -> AsyncIterator[Turn]:
+    async def acquire(self, stream: Stream) -> AsyncIterator[WriteLease]:
         """Waits at most 100 ms for the turn, then goes on without it."""
-        turn = Turn()
+        lease = WriteLease()
         token = await self._wait(stream) if self._is_contended(stream) else None
         try:
-            yield turn
+            yield lease
         finally:
-            if turn.tries > 1:
+            if lease.tries > 1:
                 self._contended_until[stream] = time.monotonic() + CONTENDED_S
             if token is not None:
                 await self._release(stream, token)
@@ -65,7 +65,7 @@ class Turns:
         return False
 
     async def _wait(self, stream: Stream) -> str | None:
-        keys, token = self._keys.turn(stream.name), secrets.token_hex(8)
+        keys, token = self._keys.write_lease(stream.name), secrets.token_hex(8)
         end = time.monotonic() + PATIENCE_S
         with suppress(RedisError, OSError, TimeoutError):
             async with asyncio.timeout(PATIENCE_S):
@@ -78,4 +78,4 @@ class Turns:
     async def _release(self, stream: Stream, token: str) -> None:
         with suppress(RedisError, OSError, TimeoutError):
             async with asyncio.timeout(PATIENCE_S):
-                await self._script(keys=self._keys.turn(stream.name), args=["release", token])
+                await self._script(keys=self._keys.write_lease(stream.name), args=["release", token])

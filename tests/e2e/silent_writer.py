@@ -15,7 +15,7 @@ from storage.chat.messages import MessageStore
 from storage.keys import Keys
 from storage.mongo import connect
 from storage.streams.sequencer import Sequencer
-from storage.streams.write_leases import Turns
+from storage.streams.write_leases import WriteLeases
 
 NOWHERE = "redis://127.0.0.1:1/0"
 
@@ -23,7 +23,7 @@ NOWHERE = "redis://127.0.0.1:1/0"
 async def main(uri: str, database: str, topic: str, community: str, author: str, *texts: str) -> None:
     """Posts the texts in one batch. Neither PUBLISH nor outbox follow."""
     mongo, redis, keys = connect(uri, database), Redis.from_url(NOWHERE), Keys(database)
-    sequencer = Sequencer(mongo, Turns(redis, keys), lambda *_: None, lambda _: None)
+    sequencer = Sequencer(mongo, WriteLeases(redis, keys), lambda *_: None, lambda _: None)
     messages = MessageStore(mongo, sequencer, HotPages(redis, keys, mongo))
     await asyncio.gather(*(messages.post(NewMessage(topic, community, author, text, None, ())) for text in texts))
     os._exit(0)

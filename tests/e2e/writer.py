@@ -28,7 +28,7 @@ from storage.stores import Stores, open_stores
 from storage.streams.heads import head_update
 from storage.streams.log import Stream
 from storage.streams.sequencer import Sequencer
-from storage.streams.write_leases import Turns
+from storage.streams.write_leases import WriteLeases
 
 HESITATION_S = 0.05
 AT_A_TIME = 10
@@ -75,8 +75,8 @@ class Writer:
     def __init__(self, task: Task, stores: Stores) -> None:
         self.task = task
         mongo = Hesitant(stores.mongo.client, stores.mongo.database, stores.mongo.reads)
-        turns = Turns(stores.redis, stores.keys)
-        sequencer = Sequencer(mongo, turns, lambda *_: None, lambda _: None)
+        leases = WriteLeases(stores.redis, stores.keys)
+        sequencer = Sequencer(mongo, leases, lambda *_: None, lambda _: None)
         self._messages = MessageStore(mongo, sequencer, HotPages(stores.redis, stores.keys, mongo))
 
     async def post(self, number: int) -> int:

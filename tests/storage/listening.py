@@ -7,7 +7,7 @@ from typing import Any
 
 from storage.streams.hub import Hub
 from storage.streams.log import Position, Stream
-from storage.streams.subscription import Arrived, Idle, Ready, follow
+from storage.streams.subscription import IdleTimeout, StreamEvent, SubscriptionStart, follow_events
 from tests.storage.places import soon
 
 
@@ -15,8 +15,8 @@ class Listener:
     """What one subscription gave so far."""
 
     def __init__(self) -> None:
-        self.ready: list[Ready] = []
-        self.arrived: list[Arrived] = []
+        self.ready: list[SubscriptionStart] = []
+        self.arrived: list[StreamEvent] = []
         self.idle = 0
 
     @property
@@ -44,11 +44,11 @@ class Listener:
         return await soon(look, deadline_s)
 
     async def listen(self, hub: Hub, stream: Stream, since: Position | None) -> None:
-        async with aclosing(follow(hub, stream, since)) as steps:
+        async with aclosing(follow_events(hub, stream, since)) as steps:
             async for step in steps:
-                if isinstance(step, Ready):
+                if isinstance(step, SubscriptionStart):
                     self.ready.append(step)
-                elif isinstance(step, Idle):
+                elif isinstance(step, IdleTimeout):
                     self.idle += 1
                 else:
                     self.arrived.append(step)

@@ -6,7 +6,7 @@ from storage.identity.records import user_stream
 from storage.mongo import Session
 from storage.notifications import NotificationKind, notification_ref
 from storage.references import MessageKey
-from storage.streams.outbox import leave
+from storage.streams.outbox import add_rows
 from storage.timeline import NOW, timeline_range
 from tests.storage.feed.hall import Hall
 from tests.storage.places import Place, found_place, soon
@@ -23,7 +23,7 @@ async def test_another_areas_transaction_leaves_a_notification_or_none(hall: Hal
 
     async def failed(session: Session) -> None:
         ref = notification_ref(NotificationKind.PUBLICATION_FAILED, publication_id="$p1")
-        await leave(stores.mongo, stream, "Notify", [ref], session)
+        await add_rows(stores.mongo, stream, "Notify", [ref], session)
 
     async def undone(session: Session) -> None:
         await failed(session)
@@ -42,7 +42,7 @@ async def test_another_areas_transaction_leaves_a_notification_or_none(hall: Hal
 async def test_rows_that_a_dead_process_left_are_swept(hall: Hall) -> None:
     stream = user_stream(hall.organization_id, "ann")
     ref = notification_ref(NotificationKind.PUBLICATION_UNKNOWN, publication_id="p1")
-    await leave(hall.stores.mongo, stream, "Notify", [ref])
+    await add_rows(hall.stores.mongo, stream, "Notify", [ref])
     outbox = hall.stores.mongo["outbox"]
     old = [{"$set": {"at": {"$subtract": ["$$NOW", 60_000]}}}]
     await outbox.update_many({"stream": stream.name}, old)
@@ -54,7 +54,7 @@ async def test_the_same_thing_is_told_once(hall: Hall) -> None:
     stream = user_stream(hall.organization_id, "ann")
     ref = notification_ref(NotificationKind.MENTION, "bob", post=5)
     for _ in range(3):
-        await leave(hall.stores.mongo, stream, "Notify", [ref, ref])
+        await add_rows(hall.stores.mongo, stream, "Notify", [ref, ref])
         hall.stores.outbox.nudge(stream.name)
         assert len(await hall.events(stream)) == 1
 
@@ -65,7 +65,7 @@ async def test_nobody_is_told_of_what_is_said_where_they_may_not_read(hall: Hall
     ref = notification_ref(NotificationKind.MENTION, "cyd", message=message)
     for owner, told in (("ann", 1), ("bob", 0)):
         stream = user_stream(hall.organization_id, owner)
-        await leave(hall.stores.mongo, stream, "Notify", [ref])
+        await add_rows(hall.stores.mongo, stream, "Notify", [ref])
         hall.stores.outbox.nudge(stream.name)
         assert len(await hall.events(stream)) == told
 
@@ -73,7 +73,7 @@ async def test_nobody_is_told_of_what_is_said_where_they_may_not_read(hall: Hall
 async def test_unread_ones_are_counted_from_a_mark_that_never_moves_back_and_without_the_blocked(hall: Hall) -> None:
     stream, store, org = user_stream(hall.organization_id, "ann"), hall.stores.notifications, hall.organization_id
     refs = [notification_ref(NotificationKind.MENTION, actor, post=n) for n, actor in enumerate(["bob", "cyd"] * 3)]
-    await leave(hall.stores.mongo, stream, "Notify", refs)
+    await add_rows(hall.stores.mongo, stream, "Notify", refs)
     hall.stores.outbox.nudge(stream.name)
     await hall.events(stream)
     page = (await store.page(org, "ann", NEWEST, NOBODY)).items

@@ -10,7 +10,7 @@ from storage.calls.call_store import NextCall, Start
 from storage.calls.jobs import task_turn_in
 from storage.calls.records import CallOutcome, CallReportEvent, TaskKey
 from storage.stores import Stores
-from storage.streams.jobs_stream import jobs_stream
+from storage.streams.job_events import jobs_stream
 from storage.streams.log import Event
 from tests.jobs.calls.calling import until
 from tests.storage.calls.plans import ORG, new_job

@@ -16,7 +16,7 @@ from storage.chat.messages import MessageStore
 from storage.chat.records import Message
 from storage.streams.heads import HEAT_TAU_S
 from storage.streams.sequencer import Sequencer
-from storage.streams.write_leases import Turns
+from storage.streams.write_leases import WriteLeases
 from storage.timeline import END, NOW, Timestamp, timeline_range
 from tests.storage.places import Place, soon
 
@@ -62,7 +62,7 @@ async def process(place: Place, size: int = SIZE, forgetful: bool = False) -> As
     hot_pages = HotPages(stores.redis, stores.keys, stores.mongo, size)
     sequencer = Sequencer(
         stores.mongo,
-        Turns(stores.redis, stores.keys),
+        WriteLeases(stores.redis, stores.keys),
         committed=lambda *_: None,
         told=lambda _: None,
         before_answer=None if forgetful else hot_pages.extend,

@@ -7,7 +7,7 @@ import pytest
 from storage.feed.fan_outs import MAX_TRIES, Claim, Retry
 from storage.feed.follows import Pair
 from storage.feed.records import FanOut, FanOutState, Post
-from storage.streams.jobs_stream import jobs_stream
+from storage.streams.job_events import jobs_stream
 from tests.storage.feed.hall import Hall, together
 from tests.storage.places import OpenStores
 

@@ -77,7 +77,7 @@ def test_the_same_word_for_the_same_stream_is_left_once() -> None:
     planned = batch()
     for stream, kind, ref in [("a", "K", "x"), ("a", "K", "x"), ("b", "K", "x"), ("a", "L", "x"), ("a", "K", {"t": 1})]:
         for _ in range(2):
-            planned.tell(Stream("user", stream), kind, ref)
+            planned.add_outbox_row(Stream("user", stream), kind, ref)
     assert [(row["stream"], row["kind"], row["ref"]) for row in planned.outbox] == [
         ("user:a", "K", "x"),
         ("user:b", "K", "x"),

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from server.embedded import Valkey
 from storage.stores import Stores
-from storage.streams.hub import MAX_QUEUE, Behind, Hub, HubEvent, Subscriber, _Local, resumable
+from storage.streams.hub import MAX_QUEUE, Hub, HydratedEvent, PositionExpired, Subscriber, _Local, is_resumable
 from storage.streams.log import REPLAY_LIMIT, Event, EventLog, Head, Position, Stream
 from storage.streams.publisher import encode
 from tests.storage.listening import Listener, listening
@@ -348,19 +348,19 @@ async def test_replay_of_what_is_no_longer_there_says_so(place: Place) -> None:
     head = await place.stores.events.head(place.stream)
     assert len(await place.stores.hub.replay(place.stream, Position(head.epoch, 1))) == 2
     await place.stores.mongo["events"].delete_one({"_id": {"s": place.stream.name, "n": 2}})
-    with pytest.raises(Behind):
+    with pytest.raises(PositionExpired):
         await place.stores.hub.replay(place.stream, Position(head.epoch, 1))
     assert len(await place.stores.hub.replay(place.stream, Position(head.epoch, 2))) == 1
 
 
 def test_a_position_is_resumable_from_the_floor_to_the_head_of_its_epoch() -> None:
     head = Head(n=9, floor=4, epoch="e")
-    assert [n for n in range(12) if resumable(Position("e", n), head)] == [4, 5, 6, 7, 8, 9]
-    assert not resumable(Position("f", 5), head)
+    assert [n for n in range(12) if is_resumable(Position("e", n), head)] == [4, 5, 6, 7, 8, 9]
+    assert not is_resumable(Position("f", 5), head)
 
 
 def test_a_full_queue_is_emptied_and_takes_nothing_more_until_its_reader_caught_up() -> None:
-    subscriber, event = Subscriber(), HubEvent(Event(1, "MessagePosted", 1, datetime.now(UTC)), None)
+    subscriber, event = Subscriber(), HydratedEvent(Event(1, "MessagePosted", 1, datetime.now(UTC)), None)
     lengths = []
     for _ in range(MAX_QUEUE + 3):
         subscriber.push(event)

@@ -11,7 +11,7 @@ from pymongo.errors import OperationFailure
 from server.embedded import Mongod
 from storage.errors import BadUserInput, NotFound
 from storage.stores import Stores
-from storage.streams.log import Head, Position, Stream, format_cursor, parse_cursor, stream_named
+from storage.streams.log import Head, Position, Stream, format_cursor, parse_cursor, parse_stream_name
 from tests.storage.faults import failing
 from tests.storage.places import Place, found_place
 
@@ -51,7 +51,7 @@ def test_a_cursor_of_another_stream_is_refused() -> None:
 
 @given(st.sampled_from(["topic", "community", "user", "jobs"]), st.text())
 def test_a_stream_is_found_again_by_its_name(kind: str, id_: str) -> None:
-    assert stream_named(Stream(kind, id_).name) == Stream(kind, id_)
+    assert parse_stream_name(Stream(kind, id_).name) == Stream(kind, id_)
 
 
 async def test_a_stream_begins_once_however_many_look(shared_stores: Stores) -> None:

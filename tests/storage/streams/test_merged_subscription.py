@@ -14,9 +14,9 @@ from storage.stores import Stores
 from storage.streams.changes import Batch, Change
 from storage.streams.log import Position, Stream
 from storage.streams.merged_subscription import (
-    OneArrived,
-    SeveralReady,
-    follow_several,
+    MergedEvent,
+    MergedStart,
+    follow_merged,
     format_positions,
     parse_positions,
 )
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.anyio
 MAIN = Stream("home", "o/a")
 NOWHERE = Position("none", 0)
 NOWHERE = Position("none", 0)
-Step = SeveralReady | OneArrived
+Step = MergedStart | MergedEvent
 
 
 class Say(Change[None]):
@@ -64,7 +64,7 @@ class Ensemble:
 
     def follow(self, since: str | None = None) -> AsyncGenerator[Step, None]:
         positions = None if since is None else parse_positions(self.main, since)
-        return follow_several(self.stores.hub, self.main, self.who, positions)
+        return follow_merged(self.stores.hub, self.main, self.who, positions)
 
 
 async def following(steps: AsyncGenerator[Step, None]) -> Step:
@@ -81,11 +81,11 @@ async def test_events_of_all_streams_come_once_and_in_the_order_of_each(ensemble
     one, other = ensemble.join(), ensemble.join()
     streams = [ensemble.main, one, other]
     async with aclosing(ensemble.follow()) as steps:
-        assert isinstance(await following(steps), SeveralReady)
+        assert isinstance(await following(steps), MergedStart)
         await asyncio.gather(*(ensemble.say(*[stream] * 10) for stream in streams))
         heard = [await following(steps) for _ in range(30)]
     for stream in streams:
-        numbers = [step.event.event.n for step in heard if isinstance(step, OneArrived) and step.stream == stream]
+        numbers = [step.event.event.n for step in heard if isinstance(step, MergedEvent) and step.stream == stream]
         assert numbers == list(range(1, 11))
 
 
@@ -95,14 +95,14 @@ async def test_every_cursor_on_the_way_resumes_all_streams_exactly(ensemble: Ens
         await following(steps)
         await asyncio.gather(*(ensemble.say(*[stream] * 4) for stream in streams))
         heard = [await following(steps) for _ in range(12)]
-    told = [(step.stream, step.event.event.n) for step in heard if isinstance(step, OneArrived)]
+    told = [(step.stream, step.event.event.n) for step in heard if isinstance(step, MergedEvent)]
     for index in (0, 5, 10):
         async with aclosing(ensemble.follow(heard[index].cursor)) as steps:
             ready = await following(steps)
-            assert isinstance(ready, SeveralReady)
+            assert isinstance(ready, MergedStart)
             assert (ready.resumed, ready.cursor) == (True, heard[index].cursor)
             rest = [await following(steps) for _ in range(11 - index)]
-        again = {(step.stream, step.event.event.n) for step in rest if isinstance(step, OneArrived)}
+        again = {(step.stream, step.event.event.n) for step in rest if isinstance(step, MergedEvent)}
         assert again == set(told[index + 1 :])
 
 
@@ -115,10 +115,10 @@ async def test_a_stream_that_joined_while_nobody_listened_is_caught_up_from_its_
     await ensemble.say(new, new, new)
     async with aclosing(ensemble.follow(cursor)) as steps:
         ready = await following(steps)
-        assert isinstance(ready, SeveralReady)
+        assert isinstance(ready, MergedStart)
         assert ready.resumed
         heard = [await following(steps) for _ in range(2)]
-    assert [step.event.event.n for step in heard if isinstance(step, OneArrived)] == [2, 3]
+    assert [step.event.event.n for step in heard if isinstance(step, MergedEvent)] == [2, 3]
 
 
 async def test_streams_join_and_leave_while_one_listens(ensemble: Ensemble, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +128,7 @@ async def test_streams_join_and_leave_while_one_listens(ensemble: Ensemble, monk
         new = ensemble.join()
         await ensemble.say(new)
         heard = await following(steps)
-        assert isinstance(heard, OneArrived)
+        assert isinstance(heard, MergedEvent)
         assert heard.stream == new
         del ensemble.others[new]
         waiting = asyncio.create_task(following(steps))
@@ -141,7 +141,7 @@ async def test_streams_join_and_leave_while_one_listens(ensemble: Ensemble, monk
         await ensemble.say(new)
         await ensemble.say(ensemble.main)
         last = await waiting
-        assert isinstance(last, OneArrived)
+        assert isinstance(last, MergedEvent)
         assert last.stream == ensemble.main
 
 
@@ -154,10 +154,10 @@ async def test_what_can_not_be_resumed_says_so_once_for_all(ensemble: Ensemble) 
     await ensemble.stores.mongo["streams"].update_one({"_id": other.head_id}, {"$set": {"epoch": "another"}})
     async with aclosing(ensemble.follow(cursor)) as steps:
         ready = await following(steps)
-        assert isinstance(ready, SeveralReady)
+        assert isinstance(ready, MergedStart)
         assert not ready.resumed
         await ensemble.say(ensemble.main)
-        assert isinstance(await following(steps), OneArrived)
+        assert isinstance(await following(steps), MergedEvent)
 
 
 @pytest.mark.parametrize("text", ["", "x", "a.b", "zzzzzzzzzz;.e.1", "zzzzzzzzzz", ";;;", "a;.e.one"])

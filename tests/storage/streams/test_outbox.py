@@ -14,22 +14,22 @@ from storage.mongo import Document, Mongo, Session
 from storage.stores import Stores
 from storage.streams.changes import Batch
 from storage.streams.log import Stream
-from storage.streams.outbox import MOVE_LIMIT, Mover, Outbox
+from storage.streams.outbox import RELAY_LIMIT, Outbox, OutboxRelay
 from storage.streams.sequencer import Sequencer
-from storage.streams.write_leases import Turns
+from storage.streams.write_leases import WriteLeases
 from tests.storage.faults import failing
 from tests.storage.places import OpenStores, soon
 
 pytestmark = pytest.mark.anyio
 
 
-class Copy(Mover):
+class Copy(OutboxRelay):
     """Moves every row at once."""
 
     async def load(self, mongo: Mongo, session: Session, rows: Sequence[Document], batch: Batch) -> None:
         return
 
-    def move(self, row: Document, batch: Batch) -> float:
+    def relay(self, row: Document, batch: Batch) -> float:
         batch.emit("Copied", row["ref"])
         return 0.0
 
@@ -40,9 +40,9 @@ class Patient(Copy):
     gate: ClassVar[asyncio.Event]
     tries: ClassVar[int] = 0
 
-    def move(self, row: Document, batch: Batch) -> float:
+    def relay(self, row: Document, batch: Batch) -> float:
         Patient.tries += 1
-        return Copy.move(self, row, batch) if Patient.gate.is_set() else 0.1
+        return Copy.relay(self, row, batch) if Patient.gate.is_set() else 0.1
 
 
 class Mailbox:
@@ -52,8 +52,8 @@ class Mailbox:
         self.stores = stores
         self.stream = stream or Stream("user", f"org/{new_id()}")
         self.outbox = Outbox(stores.mongo, {"Copy": Copy, "Patient": Patient})
-        turns = Turns(stores.redis, stores.keys)
-        self._sequencer = Sequencer(stores.mongo, turns, lambda *_: None, self.outbox.nudge)
+        leases = WriteLeases(stores.redis, stores.keys)
+        self._sequencer = Sequencer(stores.mongo, leases, lambda *_: None, self.outbox.nudge)
         self.outbox.start(self._sequencer)
 
     async def aclose(self) -> None:
@@ -111,10 +111,10 @@ async def test_rows_are_moved_in_order_and_gone(box: Mailbox) -> None:
 
 
 async def test_more_rows_than_one_commit_takes_are_moved_by_one_nudge(box: Mailbox) -> None:
-    await box.write(2 * MOVE_LIMIT + 10)
+    await box.write(2 * RELAY_LIMIT + 10)
     box.outbox.nudge(box.stream.name)
     assert await soon(box.is_empty)
-    assert await box.copied() == list(range(2 * MOVE_LIMIT + 10))
+    assert await box.copied() == list(range(2 * RELAY_LIMIT + 10))
 
 
 async def test_processes_that_move_the_same_rows_move_each_once(box: Mailbox, another: OpenStores) -> None:
@@ -151,7 +151,7 @@ async def test_rows_of_a_dead_process_are_moved_by_the_sweep_and_fresh_ones_are_
 
 async def test_rows_of_unknown_kinds_stay_and_stop_nobody(stores: Stores, new_box: OpenBox) -> None:
     box = new_box(stores)
-    await box.write(MOVE_LIMIT + 1, kind="FromTheFuture", age_s=4)
+    await box.write(RELAY_LIMIT + 1, kind="FromTheFuture", age_s=4)
     await box.write(2, age_s=4)
     assert await box.outbox.sweep() == 1
 
@@ -159,24 +159,24 @@ async def test_rows_of_unknown_kinds_stay_and_stop_nobody(stores: Stores, new_bo
         return await box.copied() == [0, 1]
 
     assert await soon(is_moved)
-    assert await box.waiting() == MOVE_LIMIT + 1
+    assert await box.waiting() == RELAY_LIMIT + 1
     assert await box.outbox.sweep() == 0
 
 
 async def test_rows_that_have_to_wait_are_asked_again_in_time_and_not_all_the_time(box: Mailbox) -> None:
     Patient.gate, Patient.tries = asyncio.Event(), 0
-    await box.write(MOVE_LIMIT, kind="Patient")
+    await box.write(RELAY_LIMIT, kind="Patient")
     box.outbox.nudge(box.stream.name)
 
     async def was_asked_thrice() -> bool:
-        return Patient.tries >= 3 * MOVE_LIMIT
+        return Patient.tries >= 3 * RELAY_LIMIT
 
     began = asyncio.get_running_loop().time()
     assert await soon(was_asked_thrice)
     assert asyncio.get_running_loop().time() - began >= 0.2, "it waits as long as it was told"
     Patient.gate.set()
     assert await soon(box.is_empty)
-    assert await box.copied() == list(range(MOVE_LIMIT))
+    assert await box.copied() == list(range(RELAY_LIMIT))
 
 
 async def test_rows_that_wait_do_not_keep_others_of_their_stream(box: Mailbox) -> None:

@@ -19,10 +19,10 @@ from storage.mongo import Mongo
 from storage.references import MessageKey
 from storage.stores import Stores
 from storage.streams.changes import Batch
-from storage.streams.jobs_stream import jobs_stream
+from storage.streams.job_events import jobs_stream
 from storage.streams.log import Event, Stream
 from storage.streams.sequencer import JOBS_AT_ONCE, MAX_BATCH, Sequencer
-from storage.streams.write_leases import Turns
+from storage.streams.write_leases import WriteLeases
 from tests.storage.faults import failing, hanging
 from tests.storage.places import OpenStores, Place, found_place, soon
 
@@ -266,8 +266,8 @@ async def test_each_member_is_planned_on_what_those_before_it_left(place: Place)
 
 async def test_what_was_committed_is_announced_once_in_order_and_only_then(place: Place) -> None:
     stores, heard, told = place.stores, list[Event](), list[str]()
-    turns = Turns(stores.redis, stores.keys)
-    sequencer = Sequencer(stores.mongo, turns, lambda stream, epoch, events: heard.extend(events), told.append)
+    leases = WriteLeases(stores.redis, stores.keys)
+    sequencer = Sequencer(stores.mongo, leases, lambda stream, epoch, events: heard.extend(events), told.append)
     edit = EditMessage(MessageKey(place.topic.id, 1), "bob", "never was", ())
     changes = [place.change(), edit, place.change()]
     commits = (sequencer.commit(place.stream, change) for change in changes)
@@ -390,9 +390,12 @@ class Counting(Mongo):
 
 async def test_many_organizations_at_once_take_turns_and_what_waits_meanwhile_goes_together(stores: Stores) -> None:
     Counting.now, Counting.most, Counting.go_on = 0, 0, asyncio.Event()
-    turns = Turns(stores.redis, stores.keys)
+    leases = WriteLeases(stores.redis, stores.keys)
     sequencer = Sequencer(
-        Counting(stores.mongo.client, stores.mongo.database, stores.mongo.reads), turns, lambda *_: None, lambda _: None
+        Counting(stores.mongo.client, stores.mongo.database, stores.mongo.reads),
+        leases,
+        lambda *_: None,
+        lambda _: None,
     )
     organizations = [f"org-{n}" for n in range(3 * JOBS_AT_ONCE)]
     changes = [(org, SetLimits(org, n, 1.0)) for n in range(5) for org in organizations]
@@ -413,9 +416,12 @@ async def test_who_waits_too_long_behind_other_organizations_is_told(
 ) -> None:
     monkeypatch.setattr("storage.streams.sequencer.ADMISSION_S", 0.05)
     Counting.now, Counting.go_on = 0, asyncio.Event()
-    turns = Turns(stores.redis, stores.keys)
+    leases = WriteLeases(stores.redis, stores.keys)
     sequencer = Sequencer(
-        Counting(stores.mongo.client, stores.mongo.database, stores.mongo.reads), turns, lambda *_: None, lambda _: None
+        Counting(stores.mongo.client, stores.mongo.database, stores.mongo.reads),
+        leases,
+        lambda *_: None,
+        lambda _: None,
     )
     commits = [sequencer.commit(jobs_stream(f"org-{n}"), SetLimits(f"org-{n}", n, 1.0)) for n in range(JOBS_AT_ONCE)]
     held_up = [asyncio.create_task(commit) for commit in commits]

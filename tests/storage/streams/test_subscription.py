@@ -12,7 +12,7 @@ from prometheus_client import REGISTRY
 from storage.errors import NotFound
 from storage.streams.hub import MAX_QUEUE
 from storage.streams.log import REPLAY_LIMIT, Position, Stream
-from storage.streams.subscription import Arrived, Ready, follow
+from storage.streams.subscription import StreamEvent, SubscriptionStart, follow_events
 from tests.storage.listening import listening
 from tests.storage.places import OpenStores, Place, soon
 
@@ -36,10 +36,10 @@ async def post_many(place: Place, count: int) -> None:
     await asyncio.gather(*(place.post(str(number)) for number in range(count)))
 
 
-async def first_step(place: Place, since: Position | None) -> Ready:
-    async with aclosing(follow(place.stores.hub, place.stream, since)) as steps:
+async def first_step(place: Place, since: Position | None) -> SubscriptionStart:
+    async with aclosing(follow_events(place.stores.hub, place.stream, since)) as steps:
         step = await anext(steps)
-    assert isinstance(step, Ready)
+    assert isinstance(step, SubscriptionStart)
     return step
 
 
@@ -79,7 +79,7 @@ async def test_a_cursor_of_another_incarnation_of_the_stream_does_not_resume(pla
 
 async def test_a_topic_that_does_not_exist_can_not_be_followed(place: Place) -> None:
     with pytest.raises(NotFound):
-        await anext(follow(place.stores.hub, Stream("topic", "nowhere"), None))
+        await anext(follow_events(place.stores.hub, Stream("topic", "nowhere"), None))
     assert "topic:nowhere" not in place.stores.hub._locals
 
 
@@ -122,7 +122,7 @@ async def test_a_post_at_the_moment_of_subscribing_is_heard_without_waiting_for_
 async def test_a_reader_that_falls_behind_goes_on_from_the_log(place: Place) -> None:
     overflows = REGISTRY.get_sample_value("noroshi_hub_overflows_total") or 0
     count = 2 * MAX_QUEUE
-    async with aclosing(follow(place.stores.hub, place.stream, None)) as steps:
+    async with aclosing(follow_events(place.stores.hub, place.stream, None)) as steps:
         await anext(steps)
         await post_many(place, 1)
         numbers = [await number_of(steps)]
@@ -140,14 +140,14 @@ async def has_overflowed(before: float) -> bool:
 
 async def number_of(steps: Any) -> int:
     """The number of the next event."""
-    while not isinstance(step := await anext(steps), Arrived):
+    while not isinstance(step := await anext(steps), StreamEvent):
         pass
     return step.position.n
 
 
 async def test_a_reader_in_the_middle_of_a_log_that_is_pruned_is_told(place: Place) -> None:
     await post_many(place, REPLAY_LIMIT + 100)
-    async with aclosing(follow(place.stores.hub, place.stream, await start(place))) as steps:
+    async with aclosing(follow_events(place.stores.hub, place.stream, await start(place))) as steps:
         await anext(steps)
         numbers = [await number_of(steps) for _ in range(REPLAY_LIMIT)]
         await make_old(place, REPLAY_LIMIT + 50)
@@ -156,21 +156,21 @@ async def test_a_reader_in_the_middle_of_a_log_that_is_pruned_is_told(place: Pla
         await place.post()
         last = await number_of(steps)
     assert numbers == list(range(1, REPLAY_LIMIT + 1))
-    assert isinstance(again, Ready)
+    assert isinstance(again, SubscriptionStart)
     assert (again.resumed, again.position.n) == (False, REPLAY_LIMIT + 100)
     assert last == REPLAY_LIMIT + 101
 
 
 async def test_a_reader_in_the_middle_of_a_log_that_is_pruned_to_its_end_is_told_too(place: Place) -> None:
     await post_many(place, REPLAY_LIMIT + 10)
-    async with aclosing(follow(place.stores.hub, place.stream, await start(place))) as steps:
+    async with aclosing(follow_events(place.stores.hub, place.stream, await start(place))) as steps:
         await anext(steps)
         for _ in range(REPLAY_LIMIT):
             await number_of(steps)
         await make_old(place, REPLAY_LIMIT + 10)
         await place.stores.events.prune()
         again = await anext(steps)
-    assert isinstance(again, Ready)
+    assert isinstance(again, SubscriptionStart)
     assert (again.resumed, again.position.n) == (False, REPLAY_LIMIT + 10)
 
 

@@ -1,4 +1,4 @@
-"""Turns are a hint: they order commits where Redis helps, and cost nothing and block nobody where it does not."""
+"""WriteLeases are a hint: they order commits where Redis helps, and cost nothing and block nobody where it does not."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,14 +11,14 @@ from redis.asyncio import Redis
 from server.embedded import Valkey
 from storage.keys import Keys
 from storage.streams.log import Stream
-from storage.streams.write_leases import LEASE_MS, PATIENCE_S, Turns
+from storage.streams.write_leases import LEASE_MS, PATIENCE_S, WriteLeases
 from tests.storage.faults import hanging
 
 pytestmark = pytest.mark.anyio
 
 STREAM = Stream("topic", "t")
 KEYS = Keys("test")
-NAME, _ = KEYS.turn(STREAM.name)
+NAME, _ = KEYS.write_lease(STREAM.name)
 
 
 ENOUGH_S = 20.0
@@ -27,7 +27,7 @@ ENOUGH_S = 20.0
 
 @pytest.fixture
 def lasting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Turns that don't end while the machine is busy with something else."""
+    """WriteLeases that don't end while the machine is busy with something else."""
     monkeypatch.setattr("storage.streams.write_leases.LEASE_MS", 60_000)
     monkeypatch.setattr("storage.streams.write_leases.CONTENDED_S", 60.0)
 
@@ -40,28 +40,28 @@ def patient(lasting: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def contended(url: str) -> AsyncIterator[Turns]:
-    """Turns of a process that has met another one at the stream."""
+async def contended(url: str) -> AsyncIterator[WriteLeases]:
+    """WriteLeases of a process that has met another one at the stream."""
     async with Redis.from_url(url) as redis:
-        turns = Turns(redis, KEYS)
-        async with turns.turn(STREAM) as turn:
-            turn.tries = 2
-        yield turns
+        leases = WriteLeases(redis, KEYS)
+        async with leases.acquire(STREAM) as lease:
+            lease.tries = 2
+        yield leases
 
 
-async def took_s(turns: Turns, stream: Stream = STREAM) -> float:
+async def took_s(leases: WriteLeases, stream: Stream = STREAM) -> float:
     loop = asyncio.get_running_loop()
     began = loop.time()
-    async with turns.turn(stream):
+    async with leases.acquire(stream):
         return loop.time() - began
 
 
 async def test_an_uncontended_stream_does_not_ask_redis(own_valkey: Valkey) -> None:
     async with Redis.from_url(own_valkey.url) as redis:
-        turns = Turns(redis, KEYS)
+        leases = WriteLeases(redis, KEYS)
         for _ in range(3):
-            async with turns.turn(STREAM) as turn:
-                turn.tries = 1
+            async with leases.acquire(STREAM) as lease:
+                lease.tries = 1
         assert "cmdstat_set" not in await redis.info("commandstats")
 
 
@@ -69,11 +69,11 @@ async def test_an_uncontended_stream_does_not_ask_redis(own_valkey: Valkey) -> N
 async def test_processes_that_met_take_turns(own_valkey: Valkey) -> None:
     inside, most = 0, 0
 
-    async def commit(turns: Turns) -> None:
+    async def commit(leases: WriteLeases) -> None:
         nonlocal inside, most
         for _ in range(10):
-            async with turns.turn(STREAM) as turn:
-                turn.tries = 1
+            async with leases.acquire(STREAM) as lease:
+                lease.tries = 1
                 inside += 1
                 most = max(most, inside)
                 await asyncio.sleep(0.002)
@@ -88,9 +88,9 @@ async def test_processes_that_met_take_turns(own_valkey: Valkey) -> None:
 async def test_who_waits_comes_before_who_was_just_there(own_valkey: Valkey) -> None:
     order: list[str] = []
 
-    async def commit(name: str, turns: Turns) -> None:
+    async def commit(name: str, leases: WriteLeases) -> None:
         for _ in range(20):
-            async with turns.turn(STREAM):
+            async with leases.acquire(STREAM):
                 order.append(name)
                 await asyncio.sleep(0.01)
 
@@ -105,7 +105,7 @@ async def test_who_waits_comes_before_who_was_just_there(own_valkey: Valkey) -> 
 async def test_who_no_longer_waits_is_not_waited_for(own_valkey: Valkey, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("storage.streams.write_leases.PATIENCE_S", 60.0)
     async with contended(own_valkey.url) as one, contended(own_valkey.url) as other:
-        async with one.turn(STREAM):
+        async with one.acquire(STREAM):
             gone = asyncio.create_task(took_s(other))
             await asyncio.sleep(0.02)
             gone.cancel()
@@ -114,50 +114,50 @@ async def test_who_no_longer_waits_is_not_waited_for(own_valkey: Valkey, monkeyp
 
 @pytest.mark.usefixtures("patient")
 async def test_other_streams_do_not_wait(own_valkey: Valkey) -> None:
-    async with contended(own_valkey.url) as turns, turns.turn(STREAM):
-        assert await took_s(turns, Stream("topic", "u")) < ENOUGH_S
+    async with contended(own_valkey.url) as leases, leases.acquire(STREAM):
+        assert await took_s(leases, Stream("topic", "u")) < ENOUGH_S
 
 
 @pytest.mark.usefixtures("lasting")
 async def test_a_turn_that_takes_long_is_waited_for_a_moment_only(own_valkey: Valkey) -> None:
-    async with contended(own_valkey.url) as one, contended(own_valkey.url) as other, one.turn(STREAM):
+    async with contended(own_valkey.url) as one, contended(own_valkey.url) as other, one.acquire(STREAM):
         assert PATIENCE_S * 0.9 <= await took_s(other) < ENOUGH_S
 
 
 @pytest.mark.usefixtures("patient")
 async def test_the_turn_of_a_process_that_died_ends_by_itself(own_valkey: Valkey) -> None:
-    async with contended(own_valkey.url) as turns, Redis.from_url(own_valkey.url) as redis:
+    async with contended(own_valkey.url) as leases, Redis.from_url(own_valkey.url) as redis:
         await redis.set(NAME, "dead", px=LEASE_MS)
-        async with turns.turn(STREAM):
+        async with leases.acquire(STREAM):
             assert await redis.get(NAME) not in (None, b"dead")
 
 
 @pytest.mark.usefixtures("lasting")
 async def test_leaving_gives_back_ones_own_turn_and_nobody_elses(own_valkey: Valkey) -> None:
-    async with contended(own_valkey.url) as turns, Redis.from_url(own_valkey.url) as redis:
-        async with turns.turn(STREAM):
+    async with contended(own_valkey.url) as leases, Redis.from_url(own_valkey.url) as redis:
+        async with leases.acquire(STREAM):
             assert 0 < await redis.pttl(NAME) <= 60_000
         assert await redis.get(NAME) is None
-        async with turns.turn(STREAM):
+        async with leases.acquire(STREAM):
             await redis.set(NAME, "another")
         assert await redis.get(NAME) == b"another"
 
 
 @pytest.mark.parametrize("fault", ["dead", "hanging"])
 async def test_without_redis_everybody_goes_on(own_valkey: Valkey, fault: str) -> None:
-    async with contended(own_valkey.url) as turns:
+    async with contended(own_valkey.url) as leases:
         if fault == "dead":
             own_valkey.kill()
             await own_valkey.wait()
-            assert await took_s(turns) < ENOUGH_S
+            assert await took_s(leases) < ENOUGH_S
         else:
             with hanging(own_valkey.pid):
-                assert await took_s(turns) < ENOUGH_S
+                assert await took_s(leases) < ENOUGH_S
 
 
 async def test_a_commit_that_fails_gives_its_turn_back(own_valkey: Valkey) -> None:
-    async with contended(own_valkey.url) as turns, Redis.from_url(own_valkey.url) as redis:
+    async with contended(own_valkey.url) as leases, Redis.from_url(own_valkey.url) as redis:
         with pytest.raises(ZeroDivisionError):
-            async with turns.turn(STREAM):
+            async with leases.acquire(STREAM):
                 raise ZeroDivisionError
         assert await redis.get(NAME) is None

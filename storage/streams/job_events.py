@@ -1,7 +1,8 @@
 """The stream of an organization's jobs: publications, call jobs and fan-outs. Owns its name and how it is written to.
 
-Who changes a job tells the stream in the same transaction: `batch.tell(jobs_stream(org), kind, ref)`, or `leave` where
-no batch is at hand. Its event kinds are those of `Stores.job_subjects`, which read what the events speak of.
+A change to a job adds a row in the same transaction: `batch.add_outbox_row(jobs_stream(org), kind, ref)`, or
+`outbox.add_rows` without a batch. Its event kinds are those of `Stores.job_subjects`, which read what the events
+speak of.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
