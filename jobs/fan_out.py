@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import structlog
-from arq import Retry as Again
+from arq import Retry
 
 from jobs.context import JobContext
-from storage.feed.fan_outs import Claim, Retry
+from storage.feed.fan_outs import FanOutClaim, FanOutRetry
 from storage.references import PostKey
 
 TURN_S = 5.0
@@ -30,14 +30,14 @@ async def fan_out(ctx: dict[str, Any], organization_id: str, timestamp: int) -> 
     """Brings a post into its author's followers' feeds, or out of them. Whose claim it is not has nothing to do."""
     jobs: JobContext = ctx["jobs"]
     if not await _work(jobs, PostKey(organization_id, timestamp), TURN_S):
-        raise Again(defer=0)
+        raise Retry(defer=0)
 
 
 async def _work(jobs: JobContext, key: PostKey, turn_s: float) -> bool:
     """Whether nothing is left to do here; False when only the turn is over."""
     ends_at = asyncio.get_running_loop().time() + turn_s
     claim = await jobs.stores.fan_outs.claim(key)
-    ahead: asyncio.Task[_Part] | None = None
+    ahead: asyncio.Task[_FollowerBatch] | None = None
     try:
         while claim is not None:
             part = await (ahead or _look(jobs, claim, claim.after))
@@ -57,7 +57,7 @@ async def _work(jobs: JobContext, key: PostKey, turn_s: float) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _FollowerBatch:
     """A chunk's readers, without those who get nothing."""
 
     reader_ids: Sequence[str]
@@ -65,20 +65,20 @@ class _Part:
     is_last: bool
 
 
-async def _look(jobs: JobContext, claim: Claim, after: str) -> _Part:
+async def _look(jobs: JobContext, claim: FanOutClaim, after: str) -> _FollowerBatch:
     feeds, organization_id = jobs.stores.feeds, claim.key.organization_id
     chunk = await feeds.followers(organization_id, claim.author_id, after)
     if claim.task == "remove":
-        return _Part(chunk.follower_ids, chunk.after, chunk.is_last)
+        return _FollowerBatch(chunk.follower_ids, chunk.after, chunk.is_last)
     present, others = await asyncio.gather(
         feeds.without_absent(organization_id, chunk.follower_ids),
         feeds.without_blockers(organization_id, claim.author_id, chunk.follower_ids),
     )
     allowed = set(others)
-    return _Part([each for each in present if each in allowed], chunk.after, chunk.is_last)
+    return _FollowerBatch([each for each in present if each in allowed], chunk.after, chunk.is_last)
 
 
-async def _step(jobs: JobContext, claim: Claim, part: _Part) -> Claim | None:
+async def _step(jobs: JobContext, claim: FanOutClaim, part: _FollowerBatch) -> FanOutClaim | None:
     """Writes one chunk; the claim as it is then, None when it is lost or the post is gone."""
     stores, key = jobs.stores, claim.key
     if claim.task == "remove":
@@ -107,7 +107,7 @@ async def retry_failed_inserts(jobs: JobContext) -> int:
     return len(retries)
 
 
-async def _retry(jobs: JobContext, retry: Retry) -> None:
+async def _retry(jobs: JobContext, retry: FanOutRetry) -> None:
     stores = jobs.stores
     post = await stores.posts.find(retry.key)
     if post is None:

@@ -8,7 +8,7 @@ from strawberry import ID
 from resolvers.access import member
 from resolvers.context import Info
 from storage.errors import BadUserInput
-from storage.feed.follows import Pair
+from storage.feed.follows import FollowPair
 from storage.identity.records import User
 
 UserId = Annotated[ID, strawberry.argument(description="Whom.")]
@@ -28,9 +28,9 @@ async def unfollow(info: Info, user_id: UserId) -> User:
     return await info.context.stores.users.get(pair.organization_id, user_id)
 
 
-async def _pair(info: Info, user_id: str) -> Pair:
+async def _pair(info: Info, user_id: str) -> FollowPair:
     viewer = member(info)
     if user_id == viewer.id:
         raise BadUserInput("userId", "somebody else: one's own posts are in the home feed anyway")
     await info.context.stores.users.get(viewer.organization_id, user_id)
-    return Pair(viewer.organization_id, viewer.id, user_id)
+    return FollowPair(viewer.organization_id, viewer.id, user_id)

@@ -24,7 +24,7 @@ FIRST_RETRY_S = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class FanOutClaim:
     """A fan-out that this worker may move on. `after` is the last follower that is done."""
 
     key: PostKey
@@ -35,7 +35,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Retry:
+class FanOutRetry:
     """Readers whose insert failed before, by how often, of one post."""
 
     key: PostKey
@@ -67,7 +67,7 @@ class FanOutStore:
         cursor = self._fan_outs.find(wanted, {"_id": 1}).sort("at", 1).limit(limit)
         return [_key(row) for row in await cursor.to_list(None)]
 
-    async def claim(self, key: PostKey) -> Claim | None:
+    async def claim(self, key: PostKey) -> FanOutClaim | None:
         """The right to work on it, for 5 s after each step; None when it is done or somebody else's."""
         wanted = {"_id": key.document_id, "open": True, "walked": False, "$expr": {"$lt": ["$lease_until", "$$NOW"]}}
         running = {"$cond": [{"$eq": ["$task", "push"]}, "RUNNING", "$state"]}
@@ -75,16 +75,16 @@ class FanOutStore:
         row: Document | None = await self._fan_outs.find_one_and_update(
             wanted, [{"$set": update}], return_document=ReturnDocument.AFTER
         )
-        return None if row is None else Claim(key, row["author"], row["task"], row["next"], row["fence"])
+        return None if row is None else FanOutClaim(key, row["author"], row["task"], row["next"], row["fence"])
 
-    async def release(self, claim: Claim) -> None:
+    async def release(self, claim: FanOutClaim) -> None:
         """Lets somebody else go on at once."""
         ours = {"_id": claim.key.document_id, "fence": claim.fence}
         await self._fan_outs.update_one(ours, {"$set": {"lease_until": None}})
 
     async def advance(
-        self, claim: Claim, after: str, walked: bool, delivered: int = 0, failed: Collection[str] = ()
-    ) -> Claim | None:
+        self, claim: FanOutClaim, after: str, walked: bool, delivered: int = 0, failed: Collection[str] = ()
+    ) -> FanOutClaim | None:
         """Moves on to the follower `after`; those who failed are kept, to be tried alone. None: it is lost to another.
 
         One transaction; the author's organization is told at most once a second, and when it is done.
@@ -98,17 +98,17 @@ class FanOutStore:
             return row
 
         row = await self._transact(claim.key, work)
-        return None if row is None else Claim(claim.key, claim.author_id, claim.task, after, claim.fence)
+        return None if row is None else FanOutClaim(claim.key, claim.author_id, claim.task, after, claim.fence)
 
-    async def due_retries(self, limit: int) -> list[Retry]:
+    async def due_retries(self, limit: int) -> list[FanOutRetry]:
         """Readers to be tried again now, by post."""
         wanted = {"due": {"$exists": True}, **older_than("due", 0)}
         found: dict[PostKey, dict[str, int]] = {}
         async for row in self._retries.find(wanted).sort("due", 1).limit(limit):
             found.setdefault(_key(row), {})[row["_id"]["u"]] = row["tries"]
-        return [Retry(key, tries) for key, tries in found.items()]
+        return [FanOutRetry(key, tries) for key, tries in found.items()]
 
-    async def retried(self, retry: Retry, failed: Collection[str]) -> None:
+    async def retried(self, retry: FanOutRetry, failed: Collection[str]) -> None:
         """Settles a round of retries. Who failed five times is kept as failed, and counted."""
 
         async def work(session: Session) -> Document | None:

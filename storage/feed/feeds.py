@@ -25,7 +25,7 @@ ABSENT_S = 30 * 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class FollowerChunk:
     """Some followers of an author, by id, at most 500. `after` is the last one's; `is_last`: nobody follows them."""
 
     follower_ids: Sequence[str]
@@ -43,12 +43,12 @@ class FeedStore:
         self._outbox = outbox
         self._items = mongo[FEED_ITEMS]
 
-    async def followers(self, organization_id: str, author_id: str, after: str) -> Chunk:
+    async def followers(self, organization_id: str, author_id: str, after: str) -> FollowerChunk:
         """The next followers after the one given, at most a chunk."""
         wanted = {"org": organization_id, "followee": author_id, "follower": {"$gt": after}}
         cursor = self._mongo[FOLLOWS].find(wanted, {"_id": 0, "follower": 1}).sort("follower", 1).limit(self._chunk)
         ids = [row["follower"] for row in await cursor.to_list(self._chunk)]
-        return Chunk(ids, ids[-1] if ids else after, len(ids) < self._chunk)
+        return FollowerChunk(ids, ids[-1] if ids else after, len(ids) < self._chunk)
 
     async def without_absent(self, organization_id: str, reader_ids: Sequence[str]) -> list[str]:
         """Those of the readers who looked at their feed within 30 days, or never had one."""

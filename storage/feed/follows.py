@@ -30,7 +30,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class FollowPair:
     """Somebody, and whom they follow or not."""
 
     organization_id: str
@@ -52,7 +52,7 @@ class _FollowChange(Change[bool]):
     """A change of one pair, in the followee's own stream, so that a thousand new followers share their commits."""
 
     events: ClassVar[int] = 0
-    pair: Pair
+    pair: FollowPair
 
     def needs(self) -> Sequence[Need]:
         """The follow, its change, and both users."""
@@ -122,19 +122,19 @@ class FollowStore:
         self._sequencer = sequencer
         self._items = mongo[FEED_ITEMS]
 
-    async def follow(self, pair: Pair) -> None:
+    async def follow(self, pair: FollowPair) -> None:
         """Follows, and backfills the follower's feed. Raises: Forbidden, Conflict."""
         stream = user_stream(pair.organization_id, pair.followee_id)
         if await self._sequencer.commit(stream, Follow(pair)):
             await self.try_to_settle(pair)
 
-    async def unfollow(self, pair: Pair) -> None:
+    async def unfollow(self, pair: FollowPair) -> None:
         """Ends the follow, and removes what it brought."""
         stream = user_stream(pair.organization_id, pair.followee_id)
         if await self._sequencer.commit(stream, Unfollow(pair)):
             await self.try_to_settle(pair)
 
-    async def try_to_settle(self, pair: Pair) -> None:
+    async def try_to_settle(self, pair: FollowPair) -> None:
         """The follow is done, whatever comes of this: what fails now is tried by a later sweep, after all others."""
         try:
             await self.settle(pair)
@@ -144,7 +144,7 @@ class FollowStore:
                 later = [{"$set": {"at": "$$NOW"}}]
                 await self._mongo[FOLLOW_CHANGES].update_one({"_id": pair.document_id}, later)
 
-    async def settle(self, pair: Pair) -> None:
+    async def settle(self, pair: FollowPair) -> None:
         """Brings the follower's feed in line with the follow, if it is not yet. Safe to repeat and to race."""
 
         async def work(session: Session) -> None:
@@ -158,12 +158,12 @@ class FollowStore:
 
         await self._mongo.transact(work)
 
-    async def unsettled(self, for_s: float, limit: int) -> list[Pair]:
+    async def unsettled(self, for_s: float, limit: int) -> list[FollowPair]:
         """Pairs whose change has waited longer than that, the longest first."""
         cursor = self._mongo[FOLLOW_CHANGES].find(older_than("at", for_s), {"_id": 1}).sort("at", 1).limit(limit)
-        return [Pair(row["_id"]["o"], row["_id"]["f"], row["_id"]["e"]) for row in await cursor.to_list(None)]
+        return [FollowPair(row["_id"]["o"], row["_id"]["f"], row["_id"]["e"]) for row in await cursor.to_list(None)]
 
-    async def _backfill(self, pair: Pair, session: Session) -> None:
+    async def _backfill(self, pair: FollowPair, session: Session) -> None:
         """The followee's newest posts; those that are merged on read need none."""
         wanted = {"_id.o": pair.organization_id, "author": pair.followee_id, "merged": False, "deleted_at": None}
         newest = self._mongo[POSTS].find(wanted, {"_id": 1}, session=session).sort("_id.ts", -1).limit(MAX_ITEMS)
@@ -177,6 +177,6 @@ class FollowStore:
             await trim(self._mongo, owner, session)
 
 
-def _items_of(pair: Pair) -> Document:
+def _items_of(pair: FollowPair) -> Document:
     owner = {"o": pair.organization_id, "u": pair.follower_id}
     return {"_id": {"$gte": {**owner, "ts": 0}, "$lt": {**owner, "ts": 2**62}}}

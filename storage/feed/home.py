@@ -32,7 +32,7 @@ class HomeFeedState(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class FeedReader:
     """Whose feed is read, whom they blocked, and the big authors whom they follow.
 
     With each big author comes where their stream stood when their posts were no longer pushed.
@@ -50,7 +50,7 @@ class Reader:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _FeedSegment:
     """One look along a feed: what was found in order, and whether nothing lies behind it."""
 
     posts: Sequence[tuple[int, str]]
@@ -78,15 +78,15 @@ class HomeStore:
             feed = {"rebuilding": away or (feed is not None and feed.get("rebuilding", False))}
         return HomeFeedState.REBUILDING if feed.get("rebuilding") else HomeFeedState.READY
 
-    async def reader(self, organization_id: str, reader_id: str, blocked: frozenset[str]) -> Reader:
+    async def reader(self, organization_id: str, reader_id: str, blocked: frozenset[str]) -> FeedReader:
         """The reader as of now."""
         between = {"$gte": {"o": organization_id, "u": ""}, "$lt": {"o": organization_id, "u": "\U0010ffff"}}
         cursor = self._mongo[MERGED_AUTHORS].find({"_id": between})
         begun = {row["_id"]["u"]: Position(row["epoch"], row["n"]) for row in await cursor.to_list(None)}
         followed = await self._followed(organization_id, reader_id, begun) if begun else set()
-        return Reader(organization_id, reader_id, blocked, {each: begun[each] for each in followed - blocked})
+        return FeedReader(organization_id, reader_id, blocked, {each: begun[each] for each in followed - blocked})
 
-    async def page(self, reader: Reader, asked: Range) -> Page[Post]:
+    async def page(self, reader: FeedReader, asked: Range) -> Page[Post]:
         """The reader's feed in the order of the range."""
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[Post]:
@@ -103,7 +103,7 @@ class HomeStore:
         return await read_page(asked, fetch, lambda post: post.timestamp)
 
     async def visible(
-        self, reader: Reader, posts: Sequence[tuple[int, str]], known: dict[int, Post] | None = None
+        self, reader: FeedReader, posts: Sequence[tuple[int, str]], known: dict[int, Post] | None = None
     ) -> list[Post]:
         """Those of the posts, by timestamp and author, that are there and that the reader may see in the home feed."""
         found = dict(known or {})
@@ -141,7 +141,7 @@ class HomeStore:
         cursor = self._mongo[FEEDS].find({"rebuilding": True}, {"_id": 1}).limit(limit)
         return [(row["_id"]["o"], row["_id"]["u"]) for row in await cursor.to_list(None)]
 
-    async def _look(self, reader: Reader, low: int, high: int, ascending: bool, size: int) -> _Part:
+    async def _look(self, reader: FeedReader, low: int, high: int, ascending: bool, size: int) -> _FeedSegment:
         """The next pushed and merged posts of a range, in its order, at most `size`."""
         order = 1 if ascending else -1
         between = {"$gte": {**reader.owner, "ts": low}, "$lte": {**reader.owner, "ts": high}}
@@ -150,9 +150,9 @@ class HomeStore:
         merged = await self._merged(reader, low, high, order, size) if reader.merged else {}
         both = {**dict(pushed), **{post.timestamp: post.author_id for post in merged.values()}}
         posts = sorted(both.items(), reverse=not ascending)[:size]
-        return _Part(posts, merged, len(pushed) < size and len(merged) < size and len(both) <= size)
+        return _FeedSegment(posts, merged, len(pushed) < size and len(merged) < size and len(both) <= size)
 
-    async def _merged(self, reader: Reader, low: int, high: int, order: int, size: int) -> dict[int, Post]:
+    async def _merged(self, reader: FeedReader, low: int, high: int, order: int, size: int) -> dict[int, Post]:
         wanted: Document = {"_id.o": reader.organization_id, "author": {"$in": list(reader.merged)}, "merged": True}
         wanted |= {"_id.ts": {"$gte": low, "$lte": high}, "deleted_at": None}
         cursor = self._mongo[POSTS].find(wanted).sort("_id.ts", order).limit(size)

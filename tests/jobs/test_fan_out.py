@@ -10,7 +10,7 @@ from jobs.context import JobContext
 from jobs.fan_out import finish_fan_outs, rebuild_feeds, settle_follows
 from storage.feed.changes import CreatePost
 from storage.feed.feeds import FeedStore
-from storage.feed.follows import Pair
+from storage.feed.follows import FollowPair
 from storage.feed.home import HomeFeedState
 from storage.feed.records import Post, author_stream, home_stream
 from storage.mongo import Driver, Mongo, Session
@@ -63,7 +63,7 @@ def workers(both: list[Stores]) -> list[JobContext]:
 
 async def follow(hall: Hall, *readers: str) -> None:
     for reader in readers:
-        await hall.stores.follows.follow(Pair(hall.organization_id, reader, "ann"))
+        await hall.stores.follows.follow(FollowPair(hall.organization_id, reader, "ann"))
 
 
 async def work(hall: Hall, jobs: JobContext) -> None:
@@ -113,7 +113,7 @@ async def test_whoever_follows_while_posts_are_made_and_walked_has_every_one(
             await asyncio.sleep(0)
         for _ in range(number % 2):
             await follow(hall, reader)
-            await hall.stores.follows.unfollow(Pair(hall.organization_id, reader, "ann"))
+            await hall.stores.follows.unfollow(FollowPair(hall.organization_id, reader, "ann"))
         await follow(hall, reader)
 
     async def walk(jobs: JobContext) -> None:

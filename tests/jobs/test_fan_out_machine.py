@@ -18,7 +18,7 @@ from jobs.fan_out import finish_fan_outs, rebuild_feeds, retry_failed_inserts, s
 from storage.errors import DomainError
 from storage.feed.fan_outs import MAX_TRIES, Claim
 from storage.feed.feeds import Chunk, FeedStore
-from storage.feed.follows import Pair
+from storage.feed.follows import FollowPair
 from storage.feed.home import HomeFeedState
 from storage.feed.records import home_stream
 from storage.mongo import Driver
@@ -101,8 +101,8 @@ class FeedMachine(RuleBasedStateMachine):
         for reader in LISTENERS:
             await self.stores.events.head(home_stream(self.hall.organization_id, reader))
 
-    def pair(self, one: str, other: str) -> Pair:
-        return Pair(self.org, one, other)
+    def pair(self, one: str, other: str) -> FollowPair:
+        return FollowPair(self.org, one, other)
 
     @rule(reader=READER, author=AUTHOR)
     def follow(self, reader: str, author: str) -> None:

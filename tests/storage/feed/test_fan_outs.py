@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from storage.feed.fan_outs import MAX_TRIES, Claim, Retry
-from storage.feed.follows import Pair
+from storage.feed.fan_outs import MAX_TRIES, FanOutClaim, FanOutRetry
+from storage.feed.follows import FollowPair
 from storage.feed.records import FanOut, FanOutState, Post
 from storage.streams.job_events import jobs_stream
 from tests.storage.feed.hall import Hall, together
@@ -19,7 +19,7 @@ async def post(hall: Hall) -> Post:
     """A post of Ann's, whom Bob and Cyd follow."""
     await hall.enter("cyd")
     for name in ("bob", "cyd"):
-        await hall.stores.follows.follow(Pair(hall.organization_id, name, "ann"))
+        await hall.stores.follows.follow(FollowPair(hall.organization_id, name, "ann"))
     return await hall.post()
 
 
@@ -29,7 +29,7 @@ async def fan_out(hall: Hall, post: Post) -> FanOut:
     return found
 
 
-async def claimed(hall: Hall, post: Post) -> Claim:
+async def claimed(hall: Hall, post: Post) -> FanOutClaim:
     claim = await hall.stores.fan_outs.claim(post.key)
     assert claim is not None
     return claim
@@ -86,12 +86,12 @@ async def test_a_failure_keeps_it_running_until_it_is_settled(hall: Hall, post: 
     assert await due(hall) == []
     await hall.expire("feed_retries", "due")
     (retry,) = await due(hall)
-    assert retry == Retry(post.key, {"bob": 1})
+    assert retry == FanOutRetry(post.key, {"bob": 1})
     await together(*(hall.stores.fan_outs.retried(retry, ()) for _ in range(5)))
     assert numbers(await fan_out(hall, post)) == ("COMPLETED", 2, 2, 0)
 
 
-async def due(hall: Hall) -> list[Retry]:
+async def due(hall: Hall) -> list[FanOutRetry]:
     return [
         each
         for each in await hall.stores.fan_outs.due_retries(1000)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.feed.follows import Pair
+from storage.feed.follows import FollowPair
 from storage.feed.records import Post, home_stream
 from storage.feed.trimming import MAX_ITEMS, TRIM_EVERY
 from storage.streams.sequencer import MAX_BATCH
@@ -39,7 +39,7 @@ async def test_a_reader_whose_insert_fails_keeps_nobody_else_from_it(hall: Hall)
 async def test_followers_come_in_chunks_by_id(hall: Hall) -> None:
     await hall.enter(*READERS[:5])
     for name in READERS[:5]:
-        await hall.stores.follows.follow(Pair(hall.organization_id, name, "ann"))
+        await hall.stores.follows.follow(FollowPair(hall.organization_id, name, "ann"))
     chunk = await hall.stores.feeds.followers(hall.organization_id, "ann", READERS[1])
     assert (chunk.follower_ids, chunk.after, chunk.is_last) == (READERS[2:5], READERS[4], True)
     empty = await hall.stores.feeds.followers(hall.organization_id, "ann", READERS[4])

@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from storage.errors import Conflict, DomainError, Forbidden
-from storage.feed.follows import Pair
+from storage.feed.follows import FollowPair
 from storage.feed.trimming import MAX_ITEMS
 from storage.identity.records import user_stream
 from storage.timeline import NOW, timeline_range
@@ -18,8 +18,8 @@ pytestmark = pytest.mark.anyio
 NOBODY: frozenset[str] = frozenset()
 
 
-def pair(hall: Hall, follower: str = "bob", followee: str = "ann") -> Pair:
-    return Pair(hall.organization_id, follower, followee)
+def pair(hall: Hall, follower: str = "bob", followee: str = "ann") -> FollowPair:
+    return FollowPair(hall.organization_id, follower, followee)
 
 
 async def items(hall: Hall, reader: str = "bob") -> list[int]:

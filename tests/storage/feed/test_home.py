@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from storage.feed.changes import CreatePost
-from storage.feed.follows import Pair
+from storage.feed.follows import FollowPair
 from storage.feed.home import HomeFeedState
 from storage.feed.posts import NOBODY
 from storage.feed.records import Post, author_stream
@@ -27,7 +27,7 @@ async def post_big(hall: Hall, author: str, text: str = "big") -> Post:
 
 async def follow(hall: Hall, *authors: str) -> None:
     for author in authors:
-        await hall.stores.follows.follow(Pair(hall.organization_id, "bob", author))
+        await hall.stores.follows.follow(FollowPair(hall.organization_id, "bob", author))
 
 
 async def push(hall: Hall, *posts: Post) -> None:
@@ -115,7 +115,7 @@ async def test_an_item_that_came_late_is_not_shown(hall: Hall) -> None:
     await push(hall, gone)
     newest = Asked(None, NOW, 10, True)
     assert (await read(hall, newest))[1] == [post.timestamp]
-    await hall.stores.follows.unfollow(Pair(hall.organization_id, "bob", "ann"))
+    await hall.stores.follows.unfollow(FollowPair(hall.organization_id, "bob", "ann"))
     await push(hall, post)
     assert (await read(hall, newest))[1] == []
 
