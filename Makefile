@@ -14,7 +14,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup web web-check web-test run test check schema lock soak screenshots clean
+.PHONY: help setup web web-check web-format web-test run test format check schema lock soak screenshots clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,9 +28,13 @@ run: setup web ## Run the whole product with demo data; ARGS="--port 9000" and t
 # Tests wait more than they work: three at a time take half the time on two cores. Files go in the order of their
 # names, so that those of e2e, which are few tests and take long, come first and no worker is left with one in the end.
 test: setup web web-test ## Run every test but the soak tests
-	$(BIN)/pytest -m "not soak" -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
-check: setup web-check ## Check format, lint, types, import directions and the exported schema
+format: setup web-format ## Format all code, and fix what linters can fix
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+check: setup web-check ## Report problems of format, lint, types, imports and the exported schema; change nothing
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -72,19 +76,22 @@ endif
 ifeq (,$(wildcard $(WEB)/package-lock.json))
 web:
 	@echo "There is no $(WEB)/package-lock.json: the product runs without its web pages."
-web-check web-test:
+web-check web-format web-test:
 	@:
 else ifeq (,$(NODE))
 web:
 	@echo "Node.js 20 or later is not installed: the product runs without its web pages."
-web-check web-test:
-	@echo "Node.js 20 or later is not installed: the web pages are not checked."
+web-check web-format web-test:
+	@echo "Node.js 20 or later is not installed: the web client is neither checked nor formatted."
 else
 web: $(WEB)/dist/index.html ## Build the web pages when they have changed
 	@:
 
 web-check: $(WEB)/node_modules/.installed
 	cd $(WEB) && npm run --silent check
+
+web-format: $(WEB)/node_modules/.installed
+	cd $(WEB) && npm run --silent format
 
 web-test: $(WEB)/node_modules/.installed
 	cd $(WEB) && npm run --silent test

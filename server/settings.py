@@ -158,6 +158,8 @@ class Settings(BaseSettings):
         default=10_000, ge=0, le=100_000_000, description="a number of followers from 0 to 100000000"
     )
     data_dir: Path = Field(default=Path(".noroshi"), description="a folder")
+    embedded_mongod: str | None = Field(default=None, description="a path of a program, or its name on PATH")
+    embedded_redis: str | None = Field(default=None, description="a path of a program, or its name on PATH")
     host: str = Field(default="127.0.0.1", description="a host name or address to listen on")
     port: int = Field(default=8000, ge=0, le=65535, description="a number from 0 to 65535")
     demo: bool = Field(default=False, description="true or false")

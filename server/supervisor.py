@@ -136,7 +136,11 @@ async def _crew(settings: Settings, listener: socket.socket, web: int, workers: 
     """Everything started; ended in the opposite order."""
     await check_servers(settings.mongodb_uri, settings.redis_url)
     async with embedded_servers(
-        settings.data_dir, need_mongodb=not settings.mongodb_uri, need_redis=not settings.redis_url
+        settings.data_dir,
+        need_mongodb=not settings.mongodb_uri,
+        need_redis=not settings.redis_url,
+        mongod_program=settings.embedded_mongod,
+        redis_program=settings.embedded_redis,
     ) as servers:
         settings = settings.with_values(
             mongodb_uri=settings.mongodb_uri or servers.mongodb_uri,

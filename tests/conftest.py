@@ -1,7 +1,8 @@
-"""What every test may ask for: real servers, started once, and names of its own on them."""
+"""Fixtures of all tests: real servers, started once, and a database of its own for each test."""
 
 import asyncio
 import os
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -15,17 +16,26 @@ from storage.stores import Stores, open_stores
 from tests.databases import CREDENTIAL_KEYS, ReusedDatabase, reused_database
 from tests.keys import ADDRESS_KEYS
 
-# How long an example takes is the machine's affair.
+# The machine decides how long an example takes.
 settings.register_profile("noroshi", deadline=None)
 settings.load_profile("noroshi")
 
 
-# Each test has a database of some 150 files, which mongod would keep open for ten minutes after they were dropped.
+# A test's database has some 150 files. By default mongod keeps them open for ten minutes after they are dropped.
 CLOSE_FILES = "file_manager=(close_idle_time=5,close_scan_interval=5,close_handle_minimum=250)"
 MANY_DATABASES = (
     *("--wiredTigerEngineConfigString", CLOSE_FILES),
     *("--setParameter", "minSnapshotHistoryWindowInSeconds=1"),
 )
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Lists what was skipped, with the command that installs what is missing."""
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.getreports("skipped"))
+    if reasons:
+        terminalreporter.section("skipped tests")
+    for reason, count in sorted(reasons.items()):
+        terminalreporter.line(f"{count:4} skipped: {reason}")
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +45,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session")
 def mongodb_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A replica set of one. TEST_MONGODB_URI names one that runs already, and is then shared."""
+    """The address of a replica set of one. TEST_MONGODB_URI names a running one to share instead."""
     if uri := os.environ.get("TEST_MONGODB_URI"):
         yield uri
         return
@@ -47,7 +57,7 @@ def mongodb_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A Redis or Valkey. TEST_REDIS_URL names one that runs already, and is then shared."""
+    """The address of a Valkey. TEST_REDIS_URL names a running Redis or Valkey to share instead."""
     if url := os.environ.get("TEST_REDIS_URL"):
         yield url
         return
@@ -65,20 +75,20 @@ def reused(mongodb_uri: str, redis_url: str) -> Iterator[ReusedDatabase]:
 
 @pytest.fixture
 def database(reused: ReusedDatabase) -> Iterator[str]:
-    """A name nobody else uses now: of a MongoDB database, and in front of Redis keys. Both are emptied afterwards."""
+    """A unique MongoDB database name that is also the prefix of Redis keys. Both are emptied afterwards."""
     yield reused.name
     reused.empty()
 
 
 @pytest.fixture(scope="session")
 def mongo_driver() -> Driver:
-    """The driver that the storage tests run on: motor, unless NOROSHI_MONGO_DRIVER says pymongo."""
+    """The MongoDB driver of the storage tests: motor unless NOROSHI_MONGO_DRIVER is pymongo."""
     return cast(Driver, os.environ.get("NOROSHI_MONGO_DRIVER", "motor"))
 
 
 @pytest.fixture
 async def stores(mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver) -> AsyncIterator[Stores]:
-    """All of storage, on an empty database."""
+    """All stores, on an empty database."""
     keys: dict[str, Any] = {"credential_keys": CREDENTIAL_KEYS, "address_keys": ADDRESS_KEYS}
     async with open_stores(mongodb_uri, redis_url, database, mongo_driver, **keys) as stores:
         yield stores
@@ -86,5 +96,5 @@ async def stores(mongodb_uri: str, redis_url: str, database: str, mongo_driver: 
 
 @pytest.fixture
 def data_dir(tmp_path: Path) -> Path:
-    """Where a test's own `noroshi up` keeps its data; not there yet."""
+    """A data folder for a test's own `noroshi up`. It does not exist yet."""
     return tmp_path / "data"

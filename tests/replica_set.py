@@ -90,7 +90,7 @@ async def _until_elected(members: list[Mongod]) -> None:
 async def replica_set(folder: Path, options: tuple[str, ...] = ()) -> AsyncIterator[ReplicaSet]:
     """A replica set with its data in `folder`, ended afterwards."""
     members = [
-        Mongod(folder / f"member-{number}", find_mongod(), alone=False, options=options) for number in range(MEMBERS)
+        Mongod(folder / f"member-{number}", find_mongod(), initiate=False, options=options) for number in range(MEMBERS)
     ]
     try:
         await asyncio.gather(*(member.start() for member in members))

@@ -1,15 +1,15 @@
-"""Tokens that this product signs itself: for the command line and the demo users, by the shared secret."""
+"""Tokens that the product signs with its own secret, for the command line and the demo users."""
 
 from collections.abc import Iterable
 from typing import Protocol
 
-from server.embedded import prepare, secret
+from server.embedded import prepare_data_dir, stored_secret
 from server.processes import StartupError
 from server.settings import Settings
 
 
 class DemoUser(Protocol):
-    """What a token says about somebody."""
+    """The user data that a token carries."""
 
     @property
     def id(self) -> str: ...
@@ -24,28 +24,41 @@ class DemoUser(Protocol):
 
 
 def with_auth_secret(settings: Settings) -> Settings:
-    """The settings with the data folder's secret, unless tokens are verified in another way. Raises: StartupError."""
+    """Returns the settings with the data folder's token secret, unless a secret or a JWKS URL is set.
+
+    Raises: StartupError.
+    """
     if settings.auth_secret or settings.auth_jwks_url:
         return settings
-    return settings.with_values(auth_secret=secret(prepare(settings.data_dir), "auth_secret"))
+    return settings.with_values(auth_secret=_stored_secret(settings, "auth_secret"))
 
 
 def with_credential_keys(settings: Settings) -> Settings:
-    """The settings with the data folder's key for connected accounts, unless keys are set. Raises: StartupError."""
+    """Returns the settings with the data folder's key for connected accounts, unless keys are set.
+
+    Raises: StartupError.
+    """
     if settings.credential_keys:
         return settings
-    return settings.with_values(credential_keys=f"1:{secret(prepare(settings.data_dir), 'credential_key')}")
+    return settings.with_values(credential_keys=f"1:{_stored_secret(settings, 'credential_key')}")
 
 
 def with_address_keys(settings: Settings) -> Settings:
-    """The settings with the data folder's key for mail addresses, unless keys are set. Raises: StartupError."""
+    """Returns the settings with the data folder's key for mail addresses, unless keys are set.
+
+    Raises: StartupError.
+    """
     if settings.address_keys:
         return settings
-    return settings.with_values(address_keys=f"1:{secret(prepare(settings.data_dir), 'address_key')}")
+    return settings.with_values(address_keys=f"1:{_stored_secret(settings, 'address_key')}")
+
+
+def _stored_secret(settings: Settings, name: str) -> str:
+    return stored_secret(prepare_data_dir(settings.data_dir), name)
 
 
 def require_own_tokens(settings: Settings) -> None:
-    """Raises: StartupError when only an identity provider's tokens count."""
+    """Raises: StartupError when the product accepts only the tokens of an identity provider."""
     if settings.auth_jwks_url:
         raise StartupError("Tokens come from the identity provider: unset NOROSHI_AUTH_JWKS_URL to sign them here.")
 
@@ -61,14 +74,14 @@ def sign(
     email: str | None = None,
     ttl_s: float = 86_400,
 ) -> str:
-    """A token that this product accepts. The settings must have a secret. Raises: StartupError."""
-    # Imported here: verifying brings an HTTP client along, which most commands don't need.
+    """Returns a token that this product accepts. The settings must have a secret. Raises: StartupError."""
+    # Imported here: verification imports an HTTP client, which most commands don't need.
     from server.auth.tokens import is_address, mint
 
     require_own_tokens(settings)
     if email is not None and not is_address(email):
-        raise StartupError(f"{email!r} is no mail address.")
-    assert settings.auth_secret, "see with_auth_secret"
+        raise StartupError(f"{email!r} is not a mail address.")
+    assert settings.auth_secret, "call with_auth_secret first"
     return mint(
         settings.auth_secret,
         user_id=user_id,
@@ -84,7 +97,7 @@ def sign(
 
 
 def sign_for(settings: Settings, user: DemoUser) -> str:
-    """A day's token for a demo user. Raises: StartupError."""
+    """Returns a token for a demo user, valid for one day. Raises: StartupError."""
     return sign(
         settings,
         user_id=user.id,

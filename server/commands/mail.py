@@ -61,9 +61,9 @@ def tail(
     settings = Settings.from_environment(data_dir=data_dir)
     configure_logging(settings.log_format, settings.log_level)
     if state is None:
-        from server.embedded import prepare
+        from server.embedded import prepare_data_dir
 
-        state = prepare(settings.data_dir) / f"tail-{file.name}.json"
+        state = prepare_data_dir(settings.data_dir) / f"tail-{file.name}.json"
     elif not state.absolute().parent.is_dir():
         raise typer.BadParameter(f"{state.parent} is no folder", param_hint="--state")
     _run(lambda office: _tail(office, org, file.absolute(), state.absolute()), data_dir)
@@ -246,12 +246,12 @@ async def _office(data_dir: Path | None) -> AsyncIterator[Office]:
 
     from server.auth.sign_in import with_address_keys
     from server.embedded import check_servers
-    from server.embedded.running import embedded_mongodb
+    from server.embedded.running import running_mongodb
     from server.settings import Settings
     from storage.errors import DomainError
 
     settings = with_address_keys(Settings.from_environment(data_dir=data_dir))
-    async with embedded_mongodb(settings.mongodb_uri, settings.data_dir) as uri:
+    async with running_mongodb(settings.mongodb_uri, settings.data_dir, settings.embedded_mongod) as uri:
         await check_servers(uri, None)
         async with _opened(uri, settings) as office:
             try:

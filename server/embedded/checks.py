@@ -1,4 +1,4 @@
-"""Whether the servers that the operator named can do what we need. Told at start, in one line without passwords."""
+"""Checks at start that the servers named by the operator are usable. Errors are one line and hold no password."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -10,7 +10,7 @@ REDIS_MIN_VERSION = (6, 2)
 
 
 async def check_servers(mongodb_uri: str | None, redis_url: str | None) -> None:
-    """Checks the servers that are named. Raises: StartupError."""
+    """Checks the servers that have an address. Raises: StartupError."""
     if mongodb_uri:
         await check_mongodb(mongodb_uri)
     if redis_url:
@@ -18,7 +18,7 @@ async def check_servers(mongodb_uri: str | None, redis_url: str | None) -> None:
 
 
 async def check_mongodb(uri: str) -> None:
-    """Raises: StartupError when it can't be reached within 3 s, or has no transactions."""
+    """Raises: StartupError when MongoDB can't be reached within 3 s, or has no transactions."""
     from pymongo import AsyncMongoClient
     from pymongo.errors import ConfigurationError, InvalidURI, OperationFailure, PyMongoError
 
@@ -29,14 +29,14 @@ async def check_mongodb(uri: str) -> None:
             hello = await client.admin.command("hello")
             await client.admin.command("ping")
     except (ConfigurationError, InvalidURI, ValueError):
-        raise StartupError("MONGODB_URI can't be read: are user, password and options percent-encoded?") from None
+        raise StartupError("MONGODB_URI can't be parsed: percent-encode user, password and options.") from None
     except OperationFailure as error:
-        raise StartupError(f"{where}: the server refuses ({(error.details or {}).get('codeName')}).") from None
+        raise StartupError(f"{where}: the server refuses access ({(error.details or {}).get('codeName')}).") from None
     except PyMongoError:
-        # The driver forgets servers that answer, but as members of another set or of none.
+        # The driver drops servers that answer as members of another replica set or of none.
         if not client.topology_description.server_descriptions():
             raise StartupError(
-                f"{where}: not a member of the replica set that the address names; "
+                f"{where}: the server is not a member of the replica set in the address; "
                 "a standalone mongod becomes one with --replSet and rs.initiate()"
             ) from None
         raise StartupError(f"{where}: no answer within {TIMEOUT_S:g} s. Is it running and reachable?") from None
@@ -48,7 +48,7 @@ async def check_mongodb(uri: str) -> None:
 
 
 async def check_redis(url: str) -> None:
-    """Raises: StartupError when it can't be reached within 3 s, or is too old."""
+    """Raises: StartupError when Redis can't be reached within 3 s, or is too old."""
     from redis.asyncio import Redis
     from redis.exceptions import AuthenticationError, RedisError
 
@@ -59,14 +59,14 @@ async def check_redis(url: str) -> None:
     except AuthenticationError:
         raise StartupError(f"{where}: the server refuses the user or password.") from None
     except ValueError:
-        raise StartupError("REDIS_URL can't be read: expected redis://user:password@host:port/number.") from None
+        raise StartupError("REDIS_URL can't be parsed: expected redis://user:password@host:port/number.") from None
     except (RedisError, OSError):
         raise StartupError(f"{where}: no answer within {TIMEOUT_S:g} s. Is it running and reachable?") from None
     if tuple(int(part) for part in version.split(".")[:2]) < REDIS_MIN_VERSION:
-        raise StartupError(f"{where}: Redis {version} is too old, 6.2 or later is needed.")
+        raise StartupError(f"{where}: Redis {version} is too old; expected 6.2 or later.")
 
 
 def _hosts(address: str) -> str:
-    """Hosts and ports of an address, without who signs in there."""
+    """Returns the hosts and ports of an address without user and password."""
     parts = urlsplit(address)
     return parts.netloc.rpartition("@")[2] or parts.path

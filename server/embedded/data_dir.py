@@ -1,6 +1,6 @@
-"""The data folder: who may use it, what is secret in it, whether there is room.
+"""The data folder: its permissions, its lock, its secrets and its free space.
 
-Readable by its owner only. One `noroshi up` holds it at a time; the lock goes with the process, however that ends.
+Only the owner can read it. One `noroshi up` locks it at a time; the kernel releases the lock when the process ends.
 """
 
 import contextlib
@@ -19,12 +19,15 @@ LOCK = "lock"
 SECRETS = "secrets.json"
 
 
-def prepare(data_dir: Path) -> Path:
-    """The folder's absolute path; made when missing, and closed to others. Raises: StartupError."""
+def prepare_data_dir(data_dir: Path) -> Path:
+    """Creates the folder if it is missing, closes it to other users and returns its absolute path.
+
+    Raises: StartupError.
+    """
     folder = data_dir.absolute()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _refuse_a_strange_folder(folder)
+        _refuse_foreign_folder(folder)
         folder.chmod(0o700)
         (folder / LOCK).touch(mode=0o600)
     except OSError as error:
@@ -34,8 +37,8 @@ def prepare(data_dir: Path) -> Path:
     return folder
 
 
-def _refuse_a_strange_folder(folder: Path) -> None:
-    # Closing somebody's home or /tmp to others would do harm, so only a new folder or ours is touched.
+def _refuse_foreign_folder(folder: Path) -> None:
+    # The folder is closed to other users, which would do harm to a home directory or to a shared temporary one.
     if not (folder / LOCK).exists() and any(folder.iterdir()):
         raise StartupError(
             f"The data folder {folder} holds files that are not Noroshi's: choose another with --data-dir."
@@ -43,15 +46,15 @@ def _refuse_a_strange_folder(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def held(folder: Path) -> Iterator[None]:
-    """Nobody else holds the folder meanwhile. Raises: StartupError when somebody does."""
+def lock_data_dir(folder: Path) -> Iterator[None]:
+    """Locks the folder against other processes. Raises: StartupError when another process has locked it."""
     with (folder / LOCK).open("r+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise StartupError(
                 f"The data folder {folder} is in use by `noroshi up`, process {lock.read().strip() or 'unknown'}: "
-                "stop that one, or choose another folder with --data-dir."
+                "stop that process, or choose another folder with --data-dir."
             ) from None
         lock.truncate(0)
         lock.write(str(os.getpid()))
@@ -60,7 +63,7 @@ def held(folder: Path) -> Iterator[None]:
 
 
 def require_free_space(folder: Path, min_free_bytes: int = MIN_FREE_BYTES) -> None:
-    """Raises: StartupError when less than `min_free_bytes` are free, as a database that runs full stops writing."""
+    """Raises: StartupError when less than `min_free_bytes` are free, because a database on a full disk stops."""
     free_bytes = shutil.disk_usage(folder).free
     if free_bytes < min_free_bytes:
         raise StartupError(
@@ -69,35 +72,35 @@ def require_free_space(folder: Path, min_free_bytes: int = MIN_FREE_BYTES) -> No
         )
 
 
-def secret(folder: Path, name: str) -> str:
-    """The secret of that name, made of 256 random bits when it is first asked for. Raises: StartupError."""
+def stored_secret(folder: Path, name: str) -> str:
+    """Returns the secret of that name. The first call generates it from 256 random bits. Raises: StartupError."""
     with (folder / LOCK).with_name("secrets.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        known = _read_secrets(folder / SECRETS)
-        if name not in known:
-            known[name] = secrets.token_urlsafe(32)
-            _write_secrets(folder / SECRETS, known)
-        return known[name]
+        stored = _read_secrets(folder / SECRETS)
+        if name not in stored:
+            stored[name] = secrets.token_urlsafe(32)
+            _write_secrets(folder / SECRETS, stored)
+        return stored[name]
 
 
 def _read_secrets(path: Path) -> dict[str, str]:
     try:
-        known = json.loads(path.read_text())
+        stored = json.loads(path.read_text())
     except FileNotFoundError:
         return {}
     except (OSError, ValueError):
-        known = None
-    if not isinstance(known, dict):
+        stored = None
+    if not isinstance(stored, dict):
         raise StartupError(f"The secrets in {path} can't be read: restore the file, or remove it to make new ones.")
-    return known
+    return stored
 
 
-def _write_secrets(path: Path, known: dict[str, str]) -> None:
-    # Renamed into place: a crash leaves the old secrets or the new ones, never half of them.
+def _write_secrets(path: Path, stored: dict[str, str]) -> None:
+    # The rename is atomic: a crash leaves the old file or the new one.
     fresh = path.with_suffix(".new")
     fresh.unlink(missing_ok=True)
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        json.dump(known, file, indent=2)
+        json.dump(stored, file, indent=2)
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path)

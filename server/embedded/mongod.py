@@ -1,4 +1,7 @@
-"""A private mongod as a replica set of one, which transactions need. For development and tests, not for production."""
+"""An embedded mongod as a replica set of one, because transactions need a replica set.
+
+For development and tests, not for production.
+"""
 
 import asyncio
 import json
@@ -7,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import structlog
 
+from server.embedded.binaries import MONGOD_VARIABLE
 from server.embedded.private_server import HOST, PrivateServer
 from server.processes import POLL_INTERVAL_S
 
@@ -20,14 +24,15 @@ log = structlog.get_logger(__name__)
 
 
 class Mongod(PrivateServer):
-    """One mongod. With `alone=False` it starts as an empty member, to be joined with others by its caller."""
+    """One mongod. With `initiate=False` it starts as a member without configuration; the caller initiates the set."""
 
     name: ClassVar[str] = "mongod"
-    variable: ClassVar[str] = "MONGODB_URI"
+    address_variable: ClassVar[str] = "MONGODB_URI"
+    program_variable: ClassVar[str] = MONGOD_VARIABLE
 
-    def __init__(self, folder: Path, binary: Path, *, alone: bool = True, options: tuple[str, ...] = ()) -> None:
+    def __init__(self, folder: Path, binary: Path, *, initiate: bool = True, options: tuple[str, ...] = ()) -> None:
         super().__init__(folder, binary)
-        self._alone = alone
+        self._initiate = initiate
         self._options = options
 
     @property
@@ -46,13 +51,13 @@ class Mongod(PrivateServer):
             *("--setParameter", "diagnosticDataCollectionEnabled=false", *self._options),
         ]
 
-    async def until_it_serves(self) -> None:
-        # Imported here: it takes a while, and mongod starts meanwhile.
+    async def wait_until_ready(self) -> None:
+        # Imported here: the import is slow, and mongod starts meanwhile.
         from pymongo import AsyncMongoClient
 
         client: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(self.uri, serverMonitoringMode="poll")
         async with client:
-            while not await self._is_ready(client):  # noqa: ASYNC110 - nor can a server
+            while not await self._is_ready(client):  # noqa: ASYNC110 - another process can set no event
                 await asyncio.sleep(POLL_INTERVAL_S)
 
     async def _is_ready(self, client: "AsyncMongoClient[dict[str, Any]]") -> bool:
@@ -60,11 +65,11 @@ class Mongod(PrivateServer):
 
         try:
             hello = await client.admin.command("hello")
-            if not self._alone or hello["isWritablePrimary"]:
+            if not self._initiate or hello["isWritablePrimary"]:
                 return True
             await self._configure(client)
         except PyMongoError as error:
-            # While it loads its configuration or elects itself it refuses this and that, and closes connections.
+            # During start and election mongod refuses some commands and closes connections.
             log.debug("mongod_not_ready", reason=str(error))
         return False
 
@@ -79,20 +84,20 @@ class Mongod(PrivateServer):
             member = {"_id": 0, "host": self.address}
             await client.admin.command("replSetInitiate", {"_id": REPLICA_SET, "members": [member]})
         else:
-            await self._move_here(client, config)
+            await self._update_member_address(client, config)
 
-    async def _move_here(self, client: "AsyncMongoClient[dict[str, Any]]", config: dict[str, Any]) -> None:
-        # The set knows its member by address; on another port it would wait for itself for ever.
+    async def _update_member_address(self, client: "AsyncMongoClient[dict[str, Any]]", config: dict[str, Any]) -> None:
+        # The configuration holds the member's address. With an old port the set would never elect a primary.
         if config["members"][0]["host"] != self.address:
             config["members"][0]["host"] = self.address
             await client.admin.command("replSetReconfig", config, force=True)
 
-    def last_words(self, log_lines: list[str]) -> str:
+    def failure_reason(self, log_lines: list[str]) -> str:
         for line in reversed(log_lines):
             entry = _log_entry(line)
             if entry.get("s") in ("F", "E"):
                 return f"{entry.get('msg')} {json.dumps(entry.get('attr', {}))}"
-        return super().last_words(log_lines)
+        return super().failure_reason(log_lines)
 
 
 def _log_entry(line: str) -> dict[str, Any]:

@@ -1,28 +1,28 @@
-"""The data folder's MongoDB for a command: the one that `noroshi up` runs, or one started for as long as it takes."""
+"""A running MongoDB for a command: the one in the settings, else the data folder's, started if it does not run."""
 
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
 from server.embedded.binaries import find_mongod
-from server.embedded.data_dir import held, prepare
+from server.embedded.data_dir import lock_data_dir, prepare_data_dir
 from server.embedded.mongod import Mongod
 from server.processes import StartupError
 
 
 @asynccontextmanager
-async def embedded_mongodb(uri: str | None, data_dir: Path) -> AsyncIterator[str]:
-    """The address of MongoDB: the one given, else the data folder's. Raises: StartupError."""
+async def running_mongodb(uri: str | None, data_dir: Path, program: str | None = None) -> AsyncIterator[str]:
+    """Yields `uri`, or the address of the data folder's MongoDB when it is None. Raises: StartupError."""
     if uri is not None:
         yield uri
         return
-    folder = prepare(data_dir)
-    mongod = Mongod(folder / "mongodb", find_mongod())
+    folder = prepare_data_dir(data_dir)
+    mongod = Mongod(folder / "mongodb", find_mongod(program))
     with ExitStack() as stack:
         try:
-            stack.enter_context(held(folder))
+            stack.enter_context(lock_data_dir(folder))
         except StartupError:
-            # `noroshi up` holds it, and runs what is asked for.
+            # `noroshi up` holds the lock and runs this MongoDB.
             mongod.port = int((mongod.folder / "port").read_text())
             yield mongod.uri
             return

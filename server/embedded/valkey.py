@@ -1,17 +1,19 @@
-"""A private Valkey or Redis that writes every change to a file, synced each second."""
+"""An embedded Valkey or Redis that appends every change to a file and syncs the file each second."""
 
 import asyncio
 from typing import ClassVar
 
+from server.embedded.binaries import REDIS_VARIABLE
 from server.embedded.private_server import HOST, PrivateServer
 from server.processes import POLL_INTERVAL_S
 
 
 class Valkey(PrivateServer):
-    """One Valkey (or Redis 6.2 and later) server."""
+    """One Valkey server, or Redis 6.2 or later."""
 
     name: ClassVar[str] = "valkey-server"
-    variable: ClassVar[str] = "REDIS_URL"
+    address_variable: ClassVar[str] = "REDIS_URL"
+    program_variable: ClassVar[str] = REDIS_VARIABLE
 
     @property
     def url(self) -> str:
@@ -21,14 +23,14 @@ class Valkey(PrivateServer):
         return [
             *(str(self.binary), "--port", str(self.port), "--bind", HOST, "--dir", str(self.data)),
             *("--appendonly", "yes", "--appendfsync", "everysec", "--save", ""),
-            # Without this its command line would not show the folder, and no one could tell whose it is.
+            # Otherwise the command line lacks the folder, by which a later run recognizes the process.
             *("--set-proc-title", "no"),
         ]
 
-    async def until_it_serves(self) -> None:
+    async def wait_until_ready(self) -> None:
         reader, writer = await asyncio.open_connection(HOST, self.port)
         answer = b""
-        # It says "-LOADING" while it reads its file.
+        # Valkey answers "-LOADING" while it reads its file.
         while not answer.startswith(b"+PONG"):
             writer.write(b"PING\r\n")
             answer = await reader.readline()

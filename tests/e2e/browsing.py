@@ -1,32 +1,21 @@
 """Runs a visit to the web client: a script of web-client/e2e that drives a real Chromium and tells what it saw."""
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import pytest
+from tests.programs import WEB_CLIENT, chromium, node
 
-WEB_CLIENT = Path(__file__).resolve().parents[2] / "web-client"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 VISIT_S = 230
-
-
-def found(*programs: str) -> str:
-    """The first of these programs that is installed; skips the test when none is."""
-    for program in programs:
-        if path := shutil.which(program):
-            return path
-    pytest.skip(f"Needs {' or '.join(programs)} on PATH.")
 
 
 def visit(script: str, url: str, screenshots: Path, **more: object) -> dict[str, Any]:
     """What the script saw; `more` goes into its order. Raises: AssertionError with its last words."""
-    order = {"url": url, "chromium": found(*BROWSERS), "screenshots": str(screenshots), **more}
+    order = {"url": url, "chromium": chromium(), "screenshots": str(screenshots), **more}
     ended = subprocess.run(
-        [found("node"), f"e2e/{script}"],
+        [node(), f"e2e/{script}"],
         cwd=WEB_CLIENT,
         input=json.dumps(order),
         capture_output=True,

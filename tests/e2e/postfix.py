@@ -1,7 +1,6 @@
 """A real Postfix with a folder of its own on loopback, and the scripted mail server that it delivers to."""
 
 import asyncio
-import os
 import secrets
 import shutil
 import smtplib
@@ -14,11 +13,9 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest
-
 from tests.product import eventually
+from tests.programs import POSTFIX_DAEMONS
 
-DAEMONS = "/usr/lib/postfix/sbin"
 PORTS = range(30_000, 32_000)
 """Of neither outgoing connections nor the servers of other tests: Postfix takes no port that it finds itself."""
 ANSWERS = {
@@ -120,14 +117,6 @@ class Postfix:
         return self.log.exists() and self.log.read_text(errors="replace").count(": removed\n") >= messages
 
 
-def require_postfix() -> None:
-    """Skips where Postfix can't run."""
-    if shutil.which("postfix") is None or not Path(DAEMONS).is_dir():
-        pytest.skip("Postfix is not installed (Debian: apt-get install postfix).")
-    if os.geteuid() != 0:
-        pytest.skip("Postfix starts as root only.")
-
-
 @contextmanager
 def postfix(folder: Path, receiver_port: int) -> Iterator[Postfix]:
     """A Postfix that delivers everything to the receiver, but to nobody what goes to dead.example."""
@@ -157,7 +146,7 @@ def _main(folder: Path, log: Path, receiver_port: int) -> str:
         "queue_directory": folder / "queue",
         "data_directory": folder / "data",
         "command_directory": "/usr/sbin",
-        "daemon_directory": DAEMONS,
+        "daemon_directory": POSTFIX_DAEMONS,
         "maillog_file": log,
         "maillog_file_prefixes": folder,
         "myhostname": "mx.sender.example",

@@ -1,10 +1,8 @@
 """The common GraphQL clients against the running product: query, mutation, subscription, and resuming after a cut."""
 
 import json
-import shutil
 import subprocess
 from contextlib import AsyncExitStack, aclosing
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,8 +13,8 @@ from gql.transport.httpx import HTTPXAsyncTransport
 from gql.transport.websockets import WebsocketsTransport
 
 from tests.e2e.conftest import Product
+from tests.programs import WEB_CLIENT, node
 
-WEB_CLIENT = Path(__file__).resolve().parents[2] / "web-client"
 PATIENCE_S = 60
 NODE_CLIENTS = ["graphql-ws", "urql", "apollo", "relay"]
 # Our contract executes nothing by GET; the audits would only allow it.
@@ -35,13 +33,8 @@ LISTEN = """
 
 def told_by(script: str, **order: str) -> dict[str, Any]:
     """What a script of web-client/e2e/clients prints; skips where it can't run."""
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("Needs node on PATH.")
-    if not (WEB_CLIENT / "node_modules").exists():
-        pytest.skip("Needs web-client/node_modules: `make web` installs them.")
     ended = subprocess.run(
-        [node, f"e2e/clients/{script}.mjs"],
+        [node(), f"e2e/clients/{script}.mjs"],
         cwd=WEB_CLIENT,
         input=json.dumps(order),
         capture_output=True,

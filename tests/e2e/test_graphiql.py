@@ -9,8 +9,10 @@ from urllib.parse import urlsplit
 import pytest
 from graphql import build_schema, parse, validate
 
-from tests.e2e.browsing import BROWSERS, VISIT_S, WEB_CLIENT, found
+from tests import programs
+from tests.e2e.browsing import VISIT_S
 from tests.e2e.conftest import Product
+from tests.programs import WEB_CLIENT
 
 ROOT = Path(__file__).resolve().parents[2]
 OPERATIONS = sorted((WEB_CLIENT / "src/graphiql/operations").glob("*.graphql"))
@@ -21,12 +23,12 @@ PNG = b"\x89PNG"
 
 @pytest.fixture
 def chromium() -> str:
-    return found(*BROWSERS)
+    return programs.chromium()
 
 
 @pytest.fixture
 def node() -> str:
-    return found("node")
+    return programs.node()
 
 
 @pytest.mark.parametrize("path", OPERATIONS, ids=lambda path: path.stem)

@@ -11,8 +11,9 @@ import pytest
 from jobs.mail.reports import NoReport, delivery_events
 from jobs.mail.tail import Tail
 from storage.stores import Stores, open_stores
-from tests.e2e.postfix import postfix, receiver, require_postfix
+from tests.e2e.postfix import postfix, receiver
 from tests.keys import ADDRESS_KEYS
+from tests.programs import require_postfix
 from tests.storage.mail.model import outcome
 from tests.storage.mail.office import Office
 

@@ -8,7 +8,6 @@ import itertools
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -30,9 +29,9 @@ from tests.client import Client, client
 from tests.e2e.conftest import Product
 from tests.e2e.readers import LISTEN, LISTEN_AS_ONESELF, Reader
 from tests.e2e.room import Room, found, join, post, post_several
+from tests.programs import WEB_CLIENT, node
 
 ROOT = Path(__file__).parents[2]
-WEB_CLIENT = ROOT / "web-client"
 DATABASE = "noroshi"
 WRITERS = 6
 RATE = 8
@@ -300,14 +299,9 @@ class NodeClient:
 
 @asynccontextmanager
 async def node_client(**order: Any) -> AsyncIterator[NodeClient]:
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("Needs node on PATH.")
-    if not (WEB_CLIENT / "node_modules").exists():
-        pytest.skip("Needs web-client/node_modules: `make web` installs them.")
     pipe = subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
-        node, "e2e/clients/reconnect.mjs", cwd=WEB_CLIENT, stdin=pipe, stdout=pipe
+        node(), "e2e/clients/reconnect.mjs", cwd=WEB_CLIENT, stdin=pipe, stdout=pipe
     )
     try:
         told = NodeClient(process)

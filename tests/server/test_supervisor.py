@@ -90,7 +90,7 @@ def test_a_second_start_on_the_same_data_is_refused_and_harms_nothing(product: P
     assert refused.stdout == ""
     assert refused.stderr == (
         f"noroshi: The data folder {product.data_dir} is in use by `noroshi up`, process {product.process.pid}: "
-        "stop that one, or choose another folder with --data-dir.\n"
+        "stop that process, or choose another folder with --data-dir.\n"
     )
     assert is_ready(product)
 

@@ -9,7 +9,7 @@ import pytest
 
 from server.auth.tokens import ROLES
 from server.commands.cli import run
-from server.embedded import prepare, secret
+from server.embedded import prepare_data_dir, stored_secret
 from tests.product import NOROSHI, environment
 
 COMMANDS = ("up", "web", "worker", "token", "demo", "schema", "mail")
@@ -113,7 +113,7 @@ def test_a_token_does_not_name_an_address_that_is_none(
 ) -> None:
     monkeypatch.setenv("NOROSHI_AUTH_SECRET", SECRET)
     assert run(["token", "--user", "u1", "--org", "o1", "--email", "mika"]) == 1
-    assert "'mika' is no mail address" in capsys.readouterr().err
+    assert "'mika' is not a mail address" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("role", sorted(ROLES))
@@ -129,7 +129,7 @@ def test_a_token_is_signed_with_the_secret_of_the_data_folder(
     data_dir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["token", "--user", "u1", "--org", "o1", "--data-dir", str(data_dir)]) == 0
-    told = claims(capsys.readouterr().out, secret(prepare(data_dir), "auth_secret"))
+    told = claims(capsys.readouterr().out, stored_secret(prepare_data_dir(data_dir), "auth_secret"))
     assert told["roles"] == ["MEMBER"]
 
 

@@ -85,7 +85,7 @@ async def test_it_is_ready_only_with_a_primary_that_takes_writes(mongod: Mongod,
 
 
 async def test_a_server_that_is_no_replica_set_is_not_enough(tmp_path: Path, stores: Stores) -> None:
-    alone = Mongod(tmp_path / "alone", find_mongod(), alone=False)
+    alone = Mongod(tmp_path / "alone", find_mongod(), initiate=False)
     await alone.start()
     mongo = connect(alone.uri, "t_alone")
     async with asking(replace(stores, mongo=mongo)) as http:

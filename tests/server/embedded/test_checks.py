@@ -1,0 +1,104 @@
+"""Checks of the servers that the operator names: what is refused, and in which words."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+
+from server.embedded import (
+    Mongod,
+    StartupError,
+    Valkey,
+    check_mongodb,
+    check_redis,
+    find_mongod,
+    find_valkey,
+)
+from tests.replica_set import replica_set
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def valkey(tmp_path: Path) -> AsyncIterator[Valkey]:
+    server = Valkey(tmp_path / "redis", find_valkey())
+    await server.start()
+    yield server
+    await server.stop()
+
+
+class Standalone(Mongod):
+    """A mongod outside any replica set."""
+
+    def command(self) -> list[str]:
+        command = super().command()
+        place = command.index("--replSet")
+        return [*command[:place], *command[place + 2 :]]
+
+
+@pytest.fixture
+async def standalone(tmp_path: Path) -> AsyncIterator[Mongod]:
+    server = Standalone(tmp_path / "standalone", find_mongod(), initiate=False)
+    await server.start()
+    yield server
+    await server.stop()
+
+
+async def test_standalone_mongod_is_refused_with_remedy(standalone: Mongod) -> None:
+    with pytest.raises(StartupError) as refused:
+        await check_mongodb(f"mongodb://{standalone.address}/")
+    assert str(refused.value) == (
+        "MONGODB_URI points to a standalone mongod; transactions need a replica set: "
+        "start it with --replSet and run rs.initiate()"
+    )
+    with pytest.raises(StartupError, match="not a member of the replica set"):
+        await check_mongodb(f"mongodb://{standalone.address}/?replicaSet=rs0")
+
+
+async def test_silent_server_error_names_host_without_password() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        host = f"127.0.0.1:{silent.getsockname()[1]}"
+        for check, address in (
+            (check_mongodb, f"mongodb://user:hunter2@{host}/"),
+            (check_redis, f"redis://user:hunter2@{host}/0"),
+        ):
+            with pytest.raises(StartupError) as refused:
+                await asyncio.wait_for(check(address), 30)
+            assert host in str(refused.value)
+            assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("check", "address"),
+    [
+        (check_mongodb, "mongodb://user:hunter@2:x@127.0.0.1:1/"),
+        (check_mongodb, "mongodb://127.0.0.1:hunter2/"),
+        (check_redis, "redis://127.0.0.1:hunter2/0"),
+        (check_redis, "redis://127.0.0.1:1/0"),
+    ],
+)
+async def test_bad_address_error_is_one_line(check: Any, address: str) -> None:
+    with pytest.raises(StartupError) as refused:
+        await check(address)
+    assert "\n" not in str(refused.value)
+    assert "hunter" not in str(refused.value)
+
+
+async def test_redis_with_password_is_refused_without_it(tmp_path: Path, valkey: Valkey) -> None:
+    async with Redis.from_url(valkey.url) as client:
+        await client.config_set("requirepass", "correct")
+        with pytest.raises(StartupError, match="refuses the user or password"):
+            await check_redis(valkey.url)
+        await check_redis(valkey.url.replace("redis://", "redis://:correct@"))
+
+
+async def test_three_mongods_elect_another_primary(tmp_path: Path) -> None:
+    async with replica_set(tmp_path) as members:
+        await check_mongodb(members.uri)
+        first = await members.primary()
+        await members.step_down()
+        assert await members.primary() is not first
