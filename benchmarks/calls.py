@@ -29,8 +29,8 @@ class PollingBroker(Broker):
 
     poll_s = 1.0
 
-    async def _turn(self, fence: int) -> float | None:
-        wait_s = await super()._turn(fence)
+    async def _work(self, fence: int) -> float | None:
+        wait_s = await super()._work(fence)
         return wait_s if wait_s in (None, 0.0) else self.poll_s
 
     async def _wait(self, wait_s: float) -> None:
@@ -67,7 +67,7 @@ async def _raced(stores: Stores, numbers: int, speed: float) -> dict[str, float]
         "by events": Broker(stores.calls, telephony, "by events"),
         "looks each second": PollingBroker(stores.calls, telephony, "looks each second"),
     }
-    listening = asyncio.create_task(stores.call_wakes.listen(lambda org, _released: brokers[org].wake()))
+    listening = asyncio.create_task(stores.call_wake_ups.listen(lambda org, _released: brokers[org].wake()))
     took_s: dict[str, float] = {}
     for size in (WARM_UP, numbers):
         ids = {org: await launch(stores, org, size, CONCURRENT, min(speed, 100)) for org in brokers}

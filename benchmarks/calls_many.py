@@ -20,8 +20,8 @@ from rich.table import Table
 
 from benchmarks.calls_servers import launch, servers, simulator
 from benchmarks.cpu import CpuTimes, cpu_times
-from jobs.calls.broker_pool import run_call_manager
-from jobs.calls.polling import ask_for_silent_calls
+from jobs.calls.broker_pool import run_broker_pool
+from jobs.calls.polling import poll_overdue_calls
 from jobs.context import JobContext
 from jobs.providers.telephony.simulator import LEDGER
 from storage.metrics import CALL_ANSWERS
@@ -61,7 +61,7 @@ async def organizations(
         table = Table(title=title)
         for column in ("after s", "active", "starts/s", "refused or late", "worker CPU %", "mongod CPU %", "MiB"):
             table.add_column(column, justify="right")
-        running = [asyncio.create_task(work) for work in (run_call_manager(jobs), _swept(jobs))]
+        running = [asyncio.create_task(work) for work in (run_broker_pool(jobs), _swept(jobs))]
         try:
             await _measured(table, stores, mongod_pid, seconds)
         finally:
@@ -88,7 +88,7 @@ async def _launched(stores: Stores, count: int, active: int, talk_s: float, seco
 async def _swept(jobs: JobContext) -> None:
     while True:
         await asyncio.sleep(SWEEP_S)
-        await ask_for_silent_calls(jobs)
+        await poll_overdue_calls(jobs)
 
 
 async def _measured(table: Table, stores: Stores, mongod_pid: int, seconds: float) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from jobs.providers.telephony.simulator import Script, Simulator
 from server.embedded import Mongod, Valkey, find_mongod, find_valkey
 from server.worker import tune_interpreter
-from storage.calls.jobs import NewCallJob
+from storage.calls.job_changes import NewCallJob
 from storage.calls.records import CallOutcome
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores

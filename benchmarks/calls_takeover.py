@@ -18,14 +18,14 @@ from rich.console import Console
 from rich.table import Table
 
 from server.embedded import Mongod, find_mongod
-from tests.e2e.calling import Exchange, exchange
+from tests.e2e.call_deployment import CallDeployment, call_deployment
 
 SIGNALS = {signal.SIGTERM: "SIGTERM", signal.SIGKILL: "kill -9"}
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
-async def measured(it: Exchange, number: signal.Signals, tries: int) -> list[tuple[float, float]]:
+async def measured(it: CallDeployment, number: signal.Signals, tries: int) -> list[tuple[float, float]]:
     """Seconds until the next holder, and until the next call, of each try."""
     found = []
     for _ in range(tries):
@@ -41,7 +41,7 @@ async def measured(it: Exchange, number: signal.Signals, tries: int) -> list[tup
     return found
 
 
-async def _next_call(it: Exchange, since: float) -> float:
+async def _next_call(it: CallDeployment, since: float) -> float:
     """When the first call after that began."""
     while not (starts := [call.begun_at for call in it.twin.calls.values() if call.begun_at > since]):
         await asyncio.sleep(0.01)
@@ -57,7 +57,7 @@ async def takeovers(tries: int) -> Table:
         mongod = Mongod(Path(folder) / "mongodb", find_mongod())
         await mongod.start()
         try:
-            async with exchange(Path(folder), mongod.uri, 6, talk_s=(0.5, 1.5)) as it:
+            async with call_deployment(Path(folder), mongod.uri, 6, talk_s=(0.5, 1.5)) as it:
                 await it.start_worker()
                 await it.limit(6, 5)
                 await it.launch(5000)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from arq.worker import Function, func
 
-from jobs.calls.broker_pool import run_call_manager
-from jobs.calls.polling import ask_for_silent_calls, sweep_abandoned_lists
+from jobs.calls.broker_pool import run_broker_pool
+from jobs.calls.polling import poll_overdue_calls, sweep_abandoned_lists
 from jobs.context import JobContext
 from jobs.fan_out import fan_out, finish_fan_outs, rebuild_feed, rebuild_feeds, retry_failed_inserts, settle_follows
 from jobs.link_previews import find_lost_previews, preview_link, preview_post_link
@@ -48,7 +48,7 @@ FUNCTIONS: dict[str, list[Function]] = {
 }
 
 
-LOOPS: list[Loop] = [Loop("call_manager", run_call_manager), Loop("fold_mail", fold_mail)]
+LOOPS: list[Loop] = [Loop("call_manager", run_broker_pool), Loop("fold_mail", fold_mail)]
 
 SWEEPERS: list[Sweeper] = [
     Sweeper("move_outbox", 2.0, move_outbox),
@@ -63,6 +63,6 @@ SWEEPERS: list[Sweeper] = [
     Sweeper("fail_disconnected", 10.0, fail_disconnected),
     Sweeper("report_bounces", 30.0, report_bounces),
     Sweeper("prune_events", 60.0, prune_events),
-    Sweeper("ask_for_silent_calls", 1.0, ask_for_silent_calls),
+    Sweeper("ask_for_silent_calls", 1.0, poll_overdue_calls),
     Sweeper("sweep_abandoned_lists", 600.0, sweep_abandoned_lists),
 ]

@@ -15,7 +15,7 @@ from arq.connections import RedisSettings
 from arq.worker import Worker
 
 from jobs import FUNCTIONS, LOOPS, SWEEPERS, Sweeper
-from jobs.calls.broker_pool import holder
+from jobs.calls.broker_pool import process_name
 from jobs.context import JobContext
 from jobs.providers.egress import Egress
 from jobs.providers.mailer import Mailer
@@ -63,7 +63,7 @@ async def _run(settings: Settings, queues: tuple[str, ...]) -> None:
         settings.keys_of_addresses,
     ) as stores:
         jobs = _job_context(settings, stores, egress)
-        heartbeat = Heartbeat(stores.mongo, holder())
+        heartbeat = Heartbeat(stores.mongo, process_name())
         loops = [_arq_loop(jobs, redis_settings(settings.redis_url or ""), queue) for queue in queues]
         loops += [_supervise(loop.name, partial(loop.run, jobs)) for loop in LOOPS]
         loops += [_sweep_loop(jobs, each, heartbeat) for each in SWEEPERS]

@@ -31,6 +31,6 @@ class Keys:
         """Sorted set of arq, one for each kind of job. Owner: storage/queue.py and arq."""
         return f"{self.prefix}:queue:{name}"
 
-    def call_wakes(self) -> str:
-        """Pub/sub channel: ids of organizations whose calls changed. Owner: storage/calls/wakes.py."""
+    def call_wake_ups(self) -> str:
+        """Pub/sub channel: ids of organizations whose calls changed. Owner: storage/calls/wake_ups.py."""
         return f"{self.prefix}:calls"

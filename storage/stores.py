@@ -8,11 +8,11 @@ from typing import Any
 from arq.connections import ArqRedis
 from redis.asyncio import Redis
 
-from storage.calls.call_store import CallStore
+from storage.calls.calls import CallStore
 from storage.calls.do_not_call import DoNotCallStore
-from storage.calls.job_store import CallJobStore
+from storage.calls.jobs import CallJobStore
 from storage.calls.relays import CallJobRelay, CallTaskRelay
-from storage.calls.wakes import Wakes
+from storage.calls.wake_ups import WakeUpChannel
 from storage.chat.communities import CommunityStore
 from storage.chat.hot_pages import HotPages
 from storage.chat.messages import MessageStore
@@ -93,7 +93,7 @@ class Stores:
     notifications: NotificationStore
     call_jobs: CallJobStore
     calls: CallStore
-    call_wakes: Wakes
+    call_wake_ups: WakeUpChannel
     do_not_call: DoNotCallStore
     locks: Locks
     accounts: AccountStore
@@ -160,8 +160,8 @@ async def _running(
     topics, messages = TopicStore(mongo, sequencer), MessageStore(mongo, sequencer, hot_pages)
     posts, feeds = PostStore(mongo, sequencer, fan_out_max_followers), FeedStore(mongo, outbox)
     fan_outs, notifications = FanOutStore(mongo, outbox), NotificationStore(mongo)
-    call_wakes = Wakes(redis, keys)
-    call_jobs = CallJobStore(mongo, sequencer, call_wakes)
+    call_wake_ups = WakeUpChannel(redis, keys)
+    call_jobs = CallJobStore(mongo, sequencer, call_wake_ups)
     scheduled_posts = ScheduledPostStore(mongo, sequencer, posts)
     job_subjects: Mapping[str, ReadSubjects] = {
         "FanOutChanged": fan_outs.by_timestamp,
@@ -190,8 +190,8 @@ async def _running(
         home=HomeStore(mongo, posts, feeds),
         notifications=notifications,
         call_jobs=call_jobs,
-        calls=CallStore(mongo, sequencer, call_wakes),
-        call_wakes=call_wakes,
+        calls=CallStore(mongo, sequencer, call_wake_ups),
+        call_wake_ups=call_wake_ups,
         do_not_call=DoNotCallStore(mongo),
         accounts=AccountStore(mongo, credentials),
         scheduled_posts=scheduled_posts,
@@ -220,7 +220,7 @@ async def _running(
         await outbox.close()
         await sequencer.close()
         await hot_pages.close()
-        await call_wakes.close()
+        await call_wake_ups.close()
         await publisher.close()
 
 

@@ -29,24 +29,24 @@ def lock_name(organization_id: str) -> str:
     return f"call_broker:{organization_id}"
 
 
-def holder() -> str:
+def process_name() -> str:
     """This process, for people who look."""
     return f"{socket.gethostname()}/{os.getpid()}"
 
 
-async def run_call_manager(jobs: JobContext) -> None:
+async def run_broker_pool(jobs: JobContext) -> None:
     """Manages until it is cancelled; then brokers finish what they hand over, and give their locks back."""
-    manager = Manager(jobs)
-    listening = asyncio.create_task(jobs.stores.call_wakes.listen(manager.wake, manager.wake_all), name="call wakes")
+    pool = BrokerPool(jobs)
+    listening = asyncio.create_task(jobs.stores.call_wake_ups.listen(pool.wake, pool.wake_all), name="call wakes")
     try:
-        await manager.run()
+        await pool.run()
     finally:
-        await asyncio.shield(manager.stop())
+        await asyncio.shield(pool.stop())
         listening.cancel()
         await asyncio.gather(listening, return_exceptions=True)
 
 
-class Manager:
+class BrokerPool:
     """The brokers of this process."""
 
     def __init__(self, jobs: JobContext, make_broker: Callable[[str], Broker] | None = None) -> None:
@@ -111,7 +111,7 @@ class Manager:
         """One broker from taking its lock to giving it back; nothing when the lock is another's."""
         was_ours = False
         try:
-            async with self._jobs.stores.locks.held(lock_name(organization_id), holder()) as lock:
+            async with self._jobs.stores.locks.held(lock_name(organization_id), process_name()) as lock:
                 if lock is None:
                     return
                 was_ours = True
@@ -128,7 +128,7 @@ class Manager:
         self._tasks.pop(organization_id, None)
         if was_ours:
             # Others may begin, or we again: for what was launched since it last looked.
-            self._jobs.stores.call_wakes.wake(organization_id, released=True)
+            self._jobs.stores.call_wake_ups.wake(organization_id, released=True)
         else:
             # Somebody was faster: look when their lease ends.
             self._news.set()

@@ -8,7 +8,7 @@ import asyncio
 import structlog
 from pymongo.errors import PyMongoError
 
-from jobs.calls.broker_pool import holder
+from jobs.calls.broker_pool import process_name
 from jobs.context import JobContext
 from storage.errors import Unavailable
 from storage.locks import Lock, LockLost
@@ -60,7 +60,7 @@ class Folders:
         while True:
             await work.wait()
             try:
-                async with self._stores.locks.held(f"mail:{partition}", holder()) as lock:
+                async with self._stores.locks.held(f"mail:{partition}", process_name()) as lock:
                     if lock is not None:
                         await self._fold(lock, partition)
                         continue

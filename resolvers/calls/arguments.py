@@ -7,9 +7,9 @@ from zoneinfo import ZoneInfo
 
 from resolvers.arguments import text
 from resolvers.calls.inputs import CallingWindowInput, CallLimitsInput, LaunchCallJobInput
-from storage.calls.jobs import NewCallJob
+from storage.calls.job_changes import NewCallJob
 from storage.calls.limiter import MAX_CONCURRENT, MAX_PER_SECOND, MIN_PER_SECOND
-from storage.calls.lists import phone_number
+from storage.calls.list_parser import phone_number
 from storage.calls.windows import CallingWindow
 from storage.errors import BadUserInput
 from storage.identity.records import User

@@ -13,7 +13,7 @@ from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, given, lis
 from resolvers.calls.arguments import new_call_job, number
 from resolvers.calls.inputs import LaunchCallJobInput
 from resolvers.context import Context, Info
-from storage.calls.jobs import JobAction, NewCallJob
+from storage.calls.job_changes import JobAction, NewCallJob
 from storage.calls.records import (
     MAX_DIGITS,
     OPEN_STATES,

@@ -72,12 +72,12 @@ def tail(
 async def _tail(office: Office, org: str, file: Path, state: Path) -> None:
     from functools import partial
 
-    from jobs.calls.broker_pool import holder
+    from jobs.calls.broker_pool import process_name
     from jobs.mail.tail import Tail
     from storage.heartbeats import Signs
 
     tail = Tail(file, state, partial(office.ledger.record, org, f"tail:{file.name}"), office.mongo)
-    signs = Signs(office.mongo["mail_tails"], holder(), lambda: {"org": org, **tail.told()})
+    signs = Signs(office.mongo["mail_tails"], process_name(), lambda: {"org": org, **tail.told()})
     beating = asyncio.create_task(signs.beat())
     try:
         await tail.run()

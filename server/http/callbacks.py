@@ -112,7 +112,7 @@ class _Callbacks:
             raise BadUserInput("SequenceNumber", "a number") from None
         call_id = request.query_params.get("callId", "")
         if sid := dict(fields).get("CallSid"):
-            await self._calls.refer(call_id, sid)
+            await self._calls.store_reference(call_id, sid)
         if report is not None and report.sequence > MAX_SEQUENCE:
             raise BadUserInput("SequenceNumber", f"at most {MAX_SEQUENCE}")
         if report is not None:

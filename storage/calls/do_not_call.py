@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from pymongo import UpdateOne
 
-from storage.calls.dialling import DO_NOT_CALL
+from storage.calls.call_changes import DO_NOT_CALL
 from storage.mongo import Document, Mongo
 
 

@@ -1,294 +1,159 @@
-"""What can happen to a call job, as changes committed to the organization's stream of jobs."""
+"""Call jobs as clients see them: launching, reading, pausing, limits."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from enum import Enum
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 
-from storage.calls.limiter import LIMITS, Limiter, limits_record
+from storage.batch_loader import BatchLoader
+from storage.calls.call_changes import TASKS
+from storage.calls.job_changes import JOBS, ActOnJob, JobAction, NewCallJob, SetLimits
+from storage.calls.job_launcher import ROW_ERRORS, CheckedList, JobLauncher
+from storage.calls.limiter import LIMITS, default_limits, limits_record
 from storage.calls.records import (
-    ACTIVE_STATES,
-    OPEN_STATES,
+    MAX_DIGITS,
     CallJob,
     CallJobState,
     CallLimits,
-    CallOutcome,
+    CallRowError,
+    CallTask,
     CallTaskState,
     TaskKey,
     job_record,
+    task_record,
 )
-from storage.calls.windows import CallingWindow
-from storage.errors import Conflict, NotFound
+from storage.calls.wake_ups import WakeUpChannel
+from storage.errors import NotFound
 from storage.idempotency import IdempotencyKey
-from storage.ids import new_id
-from storage.mongo import Document
-from storage.streams.changes import Batch, Change, Need
+from storage.mongo import Document, Mongo
 from storage.streams.job_events import jobs_stream
-
-JOBS = "call_jobs"
-DRAFTS = "call_drafts"
-JOB_EVERY = timedelta(milliseconds=500)
-TASKS_WITHIN = timedelta(seconds=1)
-TASKS_AT_ONCE = 10
-"""At most so many events of a job's tasks within that time, wherever it begins."""
+from storage.streams.sequencer import Sequencer
+from storage.timeline import Page, Range, read_page
 
 
-@dataclass(frozen=True, slots=True)
-class NewCallJob:
-    """What a job is made of, checked."""
+class CallJobStore:
+    """Jobs, their tasks and row errors, and the organization's limits."""
 
-    organization_id: str
-    creator_id: str
-    name: str
-    scenario: str
-    start_at: datetime | None
-    window: CallingWindow | None
-    max_attempts: int
-    retry_delay_s: int
-    expected_call_s: int
-    id: str = field(default_factory=new_id)
+    def __init__(self, mongo: Mongo, sequencer: Sequencer, wakes: WakeUpChannel) -> None:
+        self._mongo = mongo
+        self._sequencer = sequencer
+        self._wake_ups = wakes
+        self._launcher = JobLauncher(mongo, sequencer)
+        self._by_id: BatchLoader[str, CallJob] = BatchLoader(self._load)
+        self._limits: BatchLoader[str, CallLimits] = BatchLoader(self._load_limits)
 
-    def document(self, at: datetime, timestamp: int, tasks: int, row_errors: int) -> Document:
-        """As it is stored; without tasks it was rejected, or has nothing to do."""
-        counts = {state.value: 0 for state in CallTaskState} | {"QUEUED": tasks}
-        document: Document = {
-            "_id": self.id,
-            "org": self.organization_id,
-            "creator": self.creator_id,
-            "ts": timestamp,
-            "name": self.name,
-            "scenario": self.scenario,
-            "created_at": at,
-            "start_at": self.start_at,
-            "window": None if self.window is None else self.window.document,
-            "max_attempts": self.max_attempts,
-            "retry_delay_s": self.retry_delay_s,
-            "expected_call_s": self.expected_call_s,
-            "row_errors": row_errors,
-            "counts": counts,
-            "outcomes": {},
-        }
-        state = CallJobState.REJECTED if row_errors else state_at(document, at)
-        set_state(document, state)
-        return document
+    async def check(self, csv: str) -> CheckedList:
+        """What is in a list. Raises: BadUserInput for one that is too large."""
+        return await self._launcher.check(csv)
 
+    async def launch(self, new: NewCallJob, csv: str, key: IdempotencyKey | None) -> CallJob:
+        """The new job, or the one that the key made. Raises: BadUserInput, Conflict."""
+        id_ = await self._launcher.launch(new, csv, key)
+        self._wake_ups.wake(new.organization_id)
+        return await self.get(new.organization_id, id_)
 
-def state_at(job: Document, now: datetime) -> CallJobState:
-    """What an open job that is not paused is at a moment: due, and inside its window?"""
-    if job["start_at"] is not None and job["start_at"] > now:
-        return CallJobState.SCHEDULED
-    window = job["window"]
-    if window is not None and not CallingWindow.of_document(window).is_open(now):
-        return CallJobState.WAITING_FOR_WINDOW
-    return CallJobState.RUNNING
+    async def sweep(self) -> int:
+        """Removes what launches left that died. Returns of how many."""
+        return await self._launcher.sweep()
 
+    async def find(self, organization_id: str, id_: str) -> CallJob | None:
+        """The organization's job of that id, or None."""
+        job = await self._by_id.get(id_)
+        return job if job is not None and job.organization_id == organization_id else None
 
-def set_state(job: Document, state: CallJobState) -> None:
-    """Moves it. `open` marks what brokers look for."""
-    job["state"] = state.value
-    if state in OPEN_STATES:
-        job["open"] = True
-    else:
-        job.pop("open", None)
+    async def get(self, organization_id: str, id_: str) -> CallJob:
+        """The organization's job of that id. Raises: NotFound."""
+        job = await self.find(organization_id, id_)
+        if job is None:
+            raise NotFound("call job", id_)
+        return job
 
+    async def page(self, organization_id: str, states: Sequence[CallJobState] | None, asked: Range) -> Page[CallJob]:
+        """The organization's jobs by creation; of these states only, when some are given."""
+        among = {} if states is None else {"state": {"$in": [state.value for state in states]}}
 
-def own_job(batch: Batch, organization_id: str, job_id: str) -> Document:
-    """The batch's own copy of a job, to be changed and put back. Raises: NotFound."""
-    stored: Document | None = batch.get(JOBS, job_id)
-    if stored is None or stored["org"] != organization_id:
-        raise NotFound("call job", job_id)
-    return stored | {"counts": dict(stored["counts"]), "outcomes": dict(stored["outcomes"])}
+        async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[CallJob]:
+            wanted = {"org": organization_id, "ts": {"$gte": low, "$lte": high}, **among}
+            cursor = self._mongo[JOBS].find(wanted).sort("ts", 1 if ascending else -1).limit(limit)
+            return [job_record(document) async for document in cursor]
 
+        return await read_page(asked, fetch, lambda job: job.timestamp)
 
-def finish_if_done(job: Document) -> bool:
-    """Completes an open job with nothing left to do; whether it did."""
-    counts = job["counts"]
-    if "open" not in job or counts["QUEUED"] or any(counts[state.value] for state in ACTIVE_STATES):
-        return False
-    set_state(job, CallJobState.COMPLETED)
-    return True
+    async def act(self, organization_id: str, id_: str, action: JobAction) -> CallJob:
+        """Pauses, resumes or cancels, at once. Raises: NotFound, Conflict."""
+        await self.get(organization_id, id_)
+        job = await self._sequencer.commit(jobs_stream(organization_id), ActOnJob(organization_id, id_, action))
+        self._wake_ups.wake(organization_id)
+        return job
 
+    async def row_errors(self, job: CallJob, after_row: int, limit: int) -> list[CallRowError]:
+        """What is wrong with a rejected list, by row."""
+        cursor = self._mongo[ROW_ERRORS].find(_after(job, after_row)).sort("_id", 1).limit(limit)
+        return [CallRowError(row["_id"]["r"], row["column"], row["message"]) async for row in cursor]
 
-def tell_job(batch: Batch, job: Document, at_once: bool) -> None:
-    """Puts the job back and tells of it; of mere progress at most twice a second, the last of it never left out."""
-    if at_once or job_turn_in(job, batch.at) is None:
-        job["told_at"] = batch.at
-        batch.emit("CallJobChanged", job["_id"])
-    elif not job.get("untold"):
-        job["untold"] = True
-        batch.add_outbox_row(jobs_stream(job["org"]), "CallJobChanged", job["_id"])
-    batch.put(JOBS, job)
+    async def tasks(
+        self, job: CallJob, states: Sequence[CallTaskState] | None, after_row: int, limit: int
+    ) -> list[CallTask]:
+        """The job's numbers in list order; of these states only, when some are given."""
+        wanted = _after(job, after_row)
+        if states is not None:
+            wanted["state"] = {"$in": _stored_states(job, states)}
+        cursor = self._mongo[TASKS].find(wanted).sort("_id", 1).limit(limit)
+        return [task_record(document, job.state) async for document in cursor]
 
+    async def limits(self, organization_id: str) -> CallLimits:
+        """The organization's limits, the defaults where none were set."""
+        return await self._limits.get(organization_id) or limits_record(default_limits(organization_id))
 
-def job_turn_in(job: Document, at: datetime) -> timedelta | None:
-    """How long until progress of the job may be told; None for now."""
-    told: datetime | None = job.get("told_at")
-    return None if told is None or not told <= at < told + JOB_EVERY else told + JOB_EVERY - at
+    async def set_limits(self, organization_id: str, concurrent: int, per_second: float) -> CallLimits:
+        """Sets them; they hold for every start from now on."""
+        change = SetLimits(organization_id, concurrent, per_second)
+        limits = await self._sequencer.commit(jobs_stream(organization_id), change)
+        self._wake_ups.wake(organization_id)
+        return limits
 
+    async def now(self) -> datetime:
+        """The database's clock."""
+        hello = await self._mongo.database.command("hello")
+        at: datetime = hello["localTime"]
+        # Answers to commands are not decoded with the database's options.
+        return at.replace(tzinfo=UTC)
 
-def tell_task(batch: Batch, job: Document, task: Document) -> None:
-    """Tells of a task, or marks it to be told of when the job's turn comes. Who changed task and job puts them back."""
-    if task_turn_in(job, batch.at) is None:
-        task.pop("untold", None)
-        batch.emit("CallTaskChanged", TaskKey(task["_id"]["j"], task["_id"]["r"]).id)
-        return
-    task["untold"] = True
-    if not job.get("untold_tasks"):
-        # One row a job, however many tasks: other rows of the stream must not wait behind thousands.
-        job["untold_tasks"] = True
-        batch.add_outbox_row(jobs_stream(job["org"]), "CallTaskChanged", job["_id"])
+    async def jobs_by_id(self, organization_id: str, ids: Iterable[str]) -> Mapping[str, CallJob]:
+        """What events of jobs speak of."""
+        found = await self._load(list(ids))
+        return {id_: job for id_, job in found.items() if job.organization_id == organization_id}
 
+    async def tasks_by_id(self, organization_id: str, ids: Iterable[str]) -> Mapping[str, CallTask]:
+        """What events of tasks speak of."""
+        keys = [TaskKey(job_id, int(row)) for job_id, _, row in (id_.rpartition("-") for id_ in ids)]
+        wanted = {"_id": {"$in": [key.document_id for key in keys]}, "org": organization_id}
+        tasks = await self._mongo[TASKS].find(wanted).to_list(None)
+        jobs = await self._load(list({key.job_id for key in keys}))
+        records = [task_record(task, job.state) for task in tasks if (job := jobs.get(task["_id"]["j"])) is not None]
+        return {record.id: record for record in records}
 
-def task_turn_in(job: Document, at: datetime) -> timedelta | None:
-    """Takes one of the job's ten task events within a second; how long until there is one again when all are taken."""
-    told: list[datetime] = job.get("task_events_at", [])
-    # Instants to come are those of another primary's clock, and would hold up everything.
-    recent = [each for each in told if each <= at < each + TASKS_WITHIN]
-    if len(recent) >= TASKS_AT_ONCE:
-        return recent[-TASKS_AT_ONCE] + TASKS_WITHIN - at
-    job["task_events_at"] = [*recent, at]
-    return None
+    async def limits_by_id(self, organization_id: str, ids: Iterable[str]) -> Mapping[str, CallLimits]:
+        """What events of limits speak of."""
+        return {id_: await self.limits(id_) for id_ in ids if id_ == organization_id}
+
+    async def _load(self, ids: Sequence[str]) -> dict[str, CallJob]:
+        cursor = self._mongo[JOBS].find({"_id": {"$in": list(ids)}})
+        return {document["_id"]: job_record(document) async for document in cursor}
+
+    async def _load_limits(self, ids: Sequence[str]) -> dict[str, CallLimits]:
+        cursor = self._mongo[LIMITS].find({"_id": {"$in": list(ids)}})
+        return {document["_id"]: limits_record(document) async for document in cursor}
 
 
-@dataclass(slots=True)
-class LaunchJob(Change[CallJob]):
-    """A new job, whose tasks or row errors are stored already: this makes them one."""
-
-    timestamps = 1
-    new: NewCallJob
-    tasks: int
-    row_errors: int
-    idempotency: IdempotencyKey | None = None
-
-    def needs(self) -> Sequence[Need]:
-        """The mark that its tasks are there."""
-        return [(DRAFTS, self.new.id)]
-
-    def plan(self, batch: Batch) -> CallJob:
-        """Raises: Conflict when the tasks were swept away, since launching took an hour."""
-        draft = batch.get(DRAFTS, self.new.id)
-        if draft is None or draft.get("discarded"):
-            raise Conflict("Storing the list took too long; try again.")
-        batch.remove(DRAFTS, self.new.id)
-        job = self.new.document(batch.at, batch.take_timestamp(), self.tasks, self.row_errors)
-        finish_if_done(job)
-        tell_job(batch, job, at_once=True)
-        return job_record(job)
-
-    def result_id(self, result: CallJob) -> str:
-        """The job's id."""
-        return result.id
+def _after(job: CallJob, after_row: int) -> Document:
+    """The rows of a job after one. Its ids have `j` first, so they lie side by side."""
+    return {"_id": {"$gt": {"j": job.id, "r": after_row}, "$lt": {"j": job.id, "r": 10**MAX_DIGITS}}}
 
 
-class JobAction(Enum):
-    """What people do to a job."""
-
-    PAUSE = "pause"
-    RESUME = "resume"
-    CANCEL = "cancel"
-
-
-_FINAL_OF: Mapping[JobAction, CallJobState] = {JobAction.CANCEL: CallJobState.CANCELLED}
-
-
-@dataclass(slots=True)
-class ActOnJob(Change[CallJob]):
-    """Pauses, resumes or cancels. Calls that are under way go on; nothing new is dialled once this is durable."""
-
-    organization_id: str
-    job_id: str
-    action: JobAction
-
-    def needs(self) -> Sequence[Need]:
-        """The job."""
-        return [(JOBS, self.job_id)]
-
-    def plan(self, batch: Batch) -> CallJob:
-        """Doing it twice changes nothing. Raises: NotFound, Conflict for a job that is over."""
-        job = own_job(batch, self.organization_id, self.job_id)
-        before = CallJobState(job["state"])
-        if before is _FINAL_OF.get(self.action):
-            return job_record(job)
-        if before not in OPEN_STATES:
-            raise Conflict(f"The job is {before.value}: there is nothing to {self.action.value}.")
-        after = self._after(job, before, batch.at)
-        if after is not before:
-            set_state(job, after)
-            tell_job(batch, job, at_once=True)
-        return job_record(job)
-
-    def _after(self, job: Document, before: CallJobState, at: datetime) -> CallJobState:
-        if self.action is JobAction.PAUSE:
-            return CallJobState.PAUSED
-        if self.action is JobAction.RESUME:
-            return state_at(job, at) if before is CallJobState.PAUSED else before
-        counts = job["counts"]
-        counts["CANCELLED"] += counts["QUEUED"]
-        counts["QUEUED"] = 0
-        return CallJobState.CANCELLED
-
-
-@dataclass(slots=True)
-class FollowClock(Change[None]):
-    """Brings a job in line with the clock: its start has come, its window opened or closed."""
-
-    organization_id: str
-    job_id: str
-
-    def needs(self) -> Sequence[Need]:
-        """The job."""
-        return [(JOBS, self.job_id)]
-
-    def plan(self, batch: Batch) -> None:
-        """Changes nothing about a paused job, or one that is over. Raises: NotFound."""
-        job = own_job(batch, self.organization_id, self.job_id)
-        if "open" not in job or job["state"] == CallJobState.PAUSED.value:
-            return
-        if (state := state_at(job, batch.at)).value != job["state"]:
-            set_state(job, state)
-            tell_job(batch, job, at_once=True)
-
-
-@dataclass(slots=True)
-class SetLimits(Change[CallLimits]):
-    """New limits of the organization."""
-
-    organization_id: str
-    concurrent: int
-    per_second: float
-
-    def needs(self) -> Sequence[Need]:
-        """The limiter."""
-        return [(LIMITS, self.organization_id)]
-
-    def plan(self, batch: Batch) -> CallLimits:
-        """They hold for every start that is committed after this. Active calls are not ended."""
-        limiter = Limiter.of(batch, self.organization_id)
-        limiter.set(self.concurrent, self.per_second)
-        limiter.put(batch)
-        batch.emit("CallLimitsChanged", self.organization_id)
-        return limits_record(limiter.document)
-
-
-@dataclass(slots=True)
-class TakeOver(Change[None]):
-    """A broker begins: from here on no broker with a smaller fence starts a call."""
-
-    events = 0
-    organization_id: str
-    fence: int
-
-    def needs(self) -> Sequence[Need]:
-        """The limiter."""
-        return [(LIMITS, self.organization_id)]
-
-    def plan(self, batch: Batch) -> None:
-        """Raises: Superseded."""
-        limiter = Limiter.of(batch, self.organization_id)
-        limiter.lead(self.fence)
-        limiter.put(batch)
-
-
-def outcome_counts(job: Document, outcome: CallOutcome) -> None:
-    """Counts one more call that ended so."""
-    job["outcomes"][outcome.value] = job["outcomes"].get(outcome.value, 0) + 1
+def _stored_states(job: CallJob, states: Sequence[CallTaskState]) -> list[str]:
+    """As which states tasks are stored: those that were queued when their job was cancelled are so still."""
+    wanted = set(states)
+    if job.state is CallJobState.CANCELLED:
+        wanted.discard(CallTaskState.QUEUED)
+        if CallTaskState.CANCELLED in wanted:
+            wanted.add(CallTaskState.QUEUED)
+    return [state.value for state in wanted]

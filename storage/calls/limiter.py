@@ -49,7 +49,7 @@ class Limiter:
     def of(cls, batch: Batch, organization_id: str) -> "Limiter":
         """The batch's own copy; needs (LIMITS, organization_id)."""
         stored = batch.get(LIMITS, organization_id)
-        document = empty(organization_id) if stored is None else dict(stored)
+        document = default_limits(organization_id) if stored is None else dict(stored)
         document["slots"] = list(document["slots"])
         return cls(document)
 
@@ -115,7 +115,7 @@ class Limiter:
         self.document["next_at"] = max(self.document["next_at"], start_at + gap)
 
 
-def empty(organization_id: str) -> Document:
+def default_limits(organization_id: str) -> Document:
     """The limits of an organization that nobody has set any for."""
     return {
         "_id": organization_id,

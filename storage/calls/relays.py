@@ -6,8 +6,15 @@ Each job has at most one row of a kind in the outbox, which stays there while so
 from collections import defaultdict
 from collections.abc import Sequence
 
-from storage.calls.dialling import TASKS
-from storage.calls.jobs import JOBS, TASKS_AT_ONCE, TASKS_WITHIN, job_turn_in, task_turn_in, tell_task
+from storage.calls.call_changes import TASKS
+from storage.calls.job_changes import (
+    JOBS,
+    MAX_TASK_EVENTS,
+    TASK_EVENT_WINDOW,
+    emit_task_changed,
+    job_event_delay,
+    reserve_task_event,
+)
 from storage.mongo import Document, Mongo, Session
 from storage.streams.changes import Batch
 from storage.streams.outbox import OutboxRelay
@@ -28,7 +35,7 @@ class CallJobRelay(OutboxRelay):
         stored = batch.get(JOBS, row["ref"])
         if stored is None or not stored.get("untold"):
             return 0.0
-        if (wait := job_turn_in(stored, batch.at)) is not None:
+        if (wait := job_event_delay(stored, batch.at)) is not None:
             return wait.total_seconds()
         job = stored | {"told_at": batch.at}
         del job["untold"]
@@ -49,7 +56,7 @@ class CallTaskRelay(OutboxRelay):
         await load_jobs(mongo, session, rows, batch)
         for job_id in {row["ref"] for row in rows}:
             wanted = {"_id.j": job_id, "untold": True}
-            cursor = mongo[TASKS].find(wanted, session=session).sort("_id.r", 1).limit(TASKS_AT_ONCE + 1)
+            cursor = mongo[TASKS].find(wanted, session=session).sort("_id.r", 1).limit(MAX_TASK_EVENTS + 1)
             async for task in cursor:
                 batch.add(TASKS, task)
                 self._untold[job_id].append(task["_id"])
@@ -60,14 +67,14 @@ class CallTaskRelay(OutboxRelay):
         if stored is None or not stored.get("untold_tasks"):
             return 0.0
         job, ids = dict(stored), self._untold[row["ref"]]
-        while ids and task_turn_in(dict(job), batch.at) is None:
+        while ids and reserve_task_event(dict(job), batch.at) is None:
             task = dict(batch.get(TASKS, ids.pop(0)) or {})
             if task.get("untold"):
-                tell_task(batch, job, task)
+                emit_task_changed(batch, job, task)
                 batch.put(TASKS, task)
         if ids or any(_is_untold(task, job) for task in batch.changed(TASKS)):
             batch.put(JOBS, job)
-            return (task_turn_in(dict(job), batch.at) or TASKS_WITHIN).total_seconds()
+            return (reserve_task_event(dict(job), batch.at) or TASK_EVENT_WINDOW).total_seconds()
         del job["untold_tasks"]
         batch.put(JOBS, job)
         return 0.0

@@ -13,8 +13,8 @@ from typing import Any
 
 from server.embedded import Valkey, find_valkey
 from storage.stores import open_stores
-from tests.e2e.calling import dialling
-from tests.jobs.calls.calling import House, calling
+from tests.e2e.call_deployment import dialling
+from tests.jobs.calls.call_centre import CallCentre, calling
 
 LEASE_S = 1.5
 
@@ -23,7 +23,7 @@ LEASE_S = 1.5
 class Fleet:
     """The processes, what they work on, and a Redis of their own."""
 
-    house: House
+    house: CallCentre
     valkey: Valkey
     mongodb_uri: str
     database: str

@@ -8,8 +8,8 @@ import signal
 import sys
 from dataclasses import replace
 
-from jobs.calls.broker_pool import run_call_manager
-from jobs.calls.polling import ask_for_silent_calls
+from jobs.calls.broker_pool import run_broker_pool
+from jobs.calls.polling import poll_overdue_calls
 from jobs.context import JobContext
 from jobs.providers.telephony.webhook import WebhookTelephony
 from storage.locks import Locks
@@ -28,7 +28,7 @@ async def work(mongodb_uri: str, redis_url: str, database: str, telephony_url: s
     async with open_stores(mongodb_uri, redis_url, database) as stores:
         telephony = WebhookTelephony(telephony_url, SECRET, NOWHERE)
         jobs = job_context(replace(stores, locks=Locks(stores.mongo, lease_s)), telephony=telephony)
-        running = [asyncio.create_task(work) for work in (run_call_manager(jobs), _ask(jobs))]
+        running = [asyncio.create_task(work) for work in (run_broker_pool(jobs), _ask(jobs))]
         print("ready", flush=True)
         await stop.wait()
         for task in running:
@@ -40,7 +40,7 @@ async def work(mongodb_uri: str, redis_url: str, database: str, telephony_url: s
 async def _ask(jobs: JobContext) -> None:
     while True:
         await asyncio.sleep(ASK_EVERY_S)
-        await ask_for_silent_calls(jobs)
+        await poll_overdue_calls(jobs)
 
 
 if __name__ == "__main__":

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from storage.calls.records import CallJob, CallJobState
+from tests.e2e.call_deployment import CallDeployment, call_deployment, stopped
 from tests.e2e.call_fleet import fleet
-from tests.e2e.calling import Exchange, exchange, stopped
-from tests.jobs.calls.calling import House, until
+from tests.jobs.calls.call_centre import CallCentre
+from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 
@@ -24,20 +25,20 @@ LISTEN = """subscription ($job: ID) { jobEvents(jobId: $job) {
 } }"""
 
 
-def judged(it: Exchange, per_second: int) -> None:
+def judged(it: CallDeployment, per_second: int) -> None:
     """What the telephony side saw."""
     assert it.twin.faults == []
     assert it.twin.rolling_faults(per_second) == []
 
 
-async def is_over(it: Exchange, job_id: str) -> bool:
+async def is_over(it: CallDeployment, job_id: str) -> bool:
     return bool((await it.job(job_id))["state"] == "COMPLETED")
 
 
 async def test_hand_over_a_killed_redis_and_changed_limits_break_no_limit_and_lose_no_number(
     tmp_path: Path, mongodb_uri: str
 ) -> None:
-    async with exchange(tmp_path, mongodb_uri, 6, talk_s=(0.3, 0.9)) as it:
+    async with call_deployment(tmp_path, mongodb_uri, 6, talk_s=(0.3, 0.9)) as it:
         await it.start_worker()
         await it.limit(6, 8)
         async with it.api.socket() as socket:
@@ -124,11 +125,11 @@ async def test_thirty_kills_sleeps_past_the_lease_and_dead_redises_on_short_leas
         assert states["COMPLETED"] <= len(house.twin.calls)
 
 
-async def is_done(house: House, job: CallJob) -> bool:
+async def is_done(house: CallCentre, job: CallJob) -> bool:
     return (await house.job(job)).state is CallJobState.COMPLETED
 
 
-async def terminated(it: Exchange, pid: int) -> float:
+async def terminated(it: CallDeployment, pid: int) -> float:
     """How long after SIGTERM another process dials."""
     begun = time.monotonic()
     os.kill(pid, signal.SIGTERM)
@@ -139,7 +140,7 @@ async def terminated(it: Exchange, pid: int) -> float:
 @pytest.mark.soak
 async def test_two_brokers_thirty_kills_a_long_sleep_and_a_dead_redis(tmp_path: Path, mongodb_uri: str) -> None:
     """Nine minutes: each kill is followed by a lease that runs out."""
-    async with exchange(tmp_path, mongodb_uri, 6, talk_s=(0.3, 1.5), lose_answers=0.02, lose_reports=0.02) as it:
+    async with call_deployment(tmp_path, mongodb_uri, 6, talk_s=(0.3, 1.5), lose_answers=0.02, lose_reports=0.02) as it:
         await it.start_worker()
         await it.start_worker()
         jobs, takeovers_s = [], []
@@ -168,7 +169,7 @@ async def test_two_brokers_thirty_kills_a_long_sleep_and_a_dead_redis(tmp_path: 
         print(f"{sum(task['state'] == 'UNKNOWN' for task in tasks)} of {len(tasks)} unknown")
 
 
-async def killed(it: Exchange, pid: int) -> float:
+async def killed(it: CallDeployment, pid: int) -> float:
     """How long after kill -9 another process dials; one more begins meanwhile."""
     begun = time.monotonic()
     os.kill(pid, signal.SIGKILL)
@@ -181,7 +182,7 @@ async def killed(it: Exchange, pid: int) -> float:
 async def test_twenty_organizations_are_taken_over_within_two_and_seventeen_seconds(
     tmp_path: Path, mongodb_uri: str
 ) -> None:
-    async with exchange(tmp_path, mongodb_uri, 100, talk_s=(1.0, 2.0)) as it:
+    async with call_deployment(tmp_path, mongodb_uri, 100, talk_s=(1.0, 2.0)) as it:
         orgs = [f"org-{number}" for number in range(20)]
         for org in orgs:
             await it.of(org).launch(300)
@@ -197,7 +198,7 @@ async def test_twenty_organizations_are_taken_over_within_two_and_seventeen_seco
         assert max(killed_s) <= 17.0
 
 
-async def taken_over(it: Exchange, orgs: list[str], pid: int, number: signal.Signals) -> list[float]:
+async def taken_over(it: CallDeployment, orgs: list[str], pid: int, number: signal.Signals) -> list[float]:
     """How long after the signal each organization has another broker."""
     begun = time.monotonic()
     os.kill(pid, number)

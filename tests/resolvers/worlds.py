@@ -5,8 +5,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from storage.calls.call_store import NextCall, Start
-from storage.calls.jobs import NewCallJob
+from storage.calls.calls import NextCall, TimedStart
+from storage.calls.job_changes import NewCallJob
 from storage.calls.records import TaskKey
 from storage.calls.windows import WEEK, CallingWindow
 from storage.identity.records import Role
@@ -70,7 +70,7 @@ class World:
             csv = f"phone_number,{self.mark}\n+819012345678,{self.mark}\n"
             job = await self.stores.call_jobs.launch(new, csv, None)
             next_call = NextCall(TaskKey(job.id, 2), "+819012345678")
-            while not isinstance(dial := await self.stores.calls.start(self.mark, next_call, 1), Start):
+            while not isinstance(dial := await self.stores.calls.start(self.mark, next_call, 1), TimedStart):
                 await asyncio.sleep(0.01)
             if refused:
                 await self.stores.calls.fail(dial.call, f"{self.mark} refused")

@@ -6,7 +6,7 @@ import pytest
 
 from storage.heartbeats import Heartbeat, Signs, mail_tails, workers
 from storage.stores import Stores
-from tests.jobs.calls.calling import until
+from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from storage.calls.dialling import Call
+from storage.calls.call_changes import Call
 from storage.calls.records import CallOutcome
 
 

@@ -13,7 +13,7 @@ from datetime import datetime
 import structlog
 
 from jobs.providers.telephony.protocol import Active, Answer, Began, Ended, Found, Never, NotNow
-from storage.calls.dialling import Call
+from storage.calls.call_changes import Call
 from storage.calls.records import CallOutcome, CallReportEvent
 from storage.errors import DomainError
 from storage.mongo import Document, Mongo

@@ -29,7 +29,7 @@ from jobs.providers.telephony.protocol import (
     Untraceable,
 )
 from jobs.providers.telephony.webhook import HOLD_OFF_S, TIMEOUT_S, hold_off_s
-from storage.calls.dialling import Call
+from storage.calls.call_changes import Call
 from storage.calls.records import CallOutcome, CallReportEvent
 
 API_URL = "https://api.twilio.com"

@@ -19,7 +19,7 @@ from jobs.providers.telephony.protocol import (
     Silent,
     Unclear,
 )
-from storage.calls.dialling import Call
+from storage.calls.call_changes import Call
 from storage.calls.records import CallOutcome
 
 TIMEOUT_S = 10.0

@@ -10,33 +10,34 @@ from typing import Any
 
 import pytest
 
-from jobs.calls.broker import LOOK_AGAIN_S, Broker
-from jobs.calls.polling import ask_for_silent_calls
-from storage.calls.call_store import NextCall, Start
-from storage.calls.dialling import Call, Withheld
-from storage.calls.jobs import JobAction
+from jobs.calls.broker import MAX_WAIT_S, Broker
+from jobs.calls.polling import poll_overdue_calls
+from storage.calls.call_changes import Call, StartRefusal
+from storage.calls.calls import NextCall, TimedStart
+from storage.calls.job_changes import JobAction
 from storage.calls.limiter import Superseded
 from storage.calls.records import CallJob, CallJobState
 from storage.stores import Stores
-from tests.jobs.calls.calling import DEADLINE_S, House, calling, until
+from tests.jobs.calls.call_centre import CallCentre, calling
+from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.anyio
 
 
-def broker(house: House) -> Broker:
+def broker(house: CallCentre) -> Broker:
     return Broker(house.stores.calls, house.telephony, house.org)
 
 
-async def run_with_wakes(house: House, made: Broker, fence: int = 1) -> None:
+async def run_with_wakes(house: CallCentre, made: Broker, fence: int = 1) -> None:
     """As the manager runs it."""
-    listening = asyncio.create_task(house.stores.call_wakes.listen(lambda _org, _released: made.wake()))
+    listening = asyncio.create_task(house.stores.call_wake_ups.listen(lambda _org, _released: made.wake()))
     try:
         await made.run(fence)
     finally:
         listening.cancel()
 
 
-async def is_over(house: House, job: CallJob) -> bool:
+async def is_over(house: CallCentre, job: CallJob) -> bool:
     return (await house.job(job)).state is CallJobState.COMPLETED
 
 
@@ -66,7 +67,7 @@ async def test_a_freed_slot_is_used_at_once_not_at_the_next_poll(stores: Stores)
         begun = time.monotonic()
         await asyncio.wait_for(run_with_wakes(house, broker(house)), DEADLINE_S)
         # Polling would take that long between any two of the ten calls.
-        assert time.monotonic() - begun < 4 * LOOK_AGAIN_S
+        assert time.monotonic() - begun < 4 * MAX_WAIT_S
 
 
 async def test_two_brokers_at_once_cancelled_again_and_again_never_call_too_many(stores: Stores) -> None:
@@ -101,18 +102,18 @@ async def test_two_brokers_at_once_cancelled_again_and_again_never_call_too_many
         assert await house.slots() == []
 
 
-async def finished(house: House, job: CallJob) -> bool:
+async def finished(house: CallCentre, job: CallJob) -> bool:
     """Asks for what was lost, without waiting for its time."""
     await stores_settled(house)
     return await is_over(house, job)
 
 
-async def stores_settled(house: House) -> None:
+async def stores_settled(house: CallCentre) -> None:
     await house.ask_now()
-    await ask_for_silent_calls(house.jobs)
+    await poll_overdue_calls(house.jobs)
 
 
-async def settle_again_and_again(house: House) -> None:
+async def settle_again_and_again(house: CallCentre) -> None:
     while True:
         await stores_settled(house)
         await asyncio.sleep(0.1)
@@ -133,7 +134,7 @@ async def test_an_older_broker_stops_when_another_took_over(stores: Stores) -> N
         assert house.twin.faults == []
 
 
-async def any_called(house: House) -> bool:
+async def any_called(house: CallCentre) -> bool:
     return bool(house.twin.calls)
 
 
@@ -160,10 +161,10 @@ class _Far(Broker):
     committed: asyncio.Event
     due: asyncio.Event
 
-    async def _dial(self, call: Call, moment: float) -> None:
+    async def _place_call(self, call: Call, moment: float) -> None:
         self.committed.set()
         await self.due.wait()
-        await super()._dial(call, time.monotonic())
+        await super()._place_call(call, time.monotonic())
 
 
 @pytest.mark.parametrize(
@@ -235,9 +236,9 @@ class _HeldUp(Broker):
 
     dials = 0
 
-    async def _dial(self, call: Call, moment: float) -> None:
+    async def _place_call(self, call: Call, moment: float) -> None:
         self.dials += 1
-        await super()._dial(call, moment - 1.0 if self.dials == 1 else moment)
+        await super()._place_call(call, moment - 1.0 if self.dials == 1 else moment)
 
 
 async def test_what_a_process_that_was_held_up_would_send_too_late_is_not_sent_at_all(stores: Stores) -> None:
@@ -283,7 +284,7 @@ class _Interrupted:
 
 
 class _Cancelled(Broker):
-    """Cancelled at the n-th await of one of its coroutines: of `run`, of the first `_begin` or of the first `_dial`."""
+    """Cancelled at the n-th await of `run`, of the first `_start_call` or of the first `_place_call`."""
 
     where, at, awaits = "run", -1, 0
     life: asyncio.Task[None] | None = None
@@ -292,12 +293,14 @@ class _Cancelled(Broker):
         self.life = asyncio.current_task()
         await self._interrupted("run", super().run(fence))
 
-    async def _begin(self, next_call: NextCall, fence: int) -> Start | Withheld:
-        result: Start | Withheld = await self._interrupted("_begin", super()._begin(next_call, fence))
+    async def _start_call(self, next_call: NextCall, fence: int) -> TimedStart | StartRefusal:
+        result: TimedStart | StartRefusal = await self._interrupted(
+            "_start_call", super()._start_call(next_call, fence)
+        )
         return result
 
-    async def _dial(self, call: Call, moment: float) -> None:
-        await self._interrupted("_dial", super()._dial(call, moment))
+    async def _place_call(self, call: Call, moment: float) -> None:
+        await self._interrupted("_place_call", super()._place_call(call, moment))
 
     async def _interrupted(self, name: str, work: Any) -> Any:
         if name != self.where or self.awaits:
@@ -316,12 +319,12 @@ class _Cancelled(Broker):
 AT_ONCE = 12
 
 
-@pytest.mark.parametrize("where", ["run", "_begin", "_dial"])
+@pytest.mark.parametrize("where", ["run", "_start_call", "_place_call"])
 async def test_cancelled_at_any_await_a_broker_leaks_no_slot(stores: Stores, where: str) -> None:
     """At each await there is, a dozen organizations at once, until a run has none left to be cancelled at."""
     brokers: dict[str, Broker] = {}
     async with calling(stores, AT_ONCE, talk_s=(0.0, 0.01)) as house:
-        listening = asyncio.create_task(stores.call_wakes.listen(lambda org, _released: brokers[org].wake()))
+        listening = asyncio.create_task(stores.call_wake_ups.listen(lambda org, _released: brokers[org].wake()))
         asking = asyncio.create_task(ask_again_and_again(house))
         at = 1
         while all(await asyncio.gather(*(cancelled_at(house, brokers, where, at + n) for n in range(AT_ONCE)))):
@@ -331,13 +334,13 @@ async def test_cancelled_at_any_await_a_broker_leaks_no_slot(stores: Stores, whe
         assert house.twin.faults == []
 
 
-async def ask_again_and_again(house: House) -> None:
+async def ask_again_and_again(house: CallCentre) -> None:
     while True:
-        await ask_for_silent_calls(house.jobs)
+        await poll_overdue_calls(house.jobs)
         await asyncio.sleep(0.2)
 
 
-async def cancelled_at(house: House, brokers: dict[str, Broker], where: str, at: int) -> bool:
+async def cancelled_at(house: CallCentre, brokers: dict[str, Broker], where: str, at: int) -> bool:
     """Whether there was such an await. The next broker finishes the list, and calls no number again."""
     ours = replace(house, org=f"{house.org} {at}")
     one = brokers[ours.org] = _Cancelled(ours.stores.calls, ours.telephony, ours.org)

@@ -9,32 +9,33 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from jobs.calls.broker_pool import Manager, lock_name, run_call_manager
-from storage.calls.jobs import JobAction
+from jobs.calls.broker_pool import BrokerPool, lock_name, run_broker_pool
+from storage.calls.job_changes import JobAction
 from storage.calls.records import CallJob, CallJobState
-from storage.calls.wakes import Heard, Wakes
+from storage.calls.wake_ups import WakeUpChannel, WakeUpHandler
 from storage.calls.windows import CallingWindow, Weekday
 from storage.keys import Keys
 from storage.locks import Lock, Locks
 from storage.mongo import Mongo
 from storage.stores import Stores, open_stores
-from tests.jobs.calls.calling import DEADLINE_S, House, calling, until
+from tests.jobs.calls.call_centre import CallCentre, calling
+from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.anyio
 
 
-async def is_over(house: House, job: CallJob) -> bool:
+async def is_over(house: CallCentre, job: CallJob) -> bool:
     return (await house.job(job)).state is CallJobState.COMPLETED
 
 
-async def fence(house: House) -> int:
+async def fence(house: CallCentre) -> int:
     row = await house.stores.mongo["process_locks"].find_one({"_id": lock_name(house.org)})
     return 0 if row is None else int(row["fence"])
 
 
 @asynccontextmanager
-async def managed(house: House) -> AsyncIterator[asyncio.Task[None]]:
-    task = asyncio.create_task(run_call_manager(house.jobs))
+async def managed(house: CallCentre) -> AsyncIterator[asyncio.Task[None]]:
+    task = asyncio.create_task(run_broker_pool(house.jobs))
     try:
         yield task
     finally:
@@ -53,7 +54,7 @@ async def test_a_launched_job_is_called_at_once_and_its_lock_given_back(stores: 
         assert set(house.twin.dialled.values()) == {2, 1}
 
 
-async def is_free(house: House) -> bool:
+async def is_free(house: CallCentre) -> bool:
     return not await house.stores.locks.leases_s([lock_name(house.org)])
 
 
@@ -87,11 +88,11 @@ async def test_a_manager_that_stops_hands_over_to_the_next_at_once(
         assert house.twin.faults == []
 
 
-async def has_calls(house: House, count: int) -> bool:
+async def has_calls(house: CallCentre, count: int) -> bool:
     return len(house.twin.calls) >= count
 
 
-async def is_next(house: House, before: int) -> bool:
+async def is_next(house: CallCentre, before: int) -> bool:
     return await fence(house) > before
 
 
@@ -171,14 +172,14 @@ class _Watched(Locks):
         return found
 
 
-class _Deaf(Wakes):
+class _Deaf(WakeUpChannel):
     """Hears nothing until it may."""
 
     def __init__(self, redis: Redis, keys: Keys) -> None:
         super().__init__(redis, keys)
         self.may_hear = asyncio.Event()
 
-    async def listen(self, heard: Heard, missed: Callable[[], None] | None = None) -> None:
+    async def listen(self, heard: WakeUpHandler, missed: Callable[[], None] | None = None) -> None:
         await self.may_hear.wait()
         await super().listen(heard, missed)
 
@@ -186,7 +187,7 @@ class _Deaf(Wakes):
 async def test_what_was_told_before_a_process_could_hear_it_is_looked_for(stores: Stores) -> None:
     """The holder gives its lock back after the newcomer looked, and before Redis tells the newcomer anything."""
     locks, wakes = _Watched(stores.mongo), _Deaf(stores.redis, stores.keys)
-    async with calling(replace(stores, locks=locks, call_wakes=wakes), 1, talk_s=(0.02, 0.05)) as house:
+    async with calling(replace(stores, locks=locks, call_wake_ups=wakes), 1, talk_s=(0.02, 0.05)) as house:
         await house.limit(1, 50)
         job = await house.launch(2)
         # Its lease would run out after a minute.
@@ -228,15 +229,15 @@ async def test_a_broker_that_fails_is_started_again(stores: Stores) -> None:
     async with calling(stores, 1) as house:
         await house.launch(1)
         failing = Failing()
-        manager = Manager(house.jobs, lambda _org: failing)  # type: ignore[arg-type,return-value]
-        listening = asyncio.create_task(house.stores.call_wakes.listen(manager.wake))
-        running = asyncio.create_task(manager.run())
+        pool = BrokerPool(house.jobs, lambda _org: failing)  # type: ignore[arg-type,return-value]
+        listening = asyncio.create_task(house.stores.call_wake_ups.listen(pool.wake))
+        running = asyncio.create_task(pool.run())
         try:
             await until(lambda: ran_twice(failing))
         finally:
             for task in (running, listening):
                 task.cancel()
-            await manager.stop()
+            await pool.stop()
 
 
 async def ran_twice(failing: Any) -> bool:

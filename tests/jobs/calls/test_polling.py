@@ -6,19 +6,20 @@ from dataclasses import dataclass, field
 import pytest
 
 from jobs.calls.broker import Broker
-from jobs.calls.polling import GIVEN_UP_AFTER_S, ask_for_silent_calls
+from jobs.calls.polling import UNKNOWN_AFTER_S, poll_overdue_calls
 from jobs.providers.telephony import Active, Answer, Ended, Found, Never, Silent, Unclear, Untraceable
-from storage.calls.call_store import NextCall, Start
-from storage.calls.dialling import Call
+from storage.calls.call_changes import Call
+from storage.calls.calls import NextCall, TimedStart
 from storage.calls.records import CallOutcome, CallReportEvent, TaskKey
 from storage.stores import Stores
-from tests.jobs.calls.calling import DEADLINE_S, House, calling, until
+from tests.jobs.calls.call_centre import CallCentre, calling
 from tests.jobs.contexts import job_context
 from tests.jobs.providers.telephony.test_twilio import twilio
+from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.anyio
 
-AHEAD, LATER, TOO_LONG = -60.0, 6.0, GIVEN_UP_AFTER_S + 1
+AHEAD, LATER, TOO_LONG = -60.0, 6.0, UNKNOWN_AFTER_S + 1
 
 
 @dataclass
@@ -38,11 +39,13 @@ class Saying:
         return
 
 
-async def started(house: House, age_s: float) -> str:
+async def started(house: CallCentre, age_s: float) -> str:
     """The id of the one call of a new list, whose answer was lost so long ago."""
     job = await house.launch(1)
     task = TaskKey(job.id, 2)
-    while not isinstance(start := await house.stores.calls.start(house.org, NextCall(task, "+819010000000"), 1), Start):
+    while not isinstance(
+        start := await house.stores.calls.start(house.org, NextCall(task, "+819010000000"), 1), TimedStart
+    ):
         await asyncio.sleep(0.01)
     earlier = {"$subtract": ["$call.start_at", int(age_s * 1000)]}
     tasks = house.stores.mongo["call_tasks"]
@@ -50,12 +53,12 @@ async def started(house: House, age_s: float) -> str:
     return start.call.id
 
 
-async def after_asking(house: House, found: Found) -> tuple[str, bool, int]:
+async def after_asking(house: CallCentre, found: Found) -> tuple[str, bool, int]:
     """Its number's state, whether a slot is taken, and how many attempts were counted."""
     await house.ask_now()
     jobs = job_context(house.stores, telephony=Saying(found))
-    assert await ask_for_silent_calls(jobs) == 1
-    assert await ask_for_silent_calls(jobs) == 0, "once was enough for now"
+    assert await poll_overdue_calls(jobs) == 1
+    assert await poll_overdue_calls(jobs) == 0, "once was enough for now"
     task = await house.stores.mongo["call_tasks"].find_one({"org": house.org})
     assert task is not None
     return task["state"], bool(await house.slots()), task["attempts"]
@@ -117,7 +120,7 @@ async def test_many_silent_calls_are_asked_for_at_once_and_each_by_one_worker(st
         slow = Slow(Active(), wanted=numbers)
         jobs = job_context(house.stores, telephony=slow)
         async with asyncio.timeout(DEADLINE_S):
-            counts = await asyncio.gather(*(ask_for_silent_calls(jobs) for _ in range(2)))
+            counts = await asyncio.gather(*(poll_overdue_calls(jobs) for _ in range(2)))
         assert sum(counts) == len(slow.asked) == len(set(slow.asked)) == numbers
 
 
@@ -137,7 +140,7 @@ async def test_a_call_that_is_not_in_the_list_yet_keeps_its_slot(stores: Stores)
         await house.ask_now()
         listing = Saying(Untraceable())
         listing.honours_not_after = False
-        await ask_for_silent_calls(job_context(house.stores, telephony=listing))
+        await poll_overdue_calls(job_context(house.stores, telephony=listing))
         assert await house.slots() != []
         assert await after_asking(house, Untraceable()) == ("UNKNOWN", False, 1)
 
@@ -159,18 +162,18 @@ async def test_somebody_who_talks_to_twilio_keeps_the_slot_although_the_number_w
         await house.stores.calls.report(f"{job.id}-2-2", 2, CallReportEvent.ANSWERED, None)
         for _ in range(2):
             await house.ask_now()
-            await ask_for_silent_calls(job_context(house.stores, telephony=telephony))
+            await poll_overdue_calls(job_context(house.stores, telephony=telephony))
             assert await house.slots() == [f"{job.id}-2-2"]
         twin.goes_on(second, "completed")
         await house.ask_now()
-        await ask_for_silent_calls(job_context(house.stores, telephony=telephony))
+        await poll_overdue_calls(job_context(house.stores, telephony=telephony))
         assert await house.slots() == []
         assert list((await house.states(job)).values()) == ["COMPLETED"]
         broker.stop()
         await dialling
 
 
-async def are_known(house: House, number: int) -> bool:
+async def are_known(house: CallCentre, number: int) -> bool:
     """Whether Twilio's name of the number's latest call is stored."""
     wanted = {"org": house.org, "call.n": number, "call.reference": {"$exists": True}}
     return await house.stores.mongo["call_tasks"].find_one(wanted) is not None

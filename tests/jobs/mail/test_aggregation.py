@@ -16,9 +16,9 @@ from storage.locks import Lock
 from storage.mail.folding import Folder
 from storage.mail.ledger import PARTITIONS, partition
 from storage.stores import Stores
-from tests.jobs.calls.calling import until
 from tests.storage.mail.events import ok
 from tests.storage.mail.office import Office
+from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 

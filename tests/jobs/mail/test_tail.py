@@ -20,9 +20,9 @@ from storage.mail.ledger import Ledger as RealLedger
 from storage.mail.records import DeliveryEvent, RecordDeliveriesResult
 from storage.mongo import Mongo, connect
 from storage.stores import Stores
-from tests.jobs.calls.calling import until
 from tests.keys import ADDRESS_KEYS
 from tests.storage.detour import Detour, detour_to
+from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 

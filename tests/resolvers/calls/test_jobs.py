@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from storage.calls.call_store import NextCall, Start
+from storage.calls.calls import NextCall, TimedStart
 from storage.calls.records import TaskKey
 from storage.identity.records import Role
 from storage.stores import Stores
@@ -57,7 +57,7 @@ def a_list(csv: str = CSV, **more: Any) -> dict[str, Any]:
 async def dial(stores: Stores, job: dict[str, Any], row: int = 2) -> str:
     number = next(task["phoneNumber"] for task in job["tasks"] if task["row"] == row)
     dialled = await stores.calls.start("acme", NextCall(TaskKey(job["id"], row), number), 1)
-    assert isinstance(dialled, Start)
+    assert isinstance(dialled, TimedStart)
     return dialled.call.id
 
 

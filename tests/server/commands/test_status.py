@@ -14,7 +14,7 @@ from storage.mail.ledger import Ledger, partition
 from storage.mail.rates import day_of
 from storage.stores import Stores
 from tests.keys import ADDRESS_KEYS
-from tests.storage.calls.plans import new_job
+from tests.storage.calls.in_memory_stream import new_job
 from tests.storage.mail.events import ok
 
 pytestmark = pytest.mark.anyio

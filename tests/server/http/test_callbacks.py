@@ -15,10 +15,10 @@ from server.http.callbacks import callback_routes
 from server.processes import StartupError
 from server.settings import Settings
 from server.telephony import check_telephony
-from storage.calls.call_store import NextCall, Start
+from storage.calls.calls import NextCall, TimedStart
 from storage.calls.records import TaskKey
 from storage.stores import Stores
-from tests.storage.calls.plans import ORG, new_job
+from tests.storage.calls.in_memory_stream import ORG, new_job
 
 pytestmark = pytest.mark.anyio
 
@@ -36,7 +36,7 @@ async def receiving(stores: Stores, **changes: object) -> AsyncIterator[httpx2.A
 async def call_under_way(stores: Stores) -> str:
     job = await stores.call_jobs.launch(new_job(), "phone_number\n+819012345678\n", None)
     dial = await stores.calls.start(ORG, NextCall(TaskKey(job.id, 2), "+819012345678"), 1)
-    assert isinstance(dial, Start)
+    assert isinstance(dial, TimedStart)
     return dial.call.id
 
 

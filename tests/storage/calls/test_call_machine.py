@@ -8,23 +8,23 @@ import hypothesis.strategies as st
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from storage.calls.dialling import (
+from storage.calls.call_changes import (
     DO_NOT_CALL,
     Call,
-    Dial,
+    CallStart,
     FailCall,
-    GiveBack,
-    LoseCall,
+    MarkCallUnknown,
     ReportCall,
+    RequeueCall,
     StartCall,
-    Withheld,
+    StartRefusal,
 )
-from storage.calls.jobs import ActOnJob, FollowClock, JobAction, SetLimits, TakeOver
+from storage.calls.job_changes import ActOnJob, JobAction, RefreshJobState, SetLimits, TakeOver
 from storage.calls.limiter import Superseded
 from storage.calls.records import ACTIVE_STATES, CallJobState, CallOutcome, CallReportEvent, CallTaskState, TaskKey
 from storage.calls.windows import WEEK, CallingWindow
 from storage.errors import Conflict
-from tests.storage.calls.plans import BEGIN, ORG, Plans
+from tests.storage.calls.in_memory_stream import BEGIN, ORG, InMemoryStream
 
 FINAL = {"COMPLETED", "FAILED", "SKIPPED", "CANCELLED"}
 
@@ -34,7 +34,7 @@ class CallMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.world = Plans()
+        self.world = InMemoryStream()
         self.fence, self.led = 1, 0
         self.limit = 1
         self.rate = 1.0
@@ -75,7 +75,7 @@ class CallMachine(RuleBasedStateMachine):
         except Superseded:
             assert self.world.limits["fence"] > fence
             return
-        if isinstance(result, Dial):
+        if isinstance(result, CallStart):
             assert fence >= self.led, "A broker dials that another one took over from."
             self.led = fence
             assert task["state"] == "QUEUED"
@@ -98,11 +98,11 @@ class CallMachine(RuleBasedStateMachine):
         if self.calls:
             call = [*self.calls.values()][pick % len(self.calls)]
             key, number = call.key.task, call.key.number
-            changes: dict[str, GiveBack | FailCall | LoseCall] = {
-                "give back": GiveBack(ORG, key, number, 0.5),
+            changes: dict[str, RequeueCall | FailCall | MarkCallUnknown] = {
+                "give back": RequeueCall(ORG, key, number, 0.5),
                 "fail": FailCall(ORG, key, number, "no"),
-                "lose": LoseCall(ORG, key, number, "silence", keeps_slot=True),
-                "lose for good": LoseCall(ORG, key, number, "forgotten", keeps_slot=False),
+                "lose": MarkCallUnknown(ORG, key, number, "silence", keeps_slot=True),
+                "lose for good": MarkCallUnknown(ORG, key, number, "forgotten", keeps_slot=False),
             }
             if self.world.commit(changes[how]) and how == "give back":
                 self.given_back.add(call.id)
@@ -120,7 +120,7 @@ class CallMachine(RuleBasedStateMachine):
 
     @rule(pick=st.integers(0, 5))
     def the_clock_is_followed(self, pick: int) -> None:
-        self.world.commit(FollowClock(ORG, self.jobs[pick % len(self.jobs)]))
+        self.world.commit(RefreshJobState(ORG, self.jobs[pick % len(self.jobs)]))
 
     @rule(pick=st.integers(0, 20))
     def must_not_be_called(self, pick: int) -> None:
@@ -187,24 +187,24 @@ TestCallMachine = CallMachine.TestCase
 
 
 def test_nothing_is_dialled_whose_moment_lies_behind_the_end_of_the_window() -> None:
-    world = Plans(BEGIN - timedelta(milliseconds=30))
+    world = InMemoryStream(BEGIN - timedelta(milliseconds=30))
     window = CallingWindow("00:00", f"{BEGIN:%H:%M}", "UTC", WEEK)
     job = world.launch(1, window=window)
     start = StartCall(ORG, TaskKey(job.id, 2), 1, "+819010000002", timedelta(milliseconds=50))
-    assert world.commit(start) is Withheld.GONE
+    assert world.commit(start) is StartRefusal.GONE
     start.lead = timedelta()
-    assert isinstance(world.commit(start), Dial)
+    assert isinstance(world.commit(start), CallStart)
 
 
 def test_what_is_told_late_of_an_earlier_call_does_not_end_the_one_that_is_under_way() -> None:
-    world = Plans()
+    world = InMemoryStream()
     world.commit(SetLimits(ORG, 1, 100.0))
     key = TaskKey(world.launch(1, max_attempts=3, retry_delay_s=0).id, 2)
     start = StartCall(ORG, key, 1, "+819010000002")
-    assert isinstance(world.commit(start), Dial)
+    assert isinstance(world.commit(start), CallStart)
     world.commit(ReportCall(ORG, key, 1, 2, CallReportEvent.ENDED, CallOutcome.NO_ANSWER))
     world.wait(5)
-    assert isinstance(world.commit(start), Dial)
+    assert isinstance(world.commit(start), CallStart)
     for sequence in (1, 2, 3):
         world.commit(ReportCall(ORG, key, 1, sequence, CallReportEvent.ENDED, CallOutcome.BUSY))
     assert world.task(key)["state"] == "DIALLING"
@@ -213,7 +213,7 @@ def test_what_is_told_late_of_an_earlier_call_does_not_end_the_one_that_is_under
 
 
 def test_a_report_that_was_overtaken_and_one_that_follows_the_end_change_nothing() -> None:
-    world = Plans()
+    world = InMemoryStream()
     world.commit(SetLimits(ORG, 1, 100.0))
     key = TaskKey(world.launch(1).id, 2)
     world.commit(StartCall(ORG, key, 1, "+819010000002"))

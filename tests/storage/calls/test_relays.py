@@ -6,14 +6,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from storage.calls.call_store import NextCall, Start
-from storage.calls.jobs import task_turn_in
+from storage.calls.calls import NextCall, TimedStart
+from storage.calls.job_changes import reserve_task_event
 from storage.calls.records import CallOutcome, CallReportEvent, TaskKey
 from storage.stores import Stores
 from storage.streams.job_events import jobs_stream
 from storage.streams.log import Event
-from tests.jobs.calls.calling import until
-from tests.storage.calls.plans import ORG, new_job
+from tests.storage.calls.in_memory_stream import ORG, new_job
+from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 
@@ -27,7 +27,7 @@ async def call_all_at_once(stores: Stores) -> str:
     job = await stores.call_jobs.launch(new_job(), csv, None)
     for row in range(2, NUMBERS + 2):
         next_call = NextCall(TaskKey(job.id, row), f"+8190{10_000_000 + row - 2}")
-        while not isinstance(dial := await stores.calls.start(ORG, next_call, 1), Start):
+        while not isinstance(dial := await stores.calls.start(ORG, next_call, 1), TimedStart):
             await asyncio.sleep(0.005)
         await stores.calls.report(dial.call.id, 1, CallReportEvent.ENDED, CallOutcome.ANSWERED)
     return job.id
@@ -43,11 +43,11 @@ def test_in_no_second_are_more_than_ten_tasks_told_of(seed: int) -> None:
     at, told = datetime(2026, 1, 1, tzinfo=UTC), list[datetime]()
     for _ in range(500):
         at += timedelta(milliseconds=chance.choice([0, 0, 1, 30, 100, 400, 1500]))
-        wait = task_turn_in(job, at)
+        wait = reserve_task_event(job, at)
         if wait is None:
             told.append(at)
         else:
-            assert task_turn_in(dict(job), at + wait) is None, "who waited that long may go on"
+            assert reserve_task_event(dict(job), at + wait) is None, "who waited that long may go on"
     assert busiest(told) == 10
 
 

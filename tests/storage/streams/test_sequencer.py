@@ -11,7 +11,7 @@ import pytest
 from pymongo.errors import OperationFailure
 
 from server.embedded import Mongod
-from storage.calls.jobs import SetLimits
+from storage.calls.job_changes import SetLimits
 from storage.chat.changes import EditMessage, PostMessage
 from storage.chat.records import Message
 from storage.errors import Conflict, Forbidden, NotFound, Unavailable

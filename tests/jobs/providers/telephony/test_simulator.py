@@ -8,10 +8,10 @@ import pytest
 
 from jobs.providers.telephony import Active, Began, Ended, Never, NotNow
 from jobs.providers.telephony.simulator import OUTCOMES, Script, Simulator, realistic
-from storage.calls.dialling import Call
+from storage.calls.call_changes import Call
 from storage.calls.records import CallKey, CallOutcome, CallReportEvent, TaskKey
 from storage.stores import Stores
-from tests.jobs.calls.calling import until
+from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,7 @@ import pytest
 
 from jobs.providers.telephony import Active, Began, Ended, NotNow, Refused, Silent, Unclear, Untraceable
 from jobs.providers.telephony.twilio import TwilioTelephony, outcome_of, report_of, twilio_signature
-from storage.calls.dialling import Call
+from storage.calls.call_changes import Call
 from storage.calls.records import CallKey, CallOutcome, CallReportEvent, TaskKey
 from tests.jobs.providers.telephony.twilio_twin import ACCOUNT, CALLER, TOKEN, TwilioTwin
 

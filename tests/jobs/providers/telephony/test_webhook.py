@@ -7,11 +7,11 @@ import pytest
 
 from jobs.providers.telephony import Active, Began, Ended, Never, NotNow, Refused, Silent, Unclear
 from jobs.providers.telephony.webhook import WebhookTelephony, hold_off_s
-from storage.calls.dialling import Call
+from storage.calls.call_changes import Call
 from storage.calls.records import CallKey, CallOutcome, TaskKey
-from tests.jobs.calls.calling import until
 from tests.jobs.providers.telephony.twin import SECRET, twin
 from tests.jobs.providers.upstream import respond, silent, upstream
+from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 

@@ -10,20 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.calls import lists
-from storage.calls.lists import MAX_BYTES, MAX_ROWS, ListRow, check_list, phone_number
+from storage.calls import list_parser
+from storage.calls.list_parser import MAX_BYTES, MAX_ROWS, ListRow, parse_list, phone_number
 from storage.calls.records import CallRowError
 from storage.errors import BadUserInput
 
 
 def rows(text: str) -> list[tuple[int, str]]:
-    found = list(check_list(text))
+    found = list(parse_list(text))
     assert all(isinstance(row, ListRow) for row in found), found
     return [(row.row, row.phone_number) for row in found if isinstance(row, ListRow) and not row.is_duplicate]
 
 
 def errors(text: str) -> list[tuple[int, str | None]]:
-    return [(row.row, row.column) for row in check_list(text) if isinstance(row, CallRowError)]
+    return [(row.row, row.column) for row in parse_list(text) if isinstance(row, CallRowError)]
 
 
 def test_numbers_are_brought_to_one_spelling_and_called_once() -> None:
@@ -32,7 +32,7 @@ def test_numbers_are_brought_to_one_spelling_and_called_once() -> None:
 
 
 def test_the_other_columns_are_variables_in_their_order() -> None:
-    (row,) = check_list('name,phone_number,due\n"Tanaka, Aya",+819012345678,\n')
+    (row,) = parse_list('name,phone_number,due\n"Tanaka, Aya",+819012345678,\n')
     assert isinstance(row, ListRow)
     assert row.variables == [("name", "Tanaka, Aya"), ("due", "")]
 
@@ -47,7 +47,7 @@ def test_a_byte_order_mark_and_any_line_end_are_taken(end: str) -> None:
 
 def test_a_row_is_named_by_the_line_that_it_begins_on() -> None:
     text = 'x,phone_number\n"one\ntwo\r\nthree",+819012345678\n"a\nb",bad\nc,+819012345679\n'
-    found = list(check_list(text))
+    found = list(parse_list(text))
     assert [row.row for row in found] == [2, 5, 7]
     first = found[0]
     assert isinstance(first, ListRow)
@@ -55,7 +55,7 @@ def test_a_row_is_named_by_the_line_that_it_begins_on() -> None:
 
 
 def test_every_bad_row_is_told_with_its_column() -> None:
-    long = "x" * (lists.MAX_VALUE + 1)
+    long = "x" * (list_parser.MAX_VALUE + 1)
     text = "phone_number,name\n,a\n09012345678,b\n+8112,c\n+819012345678\n"
     text += f"+819012345678,{long}\nabc,d\n+819012345678 ext 5,e\n"
     assert errors(text) == [
@@ -90,11 +90,11 @@ def test_a_list_that_is_none_says_where(text: str, place: tuple[int, str | None]
 
 def test_more_rows_or_bytes_than_allowed_are_bad_input() -> None:
     with pytest.raises(BadUserInput, match="10 MB"):
-        check_list("x" * (MAX_BYTES + 1))
+        parse_list("x" * (MAX_BYTES + 1))
     with pytest.raises(BadUserInput, match="10 MB"):
-        check_list("狼" * (MAX_BYTES // 3 + 1))
+        parse_list("狼" * (MAX_BYTES // 3 + 1))
     with pytest.raises(BadUserInput, match="100000 rows"):
-        list(check_list("phone_number\n" + "x\n" * (MAX_ROWS + 1)))
+        list(parse_list("phone_number\n" + "x\n" * (MAX_ROWS + 1)))
 
 
 def test_numbers_without_a_country_say_what_to_do() -> None:
@@ -108,11 +108,11 @@ def test_a_hundred_thousand_rows_are_checked_quickly_in_flat_memory() -> None:
     numbers = "".join(f"+8190{10_000_000 + n},name {n},some words\n" for n in range(MAX_ROWS))
     text = "phone_number,name,note\n" + numbers
     begun = time.thread_time()
-    assert sum(1 for _ in check_list(text)) == MAX_ROWS
+    assert sum(1 for _ in parse_list(text)) == MAX_ROWS
     # Of a processor: how long others keep it busy says nothing about the list.
     assert time.thread_time() - begun < 15
     tracemalloc.start()
-    few = check_list("phone_number,name,note\n" + numbers[: len(numbers) // 10])
+    few = parse_list("phone_number,name,note\n" + numbers[: len(numbers) // 10])
     for _ in few:
         pass
     _, peak_bytes = tracemalloc.get_traced_memory()
@@ -148,7 +148,7 @@ def test_a_thousand_hostile_lists(text: str) -> None:
 
 def assert_sound(text: str) -> None:
     """Rows rise, every number may be dialled, and something is said of every list."""
-    found = list(check_list(text))
+    found = list(parse_list(text))
     assert found
     last = 0
     for row in found:
@@ -163,7 +163,7 @@ def assert_sound(text: str) -> None:
 def test_what_a_csv_writer_writes_is_read_back(table: list[list[str]]) -> None:
     written = io.StringIO()
     csv.writer(written).writerows([["phone_number", "x"], *table])
-    found = [row for row in check_list(written.getvalue()) if isinstance(row, ListRow)]
+    found = [row for row in parse_list(written.getvalue()) if isinstance(row, ListRow)]
     good = {row.phone_number: dict(row.variables) for row in found}
     for number, variables in good.items():
         assert any(_same(number, cell) and value == variables["x"] for cell, value in table)

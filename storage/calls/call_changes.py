@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 
-from storage.calls.jobs import JOBS, finish_if_done, outcome_counts, own_job, tell_job, tell_task
+from storage.calls.job_changes import (
+    JOBS,
+    complete_if_done,
+    copy_job,
+    count_outcome,
+    emit_job_changed,
+    emit_task_changed,
+)
 from storage.calls.limiter import JITTER_S, LIMITS, Limiter
 from storage.calls.records import (
     ACTIVE_STATES,
@@ -31,18 +38,18 @@ from storage.streams.changes import Batch, Change, Need
 TASKS = "call_tasks"
 DO_NOT_CALL = "do_not_call"
 
-LOOK_AHEAD = timedelta(milliseconds=60)
+START_LOOKAHEAD = timedelta(milliseconds=60)
 """How early a start may be committed: it is held until its moment."""
 
-ASK_AFTER = timedelta(seconds=30)
-ASK_EVERY = timedelta(seconds=60)
-SETTLED_AFTER = timedelta(seconds=5)
+POLL_AFTER = timedelta(seconds=30)
+POLL_INTERVAL = timedelta(seconds=60)
+NOT_FOUND_TRUSTED_AFTER = timedelta(seconds=5)
 """How long after notAfter the telephony side's "never heard of it" is believed."""
 
-UNHEARD = -1
+UNREPORTED = -1
 """The sequence of a call that nothing was reported on. Services count from 0 or from 1."""
 
-FRESH = 0
+UNTRIED = 0
 """The place in the queue of numbers that were never tried; others have the microsecond from which they may be tried."""
 
 
@@ -71,7 +78,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Dial:
+class CallStart:
     """The call has its slot: it starts `delay_s` after this was committed, and the next one at least `gap_s` later."""
 
     call: Call
@@ -79,7 +86,7 @@ class Dial:
     gap_s: float
 
 
-class Withheld(Enum):
+class StartRefusal(Enum):
     """Why nothing was dialled."""
 
     NO_SLOT = "no free slot"
@@ -99,7 +106,7 @@ class _TaskChange:
         """The task, its job and the limiter."""
         return [(TASKS, self.task.document_id), (JOBS, self.task.job_id), (LIMITS, self.organization_id)]
 
-    def own_task(self, batch: Batch) -> Document:
+    def copy_task(self, batch: Batch) -> Document:
         """The batch's own copy. Raises: NotFound."""
         stored: Document | None = batch.get(TASKS, self.task.document_id)
         if stored is None or stored["org"] != self.organization_id:
@@ -118,10 +125,10 @@ class _TaskChange:
             task.pop("queue", None)
         if state not in ACTIVE_STATES and state is not CallTaskState.UNKNOWN:
             task.pop("ask_at", None)
-        finished = finish_if_done(job)
-        tell_task(batch, job, task)
+        finished = complete_if_done(job)
+        emit_task_changed(batch, job, task)
         batch.put(TASKS, task)
-        tell_job(batch, job, at_once=finished)
+        emit_job_changed(batch, job, at_once=finished)
 
     def free(self, batch: Batch, task: Document) -> None:
         """Ends the slot of the task's call."""
@@ -131,7 +138,7 @@ class _TaskChange:
 
 
 @dataclass(slots=True)
-class StartCall(_TaskChange, Change[Dial | Withheld]):
+class StartCall(_TaskChange, Change[CallStart | StartRefusal]):
     """The intent: a slot, a moment and an attempt for one number, or the reason why not."""
 
     events = 2
@@ -145,28 +152,28 @@ class StartCall(_TaskChange, Change[Dial | Withheld]):
         blocked = {"org": self.organization_id, "phone": self.phone_number}
         return [*_TaskChange.needs(self), (DO_NOT_CALL, blocked)]
 
-    def plan(self, batch: Batch) -> Dial | Withheld:
+    def plan(self, batch: Batch) -> CallStart | StartRefusal:
         """Raises: Superseded for a broker whose lock another one has by now."""
         limiter = Limiter.of(batch, self.organization_id)
         limiter.lead(self.fence)
-        job, task = own_job(batch, self.organization_id, self.task.job_id), self.own_task(batch)
+        job, task = copy_job(batch, self.organization_id, self.task.job_id), self.copy_task(batch)
         start_at = limiter.next_start(batch.at + self.lead)
-        if not _may_dial(job, task, batch.at, start_at):
-            return Withheld.GONE
+        if not _is_callable(job, task, batch.at, start_at):
+            return StartRefusal.GONE
         if batch.get(DO_NOT_CALL, {"org": self.organization_id, "phone": self.phone_number}) is not None:
             self._skip(batch, job, task)
-            return Withheld.DO_NOT_CALL
+            return StartRefusal.DO_NOT_CALL
         if not limiter.has_free_slot:
-            return Withheld.NO_SLOT
-        if start_at - batch.at > LOOK_AHEAD + self.lead:
-            return Withheld.TOO_EARLY
+            return StartRefusal.NO_SLOT
+        if start_at - batch.at > START_LOOKAHEAD + self.lead:
+            return StartRefusal.TOO_EARLY
         call = self._begin(batch, limiter, job, task, start_at)
         gap_s = (limiter.document["next_at"] - start_at).total_seconds()
-        return Dial(call, (start_at - batch.at).total_seconds(), gap_s)
+        return CallStart(call, (start_at - batch.at).total_seconds(), gap_s)
 
     def _skip(self, batch: Batch, job: Document, task: Document) -> None:
         task |= {"outcome": CallOutcome.DO_NOT_CALL.value, "ended_at": batch.at}
-        outcome_counts(job, CallOutcome.DO_NOT_CALL)
+        count_outcome(job, CallOutcome.DO_NOT_CALL)
         self.move(batch, job, task, CallTaskState.SKIPPED)
 
     def _begin(self, batch: Batch, limiter: Limiter, job: Document, task: Document, start_at: datetime) -> Call:
@@ -176,18 +183,18 @@ class StartCall(_TaskChange, Change[Dial | Withheld]):
         task |= {
             "attempts": task["attempts"] + 1,
             "dials": key.number,
-            "call": {"n": key.number, "seq": UNHEARD, "over": False, "start_at": start_at},
+            "call": {"n": key.number, "seq": UNREPORTED, "over": False, "start_at": start_at},
             "started_at": start_at,
             "ended_at": None,
             "outcome": None,
             "error": None,
-            "ask_at": start_at + ASK_AFTER,
+            "ask_at": start_at + POLL_AFTER,
         }
         self.move(batch, job, task, CallTaskState.DIALLING)
         return call_of(key, job, task)
 
 
-def _may_dial(job: Document, task: Document, now: datetime, start_at: datetime) -> bool:
+def _is_callable(job: Document, task: Document, now: datetime, start_at: datetime) -> bool:
     if job["state"] != CallJobState.RUNNING.value or task["state"] != CallTaskState.QUEUED.value:
         return False
     window = job["window"]
@@ -226,10 +233,10 @@ class ReportCall(_TaskChange, Change[CallTask]):
         """
         if self.event is CallReportEvent.ENDED and self.outcome is None:
             raise BadUserInput("outcome", "the outcome of a call that ENDED")
-        task = self.own_task(batch)
+        task = self.copy_task(batch)
         if not 1 <= self.number <= task["dials"]:
             raise NotFound("call", CallKey(self.task, self.number).id)
-        job = own_job(batch, self.organization_id, self.task.job_id)
+        job = copy_job(batch, self.organization_id, self.task.job_id)
         if task["call"]["n"] == self.number and not task["call"]["over"] and self.sequence > task["call"]["seq"]:
             self._take(batch, job, task)
         return task_record(task, CallJobState(job["state"]))
@@ -242,13 +249,13 @@ class ReportCall(_TaskChange, Change[CallTask]):
             # Its job may be over, and its slot another's: only its end settles it.
             batch.put(TASKS, task)
         else:
-            task["ask_at"] = batch.at + ASK_EVERY
+            task["ask_at"] = batch.at + POLL_INTERVAL
             self.move(batch, job, task, CallTaskState.IN_CALL)
 
     def _end(self, batch: Batch, job: Document, task: Document, outcome: CallOutcome) -> None:
         task["call"]["over"] = True
         task |= {"outcome": outcome.value, "ended_at": self._ended_at(batch, task), "error": None}
-        outcome_counts(job, outcome)
+        count_outcome(job, outcome)
         self.free(batch, task)
         if outcome in TRIED_AGAIN and task["attempts"] < job["max_attempts"] and "open" in job:
             due = batch.at + timedelta(seconds=job["retry_delay_s"])
@@ -263,7 +270,7 @@ class ReportCall(_TaskChange, Change[CallTask]):
 
 
 @dataclass(slots=True)
-class GiveBack(_TaskChange, Change[bool]):
+class RequeueCall(_TaskChange, Change[bool]):
     """The call provably never happened: its number is at its place in the queue again, the attempt not counted."""
 
     events = 2
@@ -272,10 +279,10 @@ class GiveBack(_TaskChange, Change[bool]):
 
     def plan(self, batch: Batch) -> bool:
         """Whether it was still so: one that was reported on did happen. `hold_off_s` stops the whole organization."""
-        task = self.own_task(batch)
+        task = self.copy_task(batch)
         if not is_waiting(task, self.number):
             return False
-        job = own_job(batch, self.organization_id, self.task.job_id)
+        job = copy_job(batch, self.organization_id, self.task.job_id)
         task["call"]["over"] = True
         task["attempts"] -= 1
         limiter = Limiter.of(batch, self.organization_id)
@@ -288,7 +295,7 @@ class GiveBack(_TaskChange, Change[bool]):
             task |= {"error": "The telephony side never made this call.", "ended_at": batch.at}
             self.move(batch, job, task, CallTaskState.FAILED)
         else:
-            task |= {"queue": FRESH, "started_at": None, "error": None}
+            task |= {"queue": UNTRIED, "started_at": None, "error": None}
             self.move(batch, job, task, CallTaskState.QUEUED)
         return True
 
@@ -296,7 +303,7 @@ class GiveBack(_TaskChange, Change[bool]):
 def is_waiting(task: Document, number: int) -> bool:
     """Whether nothing was heard of this call since it was committed."""
     call = task.get("call")
-    if call is None or call["n"] != number or call["over"] or call["seq"] != UNHEARD:
+    if call is None or call["n"] != number or call["over"] or call["seq"] != UNREPORTED:
         return False
     return task["state"] in (CallTaskState.DIALLING.value, CallTaskState.UNKNOWN.value)
 
@@ -311,18 +318,18 @@ class FailCall(_TaskChange, Change[bool]):
 
     def plan(self, batch: Batch) -> bool:
         """Whether it was still so."""
-        task = self.own_task(batch)
+        task = self.copy_task(batch)
         if not is_waiting(task, self.number):
             return False
         task["call"]["over"] = True
         task |= {"error": self.error, "ended_at": batch.at}
         self.free(batch, task)
-        self.move(batch, own_job(batch, self.organization_id, self.task.job_id), task, CallTaskState.FAILED)
+        self.move(batch, copy_job(batch, self.organization_id, self.task.job_id), task, CallTaskState.FAILED)
         return True
 
 
 @dataclass(slots=True)
-class LoseCall(_TaskChange, Change[bool]):
+class MarkCallUnknown(_TaskChange, Change[bool]):
     """What became of the call is not known. Its slot goes on where the telephony side has not answered."""
 
     events = 2
@@ -332,7 +339,7 @@ class LoseCall(_TaskChange, Change[bool]):
 
     def plan(self, batch: Batch) -> bool:
         """Whether that is news."""
-        task = self.own_task(batch)
+        task = self.copy_task(batch)
         call = task.get("call")
         if call is None or call["n"] != self.number or call["over"]:
             return False
@@ -343,5 +350,5 @@ class LoseCall(_TaskChange, Change[bool]):
             self.free(batch, task)
             task.pop("ask_at", None)
         task["error"] = self.error
-        self.move(batch, own_job(batch, self.organization_id, self.task.job_id), task, CallTaskState.UNKNOWN)
+        self.move(batch, copy_job(batch, self.organization_id, self.task.job_id), task, CallTaskState.UNKNOWN)
         return True

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from storage.calls.dialling import FRESH, TASKS
-from storage.calls.jobs import DRAFTS, LaunchJob, NewCallJob
-from storage.calls.lists import ListRow, check_list
+from storage.calls.call_changes import TASKS, UNTRIED
+from storage.calls.job_changes import DRAFTS, LaunchJob, NewCallJob
+from storage.calls.list_parser import ListRow, parse_list
 from storage.calls.records import CallRowError, CallTaskState
 from storage.idempotency import AlreadyDone, IdempotencyKey
 from storage.mongo import Document, Mongo, older_than
@@ -18,7 +18,7 @@ from storage.streams.job_events import jobs_stream
 from storage.streams.sequencer import Sequencer
 
 ROW_ERRORS = "call_row_errors"
-PART = 1000
+CHUNK_SIZE = 1000
 ABANDONED_S = 3600.0
 SWEEP_LIMIT = 20
 
@@ -32,7 +32,7 @@ class CheckedList:
     errors: list[CallRowError]
 
 
-class Launcher:
+class JobLauncher:
     """Checks and stores lists. Checking runs in a thread, a part at a time, so that nobody else waits for it."""
 
     def __init__(self, mongo: Mongo, sequencer: Sequencer) -> None:
@@ -42,8 +42,8 @@ class Launcher:
     async def check(self, csv: str) -> CheckedList:
         """What is in the list; nothing is stored. Raises: BadUserInput for one that is too large."""
         rows, tasks, errors = 0, 0, []
-        checked = check_list(csv)
-        while part := await _next_part(checked):
+        checked = parse_list(csv)
+        while part := await _next_chunk(checked):
             rows += len(part)
             tasks += len(_numbers(part))
             errors += _errors(part)
@@ -73,8 +73,8 @@ class Launcher:
         """How many tasks and row errors there are now."""
         mark = [{"$set": {"at": "$$NOW", "org": {"$literal": new.organization_id}}}]
         await self._mongo[DRAFTS].update_one({"_id": new.id}, mark, upsert=True)
-        rows, tasks, row_errors = check_list(csv), 0, 0
-        while part := await _next_part(rows):
+        rows, tasks, row_errors = parse_list(csv), 0, 0
+        while part := await _next_chunk(rows):
             if errors := _errors(part):
                 documents = [_error_document(new, error) for error in errors]
                 await self._mongo[ROW_ERRORS].insert_many(documents, ordered=False)
@@ -98,8 +98,8 @@ class Launcher:
         return len(drafts)
 
 
-async def _next_part(rows: Iterator[ListRow | CallRowError]) -> list[ListRow | CallRowError]:
-    return await asyncio.to_thread(lambda: list(islice(rows, PART)))
+async def _next_chunk(rows: Iterator[ListRow | CallRowError]) -> list[ListRow | CallRowError]:
+    return await asyncio.to_thread(lambda: list(islice(rows, CHUNK_SIZE)))
 
 
 def _numbers(part: list[ListRow | CallRowError]) -> list[ListRow]:
@@ -117,7 +117,7 @@ def _task_document(new: NewCallJob, row: ListRow) -> Document:
         "phone": row.phone_number,
         "variables": [[name, value] for name, value in row.variables],
         "state": CallTaskState.QUEUED.value,
-        "queue": FRESH,
+        "queue": UNTRIED,
         "attempts": 0,
         "dials": 0,
     }

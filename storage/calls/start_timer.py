@@ -11,18 +11,18 @@ from datetime import timedelta
 
 from pymongo.errors import PyMongoError
 
-from storage.calls.dialling import Dial
+from storage.calls.call_changes import CallStart
 from storage.calls.limiter import JITTER_S
 from storage.mongo import Mongo
 from storage.mongo.clock import DatabaseClock
 
 MAX_LEAD_S = 1.0
-FORGOTTEN_S = 2.0
+LEAD_DECAY_S = 2.0
 """A commit that took long counts e times less every two seconds: for hundreds of starts where many organizations call,
 and for one or two of a list whose calls last a minute."""
 
 
-class Moments:
+class StartTimer:
     """One for each process."""
 
     def __init__(self, mongo: Mongo) -> None:
@@ -36,9 +36,9 @@ class Moments:
 
     @property
     def _takes_s(self) -> float:
-        return self._took_s * math.exp((self._took_at - time.monotonic()) / FORGOTTEN_S)
+        return self._took_s * math.exp((self._took_at - time.monotonic()) / LEAD_DECAY_S)
 
-    async def of(self, dial: Dial, begun: float) -> float:
+    async def due_at(self, dial: CallStart, begun: float) -> float:
         """The start's moment by the monotonic clock, of a commit that was asked for at `begun` and just answered."""
         answered = time.monotonic()
         moment = answered + dial.delay_s

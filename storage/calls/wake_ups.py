@@ -19,7 +19,7 @@ SEND_TIMEOUT_S = 2.0
 RECONNECT_S = (0.05, 2.0)
 POLL_S = 5.0
 
-Heard = Callable[[str, bool], None]
+WakeUpHandler = Callable[[str, bool], None]
 """Takes an organization's id, and whether its broker's lock was given back."""
 
 NEWS, RELEASED = "=", "!"
@@ -27,15 +27,15 @@ NEWS, RELEASED = "=", "!"
 log = structlog.get_logger(__name__)
 
 
-class Wakes:
+class WakeUpChannel:
     """One for each process. Sending never waits."""
 
     def __init__(self, redis: Redis, keys: Keys) -> None:
         self._redis = redis
-        self._channel = keys.call_wakes()
+        self._channel = keys.call_wake_ups()
         # Who sent something was told at once, and would only look twice.
         self._sender = secrets.token_hex(4)
-        self._listeners: list[Heard] = []
+        self._listeners: list[WakeUpHandler] = []
         self._waiting: dict[str, None] = {}
         self._sending: asyncio.Task[None] | None = None
 
@@ -48,7 +48,7 @@ class Wakes:
         if self._sending is None:
             self._sending = asyncio.create_task(self._send(), name="call wakes")
 
-    async def listen(self, heard: Heard, missed: Callable[[], None] | None = None) -> None:
+    async def listen(self, heard: WakeUpHandler, missed: Callable[[], None] | None = None) -> None:
         """Calls `heard` for every wake of this process and of others, until it is cancelled.
 
         And `missed` whenever it begins to hear others: what they told before is not repeated.
@@ -72,7 +72,7 @@ class Wakes:
         finally:
             self._listeners.remove(heard)
 
-    def _hear(self, text: str, heard: Heard) -> None:
+    def _hear(self, text: str, heard: WakeUpHandler) -> None:
         sender, _, organization_id = text[1:].partition(":")
         if sender != self._sender:
             heard(organization_id, text[0] == RELEASED)

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from storage.calls.jobs import DRAFTS, JOBS, LaunchJob, NewCallJob
-from storage.calls.limiter import LIMITS, empty
+from storage.calls.job_changes import DRAFTS, JOBS, LaunchJob, NewCallJob
+from storage.calls.limiter import LIMITS, default_limits
 from storage.calls.records import CallJob, TaskKey
 from storage.errors import DomainError
 from storage.mongo import Document
@@ -35,7 +35,7 @@ def new_job(**changes: Any) -> NewCallJob:
 
 
 @dataclass
-class Plans:
+class InMemoryStream:
     """Documents by collection and _id, and every event that was told."""
 
     now: datetime = BEGIN
@@ -100,7 +100,7 @@ class Plans:
 
     @property
     def limits(self) -> Document:
-        return self.get(LIMITS, ORG) or empty(ORG)
+        return self.get(LIMITS, ORG) or default_limits(ORG)
 
     def wait(self, seconds: float) -> None:
         """The clock goes on; it counts milliseconds."""

@@ -26,7 +26,7 @@ ORG = "acme"
 
 
 @dataclass
-class Exchange:
+class CallDeployment:
     """Everything that is needed to call."""
 
     twin: Twin
@@ -40,7 +40,7 @@ class Exchange:
     org: str = ORG
     workers: list[Running] = field(default_factory=list)
 
-    def of(self, org: str) -> "Exchange":
+    def of(self, org: str) -> "CallDeployment":
         """The same for another organization."""
         return replace(self, org=org, api=Client(self.web.url, self.web.token("ann", org, ("ADMIN",)), self.api.http))
 
@@ -92,7 +92,7 @@ class Exchange:
 
 
 @asynccontextmanager
-async def exchange(folder: Path, mongodb_uri: str, allowed: int, **more: Any) -> AsyncIterator[Exchange]:
+async def call_deployment(folder: Path, mongodb_uri: str, allowed: int, **more: Any) -> AsyncIterator[CallDeployment]:
     """With one worker to begin with."""
     valkey = Valkey(folder / "redis", find_valkey())
     await valkey.start()
@@ -104,7 +104,7 @@ async def exchange(folder: Path, mongodb_uri: str, allowed: int, **more: Any) ->
             )
             mongo = connect(mongodb_uri, web.database)
             async with client(web.url, web.token("ann", ORG, ("ADMIN",))) as api:
-                yield Exchange(made, web, valkey, api, folder, mongodb_uri, mongo, stack)
+                yield CallDeployment(made, web, valkey, api, folder, mongodb_uri, mongo, stack)
                 await asyncio.to_thread(stack.pop_all().close)
             await mongo.close()
     await valkey.stop(0)

@@ -38,13 +38,13 @@ class ListRow:
     is_duplicate: bool = False
 
 
-class _BadRow(Exception):
+class _InvalidRow(Exception):
     def __init__(self, message: str, column: str | None = None) -> None:
         super().__init__(message)
         self.column = column
 
 
-def check_list(text: str) -> Iterator[ListRow | CallRowError]:
+def parse_list(text: str) -> Iterator[ListRow | CallRowError]:
     """The rows in order, each good or with the first thing that is wrong with it; of one number the first row.
 
     Raises: BadUserInput for more than 10 MB, or more than 100,000 rows once they are reached.
@@ -61,9 +61,9 @@ def _check_size(text: str) -> None:
 def _checked(text: str) -> Iterator[ListRow | CallRowError]:
     rows = _rows(text)
     try:
-        line, cells = next(rows, (1, _BadRow("The list is empty; its first line must name the columns.")))
+        line, cells = next(rows, (1, _InvalidRow("The list is empty; its first line must name the columns.")))
         names = _header(cells)
-    except _BadRow as error:
+    except _InvalidRow as error:
         yield CallRowError(line, error.column, str(error))
         return
     seen: set[str] = set()
@@ -73,7 +73,7 @@ def _checked(text: str) -> Iterator[ListRow | CallRowError]:
             raise BadUserInput("csv", f"at most {MAX_ROWS} rows")
         try:
             row = _row(line, names, cells)
-        except _BadRow as error:
+        except _InvalidRow as error:
             yield CallRowError(line, error.column, str(error))
             continue
         yield replace(row, is_duplicate=True) if row.phone_number in seen else row
@@ -82,7 +82,7 @@ def _checked(text: str) -> Iterator[ListRow | CallRowError]:
         yield CallRowError(line, None, "The list has no rows.")
 
 
-def _rows(text: str) -> Iterator[tuple[int, list[str] | _BadRow]]:
+def _rows(text: str) -> Iterator[tuple[int, list[str] | _InvalidRow]]:
     """Each row that is not blank with the line that it begins on; what the CSV reader says where it can't be read."""
     reader = csv.reader((match[0] for match in _LINE.finditer(text) if match[0]), strict=True)
     while True:
@@ -92,40 +92,40 @@ def _rows(text: str) -> Iterator[tuple[int, list[str] | _BadRow]]:
         except StopIteration:
             return
         except csv.Error as error:
-            yield line, _BadRow(f"This is no CSV: {error}.")
+            yield line, _InvalidRow(f"This is no CSV: {error}.")
             continue
         if cells:
             yield line, cells
 
 
-def _header(cells: list[str] | _BadRow) -> list[str]:
-    """The names of the columns. Raises: _BadRow."""
-    if isinstance(cells, _BadRow):
+def _header(cells: list[str] | _InvalidRow) -> list[str]:
+    """The names of the columns. Raises: _InvalidRow."""
+    if isinstance(cells, _InvalidRow):
         raise cells
     names = [_storable(cell.strip(), None) for cell in cells]
     if len(names) > MAX_COLUMNS:
-        raise _BadRow(f"There are {len(names)} columns; at most {MAX_COLUMNS} are allowed.")
+        raise _InvalidRow(f"There are {len(names)} columns; at most {MAX_COLUMNS} are allowed.")
     for index, name in enumerate(names):
         if not 1 <= len(name) <= MAX_NAME:
-            raise _BadRow(f"Column {index + 1} needs a name of 1 to {MAX_NAME} characters.")
+            raise _InvalidRow(f"Column {index + 1} needs a name of 1 to {MAX_NAME} characters.")
         if name in names[:index]:
-            raise _BadRow("Two columns have this name.", name)
+            raise _InvalidRow("Two columns have this name.", name)
     if PHONE_NUMBER not in names:
-        raise _BadRow(f"The column {PHONE_NUMBER} is missing.", PHONE_NUMBER)
+        raise _InvalidRow(f"The column {PHONE_NUMBER} is missing.", PHONE_NUMBER)
     return names
 
 
-def _row(line: int, names: list[str], cells: list[str] | _BadRow) -> ListRow:
-    if isinstance(cells, _BadRow):
+def _row(line: int, names: list[str], cells: list[str] | _InvalidRow) -> ListRow:
+    if isinstance(cells, _InvalidRow):
         raise cells
     if len(cells) != len(names):
-        raise _BadRow(f"This row has {len(cells)} cells, and the header {len(names)}.")
+        raise _InvalidRow(f"This row has {len(cells)} cells, and the header {len(names)}.")
     number, variables = "", []
     for name, cell in zip(names, cells, strict=True):
         if name == PHONE_NUMBER:
             number = _number(cell)
         elif len(cell) > MAX_VALUE:
-            raise _BadRow(f"The value has {len(cell)} characters; at most {MAX_VALUE} are allowed.", name)
+            raise _InvalidRow(f"The value has {len(cell)} characters; at most {MAX_VALUE} are allowed.", name)
         else:
             variables.append((name, _storable(cell, name)))
     return ListRow(line, number, variables)
@@ -135,7 +135,7 @@ def _number(cell: str) -> str:
     try:
         return phone_number(cell)
     except ValueError as error:
-        raise _BadRow(str(error), PHONE_NUMBER) from None
+        raise _InvalidRow(str(error), PHONE_NUMBER) from None
 
 
 def phone_number(text: str) -> str:
@@ -157,10 +157,10 @@ def phone_number(text: str) -> str:
 
 
 def _storable(text: str, column: str | None) -> str:
-    """Raises: _BadRow for half of a surrogate pair, which JSON can spell and UTF-8 can't."""
+    """Raises: _InvalidRow for half of a surrogate pair, which JSON can spell and UTF-8 can't."""
     if not text.isascii():
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise _BadRow("The text has a character that is no Unicode.", column) from None
+            raise _InvalidRow("The text has a character that is no Unicode.", column) from None
     return text

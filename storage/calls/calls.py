@@ -8,26 +8,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from storage.calls.dialling import (
-    ASK_EVERY,
+from storage.calls.call_changes import (
     DO_NOT_CALL,
-    FRESH,
-    LOOK_AHEAD,
-    SETTLED_AFTER,
+    NOT_FOUND_TRUSTED_AFTER,
+    POLL_INTERVAL,
+    START_LOOKAHEAD,
     TASKS,
-    UNHEARD,
+    UNREPORTED,
+    UNTRIED,
     Call,
     FailCall,
-    GiveBack,
-    LoseCall,
+    MarkCallUnknown,
     ReportCall,
+    RequeueCall,
     StartCall,
-    Withheld,
+    StartRefusal,
     call_of,
 )
-from storage.calls.jobs import JOBS, FollowClock, TakeOver, state_at
-from storage.calls.limiter import LIMITS, empty, spacing_s
-from storage.calls.moments import Moments
+from storage.calls.job_changes import JOBS, RefreshJobState, TakeOver, state_at
+from storage.calls.limiter import LIMITS, default_limits, spacing_s
 from storage.calls.records import (
     CallJobState,
     CallKey,
@@ -37,7 +36,8 @@ from storage.calls.records import (
     TaskKey,
     call_key,
 )
-from storage.calls.wakes import Wakes
+from storage.calls.start_timer import StartTimer
+from storage.calls.wake_ups import WakeUpChannel
 from storage.calls.windows import CallingWindow
 from storage.errors import NotFound
 from storage.mongo import Document, Mongo
@@ -45,10 +45,10 @@ from storage.streams.job_events import jobs_stream
 from storage.streams.sequencer import Sequencer
 
 SOON_S = 90.0
-MAX_AT_ONCE = 8
-READS_AT_ONCE = 16
-MAX_KNOWN = 10_000
-PROCESSES = 4
+MAX_STARTS_AT_ONCE = 8
+MAX_CONCURRENT_READS = 16
+MAX_CACHED_JOBS = 10_000
+EXPECTED_PROCESSES = 4
 """Among the calls of so many times its share a process chooses those that it asks for."""
 
 
@@ -61,7 +61,7 @@ class NextCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class TimedStart:
     """A call that has its slot, to be handed over at `moment`; before `look_at` no other start can be committed.
 
     Both in seconds of this process's monotonic clock.
@@ -73,7 +73,7 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class WorkPlan:
     """What a broker sees: what to dial now, which jobs the clock moved, and when to look again.
 
     `wait_s` is None when only news can change something. Without work the broker may end.
@@ -86,7 +86,7 @@ class Outlook:
 
 
 @dataclass(frozen=True, slots=True)
-class Silence:
+class OverdueCall:
     """A call that nothing was heard of for too long; `asked_for_s` since it began."""
 
     call: Call
@@ -97,18 +97,18 @@ class Silence:
 class CallStore:
     """The dialling side of the area. Every change is a commit to the organization's stream of jobs."""
 
-    def __init__(self, mongo: Mongo, sequencer: Sequencer, wakes: Wakes) -> None:
+    def __init__(self, mongo: Mongo, sequencer: Sequencer, wakes: WakeUpChannel) -> None:
         self._mongo = mongo
         self._sequencer = sequencer
-        self._wakes = wakes
-        self._reading = asyncio.Semaphore(READS_AT_ONCE)
-        self._moments = Moments(mongo)
+        self._wake_ups = wakes
+        self._reading = asyncio.Semaphore(MAX_CONCURRENT_READS)
+        self._timer = StartTimer(mongo)
         self._organizations: dict[str, str] = {}
 
     @property
     def _ahead(self) -> timedelta:
         """How long before the next start to look for it: nearly as early as it may be committed."""
-        return LOOK_AHEAD * 5 / 6 + self._moments.lead
+        return START_LOOKAHEAD * 5 / 6 + self._timer.lead
 
     async def organizations_with_work(self) -> list[str]:
         """Organizations that need a broker: something is running, waits for its window, or starts within 90 s."""
@@ -121,35 +121,35 @@ class CallStore:
     async def take_over(self, organization_id: str, fence: int) -> None:
         """From here on only the holder of this fence dials. Calls under way are asked for soon. Raises: Superseded."""
         await self._sequencer.commit(jobs_stream(organization_id), TakeOver(organization_id, fence))
-        limits = await self._mongo[LIMITS].find_one({"_id": organization_id}) or empty(organization_id)
+        limits = await self._mongo[LIMITS].find_one({"_id": organization_id}) or default_limits(organization_id)
         ids = [call_key(id_).task.document_id for id_ in limits["slots"]]
-        soon = {"$max": ["$$NOW", {"$add": ["$call.start_at", _ms(SETTLED_AFTER)]}]}
+        soon = {"$max": ["$$NOW", {"$add": ["$call.start_at", _ms(NOT_FOUND_TRUSTED_AFTER)]}]}
         earlier = [{"$set": {"ask_at": {"$min": ["$ask_at", soon]}}}]
         await self._mongo[TASKS].update_many({"_id": {"$in": ids}, "ask_at": {"$exists": True}}, earlier)
 
-    async def outlook(self, organization_id: str) -> Outlook:
+    async def plan_work(self, organization_id: str) -> WorkPlan:
         """What may be done for the organization now."""
         async with self._reading:
-            return await self._outlook(organization_id)
+            return await self._plan_work(organization_id)
 
-    async def _outlook(self, organization_id: str) -> Outlook:
+    async def _plan_work(self, organization_id: str) -> WorkPlan:
         limits = await self._limits_and_jobs(organization_id)
         now: datetime = limits["now"]
         jobs = [job for job in limits["jobs"] if job["state"] != CallJobState.PAUSED.value and _is_soon(job, now)]
         if not jobs:
-            return Outlook(has_work=False)
+            return WorkPlan(has_work=False)
         moved = [job["_id"] for job in jobs if state_at(job, now).value != job["state"]]
         running = [job for job in jobs if job["state"] == CallJobState.RUNNING.value and job["_id"] not in moved]
         moments = [moment for job in jobs if (moment := _next_moment(job, now)) is not None]
         calls: list[NextCall] = []
         if len(limits["slots"]) < limits["concurrent"] and running:
-            if (room := _room(limits, now, self._moments.lead)) > 0:
+            if (room := _room(limits, now, self._timer.lead)) > 0:
                 calls = await self._next_calls(running, now, room)
                 moments += [] if calls else await self._next_retries(running, now)
             else:
                 moments.append(limits["next_at"] - self._ahead)
         wait_s = min((max((moment - now).total_seconds(), 0.0) for moment in moments), default=None)
-        return Outlook(True, calls, moved, wait_s)
+        return WorkPlan(True, calls, moved, wait_s)
 
     async def _limits_and_jobs(self, organization_id: str) -> Document:
         """The limiter, which who took over has written, with the open jobs, oldest first, in one round trip."""
@@ -166,7 +166,7 @@ class CallStore:
         """In list order, oldest job first. Numbers that were tried stand before those that were not."""
         found: list[NextCall] = []
         for job in running:
-            queues = [(FRESH, FRESH)] if job["max_attempts"] == 1 else [(FRESH + 1, _us(now)), (FRESH, FRESH)]
+            queues = [(UNTRIED, UNTRIED)] if job["max_attempts"] == 1 else [(UNTRIED + 1, _us(now)), (UNTRIED, UNTRIED)]
             for low, high in queues if job["counts"]["QUEUED"] else ():
                 wanted = {"_id.j": job["_id"], "queue": {"$gte": low, "$lte": high}}
                 order = [("queue", 1), ("_id.r", 1)]
@@ -187,24 +187,24 @@ class CallStore:
                     moments.append(now + timedelta(microseconds=row["queue"] - _us(now)))
         return moments
 
-    async def follow_clock(self, organization_id: str, job_id: str) -> None:
+    async def refresh_job_state(self, organization_id: str, job_id: str) -> None:
         """Brings a job in line with the clock."""
-        await self._sequencer.commit(jobs_stream(organization_id), FollowClock(organization_id, job_id))
+        await self._sequencer.commit(jobs_stream(organization_id), RefreshJobState(organization_id, job_id))
 
-    async def start(self, organization_id: str, next_call: NextCall, fence: int) -> Start | Withheld:
+    async def start(self, organization_id: str, next_call: NextCall, fence: int) -> TimedStart | StartRefusal:
         """Commits the intent of one call, with its slot and its moment.
 
         Raises: Superseded, NotFound.
         """
         begun = time.monotonic()
-        change = StartCall(organization_id, next_call.task, fence, next_call.phone_number, self._moments.lead)
+        change = StartCall(organization_id, next_call.task, fence, next_call.phone_number, self._timer.lead)
         dial = await self._sequencer.commit(jobs_stream(organization_id), change)
-        if isinstance(dial, Withheld):
+        if isinstance(dial, StartRefusal):
             return dial
-        moment = await self._moments.of(dial, begun)
-        return Start(dial.call, moment, moment + dial.gap_s - self._ahead.total_seconds())
+        moment = await self._timer.due_at(dial, begun)
+        return TimedStart(dial.call, moment, moment + dial.gap_s - self._ahead.total_seconds())
 
-    async def may_dial(self, call: Call) -> bool:
+    async def may_still_start(self, call: Call) -> bool:
         """Whether a call that was committed may still be handed over: what was paused since or blocked, may not."""
         blocked = {"org": call.organization_id, "phone": call.phone_number}
         pipeline: list[Document] = [
@@ -234,7 +234,7 @@ class CallStore:
         change = ReportCall(organization_id, key.task, key.number, sequence, event, outcome, at)
         task = await self._sequencer.commit(jobs_stream(organization_id), change)
         if event is CallReportEvent.ENDED:
-            self._wakes.wake(organization_id)
+            self._wake_ups.wake(organization_id)
         return task
 
     async def _organization_of(self, job_id: str) -> str | None:
@@ -243,14 +243,14 @@ class CallStore:
             job = await self._mongo[JOBS].find_one({"_id": job_id}, {"org": 1})
             if job is None:
                 return None
-            if len(self._organizations) >= MAX_KNOWN:
+            if len(self._organizations) >= MAX_CACHED_JOBS:
                 self._organizations.clear()
             self._organizations[job_id] = job["org"]
         return self._organizations[job_id]
 
-    async def give_back(self, call: Call, hold_off_s: float = 0.0) -> bool:
+    async def requeue(self, call: Call, hold_off_s: float = 0.0) -> bool:
         """The call provably never happened: its number is queued again. False when it is otherwise by now."""
-        change = GiveBack(call.organization_id, call.key.task, call.key.number, hold_off_s)
+        change = RequeueCall(call.organization_id, call.key.task, call.key.number, hold_off_s)
         return await self._settle(call, change)
 
     async def fail(self, call: Call, error: str) -> bool:
@@ -259,20 +259,20 @@ class CallStore:
 
     async def lose(self, call: Call, error: str, keeps_slot: bool) -> bool:
         """What became of the call is not known; without an answer it keeps its slot. False when that is no news."""
-        change = LoseCall(call.organization_id, call.key.task, call.key.number, error, keeps_slot)
+        change = MarkCallUnknown(call.organization_id, call.key.task, call.key.number, error, keeps_slot)
         return await self._settle(call, change)
 
-    async def _settle(self, call: Call, change: GiveBack | FailCall | LoseCall) -> bool:
+    async def _settle(self, call: Call, change: RequeueCall | FailCall | MarkCallUnknown) -> bool:
         is_news = await self._sequencer.commit(jobs_stream(call.organization_id), change)
-        self._wakes.wake(call.organization_id)
+        self._wake_ups.wake(call.organization_id)
         return is_news
 
-    async def ask_early(self, call: Call) -> None:
+    async def poll_early(self, call: Call) -> None:
         """Whether the call began is not known: asks once the answer can be believed."""
         wanted = {"_id": call.key.task.document_id, "call.n": call.key.number, "ask_at": {"$exists": True}}
-        await self._mongo[TASKS].update_one(wanted, {"$set": {"ask_at": call.not_after + SETTLED_AFTER}})
+        await self._mongo[TASKS].update_one(wanted, {"$set": {"ask_at": call.not_after + NOT_FOUND_TRUSTED_AFTER}})
 
-    async def refer(self, call_id: str, reference: str) -> None:
+    async def store_reference(self, call_id: str, reference: str) -> None:
         """Keeps the service's own name of a call, by which it can be asked for. The first one stays.
 
         Raises: NotFound for what can't be a callId.
@@ -281,18 +281,18 @@ class CallStore:
         wanted = {"_id": key.task.document_id, "call.n": key.number, "call.reference": {"$exists": False}}
         await self._mongo[TASKS].update_one(wanted, {"$set": {"call.reference": reference}})
 
-    async def silences(self, limit: int) -> list[Silence]:
+    async def take_overdue_calls(self, limit: int) -> list[OverdueCall]:
         """Takes calls that must be asked for by now, at most `limit`; each is taken once a minute by one process.
 
         Empty only when none is due: what others took meanwhile is looked past.
         """
-        while due := await self._due(limit * PROCESSES):
+        while due := await self._due(limit * EXPECTED_PROCESSES):
             # Others read the same ones at the same time.
             chosen = random.sample(due, min(limit, len(due)))
             if taken := [task for task in chosen if await self._take(task)]:
                 ids = list({task["_id"]["j"] for task in taken})
                 jobs = {job["_id"]: job async for job in self._mongo[JOBS].find({"_id": {"$in": ids}})}
-                return [_silence(task, jobs[task["_id"]["j"]]) for task in taken]
+                return [_overdue_call(task, jobs[task["_id"]["j"]]) for task in taken]
         return []
 
     async def _due(self, limit: int) -> list[Document]:
@@ -308,14 +308,14 @@ class CallStore:
 
     async def _take(self, task: Document) -> bool:
         unchanged = {"_id": task["_id"], "ask_at": task["ask_at"]}
-        later = [{"$set": {"ask_at": {"$add": ["$$NOW", _ms(ASK_EVERY)]}}}]
+        later = [{"$set": {"ask_at": {"$add": ["$$NOW", _ms(POLL_INTERVAL)]}}}]
         taken = await self._mongo[TASKS].update_one(unchanged, later)
         return bool(taken.modified_count == 1)
 
 
-def _silence(task: Document, job: Document) -> Silence:
+def _overdue_call(task: Document, job: Document) -> OverdueCall:
     call = call_of(CallKey(_task_key(task), task["call"]["n"]), job, task)
-    return Silence(call, task["call"]["seq"] == UNHEARD, (task["now"] - call.start_at).total_seconds())
+    return OverdueCall(call, task["call"]["seq"] == UNREPORTED, (task["now"] - call.start_at).total_seconds())
 
 
 def _task_key(document: Document) -> TaskKey:
@@ -338,11 +338,11 @@ def _next_moment(job: Document, now: datetime) -> datetime | None:
 def _room(limits: Document, now: datetime, lead: timedelta) -> int:
     """How many calls may be committed now: of those whose moment is near, as many as there are slots."""
     ahead_s = (max(limits["next_at"], now) - now).total_seconds()
-    left_s = (LOOK_AHEAD + lead).total_seconds() - ahead_s
+    left_s = (START_LOOKAHEAD + lead).total_seconds() - ahead_s
     if left_s < 0:
         return 0
     near = 1 + math.floor(left_s / spacing_s(limits["per_second"]))
-    return int(min(near, limits["concurrent"] - len(limits["slots"]), MAX_AT_ONCE))
+    return int(min(near, limits["concurrent"] - len(limits["slots"]), MAX_STARTS_AT_ONCE))
 
 
 def _us(instant: datetime) -> int:

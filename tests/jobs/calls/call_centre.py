@@ -2,8 +2,7 @@
 
 import asyncio
 import secrets
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -11,18 +10,16 @@ from typing import Any
 from jobs.context import JobContext
 from jobs.providers.telephony import Telephony
 from jobs.providers.telephony.webhook import WebhookTelephony
-from storage.calls.jobs import NewCallJob
+from storage.calls.job_changes import NewCallJob
 from storage.calls.records import CallJob, CallOutcome, CallReportEvent
 from storage.stores import Stores
 from tests.jobs.contexts import job_context
 from tests.jobs.providers.telephony.twin import SECRET, Twin, twin
-from tests.storage.calls.plans import new_job
-
-DEADLINE_S = 150.0
+from tests.storage.calls.in_memory_stream import new_job
 
 
 @dataclass
-class House:
+class CallCentre:
     """An organization with limits, whose calls go to the twin."""
 
     stores: Stores
@@ -72,20 +69,12 @@ class House:
 
 
 @asynccontextmanager
-async def calling(stores: Stores, allowed: int, **more: Any) -> AsyncIterator[House]:
+async def calling(stores: Stores, allowed: int, **more: Any) -> AsyncIterator[CallCentre]:
     async with twin(allowed, **more) as made:
         telephony = WebhookTelephony(made.url, SECRET, "http://127.0.0.1:1/callbacks/telephony")
-        house = House(stores, made, telephony, f"org {secrets.token_hex(3)}")
+        house = CallCentre(stores, made, telephony, f"org {secrets.token_hex(3)}")
         made.report = made.report or house.reported
         try:
             yield house
         finally:
             await telephony.aclose()
-
-
-async def until(look: Callable[[], Awaitable[object]], deadline_s: float = DEADLINE_S) -> None:
-    """Returns when it is true; fails at the deadline."""
-    ends_at = time.monotonic() + deadline_s
-    while not await look():
-        assert time.monotonic() < ends_at, f"not within {deadline_s} s"
-        await asyncio.sleep(0.02)
