@@ -1,13 +1,12 @@
-"""Link previews, and the link of a text that one is made of. Pure: whether it may be fetched is decided elsewhere."""
+"""Link previews, and the search for a text's first link. No I/O: jobs decide whether a link may be fetched."""
 
 import re
 from dataclasses import dataclass
-
-from storage.mongo import Document
+from typing import TypedDict
 
 MAX_URL_CHARS = 2048
 
-# Japanese text has no space after a link, so its punctuation ends one. `|` is how Slack's clients end theirs.
+# Japanese text has no space after a link, so Japanese punctuation ends one. Slack's clients end links with `|`.
 _ENDS = r"\s\x00-\x1f\x7f<>\"`|\\^{}" + "\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
 _JAPANESE_PUNCTUATION = "、。，．：；？！｡､｢｣「」『』【】〔〕〈〉《》（）［］｛｝＜＞“”‘’…‥〜～"
 _URL = re.compile(rf"(?<![A-Za-z0-9+.\-])https?://[^{_ENDS}{_JAPANESE_PUNCTUATION}]+", re.IGNORECASE)
@@ -18,10 +17,10 @@ _OPENERS = {")": "(", "]": "["}
 
 
 def first_url(text: str) -> str | None:
-    """The first http(s) URL in `text` as written, without the punctuation after it; None when there is none.
+    """Returns the first http or https URL of the text as written, without trailing punctuation, or None.
 
-    A closing bracket belongs to it only when its opening one does: `(see https://ja.wikipedia.org/wiki/狼_(動物))`.
-    One of more than 2,048 characters is passed over.
+    A closing bracket belongs to the URL only if its opening bracket does: `(see https://ja.wikipedia.org/wiki/狼_(動物))`.
+    URLs of more than 2,048 characters are skipped.
     """
     for match in _URL.finditer(text):
         url = _trimmed(match[0])
@@ -44,7 +43,7 @@ def _trimmed(url: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LinkPreview:
-    """What a linked page says of itself. `image_url` is the remote address."""
+    """Title, summary and image of a linked page. `image_url` is the address on the remote server."""
 
     url: str
     title: str
@@ -53,8 +52,27 @@ class LinkPreview:
     site_name: str | None
 
 
-def preview_document(preview: LinkPreview) -> Document:
-    """How a preview is stored; LinkPreview(**document) reads it."""
+class LinkPreviewDocument(TypedDict):
+    """A link preview, stored as `preview` of its message or post."""
+
+    url: str
+    """The linked page, as written in the text."""
+
+    title: str
+    """Title of the page."""
+
+    description: str | None
+    """Summary of the page; None if it has none."""
+
+    image_url: str | None
+    """Address of the page's image on the remote server; None if it has none."""
+
+    site_name: str | None
+    """Name of the page's site; None if it has none."""
+
+
+def preview_document(preview: LinkPreview) -> LinkPreviewDocument:
+    """Returns the stored form of a preview. `LinkPreview(**document)` reverses it."""
     return {
         "url": preview.url,
         "title": preview.title,

@@ -4,7 +4,7 @@ import asyncio
 
 from storage.chat.changes import NewMessage
 from storage.feed.changes import NewPost
-from storage.identity.mentions import hashtags_in, mentioned
+from storage.identity.mentions import find_hashtags, find_mentioned
 from storage.identity.records import Role, User, with_included
 from storage.link_previews import first_url
 from storage.publishing.records import Publication, ScheduledPost, TopicTarget
@@ -22,7 +22,7 @@ async def publish_internal(stores: Stores, publication: Publication, post: Sched
         author, refused = await _look(stores, publication)
         if refused is not None:
             return await _fail(stores, publication, FORBIDDEN, refused)
-        mentions = await mentioned(stores.users, publication.organization_id, post.text)
+        mentions = await find_mentioned(stores.users, publication.organization_id, post.text)
         while True:
             try:
                 done = await _publish(stores, publication, post, author, mentions)
@@ -56,7 +56,7 @@ async def _publish(
         message = NewMessage(target.topic_id, target.community_id, author.id, post.text, None, mentions)
         return await stores.scheduled_posts.publish_message(publication, message)
     media = [each.url for each in post.media]
-    new = NewPost(publication.organization_id, author.id, post.text, media, mentions, hashtags_in(post.text))
+    new = NewPost(publication.organization_id, author.id, post.text, media, mentions, find_hashtags(post.text))
     return await stores.scheduled_posts.publish_post(publication, new)
 
 

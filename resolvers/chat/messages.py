@@ -25,11 +25,10 @@ from resolvers.inputs import PostMessageInput
 from storage.chat.changes import NewMessage
 from storage.chat.reactions import reactions_of_others
 from storage.chat.records import Message, Reaction, ReceivedReaction, Topic
-from storage.chat.stamps import Stamp
-from storage.chat.stamps import stamp as find_stamp
+from storage.chat.stamps import Stamp, find_stamp
 from storage.errors import BadUserInput, NotFound
 from storage.idempotency import idempotency_key
-from storage.identity.mentions import mentioned
+from storage.identity.mentions import find_mentioned
 from storage.identity.records import Role, User
 from storage.link_previews import LinkPreview, first_url
 from storage.queue import PREVIEWS
@@ -62,7 +61,7 @@ async def post_message(
     topic = await joined_topic(info, viewer, input.topic_id)
     arguments = {"topicId": topic.id, "text": body, "stampId": stamp_id}
     key = idempotency_key(viewer.organization_id, viewer.id, "postMessage", given(input.idempotency_key), arguments)
-    mentions = await mentioned(info.context.stores.users, viewer.organization_id, body)
+    mentions = await find_mentioned(info.context.stores.users, viewer.organization_id, body)
     new = NewMessage(topic.id, topic.community_id, viewer.id, body, stamp_id, mentions)
     posted = await info.context.stores.messages.post(new, key)
     await _wake_preview(info, posted)
@@ -76,7 +75,7 @@ async def edit_message(
     viewer = member(info)
     body = _checked_text(text)
     key = await _readable(info, viewer, id)
-    mentions = await mentioned(info.context.stores.users, viewer.organization_id, body)
+    mentions = await find_mentioned(info.context.stores.users, viewer.organization_id, body)
     edited = await info.context.stores.messages.edit(key, viewer.id, body, mentions)
     await _wake_preview(info, edited)
     return edited

@@ -16,7 +16,7 @@ from storage.errors import BadUserInput, NotFound
 from storage.feed.changes import NewPost
 from storage.feed.records import FanOutState, Post
 from storage.idempotency import idempotency_key
-from storage.identity.mentions import MAX_HASHTAG, fold_hashtag, hashtags_in, mentioned
+from storage.identity.mentions import MAX_HASHTAG, find_hashtags, find_mentioned, normalize_hashtag
 from storage.identity.records import Role, User
 from storage.link_previews import MAX_URL_CHARS, LinkPreview, first_url
 from storage.queue import FAN_OUT, PREVIEWS
@@ -41,8 +41,8 @@ async def create_post(
     body = text("text", input.text, 0 if media else 1, MAX_TEXT)
     arguments = {"text": body, "mediaUrls": media}
     key = idempotency_key(viewer.organization_id, viewer.id, "createPost", given(input.idempotency_key), arguments)
-    mentions = await mentioned(info.context.stores.users, viewer.organization_id, body)
-    new = NewPost(viewer.organization_id, viewer.id, body, media, mentions, hashtags_in(body))
+    mentions = await find_mentioned(info.context.stores.users, viewer.organization_id, body)
+    new = NewPost(viewer.organization_id, viewer.id, body, media, mentions, find_hashtags(body))
     posted = await info.context.stores.posts.create(new, key)
     await _wake(info, posted)
     return posted
@@ -115,7 +115,7 @@ async def hashtag_posts(
     """Posts with a hashtag."""
     viewer = member(info)
     asked = page_range(oldest, latest, limit, inclusive)
-    wanted = text("tag", fold_hashtag(tag.strip().lstrip("#＃")), 1, MAX_HASHTAG)
+    wanted = text("tag", normalize_hashtag(tag.strip().lstrip("#＃")), 1, MAX_HASHTAG)
     blocked = (await info.context.sight(viewer)).blocked
     return await info.context.stores.posts.of_hashtag(viewer.organization_id, wanted, asked, blocked)
 

@@ -10,7 +10,7 @@ from storage.chat.records import Community
 from storage.errors import NotFound
 from storage.idempotency import AlreadyDone, IdempotencyKey, claim
 from storage.identity.records import User
-from storage.identity.users import fold, search_terms
+from storage.identity.users import fold_for_search, search_terms
 from storage.ids import new_id
 from storage.mongo import Document, Mongo, Session
 
@@ -52,7 +52,7 @@ class CommunityStore:
                 "_id": id_,
                 "org": new.organization_id,
                 "name": new.name,
-                "sort": fold(new.name),
+                "sort": fold_for_search(new.name),
                 "description": new.description,
                 "members": 1,
                 "at": now,

@@ -1,6 +1,6 @@
-"""The catalogue of stamps: pictures to answer with, the same for everybody and part of the program.
+"""The catalogue of stamps, which is part of the program and the same for every organization.
 
-A stamp never leaves the catalogue, because messages keep its id; the pictures lie in server/stamps.
+A stamp is never removed from the catalogue, since messages store its id. Pictures are files of server/stamps.
 """
 
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """One picture; `image_url` is relative to the server's origin."""
+    """A picture that a message can consist of. `image_url` is relative to the server's origin."""
 
     id: str
     name: str
@@ -36,6 +36,6 @@ STAMPS: tuple[Stamp, ...] = (
 _BY_ID = {each.id: each for each in STAMPS}
 
 
-def stamp(id_: str) -> Stamp | None:
-    """The stamp of that id, or None."""
+def find_stamp(id_: str) -> Stamp | None:
+    """Returns the stamp of that id, or None."""
     return _BY_ID.get(id_)

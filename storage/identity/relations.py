@@ -1,65 +1,48 @@
-"""Who blocked whom and who follows whom, within one organization."""
+"""Blocks and follows between users of one organization."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 
+from pymongo.asynchronous.collection import AsyncCollection
+
 from storage.batch_loader import BatchLoader
+from storage.identity.documents import BlockDocument, FollowDocument, FollowDocumentId
 from storage.identity.records import user_document_id
 from storage.mongo import Mongo, Session
 from storage.mongo.distinct import values_among
 
 
 class RelationStore:
-    """Who blocked and who follows whom."""
+    """Reads and changes blocks; reads follows, and ends them when a user blocks another."""
 
     def __init__(self, mongo: Mongo) -> None:
         self._mongo = mongo
-        self._blocks = mongo["blocks"]
-        self._follows = mongo["follows"]
+        self._blocks: AsyncCollection[BlockDocument] = mongo["blocks"]
+        self._follows: AsyncCollection[FollowDocument] = mongo["follows"]
         self._blocked: BatchLoader[tuple[str, str], frozenset[str]] = BatchLoader(self._load_blocked)
         self._blockers: BatchLoader[tuple[str, str], frozenset[str]] = BatchLoader(self._load_blockers)
         self._following: BatchLoader[tuple[str, str, str], bool] = BatchLoader(self._load_following)
 
     async def blocked_by(self, organization_id: str, user_id: str) -> frozenset[str]:
-        """The ids of all whom the user blocked."""
+        """Returns the ids of all users that the user blocked."""
         return await self._blocked.get((organization_id, user_id)) or frozenset()
 
     async def blocking_among(self, organization_id: str, user_ids: Collection[str]) -> frozenset[str]:
-        """Those of the users, at most 1000, who blocked anybody."""
+        """Returns those of the users, at most 1000, who blocked anybody."""
         wanted = {"org": organization_id, "user": {"$in": list(user_ids)}}
         return frozenset(await values_among(self._mongo, "blocks", "user", wanted))
 
     async def blockers_of(self, organization_id: str, user_id: str) -> frozenset[str]:
-        """The ids of all who blocked the user."""
+        """Returns the ids of all users who blocked the user."""
         return await self._blockers.get((organization_id, user_id)) or frozenset()
 
     async def follows(self, organization_id: str, follower: str, followee: str) -> bool:
-        """Whether the one follows the other."""
+        """Returns whether the follower follows the followee."""
         return await self._following.get((organization_id, follower, followee)) is not None
 
-    async def _load_blocked(self, users: Sequence[tuple[str, str]]) -> dict[tuple[str, str], frozenset[str]]:
-        found: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-        wanted = [{"org": organization, "user": user} for organization, user in users]
-        fields = {"_id": 0, "org": 1, "user": 1, "blocked": 1}
-        for row in await self._mongo.find("blocks", {"$or": wanted}, fields):
-            found[row["org"], row["user"]].add(row["blocked"])
-        return {user: frozenset(blocked) for user, blocked in found.items()}
-
-    async def _load_blockers(self, users: Sequence[tuple[str, str]]) -> dict[tuple[str, str], frozenset[str]]:
-        found: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-        wanted = [{"org": organization, "blocked": user} for organization, user in users]
-        for row in await self._blocks.find({"$or": wanted}).to_list(None):
-            found[row["org"], row["blocked"]].add(row["user"])
-        return {user: frozenset(blockers) for user, blockers in found.items()}
-
-    async def _load_following(self, pairs: Sequence[tuple[str, str, str]]) -> dict[tuple[str, str, str], bool]:
-        wanted = [{"org": organization, "follower": one, "followee": other} for organization, one, other in pairs]
-        cursor = self._follows.find({"$or": wanted})
-        return {(row["org"], row["follower"], row["followee"]): True for row in await cursor.to_list(None)}
-
     async def block(self, organization_id: str, user_id: str, blocked_id: str) -> None:
-        """Blocks; it ends follows both ways. One transaction; blocking twice changes nothing."""
+        """Blocks a user and ends follows in both directions, in one transaction. Idempotent."""
         row = {"org": organization_id, "user": user_id, "blocked": blocked_id}
 
         async def work(session: Session) -> None:
@@ -71,13 +54,17 @@ class RelationStore:
 
         await self._mongo.transact(work)
 
+    async def unblock(self, organization_id: str, user_id: str, blocked_id: str) -> None:
+        """Ends a block. Idempotent."""
+        await self._blocks.delete_one({"org": organization_id, "user": user_id, "blocked": blocked_id})
+
     async def _end_follow(self, organization_id: str, follower: str, followee: str, session: Session) -> None:
         row = {"org": organization_id, "follower": follower, "followee": followee}
         gone = await self._follows.delete_one(row, session=session)
-        # Written in any case: a follow that is made at the same moment writes it too, and one of the two starts over.
-        change = {"_id": {"o": organization_id, "f": follower, "e": followee}}
+        # Written even without a follow: a concurrent follow writes the same document, so that one of the two retries.
+        change: FollowDocumentId = {"o": organization_id, "f": follower, "e": followee}
         await self._mongo["follow_changes"].update_one(
-            change, [{"$set": {"at": "$$NOW"}}], upsert=True, session=session
+            {"_id": change}, [{"$set": {"at": "$$NOW"}}], upsert=True, session=session
         )
         if gone.deleted_count:
             users = self._mongo["users"]
@@ -85,6 +72,23 @@ class RelationStore:
             await users.update_one({"_id": one}, {"$inc": {"following": -1}}, session=session)
             await users.update_one({"_id": other}, {"$inc": {"followers": -1}}, session=session)
 
-    async def unblock(self, organization_id: str, user_id: str, blocked_id: str) -> None:
-        """Ends a block; without one nothing changes."""
-        await self._blocks.delete_one({"org": organization_id, "user": user_id, "blocked": blocked_id})
+    async def _load_blocked(self, users: Sequence[tuple[str, str]]) -> dict[tuple[str, str], frozenset[str]]:
+        found: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        wanted = [{"org": organization, "user": user} for organization, user in users]
+        fields = {"_id": 0, "org": 1, "user": 1, "blocked": 1}
+        blocks: list[BlockDocument] = await self._mongo.find("blocks", {"$or": wanted}, fields)
+        for block in blocks:
+            found[block["org"], block["user"]].add(block["blocked"])
+        return {user: frozenset(blocked) for user, blocked in found.items()}
+
+    async def _load_blockers(self, users: Sequence[tuple[str, str]]) -> dict[tuple[str, str], frozenset[str]]:
+        found: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        wanted = [{"org": organization, "blocked": user} for organization, user in users]
+        for block in await self._blocks.find({"$or": wanted}).to_list(None):
+            found[block["org"], block["blocked"]].add(block["user"])
+        return {user: frozenset(blockers) for user, blockers in found.items()}
+
+    async def _load_following(self, pairs: Sequence[tuple[str, str, str]]) -> dict[tuple[str, str, str], bool]:
+        wanted = [{"org": organization, "follower": one, "followee": other} for organization, one, other in pairs]
+        follows = await self._follows.find({"$or": wanted}).to_list(None)
+        return {(each["org"], each["follower"], each["followee"]): True for each in follows}

@@ -4,7 +4,7 @@ from contextlib import aclosing
 
 import pytest
 
-from storage.identity.records import INCLUDED, Role
+from storage.identity.records import INCLUDED_ROLES, Role
 from tests.resolvers.operations import RootField, root_fields
 from tests.resolvers.people import Person, SignIn
 from tests.resolvers.worlds import World, build
@@ -165,4 +165,4 @@ def test_admin_includes_operator_includes_member_and_service_stands_alone() -> N
         Role.OPERATOR: {Role.OPERATOR, Role.MEMBER},
         Role.ADMIN: {Role.ADMIN, Role.OPERATOR, Role.MEMBER},
         Role.SERVICE: {Role.SERVICE},
-    } == INCLUDED
+    } == INCLUDED_ROLES

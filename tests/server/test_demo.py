@@ -23,7 +23,7 @@ from server.demo.posts import posts as demo_posts
 from server.demo.schedule import planned, planner
 from server.demo.talk import ASIDES, WORDS, Talk, scenes, talk
 from server.graphql.limits import DocumentLimits, DocumentLimitsExtension
-from storage.chat.stamps import stamp
+from storage.chat.stamps import find_stamp
 from tests.serving import Web, serving
 
 TALKS = [(community, topic, talk(community, topic)) for community, topic in all_topics()]
@@ -62,7 +62,7 @@ class TestTalk:
                 assert line.author in community.members
                 assert line.text.strip() or line.stamp_id
                 assert len(line.text) <= 500
-                assert line.stamp_id is None or stamp(line.stamp_id) is not None, line
+                assert line.stamp_id is None or find_stamp(line.stamp_id) is not None, line
                 assert not re.search(r"[{}#]|https?:|www\.", line.text), line
                 assert set(re.findall(r"@([a-z]+)", line.text)) <= set(community.members)
 

@@ -1,4 +1,4 @@
-"""Links in chat messages, Japanese ones first of all."""
+"""The first URL of a text, in Latin and in Japanese text."""
 
 import time
 
@@ -21,29 +21,29 @@ from storage.link_previews import first_url
         ("http://[::1]:8000/x", "http://[::1]:8000/x"),
     ],
 )
-def test_the_first_url_is_found_as_it_was_written(text: str, url: str) -> None:
+def test_first_url_is_returned_as_written(text: str, url: str) -> None:
     assert first_url(text) == url
 
 
 @pytest.mark.parametrize(
     "text", ["", "no link", "ftp://example.com", "example.com", "xhttps://example.com", "git+https://x", "https:/x"]
 )
-def test_a_text_without_a_link_has_none(text: str) -> None:
+def test_text_without_url_has_none(text: str) -> None:
     assert first_url(text) is None
 
 
 @pytest.mark.parametrize("after", [".", ",", "!", "?", ":", ";", "...", "?!", "'", "**", "`", '"', ">", ").", "]."])
-def test_punctuation_after_a_url_is_not_part_of_it(after: str) -> None:
+def test_trailing_punctuation_is_no_part_of_the_url(after: str) -> None:
     assert first_url(f"go to https://example.com/a{after}") == "https://example.com/a"
     assert first_url(f"go to https://example.com/a{after} now") == "https://example.com/a"
 
 
 @pytest.mark.parametrize("after", "。、」）】』！？，．：；　｡､｣〉》］｝”’…")
-def test_japanese_punctuation_ends_a_url_even_with_text_right_after_it(after: str) -> None:
+def test_japanese_punctuation_ends_url_before_adjacent_text(after: str) -> None:
     assert first_url(f"詳しくは「https://example.com/狼煙{after}続き") == "https://example.com/狼煙"
 
 
-def test_japanese_text_right_before_a_url_does_not_hide_it() -> None:
+def test_url_right_after_japanese_text_is_found() -> None:
     assert first_url("こちらhttps://example.com/") == "https://example.com/"
 
 
@@ -60,25 +60,25 @@ def test_japanese_text_right_before_a_url_does_not_hide_it() -> None:
         ("<https://example.com/a|text>", "https://example.com/a"),
     ],
 )
-def test_a_closing_bracket_belongs_to_a_url_only_with_its_opening_one(text: str, url: str) -> None:
+def test_closing_bracket_needs_its_opening_bracket_in_the_url(text: str, url: str) -> None:
     assert first_url(text) == url
 
 
 @pytest.mark.parametrize(
     "nothing", ["https://", "http://.", "https://...", "https://)", "http://#a", "http://?", "http://[x"]
 )
-def test_a_scheme_without_a_host_is_passed_over(nothing: str) -> None:
+def test_scheme_without_host_is_skipped(nothing: str) -> None:
     assert first_url(nothing) is None
     assert first_url(f"{nothing} https://example.com") == "https://example.com"
 
 
-def test_a_url_of_more_than_2048_characters_is_passed_over() -> None:
+def test_url_longer_than_2048_characters_is_skipped() -> None:
     longest = "https://example.com/".ljust(2048, "a")
     assert first_url(longest) == longest
     assert first_url(f"{longest}a https://example.com") == "https://example.com"
 
 
-def test_invisible_and_reordering_characters_end_a_url() -> None:
+def test_invisible_and_bidi_characters_end_a_url() -> None:
     assert first_url("https://example.com/\u202egpj.exe") == "https://example.com/"
     assert first_url("https://example.com\u200b/x") == "https://example.com"
 
@@ -86,7 +86,7 @@ def test_invisible_and_reordering_characters_end_a_url() -> None:
 @given(
     st.text() | st.lists(st.sampled_from(["https://", "http", "(", ")", "[", "]", ".", "a", "。", " "])).map("".join)
 )
-def test_what_is_found_is_a_trimmed_piece_of_the_text(text: str) -> None:
+def test_found_url_is_a_trimmed_substring_of_any_text(text: str) -> None:
     url = first_url(text)
     if url is not None:
         assert url in text
@@ -96,7 +96,7 @@ def test_what_is_found_is_a_trimmed_piece_of_the_text(text: str) -> None:
 
 
 @pytest.mark.parametrize("piece", ["https://", "https://)", "https://a.", "(", "http", "https://a" + "." * 50])
-def test_a_long_hostile_text_is_searched_in_linear_time(piece: str) -> None:
+def test_hostile_text_is_searched_in_linear_time(piece: str) -> None:
     started = time.process_time()
     first_url(piece * (400_000 // len(piece)))
     assert time.process_time() - started < 5

@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.identity.mentions import hashtags_in
+from storage.identity.mentions import find_hashtags
 from tests.resolvers.people import CREATE_POST, Person, SignIn
 
 pytestmark = pytest.mark.anyio
@@ -125,4 +125,4 @@ async def test_pages_of_every_timeline_follow_its_rule(sign_in: SignIn) -> None:
     ],
 )
 def test_hashtags_are_found_and_folded(text: str, tags: list[str]) -> None:
-    assert hashtags_in(text) == tags
+    assert find_hashtags(text) == tags

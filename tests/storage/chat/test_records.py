@@ -1,4 +1,4 @@
-"""Records and their public ids."""
+"""Message records, and the ids that clients see."""
 
 import pytest
 from hypothesis import given
@@ -11,17 +11,17 @@ from storage.timeline import END
 
 
 @given(st.text(min_size=1), st.integers(0, END))
-def test_a_message_is_found_again_by_its_id(topic_id: str, timestamp: int) -> None:
+def test_message_key_is_parsed_back_from_its_id(topic_id: str, timestamp: int) -> None:
     assert message_key(MessageKey(topic_id, timestamp).id) == MessageKey(topic_id, timestamp)
 
 
 @pytest.mark.parametrize("id_", ["", "-", "t", "t-", "-5", "t-x", "t--", "t-1.5", "t-１", "t-+1", "t-" + "9" * 17])
-def test_what_can_be_no_message_id_is_not_found(id_: str) -> None:
+def test_malformed_message_id_is_not_found(id_: str) -> None:
     with pytest.raises(NotFound):
         message_key(id_)
 
 
-def test_a_document_of_few_fields_is_a_plain_message() -> None:
+def test_document_without_optional_fields_is_a_plain_message() -> None:
     message = message_record({"_id": {"t": "t", "ts": 5}, "author": "ann", "text": "hello"})
     assert (message.id, message.key) == ("t-5", MessageKey("t", 5))
     assert (message.stamp_id, message.link_preview, message.edited_at, message.deleted_at) == (None,) * 4

@@ -1,0 +1,97 @@
+"""Stored documents of users and of the relations between them. Instants are aware UTC datetimes."""
+
+from datetime import datetime
+from typing import NotRequired, TypedDict
+
+
+class UserDocumentId(TypedDict):
+    """The `_id` of a user."""
+
+    org: str
+    """Organization id."""
+
+    id: str
+    """The `sub` of the user's tokens; unique within the organization."""
+
+
+class UserDocument(TypedDict):
+    """A user, in `users`. Created by the first authenticated request, never deleted."""
+
+    _id: UserDocumentId
+    handle: str
+    """Unique within the organization. Never changes, since texts mention it."""
+
+    name: str
+    """Display name from the newest token that had one."""
+
+    search: list[str]
+    """Case-folded strings whose prefixes find the user: handle, name, and the words of the name; at most 8."""
+
+    roles: list[str]
+    """Values of `Role` from the newest token."""
+
+    email: NotRequired[str]
+    """Mail address from the newest token that had one; absent until then."""
+
+    followers: int
+    """Number of users that follow this user."""
+
+    following: int
+    """Number of users that this user follows."""
+
+    at: datetime
+    """When the user was created, by the clock of the host."""
+
+
+class BlockDocument(TypedDict):
+    """A block, in `blocks`. Exists as long as the block. Its `_id` is generated and never used."""
+
+    org: str
+    """Organization id."""
+
+    user: str
+    """Id of the user who blocked."""
+
+    blocked: str
+    """Id of the user who is blocked."""
+
+    at: datetime
+    """When the block was made, by the clock of the host."""
+
+
+class FollowDocumentId(TypedDict):
+    """The `_id` of a follow and of its change."""
+
+    o: str
+    """Organization id."""
+
+    f: str
+    """Id of the follower."""
+
+    e: str
+    """Id of the followee."""
+
+
+class FollowDocument(TypedDict):
+    """A follow, in `follows`. Exists as long as the follow."""
+
+    _id: FollowDocumentId
+    org: str
+    """Organization id, repeated for indexes, as are the two users."""
+
+    follower: str
+    """Id of the user who follows."""
+
+    followee: str
+    """Id of the user who is followed."""
+
+    at: datetime
+    """When the follow was made, by the database's clock."""
+
+
+class FollowChangeDocument(TypedDict):
+    """A changed follow, in `follow_changes`. Deleted once the follower's home feed agrees with the follow."""
+
+    _id: FollowDocumentId
+    at: datetime
+    """When the follow last changed, by the database's clock."""
