@@ -164,8 +164,17 @@ def mirrors(module: Path) -> list[Path]:
 
 
 def without_test() -> set[str]:
-    named = [module for module in MODULES if module.name != "__init__.py"]
+    named = [module for module in MODULES if module.name not in ("__init__.py", "documents.py")]
     return {str(module) for module in named if not any((ROOT / mirror).exists() for mirror in mirrors(module))}
+
+
+def test_documents_modules_hold_nothing_but_types() -> None:
+    """The type checker tests a `documents.py`, so it must contain nothing that runs."""
+    runs = (ast.FunctionDef, ast.AsyncFunctionDef, ast.For, ast.If, ast.Lambda, ast.comprehension)
+    for module in MODULES:
+        if module.name == "documents.py":
+            nodes = ast.walk(ast.parse((ROOT / module).read_text(encoding="utf-8")))
+            assert [ast.unparse(node) for node in nodes if isinstance(node, runs)] == [], module
 
 
 def test_every_module_has_a_test_file_of_its_name_or_says_what_tests_it() -> None:
