@@ -1,0 +1,241 @@
+"""Documents: every cited file, link and heading exists, and docs/limits.md has the numbers of the code."""
+
+import os
+import pkgutil
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import MISSING, fields, is_dataclass
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LIMITS = ROOT / "docs/limits.md"
+CITING_SUFFIXES = {".py", ".md", ".toml", ".lua", ".ts", ".tsx", ".graphql", ".txt", ".mk", ""}
+
+INVENT_NAMES = {Path("tests/test_adrs.py"), Path("tests/test_docs.py")}
+"""Files with names of documents that need not exist."""
+
+CITATION = re.compile(r"(?<![\w/.:@*<{}-])((?:[\w.-]+/)*[\w-][\w.-]*\.md)(?![\w/])")
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|<(?:a|img)\b[^>]*?\b(?:href|src)=\"([^\"]+)\"")
+CODE_PATH = re.compile(
+    r"(?<![\w./-])((?:server|schema|resolvers|jobs|storage|tests|benchmarks|web-client)/(?:[\w/.-]+\.[a-z]+\b|[\w/-]+/))"
+)
+CODE_BLOCK = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*$", re.MULTILINE)
+UNITS = {
+    "bytes": 1,
+    "kB": 1000,
+    "KiB": 1024,
+    "MB": 1000**2,
+    "MiB": 1024**2,
+    "ms": 0.001,
+    "s": 1,
+    "min": 60,
+    "h": 3600,
+    "days": 86_400,
+}
+QUANTITY = re.compile(rf"(?<![\w.,])(\d[\d,]*(?:\.\d+)?)(?: ({'|'.join(UNITS)})\b)?")
+
+
+@cache
+def tracked() -> frozenset[Path]:
+    """The repository's files, relative to its root."""
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("Needs git and its repository, to tell which files belong to the project.")
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return frozenset(Path(name) for name in names.split("\0") if name and (ROOT / name).is_file())
+
+
+def documents() -> list[Path]:
+    return sorted(path for path in tracked() if path.suffix == ".md")
+
+
+def text_of(path: Path) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def unresolved_citations(path: Path, text: str) -> list[str]:
+    """Cited documents that are not in the repository. Documents may leave out their own folder and docs/."""
+    folders = [Path(), path.parent, Path("docs")] if path.suffix == ".md" else [Path()]
+    cited = CITATION.findall(text)
+    return [name for name in cited if not any(normal(folder / name) in tracked() for folder in folders)]
+
+
+def normal(path: Path) -> Path:
+    """The path without `..`; one that leads out of the repository keeps them."""
+    return Path(os.path.normpath(path))
+
+
+def test_cited_documents_exist() -> None:
+    citing = sorted(path for path in tracked() if path.suffix in CITING_SUFFIXES and path not in INVENT_NAMES)
+    assert {str(path): names for path in citing if (names := unresolved_citations(path, text_of(path)))} == {}
+
+
+@pytest.mark.parametrize("name", ["rules{}", "docs/none{}", "(docs/adr/none{}, 3)"])
+def test_citation_of_missing_document_is_found(name: str) -> None:
+    assert unresolved_citations(Path("storage/mongo.py"), f"see {name.format('.md')}.")
+
+
+def test_citation_without_folder_resolves_in_documents_only() -> None:
+    name = "semantics" + ".md"
+    assert unresolved_citations(Path("docs/limits.md"), name) == []
+    assert unresolved_citations(Path("storage/mongo.py"), name) == [name]
+
+
+def links(text: str) -> Iterator[str]:
+    """Targets of links and images inside the repository."""
+    for target in (first or second for first, second in LINK.findall(CODE_BLOCK.sub("", text))):
+        if not re.match(r"[a-z][a-z0-9+.-]*:|//", target):
+            yield target
+
+
+def anchors(text: str) -> set[str]:
+    """Anchors of a document's headings, as GitHub makes them."""
+    found: set[str] = set()
+    for heading in HEADING.findall(CODE_BLOCK.sub("", text)):
+        shown = re.sub(r"!?\[([^\]]*)\]\([^)]*\)|[`*]", r"\1", heading)
+        base = re.sub(r"[^\w\- ]", "", shown.lower()).replace(" ", "-")
+        number, anchor = 0, base
+        while anchor in found:
+            number += 1
+            anchor = f"{base}-{number}"
+        found.add(anchor)
+    return found
+
+
+def broken_links(path: Path, text: str) -> list[str]:
+    return [target for target in links(text) if not link_resolves(path, text, target)]
+
+
+def link_resolves(path: Path, text: str, target: str) -> bool:
+    name, _, anchor = target.partition("#")
+    found = normal(path.parent / name) if name else path
+    is_there = found in tracked() or any(found in each.parents for each in tracked())
+    if not is_there or not anchor:
+        return is_there
+    return anchor in anchors(text if found == path else text_of(found))
+
+
+def test_links_and_anchors_resolve() -> None:
+    assert {str(path): broken for path in documents() if (broken := broken_links(path, text_of(path)))} == {}
+
+
+@pytest.mark.parametrize(
+    "target", ["none.md", "../docs/none.md", "semantics.md#9-nothing", "#nothing", "../../../etc/passwd"]
+)
+def test_broken_link_is_found(target: str) -> None:
+    assert broken_links(Path("docs/limits.md"), f"# Limits\n[a]({target})") == [target]
+
+
+def test_anchors_follow_headings() -> None:
+    text = "# What `a.b` means, 1/2\n```\n# no heading\n```\n## Mail\n## Mail\n"
+    assert anchors(text) == {"what-ab-means-12", "mail", "mail-1"}
+
+
+def missing_paths(text: str) -> list[str]:
+    """Files and folders of the code that a document names and that are not there."""
+    return [name for name in CODE_PATH.findall(text) if not (ROOT / name).exists()]
+
+
+def test_code_that_documents_name_exists() -> None:
+    assert {str(path): names for path in documents() if (names := missing_paths(text_of(path)))} == {}
+    assert missing_paths("see `tests/none.py`, storage/none/ and storage/locks.py") == [
+        "tests/none.py",
+        "storage/none/",
+    ]
+
+
+def test_upstream_has_the_locked_versions() -> None:
+    locked = dict(re.findall(r"^([a-z0-9-]+)==([\w.]+)", text_of(Path("requirements.lock")), re.MULTILINE))
+    named = re.findall(r"\b([a-z][a-z0-9-]+) (\d+(?:\.\w+)+)", text_of(Path("docs/upstream.md")))
+    compared = {name: version for name, version in named if name in locked}
+    assert compared == {name: locked[name] for name in compared}
+    assert len(compared) > 10
+
+
+def test_documents_cite_nothing_outside_the_repository() -> None:
+    outside = re.compile(r"(?<![\w-])(?:\.\./)*shared/|\bseeds/")
+    assert {str(path): found for path in documents() if (found := outside.findall(text_of(path)))} == {}
+
+
+def limit_rows(text: str) -> Iterator[tuple[str, list[str], list[float]]]:
+    """Rows of the limits' tables: the row, the constants that it names, and the numbers of its second column."""
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if line.startswith("|") and len(cells) >= 3:
+            constants = re.findall(r"`([a-z_]+(?:\.\w+)+)`", cells[-1])
+            yield line, constants, [quantity(*match) for match in QUANTITY.findall(cells[1])]
+
+
+def quantity(number: str, unit: str) -> float:
+    """A number in bytes, seconds or pieces."""
+    return float(number.replace(",", "")) * UNITS.get(unit, 1)
+
+
+def constant(name: str) -> float:
+    """The constant's value in bytes, seconds or pieces. Raises: AttributeError, ImportError."""
+    owner, _, attribute = name.rpartition(".")
+    holder = pkgutil.resolve_name(owner)
+    value = default_of(holder, attribute) if is_dataclass(holder) else getattr(holder, attribute)
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    assert isinstance(value, int | float), name
+    if name.endswith("_DAYS"):
+        return value * 86_400.0
+    return value / 1000 if name.endswith("_MS") else float(value)
+
+
+def default_of(type_: object, name: str) -> object:
+    defaults = {each.name: each.default for each in fields(type_)}  # type: ignore[arg-type]
+    assert defaults.get(name, MISSING) is not MISSING, f"{type_} has no default for {name}."
+    return defaults[name]
+
+
+def wrong_limits(text: str) -> list[str]:
+    """Rows that name a constant whose value is not among the row's numbers."""
+    return [row for row, names, numbers in limit_rows(text) if not all(constant(name) in numbers for name in names)]
+
+
+def test_limits_have_the_numbers_of_the_code() -> None:
+    assert wrong_limits(LIMITS.read_text(encoding="utf-8")) == []
+    assert sum(len(names) for _, names, _ in limit_rows(LIMITS.read_text(encoding="utf-8"))) > 100
+
+
+def test_wrong_limit_is_found() -> None:
+    depth, kept = "server.graphql.limits.DocumentLimits.depth", "storage.streams.log.KEPT_S"
+    assert len(wrong_limits(f"| depth | 13 levels | error | `{depth}` |")) == 1
+    assert len(wrong_limits(f"| events | 24 min | `{kept}` |")) == 1
+    assert wrong_limits(f"| depth | 12 levels | error | `{depth}` |\n| events | 24 h | `{kept}` |") == []
+    with pytest.raises(AttributeError):
+        wrong_limits("| depth | 12 | error | `server.graphql.limits.NO_SUCH_LIMIT` |")
+
+
+def limits_of_inputs() -> set[str]:
+    """Names of constants that limit what clients send: MAX_ in resolvers/, and the limits of documents."""
+    documents = "server.graphql.limits.DocumentLimits"
+    found = {f"{documents}.{each.name}" for each in fields(pkgutil.resolve_name(documents))}
+    for path in (ROOT / "resolvers").rglob("*.py"):
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        names = re.findall(r"^(MAX_\w+)\b", path.read_text(encoding="utf-8"), re.MULTILINE)
+        found |= {f"{module}.{name}" for name in names}
+    return found
+
+
+def test_every_limit_of_inputs_is_documented() -> None:
+    documented = {name for _, names, _ in limit_rows(LIMITS.read_text(encoding="utf-8")) for name in names}
+    assert limits_of_inputs() - documented == set(), "Add a row to docs/limits.md."
+
+
+def test_glossary_is_alphabetical_and_defines_each_term_once() -> None:
+    rows = [
+        line.split("|")[1].strip().lower()
+        for line in text_of(Path("docs/glossary.md")).splitlines()
+        if line[:2] == "| "
+    ]
+    terms = [row for row in rows if row != "term" and not row.startswith("---")]
+    assert terms == sorted(set(terms))
