@@ -14,7 +14,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup web web-check web-format web-test run test format check schema lock soak screenshots clean
+.PHONY: help setup web web-check web-format web-test run test format check schema lock wheel soak screenshots clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ lock: setup ## Renew requirements.lock from pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --all-extras --group dev pyproject.toml \
 		-o requirements.lock
 
+wheel: setup web ## Build the wheel, with the web client in it, into dist/
+	$(BIN)/hatchling build --target wheel
+
 soak: setup web ## Run the soak tests, on both MongoDB drivers
 	NOROSHI_MONGO_DRIVER=motor $(BIN)/pytest -m soak --timeout 0 $(ARGS)
 	NOROSHI_MONGO_DRIVER=pymongo $(BIN)/pytest -m soak --timeout 0 $(ARGS)
@@ -58,7 +61,7 @@ screenshots: setup web ## Take the screenshots of docs/ of a product with demo d
 	$(BIN)/python -m tests.e2e.screenshots
 
 clean: ## Remove what was installed and built; data stay
-	rm -rf $(VENV) $(WEB)/node_modules $(WEB)/dist *.egg-info
+	rm -rf $(VENV) $(WEB)/node_modules $(WEB)/dist dist *.egg-info
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(VENV)/.installed: requirements.lock pyproject.toml

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
@@ -57,12 +57,14 @@ def _ps() -> Iterator[tuple[int, int, str, str]]:
 class Product:
     """One `noroshi up`. Its output goes to files beside the data folder."""
 
-    def __init__(self, data_dir: Path, *arguments: str, **variables: str) -> None:
+    def __init__(
+        self, data_dir: Path, *arguments: str, program: Sequence[str | Path] = NOROSHI, **variables: str
+    ) -> None:
         self.data_dir = data_dir
         self._out, self._err = data_dir.with_name("out"), data_dir.with_name("err")
         with self._out.open("w") as out, self._err.open("w") as err:
             self.process = subprocess.Popen(
-                [*NOROSHI, "up", "--port", "0", "--data-dir", str(data_dir), *arguments],
+                [*program, "up", "--port", "0", "--data-dir", str(data_dir), *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
@@ -108,9 +110,11 @@ class Product:
 
 
 @contextmanager
-def running(data_dir: Path, *arguments: str, **variables: str) -> Iterator[Product]:
+def running(
+    data_dir: Path, *arguments: str, program: Sequence[str | Path] = NOROSHI, **variables: str
+) -> Iterator[Product]:
     """A product that serves; ended afterwards, if it still runs."""
-    product = Product(data_dir, *arguments, **variables)
+    product = Product(data_dir, *arguments, program=program, **variables)
     try:
         assert product.url
         yield product

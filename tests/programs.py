@@ -19,9 +19,16 @@ def chromium() -> str:
 def node() -> str:
     """Returns the path of Node.js; skips the test without it or without a built web client."""
     path = _require(("node",), "Node.js 20 or later is not installed: `apt-get install nodejs npm`.")
-    if not (WEB_CLIENT / "node_modules").exists() or not (WEB_CLIENT / "dist" / "index.html").exists():
-        pytest.skip("The web client is not built: `make web`.")
+    if not (WEB_CLIENT / "node_modules").exists():
+        pytest.skip("The packages of the web client are not installed: `make web`.")
+    require_web_client()
     return path
+
+
+def require_web_client() -> None:
+    """Skips the test when the web client is not built."""
+    if not (WEB_CLIENT / "dist" / "index.html").exists():
+        pytest.skip("The web client is not built: `make web`.")
 
 
 def require_postfix() -> None:

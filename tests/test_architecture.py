@@ -5,7 +5,9 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -118,6 +120,34 @@ def test_import_against_direction_breaks_contract(tmp_path: Path) -> None:
     linted = lint_imports(tmp_path)
     assert linted.returncode == 1
     assert [arrow for arrow in arrows if arrow not in linted.stdout] == []
+
+
+def imported_packages() -> set[str]:
+    """The top-level packages that the product imports, without its own and those of the standard library."""
+    trees = [ast.parse((ROOT / module).read_text(encoding="utf-8")) for module in MODULES]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+    return {name.partition(".")[0] for name in names} - sys.stdlib_module_names - set(PACKAGES)
+
+
+def distribution(package: str) -> str:
+    """The normalized name of the distribution that provides a package."""
+    return re.sub(r"[-_.]+", "-", packages_distributions()[package][0]).lower()
+
+
+def declared_dependencies() -> dict[str, str]:
+    """The version bounds of each direct dependency in pyproject.toml."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    matches = [re.match(r"([\w.-]+)(?:\[[\w,]+\])?([^;]*)", line) for line in project["dependencies"]]
+    return {re.sub(r"[-_.]+", "-", match[1]).lower(): match[2].strip() for match in matches if match}
+
+
+def test_imported_distributions_are_declared_with_upper_bound() -> None:
+    declared = declared_dependencies()
+    assert {distribution(package) for package in imported_packages()} - declared.keys() == set()
+    # Time zone data have no interface that could break.
+    assert {name for name, bounds in declared.items() if "<" not in bounds} == {"tzdata"}
 
 
 def environment_reads(source: str) -> list[int]:

@@ -9,7 +9,9 @@ from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-DIST = Path(__file__).parents[2] / "web-client" / "dist"
+# A wheel holds the built web client; in a checkout it is where Vite builds it.
+_PACKAGED = Path(__file__).with_name("web")
+DIST = _PACKAGED if _PACKAGED.exists() else Path(__file__).parents[2] / "web-client" / "dist"
 STAMPS = Path(__file__).parents[1] / "stamps"
 
 POLICY = (

