@@ -61,7 +61,7 @@ async def ready(_request: Request) -> Response:
 async def topic_events(info: Info, topic_id: TopicId) -> AsyncGenerator[EventRecord, None]:
     """What happens to the messages of a topic, for one viewer."""
     viewer, stores = member(info), info.context.stores
-    topic = await joined_topic(info, viewer, topic_id)
+    topic = await joined_topic(info, topic_id)
     stream = Stream("topic", topic.id)
     async with stores.redis.pubsub() as pubsub:
         await pubsub.subscribe(stores.keys.channel(stream.name))

@@ -1,18 +1,21 @@
-"""Who may do what (docs/semantics.md, 8). Every resolver that needs somebody asks here first."""
+"""Access rules (docs/semantics.md, 8): sign-in, roles and membership. Resolvers check here before they act."""
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 from resolvers.context import Context, Info
-from storage.chat.records import Community, Topic
+from storage.chat.records import Community, Message, Topic
 from storage.errors import Forbidden, Unauthenticated
 from storage.identity.records import Role, User, with_included
 
 
 def granted(context: Context) -> frozenset[Role]:
-    """The viewer's roles and those that they include."""
+    """Returns the viewer's roles and those that they include."""
     return with_included(context.roles)
 
 
 def signed_in(info: Info) -> User:
-    """The viewer, whatever the role. Raises: Unauthenticated."""
+    """Returns the viewer, with any role. Raises: Unauthenticated."""
     viewer = info.context.viewer
     if viewer is None:
         raise Unauthenticated
@@ -20,37 +23,50 @@ def signed_in(info: Info) -> User:
 
 
 def member(info: Info) -> User:
-    """The viewer, as somebody who may chat. Raises: Unauthenticated, Forbidden."""
+    """Returns the viewer, who must have the role MEMBER. Raises: Unauthenticated, Forbidden."""
     return require(info, Role.MEMBER)
 
 
 def require(info: Info, *roles: Role) -> User:
-    """The viewer, if they have one of the roles. Raises: Unauthenticated, Forbidden."""
+    """Returns the viewer, who must have one of the roles. Raises: Unauthenticated, Forbidden."""
     viewer = signed_in(info)
     if granted(info.context).isdisjoint(roles):
         raise Forbidden(f"This needs the role {' or '.join(role.value for role in roles)}.")
     return viewer
 
 
-async def joined_topic(info: Info, viewer: User, topic_id: str) -> Topic:
-    """A topic of a community that the viewer, or who stays in the crowd, belongs to. Raises: NotFound, Forbidden."""
-    topic = await info.context.stores.topics.get(viewer.organization_id, topic_id)
-    await admit(info, viewer, topic)
+async def joined_topic(info: Info, topic_id: str) -> Topic:
+    """Returns a topic that the audience may read; excludes viewers who are not members.
+
+    Raises: NotFound, Forbidden when no viewer of the audience is a member.
+    """
+    topic = await info.context.stores.topics.get(info.context.audience.organization_id, topic_id)
+    await restrict_to_members(info, topic.community_id)
     return topic
 
 
-async def admit(info: Info, viewer: User, topic: Topic) -> None:
-    """Parts a crowd from those who don't belong to the topic's community. Raises: Forbidden for a single viewer."""
-    crowd = info.context.crowd
-    if crowd is not None:
-        crowd.keep(await info.context.stores.communities.members_among(topic.community_id, crowd.ids))
-    elif not await info.context.stores.communities.is_member(topic.community_id, viewer.id):
+async def restrict_to_members(info: Info, community_id: str) -> None:
+    """Excludes viewers who are not members of the community. Raises: Forbidden when none is."""
+    audience = info.context.audience
+    members = await info.context.stores.communities.members_among(community_id, audience.viewer_ids)
+    _require_any(members)
+    audience.exclude(audience.viewer_ids - members)
+
+
+def _require_any(members: AbstractSet[str]) -> None:
+    if not members:
         raise Forbidden("Join the community first.")
 
 
-async def joined_community(info: Info, viewer: User, community_id: str) -> Community:
-    """A community that the viewer belongs to. Raises: NotFound, Forbidden."""
-    community = await info.context.stores.communities.get(viewer.organization_id, community_id)
-    if not await info.context.stores.communities.is_member(community.id, viewer.id):
-        raise Forbidden("Join the community first.")
+async def exclude_reacting(info: Info, messages: Sequence[Message]) -> None:
+    """Excludes viewers who reacted to any of the messages; a single viewer sees their own reactions instead."""
+    audience = info.context.audience
+    if not audience.is_single:
+        audience.exclude(await info.context.stores.reactions.reacting_among(messages, audience.viewer_ids))
+
+
+async def joined_community(info: Info, community_id: str) -> Community:
+    """Returns a community that the audience belongs to. Raises: NotFound, Forbidden."""
+    community = await info.context.stores.communities.get(info.context.audience.organization_id, community_id)
+    await restrict_to_members(info, community.id)
     return community

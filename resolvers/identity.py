@@ -48,8 +48,8 @@ async def users(
 async def blocked_users(info: Info) -> list[User]:
     """Whom the viewer blocked, by handle."""
     asker = signed_in(info)
-    sight = await info.context.sight(asker)
-    found = await info.context.stores.users.find_many(asker.organization_id, sight.blocked)
+    visibility = await info.context.visibility()
+    found = await info.context.stores.users.find_many(asker.organization_id, visibility.blocked)
     return sorted(found, key=lambda user: user.handle)
 
 
@@ -81,4 +81,4 @@ async def following(root: Parent[User], info: Info) -> bool:
 
 async def blocked(root: Parent[User], info: Info) -> bool:
     """Whether the viewer has blocked this user."""
-    return root.id in (await info.context.sight(signed_in(info))).blocked
+    return root.id in (await info.context.visibility()).blocked

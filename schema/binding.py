@@ -1,7 +1,7 @@
-"""How a field is bound to its resolver.
+"""Binds fields to their resolvers.
 
-Resolvers return records of storage, and the attribute's annotation names their GraphQL type: two types that agree by
-shape, which no type checker sees. tests/schema/test_shapes.py checks them instead.
+A resolver returns a storage record, and the attribute's annotation names its GraphQL type. No type checker sees that
+the two agree; tests/schema/test_shapes.py compares them.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -10,41 +10,42 @@ from typing import Any
 import strawberry
 from strawberry.types.field import StrawberryField
 
-from schema.sharing import FOR_CROWDS, SHARED
+from schema.sharing import FOR_AUDIENCES, SHARED
 
 MANY = "many"
 ForMany = Callable[[Sequence[Any], Any], Awaitable[Sequence[Any]]]
-"""Resolves a field of many objects, in their order, given them and the Info."""
+"""Resolves a field of many objects at once: takes the objects and the Info, returns the values in the same order."""
 
 
 def field(
-    resolver: Callable[..., Any], description: str, many: ForMany | None = None, *, for_crowds: bool = False
+    resolver: Callable[..., Any], description: str, many: ForMany | None = None, *, for_audiences: bool = False
 ) -> Any:
-    """A field of a query or an object. What it gives may depend on the viewer.
+    """Binds a field of Query or of an object type, whose value may depend on the viewer.
 
-    `many` gives the same for many objects at once, and raises where `resolver` would for one of them. `for_crowds` says
-    that in a crowd it gives what is right for all who stay, and puts the others apart (resolvers/context.py).
+    `many` resolves the field for many objects at once, and raises where `resolver` would raise for any of them.
+    `for_audiences` promises that the resolver serves `Context.audience`: its value suits every viewer whom it does not
+    exclude. Queries of such fields are coalesced.
     """
-    metadata = {MANY: many, FOR_CROWDS: for_crowds}
+    metadata = {MANY: many, FOR_AUDIENCES: for_audiences}
     return strawberry.field(resolver=resolver, description=description, metadata=metadata)
 
 
 def shared_field(resolver: Callable[..., Any], description: str, many: ForMany | None = None) -> Any:
-    """A field that gives every viewer of the organization the same, so that subscriptions may share it."""
+    """Binds a field that is the same for every viewer of the organization, so that subscriptions may share it."""
     return strawberry.field(resolver=resolver, description=description, metadata={SHARED: True, MANY: many})
 
 
 def resolver_for_many(bound: StrawberryField) -> ForMany | None:
-    """The resolver of the field for many objects, if it has one and takes no arguments."""
+    """Returns the field's resolver for many objects; None without one, and for a field with arguments or extensions."""
     many: ForMany | None = bound.metadata.get(MANY)
     return None if bound.arguments or bound.extensions else many
 
 
 def mutation(resolver: Callable[..., Any], description: str) -> Any:
-    """A field of Mutation."""
+    """Binds a field of Mutation."""
     return strawberry.mutation(resolver=resolver, description=description)
 
 
 def subscription(resolver: Callable[..., Any], description: str) -> Any:
-    """A field of Subscription."""
+    """Binds a field of Subscription."""
     return strawberry.subscription(resolver=resolver, description=description)

@@ -53,7 +53,7 @@ class Reaction:
     count: int = strawberry.field(description="How many reacted so.")
     reacted: bool = strawberry.field(description="Whether the viewer is among them.")
     users: list[User] = field(
-        resolvers.chat.messages.reaction_users, "Who reacted so, the first ones first.", for_crowds=True
+        resolvers.chat.messages.reaction_users, "Who reacted so, the first ones first.", for_audiences=True
     )
 
 
@@ -76,7 +76,7 @@ class Message:
         resolvers.chat.messages.reactions,
         "At most 30 different ones, in the order of first use.",
         many=resolvers.chat.messages.reactions_of_many,
-        for_crowds=True,
+        for_audiences=True,
     )
     link_preview: LinkPreview | None = shared_field(
         resolvers.chat.messages.link_preview,

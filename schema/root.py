@@ -68,12 +68,12 @@ class Query:
     )
     message: Message | None = field(resolvers.chat.messages.message, "One message, if the viewer may see it.")
     messages: MessageTimeline = field(
-        resolvers.chat.topics.messages, "A topic's timeline. FORBIDDEN without having joined.", for_crowds=True
+        resolvers.chat.topics.messages, "A topic's timeline. FORBIDDEN without having joined.", for_audiences=True
     )
     messages_around: MessageTimeline = field(
         resolvers.chat.topics.messages_around,
         "limit messages centred on a timestamp, ascending: up to half older, the rest at or after it.",
-        for_crowds=True,
+        for_audiences=True,
     )
     trending_topics: list[TrendingTopic] = field(
         resolvers.chat.communities.trending_topics,

@@ -1,7 +1,7 @@
-"""Which documents may share one execution: those that select nothing that depends on who looks.
+"""Decides from the schema which documents may share one execution.
 
-A field with a resolver of its own depends on the viewer, unless it is marked as shared where it is bound. Queries may
-also select fields that are marked as made for crowds. Decided from the schema, not from a list.
+A field with a resolver depends on the viewer unless its binding marks it as shared. A coalesced query may also select
+fields that are bound for audiences.
 """
 
 from collections.abc import Callable
@@ -22,73 +22,74 @@ from strawberry.schema.schema_converter import GraphQLCoreConverter
 from strawberry.types.field import StrawberryField
 
 SHARED = "shared"
-FOR_CROWDS = "for_crowds"
+FOR_AUDIENCES = "for_audiences"
 
 
 def depends_on_viewer(schema: GraphQLSchema, document: DocumentNode) -> bool:
-    """Whether two viewers with the same rights could get different data from the same events.
+    """Returns whether two viewers with the same rights could get different data for the same event.
 
-    Looks at everything in the document, used or not: it may say yes too often, never too seldom.
+    Looks at the whole document, including operations and fragments that are not executed. It may return True for a
+    document that does not depend on the viewer, never False for one that does.
     """
-    # The subscription's own field is what is shared; the source decides who may listen.
+    # Listeners share the root field; its event source checks who may listen.
     roots = frozenset({schema.query_type, schema.mutation_type, schema.subscription_type})
     return not _all_fields(schema, document, is_shared, roots)
 
 
-def is_for_crowds(schema: GraphQLSchema, document: DocumentNode) -> bool:
-    """Whether one execution may answer a crowd: each field gives all who stay in it the same."""
-    return _all_fields(schema, document, suits_crowds, frozenset())
+def suits_audience(schema: GraphQLSchema, document: DocumentNode) -> bool:
+    """Returns whether one execution may answer several viewers: each field suits an audience."""
+    return _all_fields(schema, document, field_suits_audience, frozenset())
 
 
 def is_shared(field: StrawberryField) -> bool:
-    """Whether the field gives every viewer the same: a plain attribute that nothing guards, or marked so."""
+    """Returns whether the field is the same for every viewer: marked as shared, or a plain unguarded attribute."""
     return bool(field.metadata.get(SHARED)) or (field.base_resolver is None and not field.extensions)
 
 
-def suits_crowds(field: StrawberryField) -> bool:
-    """Whether the field gives everybody who stays in a crowd the same."""
-    return bool(field.metadata.get(FOR_CROWDS)) or is_shared(field)
+def field_suits_audience(field: StrawberryField) -> bool:
+    """Returns whether the field is the same for all viewers of an audience who are not excluded."""
+    return bool(field.metadata.get(FOR_AUDIENCES)) or is_shared(field)
 
 
 def _all_fields(
     schema: GraphQLSchema,
     document: DocumentNode,
-    suits: Callable[[StrawberryField], bool],
-    but_of: frozenset[GraphQLObjectType | None],
+    is_accepted: Callable[[StrawberryField], bool],
+    ignored_types: frozenset[GraphQLObjectType | None],
 ) -> bool:
     type_info = TypeInfo(schema)
-    selected = _Selected(schema, type_info, suits, but_of)
-    visit(document, TypeInfoVisitor(type_info, selected))
-    return selected.suit
+    visitor = _FieldVisitor(schema, type_info, is_accepted, ignored_types)
+    visit(document, TypeInfoVisitor(type_info, visitor))
+    return visitor.all_accepted
 
 
-class _Selected(Visitor):
-    """Looks at each selected field, of every type that it may be selected on, but those of some types."""
+class _FieldVisitor(Visitor):
+    """Checks each selected field on every object type that it may be selected on."""
 
     def __init__(
         self,
         schema: GraphQLSchema,
         type_info: TypeInfo,
-        suits: Callable[[StrawberryField], bool],
-        but_of: frozenset[GraphQLObjectType | None],
+        is_accepted: Callable[[StrawberryField], bool],
+        ignored_types: frozenset[GraphQLObjectType | None],
     ) -> None:
         super().__init__()
-        self.suit = True
+        self.all_accepted = True
         self._schema, self._type_info = schema, type_info
-        self._suits, self._but_of = suits, but_of
+        self._is_accepted, self._ignored_types = is_accepted, ignored_types
 
     def enter_field(self, node: FieldNode, *_: Any) -> None:
         parent = self._type_info.get_parent_type()
         name = node.name.value
-        if parent not in self._but_of and name != "__typename":
-            self.suit &= all(self._field_suits(type_, name) for type_ in self._possible(parent))
+        if parent not in self._ignored_types and name != "__typename":
+            self.all_accepted &= all(self._accepts(type_, name) for type_ in self._object_types(parent))
 
-    def _possible(self, parent: object) -> list[GraphQLObjectType]:
+    def _object_types(self, parent: object) -> list[GraphQLObjectType]:
         if isinstance(parent, GraphQLInterfaceType):
             return list(self._schema.get_possible_types(parent))
         return [parent] if isinstance(parent, GraphQLObjectType) else []
 
-    def _field_suits(self, type_: GraphQLObjectType, name: str) -> bool:
+    def _accepts(self, type_: GraphQLObjectType, name: str) -> bool:
         field = type_.fields.get(name)
         bound = field and field.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
-        return isinstance(bound, StrawberryField) and self._suits(bound)
+        return isinstance(bound, StrawberryField) and self._is_accepted(bound)

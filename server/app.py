@@ -34,7 +34,7 @@ GRAPHQL = "/graphql"
 
 
 class Application(Starlette):
-    """Starlette, past which queries and mutations go: its middlewares and routes cost as much as a crowd's answer.
+    """Starlette, past which queries and mutations go: its middlewares and routes cost as much as a coalesced answer.
 
     Between them and their view is only what they need of it, the rule for other origins.
     """

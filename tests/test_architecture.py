@@ -50,6 +50,7 @@ TESTED_ELSEWHERE = {
     "storage/calls/wake_ups.py": "tests/jobs/calls/test_broker_pool.py",
     # What is handed around: wrong when what it is handed to is.
     "resolvers/context.py": "tests/resolvers/test_blocks.py",
+    "resolvers/audience.py": "tests/server/graphql/test_coalescing.py",
     "jobs/context.py": "tests/server/test_worker.py",
     "storage/mail/migration.py": "tests/resolvers/mail/test_migration.py",
     "storage/mail/records.py": "tests/storage/mail/test_rates.py",

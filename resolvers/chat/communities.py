@@ -109,7 +109,7 @@ async def create_topic(
     """Opens a topic."""
     viewer = member(info)
     title = text("title", input.title, 1, MAX_TITLE)
-    found = await joined_community(info, viewer, input.community_id)
+    found = await joined_community(info, input.community_id)
     arguments = {"communityId": found.id, "title": title}
     key = idempotency_key(viewer.organization_id, viewer.id, "createTopic", given(input.idempotency_key), arguments)
     return await info.context.stores.topics.create(found, viewer.id, title, key)

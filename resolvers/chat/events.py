@@ -132,7 +132,7 @@ def left() -> Forbidden:
 async def topic_events(info: Info, topic_id: TopicId, since: Since = UNSET) -> Source:
     """What happens to the messages of a topic, without those of whom the viewer blocked."""
     viewer = member(info)
-    topic = await joined_topic(info, viewer, topic_id)
+    topic = await joined_topic(info, topic_id)
     return _source(info, viewer, Stream("topic", topic.id), given(since), topic.community_id)
 
 

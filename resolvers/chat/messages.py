@@ -7,7 +7,7 @@ from typing import Annotated
 import strawberry
 from strawberry import ID, UNSET, Parent
 
-from resolvers.access import granted, joined_topic, member
+from resolvers.access import exclude_reacting, granted, joined_topic, member
 from resolvers.arguments import (
     Inclusive,
     Latest,
@@ -23,7 +23,6 @@ from resolvers.arguments import (
 from resolvers.context import Info
 from resolvers.inputs import PostMessageInput
 from storage.chat.changes import NewMessage
-from storage.chat.reactions import reactions_of_others
 from storage.chat.records import Message, Reaction, ReceivedReaction, Topic
 from storage.chat.stamps import Stamp, find_stamp
 from storage.errors import BadUserInput, NotFound
@@ -46,7 +45,7 @@ async def message(info: Info, id: MessageId) -> Message:
     viewer = member(info)
     key = await _readable(info, viewer, id)
     found = await info.context.stores.messages.get(key)
-    if found.author_id in (await info.context.sight(viewer)).blocked:
+    if found.author_id in (await info.context.visibility()).blocked:
         raise NotFound("message", id)
     return found
 
@@ -58,7 +57,7 @@ async def post_message(
     viewer = member(info)
     stamp_id = _checked_stamp(given(input.stamp_id))
     body = text("text", input.text, 1 if stamp_id is None else 0, MAX_TEXT)
-    topic = await joined_topic(info, viewer, input.topic_id)
+    topic = await joined_topic(info, input.topic_id)
     arguments = {"topicId": topic.id, "text": body, "stampId": stamp_id}
     key = idempotency_key(viewer.organization_id, viewer.id, "postMessage", given(input.idempotency_key), arguments)
     mentions = await find_mentioned(info.context.stores.users, viewer.organization_id, body)
@@ -116,8 +115,8 @@ async def reactions_received(
     """Who reacted to the viewer's messages."""
     viewer = member(info)
     asked = page_range(oldest, latest, limit, inclusive)
-    sight = await info.context.sight(viewer)
-    return await info.context.stores.reactions.received(viewer.organization_id, viewer.id, asked, sight.blocked)
+    visibility = await info.context.visibility()
+    return await info.context.stores.reactions.received(viewer.organization_id, viewer.id, asked, visibility.blocked)
 
 
 async def author(root: Parent[Message], info: Info) -> User:
@@ -158,15 +157,12 @@ async def reactions(root: Parent[Message], info: Info) -> list[Reaction]:
 
 
 async def reactions_of_many(messages: Sequence[Message], info: Info) -> list[list[Reaction]]:
-    """The reactions of each as the viewer sees them."""
-    viewer = member(info)
+    """The reactions of each message as the audience sees them."""
+    member(info)
     if not any(message.reaction_counts for message in messages):
         return [[] for _ in messages]
-    sight, crowd = await info.context.sight(viewer), info.context.crowd
-    if crowd is None:
-        return await info.context.stores.reactions.of_messages(messages, sight)
-    crowd.apart |= await info.context.stores.reactions.reacting_among(messages, crowd.ids)
-    return [reactions_of_others(message) for message in messages]
+    await exclude_reacting(info, messages)
+    return await info.context.stores.reactions.of_messages(messages, await info.context.visibility())
 
 
 async def link_preview(root: Parent[Message], info: Info) -> LinkPreview | None:
@@ -189,8 +185,8 @@ def shown_preview(preview: LinkPreview | None, info: Info) -> LinkPreview | None
 async def reaction_users(root: Parent[Reaction], info: Info, limit: ListLimit = 10) -> list[User]:
     """Who reacted so, the first ones first."""
     viewer = member(info)
-    sight = await info.context.sight(viewer)
-    ids = await info.context.stores.reactions.users(root.message, root.emoji, list_limit(limit), sight.blocked)
+    visibility = await info.context.visibility()
+    ids = await info.context.stores.reactions.users(root.message, root.emoji, list_limit(limit), visibility.blocked)
     return await info.context.stores.users.find_many(viewer.organization_id, ids)
 
 
@@ -216,7 +212,7 @@ async def _located(info: Info, viewer: User, id_: str) -> tuple[MessageKey, Topi
 async def _readable(info: Info, viewer: User, id_: str) -> MessageKey:
     """The same, in a community that the viewer belongs to. Raises: NotFound, Forbidden."""
     key, topic = await _located(info, viewer, id_)
-    await joined_topic(info, viewer, topic.id)
+    await joined_topic(info, topic.id)
     return key
 
 
@@ -224,7 +220,7 @@ async def _seen(info: Info, viewer: User, id_: str) -> MessageKey:
     """A message that the viewer sees: not one of somebody blocked. Raises: NotFound, Forbidden."""
     key = await _readable(info, viewer, id_)
     found = await info.context.stores.messages.get(key)
-    if found.author_id in (await info.context.sight(viewer)).blocked:
+    if found.author_id in (await info.context.visibility()).blocked:
         raise NotFound("message", id_)
     return key
 

@@ -7,12 +7,11 @@ from typing import Annotated
 import strawberry
 from strawberry import ID, UNSET, Parent
 
-from resolvers.access import admit, joined_topic, member
+from resolvers.access import joined_topic, member, restrict_to_members
 from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, moment, page_range
 from resolvers.context import Info
 from storage.chat.hot_pages import is_hot
 from storage.chat.records import Community, Message, Topic
-from storage.identity.records import User
 from storage.timeline import Page, Range, Timestamp
 
 TopicId = Annotated[ID, strawberry.argument(description="The topic's id.")]
@@ -35,9 +34,9 @@ async def last_message(root: Parent[Topic], info: Info) -> Message | None:
 
 async def last_messages(topics: Sequence[Topic], info: Info) -> list[Message | None]:
     """The same of each."""
-    viewer, joined = member(info), await _joined(topics, info)
-    sight = await info.context.sight(viewer)
-    last = iter(await info.context.stores.messages.last_of_each(_heads(topics, joined), sight.blocked))
+    joined = await _joined(topics, info)
+    visibility = await info.context.visibility()
+    last = iter(await info.context.stores.messages.last_of_each(_heads(topics, joined), visibility.blocked))
     return [next(last) if topic.community_id in joined else None for topic in topics]
 
 
@@ -49,9 +48,9 @@ async def unread_count(root: Parent[Topic], info: Info) -> int:
 async def unread_counts(topics: Sequence[Topic], info: Info) -> list[int]:
     """The same of each."""
     viewer, joined = member(info), await _joined(topics, info)
-    sight = await info.context.sight(viewer)
+    visibility = await info.context.visibility()
     heads = _heads(topics, joined)
-    counts = iter(await info.context.stores.topics.unread_counts(heads, viewer.id, sight.blocked))
+    counts = iter(await info.context.stores.topics.unread_counts(heads, viewer.id, visibility.blocked))
     return [next(counts) if topic.community_id in joined else 0 for topic in topics]
 
 
@@ -80,8 +79,8 @@ async def messages_of(
     asked = page_range(oldest, latest, limit, inclusive)
     if not await _is_joined(root, info):
         return None
-    sight = await info.context.sight(member(info))
-    return await _page(info, root, asked, sight.blocked)
+    visibility = await info.context.visibility()
+    return await _page(info, root, asked, visibility.blocked)
 
 
 async def messages(
@@ -95,14 +94,13 @@ async def messages(
     """A topic's timeline."""
     viewer = member(info)
     asked = page_range(oldest, latest, limit, inclusive)
-    if info.context.crowd is not None:
-        return await _page_of_crowd(info, viewer, topic_id, asked)
-    left = info.context.left
-    if left is not None and (topic_id, asked) in left.pages:
-        return await _page_apart(info, viewer, asked, *left.pages[topic_id, asked])
-    found = await joined_topic(info, viewer, topic_id)
-    sight = await info.context.sight(viewer)
-    return await _page(info, found, asked, sight.blocked)
+    topics = info.context.stores.topics
+    topic, visibility = await asyncio.gather(topics.get(viewer.organization_id, topic_id), info.context.visibility())
+    # The page is returned only after it is known who may read it.
+    _, page = await asyncio.gather(
+        restrict_to_members(info, topic.community_id), _page(info, topic, asked, visibility.blocked)
+    )
+    return page
 
 
 async def messages_around(
@@ -112,12 +110,12 @@ async def messages_around(
     limit: PageLimit = 50,
 ) -> Page[Message]:
     """The messages around a timestamp."""
-    viewer = member(info)
+    member(info)
     centre = moment("timestamp", timestamp)
     checked = page_range(centre, UNSET, limit, True).limit
-    found = await joined_topic(info, viewer, topic_id)
-    sight = await info.context.sight(viewer)
-    return await info.context.stores.messages.around(found.id, centre, checked, sight.blocked)
+    found = await joined_topic(info, topic_id)
+    visibility = await info.context.visibility()
+    return await info.context.stores.messages.around(found.id, centre, checked, visibility.blocked)
 
 
 async def mark_read(
@@ -128,7 +126,7 @@ async def mark_read(
     """Moves the read mark forward."""
     viewer = member(info)
     read = moment("timestamp", timestamp)
-    found = await joined_topic(info, viewer, topic_id)
+    found = await joined_topic(info, topic_id)
     await info.context.stores.topics.mark_read(found.id, viewer.id, read)
     return found
 
@@ -145,25 +143,6 @@ async def _joined(topics: Sequence[Topic], info: Info) -> set[str]:
 
 def _heads(topics: Sequence[Topic], joined: set[str]) -> list[tuple[str, int]]:
     return [(topic.id, topic.last_activity) for topic in topics if topic.community_id in joined]
-
-
-async def _page_of_crowd(info: Info, viewer: User, topic_id: str, asked: Range) -> Page[Message]:
-    """The same in two round trips instead of four, since many wait, who mostly may see the page.
-
-    Nothing is given before it is known whom it is for.
-    """
-    topics = info.context.stores.topics
-    found, sight = await asyncio.gather(topics.get(viewer.organization_id, topic_id), info.context.sight(viewer))
-    _, page = await asyncio.gather(admit(info, viewer, found), _page(info, found, asked, sight.blocked))
-    if info.context.crowd is not None:
-        info.context.crowd.pages[topic_id, asked] = found, page
-    return page
-
-
-async def _page_apart(info: Info, viewer: User, asked: Range, found: Topic, page: Page[Message]) -> Page[Message]:
-    """The page that the viewer's crowd got, if it is the viewer's too. Raises: Forbidden."""
-    _, sight = await asyncio.gather(admit(info, viewer, found), info.context.sight(viewer))
-    return await _page(info, found, asked, sight.blocked) if sight.blocked else page
 
 
 async def _page(info: Info, topic: Topic, asked: Range, blocked: frozenset[str]) -> Page[Message]:

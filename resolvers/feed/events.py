@@ -84,7 +84,7 @@ class HomeSource(ViewerEventSource):
         """Asked for at the beginning and every ten seconds, which is when the reader is seen to be here still."""
         await stay.renew()
         organization_id, reader_id = self.viewer.organization_id, self.viewer.id
-        blocked = (await self.context.sight(self.viewer)).blocked
+        blocked = (await self.context.visibility()).blocked
         reader = await self.context.stores.home.reader(organization_id, reader_id, blocked)
         return {author_stream(organization_id, author): begin for author, begin in reader.merged.items()}
 
@@ -147,7 +147,7 @@ class NotificationSource(ViewerEventSource):
                     yield event
 
     async def _is_hidden(self, notification: Notification) -> bool:
-        return notification.actor_id in (await self.context.sight(self.viewer)).blocked
+        return notification.actor_id in (await self.context.visibility()).blocked
 
 
 def _notification(cursor: Cursor, event: HydratedEvent) -> NotificationArrived:

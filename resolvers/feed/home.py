@@ -32,7 +32,7 @@ async def home_feed(
     """The viewer's home feed."""
     viewer = member(info)
     asked = page_range(oldest, latest, limit, inclusive)
-    home, blocked = info.context.stores.home, (await info.context.sight(viewer)).blocked
+    home, blocked = info.context.stores.home, (await info.context.visibility()).blocked
     state = await home.enter(viewer.organization_id, viewer.id)
     if state is HomeFeedState.REBUILDING:
         await info.context.stores.queue.enqueue(FAN_OUT, "feed.rebuild", viewer.organization_id, viewer.id)

@@ -22,14 +22,14 @@ async def notifications(
     """What the viewer was told, by time."""
     viewer = member(info)
     asked = page_range(oldest, latest, limit, inclusive)
-    blocked = (await info.context.sight(viewer)).blocked
+    blocked = (await info.context.visibility()).blocked
     return await info.context.stores.notifications.page(viewer.organization_id, viewer.id, asked, blocked)
 
 
 async def unread_notification_count(info: Info) -> int:
     """How many lie after the read mark."""
     viewer = member(info)
-    blocked = (await info.context.sight(viewer)).blocked
+    blocked = (await info.context.visibility()).blocked
     return await info.context.stores.notifications.unread_count(viewer.organization_id, viewer.id, blocked)
 
 

@@ -71,7 +71,7 @@ async def post(info: Info, id: PostId) -> Post:
     """One post, if the viewer may see it."""
     viewer = member(info)
     found = await info.context.stores.posts.get(post_key(viewer.organization_id, id))
-    if found.author_id in (await info.context.sight(viewer)).blocked:
+    if found.author_id in (await info.context.visibility()).blocked:
         raise NotFound("post", id)
     return found
 
@@ -82,7 +82,7 @@ async def local_feed(
     """Everybody's posts."""
     viewer = member(info)
     asked = page_range(oldest, latest, limit, inclusive)
-    blocked = (await info.context.sight(viewer)).blocked
+    blocked = (await info.context.visibility()).blocked
     return await info.context.stores.posts.of_organization(viewer.organization_id, asked, blocked)
 
 
@@ -99,7 +99,7 @@ async def posts(
     asked = page_range(oldest, latest, limit, inclusive)
     stores = info.context.stores
     author = await stores.users.get(viewer.organization_id, author_id)
-    if author.id in (await info.context.sight(viewer)).blocked:
+    if author.id in (await info.context.visibility()).blocked:
         return Page([], False, False, None, None)
     return await stores.posts.of_author(viewer.organization_id, author.id, asked)
 
@@ -116,7 +116,7 @@ async def hashtag_posts(
     viewer = member(info)
     asked = page_range(oldest, latest, limit, inclusive)
     wanted = text("tag", normalize_hashtag(tag.strip().lstrip("#＃")), 1, MAX_HASHTAG)
-    blocked = (await info.context.sight(viewer)).blocked
+    blocked = (await info.context.visibility()).blocked
     return await info.context.stores.posts.of_hashtag(viewer.organization_id, wanted, asked, blocked)
 
 

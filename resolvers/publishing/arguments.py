@@ -5,16 +5,16 @@ from collections.abc import Iterable, Sequence
 from resolvers.access import joined_topic, require
 from resolvers.context import Info
 from storage.errors import BadUserInput, Conflict
-from storage.identity.records import Role, User
+from storage.identity.records import Role
 from storage.publishing.networks import HOME_FEED_LIMITS, POST_LIMITS, TOPIC_LIMITS, PostLimits, limit_violation
 from storage.publishing.records import AccountTarget, HomeFeedTarget, ScheduledMedia, Target, TopicTarget
 
 MAX_TARGETS = 50
 
 
-async def topic_targets(info: Info, viewer: User, ids: Iterable[str]) -> list[Target]:
+async def topic_targets(info: Info, ids: Iterable[str]) -> list[Target]:
     """Topics of joined communities. Raises: NotFound, Forbidden."""
-    topics = [await joined_topic(info, viewer, id_) for id_ in _checked(ids, "toTopicIds")]
+    topics = [await joined_topic(info, id_) for id_ in _checked(ids, "toTopicIds")]
     return [TopicTarget(topic.id, topic.community_id) for topic in topics]
 
 

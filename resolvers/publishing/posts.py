@@ -75,7 +75,7 @@ async def schedule_post(
     zone = time_zone(input.time_zone)
     media = _media(input.media)
     targets: list[Target] = [HomeFeedTarget(viewer.id)] if input.to_home_feed else []
-    targets += await topic_targets(info, viewer, input.to_topic_ids)
+    targets += await topic_targets(info, input.to_topic_ids)
     targets += await account_targets(info, input.to_account_ids)
     new = NewPost(
         organization_id=viewer.organization_id,
@@ -153,7 +153,7 @@ async def _targets(info: Info, viewer: User, post: ScheduledPost, input: UpdateS
     if isinstance(input.to_home_feed, bool):
         home = [HomeFeedTarget(viewer.id)] if input.to_home_feed else []
     if isinstance(input.to_topic_ids, list):
-        topics = await topic_targets(info, viewer, input.to_topic_ids)
+        topics = await topic_targets(info, input.to_topic_ids)
     if isinstance(input.to_account_ids, list):
         accounts = await account_targets(info, input.to_account_ids)
     return [*home, *topics, *accounts]

@@ -1,4 +1,4 @@
-"""Queries that crowds may share (ADR 44): what a request asks for, found out once for all who send the same bytes."""
+"""Recognizes requests whose queries may be coalesced (ADR 44), by the bytes of their bodies."""
 
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ from graphql import DocumentNode, GraphQLSchema, OperationDefinitionNode, Operat
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive
 
-from schema.sharing import is_for_crowds
+from schema.sharing import suits_audience
 from server.graphql.limits import DocumentLimitsExtension, PreparedDocument
 
 MAX_QUERY_BYTES = 20_000
-MAX_REMEMBERED = 500
+MAX_CACHED = 500
 JSON_TYPES = (b"application/json", b"application/json; charset=utf-8")
 STREAMS = (b"multipart/", b"text/event-stream")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SharedQuery:
-    """A query that crowds may share. Who sends the same body and accepts the same is handed the same one."""
+class CoalescibleQuery:
+    """A query that may be coalesced. Requests with the same body and Accept header get the same object."""
 
     accept: str
     query: str
@@ -30,35 +30,35 @@ class SharedQuery:
     operation_name: str | None
 
 
-class SharedQueries:
-    """Those that were asked last. Whether one suits crowds is decided by its text and the schema, for good."""
+class CoalescibleQueries:
+    """Least-recently-used cache of coalescible queries. The text and the schema decide whether a query is one."""
 
     def __init__(self, schema: GraphQLSchema) -> None:
         self._schema = schema
-        self._known: OrderedDict[tuple[bytes, bytes], SharedQuery] = OrderedDict()
+        self._queries: OrderedDict[tuple[bytes, bytes], CoalescibleQuery] = OrderedDict()
 
-    def find(self, accept: bytes, body: bytes) -> SharedQuery | None:
-        """The query of a JSON body; None for all that crowds don't share, and for what was never executed yet."""
+    def find(self, accept: bytes, body: bytes) -> CoalescibleQuery | None:
+        """Returns the query of a JSON body; None if it may not be coalesced or its document is not cached yet."""
         if len(body) > MAX_QUERY_BYTES:
             return None
-        place = accept, body
-        asked = self._known.get(place)
-        if asked is None:
-            asked = self._read(accept, body)
-            if asked is None:
+        key = accept, body
+        query = self._queries.get(key)
+        if query is None:
+            query = self._parse(accept, body)
+            if query is None:
                 return None
-            self._known[place] = asked
-            if len(self._known) > MAX_REMEMBERED:
-                self._known.popitem(last=False)
-        self._known.move_to_end(place)
-        return asked
+            self._queries[key] = query
+            if len(self._queries) > MAX_CACHED:
+                self._queries.popitem(last=False)
+        self._queries.move_to_end(key)
+        return query
 
-    def _read(self, accept: bytes, body: bytes) -> SharedQuery | None:
+    def _parse(self, accept: bytes, body: bytes) -> CoalescibleQuery | None:
         try:
-            asked = orjson.loads(body)
+            request = orjson.loads(body)
         except orjson.JSONDecodeError:
             return None
-        match asked:
+        match request:
             case {"query": str(query), **rest} if rest.keys() <= {"variables", "operationName"}:
                 variables, name = rest.get("variables"), rest.get("operationName")
             case _:
@@ -66,17 +66,18 @@ class SharedQueries:
         prepared = DocumentLimitsExtension.documents.find(self._schema, query)
         if prepared is None or not isinstance(variables, dict | None) or not isinstance(name, str | None):
             return None
-        return SharedQuery(accept.decode("latin-1"), query, variables, name) if self._suits(prepared) else None
+        is_coalescible = self._is_coalescible(prepared)
+        return CoalescibleQuery(accept.decode("latin-1"), query, variables, name) if is_coalescible else None
 
-    def _suits(self, prepared: PreparedDocument) -> bool:
-        suits = _suiting.get(prepared)
-        if suits is None:
-            suits = _is_query(prepared.document) and is_for_crowds(self._schema, prepared.document)
-            _suiting[prepared] = suits
-        return suits
+    def _is_coalescible(self, prepared: PreparedDocument) -> bool:
+        found = _coalescible.get(prepared)
+        if found is None:
+            found = _is_query(prepared.document) and suits_audience(self._schema, prepared.document)
+            _coalescible[prepared] = found
+        return found
 
 
-_suiting: WeakKeyDictionary[PreparedDocument, bool] = WeakKeyDictionary()
+_coalescible: WeakKeyDictionary[PreparedDocument, bool] = WeakKeyDictionary()
 
 
 def _is_query(document: DocumentNode) -> bool:
@@ -85,13 +86,13 @@ def _is_query(document: DocumentNode) -> bool:
 
 
 @lru_cache(maxsize=64)
-def may_be_shared(content_type: bytes | None, accept: bytes) -> bool:
-    """Whether the body may be of a query that crowds share."""
+def may_be_coalesced(content_type: bytes | None, accept: bytes) -> bool:
+    """Returns whether requests with these headers may be coalesced."""
     return content_type in JSON_TYPES and not any(each in accept for each in STREAMS)
 
 
-async def start_of_body(receive: Receive) -> Message:
-    """The body in one message, or as much of it as is too long for such a query. Raises: ClientDisconnect."""
+async def read_start(receive: Receive) -> Message:
+    """Reads the body into one message, up to just over MAX_QUERY_BYTES. Raises: ClientDisconnect."""
     body, more = b"", True
     while more and len(body) <= MAX_QUERY_BYTES:
         message = await receive()
@@ -102,11 +103,11 @@ async def start_of_body(receive: Receive) -> Message:
     return {"type": "http.request", "body": body, "more_body": more}
 
 
-def from_start(read: Message, receive: Receive) -> Receive:
-    """Reads once more what was read, and then what follows."""
-    again = [read]
+def replay_start(start: Message, receive: Receive) -> Receive:
+    """Returns a `receive` that yields the start again, and then the rest of the body."""
+    pending = [start]
 
     async def receive_again() -> Message:
-        return again.pop() if again else await receive()
+        return pending.pop() if pending else await receive()
 
     return receive_again

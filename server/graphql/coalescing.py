@@ -1,135 +1,145 @@
-"""Queries that are the same, asked at the same moment: executed once for everybody who asked (ADR 44).
+"""Coalesces identical queries: one execution answers every viewer who waits for it (ADR 44).
 
-While one execution runs, whoever asks the same waits, and the next execution answers them all as one crowd. Each begins
-after everybody in it asked, so no answer is older than its question, and nothing is kept that could become stale.
+An execution begins after all its requests arrived, so no answer is older than its request. No answer is stored.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from prometheus_client import Counter
 from starlette.responses import Response
 
-from resolvers.context import Crowd
 from storage.identity.records import User
 
-MAX_CROWD = 500
-PATIENCE_S = 0.02
-"""So long the next execution waits for those to ask again whom the last one answered."""
+MAX_VIEWERS = 500
+"""How many requests one execution answers."""
 
-LOOK_EVERY_S = 0.001
-"""Twice as long without anybody who asks, and it waits no longer."""
+REGROUP_WINDOW_S = 0.02
+"""How long the next execution waits for viewers who just received an answer to ask again."""
+
+REGROUP_POLL_S = 0.001
+"""The window closes early after two polls without a new request."""
 
 ANSWERS = Counter(
     "noroshi_crowd_answers",
-    "Queries that crowds may share: executed, answered by another's execution, put apart to be executed alone.",
+    "Coalescible queries, by outcome: executed, shared with another request's execution, or apart (excluded from a "
+    "shared answer and executed for the viewer alone).",
     ["outcome"],
 )
-EXECUTED, SHARED, APART = (ANSWERS.labels(outcome) for outcome in ("executed", "shared", "apart"))
+EXECUTED, SHARED, EXCLUDED = (ANSWERS.labels(outcome) for outcome in ("executed", "shared", "apart"))
 
-Execute = Callable[[User, Crowd | None], Awaitable[Response]]
-"""Executes the query: for the viewer alone, or for the whole crowd that the viewer is one of."""
+
+class Answer(NamedTuple):
+    """The response of one execution, and the viewers whom it does not suit."""
+
+    response: Response
+    excluded_ids: AbstractSet[str]
+
+
+Execute = Callable[[Sequence[User]], Awaitable[Answer]]
+"""Executes the query for distinct viewers. An execution for one viewer excludes nobody."""
 
 
 @dataclass(slots=True, eq=False)
-class _Asking:
+class _Request:
     viewer: User
-    answer: asyncio.Future[Response | Crowd]
+    answer: asyncio.Future[Answer]
 
 
 @dataclass(slots=True, eq=False)
 class _Query:
-    """One query, and who waits for it."""
+    """One query and the requests that wait for it."""
 
     execute: Execute
-    waiting: deque[_Asking] = field(default_factory=deque)
+    waiting: deque[_Request] = field(default_factory=deque)
     task: asyncio.Task[None] | None = None
     expected: int = 0
-    all_back: asyncio.Future[None] | None = None
+    all_returned: asyncio.Future[None] | None = None
 
-    def add(self, asking: _Asking) -> None:
-        """Somebody more who waits."""
-        self.waiting.append(asking)
-        if self.all_back is not None and not self.all_back.done() and len(self.waiting) >= self.expected:
-            self.all_back.set_result(None)
+    def add(self, request: _Request) -> None:
+        """Adds a waiting request; closes the regroup window when all expected requests wait."""
+        self.waiting.append(request)
+        if self.all_returned is not None and not self.all_returned.done() and len(self.waiting) >= self.expected:
+            self.all_returned.set_result(None)
 
-    def next_ones(self) -> list[_Asking]:
-        """Those who are answered next, without those who gave up."""
-        count = min(len(self.waiting), MAX_CROWD)
+    def take_next(self) -> list[_Request]:
+        """Removes and returns the requests for the next execution, without those that were cancelled."""
+        count = min(len(self.waiting), MAX_VIEWERS)
         return [each for each in (self.waiting.popleft() for _ in range(count)) if not each.answer.done()]
 
-    async def returned(self, count: int) -> None:
-        """Returns when as many ask again as were just answered, or soon when nobody does.
+    async def regroup(self, count: int) -> None:
+        """Waits until the `count` viewers who were just answered ask again, or until the window closes.
 
-        Who reads a hot page asks again at once. The first one back must not have an execution alone, for which all the
-        others wait.
+        Readers of a hot page ask again at once. Without the window, the first to return would be executed alone while
+        all others wait.
         """
         loop = asyncio.get_running_loop()
-        self.expected, self.all_back = min(len(self.waiting) + count, MAX_CROWD), loop.create_future()
-        ends_at, quiet_looks = loop.time() + PATIENCE_S, 0
-        while len(self.waiting) < self.expected and quiet_looks < 2 and loop.time() < ends_at:
+        self.expected, self.all_returned = min(len(self.waiting) + count, MAX_VIEWERS), loop.create_future()
+        ends_at, quiet_polls = loop.time() + REGROUP_WINDOW_S, 0
+        while len(self.waiting) < self.expected and quiet_polls < 2 and loop.time() < ends_at:
             before = len(self.waiting)
-            await asyncio.wait((self.all_back,), timeout=LOOK_EVERY_S)
-            quiet_looks = quiet_looks + 1 if len(self.waiting) == before else 0
+            await asyncio.wait((self.all_returned,), timeout=REGROUP_POLL_S)
+            quiet_polls = quiet_polls + 1 if len(self.waiting) == before else 0
 
 
-class Crowds:
-    """The queries that somebody in this process waits for, by what makes them the same."""
+class QueryCoalescer:
+    """The coalesced queries of this process, by the key that makes them identical."""
 
     def __init__(self) -> None:
         self._queries: dict[Hashable, _Query] = {}
 
-    async def ask(self, key: Hashable, viewer: User, execute: Execute) -> Response | Crowd:
-        """The answer; for a viewer who was put apart and must ask alone, the crowd that was left.
+    async def answer(self, key: Hashable, viewer: User, execute: Execute) -> Response:
+        """Returns the response for the viewer: the common one, or that of an execution for the viewer alone.
 
         Raises: what `execute` raises.
         """
         query = self._queries.get(key)
         if query is None:
             query = self._queries[key] = _Query(execute)
-            query.task = asyncio.create_task(self._serve(key, query), name="crowd")
-        asking = _Asking(viewer, asyncio.get_running_loop().create_future())
-        query.add(asking)
-        return await asking.answer
+            query.task = asyncio.create_task(self._serve(key, query), name="coalesced query")
+        request = _Request(viewer, asyncio.get_running_loop().create_future())
+        query.add(request)
+        common = await request.answer
+        if viewer.id in common.excluded_ids:
+            return (await execute([viewer])).response
+        return common.response
 
     async def _serve(self, key: Hashable, query: _Query) -> None:
-        """One execution after the other, as long as anybody waits."""
-        asking: list[_Asking] = []
+        """Executes the query again and again while requests wait. Keeps running after a caller has disconnected."""
+        requests: list[_Request] = []
         try:
             while query.waiting:
-                asking = query.next_ones()
-                answered = await _answer(query.execute, asking) if asking else 0
+                requests = query.take_next()
+                answered = await _answer(query.execute, requests) if requests else 0
                 if answered > 1:
-                    await query.returned(answered)
+                    await query.regroup(answered)
         finally:
-            # Nothing is awaited between the last look and this, so nobody is forgotten.
+            # Nothing is awaited between the last check and this, so no request is lost.
             del self._queries[key]
-            for each in (*asking, *query.waiting):
+            for each in (*requests, *query.waiting):
                 each.answer.cancel()
 
 
-async def _answer(execute: Execute, asking: list[_Asking]) -> int:
-    """Tells each the answer, or why there is none; how many were given one."""
-    ids = frozenset(each.viewer.id for each in asking)
-    # One viewer who asks twice sees what one who asks once does.
-    crowd = Crowd(ids) if len(ids) > 1 else None
+async def _answer(execute: Execute, requests: list[_Request]) -> int:
+    """Resolves all requests with one execution. Returns how many received its response."""
+    viewers = list({each.viewer.id: each.viewer for each in requests}.values())
     try:
-        response = await execute(asking[0].viewer, crowd)
+        answer = await execute(viewers)
     except Exception as error:
-        for each in asking:
+        for each in requests:
             if not each.answer.done():
                 each.answer.set_exception(error)
         return 0
-    stay = 0
-    for each in asking:
-        is_apart = crowd is not None and each.viewer.id in crowd.apart
-        stay += not is_apart
+    included = sum(each.viewer.id not in answer.excluded_ids for each in requests)
+    for each in requests:
         if not each.answer.done():
-            each.answer.set_result(crowd if crowd is not None and is_apart else response)
+            each.answer.set_result(answer)
     EXECUTED.inc()
-    if len(asking) > 1:
-        SHARED.inc(max(stay - 1, 0))
-        APART.inc(len(asking) - stay)
-    return stay
+    if len(requests) > 1:
+        SHARED.inc(max(included - 1, 0))
+        EXCLUDED.inc(len(requests) - included)
+    return included

@@ -6,7 +6,7 @@ server that is needed does not answer.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import timedelta
 from functools import lru_cache, partial
@@ -27,13 +27,20 @@ from strawberry.subscriptions import GRAPHQL_TRANSPORT_WS_PROTOCOL
 from strawberry.types import ExecutionResult
 from strawberry.types.graphql import OperationType
 
-from resolvers.context import Context, Crowd
+from resolvers.audience import Audience
+from resolvers.context import Context
 from schema.errors import presented
 from server.auth.viewers import Session, Viewers
 from server.graphql.broadcasts import Broadcasts
 from server.graphql.cached_execution import execute_known
-from server.graphql.coalescible_queries import SharedQueries, SharedQuery, from_start, may_be_shared, start_of_body
-from server.graphql.coalescing import Crowds
+from server.graphql.coalescible_queries import (
+    CoalescibleQueries,
+    CoalescibleQuery,
+    may_be_coalesced,
+    read_start,
+    replay_start,
+)
+from server.graphql.coalescing import Answer, QueryCoalescer
 from server.graphql.websocket import SocketAdapter, SocketHandler
 from storage.errors import BadUserInput, DomainError
 from storage.identity.records import Role, User, with_included
@@ -102,8 +109,8 @@ class GraphQLView(GraphQL[Context, None]):
         self._sign_image = sign_image
         self._old_book = old_book
         self._lookups = Gate()
-        self._crowds = Crowds()
-        self._shared_queries = SharedQueries(self.core_schema)
+        self._coalescer = QueryCoalescer()
+        self._coalescible = CoalescibleQueries(self.core_schema)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request, or serves one socket to its end."""
@@ -132,12 +139,12 @@ class GraphQLView(GraphQL[Context, None]):
             # Of headers that are given twice the first one counts.
             headers: dict[bytes, bytes] = dict(reversed(scope["headers"]))
             accept = headers.get(b"accept", b"")
-            if may_be_shared(headers.get(b"content-type"), accept):
-                start = await start_of_body(receive)
-                asked = self._shared_queries.find(accept, start["body"])
-                if asked is not None and (answer := await self._from_crowd(asked, headers.get(b"authorization"))):
-                    return answer
-                receive = from_start(start, receive)
+            if may_be_coalesced(headers.get(b"content-type"), accept):
+                start = await read_start(receive)
+                query = self._coalescible.find(accept, start["body"])
+                if query is not None and (response := await self._coalesce(query, headers.get(b"authorization"))):
+                    return response
+                receive = replay_start(start, receive)
             return await self.run(Request(scope, limited(receive, await self._body_limit(Request(scope)))))
         except ClientDisconnect:
             # Nobody is left to read this.
@@ -147,26 +154,23 @@ class GraphQLView(GraphQL[Context, None]):
         except Exception as error:
             return _refusal(error)
 
-    async def _from_crowd(self, asked: SharedQuery, authorization: bytes | None) -> Response | None:
-        """The answer to whoever signed in; None for everybody else."""
+    async def _coalesce(self, query: CoalescibleQuery, authorization: bytes | None) -> Response | None:
+        """Returns the response to a signed-in viewer; None without a token."""
         session = await self.viewers.session(None if authorization is None else authorization.decode("latin-1"))
         if session is None:
             return None
-        execute = partial(self._execute_shared, asked, session.roles)
-        answer = await self._crowds.ask((session.user.organization_id, session.roles, asked), session.user, execute)
-        return await execute(session.user, None, answer) if isinstance(answer, Crowd) else answer
+        key = session.user.organization_id, session.roles, query
+        execute = partial(self._execute_coalesced, query, session.roles)
+        return await self._coalescer.answer(key, session.user, execute)
 
-    async def _execute_shared(
-        self,
-        asked: SharedQuery,
-        roles: frozenset[Role],
-        viewer: User,
-        crowd: Crowd | None,
-        left: Crowd | None = None,
-    ) -> Response:
-        context = Context(self._stores, self._sign_image, viewer, roles, crowd=crowd, left=left, is_query=True)
-        result = await self._execute(asked, context)
-        return _response(_processed(result), asked.accept)
+    async def _execute_coalesced(
+        self, query: CoalescibleQuery, roles: frozenset[Role], viewers: Sequence[User]
+    ) -> Answer:
+        viewer = viewers[0]
+        audience = Audience(viewer.organization_id, frozenset(each.id for each in viewers))
+        context = Context(self._stores, self._sign_image, viewer, roles, coalesced=audience, is_query=True)
+        response = _response(_processed(await self._execute(query, context)), query.accept)
+        return Answer(response, audience.excluded_ids)
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Context:
         """A request's context with its viewer; a socket's gets the viewer from connection_init."""
@@ -219,7 +223,7 @@ class GraphQLView(GraphQL[Context, None]):
         async with self._lookups.turn() if LOOKUP in (request_data.query or "") else nullcontext():
             return await self._execute(request_data, context)
 
-    async def _execute(self, asked: GraphQLRequestData | SharedQuery, context: Context) -> ExecutionResult:
+    async def _execute(self, asked: GraphQLRequestData | CoalescibleQuery, context: Context) -> ExecutionResult:
         name = asked.operation_name
         known = await execute_known(self._whole_schema, asked.query, asked.variables, name, context)
         return known or await self.schema.execute(asked.query, asked.variables, context, None, name, OPERATIONS)

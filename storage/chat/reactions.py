@@ -12,15 +12,23 @@ from storage.references import MessageKey
 from storage.timeline import Page, Range, Timestamp, read_page
 
 
-class Sight(NamedTuple):
-    """Who looks, and whom they blocked."""
+class Visibility(NamedTuple):
+    """The viewer whose own reactions are marked, and the users whose reactions are hidden.
 
-    viewer_id: str
+    `viewer_id` is None for several viewers, none of whom reacted.
+    """
+
+    viewer_id: str | None
     blocked: frozenset[str]
 
+    @property
+    def user_ids(self) -> list[str]:
+        """The users whose reactions must be read."""
+        return list(self.blocked if self.viewer_id is None else (self.viewer_id, *self.blocked))
 
-_Asked = tuple[Sight, str, tuple[int, ...]]
-"""Who looks, and the messages: a topic's id, and their timestamps."""
+
+_Asked = tuple[Visibility, str, tuple[int, ...]]
+"""The visibility, a topic's id, and the timestamps of its messages."""
 
 _Rows = dict[int, list[Document]]
 """Of one topic, by timestamp."""
@@ -37,16 +45,18 @@ class ReactionStore:
         self._reactions = mongo["reactions"]
         self._rows: BatchLoader[_Asked, _Rows] = BatchLoader(self._load, MAX_PAGES)
 
-    async def of_messages(self, messages: Sequence[Message], sight: Sight) -> list[list[Reaction]]:
+    async def of_messages(self, messages: Sequence[Message], visibility: Visibility) -> list[list[Reaction]]:
         """Each message's reactions in the order of first use."""
+        if not visibility.user_ids:
+            return [reactions_of_others(message) for message in messages]
         timestamps: defaultdict[str, list[int]] = defaultdict(list)
         for message in messages:
             if message.reaction_counts:
                 timestamps[message.topic_id].append(message.timestamp)
-        asked = [(sight, topic_id, tuple(each)) for topic_id, each in timestamps.items()]
+        asked = [(visibility, topic_id, tuple(each)) for topic_id, each in timestamps.items()]
         rows = dict(zip(timestamps, await self._rows.get_many(asked) if asked else (), strict=True))
         return [
-            _reactions(message, sight, rows[message.topic_id].get(message.timestamp, ()))
+            _reactions(message, visibility, rows[message.topic_id].get(message.timestamp, ()))
             if message.reaction_counts
             else []
             for message in messages
@@ -86,8 +96,8 @@ class ReactionStore:
     async def _load(self, asked: Sequence[_Asked]) -> dict[_Asked, _Rows]:
         """The rows of the viewer and of those they blocked, and perhaps others' too; one read."""
         wanted = [
-            {"_id.t": topic_id, "_id.ts": {"$in": timestamps}, "_id.u": {"$in": [sight.viewer_id, *sight.blocked]}}
-            for sight, topic_id, timestamps in asked
+            {"_id.t": topic_id, "_id.ts": {"$in": timestamps}, "_id.u": {"$in": visibility.user_ids}}
+            for visibility, topic_id, timestamps in asked
         ]
         rows: defaultdict[str, defaultdict[int, list[Document]]] = defaultdict(lambda: defaultdict(list))
         for row in await self._mongo.find("reactions", {"$or": wanted}, {"_id": 1}):
@@ -102,14 +112,14 @@ def reactions_of_others(message: Message) -> list[Reaction]:
     return [Reaction(key, emoji, count, False) for emoji, count in message.reaction_counts]
 
 
-def _reactions(message: Message, sight: Sight, rows: Sequence[Document]) -> list[Reaction]:
+def _reactions(message: Message, visibility: Visibility, rows: Sequence[Document]) -> list[Reaction]:
     if not rows:
         return reactions_of_others(message)
     key = message.key
-    mine = {row["e"] for row in rows if row["u"] == sight.viewer_id}
-    if not sight.blocked:
+    mine = {row["e"] for row in rows if row["u"] == visibility.viewer_id}
+    if not visibility.blocked:
         return [Reaction(key, emoji, count, emoji in mine) for emoji, count in message.reaction_counts]
-    hidden = Counter(row["e"] for row in rows if row["u"] in sight.blocked)
+    hidden = Counter(row["e"] for row in rows if row["u"] in visibility.blocked)
     return [
         Reaction(key, emoji, count - hidden[emoji], emoji in mine)
         for emoji, count in message.reaction_counts

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from storage.chat.communities import NewCommunity
-from storage.chat.reactions import Sight
+from storage.chat.reactions import Visibility
 from storage.feed.changes import CreatePost, NewPost
 from storage.feed.fan_outs import Retry
 from storage.feed.follows import Pair
@@ -99,7 +99,7 @@ async def use_messages(place: Place) -> None:
     await messages.add_reaction(org, posted[1].key, "cyd", "👍")
     await messages.remove_reaction(org, posted[1].key, "cyd", "👍")
     for blocked in (NOBODY, BLOCKED):
-        await reactions.of_messages([reacted], Sight("ann", blocked))
+        await reactions.of_messages([reacted], Visibility("ann", blocked))
         await reactions.users(posted[1].key, "👍", 10, blocked)
         await use_pages(lambda asked, blocked=blocked: reactions.received(org, "bob", asked, blocked))
     await messages.delete(posted[1].key, "bob", False)

@@ -1,8 +1,9 @@
-"""Queries that are executed once for a crowd: what each gets, whom it suits, and that no answer is older than asked."""
+"""Coalesced queries: each viewer gets their own answer, no answer is older than its request, and keys are complete."""
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -11,56 +12,57 @@ import pytest
 from graphql import GraphQLObjectType, get_named_type, is_leaf_type, parse
 from starlette.responses import Response
 
-from resolvers.context import Crowd
 from schema.root import schema
-from schema.sharing import is_for_crowds, suits_crowds
-from server.graphql.coalescing import ANSWERS, MAX_CROWD, Crowds
+from schema.sharing import field_suits_audience, suits_audience
+from server.auth.tokens import mint
+from server.graphql.coalescing import ANSWERS, MAX_VIEWERS, Answer, QueryCoalescer
 from server.graphql.limits import CACHE_BYTES_MAX, DocumentCache, DocumentLimitsExtension
 from storage.identity.records import User
 from storage.stores import Stores
 from tests.schema.fields import bound, members
 from tests.schema.viewers import NAMES, World, differing
 from tests.server.graphql.listeners import House, open_house
+from tests.storage.places import found_place
 
 pytestmark = pytest.mark.anyio
 
 CORE = schema._schema
 ROOTS = ("messages", "messagesAround")
 HEADERS = {"content-type": "application/json"}
-Answer = dict[str, Any]
+Json = dict[str, Any]
 
 
-def everything(type_: GraphQLObjectType) -> str:
-    """All that suits crowds, and what is below it."""
+def coalescible_selection(type_: GraphQLObjectType) -> str:
+    """Returns a selection of every field that suits audiences, nested."""
     fields = []
     for name, each in type_.fields.items():
-        if suits_crowds(bound(type_, name)):
-            inner = " ".join(everything(member) for member in members(each.type))
+        if field_suits_audience(bound(type_, name)):
+            inner = " ".join(coalescible_selection(member) for member in members(each.type))
             fields.append(name if is_leaf_type(get_named_type(each.type)) else f"{name} {{ {inner} }}")
     return " ".join(["__typename", *fields])
 
 
-def reachable() -> Iterator[tuple[GraphQLObjectType, str]]:
-    """Every field that can be selected below the roots in a document for crowds."""
+def reachable_fields() -> Iterator[tuple[GraphQLObjectType, str]]:
+    """Yields every field that can be selected below fields that suit audiences."""
     assert CORE.query_type is not None
     seen: set[GraphQLObjectType] = set()
-    left = [each for root in ROOTS for each in members(CORE.query_type.fields[root].type)]
-    while left:
-        type_ = left.pop()
+    pending = [each for root in ROOTS for each in members(CORE.query_type.fields[root].type)]
+    while pending:
+        type_ = pending.pop()
         if type_ not in seen:
             seen.add(type_)
             yield from ((type_, name) for name in type_.fields)
-            suiting = [each for name, each in type_.fields.items() if suits_crowds(bound(type_, name))]
-            left += [member for each in suiting for member in members(each.type)]
+            suiting = [each for name, each in type_.fields.items() if field_suits_audience(bound(type_, name))]
+            pending += [member for each in suiting for member in members(each.type)]
 
 
-def query(root: str, world: World) -> str:
-    """Everything that suits crowds of the world's topic."""
+def full_query(root: str, world: World) -> str:
+    """Returns a query for every field of the topic's page that suits audiences."""
     assert CORE.query_type is not None
     (page,) = members(CORE.query_type.fields[root].type)
     first = f"{world.first.timestamp // 1_000_000}.{world.first.timestamp % 1_000_000:06}"
     at = f'timestamp: "{first}"' if root == "messagesAround" else 'latest: "now"'
-    return f'{{ {root}(topicId: "{world.place.topic.id}", {at}) {{ {everything(page)} }} }}'
+    return f'{{ {root}(topicId: "{world.place.topic.id}", {at}) {{ {coalescible_selection(page)} }} }}'
 
 
 @asynccontextmanager
@@ -70,23 +72,27 @@ async def client(house: House) -> AsyncIterator[httpx2.AsyncClient]:
         yield http
 
 
-async def ask(http: httpx2.AsyncClient, house: House, who: str, text: str, **variables: Any) -> Answer:
-    headers = {"authorization": f"Bearer {house.token(who)}"}
+async def post(http: httpx2.AsyncClient, token: str, text: str, **variables: Any) -> Json:
+    headers = {"authorization": f"Bearer {token}"}
     response = await http.post("", json={"query": text, "variables": variables}, headers=headers)
     assert response.status_code == 200
-    answer: Answer = response.json()
+    answer: Json = response.json()
     return answer
 
 
-def answers() -> Counter[str]:
-    """So far, by outcome."""
+async def ask(http: httpx2.AsyncClient, house: House, user_id: str, text: str, **variables: Any) -> Json:
+    return await post(http, house.token(user_id), text, **variables)
+
+
+def outcomes() -> Counter[str]:
+    """Returns the counts of the metric so far."""
     return Counter({name: int(ANSWERS.labels(name)._value.get()) for name in ("executed", "shared", "apart")})
 
 
 @pytest.fixture
 async def world(shared_stores: Stores) -> World:
     world = await differing(shared_stores)
-    # Fay and Gus have nothing of their own and are answered with the crowd; all that Hal has is a block.
+    # Fay and gus have no data of their own, so they share answers. Hal differs only in a block.
     for name in ("fay", "gus", "hal"):
         reader = await world.stores.users.sign_in(world.place.organization_id, name, (), None, None)
         await world.stores.communities.join(world.place.community, reader)
@@ -95,60 +101,90 @@ async def world(shared_stores: Stores) -> World:
 
 
 @pytest.mark.parametrize("root", ROOTS)
-async def test_in_a_crowd_everybody_gets_what_they_get_alone(world: World, root: str) -> None:
-    everybody, text = (*NAMES, "fay", "gus", "hal"), query(root, world)
+async def test_coalesced_viewers_get_the_same_answers_as_alone(world: World, root: str) -> None:
+    everybody, text = (*NAMES, "fay", "gus", "hal"), full_query(root, world)
     async with open_house(world.place) as house, client(house) as http:
-        before = answers()
+        before = outcomes()
         alone = {name: await ask(http, house, name, text) for name in everybody}
-        assert (answers() - before)["shared"] == 0
-        asking = [(name, asyncio.create_task(ask(http, house, name, text))) for _ in range(3) for name in everybody]
-        for name, task in asking:
+        assert (outcomes() - before)["shared"] == 0
+        tasks = [(name, asyncio.create_task(ask(http, house, name, text))) for _ in range(3) for name in everybody]
+        for name, task in tasks:
             assert await task == alone[name], name
-        assert (answers() - before)["shared"] > 0
+        assert (outcomes() - before)["shared"] > 0
     assert alone["eve"]["errors"][0]["extensions"]["code"] == "FORBIDDEN"
     assert len({str(alone[name]) for name in ("ann", "bob", "fay", "hal")}) == 4
     assert alone["fay"] == alone["gus"]
 
 
-async def test_a_crowd_of_whom_nobody_gets_the_common_answer_is_answered_one_by_one(world: World) -> None:
-    text = query("messages", world)
+async def test_audience_of_excluded_viewers_is_answered_one_by_one(world: World) -> None:
+    text = full_query("messages", world)
     async with open_house(world.place) as house, client(house) as http:
         alone = {name: await ask(http, house, name, text) for name in ("ann", "bob", "hal")}
-        before = answers()
+        before = outcomes()
         tasks = [(name, asyncio.create_task(ask(http, house, name, text))) for name in ("ann", "bob", "hal")]
         for name, task in tasks:
             assert await task == alone[name], name
-        assert (answers() - before)["shared"] == 0
-        assert (answers() - before)["apart"] > 0
+        assert (outcomes() - before)["shared"] == 0
+        assert (outcomes() - before)["apart"] > 0
+
+
+async def test_audience_without_members_is_refused_as_a_whole(world: World) -> None:
+    text, names = full_query("messages", world), ("eve", "ida", "jon")
+    async with open_house(world.place) as house, client(house) as http:
+        tokens = [house.token(name) for name in names]
+        alone = [await post(http, token, text) for token in tokens]
+        before = outcomes()
+        answers = await asyncio.gather(*(post(http, token, text) for token in tokens * 3))
+        assert [each["errors"][0]["extensions"]["code"] for each in answers] == ["FORBIDDEN"] * 9
+        assert answers == alone * 3
+        assert (outcomes() - before)["apart"] == 0
+        assert (outcomes() - before)["shared"] > 0
+
+
+async def test_exclusion_from_one_field_holds_for_the_whole_answer(world: World) -> None:
+    """Viewers who may each read one of two topics share no execution; each gets one page and one refusal."""
+    other = await found_place(world.stores, world.place.organization_id)
+    await world.stores.communities.join(other.community, world.people["eve"])
+    pages = [
+        f'{name}: messages(topicId: "{each.topic.id}", latest: "now") {{ items {{ text }} }}'
+        for name, each in (("a", world.place), ("b", other))
+    ]
+    text = f"{{ {' '.join(pages)} }}"
+    async with open_house(world.place) as house, client(house) as http:
+        alone = {name: await ask(http, house, name, text) for name in ("fay", "eve")}
+        assert [error["path"] for name in alone for error in alone[name]["errors"]] == [["b"], ["a"]]
+        tasks = [(name, asyncio.create_task(ask(http, house, name, text))) for name in ("fay", *alone, *alone)]
+        for name, task in tasks:
+            assert await task == alone[name], name
 
 
 @pytest.mark.parametrize("root", ROOTS)
-def test_what_suits_crowds_is_for_crowds(root: str) -> None:
+def test_query_of_audience_fields_is_coalescible(root: str) -> None:
     assert CORE.query_type is not None
     (page,) = members(CORE.query_type.fields[root].type)
-    assert is_for_crowds(CORE, parse(f"{{ a: {root} {{ {everything(page)} }} }}"))
+    assert suits_audience(CORE, parse(f"{{ a: {root} {{ {coalescible_selection(page)} }} }}"))
 
 
-OTHERS = [(str(type_), name) for type_, name in reachable() if not suits_crowds(bound(type_, name))]
+OTHERS = [(str(type_), name) for type_, name in reachable_fields() if not field_suits_audience(bound(type_, name))]
 
 
 @pytest.mark.parametrize(("type_name", "name"), OTHERS)
-def test_a_query_with_a_field_that_suits_no_crowd_is_executed_for_each(type_name: str, name: str) -> None:
+def test_query_with_a_viewer_dependent_field_is_not_coalescible(type_name: str, name: str) -> None:
     for text in (
         f"{{ messages {{ items {{ ... on {type_name} {{ {name} }} }} }} }}",
         f"{{ messages {{ ...f }} }} fragment f on {type_name} {{ x: {name} }}",
         f"{{ messages {{ ... on {type_name} @skip(if: true) {{ {name} }} }} }}",
     ):
-        assert not is_for_crowds(CORE, parse(text))
+        assert not suits_audience(CORE, parse(text))
 
 
-def test_other_queries_and_introspection_are_executed_for_each() -> None:
+def test_other_roots_and_introspection_are_not_coalescible() -> None:
     assert CORE.query_type is not None
     for name in {"__schema", *CORE.query_type.fields} - set(ROOTS):
-        assert not is_for_crowds(CORE, parse(f"{{ {name} {{ __typename }} messages {{ __typename }} }}")), name
+        assert not suits_audience(CORE, parse(f"{{ {name} {{ __typename }} messages {{ __typename }} }}")), name
 
 
-async def test_no_page_is_older_than_its_question(world: World) -> None:
+async def test_page_is_never_older_than_its_request(world: World) -> None:
     """Readers ask without a pause; a writer asks the same as soon as the post returned."""
     text = 'query ($topic: ID!) { messages(topicId: $topic, latest: "now", limit: 3) { items { text } } }'
     topic, place = world.place.topic.id, world.place
@@ -160,20 +196,20 @@ async def test_no_page_is_older_than_its_question(world: World) -> None:
                 await ask(http, house, name, text, topic=topic)
 
         readers = [asyncio.create_task(read(name)) for name in ("fay", "gus") * 4]
-        before = answers()
+        before = outcomes()
         for number in range(40):
             await place.post(f"post {number}", "dan")
             page = await ask(http, house, "gus", text, topic=topic)
             assert page["data"]["messages"]["items"][0]["text"] == f"post {number}"
         over.set()
         await asyncio.gather(*readers)
-        assert (answers() - before)["shared"] > 0
+        assert (outcomes() - before)["shared"] > 0
 
 
-async def test_a_query_whose_document_was_forgotten_is_answered_as_before(
+async def test_query_whose_document_left_the_cache_is_answered_as_before(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = query("messages", world)
+    text = full_query("messages", world)
     async with open_house(world.place) as house, client(house) as http:
         alone = {name: await ask(http, house, name, text) for name in ("fay", "eve", "hal")}
         await ask(http, house, "gus", text)
@@ -187,151 +223,201 @@ def user(id_: str) -> User:
 
 
 ANN, BOB = user("ann"), user("bob")
+NOBODY: frozenset[str] = frozenset()
 
 
-class Held:
-    """An execution that waits to be let go, and remembers whom it was for."""
+class HeldExecution:
+    """An execution that waits until it is released, and records the viewers of each run."""
 
-    def __init__(self) -> None:
-        self.crowds: list[Crowd | None] = []
-        self.go = asyncio.Event()
-        self.outcome: Callable[[], Response] = Response
+    def __init__(self, excluded_ids: AbstractSet[str] = NOBODY) -> None:
+        self.audiences: list[frozenset[str]] = []
+        self.released = asyncio.Event()
+        self.respond: Callable[[], Response] = Response
+        self._excluded_ids = excluded_ids
 
-    async def __call__(self, viewer: User, crowd: Crowd | None) -> Response:
-        self.crowds.append(crowd)
-        await self.go.wait()
-        return self.outcome()
+    async def __call__(self, viewers: Sequence[User]) -> Answer:
+        ids = frozenset(each.id for each in viewers)
+        assert len(ids) == len(viewers)
+        self.audiences.append(ids)
+        await self.released.wait()
+        return Answer(self.respond(), self._excluded_ids if len(ids) > 1 else NOBODY)
 
 
-async def asked(crowds: Crowds, held: Held, *viewers: User) -> list["asyncio.Task[Response | Crowd]"]:
-    """They wait for their answers when this returns."""
-    tasks = [asyncio.create_task(crowds.ask("query", viewer, held)) for viewer in viewers]
+async def waiting(
+    coalescer: QueryCoalescer, execution: HeldExecution, *viewers: User
+) -> list["asyncio.Task[Response]"]:
+    """Starts one request for each viewer. All of them wait for an answer when this returns."""
+    tasks = [asyncio.create_task(coalescer.answer("query", viewer, execution)) for viewer in viewers]
     for _ in range(3):
         await asyncio.sleep(0)
     return tasks
 
 
-async def test_whoever_asks_during_an_execution_waits_for_the_next() -> None:
-    crowds, held = Crowds(), Held()
-    (first,) = await asked(crowds, held, ANN)
-    later = await asked(crowds, held, BOB, ANN, BOB)
-    assert held.crowds == [None]
-    held.go.set()
+async def test_request_during_an_execution_waits_for_the_next() -> None:
+    coalescer, execution = QueryCoalescer(), HeldExecution()
+    (first,) = await waiting(coalescer, execution, ANN)
+    later = await waiting(coalescer, execution, BOB, ANN, BOB)
+    assert execution.audiences == [{"ann"}]
+    execution.released.set()
     responses = await asyncio.gather(first, *later)
-    assert [each and each.ids for each in held.crowds] == [None, frozenset({"ann", "bob"})]
+    assert execution.audiences == [{"ann"}, {"ann", "bob"}]
     assert responses[0] is not responses[1]
     assert len({id(response) for response in responses[1:]}) == 1
 
 
-async def test_a_failure_is_told_to_all_who_waited_for_it_and_to_nobody_after() -> None:
-    crowds, held = Crowds(), Held()
+async def test_excluded_viewer_is_executed_for_alone() -> None:
+    coalescer, execution = QueryCoalescer(), HeldExecution({"bob"})
+    tasks = [*await waiting(coalescer, execution, ANN), *await waiting(coalescer, execution, ANN, BOB)]
+    execution.released.set()
+    responses = await asyncio.gather(*tasks)
+    assert execution.audiences == [{"ann"}, {"ann", "bob"}, {"bob"}]
+    assert len({id(response) for response in responses}) == 3
+
+
+async def test_failure_reaches_only_the_requests_of_its_execution() -> None:
+    coalescer, execution = QueryCoalescer(), HeldExecution()
 
     def fail() -> Response:
-        held.outcome = Response
+        execution.respond = Response
         raise OSError("gone")
 
-    held.outcome = fail
-    first = await asked(crowds, held, ANN, BOB)
-    later = await asked(crowds, held, BOB)
-    held.go.set()
-    told = await asyncio.gather(*first, *later, return_exceptions=True)
-    assert [type(each) for each in told] == [OSError, OSError, Response]
-    assert isinstance(await crowds.ask("query", ANN, held), Response)
+    execution.respond = fail
+    first = await waiting(coalescer, execution, ANN, BOB)
+    later = await waiting(coalescer, execution, BOB)
+    execution.released.set()
+    results = await asyncio.gather(*first, *later, return_exceptions=True)
+    assert [type(each) for each in results] == [OSError, OSError, Response]
+    assert isinstance(await coalescer.answer("query", ANN, execution), Response)
 
 
-async def test_those_who_gave_up_are_not_executed_for_and_take_nothing_from_others() -> None:
-    crowds, held = Crowds(), Held()
-    (first,) = await asked(crowds, held, ANN)
-    gone, stays = await asked(crowds, held, ANN, BOB)
-    for task in (first, gone):
+async def test_cancelled_request_is_left_out_and_harms_no_other() -> None:
+    coalescer, execution = QueryCoalescer(), HeldExecution()
+    (first,) = await waiting(coalescer, execution, ANN)
+    cancelled, remaining = await waiting(coalescer, execution, ANN, BOB)
+    for task in (first, cancelled):
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
-    held.go.set()
-    assert isinstance(await stays, Response)
-    assert held.crowds == [None, None]
+    execution.released.set()
+    assert isinstance(await remaining, Response)
+    assert execution.audiences == [{"ann"}, {"bob"}]
 
 
-async def test_an_execution_that_is_cancelled_leaves_nobody_waiting() -> None:
-    crowds, held = Crowds(), Held()
+async def test_cancelled_execution_leaves_no_request_waiting() -> None:
+    coalescer, execution = QueryCoalescer(), HeldExecution()
 
     def cancelled() -> Response:
         raise asyncio.CancelledError
 
-    held.outcome = cancelled
-    tasks = [*await asked(crowds, held, ANN), *await asked(crowds, held, BOB)]
-    held.go.set()
-    told = await asyncio.gather(*tasks, return_exceptions=True)
-    assert [type(each) for each in told] == [asyncio.CancelledError] * 2
-    held.outcome = Response
-    assert isinstance(await crowds.ask("query", ANN, held), Response)
+    execution.respond = cancelled
+    tasks = [*await waiting(coalescer, execution, ANN), *await waiting(coalescer, execution, BOB)]
+    execution.released.set()
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [type(each) for each in results] == [asyncio.CancelledError] * 2
+    execution.respond = Response
+    assert isinstance(await coalescer.answer("query", ANN, execution), Response)
 
 
-class Slow(Held):
-    """An execution that takes so many seconds."""
+class TimedExecution(HeldExecution):
+    """An execution that takes a number of seconds."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__()
         self._seconds = seconds
 
-    async def __call__(self, viewer: User, crowd: Crowd | None) -> Response:
-        self.crowds.append(crowd)
+    async def __call__(self, viewers: Sequence[User]) -> Answer:
+        self.audiences.append(frozenset(each.id for each in viewers))
         await asyncio.sleep(self._seconds)
-        return Response()
+        return Answer(Response(), NOBODY)
 
 
-async def test_readers_who_ask_again_and_again_are_one_crowd() -> None:
-    """Else the first one back has an execution alone, for which all the others wait."""
-    crowds, slow, times = Crowds(), Slow(0.02), 6
+async def test_readers_who_ask_again_share_each_execution() -> None:
+    """Without the regroup window, the first to return would be executed alone while all others wait."""
+    coalescer, execution, times = QueryCoalescer(), TimedExecution(0.02), 6
     readers = [user(str(number)) for number in range(10)]
 
     async def read(reader: User) -> None:
         for _ in range(times):
-            assert await crowds.ask("query", reader, slow) is not None
-            # As far away as nobody else.
+            assert await coalescer.answer("query", reader, execution) is not None
+            # Each reader has a distance of its own.
             await asyncio.sleep(0.0005 * int(reader.id))
 
     await asyncio.gather(*map(read, readers))
-    # Twice as many if the others waited for the first one back.
-    assert len(slow.crowds) <= 1.5 * times
+    # Without the window there would be twice as many.
+    assert len(execution.audiences) <= 1.5 * times
 
 
-async def test_who_comes_back_alone_after_a_crowd_is_executed_for_without_the_others() -> None:
-    crowds, slow = Crowds(), Slow(0.05)
-    await asyncio.gather(*(crowds.ask("query", each, slow) for each in (ANN, BOB)))
-    assert await crowds.ask("query", ANN, slow) is not None
-    assert [each and len(each.ids) for each in slow.crowds] == [2, None]
+async def test_single_returning_reader_is_executed_for_alone() -> None:
+    coalescer, execution = QueryCoalescer(), TimedExecution(0.05)
+    await asyncio.gather(*(coalescer.answer("query", each, execution) for each in (ANN, BOB)))
+    assert await coalescer.answer("query", ANN, execution) is not None
+    assert [len(each) for each in execution.audiences] == [2, 1]
 
 
-async def test_more_than_a_crowd_are_answered_in_turns() -> None:
-    crowds, held = Crowds(), Held()
-    many = [user(str(number)) for number in range(MAX_CROWD + 2)]
-    tasks = await asked(crowds, held, ANN)
-    tasks += await asked(crowds, held, *many)
-    held.go.set()
+async def test_requests_over_the_limit_wait_for_another_execution() -> None:
+    coalescer, execution = QueryCoalescer(), HeldExecution()
+    many = [user(str(number)) for number in range(MAX_VIEWERS + 2)]
+    tasks = await waiting(coalescer, execution, ANN)
+    tasks += await waiting(coalescer, execution, *many)
+    execution.released.set()
     assert all(await asyncio.gather(*tasks))
-    assert [each and len(each.ids) for each in held.crowds] == [None, MAX_CROWD, 2]
+    assert [len(each) for each in execution.audiences] == [1, MAX_VIEWERS, 2]
 
 
-async def test_roles_and_bodies_and_media_types_keep_queries_apart(world: World) -> None:
-    text = query("messages", world)
+async def test_viewers_of_other_organizations_share_no_answer(world: World) -> None:
+    """User ids repeat across organizations: another organization's gus must not get this one's page."""
+    other = await differing(world.stores)
+    text = full_query("messages", world)
     async with open_house(world.place) as house, client(house) as http:
-        await ask(http, house, "gus", text)
-        before = answers()
-        bodies: list[tuple[str, tuple[str, ...], Answer]] = [
-            ("application/json", ("MEMBER",), {"query": text}),
-            ("application/json", ("MEMBER", "SERVICE"), {"query": text}),
-            ("application/json", ("MEMBER",), {"query": text, "variables": {}}),
-            ("application/graphql-response+json", ("MEMBER",), {"query": text}),
+        elsewhere = [
+            mint(house.secret, user_id=each, organization_id=other.place.organization_id, roles=())
+            for each in ("fay", "gus")
         ]
-        responses = await asyncio.gather(
-            *(
-                http.post(
-                    "", json=body, headers={"accept": accept, "authorization": f"Bearer {house.token('gus', roles)}"}
-                )
-                for accept, roles, body in bodies
-            )
-        )
-        assert answers() - before == Counter(executed=4)
+        tokens = [house.token("fay"), house.token("gus"), *elsewhere]
+        alone = [await post(http, token, text) for token in tokens]
+        assert [answer.get("errors", [{}])[0].get("extensions", {}).get("code") for answer in alone] == [
+            None,
+            None,
+            "NOT_FOUND",
+            "NOT_FOUND",
+        ]
+        for order in (tokens, tokens[::-1]):
+            answers = await asyncio.gather(*(post(http, token, text) for token in order))
+            assert answers == [alone[tokens.index(token)] for token in order]
+
+
+async def test_viewers_with_other_roles_share_no_answer(world: World) -> None:
+    """A SERVICE may not read topics, even if the user is a member of the community."""
+    text = full_query("messages", world)
+    async with open_house(world.place) as house, client(house) as http:
+        tokens = [house.token(name, roles) for name in ("fay", "gus") for roles in (("MEMBER",), ("SERVICE",))]
+        alone = [await post(http, token, text) for token in tokens]
+        assert ["errors" in answer for answer in alone] == [False, True] * 2
+        for order in (tokens, tokens[::-1]):
+            answers = await asyncio.gather(*(post(http, token, text) for token in order))
+            assert answers == [alone[tokens.index(token)] for token in order]
+
+
+async def test_requests_with_other_bodies_or_headers_share_no_answer(world: World) -> None:
+    text, new_type = full_query("messages", world), "application/graphql-response+json"
+    requests: list[tuple[str, tuple[str, ...], Json]] = [
+        ("application/json", ("MEMBER",), {"query": text}),
+        ("application/json", ("MEMBER", "SERVICE"), {"query": text}),
+        ("application/json", ("MEMBER",), {"query": text, "variables": {}}),
+        (new_type, ("MEMBER",), {"query": text}),
+    ]
+    async with open_house(world.place) as house, client(house) as http:
+        tokens = {roles: house.token("gus", roles) for _, roles, _ in requests}
+
+        async def send(accept: str, roles: tuple[str, ...], body: Json) -> httpx2.Response:
+            headers = {"accept": accept, "authorization": f"Bearer {tokens[roles]}"}
+            return await http.post("", json=body, headers=headers)
+
+        for each in requests:
+            await send(*each)
+        before = outcomes()
+        responses = await asyncio.gather(*(send(*each) for each in requests for _ in range(3)))
+        # Requests that arrive together share an execution if they are identical.
+        assert outcomes() - before == Counter(executed=4, shared=8)
     assert len({response.content for response in responses}) == 1
-    assert responses[3].headers["content-type"].startswith("application/graphql-response+json")
+    assert [each.headers["content-type"].startswith(new_type) for each in responses] == [False] * 9 + [True] * 3

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from storage.chat.reactions import Sight
+from storage.chat.reactions import Visibility
 from storage.chat.records import Message
 from tests.storage.places import Place
 
@@ -22,7 +22,7 @@ async def reacted(place: Place, *reactions: tuple[str, str]) -> Message:
 
 
 async def seen(place: Place, message: Message, viewer: str, blocked: frozenset[str] = NOBODY) -> list[object]:
-    (reactions,) = await place.stores.reactions.of_messages([message], Sight(viewer, blocked))
+    (reactions,) = await place.stores.reactions.of_messages([message], Visibility(viewer, blocked))
     return [(reaction.emoji, reaction.count, reaction.reacted) for reaction in reactions]
 
 
