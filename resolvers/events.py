@@ -47,14 +47,14 @@ class ViewerEventSource(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class JobKind:
-    """One kind of event of an organization's jobs (resolvers/job_events.py lists them).
+class JobEventView:
+    """How viewers see one kind of job event; resolvers/job_events.py lists all kinds.
 
-    `may_see` decides from the viewer, their roles with those included, and what the event speaks of; `job_ids` are the
-    ids under which the event is listened to; `record` makes the event of cursor, instant and subject.
+    `record` is called with the cursor, the instant, the kind and the subject. `may_see` decides from the viewer, the
+    viewer's roles including implied ones, and the subject. `job_ids` returns the values of `jobId` that match.
     """
 
-    record: Callable[[Cursor, datetime, Any], Any]
+    record: Callable[[Cursor, datetime, str, Any], Event]
     may_see: Callable[[User, frozenset[Role], Any], bool]
     job_ids: Callable[[Any], Collection[str]]
 

@@ -1,8 +1,4 @@
-"""jobEvents: publications, call jobs and fan-outs of an organization, to each viewer what they may see.
-
-A kind of event is one line in KINDS, one in `Stores.job_subjects` and one in OUTBOX_RELAYS; ids that `jobId` may
-name are known to one of FINDERS.
-"""
+"""Subscription to an organization's publications, call jobs and fan-outs. Each viewer receives what they may see."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,30 +14,31 @@ from resolvers.access import granted, member
 from resolvers.arguments import Since, given
 from resolvers.calls.events import CallJobEvent, CallLimitsEvent, CallTaskEvent
 from resolvers.context import Context, Info
-from resolvers.events import JobKind, StreamReady, ViewerEventSource, viewer_events
+from resolvers.events import JobEventView, StreamReady, ViewerEventSource, viewer_events
 from resolvers.feed.fan_outs import FanOutEvent
 from resolvers.publishing.publications import PublicationEvent
 from storage.errors import NotFound
 from storage.identity.records import User
 from storage.streams.hub import HydratedEvent
-from storage.streams.job_events import jobs_stream
-from storage.streams.log import Cursor, Position, parse_cursor
+from storage.streams.log import Cursor, Position, jobs_stream, parse_cursor
 
-KINDS: Mapping[str, JobKind] = {
-    "FanOutChanged": resolvers.feed.fan_outs.JOB_KIND,
-    **resolvers.calls.events.JOB_KINDS,
-    "PublicationChanged": resolvers.publishing.publications.JOB_KIND,
+VIEWS: Mapping[str, JobEventView] = {
+    **resolvers.calls.events.JOB_EVENTS,
+    **resolvers.publishing.publications.JOB_EVENTS,
+    **resolvers.feed.fan_outs.JOB_EVENTS,
 }
+"""By the kind of the event, as storage/event_kinds.py lists them."""
 
-FINDERS: Sequence[Callable[[Context, User, str], Awaitable[bool]]] = (
+JOB_CHECKS: Sequence[Callable[[Context, User, str], Awaitable[bool]]] = (
     resolvers.calls.events.is_job,
     resolvers.publishing.publications.is_job,
     resolvers.feed.fan_outs.is_job,
 )
-"""Each says whether the id is a job of its kind. Raises: Forbidden for one that the viewer may not see."""
+"""Each returns whether the id is a job of its area. Raises: Forbidden if the viewer may not see that job."""
 
 JobId = Annotated[
-    ID | None, strawberry.argument(description="Only of this call job, scheduled post or post; of all when left out.")
+    ID | None,
+    strawberry.argument(description="Only events of this call job, scheduled post or post. Omit it to receive all."),
 ]
 
 
@@ -50,7 +47,7 @@ JobEventRecord = StreamReady | FanOutEvent | PublicationEvent | CallJobEvent | C
 
 @dataclass(frozen=True, slots=True)
 class JobEventSource(ViewerEventSource):
-    """The organization's stream as one viewer may see it; of one job only when `job_id` is given."""
+    """The events of an organization's jobs that one viewer may see; with a `job_id`, those of that job only."""
 
     context: Context
     viewer: User
@@ -62,15 +59,15 @@ class JobEventSource(ViewerEventSource):
         return viewer_events(self.context.stores.hub, stream, self.since, self._show)
 
     def _show(self, cursor: Cursor, event: HydratedEvent) -> Any:
-        kind, subject = KINDS[event.event.kind], event.subject
-        is_wanted = self.job_id is None or self.job_id in kind.job_ids(subject)
-        if not (is_wanted and kind.may_see(self.viewer, granted(self.context), subject)):
+        view, subject = VIEWS[event.event.kind], event.subject
+        is_wanted = self.job_id is None or self.job_id in view.job_ids(subject)
+        if not (is_wanted and view.may_see(self.viewer, granted(self.context), subject)):
             return None
-        return kind.record(cursor, event.event.at, subject)
+        return view.record(cursor, event.event.at, event.event.kind, subject)
 
 
 async def job_events(info: Info, job_id: JobId = UNSET, since: Since = UNSET) -> JobEventSource:
-    """What happens to the jobs that the viewer may see."""
+    """Subscribes to changes of the jobs that the viewer may see."""
     viewer, wanted, text = member(info), given(job_id), given(since)
     if wanted is not None:
         await _check(info.context, viewer, wanted)
@@ -79,8 +76,8 @@ async def job_events(info: Info, job_id: JobId = UNSET, since: Since = UNSET) ->
 
 
 async def _check(context: Context, viewer: User, job_id: str) -> None:
-    """Raises: NotFound, Forbidden."""
-    for is_job in FINDERS:
+    """Checks that the job exists and that the viewer may see it. Raises: NotFound, Forbidden."""
+    for is_job in JOB_CHECKS:
         if await is_job(context, viewer, job_id):
             return
     raise NotFound("job", job_id)

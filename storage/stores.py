@@ -1,9 +1,8 @@
 """All of storage, opened together: what resolvers and jobs are handed."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from arq.connections import ArqRedis
 from redis.asyncio import Redis
@@ -11,21 +10,18 @@ from redis.asyncio import Redis
 from storage.calls.calls import CallStore
 from storage.calls.do_not_call import DoNotCallStore
 from storage.calls.jobs import CallJobStore
-from storage.calls.relays import CallJobRelay, CallTaskRelay
 from storage.calls.wake_ups import WakeUpChannel
 from storage.chat.communities import CommunityStore
 from storage.chat.hot_pages import HotPages
 from storage.chat.messages import MessageStore
 from storage.chat.reactions import ReactionStore
-from storage.chat.relays import ReactionRelay, TopicActivityRelay
 from storage.chat.topics import TopicStore
+from storage.event_kinds import OUTBOX_RELAYS, EventSubjects
 from storage.feed.fan_outs import FanOutStore
 from storage.feed.feeds import FeedStore
 from storage.feed.follows import FollowStore
 from storage.feed.home import HomeStore
 from storage.feed.posts import PostStore
-from storage.feed.relays import PostArrivedRelay, PostRemovedRelay
-from storage.identity.records import stream_owner
 from storage.identity.relations import RelationStore
 from storage.identity.users import UserStore
 from storage.indexes import ensure_indexes
@@ -39,16 +35,15 @@ from storage.mail.ledger import Ledger
 from storage.mail.rates import Rates
 from storage.mail.reports import ReportStore
 from storage.mongo import Driver, Mongo, connect
-from storage.notifications import NotificationRelay, NotificationStore
+from storage.notifications import NotificationStore
 from storage.publishing.accounts import AccountStore
 from storage.publishing.claims import ClaimStore
 from storage.publishing.posts import ScheduledPostStore
 from storage.queue import JobQueue, deserialize, serialize
 from storage.secrets.credentials import Credentials
 from storage.streams.hub import Hub
-from storage.streams.job_events import ReadSubjects, read_job_subjects
-from storage.streams.log import Event, EventLog, Stream
-from storage.streams.outbox import EventRelay, Outbox, OutboxRelays
+from storage.streams.log import EventLog
+from storage.streams.outbox import Outbox
 from storage.streams.publisher import Publisher
 from storage.streams.sequencer import Sequencer
 from storage.streams.write_leases import WriteLeases
@@ -57,19 +52,6 @@ REDIS_TIMEOUT_S = 2.0
 FAN_OUT_MAX_FOLLOWERS = 10_000
 NO_KEYS: Mapping[str, bytes] = {}
 NO_ADDRESS_KEYS = AddressKeys()
-
-OUTBOX_RELAYS: OutboxRelays = {
-    "TopicActivity": TopicActivityRelay,
-    "Reaction": ReactionRelay,
-    "Notify": NotificationRelay,
-    "PostArrived": PostArrivedRelay,
-    "PostRemoved": PostRemovedRelay,
-    # Kinds of the organization's jobs stream.
-    "FanOutChanged": EventRelay,
-    "CallJobChanged": CallJobRelay,
-    "CallTaskChanged": CallTaskRelay,
-    "PublicationChanged": EventRelay,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +86,6 @@ class Stores:
     outbox: Outbox
     hub: Hub
     queue: JobQueue
-    job_subjects: Mapping[str, ReadSubjects]
     ledger: Ledger
     folder: Folder
     address_book: AddressBook
@@ -163,15 +144,9 @@ async def _running(
     call_wake_ups = WakeUpChannel(redis, keys)
     call_jobs = CallJobStore(mongo, sequencer, call_wake_ups)
     scheduled_posts = ScheduledPostStore(mongo, sequencer, posts)
-    job_subjects: Mapping[str, ReadSubjects] = {
-        "FanOutChanged": fan_outs.by_timestamp,
-        "CallJobChanged": call_jobs.jobs_by_id,
-        "CallTaskChanged": call_jobs.tasks_by_id,
-        "CallLimitsChanged": call_jobs.limits_by_id,
-        "PublicationChanged": scheduled_posts.of_events,
-    }
+    subjects = EventSubjects(topics, messages, posts, notifications, fan_outs, call_jobs, scheduled_posts)
     event_log = EventLog(mongo)
-    hub = Hub(redis, keys, event_log, _Hydrator(topics, messages, posts, notifications, job_subjects))
+    hub = Hub(redis, keys, event_log, subjects)
     locks = Locks(mongo)
     stores = Stores(
         mongo=mongo,
@@ -201,7 +176,6 @@ async def _running(
         outbox=outbox,
         hub=hub,
         queue=JobQueue(arq, keys),
-        job_subjects=job_subjects,
         locks=locks,
         ledger=Ledger(mongo, address_keys),
         folder=Folder(mongo, locks),
@@ -222,34 +196,3 @@ async def _running(
         await hot_pages.close()
         await call_wake_ups.close()
         await publisher.close()
-
-
-@dataclass(frozen=True, slots=True)
-class _Hydrator:
-    """Reads what events speak of, by the kind of their stream."""
-
-    topics: TopicStore
-    messages: MessageStore
-    posts: PostStore
-    notifications: NotificationStore
-    job_subjects: Mapping[str, ReadSubjects]
-
-    async def __call__(self, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
-        refs = [event.ref for event in events]
-        match stream.kind:
-            case "topic":
-                found: Mapping[Any, Any] = await self.messages.of_events(stream.id, events)
-            case "author" | "home":
-                return await self._of_feed(stream, events)
-            case "user":
-                found = await self.notifications.of_events(stream, refs)
-            case "jobs":
-                return await read_job_subjects(self.job_subjects, stream, events)
-            case _:
-                found = await self.topics.by_id(refs)
-        return {event.n: found[event.ref] for event in events if event.ref in found}
-
-    async def _of_feed(self, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
-        changes = [(event.kind, event.ref) for event in events]
-        found = await self.posts.changes_of_events(stream_owner(stream)[0], changes)
-        return {event.n: found[event.kind, event.ref] for event in events if (event.kind, event.ref) in found}

@@ -1,17 +1,13 @@
 """Events of calls in jobEvents: visible to operators."""
 
-from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
 
 from resolvers.access import granted
 from resolvers.context import Context
-from resolvers.events import Event, JobKind
+from resolvers.events import Event, JobEventView
 from storage.calls.records import CallJob, CallLimits, CallTask
 from storage.errors import Forbidden
 from storage.identity.records import Role, User
-from storage.streams.log import Cursor
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,21 +34,15 @@ class CallLimitsEvent(Event):
     limits: CallLimits
 
 
-def _kind(record: Callable[[Cursor, datetime, Any], Event], job_ids: Callable[[Any], Collection[str]]) -> JobKind:
-    return JobKind(record, lambda _viewer, roles, _subject: Role.OPERATOR in roles, job_ids)
+def _is_operator(_viewer: User, roles: frozenset[Role], _subject: object) -> bool:
+    return Role.OPERATOR in roles
 
 
-JOB_KINDS: dict[str, JobKind] = {
-    "CallJobChanged": _kind(
-        lambda cursor, at, job: CallJobEvent(cursor, at, "CallJobChanged", job), lambda job: [job.id]
-    ),
-    "CallTaskChanged": _kind(
-        lambda cursor, at, task: CallTaskEvent(cursor, at, "CallTaskChanged", task), lambda task: [task.job_id]
-    ),
-    # Limits are of no job: only who listens to all hears of them.
-    "CallLimitsChanged": _kind(
-        lambda cursor, at, limits: CallLimitsEvent(cursor, at, "CallLimitsChanged", limits), lambda _limits: []
-    ),
+JOB_EVENTS = {
+    "CallJobChanged": JobEventView(CallJobEvent, _is_operator, lambda job: [job.id]),
+    "CallTaskChanged": JobEventView(CallTaskEvent, _is_operator, lambda task: [task.job_id]),
+    # Limits belong to no job: only subscriptions to all jobs receive them.
+    "CallLimitsChanged": JobEventView(CallLimitsEvent, _is_operator, lambda _limits: []),
 }
 
 

@@ -6,7 +6,7 @@ from strawberry import Parent
 
 from resolvers.access import member
 from resolvers.context import Context, Info
-from resolvers.events import Event, JobKind
+from resolvers.events import Event, JobEventView
 from storage.errors import Forbidden, NotFound
 from storage.feed.records import FanOut, Post
 from storage.identity.records import User
@@ -21,11 +21,13 @@ class FanOutEvent(Event):
     fan_out: FanOut
 
 
-JOB_KIND = JobKind(
-    record=lambda cursor, at, subject: FanOutEvent(cursor, at, "FanOutChanged", subject),
-    may_see=lambda viewer, _roles, subject: subject.author_id == viewer.id,
-    job_ids=lambda subject: [subject.post_id],
-)
+JOB_EVENTS = {
+    "FanOutChanged": JobEventView(
+        record=FanOutEvent,
+        may_see=lambda viewer, _roles, fan_out: fan_out.author_id == viewer.id,
+        job_ids=lambda fan_out: [fan_out.post_id],
+    ),
+}
 
 
 async def is_job(context: Context, viewer: User, job_id: str) -> bool:

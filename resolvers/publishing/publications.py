@@ -9,7 +9,7 @@ from strawberry import ID, UNSET, Parent
 from resolvers.access import granted, member
 from resolvers.arguments import given, text
 from resolvers.context import Context, Info
-from resolvers.events import Event, JobKind
+from resolvers.events import Event, JobEventView
 from resolvers.publishing.posts import may_see
 from storage.chat.records import Topic
 from storage.errors import Forbidden
@@ -27,11 +27,13 @@ class PublicationEvent(Event):
     publication: Publication
 
 
-JOB_KIND = JobKind(
-    record=lambda cursor, at, subject: PublicationEvent(cursor, at, "PublicationChanged", subject),
-    may_see=lambda viewer, roles, subject: may_see(viewer, roles, subject.author_id),
-    job_ids=lambda subject: [subject.scheduled_post_id],
-)
+JOB_EVENTS = {
+    "PublicationChanged": JobEventView(
+        record=PublicationEvent,
+        may_see=lambda viewer, roles, publication: may_see(viewer, roles, publication.author_id),
+        job_ids=lambda publication: [publication.scheduled_post_id],
+    ),
+}
 
 
 async def is_job(context: Context, viewer: User, job_id: str) -> bool:

@@ -41,7 +41,7 @@ from storage.calls.wake_ups import WakeUpChannel
 from storage.calls.windows import CallingWindow
 from storage.errors import NotFound
 from storage.mongo import Document, Mongo
-from storage.streams.job_events import jobs_stream
+from storage.streams.log import jobs_stream
 from storage.streams.sequencer import Sequencer
 
 SOON_S = 90.0

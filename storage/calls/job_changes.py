@@ -23,7 +23,7 @@ from storage.idempotency import IdempotencyKey
 from storage.ids import new_id
 from storage.mongo import Document
 from storage.streams.changes import Batch, Change, Need
-from storage.streams.job_events import jobs_stream
+from storage.streams.log import jobs_stream
 
 JOBS = "call_jobs"
 DRAFTS = "call_drafts"

@@ -14,7 +14,7 @@ from storage.calls.list_parser import ListRow, parse_list
 from storage.calls.records import CallRowError, CallTaskState
 from storage.idempotency import AlreadyDone, IdempotencyKey
 from storage.mongo import Document, Mongo, older_than
-from storage.streams.job_events import jobs_stream
+from storage.streams.log import jobs_stream
 from storage.streams.sequencer import Sequencer
 
 ROW_ERRORS = "call_row_errors"

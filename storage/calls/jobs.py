@@ -24,7 +24,7 @@ from storage.calls.wake_ups import WakeUpChannel
 from storage.errors import NotFound
 from storage.idempotency import IdempotencyKey
 from storage.mongo import Document, Mongo
-from storage.streams.job_events import jobs_stream
+from storage.streams.log import jobs_stream
 from storage.streams.sequencer import Sequencer
 from storage.timeline import Page, Range, read_page
 

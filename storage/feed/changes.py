@@ -11,7 +11,7 @@ from storage.mongo import Document
 from storage.notifications import NotificationKind, notify
 from storage.references import PostKey
 from storage.streams.changes import Batch, Change, Need
-from storage.streams.job_events import jobs_stream
+from storage.streams.log import jobs_stream
 
 POSTS = "posts"
 SOURCES = "post_sources"

@@ -14,7 +14,7 @@ from storage.batch_loader import BatchLoader
 from storage.feed.records import FanOut, fan_out_record
 from storage.mongo import Document, Mongo, Session, older_than
 from storage.references import PostKey
-from storage.streams.job_events import jobs_stream
+from storage.streams.log import jobs_stream
 from storage.streams.outbox import Outbox, add_rows
 
 LEASE_S = 5.0

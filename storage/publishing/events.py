@@ -3,7 +3,7 @@
 from storage.mongo import Document
 from storage.notifications import NotificationKind, notify
 from storage.streams.changes import Batch
-from storage.streams.job_events import jobs_stream
+from storage.streams.log import jobs_stream
 
 CHANGED = "PublicationChanged"
 

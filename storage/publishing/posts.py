@@ -35,8 +35,7 @@ from storage.publishing.scheduling import (
     UpdatePost,
 )
 from storage.publishing.transitions import ClaimLost, MarkFailed, PublicationChange, ResolveUnknown, StoreUpload
-from storage.streams.job_events import jobs_stream
-from storage.streams.log import Stream
+from storage.streams.log import Stream, jobs_stream
 from storage.streams.sequencer import Sequencer
 from storage.timeline import Page, Range, read_page
 

@@ -10,7 +10,9 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, NewType
+from urllib.parse import quote, unquote
 
 from pymongo import ReturnDocument
 
@@ -45,6 +47,17 @@ class Stream:
     def head_id(self) -> str:
         """Its head's _id there: streams of different kinds may have the same id."""
         return self.id if self.kind == "topic" else self.name
+
+
+@lru_cache(maxsize=1000)
+def jobs_stream(organization_id: str) -> Stream:
+    """Returns the stream of an organization's jobs: publications, call jobs and fan-outs."""
+    return Stream("jobs", quote(organization_id, safe=""))
+
+
+def jobs_stream_owner(stream: Stream) -> str:
+    """Returns the organization of a stream of jobs."""
+    return unquote(stream.id)
 
 
 def parse_stream_name(name: str) -> Stream:

@@ -6,6 +6,7 @@ from storage.identity.records import user_stream
 from storage.mongo import Session
 from storage.notifications import NotificationKind, notification_ref
 from storage.references import MessageKey
+from storage.stores import Stores
 from storage.streams.outbox import add_rows
 from storage.timeline import NOW, timeline_range
 from tests.storage.feed.hall import Hall
@@ -15,6 +16,13 @@ pytestmark = pytest.mark.anyio
 
 NOBODY: frozenset[str] = frozenset()
 NEWEST = timeline_range(latest=NOW)
+
+
+@pytest.fixture
+async def hall(shared_stores: Stores) -> Hall:
+    hall = Hall(shared_stores)
+    await hall.enter("ann", "bob")
+    return hall
 
 
 async def test_another_areas_transaction_leaves_a_notification_or_none(hall: Hall) -> None:

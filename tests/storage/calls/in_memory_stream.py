@@ -10,7 +10,7 @@ from storage.calls.records import CallJob, TaskKey
 from storage.errors import DomainError
 from storage.mongo import Document
 from storage.streams.changes import Batch, Change
-from storage.streams.job_events import jobs_stream
+from storage.streams.log import jobs_stream
 
 ORG = "acme"
 BEGIN = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

@@ -10,8 +10,7 @@ from storage.calls.calls import NextCall, TimedStart
 from storage.calls.job_changes import reserve_task_event
 from storage.calls.records import CallOutcome, CallReportEvent, TaskKey
 from storage.stores import Stores
-from storage.streams.job_events import jobs_stream
-from storage.streams.log import Event
+from storage.streams.log import Event, jobs_stream
 from tests.storage.calls.in_memory_stream import ORG, new_job
 from tests.waiting import until
 

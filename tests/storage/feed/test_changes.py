@@ -12,7 +12,7 @@ from storage.identity.records import user_stream
 from storage.mongo import Document
 from storage.references import PostKey, post_key
 from storage.streams.changes import Batch, Change, Need
-from storage.streams.job_events import jobs_stream
+from storage.streams.log import jobs_stream
 from tests.storage.feed.hall import Hall, together
 from tests.storage.places import OpenStores
 

@@ -7,7 +7,7 @@ import pytest
 from storage.feed.fan_outs import MAX_TRIES, FanOutClaim, FanOutRetry
 from storage.feed.follows import FollowPair
 from storage.feed.records import FanOut, FanOutState, Post
-from storage.streams.job_events import jobs_stream
+from storage.streams.log import jobs_stream
 from tests.storage.feed.hall import Hall, together
 from tests.storage.places import OpenStores
 

@@ -19,8 +19,7 @@ from storage.mongo import Mongo
 from storage.references import MessageKey
 from storage.stores import Stores
 from storage.streams.changes import Batch
-from storage.streams.job_events import jobs_stream
-from storage.streams.log import Event, Stream
+from storage.streams.log import Event, Stream, jobs_stream
 from storage.streams.sequencer import JOBS_AT_ONCE, MAX_BATCH, Sequencer
 from storage.streams.write_leases import WriteLeases
 from tests.storage.faults import failing, hanging

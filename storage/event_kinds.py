@@ -1,0 +1,119 @@
+"""Registry of what events refer to and of how outbox rows become events.
+
+A kind of job event is one line in JOB_EVENTS, another kind of outbox row one line in OUTBOX_RELAYS, and a kind of
+stream one line in SUBJECT_READERS.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from storage.calls.jobs import CallJobStore
+from storage.calls.relays import CallJobRelay, CallTaskRelay
+from storage.chat.messages import MessageStore
+from storage.chat.relays import ReactionRelay, TopicActivityRelay
+from storage.chat.topics import TopicStore
+from storage.feed.fan_outs import FanOutStore
+from storage.feed.posts import PostStore
+from storage.feed.relays import PostArrivedRelay, PostRemovedRelay
+from storage.identity.records import stream_owner
+from storage.notifications import NotificationRelay, NotificationStore
+from storage.publishing.posts import ScheduledPostStore
+from storage.streams.log import Event, Stream, jobs_stream_owner
+from storage.streams.outbox import EventRelay, OutboxRelay, OutboxRelays
+
+
+@dataclass(frozen=True, slots=True)
+class EventSubjects:
+    """Reads the current state of the objects that events refer to, by event number. Deleted objects are left out."""
+
+    topics: TopicStore
+    messages: MessageStore
+    posts: PostStore
+    notifications: NotificationStore
+    fan_outs: FanOutStore
+    call_jobs: CallJobStore
+    scheduled_posts: ScheduledPostStore
+
+    async def __call__(self, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
+        """Reads the subjects of events of one stream."""
+        return await SUBJECT_READERS[stream.kind](self, stream, events)
+
+
+ReadByRef = Callable[[str, Sequence[Any]], Awaitable[Mapping[Any, Any]]]
+"""Reads an organization's objects by the refs of events."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobEventKind:
+    """A kind of event in an organization's stream of jobs.
+
+    `name` is also the name of its GraphQL type and of its outbox rows. Kinds without a relay have no outbox rows.
+    `resolvers/job_events.py` says who may see it.
+    """
+
+    name: str
+    reader: Callable[[EventSubjects], ReadByRef]
+    relay: type[OutboxRelay] | None = None
+
+
+JOB_EVENTS: Sequence[JobEventKind] = (
+    JobEventKind("FanOutChanged", lambda stores: stores.fan_outs.by_timestamp, EventRelay),
+    JobEventKind("CallJobChanged", lambda stores: stores.call_jobs.jobs_by_id, CallJobRelay),
+    JobEventKind("CallTaskChanged", lambda stores: stores.call_jobs.tasks_by_id, CallTaskRelay),
+    JobEventKind("CallLimitsChanged", lambda stores: stores.call_jobs.limits_by_id),
+    JobEventKind("PublicationChanged", lambda stores: stores.scheduled_posts.of_events, EventRelay),
+)
+
+OUTBOX_RELAYS: OutboxRelays = {
+    "TopicActivity": TopicActivityRelay,
+    "Reaction": ReactionRelay,
+    "Notify": NotificationRelay,
+    "PostArrived": PostArrivedRelay,
+    "PostRemoved": PostRemovedRelay,
+    **{kind.name: kind.relay for kind in JOB_EVENTS if kind.relay is not None},
+}
+
+
+async def _read_topics(stores: EventSubjects, _stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
+    return _by_number(events, await stores.topics.by_id([event.ref for event in events]))
+
+
+async def _read_messages(stores: EventSubjects, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
+    return _by_number(events, await stores.messages.of_events(stream.id, events))
+
+
+async def _read_notifications(stores: EventSubjects, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
+    return _by_number(events, await stores.notifications.of_events(stream, [event.ref for event in events]))
+
+
+async def _read_posts(stores: EventSubjects, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
+    changes = [(event.kind, event.ref) for event in events]
+    found = await stores.posts.changes_of_events(stream_owner(stream)[0], changes)
+    return {event.n: found[event.kind, event.ref] for event in events if (event.kind, event.ref) in found}
+
+
+async def _read_jobs(stores: EventSubjects, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
+    """One read for each kind. Events of a kind that this version does not have are left out."""
+    subjects: dict[int, Any] = {}
+    for kind in JOB_EVENTS:
+        of_kind = [event for event in events if event.kind == kind.name]
+        if of_kind:
+            refs = list({event.ref for event in of_kind})
+            subjects |= _by_number(of_kind, await kind.reader(stores)(jobs_stream_owner(stream), refs))
+    return subjects
+
+
+def _by_number(events: Sequence[Event], found: Mapping[Any, Any]) -> dict[int, Any]:
+    return {event.n: found[event.ref] for event in events if event.ref in found}
+
+
+SUBJECT_READERS: Mapping[str, Callable[[EventSubjects, Stream, Sequence[Event]], Awaitable[Mapping[int, Any]]]] = {
+    "community": _read_topics,
+    "topic": _read_messages,
+    "user": _read_notifications,
+    "author": _read_posts,
+    "home": _read_posts,
+    "jobs": _read_jobs,
+}
+"""By the kind of the stream."""

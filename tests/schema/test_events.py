@@ -1,0 +1,43 @@
+"""Every kind of event that storage emits has a GraphQL type, and every job event a rule for who may see it."""
+
+from typing import Any, get_args
+
+import pytest
+
+import schema.events
+from resolvers.job_events import VIEWS
+from schema.events import CommunityEvent, HomeFeedEvent, JobEvent, NotificationEvent, OfKind, StreamReady, TopicEvent
+from storage.event_kinds import JOB_EVENTS, OUTBOX_RELAYS
+from storage.streams.outbox import EventRelay
+from tests.storage.emitted_kinds import event_kinds
+
+UNIONS = (TopicEvent, CommunityEvent, HomeFeedEvent, NotificationEvent, JobEvent)
+
+
+def members(union: Any) -> set[str]:
+    """The names of a union's types, without StreamReady."""
+    return {type_.__name__ for type_ in get_args(get_args(union)[0])} - {StreamReady.__name__}
+
+
+def test_every_emitted_kind_has_a_type() -> None:
+    relayed = {kind for kind, relay in OUTBOX_RELAYS.items() if relay is EventRelay}
+    types = {type_.__name__ for type_ in OfKind.__subclasses__() if type_.__module__ == schema.events.__name__}
+    assert event_kinds() | relayed == types, "Each emitted kind needs a type of its name in schema/events.py."
+
+
+def test_every_type_is_in_a_union() -> None:
+    types = {type_.__name__ for type_ in OfKind.__subclasses__() if type_.__module__ == schema.events.__name__}
+    assert set().union(*(members(union) for union in UNIONS)) == types
+
+
+@pytest.mark.parametrize(
+    ("table", "kinds"),
+    [
+        ("VIEWS in resolvers/job_events.py", set(VIEWS)),
+        ("the union JobEvent in schema/events.py", members(JobEvent)),
+    ],
+    ids=["views", "union"],
+)
+def test_every_job_event_kind_is_in(table: str, kinds: set[str]) -> None:
+    names = {kind.name for kind in JOB_EVENTS}
+    assert kinds == names, f"{table} and JOB_EVENTS in storage/event_kinds.py differ by {sorted(kinds ^ names)}."

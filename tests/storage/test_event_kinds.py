@@ -1,0 +1,32 @@
+"""The registry of event kinds is complete: everything that is written is in it, and everything in it is written."""
+
+from storage.event_kinds import JOB_EVENTS, OUTBOX_RELAYS, SUBJECT_READERS
+from storage.streams.outbox import EventRelay
+from tests.storage.emitted_kinds import event_kinds, row_kinds, stream_kinds
+
+WHERE = "in storage/event_kinds.py"
+
+
+def test_every_outbox_row_kind_has_a_relay() -> None:
+    missing = row_kinds() - OUTBOX_RELAYS.keys()
+    assert not missing, f"Name the relay of {sorted(missing)} {WHERE}: in JOB_EVENTS, or in OUTBOX_RELAYS."
+
+
+def test_every_relay_has_outbox_rows() -> None:
+    unused = OUTBOX_RELAYS.keys() - row_kinds()
+    assert not unused, f"No change adds rows of {sorted(unused)}: remove their relays {WHERE}."
+
+
+def test_every_job_event_kind_is_emitted() -> None:
+    relayed = {kind for kind, relay in OUTBOX_RELAYS.items() if relay is EventRelay}
+    unused = {kind.name for kind in JOB_EVENTS} - event_kinds() - relayed
+    assert not unused, f"No change emits {sorted(unused)}: remove them from JOB_EVENTS {WHERE}."
+
+
+def test_every_stream_kind_has_a_reader() -> None:
+    assert stream_kinds() == SUBJECT_READERS.keys(), f"SUBJECT_READERS {WHERE} must list the kinds of streams."
+
+
+def test_job_event_kinds_are_unique() -> None:
+    names = [kind.name for kind in JOB_EVENTS]
+    assert len(set(names)) == len(names)
