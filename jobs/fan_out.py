@@ -1,6 +1,6 @@
-"""Fan-out: a job after each post, and the sweepers that finish what a lost job or a killed worker left.
+"""Fan-out: a job after each post, and sweepers that finish the work of lost jobs and killed workers.
 
-A chunk is at most 500 followers. What went wrong with one of them stays theirs: they are tried alone, five times, and
+A chunk holds at most 500 followers. A failed insert affects one follower only: it is retried alone, five times, and
 then kept as failed.
 """
 
@@ -16,8 +16,8 @@ from jobs.context import JobContext
 from storage.feed.fan_outs import FanOutClaim, FanOutRetry
 from storage.references import PostKey
 
-TURN_S = 5.0
-"""How long one post may keep a place in the queue; then others have their turn first."""
+TIME_SLICE_S = 5.0
+"""How long one post may occupy a worker's slot before the job is queued again behind the others."""
 
 SWEEP_LIMIT = 8
 RETRY_LIMIT = 500
@@ -27,24 +27,24 @@ log = structlog.get_logger(__name__)
 
 
 async def fan_out(ctx: dict[str, Any], organization_id: str, timestamp: int) -> None:
-    """Brings a post into its author's followers' feeds, or out of them. Whose claim it is not has nothing to do."""
+    """Pushes a post into the followers' feeds, or removes it from them. Does nothing without the claim."""
     jobs: JobContext = ctx["jobs"]
-    if not await _work(jobs, PostKey(organization_id, timestamp), TURN_S):
+    if not await _work(jobs, PostKey(organization_id, timestamp), TIME_SLICE_S):
         raise Retry(defer=0)
 
 
-async def _work(jobs: JobContext, key: PostKey, turn_s: float) -> bool:
-    """Whether nothing is left to do here; False when only the turn is over."""
-    ends_at = asyncio.get_running_loop().time() + turn_s
+async def _work(jobs: JobContext, key: PostKey, time_slice_s: float) -> bool:
+    """Processes chunks of followers. Returns False when the time slice ended before the work."""
+    ends_at = asyncio.get_running_loop().time() + time_slice_s
     claim = await jobs.stores.fan_outs.claim(key)
     ahead: asyncio.Task[_FollowerBatch] | None = None
     try:
         while claim is not None:
-            part = await (ahead or _look(jobs, claim, claim.after))
-            # The next followers are looked up while these are written.
-            ahead = None if part.is_last else asyncio.create_task(_look(jobs, claim, part.after))
-            claim = await _step(jobs, claim, part)
-            if part.is_last:
+            batch = await (ahead or _read_chunk(jobs, claim, claim.after))
+            # The next followers are read while these are written.
+            ahead = None if batch.is_last else asyncio.create_task(_read_chunk(jobs, claim, batch.after))
+            claim = await _write_chunk(jobs, claim, batch)
+            if batch.is_last:
                 return True
             if claim is not None and asyncio.get_running_loop().time() > ends_at:
                 await jobs.stores.fan_outs.release(claim)
@@ -58,14 +58,14 @@ async def _work(jobs: JobContext, key: PostKey, turn_s: float) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _FollowerBatch:
-    """A chunk's readers, without those who get nothing."""
+    """The readers of a chunk, without absent ones and those who blocked the author."""
 
     reader_ids: Sequence[str]
     after: str
     is_last: bool
 
 
-async def _look(jobs: JobContext, claim: FanOutClaim, after: str) -> _FollowerBatch:
+async def _read_chunk(jobs: JobContext, claim: FanOutClaim, after: str) -> _FollowerBatch:
     feeds, organization_id = jobs.stores.feeds, claim.key.organization_id
     chunk = await feeds.followers(organization_id, claim.author_id, after)
     if claim.task == "remove":
@@ -78,32 +78,32 @@ async def _look(jobs: JobContext, claim: FanOutClaim, after: str) -> _FollowerBa
     return _FollowerBatch([each for each in present if each in allowed], chunk.after, chunk.is_last)
 
 
-async def _step(jobs: JobContext, claim: FanOutClaim, part: _FollowerBatch) -> FanOutClaim | None:
-    """Writes one chunk; the claim as it is then, None when it is lost or the post is gone."""
+async def _write_chunk(jobs: JobContext, claim: FanOutClaim, batch: _FollowerBatch) -> FanOutClaim | None:
+    """Writes one chunk. Returns the claim as it is then, or None when it was lost or the post is gone."""
     stores, key = jobs.stores, claim.key
     if claim.task == "remove":
-        await stores.feeds.remove(key, part.reader_ids)
-        await stores.fan_outs.forget_retries(key)
-        return await stores.fan_outs.advance(claim, part.after, part.is_last)
+        await stores.feeds.remove(key, batch.reader_ids)
+        await stores.fan_outs.delete_retries(key)
+        return await stores.fan_outs.advance(claim, batch.after, batch.is_last)
     if await stores.posts.find(key) is None:
         return None
-    failed = await stores.feeds.push(key, claim.author_id, part.reader_ids)
-    delivered = len(part.reader_ids) - len(failed)
-    return await stores.fan_outs.advance(claim, part.after, part.is_last, delivered, failed)
+    failed = await stores.feeds.push(key, claim.author_id, batch.reader_ids)
+    delivered = len(batch.reader_ids) - len(failed)
+    return await stores.fan_outs.advance(claim, batch.after, batch.is_last, delivered, failed)
 
 
 async def finish_fan_outs(jobs: JobContext) -> int:
-    """Goes on with fan-outs that nobody works on. Returns with how many."""
+    """Continues fan-outs that no worker has claimed. Returns their number."""
     keys = await jobs.stores.fan_outs.open(SWEEP_LIMIT)
-    await asyncio.gather(*(_apart(_work(jobs, key, TURN_S)) for key in keys))
+    await asyncio.gather(*(_isolated(_work(jobs, key, TIME_SLICE_S)) for key in keys))
     return len(keys)
 
 
 async def retry_failed_inserts(jobs: JobContext) -> int:
-    """Tries again, each alone, the readers whose insert failed. Returns how many posts they are of."""
+    """Retries failed inserts, each post alone. Returns the number of posts."""
     retries = await jobs.stores.fan_outs.due_retries(RETRY_LIMIT)
     for retry in retries:
-        await _apart(_retry(jobs, retry))
+        await _isolated(_retry(jobs, retry))
     return len(retries)
 
 
@@ -111,15 +111,15 @@ async def _retry(jobs: JobContext, retry: FanOutRetry) -> None:
     stores = jobs.stores
     post = await stores.posts.find(retry.key)
     if post is None:
-        await stores.fan_outs.forget_retries(retry.key)
+        await stores.fan_outs.delete_retries(retry.key)
         return
     readers = sorted(retry.tries)
     allowed = await stores.feeds.without_blockers(retry.key.organization_id, post.author_id, readers)
-    await stores.fan_outs.retried(retry, await stores.feeds.push(retry.key, post.author_id, allowed))
+    await stores.fan_outs.settle_retries(retry, await stores.feeds.push(retry.key, post.author_id, allowed))
 
 
 async def settle_follows(jobs: JobContext) -> int:
-    """Brings feeds in line with follows whose change was left behind for 3 s. Returns how many."""
+    """Applies to feeds the follows whose change has waited for 3 s. Returns their number."""
     pairs = await jobs.stores.follows.unsettled(UNSETTLED_S, SWEEP_LIMIT * 10)
     for pair in pairs:
         await jobs.stores.follows.try_to_settle(pair)
@@ -127,22 +127,22 @@ async def settle_follows(jobs: JobContext) -> int:
 
 
 async def rebuild_feed(ctx: dict[str, Any], organization_id: str, reader_id: str) -> None:
-    """Rebuilds the feed of a reader who was away."""
+    """Rebuilds the feed of a reader who was absent."""
     jobs: JobContext = ctx["jobs"]
     await jobs.stores.home.rebuild(organization_id, reader_id)
 
 
 async def rebuild_feeds(jobs: JobContext) -> int:
-    """Rebuilds feeds whose job was lost. Returns how many."""
+    """Rebuilds feeds whose job was lost. Returns their number."""
     readers = await jobs.stores.home.rebuilding(SWEEP_LIMIT)
     for reader in readers:
-        await _apart(jobs.stores.home.rebuild(*reader))
+        await _isolated(jobs.stores.home.rebuild(*reader))
     return len(readers)
 
 
-async def _apart(work: Coroutine[Any, Any, object]) -> None:
-    """What fails is left for a later sweep, and keeps nothing else waiting."""
+async def _isolated(work: Coroutine[Any, Any, object]) -> None:
+    """Runs `work`, and logs a failure, which a later sweep tries again. It does not affect other work."""
     try:
         await work
     except Exception as error:
-        log.warning("left_for_later", error=repr(error))
+        log.warning("fan_out_step_failed", error=repr(error))

@@ -16,78 +16,103 @@ from storage.feed.records import FanOutState
 from storage.notifications import NotificationKind
 from storage.timeline import Timestamp
 
-strawberry.enum(FanOutState, description="How far a post is on its way into the followers' home feeds.")
+strawberry.enum(
+    FanOutState,
+    description="Progress of a fan-out: PENDING has not begun, RUNNING is in progress, COMPLETED is finished.",
+)
 strawberry.enum(
     HomeFeedState,
-    description="REBUILDING: the feed of a long-absent reader is being rebuilt; what is there so far is returned.",
+    description="READY: the feed is complete. REBUILDING: the reader was absent for 30 days, and the feed is being "
+    "rebuilt; pages hold what is restored so far.",
 )
-strawberry.enum(NotificationKind, description="What somebody is told of.")
+strawberry.enum(NotificationKind, description="The reason for a notification.")
 
 
-@strawberry.type(description="Progress of one post's way into the followers' home feeds. Visible to its author.")
+@strawberry.type(
+    description="Progress of pushing a post into the followers' home feeds. Visible only to the post's author."
+)
 class FanOut:
-    id: ID = strawberry.field(description="Opaque.")
-    post_id: ID = strawberry.field(description="The post.")
-    state: FanOutState = strawberry.field(description="COMPLETED when nobody is left to be reached.")
-    total: int = strawberry.field(description="How many feeds it goes to; 0 where readers merge its author instead.")
-    delivered: int = strawberry.field(description="How many feeds have it.")
-    failed: int = strawberry.field(description="How many were given up after five tries.")
+    id: ID = strawberry.field(description="Unique identifier. Treat as an opaque string.")
+    post_id: ID = strawberry.field(description="Id of the post.")
+    state: FanOutState = strawberry.field(description="COMPLETED when every follower was reached or given up.")
+    total: int = strawberry.field(
+        description="Number of home feeds it goes to; 0 when readers merge the author's posts instead."
+    )
+    delivered: int = strawberry.field(description="Number of home feeds that have the post.")
+    failed: int = strawberry.field(description="Number of home feeds that were given up after five tries.")
 
 
-@strawberry.type(description="What somebody posted for their followers.")
+@strawberry.type(description="A short text with media that a user posted to their followers.")
 class Post:
-    id: ID = strawberry.field(description="Unique across organizations, safe as a client cache key.")
-    timestamp: Timestamp = strawberry.field(description="Unique within the organization.")
-    author: User = shared_field(resolvers.feed.posts.author, "Who wrote it.", many=resolvers.feed.posts.authors)
-    text: str = strawberry.field(description="As written; empty in the answer to deletePost.")
+    id: ID = strawberry.field(
+        description="Unique identifier across organizations, safe as a client cache key. Treat as an opaque string."
+    )
+    timestamp: Timestamp = strawberry.field(
+        description='When it was posted, as "seconds.micros"; unique within the organization.'
+    )
+    author: User = shared_field(
+        resolvers.feed.posts.author, "The user who posted it.", many=resolvers.feed.posts.authors
+    )
+    text: str = strawberry.field(description="The text as written; empty in the response to deletePost.")
     media_urls: list[str] = shared_field(
         resolvers.feed.posts.media_urls,
-        "Its pictures, by way of this server.",
+        "Addresses of its pictures on this server, in order.",
         many=resolvers.feed.posts.media_urls_of_many,
     )
     mentions: list[User] = shared_field(
         resolvers.feed.posts.mentions,
-        "Whom the text mentions, in that order.",
+        "Users that the text mentions, in order of first mention.",
         many=resolvers.feed.posts.mentions_of_many,
     )
-    hashtags: list[str] = strawberry.field(description="Without #, in lower case, in the order of first use.")
+    hashtags: list[str] = strawberry.field(
+        description="Hashtags of the text without #, in lower case, in order of first use."
+    )
     link_preview: LinkPreview | None = shared_field(
         resolvers.feed.posts.link_preview,
-        "Of the first link in the text; comes a moment after posting.",
+        "Preview of the first link in the text. Null without a link, and for some seconds after posting.",
         many=resolvers.feed.posts.link_previews,
     )
     fan_out: FanOut | None = field(
-        resolvers.feed.fan_outs.fan_out, "Its way into the followers' home feeds; null for all but its author."
+        resolvers.feed.fan_outs.fan_out,
+        "Progress into the followers' home feeds. Null unless the viewer is the author.",
     )
 
 
-@strawberry.type(description="Posts in the order of the range.")
+@strawberry.type(description="A page of posts, in the order of the requested range.")
 class PostTimeline(OfPage, Timeline):
-    items: list[Post] = strawberry.field(description="The page.")
+    items: list[Post] = strawberry.field(description="The items of the page.")
 
 
-@strawberry.type(description="Posts of the viewer's home feed in the order of the range.")
+@strawberry.type(description="A page of the viewer's home feed, in the order of the requested range.")
 class HomeFeedTimeline(OfPage, Timeline):
-    items: list[Post] = strawberry.field(description="The page.")
-    state: HomeFeedState = strawberry.field(description="Whether the feed is whole.")
+    items: list[Post] = strawberry.field(description="The items of the page.")
+    state: HomeFeedState = strawberry.field(description="Whether the feed is complete or is being rebuilt.")
 
 
-@strawberry.type(description="One thing that the viewer was told.")
+@strawberry.type(description="Something that happened and concerns the viewer, such as a mention.")
 class Notification:
-    id: ID = strawberry.field(description="Opaque.")
-    timestamp: Timestamp = strawberry.field(description="Unique and increasing for the viewer.")
-    kind: NotificationKind = strawberry.field(description="What it is about.")
-    actor: User | None = field(resolvers.feed.notifications.actor, "Who did it, if somebody did.")
-    message: Message | None = field(
-        resolvers.feed.notifications.message, "The message with the mention or reaction, while the viewer may read it."
+    id: ID = strawberry.field(description="Unique identifier. Treat as an opaque string.")
+    timestamp: Timestamp = strawberry.field(
+        description='When it arrived, as "seconds.micros"; unique and increasing per viewer.'
     )
-    post: Post | None = field(resolvers.feed.notifications.post, "The post with the mention, while it is there.")
+    kind: NotificationKind = strawberry.field(description="The reason for the notification.")
+    actor: User | None = field(resolvers.feed.notifications.actor, "The user who caused it. Null when no user did.")
+    message: Message | None = field(
+        resolvers.feed.notifications.message,
+        (
+            "The message with the mention or reaction. Null for other kinds, and when the viewer may not read "
+            "it any more."
+        ),
+    )
+    post: Post | None = field(
+        resolvers.feed.notifications.post, "The post with the mention. Null for other kinds, and when it was deleted."
+    )
     publication: Publication | None = field(
         resolvers.feed.notifications.publication,
-        "The publication that failed, or whose outcome nobody knows.",
+        "The publication that failed or whose outcome is unknown. Null for other kinds.",
     )
 
 
-@strawberry.type(description="Notifications in the order of the range.")
+@strawberry.type(description="A page of notifications, in the order of the requested range.")
 class NotificationTimeline(OfPage, Timeline):
-    items: list[Notification] = strawberry.field(description="The page.")
+    items: list[Notification] = strawberry.field(description="The items of the page.")

@@ -1,1 +1,1 @@
-"""Posts, feeds, follows and notifications, as a client uses them."""
+"""Use cases of posts, feeds, follows and notifications."""

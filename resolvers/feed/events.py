@@ -1,4 +1,4 @@
-"""homeFeedEvents and notificationEvents: each viewer's own."""
+"""The subscriptions `homeFeedEvents` and `notificationEvents`, which execute for each viewer alone."""
 
 import asyncio
 import math
@@ -28,7 +28,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class PostArrived(Event):
-    """A post came into the feed."""
+    """A post arrived in the feed."""
 
     kind: str
     post: Post
@@ -44,7 +44,7 @@ class PostRemoved(Event):
 
 @dataclass(frozen=True, slots=True)
 class NotificationArrived(Event):
-    """The viewer was told of something."""
+    """The viewer received a notification."""
 
     kind: str
     notification: Notification
@@ -55,16 +55,16 @@ HomeEventRecord = StreamReady | PostArrived | PostRemoved
 
 @dataclass(frozen=True, slots=True)
 class HomeSource(ViewerEventSource):
-    """The reader's own stream, and beside it those of the big authors whom they follow."""
+    """The events of a reader's home stream, merged with the streams of the merged authors they follow."""
 
     context: Context
     viewer: User
     since: Positions | None
 
     async def __aiter__(self) -> AsyncGenerator[HomeEventRecord, None]:
-        """Goes on after a failure from where it was."""
+        """Yields events; after a failure it continues from the last position."""
         main, positions = home_stream(self.viewer.organization_id, self.viewer.id), self.since
-        others = partial(self._big_authors, _Stay(self.context.stores.home, self.viewer))
+        others = partial(self._merged_authors, _Presence(self.context.stores.home, self.viewer))
         while True:
             try:
                 steps = follow_merged(self.context.stores.hub, main, others, positions)
@@ -77,12 +77,12 @@ class HomeSource(ViewerEventSource):
             except DomainError:
                 raise
             except Exception as error:
-                log.warning("listener_waits", stream=main.name, error=repr(error))
+                log.warning("home_subscription_restarted", stream=main.name, error=repr(error))
             await asyncio.sleep(RESTART_S)
 
-    async def _big_authors(self, stay: "_Stay") -> Mapping[Stream, Position]:
-        """Asked for at the beginning and every ten seconds, which is when the reader is seen to be here still."""
-        await stay.renew()
+    async def _merged_authors(self, presence: "_Presence") -> Mapping[Stream, Position]:
+        """Returns the streams of merged authors. Called at the start and every ten seconds, which records presence."""
+        await presence.renew()
         organization_id, reader_id = self.viewer.organization_id, self.viewer.id
         blocked = (await self.context.visibility()).blocked
         reader = await self.context.stores.home.reader(organization_id, reader_id, blocked)
@@ -92,7 +92,7 @@ class HomeSource(ViewerEventSource):
         if isinstance(step, MergedStart):
             return StreamReady(step.cursor, step.at, step.resumed)
         subject, is_own = step.event.subject, step.stream.kind == "home"
-        # What is pushed comes by the reader's own stream, everything else by its author's.
+        # Pushed posts arrive by the reader's own stream, merged ones by their author's.
         if subject.merged is is_own and subject.author_id != self.viewer.id:
             return None
         if not await self._may_see(subject.author_id):
@@ -116,30 +116,31 @@ def _record(cursor: Cursor, event: HydratedEvent) -> HomeEventRecord:
 
 
 @dataclass(slots=True)
-class _Stay:
-    """That the reader is here, remembered each hour: who only listens is not away, however long."""
+class _Presence:
+    """Records each hour that the reader is present: a subscribed reader never counts as absent."""
 
     home: HomeStore
     viewer: User
     renew_at: float = -math.inf
 
     async def renew(self) -> None:
+        """Records the visit, if the last one is an hour old."""
         now = asyncio.get_running_loop().time()
         if now >= self.renew_at:
-            await self.home.enter(self.viewer.organization_id, self.viewer.id)
+            await self.home.record_visit(self.viewer.organization_id, self.viewer.id)
             self.renew_at = now + SEEN_EVERY_S
 
 
 @dataclass(frozen=True, slots=True)
 class NotificationSource(ViewerEventSource):
-    """The viewer's own stream."""
+    """The events of the viewer's notifications."""
 
     context: Context
     viewer: User
     since: Position | None
 
     async def __aiter__(self) -> AsyncGenerator[StreamReady | NotificationArrived, None]:
-        """Withholds what comes from somebody blocked."""
+        """Yields notifications, without those caused by blocked users."""
         stream = user_stream(self.viewer.organization_id, self.viewer.id)
         async with aclosing(viewer_events(self.context.stores.hub, stream, self.since, _notification)) as events:
             async for event in events:
@@ -155,14 +156,14 @@ def _notification(cursor: Cursor, event: HydratedEvent) -> NotificationArrived:
 
 
 async def home_feed_events(info: Info, since: Since = UNSET) -> HomeSource:
-    """What comes into the viewer's home feed and leaves it."""
+    """Subscribes to posts that arrive in the viewer's home feed and leave it."""
     viewer, text = member(info), given(since)
     main = home_stream(viewer.organization_id, viewer.id)
     return HomeSource(info.context, viewer, None if text is None else parse_positions(main, text))
 
 
 async def notification_events(info: Info, since: Since = UNSET) -> NotificationSource:
-    """What the viewer is told of."""
+    """Subscribes to the viewer's new notifications."""
     viewer, text = member(info), given(since)
     stream = user_stream(viewer.organization_id, viewer.id)
     return NotificationSource(info.context, viewer, None if text is None else parse_cursor(stream, text))

@@ -1,4 +1,4 @@
-"""Progress of a post's way into the followers' feeds: visible to its author."""
+"""Progress of fan-outs, which only the post's author may see."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from storage.references import post_key
 
 @dataclass(frozen=True, slots=True)
 class FanOutEvent(Event):
-    """A fan-out moved on; `kind` is the event's GraphQL type."""
+    """A fan-out progressed. `kind` is the event's GraphQL type."""
 
     kind: str
     fan_out: FanOut
@@ -31,17 +31,17 @@ JOB_EVENTS = {
 
 
 async def is_job(context: Context, viewer: User, job_id: str) -> bool:
-    """Whether the id is a post's. Raises: Forbidden for somebody else's."""
+    """Returns whether the id belongs to a fan-out. Raises: Forbidden for a fan-out of another author."""
     try:
         fan_out = await context.stores.fan_outs.find(post_key(viewer.organization_id, job_id))
     except NotFound:
         return False
     if fan_out is not None and fan_out.author_id != viewer.id:
-        raise Forbidden("A fan-out is visible to the post's author.")
+        raise Forbidden("Only the author of the post may see its fan-out.")
     return fan_out is not None
 
 
 async def fan_out(root: Parent[Post], info: Info) -> FanOut | None:
-    """The post's fan-out; None for everybody but its author."""
+    """Returns the post's fan-out, or None when the viewer is not its author."""
     viewer = member(info)
     return await info.context.stores.fan_outs.find(root.key) if root.author_id == viewer.id else None

@@ -1,4 +1,4 @@
-"""Following and unfollowing."""
+"""Follows and unfollows users."""
 
 from typing import Annotated
 
@@ -11,18 +11,18 @@ from storage.errors import BadUserInput
 from storage.feed.follows import FollowPair
 from storage.identity.records import User
 
-UserId = Annotated[ID, strawberry.argument(description="Whom.")]
+UserId = Annotated[ID, strawberry.argument(description="The user to follow or unfollow.")]
 
 
 async def follow(info: Info, user_id: UserId) -> User:
-    """Follows somebody."""
+    """Follows a user."""
     pair = await _pair(info, user_id)
     await info.context.stores.follows.follow(pair)
     return await info.context.stores.users.get(pair.organization_id, user_id)
 
 
 async def unfollow(info: Info, user_id: UserId) -> User:
-    """Follows somebody no more."""
+    """Unfollows a user."""
     pair = await _pair(info, user_id)
     await info.context.stores.follows.unfollow(pair)
     return await info.context.stores.users.get(pair.organization_id, user_id)
@@ -31,6 +31,6 @@ async def unfollow(info: Info, user_id: UserId) -> User:
 async def _pair(info: Info, user_id: str) -> FollowPair:
     viewer = member(info)
     if user_id == viewer.id:
-        raise BadUserInput("userId", "somebody else: one's own posts are in the home feed anyway")
+        raise BadUserInput("userId", "the id of another user; your own posts are always in your home feed")
     await info.context.stores.users.get(viewer.organization_id, user_id)
     return FollowPair(viewer.organization_id, viewer.id, user_id)

@@ -1,4 +1,4 @@
-"""The home feed: the posts of those whom the viewer follows, and the own ones."""
+"""The home feed: posts of the users that the viewer follows, and the viewer's own."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from storage.timeline import Timestamp
 
 @dataclass(frozen=True, slots=True)
 class HomeFeedPage:
-    """A page of a home feed, and whether the feed is whole."""
+    """A page of a home feed, and whether the feed is complete."""
 
     items: Sequence[Post]
     has_older: bool
@@ -29,11 +29,11 @@ class HomeFeedPage:
 async def home_feed(
     info: Info, oldest: Oldest = UNSET, latest: Latest = UNSET, limit: PageLimit = 50, inclusive: Inclusive = True
 ) -> HomeFeedPage:
-    """The viewer's home feed."""
+    """Returns a page of the viewer's home feed."""
     viewer = member(info)
     asked = page_range(oldest, latest, limit, inclusive)
     home, blocked = info.context.stores.home, (await info.context.visibility()).blocked
-    state = await home.enter(viewer.organization_id, viewer.id)
+    state = await home.record_visit(viewer.organization_id, viewer.id)
     if state is HomeFeedState.REBUILDING:
         await info.context.stores.queue.enqueue(FAN_OUT, "feed.rebuild", viewer.organization_id, viewer.id)
     page = await home.page(await home.reader(viewer.organization_id, viewer.id, blocked), asked)

@@ -1,4 +1,4 @@
-"""Notifications: what the viewer was told, and how much of it is unread."""
+"""The viewer's notifications and how many are unread."""
 
 from typing import Annotated
 
@@ -19,7 +19,7 @@ from storage.timeline import Page, Timestamp
 async def notifications(
     info: Info, oldest: Oldest = UNSET, latest: Latest = UNSET, limit: PageLimit = 50, inclusive: Inclusive = True
 ) -> Page[Notification]:
-    """What the viewer was told, by time."""
+    """Returns a page of the viewer's notifications, by time."""
     viewer = member(info)
     asked = page_range(oldest, latest, limit, inclusive)
     blocked = (await info.context.visibility()).blocked
@@ -27,7 +27,7 @@ async def notifications(
 
 
 async def unread_notification_count(info: Info) -> int:
-    """How many lie after the read mark."""
+    """Returns the number of notifications after the read mark."""
     viewer = member(info)
     blocked = (await info.context.visibility()).blocked
     return await info.context.stores.notifications.unread_count(viewer.organization_id, viewer.id, blocked)
@@ -35,9 +35,11 @@ async def unread_notification_count(info: Info) -> int:
 
 async def mark_notifications_read(
     info: Info,
-    timestamp: Annotated[Timestamp, strawberry.argument(description="Of the newest notification that was read.")],
+    timestamp: Annotated[
+        Timestamp, strawberry.argument(description="Timestamp of the newest notification that was read.")
+    ],
 ) -> int:
-    """Moves the read mark forward; returns how many are still unread."""
+    """Moves the read mark forward, never back. Returns the number that is still unread."""
     viewer = member(info)
     read = moment("timestamp", timestamp)
     await info.context.stores.notifications.mark_read(viewer.organization_id, viewer.id, read)
@@ -45,7 +47,7 @@ async def mark_notifications_read(
 
 
 async def actor(root: Parent[Notification], info: Info) -> User | None:
-    """Who did it."""
+    """Returns the user who caused it, or None."""
     viewer = member(info)
     return (
         None if root.actor_id is None else await info.context.stores.users.find(viewer.organization_id, root.actor_id)
@@ -53,7 +55,7 @@ async def actor(root: Parent[Notification], info: Info) -> User | None:
 
 
 async def message(root: Parent[Notification], info: Info) -> Message | None:
-    """The message, while the viewer may read it."""
+    """Returns the message, or None when the viewer may not read it any more."""
     viewer, stores = member(info), info.context.stores
     if root.message is None:
         return None
@@ -64,12 +66,12 @@ async def message(root: Parent[Notification], info: Info) -> Message | None:
 
 
 async def post(root: Parent[Notification], info: Info) -> Post | None:
-    """The post, while it is there."""
+    """Returns the post, or None when it was deleted."""
     return None if root.post is None else await info.context.stores.posts.find(root.post)
 
 
 async def publication(root: Parent[Notification], info: Info) -> Publication | None:
-    """The publication, while it is there."""
+    """Returns the publication, or None when it is gone."""
     if root.publication_id is None:
         return None
     organization_id = member(info).organization_id

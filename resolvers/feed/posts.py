@@ -1,4 +1,4 @@
-"""Posts: making and deleting them, the timelines they stand in, and what a post shows."""
+"""Creates and deletes posts, reads their timelines, and resolves the fields of a post."""
 
 import re
 from collections.abc import Sequence
@@ -27,29 +27,29 @@ MAX_TEXT = 4000
 MAX_MEDIA = 10
 _MEDIA = re.compile(r"https?://[^\s/\\]+[^\s\\]*", re.IGNORECASE)
 
-PostId = Annotated[ID, strawberry.argument(description="The post's id.")]
+PostId = Annotated[ID, strawberry.argument(description="Id of the post.")]
 
 
 async def create_post(
     info: Info, input: Annotated[CreatePostInput, strawberry.argument(description="The new post.")]
 ) -> Post:
-    """Posts to one's followers."""
+    """Creates a post."""
     viewer = member(info)
     media = [_checked_media(url) for url in input.media_urls]
     if len(media) > MAX_MEDIA:
-        raise BadUserInput("mediaUrls", f"at most {MAX_MEDIA} addresses, not {len(media)}")
+        raise BadUserInput("mediaUrls", f"at most {MAX_MEDIA} addresses; there are {len(media)}")
     body = text("text", input.text, 0 if media else 1, MAX_TEXT)
     arguments = {"text": body, "mediaUrls": media}
     key = idempotency_key(viewer.organization_id, viewer.id, "createPost", given(input.idempotency_key), arguments)
     mentions = await find_mentioned(info.context.stores.users, viewer.organization_id, body)
     new = NewPost(viewer.organization_id, viewer.id, body, media, mentions, find_hashtags(body))
     posted = await info.context.stores.posts.create(new, key)
-    await _wake(info, posted)
+    await _enqueue_jobs(info, posted)
     return posted
 
 
-async def _wake(info: Info, posted: Post) -> None:
-    """The workers, for what is left to do."""
+async def _enqueue_jobs(info: Info, posted: Post) -> None:
+    """Wakes workers for the fan-out and the link preview."""
     queue, key = info.context.stores.queue, posted.key
     fan_out = await info.context.stores.fan_outs.find(key)
     if fan_out is not None and fan_out.state is FanOutState.PENDING:
@@ -59,7 +59,7 @@ async def _wake(info: Info, posted: Post) -> None:
 
 
 async def delete_post(info: Info, id: PostId) -> Post:
-    """Takes a post out of every feed."""
+    """Deletes a post, which removes it from every feed."""
     viewer = member(info)
     key = post_key(viewer.organization_id, id)
     deleted = await info.context.stores.posts.delete(key, viewer.id, Role.ADMIN in granted(info.context))
@@ -68,7 +68,7 @@ async def delete_post(info: Info, id: PostId) -> Post:
 
 
 async def post(info: Info, id: PostId) -> Post:
-    """One post, if the viewer may see it."""
+    """Returns a post that the viewer may see. Raises: NotFound."""
     viewer = member(info)
     found = await info.context.stores.posts.get(post_key(viewer.organization_id, id))
     if found.author_id in (await info.context.visibility()).blocked:
@@ -79,85 +79,85 @@ async def post(info: Info, id: PostId) -> Post:
 async def local_feed(
     info: Info, oldest: Oldest = UNSET, latest: Latest = UNSET, limit: PageLimit = 50, inclusive: Inclusive = True
 ) -> Page[Post]:
-    """Everybody's posts."""
+    """Returns a page of the organization's posts, without those of blocked authors."""
     viewer = member(info)
     asked = page_range(oldest, latest, limit, inclusive)
     blocked = (await info.context.visibility()).blocked
-    return await info.context.stores.posts.of_organization(viewer.organization_id, asked, blocked)
+    return await info.context.stores.posts.all_posts(viewer.organization_id, asked, blocked)
 
 
 async def posts(
     info: Info,
-    author_id: Annotated[ID, strawberry.argument(description="Whose posts.")],
+    author_id: Annotated[ID, strawberry.argument(description="Id of the author.")],
     oldest: Oldest = UNSET,
     latest: Latest = UNSET,
     limit: PageLimit = 50,
     inclusive: Inclusive = True,
 ) -> Page[Post]:
-    """One author's posts; none of somebody blocked."""
+    """Returns a page of one author's posts; an empty one when the viewer blocked the author."""
     viewer = member(info)
     asked = page_range(oldest, latest, limit, inclusive)
     stores = info.context.stores
     author = await stores.users.get(viewer.organization_id, author_id)
     if author.id in (await info.context.visibility()).blocked:
         return Page([], False, False, None, None)
-    return await stores.posts.of_author(viewer.organization_id, author.id, asked)
+    return await stores.posts.posts_of_author(viewer.organization_id, author.id, asked)
 
 
 async def hashtag_posts(
     info: Info,
-    tag: Annotated[str, strawberry.argument(description="With or without #; upper and lower case are the same.")],
+    tag: Annotated[str, strawberry.argument(description="The hashtag, with or without #. Case is ignored.")],
     oldest: Oldest = UNSET,
     latest: Latest = UNSET,
     limit: PageLimit = 50,
     inclusive: Inclusive = True,
 ) -> Page[Post]:
-    """Posts with a hashtag."""
+    """Returns a page of posts with a hashtag."""
     viewer = member(info)
     asked = page_range(oldest, latest, limit, inclusive)
     wanted = text("tag", normalize_hashtag(tag.strip().lstrip("#＃")), 1, MAX_HASHTAG)
     blocked = (await info.context.visibility()).blocked
-    return await info.context.stores.posts.of_hashtag(viewer.organization_id, wanted, asked, blocked)
+    return await info.context.stores.posts.posts_with_hashtag(viewer.organization_id, wanted, asked, blocked)
 
 
 async def author(root: Parent[Post], info: Info) -> User:
-    """Who wrote it."""
+    """Returns the author."""
     return await info.context.stores.users.get(member(info).organization_id, root.author_id)
 
 
 async def authors(posts: Sequence[Post], info: Info) -> list[User]:
-    """Who wrote each."""
+    """Returns the author of each post."""
     return await info.context.stores.users.get_all(member(info).organization_id, [post.author_id for post in posts])
 
 
 async def mentions(root: Parent[Post], info: Info) -> list[User]:
-    """Whom the text mentions."""
+    """Returns the mentioned users."""
     return await info.context.stores.users.find_many(member(info).organization_id, root.mention_ids)
 
 
 async def mentions_of_many(posts: Sequence[Post], info: Info) -> list[list[User]]:
-    """Whom each text mentions."""
+    """Returns the mentioned users of each post."""
     ids = [post.mention_ids for post in posts]
     return await info.context.stores.users.find_each(member(info).organization_id, ids)
 
 
 async def media_urls(root: Parent[Post], info: Info) -> list[str]:
-    """The pictures by way of this server."""
+    """Returns addresses of the pictures on this server."""
     return [info.context.sign_image(url) for url in root.media]
 
 
 async def media_urls_of_many(posts: Sequence[Post], info: Info) -> list[list[str]]:
-    """The pictures of each."""
+    """Returns the addresses of each post."""
     return [[info.context.sign_image(url) for url in post.media] for post in posts]
 
 
 async def link_preview(root: Parent[Post], info: Info) -> LinkPreview | None:
-    """The preview, its image by way of this server."""
+    """Returns the link preview, its image with an address on this server."""
     return shown_preview(root.link_preview, info)
 
 
 async def link_previews(posts: Sequence[Post], info: Info) -> list[LinkPreview | None]:
-    """The preview of each."""
+    """Returns the link preview of each post."""
     return [shown_preview(post.link_preview, info) for post in posts]
 
 

@@ -1,13 +1,14 @@
-"""What can happen to a post, as changes that the sequencer commits to its author's stream (ADR 12)."""
+"""Changes of posts, which the sequencer commits to the stream of the post's author (ADR 12)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from storage.errors import Forbidden, NotFound
+from storage.feed.documents import FanOutDocument, OwnerId, PostDocument, SourceId
 from storage.feed.records import Post, home_stream, post_record
 from storage.idempotency import AlreadyDone, IdempotencyKey
 from storage.link_previews import LinkPreview, first_url, preview_document
-from storage.mongo import Document
 from storage.notifications import NotificationKind, notify
 from storage.references import PostKey
 from storage.streams.changes import Batch, Change, Need
@@ -22,7 +23,7 @@ MERGED_AUTHORS = "merged_authors"
 
 @dataclass(frozen=True, slots=True)
 class NewPost:
-    """What a post is made of, checked. `source` is unique in its organization: what made the post makes no second."""
+    """The checked content of a new post. `source` is unique in the organization: one source makes one post."""
 
     organization_id: str
     author_id: str
@@ -35,17 +36,17 @@ class NewPost:
 
 @dataclass(frozen=True, slots=True)
 class PostPlan:
-    """How a post is put into a batch of its author's stream, by whatever change makes it.
+    """Puts a new post into a batch of its author's stream; several changes use it.
 
-    With it come its place in its author's own feed, its fan-out, its event, and word to those whom it mentions.
+    It also adds the post to the author's own feed, creates its fan-out, emits its event and notifies mentioned users.
     """
 
     new: NewPost
     max_followers: int
-    """Above it an author's posts are not pushed: readers merge them."""
+    """Posts of authors with more followers are not pushed: readers merge them."""
 
     def needs(self) -> Sequence[Need]:
-        """What `put` must find in the batch."""
+        """Returns the documents that `put` reads from the batch."""
         author = (
             (MERGED_AUTHORS, self._author_id),
             ("users", {"org": self.new.organization_id, "id": self.new.author_id}),
@@ -53,7 +54,7 @@ class PostPlan:
         return (*author, (SOURCES, self._source_id)) if self.new.source else author
 
     def put(self, batch: Batch) -> Post:
-        """The post; takes one timestamp and emits one event. Raises: AlreadyDone for a source that made one."""
+        """Puts the post; takes one timestamp and emits one event. Raises: AlreadyDone when its source made one."""
         if self.new.source and (made := batch.get(SOURCES, self._source_id)):
             raise AlreadyDone(PostKey(self.new.organization_id, made["post"]).id)
         user = batch.get("users", {"org": self.new.organization_id, "id": self.new.author_id})
@@ -63,23 +64,24 @@ class PostPlan:
         if self.new.source:
             batch.put(SOURCES, {"_id": self._source_id, "post": document["_id"]["ts"]})
         if document["merged"] and batch.get(MERGED_AUTHORS, self._author_id) is None:
-            # Where readers begin to follow the author's own stream.
+            # Readers follow the author's own stream from this position on.
             begin = {"epoch": batch.head["epoch"], "n": batch.next_n - 1}
             batch.put(MERGED_AUTHORS, {"_id": self._author_id, **begin, "at": batch.at})
-        self._spread(batch, document, followers)
+        self._deliver(batch, document, followers)
         return post_record(document)
 
     @property
-    def _source_id(self) -> Document:
+    def _source_id(self) -> SourceId:
+        assert self.new.source is not None
         return {"o": self.new.organization_id, "source": self.new.source}
 
     @property
-    def _author_id(self) -> Document:
+    def _author_id(self) -> OwnerId:
         return {"o": self.new.organization_id, "u": self.new.author_id}
 
-    def _document(self, batch: Batch, timestamp: int, merged: bool) -> Document:
+    def _document(self, batch: Batch, timestamp: int, merged: bool) -> PostDocument:
         new = self.new
-        document: Document = {
+        document: PostDocument = {
             "_id": {"o": new.organization_id, "ts": timestamp},
             "author": new.author_id,
             "text": new.text,
@@ -93,8 +95,8 @@ class PostPlan:
             document["preview_due"] = batch.at
         return document
 
-    def _spread(self, batch: Batch, document: Document, followers: int) -> None:
-        """Into the author's own feed now, into all others by the fan-out."""
+    def _deliver(self, batch: Batch, document: PostDocument, followers: int) -> None:
+        """Adds the post to its author's feed now; the fan-out adds it to the followers' feeds."""
         new, timestamp = self.new, document["_id"]["ts"]
         batch.put(FEED_ITEMS, {"_id": {**self._author_id, "ts": timestamp}, "author": new.author_id})
         batch.put(FAN_OUTS, _fan_out(document, followers))
@@ -105,11 +107,11 @@ class PostPlan:
             notify(batch, new.organization_id, user_id, NotificationKind.MENTION, new.author_id, post=timestamp)
 
 
-def _fan_out(post: Document, followers: int) -> Document:
-    """A fan-out that has not begun; of a merged post it is done.
+def _fan_out(post: PostDocument, followers: int) -> FanOutDocument:
+    """Returns a fan-out that has not begun, or one that is completed when the post is merged.
 
-    It begins even with no follower: whoever follows while the post commits may have been backfilled without it, and is
-    found by the walk, which comes after the commit.
+    It runs even without followers. A user who follows while the post commits may have been backfilled without it;
+    the fan-out finds that user, since it reads the followers after the commit.
     """
     is_pushed = not post["merged"]
     return {
@@ -131,73 +133,73 @@ def _fan_out(post: Document, followers: int) -> Document:
 
 @dataclass(slots=True)
 class CreatePost(Change[Post]):
-    """A new post."""
+    """Creates a post."""
 
     timestamps = 1
     post: PostPlan
     idempotency: IdempotencyKey | None = None
 
     def needs(self) -> Sequence[Need]:
-        """What the post needs."""
+        """Returns the documents that creating the post reads."""
         return self.post.needs()
 
     def plan(self, batch: Batch) -> Post:
-        """Raises: AlreadyDone."""
+        """Puts the post. Raises: AlreadyDone."""
         return self.post.put(batch)
 
     def result_id(self, result: Post) -> str:
-        """The post's id."""
+        """Returns the post's id."""
         return result.id
 
 
 @dataclass(slots=True)
 class _PostChange(Change[Post]):
-    """A change of one existing post."""
+    """The base of changes to one existing post."""
 
     key: PostKey
 
     def needs(self) -> Sequence[Need]:
-        """The post itself."""
+        """Returns the post."""
         return [(POSTS, self.key.document_id)]
 
-    def post(self, batch: Batch) -> Document:
-        """A copy of the post, to be changed and put back. Raises: NotFound."""
-        document = batch.get(POSTS, self.key.document_id)
+    def post(self, batch: Batch) -> PostDocument:
+        """Returns a copy of the post, to be changed and put back. Raises: NotFound."""
+        document: PostDocument | None = batch.get(POSTS, self.key.document_id)
         if document is None:
             raise NotFound("post", self.key.id)
-        return dict(document)
+        return document.copy()
 
 
 @dataclass(slots=True)
 class DeletePost(_PostChange):
-    """Leaves a tombstone, which keeps the timestamp taken, and turns the fan-out round: it removes what it pushed."""
+    """Replaces a post by a tombstone, which keeps its timestamp taken, and makes its fan-out remove what it pushed."""
 
     deleter_id: str
     may_delete_any: bool
 
     def needs(self) -> Sequence[Need]:
-        """The post and its fan-out."""
+        """Returns the post and its fan-out."""
         return [(POSTS, self.key.document_id), (FAN_OUTS, self.key.document_id)]
 
     def plan(self, batch: Batch) -> Post:
-        """Deleting twice changes nothing. Raises: NotFound, Forbidden."""
+        """Deletes the post; deleting it twice changes nothing. Raises: NotFound, Forbidden."""
         document = self.post(batch)
         if not (self.may_delete_any or document["author"] == self.deleter_id):
-            raise Forbidden("Only its author or an ADMIN deletes a post.")
+            raise Forbidden("Only the author or an ADMIN may delete this post.")
         if document.get("deleted_at") is None:
-            tombstone = {key: document[key] for key in ("_id", "author", "merged", "at")}
-            document = {**tombstone, "text": "", "deleted_at": batch.at}
+            document = _tombstone(document, batch.at)
             batch.put(POSTS, document)
             self._withdraw(batch, document)
         return post_record(document)
 
-    def _withdraw(self, batch: Batch, document: Document) -> None:
+    def _withdraw(self, batch: Batch, document: PostDocument) -> None:
         organization_id, timestamp = self.key.organization_id, self.key.timestamp
         batch.emit("PostRemoved", timestamp)
         batch.add_outbox_row(home_stream(organization_id, document["author"]), "PostRemoved", timestamp)
-        fan_out = batch.get(FAN_OUTS, self.key.document_id)
+        fan_out: FanOutDocument | None = batch.get(FAN_OUTS, self.key.document_id)
         if fan_out is not None:
-            # The new fence stops whoever is pushing it right now. What was pushed to nobody may have been backfilled.
+            # The new fence stops a worker that is pushing the post. Even a post that reached no follower may have been
+            # backfilled.
             is_open = not document["merged"]
             begun = {"task": "remove", "state": "COMPLETED", "open": is_open, "next": "", "walked": False}
             total = fan_out["delivered"] + fan_out["failed"]
@@ -206,16 +208,27 @@ class DeletePost(_PostChange):
             batch.add_outbox_row(jobs_stream(organization_id), "FanOutChanged", timestamp)
 
 
+def _tombstone(post: PostDocument, deleted_at: datetime) -> PostDocument:
+    return {
+        "_id": post["_id"],
+        "author": post["author"],
+        "merged": post["merged"],
+        "at": post["at"],
+        "text": "",
+        "deleted_at": deleted_at,
+    }
+
+
 @dataclass(slots=True)
 class SetPostPreview(_PostChange):
-    """What the preview job found for the post's link; None when there is nothing to show."""
+    """Stores the link preview that the job fetched; None when the page has none."""
 
     events = 0
     url: str
     preview: LinkPreview | None
 
     def plan(self, batch: Batch) -> Post:
-        """Changes nothing when the post was deleted. Raises: NotFound."""
+        """Stores the preview, unless the post was deleted or has another link by now. Raises: NotFound."""
         document = self.post(batch)
         if document.get("deleted_at") is None and first_url(document["text"]) == self.url:
             document.pop("preview_due", None)

@@ -1,7 +1,7 @@
-"""Fan-outs: how far each post is on its way into the followers' home feeds. Facts in MongoDB, guarded by a fence.
+"""Fan-outs: the progress of pushing each post into the followers' home feeds, guarded by a fence.
 
-Whoever works on one has claimed it for some seconds, and every step moves it on by compare-and-set on the claim's
-fence. So a worker that was killed is followed by another, and one that only slept changes nothing.
+A worker claims a fan-out for some seconds, and stores every step by compare-and-set on the claim's fence. So another
+worker takes over from a killed one, and a worker that slept past its claim changes nothing.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -11,6 +11,7 @@ from typing import Any
 from pymongo import ReturnDocument, UpdateOne
 
 from storage.batch_loader import BatchLoader
+from storage.feed.documents import FanOutDocument
 from storage.feed.records import FanOut, fan_out_record
 from storage.mongo import Document, Mongo, Session, older_than
 from storage.references import PostKey
@@ -18,14 +19,14 @@ from storage.streams.log import jobs_stream
 from storage.streams.outbox import Outbox, add_rows
 
 LEASE_S = 5.0
-TELL_EVERY_S = 1.0
+EMIT_EVERY_S = 1.0
 MAX_TRIES = 5
 FIRST_RETRY_S = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class FanOutClaim:
-    """A fan-out that this worker may move on. `after` is the last follower that is done."""
+    """A worker's right to continue a fan-out. `after` is the last follower that was processed."""
 
     key: PostKey
     author_id: str
@@ -36,14 +37,14 @@ class FanOutClaim:
 
 @dataclass(frozen=True, slots=True)
 class FanOutRetry:
-    """Readers whose insert failed before, by how often, of one post."""
+    """Readers of one post whose insert failed before; `tries` holds how often."""
 
     key: PostKey
     tries: Mapping[str, int]
 
 
 class FanOutStore:
-    """Reads the progress, and moves it."""
+    """Reads and advances fan-outs."""
 
     def __init__(self, mongo: Mongo, outbox: Outbox) -> None:
         self._mongo = mongo
@@ -53,46 +54,47 @@ class FanOutStore:
         self._by_key: BatchLoader[PostKey, FanOut] = BatchLoader(self._load)
 
     async def find(self, key: PostKey) -> FanOut | None:
-        """The post's fan-out, or None."""
+        """Returns the post's fan-out, or None."""
         return await self._by_key.get(key)
 
     async def by_timestamp(self, organization_id: str, timestamps: Sequence[int]) -> dict[int, FanOut]:
-        """The fan-outs of the organization's posts, by the posts' timestamps."""
+        """Returns fan-outs of the organization by the timestamps of their posts."""
         found = await self._load([PostKey(organization_id, timestamp) for timestamp in timestamps])
         return {key.timestamp: fan_out for key, fan_out in found.items()}
 
     async def open(self, limit: int) -> list[PostKey]:
-        """Fan-outs that have followers left and that nobody works on, the oldest first."""
+        """Returns fan-outs with followers left that no worker has claimed, the oldest first."""
         wanted = {"open": True, "walked": False, "$expr": {"$lt": ["$lease_until", "$$NOW"]}}
         cursor = self._fan_outs.find(wanted, {"_id": 1}).sort("at", 1).limit(limit)
         return [_key(row) for row in await cursor.to_list(None)]
 
     async def claim(self, key: PostKey) -> FanOutClaim | None:
-        """The right to work on it, for 5 s after each step; None when it is done or somebody else's."""
+        """Claims a fan-out for 5 s after each step. Returns None when it is finished or claimed by another worker."""
         wanted = {"_id": key.document_id, "open": True, "walked": False, "$expr": {"$lt": ["$lease_until", "$$NOW"]}}
         running = {"$cond": [{"$eq": ["$task", "push"]}, "RUNNING", "$state"]}
         update = {"fence": {"$add": ["$fence", 1]}, "lease_until": _from_now(LEASE_S), "state": running}
-        row: Document | None = await self._fan_outs.find_one_and_update(
+        row: FanOutDocument | None = await self._fan_outs.find_one_and_update(
             wanted, [{"$set": update}], return_document=ReturnDocument.AFTER
         )
         return None if row is None else FanOutClaim(key, row["author"], row["task"], row["next"], row["fence"])
 
     async def release(self, claim: FanOutClaim) -> None:
-        """Lets somebody else go on at once."""
+        """Ends the claim, so that another worker can continue at once."""
         ours = {"_id": claim.key.document_id, "fence": claim.fence}
         await self._fan_outs.update_one(ours, {"$set": {"lease_until": None}})
 
     async def advance(
         self, claim: FanOutClaim, after: str, walked: bool, delivered: int = 0, failed: Collection[str] = ()
     ) -> FanOutClaim | None:
-        """Moves on to the follower `after`; those who failed are kept, to be tried alone. None: it is lost to another.
+        """Stores that the followers up to `after` were processed; those in `failed` are kept for a retry.
 
-        One transaction; the author's organization is told at most once a second, and when it is done.
+        Returns the claim as it is then, or None when another worker took it over. One transaction. Progress is
+        emitted at most once a second, and when the fan-out finishes.
         """
 
-        async def work(session: Session) -> Document | None:
+        async def work(session: Session) -> FanOutDocument | None:
             step = {"next": {"$literal": after}, "walked": walked, "lease_until": _from_now(LEASE_S)}
-            row = await self._move(claim.key, {"fence": claim.fence}, step, delivered, 0, len(failed), session)
+            row = await self._advance(claim.key, {"fence": claim.fence}, step, delivered, 0, len(failed), session)
             if row is not None and failed:
                 await self._retries.bulk_write([_first_retry(claim.key, each) for each in failed], session=session)
             return row
@@ -101,17 +103,17 @@ class FanOutStore:
         return None if row is None else FanOutClaim(claim.key, claim.author_id, claim.task, after, claim.fence)
 
     async def due_retries(self, limit: int) -> list[FanOutRetry]:
-        """Readers to be tried again now, by post."""
+        """Returns the retries that are due, by post."""
         wanted = {"due": {"$exists": True}, **older_than("due", 0)}
         found: dict[PostKey, dict[str, int]] = {}
         async for row in self._retries.find(wanted).sort("due", 1).limit(limit):
             found.setdefault(_key(row), {})[row["_id"]["u"]] = row["tries"]
         return [FanOutRetry(key, tries) for key, tries in found.items()]
 
-    async def retried(self, retry: FanOutRetry, failed: Collection[str]) -> None:
-        """Settles a round of retries. Who failed five times is kept as failed, and counted."""
+    async def settle_retries(self, retry: FanOutRetry, failed: Collection[str]) -> None:
+        """Stores the outcome of a round of retries. A reader that failed five times is kept as failed and counted."""
 
-        async def work(session: Session) -> Document | None:
+        async def work(session: Session) -> FanOutDocument | None:
             gone = {"_id": {"$in": _ids(retry.key, retry.tries.keys() - set(failed))}}
             delivered = (await self._retries.delete_many(gone, session=session)).deleted_count
             given_up = 0
@@ -120,18 +122,18 @@ class FanOutStore:
                 row = {"_id": {**retry.key.document_id, "u": reader_id}, "tries": tries, "due": {"$exists": True}}
                 changed = await self._retries.update_one(row, _failed_again(tries), session=session)
                 given_up += changed.modified_count if tries >= MAX_TRIES else 0
-            return await self._move(
+            return await self._advance(
                 retry.key, {"task": "push"}, {}, delivered, given_up, -delivered - given_up, session
             )
 
         await self._transact(retry.key, work)
 
-    async def forget_retries(self, key: PostKey) -> None:
-        """Nobody waits for a deleted post."""
+    async def delete_retries(self, key: PostKey) -> None:
+        """Deletes the retries of a deleted post."""
         owner = key.document_id
         await self._retries.delete_many({"_id": {"$gte": {**owner, "u": ""}, "$lt": {**owner, "u": "\U0010ffff"}}})
 
-    async def _move(
+    async def _advance(
         self,
         key: PostKey,
         only_if: Document,
@@ -140,12 +142,12 @@ class FanOutStore:
         failed: int,
         retrying: int,
         session: Session,
-    ) -> Document | None:
+    ) -> FanOutDocument | None:
         counts = {"delivered": delivered, "failed": failed, "retrying": retrying}
         fields = {**step, **{name: {"$add": [f"${name}", count]} for name, count in counts.items()}}
-        row: Document | None = await self._fan_outs.find_one_and_update(
+        row: FanOutDocument | None = await self._fan_outs.find_one_and_update(
             {"_id": key.document_id, **only_if},
-            [{"$set": fields}, *_CONCLUDED],
+            [{"$set": fields}, *_DERIVED],
             return_document=ReturnDocument.AFTER,
             session=session,
         )
@@ -153,8 +155,8 @@ class FanOutStore:
             await add_rows(self._mongo, jobs_stream(key.organization_id), "FanOutChanged", [key.timestamp], session)
         return row
 
-    async def _transact(self, key: PostKey, work: Any) -> Document | None:
-        row: Document | None = await self._mongo.transact(work)
+    async def _transact(self, key: PostKey, work: Any) -> FanOutDocument | None:
+        row: FanOutDocument | None = await self._mongo.transact(work)
         if row is not None and row.get("told_at") == row["moved_at"]:
             self._outbox.nudge(jobs_stream(key.organization_id).name)
         return row
@@ -165,17 +167,17 @@ class FanOutStore:
         return {fan_out.key: fan_out for fan_out in fan_outs}
 
 
-_PUSHES: Document = {"$eq": ["$task", "push"]}
-_DONE: Document = {"$and": ["$walked", {"$lte": ["$retrying", 0]}]}
-_STALE: Document = {"$lt": ["$told_at", {"$subtract": ["$$NOW", int(TELL_EVERY_S * 1000)]}]}
-_NEWS: Document = {"$and": [_PUSHES, {"$or": [_STALE, {"$not": ["$open"]}]}]}
-_CONCLUDED: list[Document] = [
-    {"$set": {"open": {"$not": [_DONE]}, "moved_at": "$$NOW"}},
-    {"$set": {"state": {"$cond": [{"$and": [_PUSHES, "$open"]}, "RUNNING", "COMPLETED"]}}},
-    {"$set": {"told_at": {"$cond": [_NEWS, "$$NOW", "$told_at"]}}},
+_IS_PUSH: Document = {"$eq": ["$task", "push"]}
+_IS_DONE: Document = {"$and": ["$walked", {"$lte": ["$retrying", 0]}]}
+_IS_STALE: Document = {"$lt": ["$told_at", {"$subtract": ["$$NOW", int(EMIT_EVERY_S * 1000)]}]}
+_IS_NEWS: Document = {"$and": [_IS_PUSH, {"$or": [_IS_STALE, {"$not": ["$open"]}]}]}
+_DERIVED: list[Document] = [
+    {"$set": {"open": {"$not": [_IS_DONE]}, "moved_at": "$$NOW"}},
+    {"$set": {"state": {"$cond": [{"$and": [_IS_PUSH, "$open"]}, "RUNNING", "COMPLETED"]}}},
+    {"$set": {"told_at": {"$cond": [_IS_NEWS, "$$NOW", "$told_at"]}}},
     {"$set": {"total": {"$cond": ["$open", "$total", {"$add": ["$delivered", "$failed"]}]}}},
 ]
-"""What follows from the counts: whether it is done, and whether it is time to tell of it."""
+"""Derives from the counts whether the fan-out is finished, and whether progress is to be emitted."""
 
 
 def _key(row: Document) -> PostKey:
@@ -196,7 +198,7 @@ def _first_retry(key: PostKey, reader_id: str) -> UpdateOne:
 
 
 def _failed_again(tries: int) -> list[Document]:
-    """Later and later; after the fifth time not again, but kept."""
+    """Schedules the next retry with a growing delay; after the fifth failure the reader is kept as failed."""
     if tries >= MAX_TRIES:
         return [{"$set": {"failed_at": "$$NOW"}}, {"$unset": "due"}]
     return [{"$set": {"tries": tries + 1, "due": _from_now(FIRST_RETRY_S * 2**tries)}}]

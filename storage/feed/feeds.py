@@ -1,7 +1,7 @@
-"""What stands in the readers' home feeds: pushing posts in, taking them out, trimming. Each item is one document, once.
+"""Items of home feeds: pushes posts into many feeds, removes and trims them. Each item is one document.
 
-A reader's stream is told only where it exists: it begins when somebody first listens, and the items are there before it
-is looked for, so whoever listens from then on finds them on the page.
+Events are emitted only in home streams that exist; a stream is created when a reader first subscribes. Items are
+inserted before the streams are looked up, so a reader who subscribes afterwards finds them on the page.
 """
 
 import asyncio
@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from pymongo.errors import BulkWriteError
 
 from storage.feed.changes import FEED_ITEMS
+from storage.feed.documents import FeedItemDocument, FeedItemId
 from storage.feed.follows import FEEDS, FOLLOWS
 from storage.feed.records import home_stream
 from storage.feed.trimming import TRIM_EVERY, trim
 from storage.metrics import FEED_ITEMS_PUSHED
-from storage.mongo import DUPLICATE_KEY, Document, Mongo, older_than
+from storage.mongo import DUPLICATE_KEY, Mongo, older_than
 from storage.references import PostKey
 from storage.streams.log import Stream
 from storage.streams.outbox import Outbox, add_rows_to_streams
@@ -26,7 +27,7 @@ ABSENT_S = 30 * 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class FollowerChunk:
-    """Some followers of an author, by id, at most 500. `after` is the last one's; `is_last`: nobody follows them."""
+    """Some followers of an author by id, at most 500. `after` is the last id; `is_last` says that none follow it."""
 
     follower_ids: Sequence[str]
     after: str
@@ -37,28 +38,28 @@ class FeedStore:
     """Changes the items of many readers' feeds."""
 
     def __init__(self, mongo: Mongo, outbox: Outbox, chunk: int = CHUNK) -> None:
-        """`chunk`: how many followers are reached at once."""
+        """`chunk` is the number of followers that are processed at once."""
         self._mongo = mongo
         self._chunk = chunk
         self._outbox = outbox
         self._items = mongo[FEED_ITEMS]
 
     async def followers(self, organization_id: str, author_id: str, after: str) -> FollowerChunk:
-        """The next followers after the one given, at most a chunk."""
+        """Returns the next followers after the one given, at most a chunk."""
         wanted = {"org": organization_id, "followee": author_id, "follower": {"$gt": after}}
         cursor = self._mongo[FOLLOWS].find(wanted, {"_id": 0, "follower": 1}).sort("follower", 1).limit(self._chunk)
         ids = [row["follower"] for row in await cursor.to_list(self._chunk)]
         return FollowerChunk(ids, ids[-1] if ids else after, len(ids) < self._chunk)
 
     async def without_absent(self, organization_id: str, reader_ids: Sequence[str]) -> list[str]:
-        """Those of the readers who looked at their feed within 30 days, or never had one."""
+        """Returns the readers who looked at their feed within 30 days, or never had one."""
         ids = [{"o": organization_id, "u": reader_id} for reader_id in reader_ids]
         cursor = self._mongo[FEEDS].find({"_id": {"$in": ids}, **older_than("seen_at", ABSENT_S)}, {"_id": 1})
         absent = {row["_id"]["u"] for row in await cursor.to_list(None)}
         return [each for each in reader_ids if each not in absent] if absent else list(reader_ids)
 
     async def without_blockers(self, organization_id: str, author_id: str, reader_ids: Sequence[str]) -> list[str]:
-        """Those of the readers, who come by id, that have not blocked the author."""
+        """Returns the readers who have not blocked the author. `reader_ids` must be sorted."""
         if not reader_ids:
             return []
         between = {"$gte": reader_ids[0], "$lte": reader_ids[-1]}
@@ -67,34 +68,34 @@ class FeedStore:
         return [each for each in reader_ids if each not in blockers] if blockers else list(reader_ids)
 
     async def push(self, key: PostKey, author_id: str, reader_ids: Sequence[str]) -> set[str]:
-        """Puts the post into these feeds; where it is already, it stays. Returns the readers whose insert failed."""
-        items = [{"_id": _item_id(key, each), "author": author_id} for each in reader_ids]
+        """Inserts the post into these feeds; where it is already, it stays. Returns the readers whose insert failed."""
+        items: list[FeedItemDocument] = [{"_id": _item_id(key, each), "author": author_id} for each in reader_ids]
         failed = {reader_ids[index] for index in await self.insert(items)}
         delivered = [each for each in reader_ids if each not in failed] if failed else reader_ids
         FEED_ITEMS_PUSHED.labels("delivered").inc(len(delivered))
         FEED_ITEMS_PUSHED.labels("failed").inc(len(failed))
         due = _due_for_trimming(key, delivered)
         await asyncio.gather(
-            self._tell_listening(key, delivered), *(self.trim(key.organization_id, each) for each in due)
+            self._emit_arrivals(key, delivered), *(self.trim(key.organization_id, each) for each in due)
         )
         return failed
 
-    async def _tell_listening(self, key: PostKey, reader_ids: Sequence[str]) -> None:
-        await self._tell(key, "PostArrived", await self._listening(key.organization_id, reader_ids))
+    async def _emit_arrivals(self, key: PostKey, reader_ids: Sequence[str]) -> None:
+        await self._emit(key, "PostArrived", await self._with_stream(key.organization_id, reader_ids))
 
     async def remove(self, key: PostKey, reader_ids: Sequence[str]) -> None:
-        """Takes the post out of these feeds: at once, or with word of it where somebody listens."""
-        listening = await self._listening(key.organization_id, reader_ids)
-        others = set(reader_ids) - set(listening)
+        """Removes the post from these feeds: at once, or with its event where the reader has a home stream."""
+        subscribed = await self._with_stream(key.organization_id, reader_ids)
+        others = set(reader_ids) - set(subscribed)
         await self._items.delete_many({"_id": {"$in": [_item_id(key, each) for each in others]}})
-        await self._tell(key, "PostRemoved", listening)
+        await self._emit(key, "PostRemoved", subscribed)
 
     async def trim(self, organization_id: str, reader_id: str) -> None:
-        """Keeps the newest 800."""
+        """Trims a feed to its newest 800 items."""
         await trim(self._mongo, {"o": organization_id, "u": reader_id})
 
-    async def insert(self, items: Sequence[Document]) -> set[int]:
-        """Inserts items, in any order; those that are there already stay. Returns the indexes of those that failed."""
+    async def insert(self, items: Sequence[FeedItemDocument]) -> set[int]:
+        """Inserts items in any order; existing ones stay. Returns the indexes of those that failed."""
         try:
             if items:
                 await self._items.insert_many(items, ordered=False)
@@ -105,23 +106,23 @@ class FeedStore:
             return {each["index"] for each in errors if each["code"] != DUPLICATE_KEY}
         return set()
 
-    async def _listening(self, organization_id: str, reader_ids: Collection[str]) -> list[str]:
-        """Those of the readers whose stream exists."""
+    async def _with_stream(self, organization_id: str, reader_ids: Collection[str]) -> list[str]:
+        """Returns the readers whose home stream exists."""
         names = {home_stream(organization_id, each).name: each for each in reader_ids}
         cursor = self._mongo["streams"].find({"_id": {"$in": list(names)}}, {"_id": 1})
         return [names[row["_id"]] for row in await cursor.to_list(None)]
 
-    async def _tell(self, key: PostKey, kind: str, reader_ids: Sequence[str]) -> None:
+    async def _emit(self, key: PostKey, kind: str, reader_ids: Sequence[str]) -> None:
         streams: list[Stream] = [home_stream(key.organization_id, each) for each in reader_ids]
         await add_rows_to_streams(self._mongo, [(stream, kind, key.timestamp) for stream in streams])
         for stream in streams:
             self._outbox.nudge(stream.name)
 
 
-def _item_id(key: PostKey, reader_id: str) -> Document:
+def _item_id(key: PostKey, reader_id: str) -> FeedItemId:
     return {"o": key.organization_id, "u": reader_id, "ts": key.timestamp}
 
 
 def _due_for_trimming(key: PostKey, reader_ids: Sequence[str]) -> Sequence[str]:
-    """Some of the readers: each comes round about once in 64 posts."""
+    """Returns the readers whose feed is trimmed with this post: each about once in 64 posts."""
     return reader_ids[key.timestamp % TRIM_EVERY :: TRIM_EVERY]

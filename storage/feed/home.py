@@ -1,7 +1,7 @@
-"""Reads home feeds: pushed items, merged with the posts of authors too big to push (docs/semantics.md, 4).
+"""Reads home feeds: pushed items, merged with the posts of merged authors (docs/semantics.md, 4).
 
-Who is followed, blocked, and what was deleted is looked at while reading, so an item that came late or stayed too long
-is never shown, and a page is short only where the feed ends.
+Follows, blocks and deletions are checked while reading, so a late or stale item is never shown. A page is short only
+where the feed ends.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from storage.feed.changes import FEED_ITEMS, MERGED_AUTHORS, POSTS
+from storage.feed.documents import FeedItemDocument, OwnerId, PostDocument
 from storage.feed.feeds import ABSENT_S, FeedStore
 from storage.feed.follows import FEEDS, FOLLOWS
 from storage.feed.posts import PostStore
@@ -21,11 +22,11 @@ from storage.timeline import Page, Range, read_page
 SEEN_EVERY_S = 3600.0
 AUTHORS_AT_ONCE = 200
 EXTRA = 10
-"""How many more than asked for are looked at, since some may be hidden."""
+"""Items read beyond the limit, since some may be hidden."""
 
 
 class HomeFeedState(Enum):
-    """REBUILDING: the feed of a long-absent reader is being rebuilt; what is there so far is shown."""
+    """REBUILDING: the feed of a long-absent reader is being rebuilt; a page shows what it holds so far."""
 
     READY = "READY"
     REBUILDING = "REBUILDING"
@@ -33,9 +34,9 @@ class HomeFeedState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FeedReader:
-    """Whose feed is read, whom they blocked, and the big authors whom they follow.
+    """The reader of a feed, the users they blocked, and the merged authors they follow.
 
-    With each big author comes where their stream stood when their posts were no longer pushed.
+    `merged` holds, for each merged author, the position of the author's stream before the first merged post.
     """
 
     organization_id: str
@@ -44,30 +45,30 @@ class FeedReader:
     merged: Mapping[str, Position] = field(default_factory=dict)
 
     @property
-    def owner(self) -> Document:
-        """The beginning of their items' _id, and their feed's whole."""
+    def owner(self) -> OwnerId:
+        """The first part of the `_id` of the reader's items, and the whole `_id` of their feed."""
         return {"o": self.organization_id, "u": self.id}
 
 
 @dataclass(frozen=True, slots=True)
 class _FeedSegment:
-    """One look along a feed: what was found in order, and whether nothing lies behind it."""
+    """A segment of a feed: its posts in order, and whether it reaches the end of the range."""
 
     posts: Sequence[tuple[int, str]]
     merged: dict[int, Post]
-    is_all: bool
+    is_last: bool
 
 
 class HomeStore:
-    """Reads home feeds, and rebuilds those of readers who were away."""
+    """Reads home feeds, and rebuilds those of readers who were absent."""
 
     def __init__(self, mongo: Mongo, posts: PostStore, feeds: FeedStore) -> None:
         self._mongo = mongo
         self._posts = posts
         self._feeds = feeds
 
-    async def enter(self, organization_id: str, reader_id: str) -> HomeFeedState:
-        """Remembers that the reader is here. One who was away for 30 days finds the feed REBUILDING."""
+    async def record_visit(self, organization_id: str, reader_id: str) -> HomeFeedState:
+        """Records that the reader looks at the feed. After an absence of 30 days the feed is REBUILDING."""
         id_ = {"o": organization_id, "u": reader_id}
         age = {"age_ms": {"$subtract": ["$$NOW", "$seen_at"]}, "rebuilding": 1}
         feed = await self._mongo[FEEDS].find_one({"_id": id_}, age)
@@ -79,7 +80,7 @@ class HomeStore:
         return HomeFeedState.REBUILDING if feed.get("rebuilding") else HomeFeedState.READY
 
     async def reader(self, organization_id: str, reader_id: str, blocked: frozenset[str]) -> FeedReader:
-        """The reader as of now."""
+        """Returns the reader with the merged authors they follow now."""
         between = {"$gte": {"o": organization_id, "u": ""}, "$lt": {"o": organization_id, "u": "\U0010ffff"}}
         cursor = self._mongo[MERGED_AUTHORS].find({"_id": between})
         begun = {row["_id"]["u"]: Position(row["epoch"], row["n"]) for row in await cursor.to_list(None)}
@@ -87,16 +88,16 @@ class HomeStore:
         return FeedReader(organization_id, reader_id, blocked, {each: begun[each] for each in followed - blocked})
 
     async def page(self, reader: FeedReader, asked: Range) -> Page[Post]:
-        """The reader's feed in the order of the range."""
+        """Returns a page of the reader's feed, in the order of the range."""
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[Post]:
             found: list[Post] = []
             while len(found) < limit and low <= high:
-                part = await self._look(reader, low, high, ascending, limit - len(found) + EXTRA)
-                found += await self.visible(reader, part.posts, part.merged)
-                if part.is_all:
+                segment = await self._read_segment(reader, low, high, ascending, limit - len(found) + EXTRA)
+                found += await self.visible(reader, segment.posts, segment.merged)
+                if segment.is_last:
                     break
-                last = part.posts[-1][0]
+                last = segment.posts[-1][0]
                 low, high = (last + 1, high) if ascending else (low, last - 1)
             return found[:limit]
 
@@ -105,7 +106,7 @@ class HomeStore:
     async def visible(
         self, reader: FeedReader, posts: Sequence[tuple[int, str]], known: dict[int, Post] | None = None
     ) -> list[Post]:
-        """Those of the posts, by timestamp and author, that are there and that the reader may see in the home feed."""
+        """Returns the posts, given by timestamp and author, that exist and that belong in the reader's home feed."""
         found = dict(known or {})
         missing = [timestamp for timestamp, _ in posts if timestamp not in found]
         found |= await self._posts.by_timestamp(reader.organization_id, missing) if missing else {}
@@ -119,30 +120,32 @@ class HomeStore:
         ]
 
     async def rebuild(self, organization_id: str, reader_id: str) -> None:
-        """Fills the feed of a reader who was away with the newest posts of all whom they follow. Safe to repeat.
+        """Fills the feed of an absent reader with the newest posts of every followee. Safe to repeat.
 
-        What could not be inserted leaves it REBUILDING, and the next sweep tries again.
+        After a failed insert the feed stays REBUILDING, and the next sweep tries again.
         """
         cursor = self._mongo[FOLLOWS].find({"org": organization_id, "follower": reader_id}, {"followee": 1})
         authors = [reader_id, *[row["followee"] for row in await cursor.to_list(None)]]
-        newest: list[Document] = []
+        newest: list[PostDocument] = []
         for start in range(0, len(authors), AUTHORS_AT_ONCE):
             newest += await self._newest(organization_id, authors[start : start + AUTHORS_AT_ONCE])
             newest = sorted(newest, key=lambda row: -row["_id"]["ts"])[:MAX_ITEMS]
-        owner = {"o": organization_id, "u": reader_id}
-        items = [{"_id": {**owner, "ts": row["_id"]["ts"]}, "author": row["author"]} for row in newest]
+        owner: OwnerId = {"o": organization_id, "u": reader_id}
+        items: list[FeedItemDocument] = [
+            {"_id": {**owner, "ts": row["_id"]["ts"]}, "author": row["author"]} for row in newest
+        ]
         failed = await self._feeds.insert(items)
         await self._feeds.trim(organization_id, reader_id)
         if not failed:
             await self._mongo[FEEDS].update_one({"_id": owner}, {"$unset": {"rebuilding": 1}})
 
     async def rebuilding(self, limit: int) -> list[tuple[str, str]]:
-        """Readers whose feed is to be rebuilt: organization and id."""
+        """Returns readers whose feed is to be rebuilt, as organization and id."""
         cursor = self._mongo[FEEDS].find({"rebuilding": True}, {"_id": 1}).limit(limit)
         return [(row["_id"]["o"], row["_id"]["u"]) for row in await cursor.to_list(None)]
 
-    async def _look(self, reader: FeedReader, low: int, high: int, ascending: bool, size: int) -> _FeedSegment:
-        """The next pushed and merged posts of a range, in its order, at most `size`."""
+    async def _read_segment(self, reader: FeedReader, low: int, high: int, ascending: bool, size: int) -> _FeedSegment:
+        """Returns the next pushed and merged posts of a range, in its order, at most `size`."""
         order = 1 if ascending else -1
         between = {"$gte": {**reader.owner, "ts": low}, "$lte": {**reader.owner, "ts": high}}
         cursor = self._mongo[FEED_ITEMS].find({"_id": between}, {"author": 1}).sort("_id", order).limit(size)
@@ -164,7 +167,7 @@ class HomeStore:
         cursor = self._mongo[FOLLOWS].find(wanted, {"_id": 0, "followee": 1})
         return {row["followee"] for row in await cursor.to_list(None)}
 
-    async def _newest(self, organization_id: str, authors: Sequence[str]) -> list[Document]:
+    async def _newest(self, organization_id: str, authors: Sequence[str]) -> list[PostDocument]:
         wanted = {"_id.o": organization_id, "author": {"$in": authors}, "merged": False, "deleted_at": None}
         cursor = self._mongo[POSTS].find(wanted, {"author": 1}).sort("_id.ts", -1).limit(MAX_ITEMS)
         return list(await cursor.to_list(MAX_ITEMS))

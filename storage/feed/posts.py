@@ -1,4 +1,4 @@
-"""Posts: pages of an organization, an author and a hashtag, single ones, and the ways to change them."""
+"""Posts: pages by organization, author and hashtag, single posts, and their changes."""
 
 from collections.abc import Sequence
 
@@ -14,28 +14,28 @@ from storage.streams.log import Stream
 from storage.streams.sequencer import Sequencer
 from storage.timeline import Page, Range, read_page
 
-NOBODY: frozenset[str] = frozenset()
+NO_AUTHORS: frozenset[str] = frozenset()
 
 
 class PostStore:
-    """Reads at majority; writes in batches of the author's stream. Deleted posts are on no page."""
+    """Reads at majority, and writes in batches of the author's stream. No page shows deleted posts."""
 
     def __init__(self, mongo: Mongo, sequencer: Sequencer, max_followers: int) -> None:
-        """`max_followers`: posts of authors with more are not pushed into feeds but merged on read."""
+        """Posts of authors with more than `max_followers` are merged on read instead of pushed into feeds."""
         self._posts = mongo["posts"]
         self._sequencer = sequencer
         self._max_followers = max_followers
         self._by_key: BatchLoader[PostKey, Post] = BatchLoader(self._load)
 
     def plan(self, new: NewPost) -> PostPlan:
-        """How the post is put into a batch of `author_stream(organization, author)`, by a change of another area."""
+        """Returns the plan by which a change of another area puts the post into a batch of its author's stream."""
         return PostPlan(new, self._max_followers)
 
     async def create(self, new: NewPost, key: IdempotencyKey | None = None) -> Post:
-        """Posts; when it returns it is durable, and in its author's own feed. Repeated, it gives what it made.
+        """Creates a post. On return it is durable and in its author's own feed. A repeated key returns the same post.
 
-        Raises: Conflict for a key reused with other arguments; NotFound when what it made was deleted; Unavailable when
-        the outcome is open.
+        Raises: Conflict for a key reused with other arguments; NotFound when the post was deleted since; Unavailable
+        when the outcome is unknown.
         """
         try:
             stream = author_stream(new.organization_id, new.author_id)
@@ -44,39 +44,39 @@ class PostStore:
             return await self.get(post_key(new.organization_id, done.id))
 
     async def delete(self, key: PostKey, deleter_id: str, may_delete_any: bool) -> Post:
-        """Leaves a tombstone; twice is once. Raises: NotFound, Forbidden."""
+        """Deletes a post; repeating changes nothing. Raises: NotFound, Forbidden."""
         found = await self._by_key.get(key)
         if found is None:
             raise NotFound("post", key.id)
         return await self._sequencer.commit(_stream(found), DeletePost(key, deleter_id, may_delete_any))
 
     async def set_preview(self, key: PostKey, url: str, preview: LinkPreview | None) -> None:
-        """Keeps what the link's page says of itself; nothing when the post is gone."""
+        """Stores the link preview of a post; does nothing when the post is gone."""
         found = await self.find(key)
         if found is not None:
             await self._sequencer.commit(_stream(found), SetPostPreview(key, url, preview))
 
     async def awaiting_preview(self, for_s: float, limit: int) -> list[PostKey]:
-        """Posts that have waited longer than that for their preview, the longest first."""
+        """Returns posts that have waited longer than `for_s` seconds for their preview, the oldest first."""
         # The first condition lets the partial index answer.
         wanted = {"preview_due": {"$exists": True}, **older_than("preview_due", for_s)}
         cursor = self._posts.find(wanted, {"_id": 1}).sort("preview_due", 1).limit(limit)
         return [PostKey(row["_id"]["o"], row["_id"]["ts"]) for row in await cursor.to_list(None)]
 
     async def find(self, key: PostKey) -> Post | None:
-        """The post; None where there is none, or none any more."""
+        """Returns the post, or None when it does not exist or was deleted."""
         found = await self._by_key.get(key)
         return None if found is None or found.deleted_at is not None else found
 
     async def get(self, key: PostKey) -> Post:
-        """The post. Raises: NotFound."""
+        """Returns the post. Raises: NotFound."""
         found = await self.find(key)
         if found is None:
             raise NotFound("post", key.id)
         return found
 
-    async def of_organization(self, organization_id: str, asked: Range, blocked: frozenset[str] = NOBODY) -> Page[Post]:
-        """Everybody's posts, without those of the blocked."""
+    async def all_posts(self, organization_id: str, asked: Range, blocked: frozenset[str] = NO_AUTHORS) -> Page[Post]:
+        """Returns a page of all posts, without those of blocked authors."""
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[Post]:
             wanted: Document = {"_id": _between(organization_id, low, high), "deleted_at": None}
@@ -86,19 +86,23 @@ class PostStore:
 
         return await read_page(asked, fetch, lambda post: post.timestamp)
 
-    async def of_author(self, organization_id: str, author_id: str, asked: Range) -> Page[Post]:
-        """One author's posts."""
+    async def posts_of_author(self, organization_id: str, author_id: str, asked: Range) -> Page[Post]:
+        """Returns a page of one author's posts."""
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[Post]:
-            return await self._read(*_along([("author", author_id)], organization_id, low, high, ascending), limit)
+            return await self._read(
+                *_filter_and_sort([("author", author_id)], organization_id, low, high, ascending), limit
+            )
 
         return await read_page(asked, fetch, lambda post: post.timestamp)
 
-    async def of_hashtag(self, organization_id: str, tag: str, asked: Range, blocked: frozenset[str]) -> Page[Post]:
-        """Posts with the hashtag, without those of the blocked."""
+    async def posts_with_hashtag(
+        self, organization_id: str, tag: str, asked: Range, blocked: frozenset[str]
+    ) -> Page[Post]:
+        """Returns a page of posts with the hashtag, without those of blocked authors."""
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[Post]:
-            wanted, order = _along([("tags", tag)], organization_id, low, high, ascending)
+            wanted, order = _filter_and_sort([("tags", tag)], organization_id, low, high, ascending)
             if blocked:
                 wanted["author"] = {"$nin": list(blocked)}
             return await self._read(wanted, order, limit)
@@ -106,7 +110,7 @@ class PostStore:
         return await read_page(asked, fetch, lambda post: post.timestamp)
 
     async def by_timestamp(self, organization_id: str, timestamps: Sequence[int]) -> dict[int, Post]:
-        """Those of the organization's posts that are still there, by timestamp; one read for every thousand."""
+        """Returns the posts that exist, by timestamp; one read per thousand."""
         keys = [PostKey(organization_id, timestamp) for timestamp in dict.fromkeys(timestamps)]
         found = await self._by_key.get_many(keys)
         return {post.timestamp: post for post in found if post.deleted_at is None}
@@ -114,7 +118,7 @@ class PostStore:
     async def changes_of_events(
         self, organization_id: str, kinds: Sequence[tuple[str, int]]
     ) -> dict[tuple[str, int], Post | RemovedPost]:
-        """What events of feeds speak of, by kind and timestamp: a post, or what left."""
+        """Returns the subjects of feed events, by kind and timestamp: a post, or the post that was removed."""
         keys = [PostKey(organization_id, timestamp) for _, timestamp in kinds]
         by_timestamp: dict[int, Post] = {
             post.timestamp: post for post in await self._by_key.get_many(list(dict.fromkeys(keys)))
@@ -146,9 +150,9 @@ def _between(organization_id: str, low: int, high: int) -> Document:
     return {"$gte": {"o": organization_id, "ts": low}, "$lte": {"o": organization_id, "ts": high}}
 
 
-def _along(
-    what: Sequence[tuple[str, str]], organization_id: str, low: int, high: int, ascending: bool
+def _filter_and_sort(
+    fields: Sequence[tuple[str, str]], organization_id: str, low: int, high: int, ascending: bool
 ) -> tuple[Document, list[tuple[str, int]]]:
-    """Filter and order that walk the index of what is looked for."""
-    wanted: Document = {"_id.o": organization_id, **dict(what), "_id.ts": {"$gte": low, "$lte": high}}
+    """Returns the filter and order that use the index of the field."""
+    wanted: Document = {"_id.o": organization_id, **dict(fields), "_id.ts": {"$gte": low, "$lte": high}}
     return {**wanted, "deleted_at": None}, [("_id.ts", 1 if ascending else -1)]

@@ -1,4 +1,4 @@
-"""The records of the feed area: frozen, as read. Timestamps are microseconds."""
+"""Posts and fan-outs as read: frozen records. Timestamps are microseconds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,28 +6,28 @@ from datetime import datetime
 from enum import Enum
 from urllib.parse import quote
 
+from storage.feed.documents import FanOutDocument, PostDocument
 from storage.link_previews import LinkPreview
-from storage.mongo import Document
 from storage.references import PostKey
 from storage.streams.log import Stream
 from storage.timeline import Timestamp
 
 
 def author_stream(organization_id: str, author_id: str) -> Stream:
-    """The stream of somebody's posts: it orders them, and those who merge the author on read follow it."""
+    """The stream that orders an author's posts. Readers who merge the author on read follow it."""
     return Stream("author", f"{quote(organization_id, safe='')}/{author_id}")
 
 
 def home_stream(organization_id: str, reader_id: str) -> Stream:
-    """The stream of what reaches a reader's home feed."""
+    """The stream of a reader's home feed: posts that arrive in it and leave it."""
     return Stream("home", f"{quote(organization_id, safe='')}/{reader_id}")
 
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """A post, or what is left of a deleted one: then without text and all else.
+    """A post, or the tombstone of a deleted one, which has no content.
 
-    `media` are the remote addresses. `merged`: it was never pushed, readers merge its author on read.
+    `media` are remote addresses. `merged` means that the post was never pushed: readers merge its author on read.
     """
 
     organization_id: str
@@ -43,7 +43,7 @@ class Post:
 
     @property
     def key(self) -> PostKey:
-        """Where it is."""
+        """The post's organization and timestamp."""
         return PostKey(self.organization_id, self.timestamp)
 
     @property
@@ -54,7 +54,7 @@ class Post:
 
 @dataclass(frozen=True, slots=True)
 class RemovedPost:
-    """A post that left a feed; only this is still known of it."""
+    """A post that left a feed."""
 
     post_id: str
     author_id: str
@@ -62,7 +62,7 @@ class RemovedPost:
 
 
 class FanOutState(Enum):
-    """How far a post is on its way into the followers' feeds."""
+    """Progress of a fan-out: not begun, in progress, or finished."""
 
     PENDING = "PENDING"
     RUNNING = "RUNNING"
@@ -71,7 +71,7 @@ class FanOutState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FanOut:
-    """Progress of one post's way into the followers' home feeds."""
+    """Progress of pushing one post into the followers' home feeds. The counts are followers."""
 
     key: PostKey
     author_id: str
@@ -82,21 +82,21 @@ class FanOut:
 
     @property
     def id(self) -> str:
-        """The post's id: there is one fan-out a post."""
+        """The post's id: each post has one fan-out."""
         return self.key.id
 
     @property
     def post_id(self) -> str:
-        """The post."""
+        """The id of the post that is pushed."""
         return self.key.id
 
 
-def post_record(document: Document) -> Post:
-    """The record of a stored post."""
+def post_record(document: PostDocument) -> Post:
+    """Returns the record of a stored post."""
     preview = document.get("preview")
     return Post(
         organization_id=document["_id"]["o"],
-        timestamp=document["_id"]["ts"],
+        timestamp=Timestamp(document["_id"]["ts"]),
         author_id=document["author"],
         text=document["text"],
         media=document.get("media", ()),
@@ -108,8 +108,8 @@ def post_record(document: Document) -> Post:
     )
 
 
-def fan_out_record(document: Document) -> FanOut:
-    """The record of a stored fan-out."""
+def fan_out_record(document: FanOutDocument) -> FanOut:
+    """Returns the record of a stored fan-out."""
     return FanOut(
         key=PostKey(document["_id"]["o"], document["_id"]["ts"]),
         author_id=document["author"],

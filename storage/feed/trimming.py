@@ -1,24 +1,25 @@
-"""How long a home feed may be: its newest 800 items stay, whether a push, a follow or own posts brought them.
+"""The size limit of home feeds: the newest 800 items stay, whether a push, a follow or an own post added them.
 
-Whoever puts items in trims now and then, so a feed that only grows by single posts holds 800 to about 900.
+Feeds are trimmed once in a while as items are added, so a feed that grows post by post holds 800 to about 900 items.
 """
 
 from storage.feed.changes import FEED_ITEMS
-from storage.mongo import Document, Mongo, Session
+from storage.feed.documents import FeedItemDocument, OwnerId
+from storage.mongo import Mongo, Session
 
 MAX_ITEMS = 800
 TRIM_EVERY = 64
-AT_ONCE = 1000
-"""How many items are taken away at most, so that no transaction that trims is a long one."""
+MAX_REMOVED = 1000
+"""Items that one call removes at most, which keeps a transaction that trims short."""
 
 
-async def trim(mongo: Mongo, owner: Document, session: Session | None = None) -> None:
-    """Takes the oldest away until 800 are left, at most 1,000 at once. `owner` is how the items' _id begins."""
+async def trim(mongo: Mongo, owner: OwnerId, session: Session | None = None) -> None:
+    """Removes the oldest items beyond the newest 800, at most 1,000. `owner` is the first part of the items' `_id`."""
     items, low = mongo[FEED_ITEMS], {**owner, "ts": 0}
     every = {"_id": {"$gte": low, "$lt": {**owner, "ts": 2**62}}}
     newest = items.find(every, {"_id": 1}, session=session).sort("_id", -1).skip(MAX_ITEMS).limit(1)
     for gone in await newest.to_list(1):
         oldest = items.find({"_id": {"$gte": low, "$lte": gone["_id"]}}, {"_id": 1}, session=session)
-        rows = await oldest.sort("_id", 1).limit(AT_ONCE).to_list(AT_ONCE)
+        rows: list[FeedItemDocument] = await oldest.sort("_id", 1).limit(MAX_REMOVED).to_list(MAX_REMOVED)
         if rows:
             await items.delete_many({"_id": {"$gte": low, "$lte": rows[-1]["_id"]}}, session=session)

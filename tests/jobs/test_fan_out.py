@@ -138,7 +138,7 @@ async def test_all_who_listen_hear_of_a_deleted_post_however_it_came_into_their_
     await hall.expire("feeds", "seen_at", {"_id.u": rebuilt}, days=31)
     post = await hall.post()
     await work(hall, workers[0])
-    assert await hall.stores.home.enter(org, rebuilt) is HomeFeedState.REBUILDING
+    assert await hall.stores.home.record_visit(org, rebuilt) is HomeFeedState.REBUILDING
     assert await rebuild_feeds(workers[0]) == 1
     await follow(hall, backfilled)
     await is_deleted_and_heard_of(hall, workers[0], post, pushed, rebuilt, backfilled)

@@ -16,8 +16,8 @@ from hypothesis.stateful import run_state_machine_as_test as run_machine
 from jobs.context import JobContext
 from jobs.fan_out import finish_fan_outs, rebuild_feeds, retry_failed_inserts, settle_follows
 from storage.errors import DomainError
-from storage.feed.fan_outs import MAX_TRIES, Claim
-from storage.feed.feeds import Chunk, FeedStore
+from storage.feed.fan_outs import MAX_TRIES, FanOutClaim
+from storage.feed.feeds import FeedStore, FollowerChunk
 from storage.feed.follows import FollowPair
 from storage.feed.home import HomeFeedState
 from storage.feed.records import home_stream
@@ -76,7 +76,7 @@ class FeedMachine(RuleBasedStateMachine):
         self.run = self.process.runner.run
         self.jobs, self.stores = self.process.jobs, self.process.jobs.stores
         self.hall, self.model = Hall(self.stores), Model()
-        self.sleepers: list[Claim] = []
+        self.sleepers: list[FanOutClaim] = []
         self.woken = 0
         self.deleted: set[int] = set()
         # Whoever listens must hear that these left, with their authors.
@@ -175,12 +175,12 @@ class FeedMachine(RuleBasedStateMachine):
             if claim is not None and sleeps:
                 self.sleepers.append(claim)
 
-    async def claim(self, key: PostKey) -> Claim | None:
+    async def claim(self, key: PostKey) -> FanOutClaim | None:
         claim = await self.stores.fan_outs.claim(key)
         await self.hall.expire("fan_outs", "lease_until")
         return claim
 
-    async def insert(self, claim: Claim) -> tuple[Chunk, set[str]]:
+    async def insert(self, claim: FanOutClaim) -> tuple[FollowerChunk, set[str]]:
         """A chunk's followers, and whose insert failed."""
         chunk = await self.stores.feeds.followers(self.org, claim.author_id, claim.after)
         return chunk, await self.stores.feeds.push(claim.key, claim.author_id, chunk.follower_ids)
@@ -259,7 +259,7 @@ class FeedMachine(RuleBasedStateMachine):
         given_up = await self.hall.documents("feed_retries")
         assert all("failed_at" in row for row in given_up)
         for reader in READERS:
-            while await self.stores.home.enter(self.org, reader) is HomeFeedState.REBUILDING:
+            while await self.stores.home.record_visit(self.org, reader) is HomeFeedState.REBUILDING:
                 await rebuild_feeds(self.jobs)
             lost = {row["_id"]["ts"] for row in given_up if row["_id"]["u"] == reader}
             seen = set(await self.seen(reader))

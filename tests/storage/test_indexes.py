@@ -10,8 +10,8 @@ import pytest
 from storage.chat.communities import NewCommunity
 from storage.chat.reactions import Visibility
 from storage.feed.changes import CreatePost, NewPost
-from storage.feed.fan_outs import Retry
-from storage.feed.follows import Pair
+from storage.feed.fan_outs import FanOutRetry
+from storage.feed.follows import FollowPair
 from storage.feed.records import author_stream, home_stream
 from storage.idempotency import idempotency_key
 from storage.indexes import INDEXES, ensure_indexes
@@ -113,11 +113,11 @@ async def use_posts(place: Place) -> None:
     )
     first, second = [await posts.create(new, idempotency_key(org, "ann", "p", new.source, {})) for new in everyone]
     for blocked in (NOBODY, BLOCKED):
-        await use_pages(lambda asked, blocked=blocked: posts.of_organization(org, asked, blocked))
-        await use_pages(lambda asked, blocked=blocked: posts.of_hashtag(org, "a", asked, blocked))
+        await use_pages(lambda asked, blocked=blocked: posts.all_posts(org, asked, blocked))
+        await use_pages(lambda asked, blocked=blocked: posts.posts_with_hashtag(org, "a", asked, blocked))
         await use_pages(lambda asked, blocked=blocked: stores.notifications.page(org, "bob", asked, blocked))
         await stores.notifications.unread_count(org, "bob", blocked)
-    await use_pages(lambda asked: posts.of_author(org, "ann", asked))
+    await use_pages(lambda asked: posts.posts_of_author(org, "ann", asked))
     await posts.get(first.key)
     await posts.awaiting_preview(-60, 10)
     await posts.set_preview(first.key, "https://example.org", None)
@@ -130,8 +130,8 @@ async def use_feeds(place: Place) -> None:
     names = [f"reader-{n}" for n in range(5)]
     for name in names:
         await stores.users.sign_in(org, name, (), None, None)
-        await stores.follows.follow(Pair(org, name, "ann"))
-    await stores.follows.unfollow(Pair(org, names[0], "ann"))
+        await stores.follows.follow(FollowPair(org, name, "ann"))
+    await stores.follows.unfollow(FollowPair(org, names[0], "ann"))
     await stores.follows.unsettled(-60, 10)
     post = await stores.posts.create(NewPost(org, "ann", "hello", (), (), ()))
     big = replace(stores.posts.plan(NewPost(org, "ann", "hello", (), (), ())), max_followers=0)
@@ -147,15 +147,15 @@ async def use_feeds(place: Place) -> None:
     await stores.feeds.trim(org, names[1])
     await stores.fan_outs.advance(claim, chunk.after, True, 1, names[1:2])
     await stores.fan_outs.due_retries(10)
-    await stores.fan_outs.retried(Retry(post.key, {names[1]: 1}), ())
-    await stores.home.enter(org, names[1])
+    await stores.fan_outs.settle_retries(FanOutRetry(post.key, {names[1]: 1}), ())
+    await stores.home.record_visit(org, names[1])
     for reader in (await stores.home.reader(org, names[1], NOBODY), await stores.home.reader(org, "ann", BLOCKED)):
         await use_pages(lambda asked, reader=reader: stores.home.page(reader, asked))
     await stores.home.rebuild(org, names[1])
     await stores.home.rebuilding(10)
     await stores.feeds.remove(post.key, names)
-    await stores.fan_outs.forget_retries(post.key)
-    await stores.follows.settle(Pair(org, names[1], "ann"))
+    await stores.fan_outs.delete_retries(post.key)
+    await stores.follows.settle(FollowPair(org, names[1], "ann"))
 
 
 async def use_streams(place: Place) -> None:

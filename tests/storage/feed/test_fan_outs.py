@@ -87,7 +87,7 @@ async def test_a_failure_keeps_it_running_until_it_is_settled(hall: Hall, post: 
     await hall.expire("feed_retries", "due")
     (retry,) = await due(hall)
     assert retry == FanOutRetry(post.key, {"bob": 1})
-    await together(*(hall.stores.fan_outs.retried(retry, ()) for _ in range(5)))
+    await together(*(hall.stores.fan_outs.settle_retries(retry, ()) for _ in range(5)))
     assert numbers(await fan_out(hall, post)) == ("COMPLETED", 2, 2, 0)
 
 
@@ -106,7 +106,7 @@ async def test_after_five_more_tries_it_is_given_up_kept_and_counted(hall: Hall,
         (retry,) = await due(hall)
         assert retry.tries == {"bob": number}
         # Two workers may try at the same time.
-        await together(*(hall.stores.fan_outs.retried(retry, ["bob"]) for _ in range(2)))
+        await together(*(hall.stores.fan_outs.settle_retries(retry, ["bob"]) for _ in range(2)))
     assert numbers(await fan_out(hall, post)) == ("COMPLETED", 2, 1, 1)
     (kept,) = await hall.documents("feed_retries")
     assert (kept["_id"]["u"], kept["tries"], "due" in kept) == ("bob", MAX_TRIES, False)

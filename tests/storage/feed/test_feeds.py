@@ -49,7 +49,7 @@ async def test_followers_come_in_chunks_by_id(hall: Hall) -> None:
 async def test_readers_away_for_30_days_and_those_who_blocked_are_left_out(hall: Hall) -> None:
     org, feeds = hall.organization_id, hall.stores.feeds
     for reader in READERS[:3]:
-        await hall.stores.home.enter(org, reader)
+        await hall.stores.home.record_visit(org, reader)
     await hall.expire("feeds", "seen_at", {"_id.u": READERS[1]}, days=31)
     await hall.expire("feeds", "seen_at", {"_id.u": READERS[2]}, days=29)
     assert await feeds.without_absent(org, READERS[:4]) == [READERS[0], READERS[2], READERS[3]]

@@ -15,7 +15,7 @@ from tests.storage.places import OpenStores
 
 pytestmark = pytest.mark.anyio
 
-NOBODY: frozenset[str] = frozenset()
+NO_AUTHORS: frozenset[str] = frozenset()
 
 
 def pair(hall: Hall, follower: str = "bob", followee: str = "ann") -> FollowPair:
@@ -57,7 +57,7 @@ async def test_a_follow_is_told_once_however_often_it_begins_anew(hall: Hall) ->
         await hall.stores.follows.follow(pair(hall))
         await hall.stores.follows.unfollow(pair(hall))
     assert len(await hall.events(user_stream(hall.organization_id, "ann"))) == 1
-    page = await hall.stores.notifications.page(hall.organization_id, "ann", timeline_range(latest=NOW), NOBODY)
+    page = await hall.stores.notifications.page(hall.organization_id, "ann", timeline_range(latest=NOW), NO_AUTHORS)
     assert [(told.kind.value, told.actor_id) for told in page.items] == [("FOLLOW", "bob")]
 
 

@@ -9,7 +9,7 @@ import pytest
 from storage.feed.changes import CreatePost
 from storage.feed.follows import FollowPair
 from storage.feed.home import HomeFeedState
-from storage.feed.posts import NOBODY
+from storage.feed.posts import NO_AUTHORS
 from storage.feed.records import Post, author_stream
 from storage.feed.trimming import MAX_ITEMS
 from storage.timeline import NOW, timeline_range
@@ -35,7 +35,7 @@ async def push(hall: Hall, *posts: Post) -> None:
         await hall.stores.feeds.push(post.key, post.author_id, ["bob"])
 
 
-async def read(hall: Hall, asked: Asked, blocked: frozenset[str] = NOBODY) -> tuple[object, list[int]]:
+async def read(hall: Hall, asked: Asked, blocked: frozenset[str] = NO_AUTHORS) -> tuple[object, list[int]]:
     reader = await hall.stores.home.reader(hall.organization_id, "bob", blocked)
     page = await hall.stores.home.page(reader, asked.range)
     return as_expected(page, [post.timestamp for post in page.items]), [post.timestamp for post in page.items]
@@ -123,14 +123,14 @@ async def test_an_item_that_came_late_is_not_shown(hall: Hall) -> None:
 async def test_a_long_absent_reader_finds_the_feed_rebuilt(hall: Hall) -> None:
     org, home = hall.organization_id, hall.stores.home
     await follow(hall, "ann")
-    assert await home.enter(org, "bob") is HomeFeedState.READY
+    assert await home.record_visit(org, "bob") is HomeFeedState.READY
     posts = [await hall.post() for _ in range(5)]
     await hall.expire("feeds", "seen_at", days=31)
-    assert await home.enter(org, "bob") is HomeFeedState.REBUILDING
-    assert await home.enter(org, "bob") is HomeFeedState.REBUILDING
+    assert await home.record_visit(org, "bob") is HomeFeedState.REBUILDING
+    assert await home.record_visit(org, "bob") is HomeFeedState.REBUILDING
     assert (org, "bob") in await home.rebuilding(1000)
     await asyncio.gather(*(home.rebuild(org, "bob") for _ in range(3)))
-    assert await home.enter(org, "bob") is HomeFeedState.READY
+    assert await home.record_visit(org, "bob") is HomeFeedState.READY
     seen = (await read(hall, Asked(None, NOW, 10, True)))[1]
     assert seen == [post.timestamp for post in reversed(posts)]
 
