@@ -1,1 +1,1 @@
-"""Publishing what is due: held to the exact moment, published once, found again when its worker died."""
+"""Publishes scheduled posts: never before the due moment, once to each target, and also after a worker died."""

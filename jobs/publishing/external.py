@@ -1,7 +1,7 @@
-"""Publications to connected accounts: an intent is stored, then the network is called, then the result is stored.
+"""Publishes to external targets (connected accounts): stores the intent, calls the network, stores the result.
 
-What was cut off between intent and result is unknown, and never repeated blindly (docs/semantics.md, 5). Every step is
-committed by the fence of this claim, so whoever lost it changes nothing.
+A call that is cut off between intent and result is UNKNOWN and never repeated blindly (docs/semantics.md, 5). Every
+change is committed under the fence of this claim, so a worker that lost its claim changes nothing.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from storage.publishing.transitions import (
     CALL_LEASE_S,
     LEASE_S,
     MANUAL,
-    PERSONS_LEASE_S,
+    MANUAL_LEASE_S,
     BeginAttempt,
     BeginReconciliation,
     ClaimLost,
@@ -50,18 +50,26 @@ from storage.secrets.credentials import CredentialsLost
 from storage.stores import Stores
 
 RETRY_S = (1.0, 2.0, 4.0, 8.0)
-SETTLE_S = (2.0, 5.0, 15.0, 60.0, 300.0, 1800.0)
+"""Pauses before the second to fifth attempt, each varied by 20 %, unless the network names another."""
+
+RECONCILE_S = (2.0, 5.0, 15.0, 60.0, 300.0, 1800.0)
+"""Pauses before each reconciliation of an unknown outcome; the last one repeats."""
+
 UPLOAD_MARGIN_S = 5.0
+"""An upload that expires less than this after the due moment is made again."""
+
 MAX_CALLS = 800
+"""Concurrent calls of a process. More would make each of them slower and none earlier."""
+
 MAX_CALLS_OF_ACCOUNT = 400
-"""More at once make each slower and none earlier, and one account that hangs must not hold up the others."""
+"""Concurrent calls for one account, so that an account that hangs leaves room for the others."""
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One publication with all that calling its network takes."""
+    """One publication with everything that calling its network takes."""
 
     publication: Publication
     post: OutgoingPost
@@ -70,25 +78,25 @@ class Call:
     behaviour: Behaviour
     key: str
     since_s: float = 0.0
-    """When its last step was asked for, by the loop's clock: the lease began then or later."""
+    """When the last change was requested, by the loop's clock. The lease began then or later."""
 
     @property
     def lease_s(self) -> float:
-        """How long the call is held without a renewal."""
-        return PERSONS_LEASE_S if self.network.certainty(self.account) is Certainty.OPAQUE else CALL_LEASE_S
+        """How long the claim lasts without a renewal during the call."""
+        return MANUAL_LEASE_S if self.network.certainty(self.account) is Certainty.OPAQUE else CALL_LEASE_S
 
     @property
-    def settling(self) -> ReconciliationPolicy:
-        """How an unknown outcome of this call settles."""
-        doubts = sum(each.outcome == "UNKNOWN" for each in self.publication.attempts)
-        in_s = max(SETTLE_S[min(doubts, len(SETTLE_S) - 1)], self.behaviour.settle_s)
+    def reconciliation(self) -> ReconciliationPolicy:
+        """When to reconcile this call if its outcome is unknown."""
         if self.network.certainty(self.account) is Certainty.OPAQUE:
             return MANUAL
+        unknowns = sum(each.outcome == "UNKNOWN" for each in self.publication.attempts)
+        in_s = max(RECONCILE_S[min(unknowns, len(RECONCILE_S) - 1)], self.behaviour.settle_s)
         return ReconciliationPolicy(in_s, self.behaviour.retention_s)
 
 
-class Forbidden(Exception):
-    """The author may not publish there now, or there is nothing to publish with."""
+class PublishingForbidden(Exception):
+    """The author may not publish to the account now, or its credentials are gone."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -96,48 +104,48 @@ class Forbidden(Exception):
 
 
 class ExternalPublisher:
-    """Publishes to networks, and settles what is unknown. One for each worker process."""
+    """Publishes to networks and reconciles unknown outcomes. One for each worker process."""
 
     def __init__(self, stores: Stores, networks: Networks) -> None:
         self._stores = stores
         self._networks = networks
         self._calls = asyncio.Semaphore(MAX_CALLS)
-        self._of_account: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self._calls_of_account: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
     async def publish(self, publication: Publication, post: ScheduledPost) -> None:
-        """From scheduled and due, or from a safe place in publishing, to an outcome. Raises: Unavailable."""
+        """Publishes from SCHEDULED or from a phase that cannot have had an effect. Raises: Unavailable."""
         target = publication.target
         assert isinstance(target, AccountTarget)
-        of_account = self._of_account.setdefault(target.account_id, asyncio.Semaphore(MAX_CALLS_OF_ACCOUNT))
+        of_account = self._calls_of_account.setdefault(target.account_id, asyncio.Semaphore(MAX_CALLS_OF_ACCOUNT))
         try:
             async with of_account, self._calls:
                 outcome = await self._publish(publication, post)
-            # The next call need not wait until this one's result is stored.
+            # Stored outside the semaphores, so that the next call starts meanwhile.
             if outcome is not None:
-                await self._step(outcome)
+                await self._apply(outcome)
         except ClaimLost:
             return
 
-    async def doubt(self, publication: Publication, post: ScheduledPost) -> None:
-        """What was cut off while the network was called is unknown from now on."""
+    async def mark_unknown(self, publication: Publication, post: ScheduledPost) -> None:
+        """Marks a publication UNKNOWN whose worker died during the call."""
         try:
-            settling = (await self._prepare(publication, post)).settling
-        except Forbidden:
-            settling = MANUAL
+            policy = (await self._prepare(publication, post)).reconciliation
+        except PublishingForbidden:
+            policy = MANUAL
         try:
-            await self._step(MarkUnknown(publication, "The worker died during the call.", settling))
+            await self._apply(MarkUnknown(publication, "The worker stopped during the call.", policy))
         except ClaimLost:
             return
 
-    async def settle(self, publication: Publication, post: ScheduledPost) -> None:
-        """Finds out what became of an unknown one, by its network's way."""
+    async def reconcile(self, publication: Publication, post: ScheduledPost) -> None:
+        """Finds the outcome of an UNKNOWN publication by the means its network offers."""
         try:
-            await self._settle(publication, post)
+            await self._reconcile(publication, post)
         except ClaimLost:
             return
 
     async def upload_ahead(self, publication: Publication) -> Uploaded:
-        """Uploads the media of what is not due yet. Raises: Forbidden, and as SocialNetwork.upload."""
+        """Uploads media before the due moment. Raises: PublishingForbidden, and as SocialNetwork.upload."""
         post = await self._stores.scheduled_posts.get(publication.organization_id, publication.scheduled_post_id)
         return await self._upload_media(await self._prepare(publication, post))
 
@@ -147,53 +155,53 @@ class ExternalPublisher:
         except (Refused, NoEffect):
             raise
         except Exception as error:
-            # Nothing is published by uploading, so it may be tried again whatever it was.
-            log.error("network_fault", network=type(call.network).__name__, exc_info=error)
-            raise NoEffect(f"Unexpected: {type(error).__name__}") from error
+            # An upload publishes nothing, so any failure may be retried.
+            log.error("network_call_failed", network=type(call.network).__name__, exc_info=error)
+            raise NoEffect(f"Unexpected error: {type(error).__name__}") from error
 
     async def _publish(self, publication: Publication, post: ScheduledPost) -> PublicationChange | None:
-        """What came of it, to be stored; None when that is stored already."""
+        """Returns the outcome to store; None when BeginAttempt has stored it already."""
         try:
             call = await self._prepare(publication, post)
-        except Forbidden as error:
+        except PublishingForbidden as error:
             return MarkFailed(publication, error.code, str(error))
-        is_ready = self._has_media(call)
-        call = await self._begin(call, CallPhase.CALLING if is_ready else CallPhase.PREPARING)
+        has_media = self._has_media(call)
+        call = await self._begin(call, CallPhase.CALLING if has_media else CallPhase.PREPARING)
         try:
-            if not is_ready and call.publication.state is not PublicationState.FAILED:
+            if not has_media and call.publication.state is not PublicationState.FAILED:
                 call = await self._upload(call)
             return None if call.publication.state is PublicationState.FAILED else await self._call(call)
         except Refused as error:
             return MarkFailed(call.publication, error.code, str(error))
         except (NoEffect, UploadGone) as error:
-            return _again(call, error)
+            return _retry(call, error)
         except Uncertain as error:
-            return MarkUnknown(call.publication, str(error), call.settling)
+            return MarkUnknown(call.publication, str(error), call.reconciliation)
 
     async def _prepare(self, publication: Publication, post: ScheduledPost) -> Call:
-        """All that calling takes; rights and account are looked at as they are now. Raises: Forbidden."""
+        """Collects what the call takes. Checks the author and the account anew. Raises: PublishingForbidden."""
         target, organization_id = publication.target, publication.organization_id
         assert isinstance(target, AccountTarget)
-        # One after the other: a thousand that are due at once share each read, and no task is made for it.
+        # Sequential reads: a thousand due publications share each batched read, and no extra task is created.
         account = await self._stores.accounts.get(organization_id, target.account_id)
         author = await self._stores.users.get(organization_id, publication.author_id)
         if account.disconnected_at is not None:
-            raise Forbidden(FORBIDDEN, "The account was disconnected.")
+            raise PublishingForbidden(FORBIDDEN, "The account is disconnected.")
         if Role.OPERATOR not in with_included(author.roles):
-            raise Forbidden(FORBIDDEN, "The author has no longer the role OPERATOR.")
+            raise PublishingForbidden(FORBIDDEN, "The author no longer has the role OPERATOR.")
         try:
-            secret = await self._stores.accounts.open(account)
+            secret = await self._stores.accounts.decrypt_credentials(account)
         except CredentialsLost as error:
-            raise Forbidden("CREDENTIALS_LOST", str(error)) from None
+            raise PublishingForbidden("CREDENTIALS_LOST", str(error)) from None
         network = self._networks[target.network]
-        step = publication.progress
-        key = step.key if step is not None else network.new_key(publication.id, publication.due_at)
+        progress = publication.progress
+        key = progress.key if progress is not None else network.new_key(publication.id, publication.due_at)
         outgoing = _outgoing(publication, post, Author(author.id, author.handle, author.name))
         opened = Account(account.id, account.base_url, secret)
         return Call(publication, outgoing, opened, network, BEHAVIOURS[target.network], key)
 
     def _has_media(self, call: Call) -> bool:
-        """Whether nothing has to be uploaded any more."""
+        """Whether all media that the network needs are uploaded and will not expire too early."""
         if not call.post.media or call.behaviour.upload_lead_s is None:
             return True
         upload = call.publication.upload
@@ -206,87 +214,87 @@ class ExternalPublisher:
         publication = call.publication
         while True:
             try:
-                return await self._take(call, BeginAttempt(publication, phase, call.key, call.lease_s))
+                return await self._apply_to(call, BeginAttempt(publication, phase, call.key, call.lease_s))
             except NotYetDue as early:
                 await asyncio.sleep(early.wait_s)
 
     async def _upload(self, call: Call) -> Call:
-        """Uploads what is missing at the due moment, and stores it with the intent. Raises: as SocialNetwork.upload."""
+        """Uploads missing media at the due moment; stores them with the intent. Raises: as SocialNetwork.upload."""
         publication = call.publication
         async with keep_renewing(lambda: self._stores.claims.renew(publication), LEASE_S / 3):
             uploaded = await self._upload_media(call)
-        prepared = StoreUploadAndBegin(publication, uploaded.references, uploaded.expires_in_s, call.key, call.lease_s)
-        return await self._take(call, prepared)
+        change = StoreUploadAndBegin(publication, uploaded.references, uploaded.expires_in_s, call.key, call.lease_s)
+        return await self._apply_to(call, change)
 
-    async def _take(self, call: Call, change: PublicationChange) -> Call:
-        """The same after a step, which begins a lease."""
+    async def _apply_to(self, call: Call, change: PublicationChange) -> Call:
+        """Commits a change that begins a lease, and returns the call with the changed publication."""
         since_s = loop_time_s()
-        return replace(call, publication=await self._step(change), since_s=since_s)
+        return replace(call, publication=await self._apply(change), since_s=since_s)
 
     def _lease(self, call: Call) -> ClaimLease:
         publication, lease_s = call.publication, call.lease_s
         return ClaimLease(lambda: self._stores.claims.renew(publication, lease_s), lease_s, call.since_s)
 
     async def _call(self, call: Call) -> MarkPublished:
-        """The call itself. Raises: as SocialNetwork.publish, ClaimLost; what is unexpected is Uncertain."""
+        """Calls the network. An unexpected error becomes Uncertain. Raises: as SocialNetwork.publish, ClaimLost."""
         upload = call.publication.upload
         references = () if upload is None else upload.references
         try:
-            async with self._lease(call).kept():
+            async with self._lease(call).hold():
                 published = await call.network.publish(call.account, call.post, call.key, references)
         except (Refused, NoEffect, UploadGone, Uncertain, ClaimLost):
             raise
         except Exception as error:
-            log.error("network_fault", network=type(call.network).__name__, exc_info=error)
-            raise Uncertain(f"Unexpected: {type(error).__name__}") from error
+            log.error("network_call_failed", network=type(call.network).__name__, exc_info=error)
+            raise Uncertain(f"Unexpected error: {type(error).__name__}") from error
         return MarkPublished(call.publication, published.external_id, published.url)
 
-    async def _settle(self, publication: Publication, post: ScheduledPost) -> None:
+    async def _reconcile(self, publication: Publication, post: ScheduledPost) -> None:
         try:
             call = await self._prepare(publication, post)
-        except Forbidden as error:
-            await self._step(MarkUnknown(publication, str(error), MANUAL))
+        except PublishingForbidden as error:
+            await self._apply(MarkUnknown(publication, str(error), MANUAL))
             return
-        is_asked = call.network.certainty(call.account) is Certainty.QUERYABLE
-        call = await self._take(call, BeginReconciliation(publication, call.settling, calls=not is_asked))
-        outcome = await self._ask_again(call, is_asked)
+        is_queryable = call.network.certainty(call.account) is Certainty.QUERYABLE
+        change = BeginReconciliation(publication, call.reconciliation, repeats_call=not is_queryable)
+        call = await self._apply_to(call, change)
+        outcome = await self._find_outcome(call, is_queryable)
         if outcome is not None:
-            await self._step(outcome)
+            await self._apply(outcome)
 
-    async def _ask_again(self, call: Call, is_asked: bool) -> PublicationChange | None:
-        """What is known now; None when it was left to a person."""
+    async def _find_outcome(self, call: Call, is_queryable: bool) -> PublicationChange | None:
+        """Queries the network or repeats the call with its key. Returns None when only a person can reconcile."""
         held = call.publication
         if held.progress is None:
             return None
         try:
-            return await (self._look_up(call) if is_asked else self._call(call))
+            return await (self._look_up(call) if is_queryable else self._call(call))
         except (NoEffect, Uncertain) as error:
-            return MarkUnknown(held, str(error), call.settling)
+            return MarkUnknown(held, str(error), call.reconciliation)
         except UploadGone as error:
-            # The media may be gone because the first call used them.
+            # The first call may have used up the media.
             return MarkUnknown(held, str(error), MANUAL)
         except Refused as error:
-            return _refused_again(call, error, is_asked)
+            return _outcome_of_refusal(call, error, is_queryable)
 
     async def _look_up(self, call: Call) -> PublicationChange | None:
         """Looks the outcome up; publishes in the same container if there is none. Raises: as publish, ClaimLost."""
         upload, held = call.publication.upload, call.publication
         try:
-            async with self._lease(call).kept():
+            async with self._lease(call).hold():
                 found = await call.network.look_up(call.account, () if upload is None else upload.references)
         except NotPublished:
-            again = await self._take(call, BeginReconciliation(held, call.settling))
+            again = await self._apply_to(call, BeginReconciliation(held, call.reconciliation))
             return None if again.publication.progress is None else await self._call(again)
         if found is None:
-            return MarkFailed(held, "NOT_PUBLISHED", "The network has not published it.")
+            return MarkFailed(held, "NOT_PUBLISHED", "The network reports that the post was not published.")
         return MarkPublished(held, found.external_id, found.url, "looked up")
 
-    async def _step(self, change: PublicationChange) -> Publication:
+    async def _apply(self, change: PublicationChange) -> Publication:
         return await self._stores.scheduled_posts.apply(change)
 
 
-def _again(call: Call, error: NoEffect | UploadGone) -> ScheduleRetry:
-    """Another try, after a pause."""
+def _retry(call: Call, error: NoEffect | UploadGone) -> ScheduleRetry:
     held = call.publication
     tries = held.progress.tries if held.progress is not None else 0
     after_s = error.after_s if isinstance(error, NoEffect) else 0.0
@@ -295,15 +303,15 @@ def _again(call: Call, error: NoEffect | UploadGone) -> ScheduleRetry:
     return ScheduleRetry(held, after_s, str(error), upload_gone=isinstance(error, UploadGone))
 
 
-def _refused_again(call: Call, error: Refused, is_asked: bool) -> PublicationChange:
-    """What a refusal of another call says of the first one."""
+def _outcome_of_refusal(call: Call, error: Refused, is_queryable: bool) -> PublicationChange:
+    """The outcome of the first call, given that the network refused the call that reconciles it."""
     if error.code in ("UNAUTHORIZED", "BAD_ADDRESS"):
-        # It does not let us in at all.
+        # Authentication failed, or the address must not be reached: that says nothing about the first call.
         return MarkUnknown(call.publication, str(error), MANUAL)
-    if is_asked:
-        # Perhaps because the first call has had its effect by now: the next look tells.
-        return MarkUnknown(call.publication, str(error), call.settling)
-    # A network that knows keys answers a known one as before.
+    if is_queryable:
+        # The first call may have taken effect meanwhile, which the next lookup will show.
+        return MarkUnknown(call.publication, str(error), call.reconciliation)
+    # An idempotent network repeats its answer to a known key, so a refusal means that the first call had no effect.
     return MarkFailed(call.publication, error.code, str(error))
 
 

@@ -1,4 +1,4 @@
-"""The mail to an author whose publication failed. Kept due in the publication itself, so none is lost with a worker."""
+"""Mails the author of a failed publication. The publication stores when to send, so a dead worker loses no mail."""
 
 import structlog
 
@@ -6,15 +6,15 @@ from jobs.context import JobContext
 from jobs.providers.mailer import Mail, MailDelayed, MailRefused
 from storage.publishing.records import AccountTarget, Publication, TopicTarget
 
-AT_ONCE = 20
-SHOWN = 200
+BATCH_SIZE = 20
+EXCERPT_CHARS = 200
 
 log = structlog.get_logger(__name__)
 
 
 async def send_failure_mails(jobs: JobContext) -> int:
-    """Sends what is due, and returns how many. One that can't be sent now is tried again, up to a day."""
-    publications = await jobs.stores.claims.claim_mails(AT_ONCE)
+    """Sends the mails that are due and returns how many were tried. A delayed mail is tried again after 2 minutes."""
+    publications = await jobs.stores.claims.claim_mails(BATCH_SIZE)
     for publication in publications:
         try:
             await jobs.mailer.send(await _mail(jobs, publication), publication.id)
@@ -23,7 +23,7 @@ async def send_failure_mails(jobs: JobContext) -> int:
             continue
         except MailRefused as error:
             log.warning("mail_refused", publication=publication.id, error=str(error))
-        await jobs.stores.claims.mailed(publication)
+        await jobs.stores.claims.mark_mailed(publication)
     return len(publications)
 
 
@@ -31,22 +31,22 @@ async def _mail(jobs: JobContext, publication: Publication) -> Mail:
     organization_id, stores = publication.organization_id, jobs.stores
     author = await stores.users.get(organization_id, publication.author_id)
     post = await stores.scheduled_posts.get(organization_id, publication.scheduled_post_id)
-    where = await _where(jobs, publication)
+    target = await _target_name(jobs, publication)
     error = publication.error
     lines = [
         f"Hello {author.name},",
         "",
-        f"your post for {where}, due at {post.due_at:%Y-%m-%d %H:%M:%S} UTC, was not published.",
+        f"your post for {target}, due at {post.due_at:%Y-%m-%d %H:%M:%S} UTC, was not published.",
         "",
-        f"Why: {error.message if error else 'unknown'} ({error.code if error else 'UNKNOWN'})",
-        f"Text: {post.text[:SHOWN]}",
+        f"Reason: {error.message if error else 'unknown'} ({error.code if error else 'UNKNOWN'})",
+        f"Text: {post.text[:EXCERPT_CHARS]}",
         "",
-        "It will not be tried again by itself.",
+        "It will not be retried automatically.",
     ]
-    return Mail(author.name, author.email, f"Not published: your post for {where}", "\n".join(lines))
+    return Mail(author.name, author.email, f"Not published: your post for {target}", "\n".join(lines))
 
 
-async def _where(jobs: JobContext, publication: Publication) -> str:
+async def _target_name(jobs: JobContext, publication: Publication) -> str:
     target, stores = publication.target, jobs.stores
     if isinstance(target, AccountTarget):
         account = await stores.accounts.get(publication.organization_id, target.account_id)

@@ -1,4 +1,4 @@
-"""Publications to targets inside, at their due moment: rights are looked at again, then one transaction does it all."""
+"""Publishes to internal targets (topic, home feed): checks the author's rights, then commits one transaction."""
 
 import asyncio
 
@@ -17,34 +17,38 @@ FORBIDDEN = "FORBIDDEN"
 
 
 async def publish_internal(stores: Stores, publication: Publication, post: ScheduledPost) -> Publication | None:
-    """The publication as it is then; None when it was somebody else's by then. Raises: Unavailable."""
+    """Publishes, or fails the publication, and returns its new state.
+
+    Returns None when the claim was lost meanwhile. Raises: Unavailable.
+    """
     try:
-        author, refused = await _look(stores, publication)
-        if refused is not None:
-            return await _fail(stores, publication, FORBIDDEN, refused)
+        author, refusal = await _check_rights(stores, publication)
+        if refusal is not None:
+            return await _fail(stores, publication, FORBIDDEN, refusal)
         mentions = await find_mentioned(stores.users, publication.organization_id, post.text)
         while True:
             try:
                 done = await _publish(stores, publication, post, author, mentions)
-                await _wake(stores, done, post.text)
+                await _enqueue_follow_ups(stores, done, post.text)
                 return done
             except NotYetDue as early:
-                # The clocks of two hosts; what it waits for is a millisecond or two.
+                # The clocks of two hosts differ by a millisecond or two.
                 await asyncio.sleep(early.wait_s)
             except DeadlinePassed:
-                return await _fail(stores, publication, TOO_LATE, "The service was down at that time, for too long.")
+                message = "Publishing could not start within maxLatenessS after dueAt, because the service was down."
+                return await _fail(stores, publication, TOO_LATE, message)
     except ClaimLost:
         return None
 
 
-async def _look(stores: Stores, publication: Publication) -> tuple[User, str | None]:
-    """The author, and why it must not be published now, if so."""
+async def _check_rights(stores: Stores, publication: Publication) -> tuple[User, str | None]:
+    """Returns the author, and the reason why the author may not publish there now, if any."""
     target = publication.target
     author = await stores.users.get(publication.organization_id, publication.author_id)
     if Role.MEMBER not in with_included(author.roles):
-        return author, "The author has no longer the role MEMBER."
+        return author, "The author no longer has the role MEMBER."
     if isinstance(target, TopicTarget) and not await stores.communities.is_member(target.community_id, author.id):
-        return author, "The author left the topic's community."
+        return author, "The author has left the topic's community."
     return author, None
 
 
@@ -60,8 +64,8 @@ async def _publish(
     return await stores.scheduled_posts.publish_post(publication, new)
 
 
-async def _wake(stores: Stores, done: Publication, text: str) -> None:
-    """Those who go on with it: a fan-out, a link's preview. Hints; sweepers find what these lose."""
+async def _enqueue_follow_ups(stores: Stores, done: Publication, text: str) -> None:
+    """Enqueues the fan-out and the link preview. Sweepers find what a lost queue entry leaves undone."""
     queue, has_link = stores.queue, first_url(text) is not None
     assert done.external_id is not None
     if isinstance(done.target, TopicTarget):

@@ -1,4 +1,4 @@
-"""Keeping a lease while something takes long, and stopping what holds it no longer."""
+"""Renews the lease of a claim while work takes long, and cancels the work once the lease may be lost."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -11,13 +11,14 @@ from storage.errors import DomainError
 from storage.publishing.transitions import ClaimLost
 
 Renew = Callable[[], Awaitable[bool]]
+"""Renews a lease; False when another worker holds it."""
 
 log = structlog.get_logger(__name__)
 
 
 @asynccontextmanager
 async def keep_renewing(renew: Renew, every_s: float) -> AsyncIterator[None]:
-    """Renews at once and every so often meanwhile, until it is told that the lease is somebody else's."""
+    """Renews at once and then every `every_s` seconds inside the block, until `renew` returns False."""
 
     async def run() -> None:
         while await renew():  # noqa: ASYNC110 - waits for time
@@ -32,13 +33,13 @@ async def keep_renewing(renew: Renew, every_s: float) -> AsyncIterator[None]:
 
 
 def loop_time_s() -> float:
-    """The loop's clock, from which leases are measured: it goes on while a process is stopped."""
+    """The event loop's clock, by which leases are measured: it advances while a process is stopped."""
     return asyncio.get_running_loop().time()
 
 
 @dataclass(slots=True)
 class ClaimLease:
-    """A lease that was stored at `since_s` or later, by the loop's clock. Work in `kept` has it, or is stopped."""
+    """A stored lease that began at `since_s` or later, by the loop's clock. `hold` runs work under it."""
 
     renew: Renew
     lease_s: float
@@ -51,13 +52,13 @@ class ClaimLease:
         return self.lease_s / 3
 
     @asynccontextmanager
-    async def kept(self) -> AsyncIterator[None]:
-        """Renews meanwhile; cancels what is inside once the lease is somebody else's, or may be. Raises: ClaimLost.
+    async def hold(self) -> AsyncIterator[None]:
+        """Renews the lease while the block runs; cancels the block once the lease may be lost. Raises: ClaimLost.
 
-        What is over soon costs a timer, and no write.
+        A short block costs one timer and no write.
         """
         if loop_time_s() > self.since_s + self._every_s:
-            # Whoever was stopped in between has to ask before it acts.
+            # The process may have been stopped since then, so the lease is verified before the block acts.
             await self._renew()
         loop, owner = asyncio.get_running_loop(), asyncio.current_task()
         assert owner is not None
@@ -69,7 +70,7 @@ class ClaimLease:
         except TimeoutError:
             if not self._scope.expired():
                 raise
-            raise ClaimLost("Its lease has ended.") from None
+            raise ClaimLost("The lease on the publication has expired.") from None
         finally:
             later.cancel()
             if self._renewing is not None:
@@ -80,7 +81,7 @@ class ClaimLease:
         self._renewing = asyncio.create_task(self._run(owner), name="lease")
 
     async def _run(self, owner: asyncio.Task[None]) -> None:
-        # A lease is not kept for whoever is gone.
+        # A task that is gone without clean-up must not keep its lease.
         while not owner.done() and not self._scope.expired():
             try:
                 await self._renew()
@@ -89,12 +90,12 @@ class ClaimLease:
                 self._scope.reschedule(loop_time_s())
                 return
             except DomainError as error:
-                # The next try may come in time; if none does, the work is stopped when the lease ends.
-                log.warning("lease_not_renewed", error=repr(error))
+                # A later renewal may still succeed. Otherwise the scope cancels the block when the lease ends.
+                log.warning("lease_renewal_failed", error=repr(error))
             await asyncio.sleep(self._every_s)
 
     async def _renew(self) -> None:
         asked_s = loop_time_s()
         if not await self.renew():
-            raise ClaimLost("It is somebody else's by now.")
+            raise ClaimLost("Another worker has claimed the publication.")
         self.since_s = asked_s

@@ -1,6 +1,6 @@
-"""Claims due publications for one worker process, holds them until their moment and publishes them.
+"""Claims due publications for one worker process, holds them until their due moment and publishes them.
 
-Claiming takes what is due within five seconds; the rest of the fleet does the same, and each publication goes to one.
+A claim takes publications that are due within five seconds. Every worker claims; each publication goes to one of them.
 """
 
 import asyncio
@@ -10,109 +10,113 @@ import structlog
 from jobs.providers.social.registry import Networks
 from jobs.publishing.external import ExternalPublisher
 from jobs.publishing.internal import publish_internal
-from jobs.publishing.uploads import Uploads
+from jobs.publishing.uploads import MediaUploader
 from storage.mongo.clock import DatabaseClock
 from storage.publishing.records import AccountTarget, CallPhase, Publication, PublicationState, ScheduledPost
 from storage.stores import Stores
 
-CLAIMED_AT_ONCE = 500
-MAX_HELD = 5000
+CLAIM_LIMIT = 500
+MAX_CLAIMED = 5000
 DRAIN_S = 10.0
 
 log = structlog.get_logger(__name__)
 
 
 class PostPublisher:
-    """Claims, holds and publishes. One for each worker process."""
+    """Publishes the publications that this process has claimed. One for each worker process."""
 
     def __init__(self, stores: Stores, networks: Networks) -> None:
         self._stores = stores
         self._clock = DatabaseClock(stores.mongo)
-        self._held: dict[asyncio.Task[None], Publication] = {}
+        self._waiting: dict[asyncio.Task[None], Publication] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._looking = asyncio.Lock()
-        self._next_look: asyncio.Task[int] | None = None
+        self._claiming = asyncio.Lock()
+        self._next_claim: asyncio.Task[int] | None = None
         self._closed = False
         self.external = ExternalPublisher(stores, networks)
-        self.uploads = Uploads(stores, self.external)
+        self.uploads = MediaUploader(stores, self.external)
 
     async def sweep(self) -> int:
-        """Claims what is due within five seconds, and returns how many those were. They are worked on from now on.
+        """Claims what is due within five seconds, starts to publish it, and returns the number of claims.
 
-        Who asks while somebody else's look is under way shares the next one: triggers may come by the thousand.
+        Callers that arrive while a claim is running share the next one, because triggers may arrive by the thousand.
         """
-        if self._next_look is None:
-            self._next_look = asyncio.create_task(self._look(), name="publisher")
-        return await asyncio.shield(self._next_look)
+        if self._next_claim is None:
+            self._next_claim = asyncio.create_task(self._claim(), name="claim_publications")
+        return await asyncio.shield(self._next_claim)
 
-    async def _look(self) -> int:
-        async with self._looking:
-            self._next_look = None
-            return await self._claim()
+    async def upload_media(self) -> int:
+        """Starts uploads of media that will be needed soon, and returns how many."""
+        return await self.uploads.run()
 
     async def _claim(self) -> int:
+        async with self._claiming:
+            self._next_claim = None
+            return await self._claim_all()
+
+    async def _claim_all(self) -> int:
         count = 0
-        while not self._closed and len(self._tasks) < MAX_HELD:
-            claimed = await self._stores.claims.claim(CLAIMED_AT_ONCE)
+        while not self._closed and len(self._tasks) < MAX_CLAIMED:
+            claimed = await self._stores.claims.claim(CLAIM_LIMIT)
             for publication in claimed:
-                self._take(publication)
+                self._start(publication)
             count += len(claimed)
-            if len(claimed) < CLAIMED_AT_ONCE:
+            if len(claimed) < CLAIM_LIMIT:
                 break
         return count
 
-    def _take(self, publication: Publication) -> None:
-        task = asyncio.create_task(self._work(publication), name=f"publication {publication.id}")
+    def _start(self, publication: Publication) -> None:
+        task = asyncio.create_task(self._publish_when_due(publication), name=f"publication {publication.id}")
         self._tasks.add(task)
         if publication.state is PublicationState.SCHEDULED:
-            self._held[task] = publication
-        task.add_done_callback(self._done)
+            self._waiting[task] = publication
+        task.add_done_callback(self._forget)
 
-    def _done(self, task: asyncio.Task[None]) -> None:
+    def _forget(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        self._held.pop(task, None)
+        self._waiting.pop(task, None)
 
-    async def _work(self, publication: Publication) -> None:
+    async def _publish_when_due(self, publication: Publication) -> None:
         try:
-            # What was edited since has another fence, so what is read ahead is what is published, or nothing is.
+            # Reading ahead is safe: an edit raises the fence, so an outdated post is never published.
             post = await self._stores.scheduled_posts.get(publication.organization_id, publication.scheduled_post_id)
             await self._clock.wait_until(publication.due_at)
             task = asyncio.current_task()
             assert task is not None
-            self._held.pop(task, None)
-            await self.work_on(publication, post)
+            self._waiting.pop(task, None)
+            await self.publish(publication, post)
         except Exception as error:
-            # The lease ends, and somebody takes it up from where it stands.
+            # The lease expires; then any worker continues from the stored state.
             log.warning("publication_delayed", publication=publication.id, error=repr(error))
 
-    async def work_on(self, publication: Publication, post: ScheduledPost) -> None:
-        """Takes a claimed publication as far as it goes now; its post was read since it was claimed."""
+    async def publish(self, publication: Publication, post: ScheduledPost) -> None:
+        """Continues a claimed publication from its stored state. The post was read after the claim."""
         if not isinstance(publication.target, AccountTarget):
             await publish_internal(self._stores, publication, post)
         elif publication.state is PublicationState.UNKNOWN:
-            await self.external.settle(publication, post)
+            await self.external.reconcile(publication, post)
         elif publication.progress is not None and publication.progress.phase is CallPhase.CALLING:
-            await self.external.doubt(publication, post)
+            await self.external.mark_unknown(publication, post)
         else:
             await self.external.publish(publication, post)
 
     async def idle(self) -> None:
-        """Returns when nothing is being published or held."""
+        """Returns when this process has no claimed publication left."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
     async def close(self) -> None:
-        """Gives back what is only held, and lets what has begun finish for at most 10 s."""
+        """Releases the publications that are not started; waits at most 10 s for the others."""
         self._closed = True
         await self.uploads.close()
-        async with self._looking:  # what is being claimed right now is given back as well
-            held = dict(self._held)
-        for task in held:
+        async with self._claiming:  # includes the publications of a claim that is still running
+            waiting = dict(self._waiting)
+        for task in waiting:
             task.cancel()
-        await self._stores.claims.release(list(held.values()))
-        begun = self._tasks - held.keys()
-        if begun:
-            await asyncio.wait(begun, timeout=DRAIN_S)
+        await self._stores.claims.release(list(waiting.values()))
+        started = self._tasks - waiting.keys()
+        if started:
+            await asyncio.wait(started, timeout=DRAIN_S)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -1,32 +1,32 @@
-"""What wakes the publisher: a job when something is due soon, and sweepers each second, which need no job."""
+"""The publishing area's job and sweepers. The job starts a sweep early; without it a sweeper does within a second."""
 
 from typing import Any
 
 from jobs.context import JobContext
 
-DISCONNECTED_AT_ONCE = 20
+ACCOUNT_BATCH_SIZE = 20
 
 
 async def wake(ctx: dict[str, Any], post_id: str, revision: int) -> None:
-    """Something is due within seconds. What exactly, the publisher finds out itself."""
+    """Claims whatever is due soon. The arguments only make the job's id unique."""
     jobs: JobContext = ctx["jobs"]
     await jobs.publisher.sweep()
 
 
 async def publish_due(jobs: JobContext) -> int:
-    """Takes on what is due within five seconds, and what was left behind. Returns how many."""
+    """Claims publications that are due within five seconds or whose lease has expired. Returns how many."""
     return await jobs.publisher.sweep()
 
 
 async def upload_media(jobs: JobContext) -> int:
-    """Uploads media of what is due in ten minutes. Returns how many publications those were."""
-    return await jobs.publisher.uploads.run()
+    """Uploads media of publications that are due within ten minutes. Returns how many uploads it started."""
+    return await jobs.publisher.upload_media()
 
 
 async def fail_disconnected(jobs: JobContext) -> int:
-    """Fails what still waits for disconnected accounts, after whose disconnection somebody died. Returns how many."""
+    """Fails scheduled publications to disconnected accounts that `disconnectAccount` left over. Returns how many."""
     count = 0
-    for account in await jobs.stores.accounts.disconnected(DISCONNECTED_AT_ONCE):
+    for account in await jobs.stores.accounts.list_disconnected(ACCOUNT_BATCH_SIZE):
         count += await jobs.stores.scheduled_posts.fail_waiting(account)
-        await jobs.stores.accounts.cleared(account)
+        await jobs.stores.accounts.mark_cleared(account)
     return count

@@ -1,35 +1,35 @@
-"""Uploading media ahead of the due moment. What fails here is tried again, at the latest when it is due."""
+"""Uploads media ahead of the due moment. A failed upload is tried again, at the latest at the due moment."""
 
 import asyncio
 
 import structlog
 
 from jobs.providers.social.network import NoEffect, Refused, Uncertain
-from jobs.publishing.external import ExternalPublisher, Forbidden
+from jobs.publishing.external import ExternalPublisher, PublishingForbidden
 from jobs.publishing.leases import keep_renewing
 from storage.publishing.claims import UPLOAD_LEASE_S
 from storage.publishing.records import Publication
 from storage.publishing.transitions import ClaimLost, StoreUpload
 from storage.stores import Stores
 
-AT_ONCE = 8
-AGAIN_S = 60.0
+MAX_UPLOADS = 8
+RETRY_AFTER_S = 60.0
 
 log = structlog.get_logger(__name__)
 
 
-class Uploads:
-    """Uploads what is to be uploaded by now. One for each worker process."""
+class MediaUploader:
+    """Runs the uploads that this process has claimed. One for each worker process."""
 
-    def __init__(self, stores: Stores, outside: ExternalPublisher) -> None:
+    def __init__(self, stores: Stores, external: ExternalPublisher) -> None:
         self._stores = stores
-        self._external = outside
+        self._external = external
         self._running: set[asyncio.Task[None]] = set()
         self._closed = False
 
     async def run(self) -> int:
-        """Begins as many as there are free slots, and returns how many. A slow one holds up its own slot alone."""
-        free = AT_ONCE - len(self._running)
+        """Starts an upload for each free slot that has one to do, and returns how many. Does not wait for them."""
+        free = MAX_UPLOADS - len(self._running)
         claimed = await self._stores.claims.claim_uploads(free) if free > 0 and not self._closed else []
         for publication, token in claimed:
             task = asyncio.create_task(self._upload(publication, token), name=f"upload {publication.id}")
@@ -38,12 +38,12 @@ class Uploads:
         return len(claimed)
 
     async def idle(self) -> None:
-        """Returns when nothing is being uploaded."""
+        """Returns when no upload is running."""
         while self._running:
             await asyncio.wait(self._running)
 
     async def close(self) -> None:
-        """Stops what is being uploaded: its lease ends, and somebody else begins it anew."""
+        """Cancels the running uploads. Their leases expire, and another worker starts them again."""
         self._closed = True
         for task in self._running:
             task.cancel()
@@ -54,14 +54,14 @@ class Uploads:
             async with keep_renewing(lambda: self._stores.claims.renew_upload(publication, token), UPLOAD_LEASE_S / 3):
                 uploaded = await self._external.upload_ahead(publication)
             change = StoreUpload(publication, token, uploaded.references, uploaded.expires_in_s)
-        except (Refused, Forbidden) as error:
-            # The due moment decides: rights may be back by then, and so may the media.
+        except (Refused, PublishingForbidden) as error:
+            # Rights or media may be back by the due moment, which decides.
             change = StoreUpload(publication, token, None, message=str(error))
         except (NoEffect, Uncertain) as error:
-            change = StoreUpload(publication, token, None, message=str(error), again_in_s=AGAIN_S)
+            change = StoreUpload(publication, token, None, message=str(error), again_in_s=RETRY_AFTER_S)
         except Exception as error:
-            log.error("upload_fault", publication=publication.id, exc_info=error)
-            change = StoreUpload(publication, token, None, message=f"Unexpected: {type(error).__name__}")
+            log.error("upload_failed", publication=publication.id, exc_info=error)
+            change = StoreUpload(publication, token, None, message=f"Unexpected error: {type(error).__name__}")
         try:
             await self._stores.scheduled_posts.apply(change)
         except ClaimLost:

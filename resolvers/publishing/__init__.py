@@ -1,1 +1,1 @@
-"""Scheduled posts, their publications and connected accounts, as a client uses them."""
+"""Resolvers of scheduled posts, their publications and connected accounts."""

@@ -1,4 +1,4 @@
-"""Connected accounts: what they are opened with is checked, encrypted, and never shown again."""
+"""Connected accounts. Credentials are checked and encrypted, and never returned or logged."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -25,13 +25,13 @@ SANDBOX_MOODS = ("ok", "fail", "lose", "slow")
 
 
 async def connected_accounts(info: Info) -> list[ConnectedAccount]:
-    """The organization's accounts."""
+    """Resolves the organization's connected accounts."""
     viewer = require(info, Role.OPERATOR)
     return await info.context.stores.accounts.list_connected(viewer.organization_id)
 
 
 async def connect_account(
-    info: Info, input: Annotated[ConnectAccountInput, strawberry.argument(description="The account.")]
+    info: Info, input: Annotated[ConnectAccountInput, strawberry.argument(description="The account to connect.")]
 ) -> ConnectedAccount:
     """Connects an account."""
     viewer, accounts = require(info, Role.OPERATOR), info.context.stores.accounts
@@ -49,32 +49,32 @@ async def connect_account(
 
 
 async def disconnect_account(
-    info: Info, id: Annotated[ID, strawberry.argument(description="The account's id.")]
+    info: Info, id: Annotated[ID, strawberry.argument(description="Id of the account.")]
 ) -> ConnectedAccount:
-    """Forgets what opens the account, and fails what waits for it."""
+    """Deletes the account's credentials and fails the publications that wait for it."""
     viewer, stores = require(info, Role.OPERATOR), info.context.stores
     account = await stores.accounts.get(viewer.organization_id, id)
     account = await stores.accounts.disconnect(account)
     await stores.scheduled_posts.fail_waiting(account)
-    await stores.accounts.cleared(account)
+    await stores.accounts.mark_cleared(account)
     return account
 
 
 def _base_url(network: Network, url: str | None) -> str | None:
     if network is Network.SANDBOX:
         if url is not None:
-            raise BadUserInput("baseUrl", "nothing: the sandbox is inside this server")
+            raise BadUserInput("baseUrl", "no address, because the sandbox is part of this server")
         return None
     if url is None:
         if BEHAVIOURS[network].own_address is None:
-            raise BadUserInput("baseUrl", f"an address, since {network.value} has none of its own")
+            raise BadUserInput("baseUrl", f"an address, because {network.value} has no default one")
         return None
     address = web_address("baseUrl", url)
     return address if network is Network.WEBHOOK else address.rstrip("/")
 
 
 def _credentials(network: Network, value: str) -> str:
-    """Raises: BadUserInput, which does not repeat them."""
+    """Returns the credentials. Raises: BadUserInput, whose message does not repeat them."""
     fits, expected = _SHAPES.get(network, (_is_token, "an access token"))
     if not 1 <= len(value) <= MAX_CREDENTIALS or not fits(value):
         raise BadUserInput("credentials", expected)
@@ -98,8 +98,8 @@ def _is_webhook_secret(value: str) -> bool:
 
 
 _SHAPES: dict[Network, tuple[Callable[[str], bool], str]] = {
-    Network.WEBHOOK: (_is_webhook_secret, "a secret; after whsec_ it must be base64"),
-    Network.BLUESKY: (_is_pair, "handle:app-password"),
-    Network.INSTAGRAM: (_is_pair, "user-id:token"),
+    Network.WEBHOOK: (_is_webhook_secret, "a secret; the part after whsec_ must be base64"),
+    Network.BLUESKY: (_is_pair, "the form handle:app-password"),
+    Network.INSTAGRAM: (_is_pair, "the form user-id:token"),
     Network.SANDBOX: (lambda value: value in SANDBOX_MOODS, " or ".join(SANDBOX_MOODS)),
 }

@@ -1,55 +1,152 @@
-"""Where a scheduled post goes: who may send it there, and whether every target takes it."""
+"""Checks of what clients send about scheduled posts: each field, the targets, and the post against every target."""
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 
 from resolvers.access import joined_topic, require
+from resolvers.arguments import text
 from resolvers.context import Info
+from resolvers.publishing.addresses import web_address
+from resolvers.publishing.inputs import ScheduledMediaInput, SchedulePostInput, UpdateScheduledPostInput
+from resolvers.publishing.times import due_moment, time_zone
 from storage.errors import BadUserInput, Conflict
-from storage.identity.records import Role
+from storage.identity.records import Role, User
 from storage.publishing.networks import HOME_FEED_LIMITS, POST_LIMITS, TOPIC_LIMITS, PostLimits, limit_violation
-from storage.publishing.records import AccountTarget, HomeFeedTarget, ScheduledMedia, Target, TopicTarget
+from storage.publishing.records import (
+    AccountTarget,
+    HomeFeedTarget,
+    ScheduledMedia,
+    ScheduledPost,
+    Target,
+    TopicTarget,
+)
+from storage.publishing.scheduling import NewScheduledPost, ScheduledPostEdit
 
+MAX_TEXT = 10_000
+MAX_ALT_TEXT = 1500
+MAX_MEDIA = 20
 MAX_TARGETS = 50
+MAX_LATENESS_S = 7 * 86_400
 
 
-async def topic_targets(info: Info, ids: Iterable[str]) -> list[Target]:
-    """Topics of joined communities. Raises: NotFound, Forbidden."""
-    topics = [await joined_topic(info, id_) for id_ in _checked(ids, "toTopicIds")]
+async def new_scheduled_post(info: Info, viewer: User, input: SchedulePostInput) -> NewScheduledPost:
+    """Returns the validated post. Raises: BadUserInput, NotFound, Forbidden, Conflict."""
+    zone = time_zone(input.time_zone)
+    media = _media(input.media)
+    targets = _home_feed(viewer, input.to_home_feed)
+    targets += await _topics(info, input.to_topic_ids)
+    targets += await _accounts(info, input.to_account_ids)
+    new = NewScheduledPost(
+        organization_id=viewer.organization_id,
+        author_id=viewer.id,
+        text=_text(input.text, media),
+        media=media,
+        targets=targets,
+        due_at=due_moment(input.due_at, zone),
+        time_zone=zone,
+        max_lateness_s=max_lateness(input.max_lateness_s),
+    )
+    check_targets(targets, new.text, media)
+    return new
+
+
+async def scheduled_post_edit(
+    info: Info, viewer: User, post: ScheduledPost, input: UpdateScheduledPostInput
+) -> ScheduledPostEdit:
+    """Returns the validated edit. The edited post as a whole must fit its targets. Raises: as new_scheduled_post."""
+    zone = time_zone(input.time_zone) if isinstance(input.time_zone, str) else None
+    media = _media(input.media) if isinstance(input.media, list) else None
+    new_text = input.text if isinstance(input.text, str) else None
+    targets = await _edited_targets(info, viewer, post, input)
+    due_at = due_moment(input.due_at, zone or post.time_zone) if isinstance(input.due_at, datetime) else None
+    edited_media = post.media if media is None else media
+    edited_text = _text(post.text if new_text is None else new_text, edited_media)
+    check_targets(targets, edited_text, edited_media)
+    lateness_s = max_lateness(input.max_lateness_s) if isinstance(input.max_lateness_s, int) else None
+    return ScheduledPostEdit(new_text, media, targets, due_at, zone, lateness_s, revision=post.revision)
+
+
+async def _edited_targets(
+    info: Info, viewer: User, post: ScheduledPost, input: UpdateScheduledPostInput
+) -> list[Target]:
+    """Returns all targets of the edited post. Kinds that the input leaves out keep their targets."""
+    before = [each.target for each in await info.context.stores.scheduled_posts.publications_of(post.id)]
+    home: Sequence[Target] = [each for each in before if isinstance(each, HomeFeedTarget)]
+    topics: Sequence[Target] = [each for each in before if isinstance(each, TopicTarget)]
+    accounts: Sequence[Target] = [each for each in before if isinstance(each, AccountTarget)]
+    if isinstance(input.to_home_feed, bool):
+        home = _home_feed(viewer, input.to_home_feed)
+    if isinstance(input.to_topic_ids, list):
+        topics = await _topics(info, input.to_topic_ids)
+    if isinstance(input.to_account_ids, list):
+        accounts = await _accounts(info, input.to_account_ids)
+    return [*home, *topics, *accounts]
+
+
+def _home_feed(viewer: User, is_wanted: bool) -> list[Target]:
+    return [HomeFeedTarget(viewer.id)] if is_wanted else []
+
+
+async def _topics(info: Info, ids: Iterable[str]) -> list[Target]:
+    """Returns topics of communities that the viewer has joined. Raises: NotFound, Forbidden."""
+    topics = [await joined_topic(info, id_) for id_ in _distinct("toTopicIds", ids)]
     return [TopicTarget(topic.id, topic.community_id) for topic in topics]
 
 
-async def account_targets(info: Info, ids: Iterable[str]) -> list[Target]:
-    """Connected accounts. Raises: Forbidden, NotFound, Conflict for one that was disconnected."""
-    wanted = _checked(ids, "toAccountIds")
+async def _accounts(info: Info, ids: Iterable[str]) -> list[Target]:
+    """Returns connected accounts. Raises: Forbidden, NotFound; Conflict for a disconnected account."""
+    wanted = _distinct("toAccountIds", ids)
     if not wanted:
         return []
     viewer = require(info, Role.OPERATOR)
     accounts = [await info.context.stores.accounts.get(viewer.organization_id, id_) for id_ in wanted]
-    if any(account.disconnected_at is not None for account in accounts):
-        raise Conflict("The account was disconnected.")
+    for account in accounts:
+        if account.disconnected_at is not None:
+            raise Conflict(f"The account {account.name!r} is disconnected. Choose a connected one.")
     return [AccountTarget(account.id, account.network) for account in accounts]
 
 
-def _checked(ids: Iterable[str], field: str) -> list[str]:
+def _distinct(field: str, ids: Iterable[str]) -> list[str]:
     distinct = list(dict.fromkeys(ids))
     if len(distinct) > MAX_TARGETS:
-        raise BadUserInput(field, f"at most {MAX_TARGETS} ids")
+        raise BadUserInput(field, f"at most {MAX_TARGETS} ids, not {len(distinct)}")
     return distinct
 
 
+def _text(value: str, media: Sequence[ScheduledMedia]) -> str:
+    return text("text", value, 0 if media else 1, MAX_TEXT)
+
+
+def _media(media: Sequence[ScheduledMediaInput]) -> list[ScheduledMedia]:
+    if len(media) > MAX_MEDIA:
+        raise BadUserInput("media", f"at most {MAX_MEDIA} media, not {len(media)}")
+    return [
+        ScheduledMedia(web_address("url", each.url), text("altText", each.alt_text, 0, MAX_ALT_TEXT), each.kind)
+        for each in media
+    ]
+
+
+def max_lateness(seconds: int) -> int:
+    """Returns the number of seconds. Raises: BadUserInput."""
+    if not 1 <= seconds <= MAX_LATENESS_S:
+        raise BadUserInput("maxLatenessS", f"a number of seconds from 1 to {MAX_LATENESS_S}, not {seconds}")
+    return seconds
+
+
 def check_targets(targets: Sequence[Target], text: str, media: Sequence[ScheduledMedia]) -> None:
-    """Raises: BadUserInput for no target at all, and for a post that one of them does not take."""
+    """Checks that there is a target, and that the post is within the limits of each. Raises: BadUserInput."""
     if not targets:
-        raise BadUserInput("toHomeFeed", "at least one of toHomeFeed, toTopicIds and toAccountIds")
+        raise BadUserInput("toHomeFeed", "at least one target in toHomeFeed, toTopicIds or toAccountIds")
     kinds = [each.kind for each in media]
     for target in targets:
-        name, allowance = _allowance(target)
-        wrong = limit_violation(allowance, text, kinds)
-        if wrong is not None:
-            raise BadUserInput(wrong[0], f"for {name}: {wrong[1]}")
+        name, limits = _limits(target)
+        violation = limit_violation(limits, text, kinds)
+        if violation is not None:
+            field, expected = violation
+            raise BadUserInput(field, f"{expected} (for {name})")
 
 
-def _allowance(target: Target) -> tuple[str, PostLimits]:
+def _limits(target: Target) -> tuple[str, PostLimits]:
     match target:
         case AccountTarget(_, network):
             return network.value, POST_LIMITS[network]

@@ -1,4 +1,4 @@
-"""Publications: what each leads to, settling an unknown one, and what jobEvents tells of them."""
+"""Publications: their targets, the resolution of unknown outcomes, and their events in jobEvents."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -21,7 +21,7 @@ MAX_EXTERNAL_ID = 500
 
 @dataclass(frozen=True, slots=True)
 class PublicationEvent(Event):
-    """A publication changed; `kind` is the event's GraphQL type."""
+    """A change of a publication. `kind` is the event's GraphQL type."""
 
     kind: str
     publication: Publication
@@ -37,41 +37,42 @@ JOB_EVENTS = {
 
 
 async def is_job(context: Context, viewer: User, job_id: str) -> bool:
-    """Whether the id is a scheduled post's. Raises: Forbidden for one that the viewer may not see."""
+    """Returns whether the id is a scheduled post's. Raises: Forbidden if the viewer may not see the post."""
     post = await context.stores.scheduled_posts.find(viewer.organization_id, job_id)
     if post is not None and not may_see(viewer, granted(context), post.author_id):
-        raise Forbidden("A scheduled post is visible to its author and to an OPERATOR.")
+        raise Forbidden("A scheduled post is visible only to its author and to an OPERATOR.")
     return post is not None
 
 
 async def resolve_publication(
     info: Info,
-    id: Annotated[ID, strawberry.argument(description="The publication's id.")],
-    published: Annotated[bool, strawberry.argument(description="Whether it is there.")],
+    id: Annotated[ID, strawberry.argument(description="Id of the publication.")],
+    published: Annotated[bool, strawberry.argument(description="Whether the post was published there.")],
     external_id: Annotated[
-        str | None, strawberry.argument(description="What the network calls it, if it is there.")
+        str | None,
+        strawberry.argument(description="The network's id of the post, if it was published; 1 to 500 characters."),
     ] = UNSET,
 ) -> Publication:
-    """Settles a publication whose outcome is unknown."""
+    """Stores the outcome of an UNKNOWN publication."""
     viewer, store = member(info), info.context.stores.scheduled_posts
     found = await store.publication(viewer.organization_id, id)
     if not may_see(viewer, granted(info.context), found.author_id):
-        raise Forbidden("A publication is visible to its author and to an OPERATOR.")
+        raise Forbidden("A publication is visible only to its author and to an OPERATOR.")
     named = given(external_id)
     checked = None if named is None else text("externalId", named, 1, MAX_EXTERNAL_ID)
     return await store.resolve(found, published, checked)
 
 
 async def home_author(root: Parent[HomeFeedTarget], info: Info) -> User:
-    """Whose followers it reaches."""
+    """Resolves the author whose followers receive the post."""
     return await info.context.stores.users.get(member(info).organization_id, root.author_id)
 
 
 async def topic(root: Parent[TopicTarget], info: Info) -> Topic | None:
-    """The topic; None when it is gone."""
+    """Resolves the topic; None if it no longer exists."""
     return await info.context.stores.topics.find(member(info).organization_id, root.topic_id)
 
 
 async def account(root: Parent[AccountTarget], info: Info) -> ConnectedAccount:
-    """The account, connected or not."""
+    """Resolves the account, connected or not."""
     return await info.context.stores.accounts.get(member(info).organization_id, root.account_id)

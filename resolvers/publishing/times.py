@@ -1,4 +1,4 @@
-"""When somebody means: instants, zones, and local times that don't exist or exist twice."""
+"""Due times: instants, time zones, and local times that do not exist or occur twice."""
 
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -7,7 +7,6 @@ from zoneinfo import ZoneInfo, available_timezones
 from storage.errors import BadUserInput
 from storage.timeline import END
 
-MAX_LATENESS_S = 7 * 86_400
 LATEST = datetime.fromtimestamp(END // 1_000_000, UTC)
 
 
@@ -17,44 +16,37 @@ def _zones() -> frozenset[str]:
 
 
 def time_zone(name: str) -> str:
-    """The name of an IANA zone. Raises: BadUserInput."""
+    """Returns the name if it is an IANA time zone. Raises: BadUserInput."""
     if name not in _zones():
         raise BadUserInput("timeZone", "the name of an IANA time zone, such as Asia/Tokyo")
     return name
 
 
 def due_moment(written: datetime, zone_name: str) -> datetime:
-    """The instant in UTC, rounded up to a millisecond.
+    """Returns the instant in UTC, rounded up to a millisecond.
 
-    A time written with an offset that the zone has around then is the author's local time: one that the zone skips or
-    has twice is refused, with both readings. In UTC, or with another place's offset, it is just an instant.
+    An offset that the zone has around that time makes `written` the author's local time. A local time that the zone
+    skips or repeats is rejected with both readings. In UTC, or with a foreign offset, `written` is just an instant.
     Raises: BadUserInput.
     """
     moment = written.astimezone(UTC)
     if moment >= LATEST:
         raise BadUserInput("dueAt", f"a time before the year {LATEST.year}")
-    readings = _readings(written, ZoneInfo(zone_name)) if written.utcoffset() else None
-    if readings is not None:
-        how, first, second = readings
-        clock = f"{written:%Y-%m-%d %H:%M:%S}"
-        raise BadUserInput("dueAt", f"{first} or {second}, since {clock} {how} in {zone_name}")
+    if written.utcoffset():
+        _check_local_time(written, ZoneInfo(zone_name))
     rest = moment.microsecond % 1000
     return moment + timedelta(microseconds=1000 - rest) if rest else moment
 
 
-def _readings(written: datetime, zone: ZoneInfo) -> tuple[str, str, str] | None:
-    """How the local time is wrong, and the two instants that may be meant; None when it is right."""
-    local = [written.replace(tzinfo=zone, fold=fold) for fold in (0, 1)]
-    offsets = [each.utcoffset() for each in local]
+def _check_local_time(written: datetime, zone: ZoneInfo) -> None:
+    """Rejects a local time that the zone skips or repeats. Raises: BadUserInput."""
+    readings = [written.replace(tzinfo=zone, fold=fold) for fold in (0, 1)]
+    offsets = [each.utcoffset() for each in readings]
     if offsets[0] == offsets[1] or written.utcoffset() not in offsets:
-        return None
-    first, second = (each.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") for each in local)
-    exists = local[0].astimezone(UTC).astimezone(zone).replace(tzinfo=None) == written.replace(tzinfo=None)
-    return ("is there twice" if exists else "does not exist"), min(first, second), max(first, second)
-
-
-def max_lateness(seconds: int) -> int:
-    """Raises: BadUserInput."""
-    if not 1 <= seconds <= MAX_LATENESS_S:
-        raise BadUserInput("maxLatenessS", f"a number of seconds from 1 to {MAX_LATENESS_S}, not {seconds}")
-    return seconds
+        return
+    first, second = sorted(each.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") for each in readings)
+    exists = readings[0].astimezone(UTC).astimezone(zone).replace(tzinfo=None) == written.replace(tzinfo=None)
+    problem = f"{written:%Y-%m-%d %H:%M:%S} {'occurs twice' if exists else 'does not exist'} in {zone.key}"
+    clocks = "because clocks go back" if exists else "because clocks go forward"
+    message = f"dueAt must name one instant, but {problem} {clocks}. Pass {first} or {second}."
+    raise BadUserInput("dueAt", f"{first} or {second}, because {problem}", message)

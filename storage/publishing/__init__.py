@@ -1,1 +1,1 @@
-"""Scheduled posts, their publications and connected accounts: records, reads, and the changes of the state machine."""
+"""Scheduled posts, their publications and connected accounts: documents, records, stores, and the state machine."""

@@ -1,14 +1,17 @@
-"""Connected accounts of organizations. What opens them is encrypted at rest, and gone once they are disconnected."""
+"""Connected accounts of organizations. Credentials are encrypted at rest and deleted on disconnection."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.batch_loader import BatchLoader
 from storage.errors import NotFound
 from storage.idempotency import AlreadyDone, IdempotencyKey, claim
 from storage.ids import new_id
 from storage.mongo import Document, Mongo, Session
+from storage.publishing.documents import AccountDocument
 from storage.publishing.networks import Network
 from storage.publishing.records import ConnectedAccount, account_record
 from storage.secrets.credentials import Credentials, CredentialsLost
@@ -16,7 +19,7 @@ from storage.secrets.credentials import Credentials, CredentialsLost
 
 @dataclass(frozen=True, slots=True)
 class NewAccount:
-    """What an account is connected with, checked. Its representation does not show what opens it."""
+    """A validated account to connect, without its credentials."""
 
     organization_id: str
     network: Network
@@ -29,15 +32,18 @@ class AccountStore:
 
     def __init__(self, mongo: Mongo, credentials: Credentials) -> None:
         self._mongo = mongo
-        self._accounts = mongo["accounts"]
+        self._accounts: AsyncCollection[AccountDocument] = mongo["accounts"]
         self._credentials = credentials
         self._by_id: BatchLoader[str, ConnectedAccount] = BatchLoader(self._load)
-        self._sealed: BatchLoader[str, Document] = BatchLoader(self._load_sealed)
+        self._encrypted: BatchLoader[str, Document] = BatchLoader(self._load_encrypted)
 
     async def connect(self, new: NewAccount, secret: str, key: IdempotencyKey | None) -> ConnectedAccount:
-        """A new account that `secret` opens. Raises: Conflict for a reused key, Unavailable without encryption."""
+        """Connects an account with `secret` as its credentials.
+
+        Raises: Conflict for a reused key, Unavailable without encryption keys.
+        """
         id_ = new_id()
-        document = {
+        document: AccountDocument = {
             "_id": id_,
             "org": new.organization_id,
             "network": new.network.value,
@@ -58,51 +64,54 @@ class AccountStore:
         return await self.get(new.organization_id, await self._mongo.transact(work))
 
     def fingerprint(self, secret: str) -> str:
-        """Tells secrets apart without telling them. Raises: Unavailable without encryption."""
+        """Returns a digest that compares secrets without revealing them. Raises: Unavailable without keys."""
         return self._credentials.fingerprint(secret)
 
     async def find(self, organization_id: str, id_: str) -> ConnectedAccount | None:
-        """The organization's account of that id, or None."""
+        """Returns the organization's account of that id, or None."""
         account = await self._by_id.get(id_)
         return account if account is not None and account.organization_id == organization_id else None
 
     async def get(self, organization_id: str, id_: str) -> ConnectedAccount:
-        """The organization's account of that id. Raises: NotFound."""
+        """Returns the organization's account of that id. Raises: NotFound."""
         account = await self.find(organization_id, id_)
         if account is None:
             raise NotFound("connected account", id_)
         return account
 
     async def list_connected(self, organization_id: str) -> list[ConnectedAccount]:
-        """The organization's accounts that are connected, oldest first."""
+        """Returns the organization's connected accounts, oldest first."""
         wanted = {"org": organization_id, "disconnected_at": None}
-        return [account_record(row) async for row in self._accounts.find(wanted).sort("_id", 1)]
+        return [account_record(each) async for each in self._accounts.find(wanted).sort("_id", 1)]
 
-    async def open(self, account: ConnectedAccount) -> str:
-        """What opens the account: to be used at once, and never kept or logged. Raises: CredentialsLost."""
-        sealed = await self._sealed.get(account.id)
-        if sealed is None:
-            raise CredentialsLost("The account was disconnected.")
-        return self._credentials.open(sealed, account.id)
+    async def decrypt_credentials(self, account: ConnectedAccount) -> str:
+        """Returns the account's credentials. Use them at once; never keep or log them. Raises: CredentialsLost."""
+        encrypted = await self._encrypted.get(account.id)
+        if encrypted is None:
+            raise CredentialsLost("The account is disconnected.")
+        return self._credentials.open(encrypted, account.id)
 
     async def disconnect(self, account: ConnectedAccount) -> ConnectedAccount:
-        """Forgets what opened it, for good. Twice is once. What waits for it has to be failed afterwards."""
-        gone: list[Document] = [{"$set": {"disconnected_at": "$$NOW", "failing": True}}, {"$unset": "credentials"}]
-        await self._accounts.update_one({"_id": account.id, "disconnected_at": None}, gone)
+        """Disconnects the account and deletes its credentials. Repeating it changes nothing.
+
+        The caller then fails the publications that wait for the account, and calls `mark_cleared`.
+        """
+        change: list[Document] = [{"$set": {"disconnected_at": "$$NOW", "failing": True}}, {"$unset": "credentials"}]
+        await self._accounts.update_one({"_id": account.id, "disconnected_at": None}, change)
         return await self.get(account.organization_id, account.id)
 
-    async def disconnected(self, limit: int) -> list[ConnectedAccount]:
-        """Disconnected accounts for which something may still wait."""
-        return [account_record(row) async for row in self._accounts.find({"failing": True}).limit(limit)]
+    async def list_disconnected(self, limit: int) -> list[ConnectedAccount]:
+        """Returns disconnected accounts for which publications may still wait."""
+        return [account_record(each) async for each in self._accounts.find({"failing": True}).limit(limit)]
 
-    async def cleared(self, account: ConnectedAccount) -> None:
-        """Nothing waits for this disconnected account any more."""
+    async def mark_cleared(self, account: ConnectedAccount) -> None:
+        """Stores that no publication waits for this disconnected account any more."""
         await self._accounts.update_one({"_id": account.id}, {"$unset": {"failing": ""}})
 
     async def _load(self, ids: Sequence[str]) -> dict[str, ConnectedAccount]:
         cursor = self._accounts.find({"_id": {"$in": list(ids)}}, {"credentials": 0})
-        return {row["_id"]: account_record(row) async for row in cursor}
+        return {each["_id"]: account_record(each) async for each in cursor}
 
-    async def _load_sealed(self, ids: Sequence[str]) -> dict[str, Document]:
+    async def _load_encrypted(self, ids: Sequence[str]) -> dict[str, Document]:
         wanted = {"_id": {"$in": list(ids)}, "credentials": {"$exists": True}}
-        return {row["_id"]: row["credentials"] async for row in self._accounts.find(wanted, {"credentials": 1})}
+        return {each["_id"]: each["credentials"] async for each in self._accounts.find(wanted, {"credentials": 1})}

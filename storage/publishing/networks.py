@@ -1,6 +1,6 @@
-"""What each network allows and how it answers, as data, and the check of a post against it. Pure; no I/O.
+"""Limits and behaviour of each network, as data, and the check of a post against the limits. No I/O.
 
-Sources: the networks' documentation as of 2026-11 (docs/publishing.md names the pages).
+Sources: the networks' documentation as of 2026-11; docs/publishing.md names the pages.
 """
 
 import re
@@ -14,7 +14,7 @@ DAY_S = 86_400.0
 
 
 class Network(Enum):
-    """Where an account is. WEBHOOK is a URL of the user's own, SANDBOX the twin inside the product."""
+    """Network of an account. WEBHOOK is a URL of the user's own, SANDBOX the built-in network for trying things out."""
 
     MASTODON = "MASTODON"
     INSTAGRAM = "INSTAGRAM"
@@ -25,7 +25,7 @@ class Network(Enum):
 
 
 class MediaKind(Enum):
-    """What a medium is."""
+    """Kind of a medium."""
 
     IMAGE = "IMAGE"
     VIDEO = "VIDEO"
@@ -33,11 +33,11 @@ class MediaKind(Enum):
 
 
 class Certainty(Enum):
-    """How it can be found out what became of a call without an answer."""
+    """How to find the outcome of a call whose answer was lost."""
 
-    IDEMPOTENT = "the same key is sent again"
-    QUERYABLE = "the network is asked"
-    OPAQUE = "a person looks"
+    IDEMPOTENT = "repeat the call with the same key"
+    QUERYABLE = "query the network"
+    OPAQUE = "a person looks at the account"
 
 
 IMAGE, VIDEO, REEL = MediaKind.IMAGE, MediaKind.VIDEO, MediaKind.REEL
@@ -46,7 +46,7 @@ _REMOTE_MENTION = re.compile(r"(@\w+)@[\w.-]+\w", re.ASCII)
 
 
 def graphemes(text: str) -> Iterator[str]:
-    """User-perceived characters, closely enough for a limit: marks, joiners, modifiers and flags are kept together."""
+    """Yields user-perceived characters, accurate enough for a limit; marks, joiners and flags stay attached."""
     cluster = ""
     for character in text:
         if cluster and _extends(cluster, character):
@@ -77,12 +77,12 @@ def _graphemes(text: str) -> int:
 
 
 def _mastodon_length(text: str) -> int:
-    """A link counts 23, a remote mention without its server."""
+    """Returns the length as Mastodon counts it: a link is 23, and a remote mention counts without its server."""
     return _graphemes(_REMOTE_MENTION.sub(r"\1", _URL.sub("x" * 23, text)))
 
 
 def _x_length(text: str) -> int:
-    """A link counts 23, and two what is neither Latin nor punctuation."""
+    """Returns the length as X counts it: a link is 23; anything but Latin script and punctuation counts double."""
     return sum(_x_weight(each) for each in graphemes(_URL.sub("x" * 23, text)))
 
 
@@ -94,12 +94,12 @@ def _x_weight(cluster: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PostLimits:
-    """What a target takes. `combinations` are media that may stand together: kinds, and how many of each at most."""
+    """Limits of a target. `combinations` lists the media allowed together: kinds, each with its greatest count."""
 
     text_length: int
     combinations: Sequence[dict[MediaKind, int]]
-    most_media: int = 0
-    media_needed: bool = False
+    max_media: int = 0
+    needs_media: bool = False
     length: Callable[[str], int] = _characters
     unit: str = "characters"
     text_bytes: int | None = None
@@ -107,27 +107,30 @@ class PostLimits:
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """How a network is dealt with.
-
-    `retention_s`: how long it remembers a key, or can be asked; None for ever. `upload_lead_s`: how long before the due
-    time media are uploaded; None where they go along with the post; `video_lead_s` where videos, which are processed,
-    take longer. `own_address` is where it is unless an account says otherwise.
-    """
+    """How a network behaves."""
 
     certainty: Certainty
     retention_s: float | None = None
+    """How long it remembers a key, or answers queries about a call; None: for ever."""
+
     upload_lead_s: float | None = None
+    """How long before the due moment media are uploaded; None: they travel with the post."""
+
     video_lead_s: float | None = None
+    """The same for videos, if their processing takes longer; None: `upload_lead_s`."""
+
     own_address: str | None = None
+    """The network's address; None: each account names its own."""
+
     settle_s: float = 0.0
-    """How long after a lost answer it may be asked."""
+    """How long after a lost answer the outcome can first be queried."""
 
 
 BEHAVIOURS = {
     Network.MASTODON: Behaviour(Certainty.IDEMPOTENT, retention_s=3600, upload_lead_s=600),
     Network.INSTAGRAM: Behaviour(
         Certainty.QUERYABLE,
-        # Containers expire after a day, and say so when they are asked.
+        # Containers expire after a day; until then their status can be queried.
         retention_s=26 * 3600,
         upload_lead_s=600,
         own_address="https://graph.instagram.com",
@@ -144,7 +147,7 @@ BEHAVIOURS = {
 
 POST_LIMITS = {
     Network.MASTODON: PostLimits(500, [{IMAGE: 4}, {VIDEO: 1}], 4, length=_mastodon_length),
-    Network.INSTAGRAM: PostLimits(2200, [{IMAGE: 1}, {REEL: 1}, {IMAGE: 10, VIDEO: 10}], 10, media_needed=True),
+    Network.INSTAGRAM: PostLimits(2200, [{IMAGE: 1}, {REEL: 1}, {IMAGE: 10, VIDEO: 10}], 10, needs_media=True),
     Network.BLUESKY: PostLimits(300, [{IMAGE: 4}, {VIDEO: 1}], 4, length=_graphemes, unit="graphemes", text_bytes=3000),
     Network.X: PostLimits(280, [{IMAGE: 4}, {VIDEO: 1}], 4, length=_x_length, unit="weighted characters"),
     Network.WEBHOOK: PostLimits(10_000, [{IMAGE: 10, VIDEO: 10, REEL: 10}], 10),
@@ -154,30 +157,30 @@ TOPIC_LIMITS = PostLimits(4000, [])
 HOME_FEED_LIMITS = PostLimits(4000, [{IMAGE: 10}], 10)
 
 
-def limit_violation(allowance: PostLimits, text: str, media: Sequence[MediaKind]) -> tuple[str, str] | None:
-    """Why the target does not take the post: which field is wrong and what was expected; None when it takes it."""
-    length = allowance.length(text)
-    if length > allowance.text_length:
-        return "text", f"at most {allowance.text_length} {allowance.unit}; these are {length}"
-    if allowance.text_bytes is not None and len(text.encode()) > allowance.text_bytes:
-        return "text", f"at most {allowance.text_bytes} bytes"
+def limit_violation(limits: PostLimits, text: str, media: Sequence[MediaKind]) -> tuple[str, str] | None:
+    """Returns the field that exceeds a limit and what was expected; None if the post is within all limits."""
+    length = limits.length(text)
+    if length > limits.text_length:
+        return "text", f"at most {limits.text_length} {limits.unit}, not {length}"
+    if limits.text_bytes is not None and len(text.encode()) > limits.text_bytes:
+        return "text", f"at most {limits.text_bytes} bytes"
     if not media:
-        return ("media", "at least one image or reel") if allowance.media_needed else None
-    if len(media) > allowance.most_media or not any(_holds(each, media) for each in allowance.combinations):
-        return "media", _expected_media(allowance)
+        return ("media", "at least one image or reel") if limits.needs_media else None
+    if len(media) > limits.max_media or not any(_allows(each, media) for each in limits.combinations):
+        return "media", _expected_media(limits)
     return None
 
 
-def _holds(combination: dict[MediaKind, int], media: Sequence[MediaKind]) -> bool:
-    # Several kinds stand together in a carousel, which a single medium is not.
+def _allows(combination: dict[MediaKind, int], media: Sequence[MediaKind]) -> bool:
+    # A carousel mixes kinds and needs at least two media.
     if len(combination) > 1 and len(media) == 1 and {IMAGE, VIDEO} == combination.keys():
         return False
     return all(count <= combination.get(kind, 0) for kind, count in Counter(media).items())
 
 
-def _expected_media(allowance: PostLimits) -> str:
+def _expected_media(limits: PostLimits) -> str:
     choices = [
         " and ".join(f"{count} {kind.value}" for kind, count in combination.items())
-        for combination in allowance.combinations
+        for combination in limits.combinations
     ]
-    return f"at most {allowance.most_media}: {', or '.join(choices)}" if choices else "none: it takes text only"
+    return f"at most {limits.max_media} media: {', or '.join(choices)}" if choices else "no media: it takes text only"

@@ -1,18 +1,21 @@
-"""Scheduled posts and their publications: pages by due time, single ones, and the ways to change them."""
+"""Scheduled posts and their publications: reads by id and by due time, and the changes of them."""
 
 import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from pymongo.asynchronous.collection import AsyncCollection
+
 from storage.batch_loader import BatchLoader
 from storage.chat.changes import NewMessage
 from storage.errors import NotFound
-from storage.feed.changes import NewPost as NewHomePost
+from storage.feed.changes import NewPost
 from storage.feed.posts import PostStore
 from storage.feed.records import author_stream
 from storage.idempotency import AlreadyDone, IdempotencyKey
 from storage.mongo import Document, Mongo
+from storage.publishing.documents import PublicationDocument, ScheduledPostDocument
 from storage.publishing.internal import PublishMessage, PublishPost, source
 from storage.publishing.records import (
     ConnectedAccount,
@@ -26,65 +29,65 @@ from storage.publishing.records import (
     publication_record,
 )
 from storage.publishing.scheduling import (
-    POSTS,
     PUBLICATIONS,
-    CancelPost,
-    NewPost,
-    PostEdit,
+    SCHEDULED_POSTS,
+    CancelScheduledPost,
+    NewScheduledPost,
+    ScheduledPostEdit,
     SchedulePost,
-    UpdatePost,
+    UpdateScheduledPost,
 )
-from storage.publishing.transitions import ClaimLost, MarkFailed, PublicationChange, ResolveUnknown, StoreUpload
+from storage.publishing.transitions import ClaimLost, MarkFailed, PublicationChange, ResolveUnknown
 from storage.streams.log import Stream, jobs_stream
 from storage.streams.sequencer import Sequencer
 from storage.timeline import Page, Range, read_page
 
-FAILED_AT_ONCE = 100
-PART = 100
+FAIL_BATCH_SIZE = 100
+MIN_READ = 100
 
 
 def with_needed_states(matched: Document, states: Collection[ScheduledPostState]) -> Document:
-    """A filter for publications, of one for posts: one index answers it in the order of due times."""
+    """Turns a filter for posts into one for publications, which one index answers in the order of due times."""
     return {**matched, "state": {"$in": sorted(state.value for state in needed_states(states))}}
 
 
 class ScheduledPostStore:
-    """Reads at majority; every change is committed with its events to the organization's jobs stream."""
+    """Reads at majority. Commits each change with its events to the organization's jobs stream."""
 
     def __init__(self, mongo: Mongo, sequencer: Sequencer, posts: PostStore) -> None:
         self._home_posts = posts
         self._sequencer = sequencer
-        self._posts = mongo[POSTS]
-        self._publications = mongo[PUBLICATIONS]
+        self._posts: AsyncCollection[ScheduledPostDocument] = mongo[SCHEDULED_POSTS]
+        self._publications: AsyncCollection[PublicationDocument] = mongo[PUBLICATIONS]
         self._by_id: BatchLoader[str, ScheduledPost] = BatchLoader(self._load)
         self._publication_by_id: BatchLoader[str, Publication] = BatchLoader(self._load_publications)
         self._of_post: BatchLoader[str, list[Publication]] = BatchLoader(self._load_of_posts)
 
-    async def schedule(self, new: NewPost, key: IdempotencyKey | None) -> ScheduledPost:
-        """Schedules; durable when it returns. Raises: BadUserInput when it is too late, Conflict for a reused key."""
+    async def schedule(self, new: NewScheduledPost, key: IdempotencyKey | None) -> ScheduledPost:
+        """Schedules a post, durably. Raises: BadUserInput if it is too late, Conflict for a reused key."""
         try:
             id_ = await self._sequencer.commit(jobs_stream(new.organization_id), SchedulePost(new, key))
         except AlreadyDone as done:
             id_ = done.id
         return await self.get(new.organization_id, id_)
 
-    async def update(self, organization_id: str, id_: str, edit: PostEdit) -> ScheduledPost:
-        """Changes what has not started. Raises: NotFound, Conflict, BadUserInput."""
-        await self._sequencer.commit(jobs_stream(organization_id), UpdatePost(organization_id, id_, edit))
+    async def update(self, organization_id: str, id_: str, edit: ScheduledPostEdit) -> ScheduledPost:
+        """Changes a post of which nothing has started. Raises: NotFound, Conflict, BadUserInput."""
+        await self._sequencer.commit(jobs_stream(organization_id), UpdateScheduledPost(organization_id, id_, edit))
         return await self.get(organization_id, id_)
 
     async def cancel(self, organization_id: str, id_: str) -> ScheduledPost:
-        """Cancels what has not started. Raises: NotFound, Conflict with nothing left."""
-        await self._sequencer.commit(jobs_stream(organization_id), CancelPost(organization_id, id_))
+        """Cancels the publications that have not started. Raises: NotFound, Conflict if there is none."""
+        await self._sequencer.commit(jobs_stream(organization_id), CancelScheduledPost(organization_id, id_))
         return await self.get(organization_id, id_)
 
     async def resolve(self, publication: Publication, published: bool, external_id: str | None) -> Publication:
-        """What a person saw on the account. Raises: NotFound, Conflict when the outcome is known."""
+        """Stores the outcome that a person has found. Raises: NotFound, Conflict if the publication is not UNKNOWN."""
         change = ResolveUnknown(publication.organization_id, publication.id, published, external_id)
         return await self._sequencer.commit(jobs_stream(publication.organization_id), change)
 
-    async def apply(self, change: PublicationChange | StoreUpload) -> Publication:
-        """A step of whoever holds the publication. Raises: ClaimLost, NotYetDue."""
+    async def apply(self, change: PublicationChange) -> Publication:
+        """Commits a change by the worker that has claimed the publication. Raises: ClaimLost, NotYetDue."""
         return await self._sequencer.commit(jobs_stream(change.publication.organization_id), change)
 
     async def publish_message(self, publication: Publication, new: NewMessage) -> Publication:
@@ -92,48 +95,46 @@ class ScheduledPostStore:
         change = PublishMessage(publication, replace(new, source=source(publication.id)))
         return await self._sequencer.commit(Stream("topic", new.topic_id), change)
 
-    async def publish_post(self, publication: Publication, new: NewHomePost) -> Publication:
-        """Publishes to the author's home feed, in one transaction. Raises: as publish_message."""
+    async def publish_post(self, publication: Publication, new: NewPost) -> Publication:
+        """Publishes to the author's home feed in one transaction. Raises: as publish_message."""
         change = PublishPost(publication, self._home_posts.plan(replace(new, source=source(publication.id))))
         return await self._sequencer.commit(author_stream(new.organization_id, new.author_id), change)
 
     async def fail_waiting(self, account: ConnectedAccount) -> int:
-        """Fails what waits for a disconnected account, and returns how many those were."""
+        """Fails the SCHEDULED publications to a disconnected account. Returns how many."""
         wanted = {"target.id": account.id, "state": PublicationState.SCHEDULED.value}
         failed = 0
-        while rows := await self._publications.find(wanted).limit(FAILED_AT_ONCE).to_list(None):
-            changes = [
-                MarkFailed(publication_record(row), "FORBIDDEN", "The account was disconnected.") for row in rows
-            ]
+        while rows := await self._publications.find(wanted).limit(FAIL_BATCH_SIZE).to_list(None):
+            changes = [MarkFailed(publication_record(row), "FORBIDDEN", "The account is disconnected.") for row in rows]
             outcomes = await asyncio.gather(*map(self.apply, changes), return_exceptions=True)
             for outcome in outcomes:
-                # What was claimed, changed or done at the same moment is looked at again.
+                # A publication that changed meanwhile is read again if it is still SCHEDULED.
                 if isinstance(outcome, BaseException) and not isinstance(outcome, ClaimLost):
                     raise outcome
             failed += sum(isinstance(outcome, Publication) for outcome in outcomes)
         return failed
 
     async def find(self, organization_id: str, id_: str) -> ScheduledPost | None:
-        """The organization's scheduled post of that id, or None."""
+        """Returns the organization's scheduled post of that id, or None."""
         post = await self._by_id.get(id_)
         return post if post is not None and post.organization_id == organization_id else None
 
     async def get(self, organization_id: str, id_: str) -> ScheduledPost:
-        """The organization's scheduled post of that id. Raises: NotFound."""
+        """Returns the organization's scheduled post of that id. Raises: NotFound."""
         post = await self.find(organization_id, id_)
         if post is None:
             raise NotFound("scheduled post", id_)
         return post
 
     async def publication(self, organization_id: str, id_: str) -> Publication:
-        """The organization's publication of that id. Raises: NotFound."""
+        """Returns the organization's publication of that id. Raises: NotFound."""
         found = await self._publication_by_id.get(id_)
         if found is None or found.organization_id != organization_id:
             raise NotFound("publication", id_)
         return found
 
     async def publications_of(self, post_id: str) -> list[Publication]:
-        """The post's publications, in the order of its targets."""
+        """Returns the post's publications, in the order of its targets."""
         return await self._of_post.get(post_id) or []
 
     async def page(
@@ -143,7 +144,7 @@ class ScheduledPostStore:
         asked: Range,
         states: Collection[ScheduledPostState] | None = None,
     ) -> Page[ScheduledPost]:
-        """Scheduled posts by due time: of one author or of all, in some states or in any."""
+        """Returns a page by due time: of one author or all (None), in some states or any (None)."""
         wanted = {"org": organization_id} | ({} if author_id is None else {"author": author_id})
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[ScheduledPost]:
@@ -158,31 +159,32 @@ class ScheduledPostStore:
     async def _in_states(
         self, matched: Document, states: set[ScheduledPostState], ascending: bool, limit: int
     ) -> list[ScheduledPost]:
-        """Posts with a publication in a state that is needed for it, a part of the range at a time.
+        """Returns posts in the states, reading a chunk of the range at a time.
 
-        The state is what all the publications make of it, so they are looked at (ADR 15).
+        A post's state is derived from all its publications (ADR 15). So this finds candidates by single publications
+        in a needed state, then checks all publications of each candidate.
         """
         found: list[ScheduledPost] = []
         while len(found) < limit:
-            part = max(limit, PART)
+            chunk = max(limit, MIN_READ)
             wanted = with_needed_states(matched, states)
             cursor = self._publications.find(wanted, {"_id": 0, "post": 1, "ts": 1}).sort("ts", 1 if ascending else -1)
-            rows = await cursor.limit(part).to_list(None)
+            rows = await cursor.limit(chunk).to_list(None)
             found += await self._of_states({row["post"]: row["ts"] for row in rows}, states)
-            if len(rows) < part:
+            if len(rows) < chunk:
                 break
             bound = {"$gt" if ascending else "$lt": rows[-1]["ts"]}
             matched = {**matched, "ts": {**matched["ts"], **bound}}
         return found[:limit]
 
-    async def _of_states(self, places: dict[str, int], states: set[ScheduledPostState]) -> list[ScheduledPost]:
-        """Those of the posts, by id, that are in the states and still in their places; in the order that is given."""
-        posts, of_posts = await asyncio.gather(self._load(list(places)), self._load_of_posts(list(places)))
-        there = [posts[id_] for id_, ts in places.items() if id_ in posts and posts[id_].timestamp == ts]
-        return [post for post in there if post_state([each.state for each in of_posts[post.id]]) in states]
+    async def _of_states(self, timestamps: dict[str, int], states: set[ScheduledPostState]) -> list[ScheduledPost]:
+        """Returns the posts that are in the states and still at their timestamps, in the order of `timestamps`."""
+        posts, publications = await asyncio.gather(self._load(list(timestamps)), self._load_of_posts(list(timestamps)))
+        unmoved = [posts[id_] for id_, ts in timestamps.items() if id_ in posts and posts[id_].timestamp == ts]
+        return [post for post in unmoved if post_state([each.state for each in publications[post.id]]) in states]
 
     async def of_events(self, organization_id: str, ids: Sequence[str]) -> dict[str, Publication]:
-        """The publications that events of the organization speak of, as they are now, by id; one read."""
+        """Returns the publications that the organization's events refer to, as they are now, by id; one read."""
         return await self._load_publications(ids)
 
     async def _load(self, ids: Sequence[str]) -> dict[str, ScheduledPost]:

@@ -1,4 +1,4 @@
-"""The records of the publishing area: frozen, as read. Instants are aware UTC datetimes, exact to the millisecond."""
+"""The publishing area's records, as read from the database. Instants are aware UTC datetimes, to the millisecond."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -6,13 +6,20 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
-from storage.mongo import Document
+from storage.publishing.documents import (
+    AccountDocument,
+    MediaDocument,
+    ProgressDocument,
+    PublicationDocument,
+    ScheduledPostDocument,
+    TargetDocument,
+)
 from storage.publishing.networks import MediaKind, Network
 from storage.timeline import Timestamp
 
 
 class PublicationState(Enum):
-    """Where a publication stands (docs/publishing.md draws it)."""
+    """State of a publication. docs/publishing.md draws the transitions."""
 
     SCHEDULED = "SCHEDULED"
     PUBLISHING = "PUBLISHING"
@@ -23,7 +30,7 @@ class PublicationState(Enum):
 
 
 class ScheduledPostState(Enum):
-    """What its publications make of a scheduled post."""
+    """State of a scheduled post, derived from its publications by `post_state`."""
 
     SCHEDULED = "SCHEDULED"
     PUBLISHING = "PUBLISHING"
@@ -35,7 +42,7 @@ class ScheduledPostState(Enum):
 
 
 class MediaState(Enum):
-    """Where the upload of a publication's media stands."""
+    """State of the upload of a publication's media."""
 
     NONE = "NONE"
     PENDING = "PENDING"
@@ -46,7 +53,7 @@ class MediaState(Enum):
 
 
 class CallPhase(Enum):
-    """What is being done while a publication is PUBLISHING. Only CALLING may have had an effect when it is cut off."""
+    """Phase of publishing to an account. Only a cut-off CALLING may have had an effect."""
 
     PREPARING = "PREPARING"
     CALLING = "CALLING"
@@ -55,7 +62,7 @@ class CallPhase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ConnectedAccount:
-    """An organization's account elsewhere. What opens it is not in here."""
+    """An organization's account at a network, without its credentials."""
 
     id: str
     organization_id: str
@@ -68,14 +75,14 @@ class ConnectedAccount:
 
 @dataclass(frozen=True, slots=True)
 class HomeFeedTarget:
-    """The author's followers, and the author's own feed."""
+    """The home feeds of the author and the author's followers."""
 
     author_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class TopicTarget:
-    """A topic of the chat."""
+    """A chat topic."""
 
     topic_id: str
     community_id: str
@@ -94,7 +101,7 @@ Target = HomeFeedTarget | TopicTarget | AccountTarget
 
 @dataclass(frozen=True, slots=True)
 class ScheduledMedia:
-    """An image or a video by its address."""
+    """An image or video, by its address."""
 
     url: str
     alt_text: str
@@ -103,7 +110,7 @@ class ScheduledMedia:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledPost:
-    """What is to be published, and when. `timestamp` is unique in the organization, at or after `due_at`."""
+    """A post and its due moment. `timestamp` is unique in the organization, at or after `due_at`."""
 
     id: str
     organization_id: str
@@ -120,7 +127,7 @@ class ScheduledPost:
 
 @dataclass(frozen=True, slots=True)
 class PublicationError:
-    """Why a publication failed, or why nobody knows."""
+    """Why a publication failed or is unknown."""
 
     code: str
     message: str
@@ -128,7 +135,7 @@ class PublicationError:
 
 @dataclass(frozen=True, slots=True)
 class PublicationAttempt:
-    """Something that was tried, and what came of it."""
+    """One attempt to publish or upload, and its outcome."""
 
     at: datetime
     outcome: str
@@ -137,7 +144,7 @@ class PublicationAttempt:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """What the network calls the uploaded media, and until when they can be used; None: until they are."""
+    """The network's references to uploaded media. `expires_at` None: they do not expire."""
 
     references: Sequence[Any]
     expires_at: datetime | None
@@ -145,7 +152,7 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class CallProgress:
-    """How far a call to the outside is. `key` is the same for every try; `first_at` is when it was first called."""
+    """How far publishing to an account is. `key` is the same for every try; `first_at` is when the first call began."""
 
     phase: CallPhase
     key: str
@@ -156,7 +163,7 @@ class CallProgress:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """One target of a scheduled post. Whoever works on it holds it by its `fence`, which only grows."""
+    """One target of a scheduled post. A worker that claims it holds it by its `fence`, which only grows."""
 
     id: str
     organization_id: str
@@ -178,14 +185,14 @@ class Publication:
 
     @property
     def lateness_ms(self) -> int | None:
-        """How late it was published, in milliseconds; None unless it was."""
+        """How late it was published, in milliseconds; None unless PUBLISHED."""
         if self.published_at is None:
             return None
         return max(0, round((self.published_at - self.due_at).total_seconds() * 1000))
 
 
 def post_state(states: Collection[PublicationState]) -> ScheduledPostState:
-    """What publications in these states make of their post (ScheduledPostState)."""
+    """Returns the state of a post whose publications are in these states: the first rule that applies."""
     found = set(states)
     scheduled = PublicationState.SCHEDULED in found
     if found == {PublicationState.SCHEDULED}:
@@ -202,7 +209,7 @@ _NEEDED: dict[ScheduledPostState, set[PublicationState]] = {
     _S.SCHEDULED: {_P.SCHEDULED},
     _S.PUBLISHING: {_P.PUBLISHING, _P.SCHEDULED},
     _S.PUBLISHED: {_P.PUBLISHED},
-    # Of the three states that it mixes, one of these two is always there.
+    # PARTIAL mixes PUBLISHED, FAILED and CANCELLED, so at least one of these two is present.
     _S.PARTIAL: {_P.FAILED, _P.CANCELLED},
     _S.FAILED: {_P.FAILED},
     _S.UNKNOWN: {_P.UNKNOWN},
@@ -211,12 +218,12 @@ _NEEDED: dict[ScheduledPostState, set[PublicationState]] = {
 
 
 def needed_states(states: Collection[ScheduledPostState]) -> set[PublicationState]:
-    """States of which every post in one of `states` has a publication; other posts may have one, too."""
+    """Returns publication states of which each post in `states` has at least one. Other posts may have them, too."""
     return {needed for state in states for needed in _NEEDED[state]}
 
 
-def account_record(document: Document) -> ConnectedAccount:
-    """The record of a stored account."""
+def account_record(document: AccountDocument) -> ConnectedAccount:
+    """Returns the record of a stored account."""
     return ConnectedAccount(
         id=document["_id"],
         organization_id=document["org"],
@@ -228,8 +235,8 @@ def account_record(document: Document) -> ConnectedAccount:
     )
 
 
-def post_record(document: Document) -> ScheduledPost:
-    """The record of a stored scheduled post."""
+def post_record(document: ScheduledPostDocument) -> ScheduledPost:
+    """Returns the record of a stored scheduled post."""
     return ScheduledPost(
         id=document["_id"],
         organization_id=document["org"],
@@ -245,8 +252,8 @@ def post_record(document: Document) -> ScheduledPost:
     )
 
 
-def publication_record(document: Document) -> Publication:
-    """The record of a stored publication."""
+def publication_record(document: PublicationDocument) -> Publication:
+    """Returns the record of a stored publication."""
     error, upload, step = document.get("error"), document.get("upload"), document.get("step")
     return Publication(
         id=document["_id"],
@@ -269,7 +276,7 @@ def publication_record(document: Document) -> Publication:
     )
 
 
-def _target(document: Document) -> Target:
+def _target(document: PublicationDocument) -> Target:
     target = document["target"]
     if target["kind"] == "TOPIC":
         return TopicTarget(target["id"], target["community"])
@@ -278,14 +285,14 @@ def _target(document: Document) -> Target:
     return HomeFeedTarget(document["author"])
 
 
-def _progress(document: Document) -> CallProgress:
+def _progress(document: ProgressDocument) -> CallProgress:
     return CallProgress(
         CallPhase(document["phase"]), document["key"], document["tries"], document["at"], document.get("first_at")
     )
 
 
-def target_document(target: Target) -> Document:
-    """The stored form of a target."""
+def target_document(target: Target) -> TargetDocument:
+    """Returns the stored form of a target."""
     match target:
         case TopicTarget(topic_id, community_id):
             return {"kind": "TOPIC", "id": topic_id, "community": community_id}
@@ -295,6 +302,6 @@ def target_document(target: Target) -> Document:
             return {"kind": "HOME_FEED", "id": author_id}
 
 
-def media_documents(media: Sequence[ScheduledMedia]) -> list[Document]:
-    """The stored form of media."""
+def media_documents(media: Sequence[ScheduledMedia]) -> list[MediaDocument]:
+    """Returns the stored form of media."""
     return [{"url": each.url, "alt": each.alt_text, "kind": each.kind.value} for each in media]

@@ -1,17 +1,19 @@
-"""What the built-in twin has published: one document a key, so that the same key is there once."""
+"""Posts of the built-in sandbox network: one document for each key, so that a repeated key publishes once."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pymongo import ReturnDocument
+from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.ids import new_id
-from storage.mongo import Document, Mongo
+from storage.mongo import Mongo
+from storage.publishing.documents import SandboxPostDocument
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxPost:
-    """A post in the sandbox."""
+    """A post that the sandbox has published."""
 
     id: str
     account_id: str
@@ -19,23 +21,23 @@ class SandboxPost:
 
 
 class SandboxStore:
-    """The sandbox's own ledger."""
+    """Stores what the sandbox publishes."""
 
     def __init__(self, mongo: Mongo) -> None:
-        self._posts = mongo["sandbox_posts"]
+        self._posts: AsyncCollection[SandboxPostDocument] = mongo["sandbox_posts"]
 
     async def publish(self, account_id: str, key: str, text: str) -> SandboxPost:
-        """The post of this key, made when it is new."""
+        """Returns the post of this key, creating it if the key is new."""
         fresh = {"$setOnInsert": {"id": new_id(), "text": text, "at": datetime.now(UTC)}}
         id_ = {"account": account_id, "key": key}
-        row: Document | None = await self._posts.find_one_and_update(
+        document = await self._posts.find_one_and_update(
             {"_id": id_}, fresh, upsert=True, return_document=ReturnDocument.AFTER
         )
-        assert row is not None
-        return SandboxPost(row["id"], account_id, row["text"])
+        assert document is not None
+        return SandboxPost(document["id"], account_id, document["text"])
 
     async def posts(self, account_id: str) -> list[SandboxPost]:
-        """What was published, in the order of publishing."""
+        """Returns the account's posts in the order of publishing."""
         low, high = {"account": account_id}, {"account": account_id, "key": "\U0010ffff"}
-        rows = self._posts.find({"_id": {"$gte": low, "$lte": high}}).sort("at", 1)
-        return [SandboxPost(row["id"], account_id, row["text"]) async for row in rows]
+        documents = self._posts.find({"_id": {"$gte": low, "$lte": high}}).sort("at", 1)
+        return [SandboxPost(each["id"], account_id, each["text"]) async for each in documents]

@@ -1,7 +1,7 @@
-"""Scheduling, changing and cancelling, as changes that the sequencer commits to the organization's jobs stream.
+"""Schedules, updates and cancels posts: changes that the sequencer commits to the organization's jobs stream.
 
-What is waiting belongs to its author: an update or a cancel raises the fence of every publication that it touches, so
-whoever holds one of them has lost it. What has started is never touched.
+An update or a cancel raises the fence of each SCHEDULED publication, so a worker that has claimed one loses it.
+Publications in any other state are never touched.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 from storage.errors import BadUserInput, Conflict, NotFound
 from storage.idempotency import IdempotencyKey
 from storage.ids import new_id
-from storage.mongo import Document, Mongo, Session
+from storage.mongo import Mongo, Session
+from storage.publishing.documents import PublicationDocument, ScheduledPostDocument, TargetDocument
 from storage.publishing.events import emit_changed
 from storage.publishing.networks import BEHAVIOURS, MediaKind, Network
 from storage.publishing.records import (
@@ -24,16 +25,18 @@ from storage.publishing.records import (
 )
 from storage.streams.changes import Batch, Change, Need
 
-POSTS = "scheduled_posts"
+SCHEDULED_POSTS = "scheduled_posts"
 PUBLICATIONS = "publications"
 
 CLAIM_AHEAD_S = 5.0
-PLACES_READ = 1000
+"""How long before the due moment a worker claims a publication."""
+
+TIMESTAMPS_READ = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class NewPost:
-    """What a scheduled post is made of, checked. `due_at` is a whole number of milliseconds."""
+class NewScheduledPost:
+    """A validated post to schedule. `due_at` is a whole number of milliseconds."""
 
     organization_id: str
     author_id: str
@@ -46,28 +49,29 @@ class NewPost:
 
 
 def microseconds(at: datetime) -> int:
-    """The instant as a timestamp."""
+    """Returns the instant as a timestamp."""
     return int(at.timestamp()) * 1_000_000 + at.microsecond
 
 
-async def free_place(mongo: Mongo, session: Session, organization_id: str, at: datetime) -> int:
-    """The first timestamp of the organization at or after the instant that no scheduled post has."""
+async def free_timestamp(mongo: Mongo, session: Session, organization_id: str, at: datetime) -> int:
+    """Returns the first timestamp at or after the instant that no scheduled post of the organization has."""
     free = microseconds(at)
     while True:
         wanted = {"org": organization_id, "ts": {"$gte": free}}
-        rows = mongo[POSTS].find(wanted, {"_id": 0, "ts": 1}, session=session).sort("ts", 1)
-        taken = [row["ts"] for row in await rows.limit(PLACES_READ).to_list(None)]
+        rows = mongo[SCHEDULED_POSTS].find(wanted, {"_id": 0, "ts": 1}, session=session).sort("ts", 1)
+        taken = [row["ts"] for row in await rows.limit(TIMESTAMPS_READ).to_list(None)]
         for ts in taken:
             if ts != free:
                 return free
             free += 1
-        if len(taken) < PLACES_READ:
+        if len(taken) < TIMESTAMPS_READ:
             return free
 
 
-def _place(batch: Batch, organization_id: str, free: int) -> int:
-    """The first place at or after `free` that the members before have not taken."""
-    taken = {each["ts"] for each in batch.changed(POSTS) if each["org"] == organization_id}
+def _free_in_batch(batch: Batch, organization_id: str, free: int) -> int:
+    """Returns the first timestamp at or after `free` that the batch's earlier members have not taken."""
+    posts: list[ScheduledPostDocument] = batch.changed(SCHEDULED_POSTS)
+    taken = {each["ts"] for each in posts if each["org"] == organization_id}
     while free in taken:
         free += 1
     return free
@@ -75,31 +79,31 @@ def _place(batch: Batch, organization_id: str, free: int) -> int:
 
 @dataclass(slots=True)
 class SchedulePost(Change[str]):
-    """A new scheduled post with a publication for each target. The result is its id."""
+    """Creates a scheduled post with a publication for each target. The result is the post's id."""
 
-    new: NewPost
+    new: NewScheduledPost
     idempotency: IdempotencyKey | None = None
     id: str = field(default_factory=new_id)
     publication_ids: list[str] = field(default_factory=list)
     _free: int = 0
 
     def __post_init__(self) -> None:
-        """Ids are given once, whatever how often it is planned."""
+        """Creates the publications' ids, which stay the same when the change is planned again."""
         self.publication_ids = [new_id() for _ in self.new.targets]
 
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
-        """Looks for a free place."""
-        self._free = await free_place(mongo, session, self.new.organization_id, self.new.due_at)
+        """Reads the first free timestamp."""
+        self._free = await free_timestamp(mongo, session, self.new.organization_id, self.new.due_at)
 
     def plan(self, batch: Batch) -> str:
-        """Raises: BadUserInput when it would be too late already."""
+        """Plans the post and its publications. Raises: BadUserInput if it would be too late already."""
         new = self.new
-        check_not_missed(new.due_at, new.max_lateness_s, batch.at)
-        post = {
+        check_not_too_late(new.due_at, new.max_lateness_s, batch.at)
+        post: ScheduledPostDocument = {
             "_id": self.id,
             "org": new.organization_id,
             "author": new.author_id,
-            "ts": _place(batch, new.organization_id, self._free),
+            "ts": _free_in_batch(batch, new.organization_id, self._free),
             "text": new.text,
             "media": media_documents(new.media),
             "due": new.due_at,
@@ -109,23 +113,25 @@ class SchedulePost(Change[str]):
             "at": batch.at,
             "revision": 1,
         }
-        batch.put(POSTS, post)
+        batch.put(SCHEDULED_POSTS, post)
         for place, (id_, target) in enumerate(zip(self.publication_ids, new.targets, strict=True)):
-            put_waiting(batch, _publication(post, id_, target) | {"place": place}, post)
+            put_scheduled(batch, _publication(post, id_, target), post, place)
         return self.id
 
     def result_id(self, result: str) -> str:
-        """The scheduled post's id."""
+        """Returns the scheduled post's id."""
         return result
 
 
-def check_not_missed(due_at: datetime, max_lateness_s: int, now: datetime) -> None:
-    """Raises: BadUserInput for what could only fail."""
+def check_not_too_late(due_at: datetime, max_lateness_s: int, now: datetime) -> None:
+    """Rejects a post that could only fail with TOO_LATE. Raises: BadUserInput."""
     if due_at + timedelta(seconds=max_lateness_s) < now:
-        raise BadUserInput("dueAt", "a time to come; this one is further back than maxLatenessS allows")
+        late_s = int((now - due_at).total_seconds())
+        allowed = f"the future, or at most maxLatenessS ({max_lateness_s} s) ago"
+        raise BadUserInput("dueAt", f"a time in {allowed}", f"dueAt must be in {allowed} (it was {late_s} s ago).")
 
 
-def _publication(post: Document, id_: str, target: Target) -> Document:
+def _publication(post: ScheduledPostDocument, id_: str, target: Target) -> PublicationDocument:
     return {
         "_id": id_,
         "org": post["org"],
@@ -135,13 +141,18 @@ def _publication(post: Document, id_: str, target: Target) -> Document:
         "fence": 0,
         "media_state": MediaState.NONE.value,
         "attempts": [],
+        "state": PublicationState.SCHEDULED.value,
+        "ts": post["ts"],
+        "due": post["due"],
+        "late_at": post["due"],
     }
 
 
-def put_waiting(batch: Batch, publication: Document, post: Document) -> None:
-    """Puts a publication that waits for the due moment of its post, with what has to be uploaded before."""
-    due: datetime = post["due"]
+def put_scheduled(batch: Batch, publication: PublicationDocument, post: ScheduledPostDocument, place: int) -> None:
+    """Puts a publication as SCHEDULED under a new fence, with the moments of its claim and its upload."""
+    due = post["due"]
     publication |= {
+        "place": place,
         "state": PublicationState.SCHEDULED.value,
         "fence": publication["fence"] + 1,
         "ts": post["ts"],
@@ -155,7 +166,7 @@ def put_waiting(batch: Batch, publication: Document, post: Document) -> None:
     emit_changed(batch, publication)
 
 
-def _plan_upload(publication: Document, post: Document) -> None:
+def _plan_upload(publication: PublicationDocument, post: ScheduledPostDocument) -> None:
     lead_s = upload_lead_s(publication, post)
     if lead_s is None or not post["media"]:
         publication["media_state"] = MediaState.NONE.value
@@ -167,14 +178,20 @@ def _plan_upload(publication: Document, post: Document) -> None:
         publication["upload_at"] = post["due"] - timedelta(seconds=lead_s)
 
 
-def drop_upload(publication: Document) -> None:
-    """Forgets what was uploaded, and takes the work from whoever is at it."""
-    for field_ in ("upload", "upload_at", "upload_claim"):
-        publication.pop(field_, None)
+def drop_upload(publication: PublicationDocument) -> None:
+    """Removes the upload from the document, and its claim, so that a running upload is not stored."""
+    publication.pop("upload", None)
+    release_upload(publication)
 
 
-def upload_lead_s(publication: Document, post: Document) -> float | None:
-    """How long before the due time the target wants the post's media; None where they go along."""
+def release_upload(publication: PublicationDocument) -> None:
+    """Removes the claim of an upload and the moment of the next one."""
+    publication.pop("upload_at", None)
+    publication.pop("upload_claim", None)
+
+
+def upload_lead_s(publication: PublicationDocument, post: ScheduledPostDocument) -> float | None:
+    """Returns how long before the due moment to upload, in seconds; None if media travel with the post."""
     target = publication["target"]
     if target["kind"] != "ACCOUNT":
         return None
@@ -184,8 +201,8 @@ def upload_lead_s(publication: Document, post: Document) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class PostEdit:
-    """What to change; None stays."""
+class ScheduledPostEdit:
+    """The fields to change; None leaves a field as it is."""
 
     text: str | None = None
     media: Sequence[ScheduledMedia] | None = None
@@ -194,72 +211,74 @@ class PostEdit:
     time_zone: str | None = None
     max_lateness_s: int | None = None
     revision: int | None = None
+    """The revision that the edit was made from; None: any."""
 
 
 @dataclass(slots=True)
-class _PostChange(Change[str]):
+class _ScheduledPostChange(Change[str]):
     """A change of one scheduled post and all its publications."""
 
     organization_id: str
     id: str
 
     def needs(self) -> Sequence[Need]:
-        """The post."""
-        return [(POSTS, self.id)]
+        """Returns the post."""
+        return [(SCHEDULED_POSTS, self.id)]
 
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
-        """Reads its publications."""
+        """Reads the post's publications."""
         async for document in mongo[PUBLICATIONS].find({"post": self.id}, session=session):
             batch.add(PUBLICATIONS, document)
 
-    def read(self, batch: Batch) -> tuple[Document, list[Document]]:
-        """Copies of the post and its publications. Raises: NotFound."""
-        post = batch.get(POSTS, self.id)
+    def read(self, batch: Batch) -> tuple[ScheduledPostDocument, list[PublicationDocument]]:
+        """Returns copies of the post and its publications. Raises: NotFound."""
+        post: ScheduledPostDocument | None = batch.get(SCHEDULED_POSTS, self.id)
         if post is None or post["org"] != self.organization_id:
             raise NotFound("scheduled post", self.id)
-        found = [batch.get(PUBLICATIONS, id_) for id_ in post["publications"]]
-        return dict(post), [dict(each) for each in found if each is not None]
+        found: list[PublicationDocument | None] = [batch.get(PUBLICATIONS, id_) for id_ in post["publications"]]
+        return post.copy(), [each.copy() for each in found if each is not None]
 
 
 @dataclass(slots=True)
-class UpdatePost(_PostChange):
-    """Changes a post of which nothing has started. Targets that stay keep their publications."""
+class UpdateScheduledPost(_ScheduledPostChange):
+    """Changes a post of which nothing has started. A target that stays keeps its publication."""
 
-    edit: PostEdit
+    edit: ScheduledPostEdit
     new_ids: list[str] = field(default_factory=list)
     _free: int = 0
 
     def __post_init__(self) -> None:
-        """Ids are given once, whatever how often it is planned."""
+        """Creates ids for new publications, which stay the same when the change is planned again."""
         self.new_ids = [new_id() for _ in self.edit.targets or ()]
 
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
-        """Reads its publications, and looks for a free place at the new time."""
-        # Not super(): a dataclass with slots is another class than the one that was written.
-        await _PostChange.load(self, mongo, session, batch)
+        """Reads the publications and, for a new due moment, the first free timestamp."""
+        # Not super(): it fails in a dataclass with slots, which replaces the class that was defined.
+        await _ScheduledPostChange.load(self, mongo, session, batch)
         if self.edit.due_at is not None:
-            self._free = await free_place(mongo, session, self.organization_id, self.edit.due_at)
+            self._free = await free_timestamp(mongo, session, self.organization_id, self.edit.due_at)
 
     def plan(self, batch: Batch) -> str:
-        """Raises: NotFound, Conflict for an old revision or when something has started, BadUserInput."""
+        """Raises: NotFound; Conflict for an old revision or when publishing has started; BadUserInput."""
         post, publications = self.read(batch)
         edit = self.edit
         if edit.revision is not None and edit.revision != post["revision"]:
-            raise Conflict(f"The newest revision is {post['revision']}.")
+            raise Conflict(f"The scheduled post has changed: its newest revision is {post['revision']}.")
         if any(each["state"] != PublicationState.SCHEDULED.value for each in publications):
-            raise Conflict("It is being published already, or is done.")
+            raise Conflict("The scheduled post can no longer be changed: publishing has started.")
         changed = self._changed(batch, post)
-        check_not_missed(changed["due"], changed["max_lateness_s"], batch.at)
+        check_not_too_late(changed["due"], changed["max_lateness_s"], batch.at)
         kept = self._retarget(batch, changed, publications)
-        batch.put(POSTS, changed)
-        stale = changed["text"] != post["text"] or changed["media"] != post["media"]
+        batch.put(SCHEDULED_POSTS, changed)
+        is_stale = changed["text"] != post["text"] or changed["media"] != post["media"]
         for place, publication in enumerate(kept):
-            _invalidate(publication, changed, stale)
-            put_waiting(batch, publication | {"place": place}, changed)
+            _invalidate_upload(publication, changed, is_stale)
+            put_scheduled(batch, publication, changed, place)
         return self.id
 
-    def _changed(self, batch: Batch, post: Document) -> Document:
-        edit, changed = self.edit, {**post, "revision": post["revision"] + 1}
+    def _changed(self, batch: Batch, post: ScheduledPostDocument) -> ScheduledPostDocument:
+        edit, changed = self.edit, post.copy()
+        changed["revision"] += 1
         if edit.text is not None:
             changed["text"] = edit.text
         if edit.media is not None:
@@ -269,15 +288,17 @@ class UpdatePost(_PostChange):
         if edit.max_lateness_s is not None:
             changed["max_lateness_s"] = edit.max_lateness_s
         if edit.due_at is not None and edit.due_at != post["due"]:
-            changed |= {"due": edit.due_at, "ts": _place(batch, self.organization_id, self._free)}
+            changed |= {"due": edit.due_at, "ts": _free_in_batch(batch, self.organization_id, self._free)}
         return changed
 
-    def _retarget(self, batch: Batch, post: Document, publications: list[Document]) -> list[Document]:
-        """The publications that the post has from now on; those whose target was dropped go away."""
+    def _retarget(
+        self, batch: Batch, post: ScheduledPostDocument, publications: list[PublicationDocument]
+    ) -> list[PublicationDocument]:
+        """Returns the publications for the edit's targets, and removes those of the dropped targets."""
         if self.edit.targets is None:
             return publications
         by_target = {_target_key(each["target"]): each for each in publications}
-        kept: list[Document] = []
+        kept: list[PublicationDocument] = []
         for id_, target in zip(self.new_ids, self.edit.targets, strict=True):
             key = _target_key(target_document(target))
             kept.append(by_target.pop(key) if key in by_target else _publication(post, id_, target))
@@ -287,40 +308,42 @@ class UpdatePost(_PostChange):
         return kept
 
 
-def _target_key(target: Document) -> tuple[str, str]:
+def _target_key(target: TargetDocument) -> tuple[str, str]:
     return target["kind"], target["id"]
 
 
-def _invalidate(publication: Document, post: Document, stale: bool) -> None:
-    """An upload of other content, or one that will have expired by then, is none."""
+def _invalidate_upload(publication: PublicationDocument, post: ScheduledPostDocument, is_stale: bool) -> None:
+    """Marks an upload STALE if the content has changed, or if it expires before the due moment."""
     upload = publication.get("upload")
-    expires_at = upload and upload.get("expires_at")
     if upload is None and publication["media_state"] != MediaState.UPLOADING.value:
         return
-    if stale or upload is None or (expires_at is not None and expires_at <= post["due"]):
+    expires_at = None if upload is None else upload.get("expires_at")
+    if is_stale or upload is None or (expires_at is not None and expires_at <= post["due"]):
         publication["media_state"] = MediaState.STALE.value
 
 
 @dataclass(slots=True)
-class CancelPost(_PostChange):
-    """Cancels what has not started."""
+class CancelScheduledPost(_ScheduledPostChange):
+    """Cancels the publications that have not started."""
 
     def plan(self, batch: Batch) -> str:
-        """Raises: NotFound, Conflict with nothing left to cancel."""
+        """Raises: NotFound; Conflict if every publication has started or is finished."""
         post, publications = self.read(batch)
         waiting = [each for each in publications if each["state"] == PublicationState.SCHEDULED.value]
         if not waiting:
-            raise Conflict("Nothing is left to cancel: it is being published already, or is done.")
-        batch.put(POSTS, {**post, "revision": post["revision"] + 1})
+            raise Conflict("Nothing is left to cancel: every publication has started or is finished.")
+        post["revision"] += 1
+        batch.put(SCHEDULED_POSTS, post)
         for publication in waiting:
             publication |= {"state": PublicationState.CANCELLED.value, "fence": publication["fence"] + 1}
             put_finished(batch, publication)
         return self.id
 
 
-def put_finished(batch: Batch, publication: Document) -> None:
-    """Puts a publication that nobody has to look at any more, and tells of it."""
-    for field_ in ("wake_at", "upload_at", "upload_claim", "claim"):
-        publication.pop(field_, None)
+def put_finished(batch: Batch, publication: PublicationDocument) -> None:
+    """Puts a publication that no worker has to look at any more, and emits its change."""
+    publication.pop("wake_at", None)
+    publication.pop("claim", None)
+    release_upload(publication)
     batch.put(PUBLICATIONS, publication)
     emit_changed(batch, publication)

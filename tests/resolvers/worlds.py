@@ -15,7 +15,7 @@ from storage.link_previews import LinkPreview
 from storage.publishing.accounts import NewAccount
 from storage.publishing.networks import MediaKind, Network
 from storage.publishing.records import AccountTarget, CallPhase, Publication, ScheduledMedia
-from storage.publishing.scheduling import NewPost as NewScheduledPost
+from storage.publishing.scheduling import NewScheduledPost as NewScheduledPost
 from storage.publishing.transitions import MANUAL, BeginAttempt, MarkPublished, MarkUnknown
 from storage.references import PostKey, message_key
 from storage.stores import Stores

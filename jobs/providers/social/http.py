@@ -71,7 +71,7 @@ class Http:
     """Requests to addresses that users gave. Follows no redirect, keeps no cookie, reads no proxy setting."""
 
     def __init__(self, guard: Egress, call_timeout_s: float = CALL_TIMEOUT_S) -> None:
-        """`call_timeout_s` is for everything but uploads; it must be shorter than PERSONS_LEASE_S."""
+        """`call_timeout_s` is for everything but uploads; it must be shorter than MANUAL_LEASE_S."""
         self._guard = guard
         self._call_timeout_s = call_timeout_s
         self._images = asyncio.Semaphore(IMAGES_AT_ONCE)

@@ -25,11 +25,11 @@ async def context(scenario: PublishingScenario, publisher: PostPublisher, egress
 
 
 async def test_the_author_reads_what_failed_and_why(
-    scenario: PublishingScenario, context: JobContext, tmp_path: Path
+    scenario: PublishingScenario, publisher: PostPublisher, context: JobContext, tmp_path: Path
 ) -> None:
     account = await scenario.account(secret="fail")
     post = await scenario.schedule(account_target(account), in_s=-1, text="the text")
-    failed = await worked(context.publisher, scenario, post)
+    failed = await worked(publisher, scenario, post)
     assert await send_failure_mails(context) == 1
     assert await send_failure_mails(context) == 0
     assert "mail_at" not in await scenario.stored(failed)
@@ -40,11 +40,13 @@ async def test_the_author_reads_what_failed_and_why(
         assert words in text
 
 
-async def test_a_mail_that_can_not_be_sent_now_is_sent_later(scenario: PublishingScenario, context: JobContext) -> None:
+async def test_a_mail_that_can_not_be_sent_now_is_sent_later(
+    scenario: PublishingScenario, publisher: PostPublisher, context: JobContext
+) -> None:
     post = await scenario.schedule(scenario.topic, in_s=-1)
     await scenario.stores.communities.leave(scenario.place.community, "ann")
-    failed = await worked(context.publisher, scenario, post)
-    dead = job_context(context.stores, context.egress, publisher=context.publisher)
+    failed = await worked(publisher, scenario, post)
+    dead = job_context(context.stores, context.egress, publisher=publisher)
     assert await send_failure_mails(dead) == 1
     assert await send_failure_mails(context) == 0, "not at once"
     await scenario.pass_time(121)
@@ -52,22 +54,26 @@ async def test_a_mail_that_can_not_be_sent_now_is_sent_later(scenario: Publishin
     assert "mail_at" not in await scenario.stored(failed)
 
 
-async def test_a_mail_to_nobody_is_given_up(scenario: PublishingScenario, context: JobContext) -> None:
+async def test_a_mail_to_nobody_is_given_up(
+    scenario: PublishingScenario, publisher: PostPublisher, context: JobContext
+) -> None:
     await scenario.stores.mongo["users"].update_many({"_id.org": scenario.organization_id}, {"$unset": {"email": ""}})
     post = await scenario.schedule(scenario.home, in_s=-1, max_lateness_s=5)
     await scenario.pass_time(10)
-    failed = await worked(context.publisher, scenario, post)
+    failed = await worked(publisher, scenario, post)
     assert failed.state is PublicationState.FAILED
-    await send_failure_mails(job_context(context.stores, context.egress, publisher=context.publisher))
+    await send_failure_mails(job_context(context.stores, context.egress, publisher=publisher))
     assert "mail_at" not in await scenario.stored(failed)
 
 
-async def test_jobs_and_sweepers_do_the_same(scenario: PublishingScenario, context: JobContext) -> None:
+async def test_jobs_and_sweepers_do_the_same(
+    scenario: PublishingScenario, publisher: PostPublisher, context: JobContext
+) -> None:
     first, second = await scenario.schedule(in_s=-1), await scenario.schedule(in_s=30)
     assert await publish_due(context) == 1
     await scenario.pass_time(31)
     await wake({"jobs": context}, second.id, second.revision)
-    await context.publisher.idle()
+    await publisher.idle()
     for post in (first, second):
         assert (await scenario.only(post)).state is PublicationState.PUBLISHED
     assert await upload_media(context) == 0
@@ -82,4 +88,4 @@ async def test_what_waits_for_a_disconnected_account_fails_although_somebody_die
     assert await fail_disconnected(context) == 3
     assert {(await scenario.only(post)).state for post in posts} == {PublicationState.FAILED}
     assert await fail_disconnected(context) == 0
-    assert await scenario.stores.accounts.disconnected(10) == []
+    assert await scenario.stores.accounts.list_disconnected(10) == []

@@ -26,7 +26,7 @@ class Renewals:
 
 async def test_a_call_that_is_over_soon_writes_nothing() -> None:
     renewals = Renewals()
-    async with ClaimLease(renewals.renew, 60, loop_time_s()).kept():
+    async with ClaimLease(renewals.renew, 60, loop_time_s()).hold():
         await asyncio.sleep(0)
     assert renewals.count == 0
 
@@ -35,7 +35,7 @@ async def test_a_call_may_take_longer_than_its_lease() -> None:
     renewals = Renewals()
     lease = ClaimLease(renewals.renew, 3, loop_time_s())
     began_s = loop_time_s()
-    async with lease.kept():
+    async with lease.hold():
         while loop_time_s() < began_s + 3.2:
             await asyncio.sleep(0.05)
     assert renewals.count >= 2
@@ -44,12 +44,12 @@ async def test_a_call_may_take_longer_than_its_lease() -> None:
 
 async def test_who_was_stopped_before_the_call_asks_and_never_begins_what_is_somebody_elses() -> None:
     renewals = Renewals()
-    async with ClaimLease(renewals.renew, 6, loop_time_s() - 20).kept():
+    async with ClaimLease(renewals.renew, 6, loop_time_s() - 20).hold():
         assert renewals.count == 1
     renewals.is_held = False
     began = False
     with pytest.raises(ClaimLost):
-        async with ClaimLease(renewals.renew, 6, loop_time_s() - 20).kept():
+        async with ClaimLease(renewals.renew, 6, loop_time_s() - 20).hold():
             began = True
     assert not began
 
@@ -61,7 +61,7 @@ async def test_who_can_not_renew_is_stopped(fault: str) -> None:
     finished = asyncio.Event()
 
     async def work() -> None:
-        async with ClaimLease(renewals.renew, 0.3, loop_time_s()).kept():
+        async with ClaimLease(renewals.renew, 0.3, loop_time_s()).hold():
             await asyncio.sleep(60)
             finished.set()
 

@@ -12,7 +12,7 @@ from storage.identity.records import Role
 from storage.publishing.networks import Network
 from storage.publishing.records import CallPhase, Publication, PublicationState, ScheduledPost
 from storage.publishing.sandbox import SandboxStore
-from storage.publishing.scheduling import PostEdit
+from storage.publishing.scheduling import ScheduledPostEdit
 from storage.publishing.transitions import BeginAttempt
 from tests.jobs.publishing.runs import TWINS, connected, quick_networks, settled, uploaded, worked
 from tests.storage.places import soon
@@ -97,7 +97,9 @@ async def test_what_is_edited_while_it_is_held_is_published_as_edited(
     async with connected(scenario, Network.WEBHOOK) as (twin, account):
         post = await scenario.schedule(scenario.topic, account_target(account), in_s=3)
         await publisher.sweep()
-        await scenario.stores.scheduled_posts.update(scenario.organization_id, post.id, PostEdit(text="edited"))
+        await scenario.stores.scheduled_posts.update(
+            scenario.organization_id, post.id, ScheduledPostEdit(text="edited")
+        )
         await publisher.sweep()
         await publisher.idle()
         assert [effect.text for effect in twin.ledger] == ["edited"]

@@ -23,7 +23,7 @@ from storage.errors import Conflict
 from storage.mongo import Driver
 from storage.publishing.networks import Network
 from storage.publishing.records import Publication, PublicationState, Target
-from storage.publishing.scheduling import PostEdit
+from storage.publishing.scheduling import ScheduledPostEdit
 from storage.stores import Stores, open_stores
 from tests.databases import CREDENTIAL_KEYS
 from tests.jobs.publishing.runs import SECRETS, quick_networks
@@ -115,7 +115,7 @@ class ScheduleMachine(RuleBasedStateMachine):
 
     async def _edit(self, known: Known, text: str, due_in_s: float | None) -> None:
         due_at = None if due_in_s is None else await self.scenario.now() + timedelta(seconds=due_in_s)
-        edit = PostEdit(text=text, due_at=due_at)
+        edit = ScheduledPostEdit(text=text, due_at=due_at)
         try:
             await self.scenario.stores.scheduled_posts.update(self.scenario.organization_id, known.post_id, edit)
         except Conflict:
@@ -156,7 +156,7 @@ class ScheduleMachine(RuleBasedStateMachine):
         post = await self.scenario.stores.scheduled_posts.get(
             publication.organization_id, publication.scheduled_post_id
         )
-        await self.publisher.work_on(publication, post)
+        await self.publisher.publish(publication, post)
 
     def is_due(self, publication: Publication) -> bool:
         """A publisher holds what is not due yet, which takes real time here."""

@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 
 from jobs.publishing.publisher import PostPublisher
-from jobs.publishing.uploads import AT_ONCE
+from jobs.publishing.uploads import MAX_UPLOADS
 from storage.publishing.networks import MediaKind, Network
 from storage.publishing.records import MediaState, PublicationState, ScheduledMedia
-from storage.publishing.scheduling import PostEdit
+from storage.publishing.scheduling import ScheduledPostEdit
 from tests.jobs.providers.upstream import Upstream, respond, upstream
 from tests.jobs.publishing.runs import connected, settled, uploaded, worked
 from tests.storage.places import soon
@@ -67,7 +67,9 @@ async def test_what_was_changed_is_uploaded_anew(scenario: PublishingScenario, p
         assert isinstance(twin, InstagramTwin)
         post = await scenario.schedule(account_target(account), in_s=300, media=[IMAGE])
         await uploaded(publisher)
-        await scenario.stores.scheduled_posts.update(scenario.organization_id, post.id, PostEdit(text="edited"))
+        await scenario.stores.scheduled_posts.update(
+            scenario.organization_id, post.id, ScheduledPostEdit(text="edited")
+        )
         assert (await scenario.only(post)).media_state is MediaState.STALE
         await uploaded(publisher)
         await scenario.pass_time(300)
@@ -136,9 +138,9 @@ async def test_slow_uploads_hold_up_nobody_elses(
             await release.wait()
 
         media.answers["/a.png"] = slow
-        for _ in range(AT_ONCE - 1):
+        for _ in range(MAX_UPLOADS - 1):
             await scenario.schedule(account_target(account), in_s=300, media=[image(media)])
-        assert await publisher.uploads.run() == AT_ONCE - 1
+        assert await publisher.uploads.run() == MAX_UPLOADS - 1
         assert await publisher.uploads.run() == 0
         posts = [await scenario.schedule(account_target(other), in_s=300, media=[IMAGE]) for _ in range(2)]
 

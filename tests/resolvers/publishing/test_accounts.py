@@ -48,7 +48,7 @@ async def test_credentials_are_encrypted_at_rest_and_gone_when_disconnected(ann:
         everything += [repr(row) async for row in ann.stores.mongo[name].find()]
     assert SECRET not in "".join(everything)
     record = await ann.stores.accounts.get(ann.user.organization_id, account["id"])
-    assert await ann.stores.accounts.open(record) == SECRET
+    assert await ann.stores.accounts.decrypt_credentials(record) == SECRET
     assert SECRET not in repr(record)
     await ann.do(DISCONNECT, id=account["id"])
     row = await ann.stores.mongo["accounts"].find_one({"_id": account["id"]})

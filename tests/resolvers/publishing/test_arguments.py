@@ -2,7 +2,7 @@
 
 import pytest
 
-from resolvers.publishing.arguments import check_targets
+from resolvers.publishing.arguments import MAX_LATENESS_S, check_targets, max_lateness
 from storage.errors import BadUserInput
 from storage.publishing.networks import Network
 from storage.publishing.records import AccountTarget, HomeFeedTarget, Target, TopicTarget
@@ -24,3 +24,10 @@ def test_the_one_that_does_not_take_it_is_named(targets: list[Target], text: str
         check_targets(targets, text, [])
     if targets:
         check_targets(targets, "hello", [])
+
+
+def test_lateness_has_bounds() -> None:
+    assert (max_lateness(1), max_lateness(MAX_LATENESS_S)) == (1, MAX_LATENESS_S)
+    for seconds in (0, -1, MAX_LATENESS_S + 1):
+        with pytest.raises(BadUserInput):
+            max_lateness(seconds)

@@ -5,9 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from jobs.providers.egress import Egress
+from jobs.providers.social.registry import all_networks
 from jobs.publishing.publisher import PostPublisher
 from storage.identity.records import Role
-from tests.jobs.contexts import job_context
+from storage.publishing.sandbox import SandboxStore
 from tests.resolvers.people import Person, Room, SignIn, settled
 from tests.resolvers.publishing.test_posts import CANCEL, GET, account, schedule
 
@@ -38,7 +40,8 @@ async def boss(sign_in: SignIn) -> Person:
 
 @pytest.fixture
 def publisher(room: Room) -> PostPublisher:
-    return job_context(room.ann.stores).publisher
+    stores = room.ann.stores
+    return PostPublisher(stores, all_networks(Egress(()), SandboxStore(stores.mongo)))
 
 
 async def publish(publisher: PostPublisher) -> None:

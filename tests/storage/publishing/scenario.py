@@ -19,7 +19,7 @@ from storage.publishing.records import (
     Target,
     TopicTarget,
 )
-from storage.publishing.scheduling import NewPost
+from storage.publishing.scheduling import NewScheduledPost
 from storage.stores import Stores
 from tests.storage.places import Place, found_place
 
@@ -63,10 +63,10 @@ class PublishingScenario:
         new = NewAccount(self.organization_id, network, f"our {network.value}", base_url)
         return await self.stores.accounts.connect(new, secret, None)
 
-    async def new(self, *targets: Target, in_s: float = 60.0, **more: Any) -> NewPost:
+    async def new(self, *targets: Target, in_s: float = 60.0, **more: Any) -> NewScheduledPost:
         """What to schedule, due after so many seconds."""
         due_at = more.pop("due_at", None) or await self.now() + timedelta(seconds=in_s)
-        base = NewPost(self.organization_id, self.ann.id, "hello", (), targets, due_at, "UTC", 3600)
+        base = NewScheduledPost(self.organization_id, self.ann.id, "hello", (), targets, due_at, "UTC", 3600)
         return replace(base, **more)
 
     async def schedule(self, *targets: Target, in_s: float = 60.0, **more: Any) -> ScheduledPost:

@@ -20,15 +20,15 @@ async def test_an_account_is_found_in_its_organization_only(scenario: Publishing
 
 async def test_a_disconnected_account_can_not_be_opened_any_more(scenario: PublishingScenario) -> None:
     account = await scenario.account(secret="ok")
-    assert await scenario.stores.accounts.open(account) == "ok"
+    assert await scenario.stores.accounts.decrypt_credentials(account) == "ok"
     gone = await scenario.stores.accounts.disconnect(account)
     again = await scenario.stores.accounts.disconnect(account)
     assert gone.disconnected_at == again.disconnected_at is not None
     with pytest.raises(CredentialsLost):
-        await scenario.stores.accounts.open(account)
-    assert account.id in [each.id for each in await scenario.stores.accounts.disconnected(100)]
-    await scenario.stores.accounts.cleared(account)
-    assert account.id not in [each.id for each in await scenario.stores.accounts.disconnected(100)]
+        await scenario.stores.accounts.decrypt_credentials(account)
+    assert account.id in [each.id for each in await scenario.stores.accounts.list_disconnected(100)]
+    await scenario.stores.accounts.mark_cleared(account)
+    assert account.id not in [each.id for each in await scenario.stores.accounts.list_disconnected(100)]
 
 
 async def test_a_sealed_secret_moved_to_another_account_opens_nothing(scenario: PublishingScenario) -> None:
@@ -38,4 +38,4 @@ async def test_a_sealed_secret_moved_to_another_account_opens_nothing(scenario: 
     assert row is not None
     await accounts.update_one({"_id": other.id}, {"$set": {"credentials": row["credentials"]}})
     with pytest.raises(CredentialsLost):
-        await scenario.stores.accounts.open(other)
+        await scenario.stores.accounts.decrypt_credentials(other)

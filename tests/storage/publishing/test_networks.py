@@ -92,7 +92,7 @@ def test_media_stand_together_as_the_network_says(network: Network, media: Seque
 
 def test_inside_topics_take_text_and_feeds_take_images() -> None:
     assert limit_violation(TOPIC_LIMITS, "x" * 4000, []) is None
-    assert limit_violation(TOPIC_LIMITS, "hello", [IMG]) == ("media", "none: it takes text only")
+    assert limit_violation(TOPIC_LIMITS, "hello", [IMG]) == ("media", "no media: it takes text only")
     assert limit_violation(HOME_FEED_LIMITS, "hello", [IMG] * 10) is None
     assert limit_violation(HOME_FEED_LIMITS, "hello", [VID]) is not None
 

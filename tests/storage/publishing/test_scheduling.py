@@ -10,7 +10,7 @@ from storage.errors import BadUserInput, Conflict, NotFound
 from storage.idempotency import idempotency_key
 from storage.publishing.networks import MediaKind, Network
 from storage.publishing.records import MediaState, PublicationState, ScheduledMedia
-from storage.publishing.scheduling import PostEdit, microseconds
+from storage.publishing.scheduling import ScheduledPostEdit, microseconds
 from storage.publishing.transitions import ClaimLost, StoreUpload
 from tests.storage.places import OpenStores, soon
 from tests.storage.publishing.scenario import IMAGE, PublishingScenario, account_target
@@ -24,7 +24,7 @@ async def test_a_post_takes_the_first_free_microsecond_at_its_due_time(scenario:
     first = microseconds(due_at)
     assert sorted(post.timestamp for post in posts) == list(range(first, first + 120))
     moved = await scenario.stores.scheduled_posts.update(
-        scenario.organization_id, posts[0].id, PostEdit(due_at=due_at + timedelta(hours=1))
+        scenario.organization_id, posts[0].id, ScheduledPostEdit(due_at=due_at + timedelta(hours=1))
     )
     assert moved.timestamp == microseconds(due_at + timedelta(hours=1))
     assert (await scenario.schedule(due_at=due_at)).timestamp == posts[0].timestamp
@@ -54,12 +54,14 @@ async def test_what_could_only_fail_is_refused(scenario: PublishingScenario) -> 
         await scenario.schedule(in_s=-20, max_lateness_s=10)
     post = await scenario.schedule(in_s=-20, max_lateness_s=30)
     with pytest.raises(BadUserInput):
-        await scenario.stores.scheduled_posts.update(scenario.organization_id, post.id, PostEdit(max_lateness_s=10))
+        await scenario.stores.scheduled_posts.update(
+            scenario.organization_id, post.id, ScheduledPostEdit(max_lateness_s=10)
+        )
 
 
 async def test_every_change_is_told_to_the_jobs_stream(scenario: PublishingScenario) -> None:
     post = await scenario.schedule(scenario.topic, scenario.home)
-    await scenario.stores.scheduled_posts.update(scenario.organization_id, post.id, PostEdit(text="other"))
+    await scenario.stores.scheduled_posts.update(scenario.organization_id, post.id, ScheduledPostEdit(text="other"))
     await scenario.stores.scheduled_posts.cancel(scenario.organization_id, post.id)
     ids = [each.id for each in await scenario.publications(post)]
     assert await scenario.events() == [("PublicationChanged", id_) for id_ in ids * 3]
@@ -68,11 +70,11 @@ async def test_every_change_is_told_to_the_jobs_stream(scenario: PublishingScena
 async def test_an_update_needs_the_newest_revision_when_it_names_one(scenario: PublishingScenario) -> None:
     post = await scenario.schedule()
     update = scenario.stores.scheduled_posts.update
-    changed = await update(scenario.organization_id, post.id, PostEdit(text="second", revision=1))
+    changed = await update(scenario.organization_id, post.id, ScheduledPostEdit(text="second", revision=1))
     assert (changed.text, changed.revision) == ("second", 2)
     with pytest.raises(Conflict):
-        await update(scenario.organization_id, post.id, PostEdit(text="third", revision=1))
-    edits = [update(scenario.organization_id, post.id, PostEdit(text=str(i), revision=2)) for i in range(5)]
+        await update(scenario.organization_id, post.id, ScheduledPostEdit(text="third", revision=1))
+    edits = [update(scenario.organization_id, post.id, ScheduledPostEdit(text=str(i), revision=2)) for i in range(5)]
     outcomes = await asyncio.gather(*edits, return_exceptions=True)
     assert sum(not isinstance(each, Conflict) for each in outcomes) == 1
 
@@ -81,7 +83,7 @@ async def test_targets_that_stay_keep_their_publications(scenario: PublishingSce
     account = account_target(await scenario.account())
     post = await scenario.schedule(scenario.topic, scenario.home)
     before = await scenario.publications(post)
-    edit = PostEdit(targets=[account, scenario.topic])
+    edit = ScheduledPostEdit(targets=[account, scenario.topic])
     await scenario.stores.scheduled_posts.update(scenario.organization_id, post.id, edit)
     after = await scenario.publications(post)
     assert [each.target for each in after] == [account, scenario.topic]
@@ -94,7 +96,7 @@ async def test_update_and_cancel_win_against_a_held_claim(scenario: PublishingSc
     claims = await scenario.stores.claims.claim(1000)
     by_post = {each.scheduled_post_id: each for each in claims}
     store = scenario.stores.scheduled_posts
-    await store.update(scenario.organization_id, edited.id, PostEdit(text="other"))
+    await store.update(scenario.organization_id, edited.id, ScheduledPostEdit(text="other"))
     await store.cancel(scenario.organization_id, cancelled.id)
     await asyncio.sleep(0.3)
     for post in (edited, cancelled):
@@ -112,7 +114,7 @@ async def test_cancelling_cancels_the_rest_and_with_nothing_left_it_is_a_conflic
     (to_topic,) = [each for each in claims if each.target == scenario.topic]
     await store.publish_message(to_topic, scenario.place.new("hello"))
     with pytest.raises(Conflict):
-        await store.update(scenario.organization_id, post.id, PostEdit(text="too late"))
+        await store.update(scenario.organization_id, post.id, ScheduledPostEdit(text="too late"))
     await store.cancel(scenario.organization_id, post.id)
     states = [each.state for each in await scenario.publications(post)]
     assert states == [PublicationState.PUBLISHED, PublicationState.CANCELLED]
@@ -125,7 +127,7 @@ async def test_nothing_of_another_organization_is_changed(scenario: PublishingSc
     with pytest.raises(NotFound):
         await scenario.stores.scheduled_posts.cancel("elsewhere", post.id)
     with pytest.raises(NotFound):
-        await scenario.stores.scheduled_posts.update("elsewhere", post.id, PostEdit(text="x"))
+        await scenario.stores.scheduled_posts.update("elsewhere", post.id, ScheduledPostEdit(text="x"))
     assert (await scenario.only(post)).state is PublicationState.SCHEDULED
 
 
@@ -145,16 +147,16 @@ async def uploaded(scenario: PublishingScenario, expires_in_s: float | None) -> 
 @pytest.mark.parametrize(
     ("edit", "state"),
     [
-        (PostEdit(text="other"), MediaState.STALE),
-        (PostEdit(media=[replace(IMAGE, alt_text="other")]), MediaState.STALE),
-        (PostEdit(media=[ScheduledMedia("https://example.org/b.mp4", "", MediaKind.VIDEO)]), MediaState.STALE),
-        (PostEdit(media=[]), MediaState.NONE),
-        (PostEdit(time_zone="Asia/Tokyo"), MediaState.READY),
-        (PostEdit(max_lateness_s=60), MediaState.READY),
+        (ScheduledPostEdit(text="other"), MediaState.STALE),
+        (ScheduledPostEdit(media=[replace(IMAGE, alt_text="other")]), MediaState.STALE),
+        (ScheduledPostEdit(media=[ScheduledMedia("https://example.org/b.mp4", "", MediaKind.VIDEO)]), MediaState.STALE),
+        (ScheduledPostEdit(media=[]), MediaState.NONE),
+        (ScheduledPostEdit(time_zone="Asia/Tokyo"), MediaState.READY),
+        (ScheduledPostEdit(max_lateness_s=60), MediaState.READY),
     ],
 )
 async def test_other_content_makes_an_upload_stale(
-    scenario: PublishingScenario, edit: PostEdit, state: MediaState
+    scenario: PublishingScenario, edit: ScheduledPostEdit, state: MediaState
 ) -> None:
     post_id = await uploaded(scenario, 86_400)
     await scenario.stores.scheduled_posts.update(scenario.organization_id, post_id, edit)
@@ -169,7 +171,7 @@ async def test_a_due_time_past_the_expiry_makes_an_upload_stale(
     scenario: PublishingScenario, later_s: float, state: MediaState
 ) -> None:
     post_id = await uploaded(scenario, 3600)
-    edit = PostEdit(due_at=await scenario.now() + timedelta(seconds=later_s))
+    edit = ScheduledPostEdit(due_at=await scenario.now() + timedelta(seconds=later_s))
     await scenario.stores.scheduled_posts.update(scenario.organization_id, post_id, edit)
     (publication,) = await scenario.stores.scheduled_posts.publications_of(post_id)
     assert publication.media_state is state
@@ -179,7 +181,7 @@ async def test_an_upload_of_what_was_changed_meanwhile_is_not_kept(scenario: Pub
     account = account_target(await scenario.account(Network.MASTODON, "token", "https://example.org"))
     post = await scenario.schedule(account, media=[IMAGE], in_s=300)
     ((claimed, token),) = await scenario.stores.claims.claim_uploads(100)
-    await scenario.stores.scheduled_posts.update(scenario.organization_id, post.id, PostEdit(text="other"))
+    await scenario.stores.scheduled_posts.update(scenario.organization_id, post.id, ScheduledPostEdit(text="other"))
     with pytest.raises(ClaimLost):
         await scenario.stores.scheduled_posts.apply(StoreUpload(claimed, token, ["old"], 86_400))
     assert (await scenario.only(post)).media_state is MediaState.STALE

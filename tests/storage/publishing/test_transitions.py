@@ -12,7 +12,7 @@ from storage.publishing.records import CallPhase, Publication, PublicationState,
 from storage.publishing.transitions import (
     CALL_LEASE_S,
     MANUAL,
-    PERSONS_LEASE_S,
+    MANUAL_LEASE_S,
     BeginAttempt,
     BeginReconciliation,
     ClaimLost,
@@ -265,7 +265,7 @@ def test_the_states_of_publications_make_the_state_of_their_post() -> None:
     }
 
 
-@pytest.mark.parametrize("lease_s", [CALL_LEASE_S, PERSONS_LEASE_S])
+@pytest.mark.parametrize("lease_s", [CALL_LEASE_S, MANUAL_LEASE_S])
 async def test_the_lease_of_a_call_counts_from_its_beginning(scenario: PublishingScenario, lease_s: float) -> None:
     begun = await step(scenario, BeginAttempt(await claimed(scenario), CallPhase.CALLING, "key", lease_s))
     assert begun.progress is not None
@@ -273,4 +273,4 @@ async def test_the_lease_of_a_call_counts_from_its_beginning(scenario: Publishin
 
 
 def test_what_only_a_person_can_settle_is_held_for_longer_than_a_call_takes() -> None:
-    assert PERSONS_LEASE_S > CALL_TIMEOUT_S + CALL_LEASE_S / 3
+    assert MANUAL_LEASE_S > CALL_TIMEOUT_S + CALL_LEASE_S / 3

@@ -15,7 +15,7 @@ export function refusalOf(error: unknown): Refusal | null {
   return { field: String(field ?? ""), expected: String(expected ?? "") };
 }
 
-const READINGS = /^(\S+Z) or (\S+Z), since .* (is there twice|does not exist) in /;
+const READINGS = /^(\S+Z) or (\S+Z), because .* (occurs twice|does not exist) in /;
 
 export interface Readings {
   kind: "twice" | "never";
@@ -27,5 +27,5 @@ export interface Readings {
 export function readingsOf(refusal: Refusal | null): Readings | null {
   const [, first, second, how] = READINGS.exec(refusal?.expected ?? "") ?? [];
   if (first === undefined || second === undefined) return null;
-  return { kind: how === "is there twice" ? "twice" : "never", instants: [first, second] };
+  return { kind: how === "occurs twice" ? "twice" : "never", instants: [first, second] };
 }

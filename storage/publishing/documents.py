@@ -1,0 +1,181 @@
+"""The documents that publishing stores, by collection. Instants are UTC dates, exact to the millisecond."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NotRequired, TypedDict
+
+
+class AccountDocument(TypedDict):
+    """`accounts`: one connected account. Kept after disconnection, without its credentials."""
+
+    _id: str
+    org: str
+    """Organization id."""
+    network: str
+    """`Network` value."""
+    name: str
+    base_url: str | None
+    """Address instead of the network's own."""
+    connected_at: datetime
+    credentials: NotRequired[dict[str, Any]]
+    """Encrypted credentials (storage/secrets/credentials.py); removed on disconnection."""
+    disconnected_at: NotRequired[datetime]
+    failing: NotRequired[bool]
+    """True from disconnection until every publication that waited for the account has failed."""
+
+
+class MediaDocument(TypedDict):
+    """One medium of a scheduled post."""
+
+    url: str
+    alt: str
+    """Alternative text; may be empty."""
+    kind: str
+    """`MediaKind` value."""
+
+
+class ScheduledPostDocument(TypedDict):
+    """`scheduled_posts`: text, media and due moment. Kept for ever; its state is that of its publications."""
+
+    _id: str
+    org: str
+    """Organization id."""
+    author: str
+    """User id."""
+    ts: int
+    """Place on the organization's timeline: unique microseconds since 1970, at or after `due`."""
+    text: str
+    media: list[MediaDocument]
+    due: datetime
+    zone: str
+    """IANA time zone of the author."""
+    max_lateness_s: int
+    publications: list[str]
+    """Publication ids, in the order of the targets."""
+    at: datetime
+    """When it was first scheduled."""
+    revision: int
+    """1 at first; each update or cancel adds 1."""
+
+
+class TargetDocument(TypedDict):
+    """Target of a publication."""
+
+    kind: str
+    """HOME_FEED, TOPIC or ACCOUNT."""
+    id: str
+    """Id of the author, the topic or the account."""
+    community: NotRequired[str]
+    """TOPIC only: the topic's community."""
+    network: NotRequired[str]
+    """ACCOUNT only: `Network` value."""
+
+
+class UploadDocument(TypedDict):
+    """Media that the network holds."""
+
+    references: list[Any]
+    """The network's names for them, in the order of the media."""
+    expires_at: NotRequired[datetime | None]
+    """None: does not expire."""
+
+
+class ProgressDocument(TypedDict):
+    """How far the publishing of a publication to an account is."""
+
+    phase: str
+    """`CallPhase` value."""
+    key: str
+    """Idempotency key; the same for every call of the publication."""
+    tries: int
+    """Calls begun, and uploads that failed at the due moment."""
+    at: datetime
+    """When the phase began; in CALLING when the last call began."""
+    first_at: NotRequired[datetime]
+    """When the first call began; from then on the network's retention of the key counts."""
+
+
+class ErrorDocument(TypedDict):
+    """Why a publication failed or is unknown."""
+
+    code: str
+    message: str
+
+
+class AttemptDocument(TypedDict):
+    """One entry of a publication's history."""
+
+    at: datetime
+    outcome: str
+    """PUBLISHED, FAILED, UNKNOWN, NO_EFFECT or UPLOAD_FAILED."""
+    detail: str | None
+
+
+class PublicationDocument(TypedDict):
+    """`publications`: one target of a scheduled post. Kept for ever, unless an update removes the target."""
+
+    _id: str
+    org: str
+    """Organization id."""
+    post: str
+    """Scheduled post id."""
+    author: str
+    """User id."""
+    target: TargetDocument
+    place: NotRequired[int]
+    """Position among the post's targets, from 0."""
+    state: str
+    """`PublicationState` value."""
+    fence: int
+    """Grows with every claim, update, cancel and resolution. A change under an older fence is rejected."""
+    ts: int
+    """The post's `ts`, so that one index yields publications in the order of due times."""
+    due: datetime
+    late_at: datetime
+    """`due` plus the post's `max_lateness_s`: publishing may not begin later."""
+    attempts: Sequence[AttemptDocument]
+    wake_at: NotRequired[datetime]
+    """When a worker must look at it: 5 s before `due`, lease expiry, or next try. Absent when finished."""
+    claim: NotRequired[str]
+    """Random token of the last claim."""
+    media_state: str
+    """`MediaState` value."""
+    upload: NotRequired[UploadDocument]
+    """Present while `media_state` is READY."""
+    upload_at: NotRequired[datetime]
+    """When to start the upload, or when the lease of the running one expires. Absent when none is needed."""
+    upload_claim: NotRequired[str]
+    """Random token of the running upload."""
+    step: NotRequired[ProgressDocument]
+    """Present in PUBLISHING and UNKNOWN of an account."""
+    error: NotRequired[ErrorDocument]
+    """Present in FAILED and UNKNOWN."""
+    told: NotRequired[bool]
+    """True once the author was notified of the unknown outcome."""
+    mail_at: NotRequired[datetime]
+    """When to send the failure mail next. Absent once it is sent or refused."""
+    published_at: NotRequired[datetime]
+    external_id: NotRequired[str | None]
+    """Id of the message or post, or the network's id."""
+    url: NotRequired[str | None]
+    """Public address, if the network reports one."""
+
+
+class SandboxPostId(TypedDict):
+    """Key of a sandbox post."""
+
+    account: str
+    """Account id."""
+    key: str
+    """Idempotency key."""
+
+
+class SandboxPostDocument(TypedDict):
+    """`sandbox_posts`: what the built-in sandbox network has published. Kept for ever."""
+
+    _id: SandboxPostId
+    id: str
+    """External id."""
+    text: str
+    at: datetime
+    """When it was published."""
