@@ -1,4 +1,4 @@
-"""Outbound calls: jobs, their numbers, limits."""
+"""GraphQL types of outbound calls: jobs, their numbers, and limits."""
 
 from datetime import datetime
 
@@ -15,117 +15,133 @@ from storage.timeline import Timestamp
 strawberry.enum(
     CallJobState,
     description=(
-        "SCHEDULED: before startAt. RUNNING: numbers are called. WAITING_FOR_WINDOW: outside the calling window. "
-        "PAUSED: until it is resumed. COMPLETED, CANCELLED and REJECTED (its list has bad rows) are final."
+        "State of a call job. SCHEDULED: before startAt. RUNNING: numbers are called. WAITING_FOR_WINDOW: outside the "
+        "calling window. PAUSED: until resumeCallJob. COMPLETED, CANCELLED and REJECTED (a row of the list is bad) are "
+        "final."
     ),
 )
 strawberry.enum(
     CallTaskState,
     description=(
-        "QUEUED: to be called, perhaps again. DIALLING: handed to the telephony side. IN_CALL: answered. COMPLETED, "
-        "FAILED, SKIPPED and CANCELLED are final. UNKNOWN: nobody can tell what became of the call."
+        "State of a number. QUEUED: waits for its first or next call. DIALLING: the call was handed to the telephony "
+        "service. IN_CALL: answered. COMPLETED, FAILED, SKIPPED and CANCELLED are final. UNKNOWN: the outcome of the "
+        "call is not known; a late report can still settle it."
     ),
 )
 
 
-@strawberry.type(description="How much the organization may call at once. One per organization.")
+@strawberry.type(description="Limits of an organization's calls. Each organization has one such object.")
 class CallLimits:
-    id: ID = strawberry.field(description="The organization's id.")
-    concurrent_calls: int = strawberry.field(description="Calls at a time.")
-    calls_per_second: float = strawberry.field(description="Starts in any rolling second.")
-    active_calls: int = strawberry.field(description="Calls under way.")
+    id: ID = strawberry.field(description="Id of the organization.")
+    concurrent_calls: int = strawberry.field(description="How many calls may be active at a time.")
+    calls_per_second: float = strawberry.field(description="How many calls may start in any rolling second.")
+    active_calls: int = strawberry.field(description="How many calls are active now.")
 
 
-@strawberry.type(description="When calls may begin; HH:MM, local to timeZone.")
+@strawberry.type(description="Times of day (HH:MM) between which calls may begin, local to timeZone.")
 class CallingWindow:
-    start: str = strawberry.field(description="From then on.")
-    end: str = strawberry.field(description="Until then; before the start it is on the next day.")
-    time_zone: str = strawberry.field(description="IANA zone.")
+    start: str = strawberry.field(description="First time at which calls may begin.")
+    end: str = strawberry.field(description="Time from which no call begins. Before start: on the next day.")
+    time_zone: str = strawberry.field(description="IANA time zone of start and end.")
     weekdays: list[Weekday] = strawberry.field(description="Days on which the window begins.")
 
 
-@strawberry.type(description="How many calls ended so.")
+@strawberry.type(description="Number of finished calls with one outcome.")
 class CallOutcomeCount:
-    outcome: CallOutcome = strawberry.field(description="How they ended.")
-    count: int = strawberry.field(description="How many.")
+    outcome: CallOutcome = strawberry.field(description="How the calls ended.")
+    count: int = strawberry.field(description="How many calls ended this way.")
 
 
-@strawberry.type(
-    description="Where the numbers of a job are. total is the sum of the others; outcomes counts finished calls."
-)
+@strawberry.type(description="Numbers of a job by state, and finished calls by outcome.")
 class CallJobProgress:
-    total: int = strawberry.field(description="All numbers.")
-    queued: int = strawberry.field(description="To be called, perhaps again.")
-    active: int = strawberry.field(description="Being dialled, or in a call.")
-    completed: int = strawberry.field(description="Answered by somebody or by a machine.")
-    failed: int = strawberry.field(description="Not reached.")
-    unknown: int = strawberry.field(description="Nobody can tell what became of the call.")
-    skipped: int = strawberry.field(description="Must not be called, or not any more.")
-    cancelled: int = strawberry.field(description="Not called before the job was cancelled.")
-    outcomes: list[CallOutcomeCount] = strawberry.field(description="Finished calls, repeated ones too, by outcome.")
+    total: int = strawberry.field(description="All numbers: the sum of the following counts.")
+    queued: int = strawberry.field(description="Numbers that wait for their first or next call.")
+    active: int = strawberry.field(description="Numbers that are being dialled or in a call.")
+    completed: int = strawberry.field(description="Numbers that were answered by a person or a machine.")
+    failed: int = strawberry.field(description="Numbers that were not reached.")
+    unknown: int = strawberry.field(description="Numbers whose last call has no known outcome.")
+    skipped: int = strawberry.field(description="Numbers that are on the do-not-call list, or whose call expired.")
+    cancelled: int = strawberry.field(description="Numbers that were still queued when the job was cancelled.")
+    outcomes: list[CallOutcomeCount] = strawberry.field(
+        description="Finished calls by outcome, including repeated calls of a number."
+    )
 
 
 @strawberry.type(description="A bad row of a list.")
 class CallRowError:
-    row: int = strawberry.field(description="The line that the row begins on; the header is line 1.")
-    column: str | None = strawberry.field(description="The column; null when the whole row is bad.")
-    message: str = strawberry.field(description="What is wrong, for people.")
+    row: int = strawberry.field(description="Line on which the row begins. The header is line 1.")
+    column: str | None = strawberry.field(description="Name of the bad column. Null when the whole row is bad.")
+    message: str = strawberry.field(description="What is wrong, as a sentence for people.")
 
 
-@strawberry.type(description="A value for the scenario.")
+@strawberry.type(description="A variable of the scenario, with its value for one number.")
 class CallVariable:
-    name: str = strawberry.field(description="The column's name.")
-    value: str = strawberry.field(description="As in the list.")
+    name: str = strawberry.field(description="Name of the column in the list.")
+    value: str = strawberry.field(description="Value of the cell in the list.")
 
 
-@strawberry.type(description="One number of a job.")
+@strawberry.type(description="One phone number of a call job.")
 class CallTask:
-    id: ID = strawberry.field(description="Opaque.")
-    job_id: ID = strawberry.field(description="The job that it belongs to.")
-    row: int = strawberry.field(description="The line of its row in the list; the header is line 1.")
-    phone_number: str = strawberry.field(description="In E.164 spelling.")
-    variables: list[CallVariable] = strawberry.field(description="What the scenario is told.")
-    state: CallTaskState = strawberry.field(description="Where it is.")
-    outcome: CallOutcome | None = strawberry.field(description="How its last call ended.")
-    attempts: int = strawberry.field(description="Calls so far.")
-    call_id: str | None = strawberry.field(description="What the telephony side knows its last call by.")
-    started_at: datetime | None = strawberry.field(description="When its last call began.")
-    ended_at: datetime | None = strawberry.field(description="When its last call ended.")
-    error: str | None = strawberry.field(description="What went wrong, for people.")
+    id: ID = strawberry.field(description="Unique identifier. Treat as an opaque string.")
+    job_id: ID = strawberry.field(description="Id of the job that the number belongs to.")
+    row: int = strawberry.field(description="Line of the number in the list. The header is line 1.")
+    phone_number: str = strawberry.field(description="The phone number in E.164 form.")
+    variables: list[CallVariable] = strawberry.field(
+        description="Variables of the scenario, from the other columns of the list."
+    )
+    state: CallTaskState = strawberry.field(description="Current state.")
+    outcome: CallOutcome | None = strawberry.field(description="How the last call ended. Null until it has ended.")
+    attempts: int = strawberry.field(
+        description="Number of calls so far. Calls that provably never happened are not counted."
+    )
+    call_id: str | None = strawberry.field(
+        description="Id by which the telephony service knows the last call. Null before the first call."
+    )
+    started_at: datetime | None = strawberry.field(description="When the last call began. Null before the first call.")
+    ended_at: datetime | None = strawberry.field(description="When the last call ended. Null until it has ended.")
+    error: str | None = strawberry.field(
+        description="What went wrong, as a sentence for people. Null when nothing did."
+    )
 
 
-@strawberry.type(description="A launched list of numbers.")
+@strawberry.type(description="A launched list of phone numbers.")
 class CallJob:
-    id: ID = strawberry.field(description="Opaque.")
-    timestamp: Timestamp = strawberry.field(description="Of its creation; unique in the organization.")
-    name: str = strawberry.field(description="What people call it.")
-    scenario: str = strawberry.field(description="What the telephony side does in a call.")
-    state: CallJobState = strawberry.field(description="Where it is.")
-    created_at: datetime = strawberry.field(description="When it was launched.")
-    start_at: datetime | None = strawberry.field(description="It does not begin before then.")
-    window: CallingWindow | None = strawberry.field(description="Calls begin inside it only.")
-    progress: CallJobProgress = strawberry.field(description="Where its numbers are.")
+    id: ID = strawberry.field(description="Unique identifier. Treat as an opaque string.")
+    timestamp: Timestamp = strawberry.field(
+        description="Creation time, unique in the organization. The job's position in callJobs."
+    )
+    name: str = strawberry.field(description="Name of the job for people.")
+    scenario: str = strawberry.field(description="Instructions for the telephony service.")
+    state: CallJobState = strawberry.field(description="Current state.")
+    created_at: datetime = strawberry.field(description="When the job was launched.")
+    start_at: datetime | None = strawberry.field(
+        description="No call begins earlier. Null when the job started at once."
+    )
+    window: CallingWindow | None = strawberry.field(
+        description="Calls begin only inside this window. Null when they may begin at any time."
+    )
+    progress: CallJobProgress = strawberry.field(description="Numbers by state, and calls by outcome.")
     estimated_end_at: datetime | None = shared_field(
         resolvers.calls.jobs.estimated_end_at,
-        "Earliest possible end under today's limits and window; null when finished, or when it is never.",
+        "Earliest possible end under the current limits and window. Null when the job is final, or would never end.",
     )
-    row_error_count: int = strawberry.field(description="How many rows of its list are bad.")
-    row_errors: list[CallRowError] = shared_field(resolvers.calls.jobs.row_errors, "The bad rows of its list, by row.")
-    tasks: list[CallTask] = shared_field(resolvers.calls.jobs.tasks, "Its numbers in list order.")
+    row_error_count: int = strawberry.field(description="Number of bad rows in the list.")
+    row_errors: list[CallRowError] = shared_field(resolvers.calls.jobs.row_errors, "Bad rows of the list, by row.")
+    tasks: list[CallTask] = shared_field(resolvers.calls.jobs.tasks, "The numbers in list order.")
 
 
-@strawberry.type(description="Call jobs in the order of the range.")
+@strawberry.type(description="A page of call jobs, in the order of the requested range.")
 class CallJobTimeline(OfPage, Timeline):
-    items: list[CallJob] = strawberry.field(description="The page.")
+    items: list[CallJob] = strawberry.field(description="The jobs of the page.")
 
 
-@strawberry.type(description="What is in a list. Nothing was stored.")
+@strawberry.type(description="Result of checking a list. Nothing was stored.")
 class CallListCheck:
     rows: int = strawberry.field(
-        description="Rows without the header; a number that comes again counts, and is called once."
+        description="Number of rows without the header. Repeated numbers count, but are called once."
     )
-    row_error_count: int = strawberry.field(description="How many rows are bad.")
-    row_errors: list[CallRowError] = field(resolvers.calls.jobs.check_row_errors, "The bad rows, by row.")
+    row_error_count: int = strawberry.field(description="Number of bad rows.")
+    row_errors: list[CallRowError] = field(resolvers.calls.jobs.check_row_errors, "Bad rows, by row.")
     estimated_end_at: datetime | None = strawberry.field(
-        description="Earliest possible end if it was launched now; null with bad rows, or when it is never."
+        description="Earliest possible end if launched now. Null with bad rows, or when it would never end."
     )

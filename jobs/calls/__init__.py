@@ -1,1 +1,1 @@
-"""Outbound call jobs: brokers, their pool, and polling for overdue reports."""
+"""Outbound calls of a worker: brokers, their pool, and polling for overdue calls."""

@@ -1,7 +1,7 @@
-"""One organization's broker: works through its jobs, and dials as soon as limits and windows allow it.
+"""One organization's broker: starts the calls of its jobs as soon as limits and windows allow.
 
-It waits for news and for deadlines, never by a polling interval. Cancelled at any await it leaves no slot behind that
-is not asked for: a slot is committed with its call's intent, and ends with the call.
+It waits for wake-ups and deadlines, not for a polling interval. A broker that is cancelled at any await leaks no slot:
+a slot is committed with its call's intent and ends with the call.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from storage.errors import Unavailable
 from storage.metrics import CALL_ANSWERS, CALL_START_DELAY_S, CALLS_LATE
 
 MAX_WAIT_S = 5.0
-"""News may have been lost with Redis; looking costs three reads."""
+"""How long to wait at most, since Redis may lose wake-ups. Planning costs three reads."""
 
 DRAIN_S = 12.0
 RETRY_S = 0.5
@@ -27,33 +27,33 @@ log = structlog.get_logger(__name__)
 
 
 class Broker:
-    """Dials for one organization while its process holds the organization's lock."""
+    """Starts calls for one organization while its process holds the organization's lock."""
 
     def __init__(self, calls: CallStore, telephony: Telephony, organization_id: str) -> None:
         self._calls = calls
         self._telephony = telephony
         self._organization_id = organization_id
-        # Where nobody else refuses what is late, there must be time left for the way there.
-        self._patience_s = JITTER_S if telephony.honours_not_after else JITTER_S / 2
-        self._news = asyncio.Event()
+        # A service that ignores notAfter refuses no late call, so half of the jitter is reserved for the request.
+        self._max_late_s = JITTER_S if telephony.honours_not_after else JITTER_S / 2
+        self._woken = asyncio.Event()
         self._stopping = False
-        self._dialling: set[asyncio.Task[None]] = set()
+        self._placing: set[asyncio.Task[None]] = set()
 
     def wake(self) -> None:
-        """Something changed for the organization."""
-        self._news.set()
+        """Plans again, because something changed for the organization."""
+        self._woken.set()
 
     def stop(self) -> None:
-        """Starts no further call; `run` returns when those that are being handed over are."""
+        """Starts no further call. `run` returns when the calls under way are handed over."""
         self._stopping = True
-        self._news.set()
+        self._woken.set()
 
     async def run(self, fence: int) -> None:
-        """Until there is no work, or it is told to stop. Raises: Superseded when another broker took over."""
+        """Works until nothing is left or `stop` is called. Raises: Superseded when another broker took over."""
         try:
             await self._calls.take_over(self._organization_id, fence)
             while not self._stopping:
-                self._news.clear()
+                self._woken.clear()
                 wait_s = await self._work(fence)
                 if wait_s is None:
                     return
@@ -62,7 +62,7 @@ class Broker:
             await self._drain()
 
     async def _work(self, fence: int) -> float | None:
-        """Does what may be done now; how long nothing else will be. None without work."""
+        """Does the work that is due. Returns how long to wait for more, or None when there is no work."""
         try:
             plan = await self._calls.plan_work(self._organization_id)
             if not plan.has_work:
@@ -72,62 +72,62 @@ class Broker:
             if plan.calls:
                 return await self._start_calls(plan, fence)
         except Unavailable as error:
-            log.warning("broker_waits", organization=self._organization_id, error=repr(error))
+            log.warning("broker_delayed", organization=self._organization_id, error=repr(error))
             return RETRY_S
         if plan.moved_job_ids:
             return 0.0
         return _wait_s(plan)
 
     async def _start_calls(self, plan: WorkPlan, fence: int) -> float:
-        """Commits the intents, which go together; each that got its slot is dialled in the background."""
+        """Commits the intents together. Each call that got a slot is placed by a task of its own."""
         results = await asyncio.gather(*(self._start_call(call, fence) for call in plan.calls), return_exceptions=True)
         for failure in results:
             if isinstance(failure, BaseException):
                 raise failure
-        look_at = [result.look_at for result in results if isinstance(result, TimedStart)]
-        if len(look_at) == len(results):
-            return min(max(look_at) - time.monotonic(), _wait_s(plan))
-        # Nothing may be dialled although it seemed so: the window is about to close.
-        return WINDOW_CLOSING_S if all(result is StartRefusal.GONE for result in results) else 0.0
+        plan_at = [result.plan_at for result in results if isinstance(result, TimedStart)]
+        if len(plan_at) == len(results):
+            return min(max(plan_at) - time.monotonic(), _wait_s(plan))
+        # When every number was refused although it was planned, the window is about to close.
+        return WINDOW_CLOSING_S if all(result is StartRefusal.NOT_CALLABLE for result in results) else 0.0
 
     async def _start_call(self, next_call: NextCall, fence: int) -> TimedStart | StartRefusal:
         start = await self._calls.start(self._organization_id, next_call, fence)
         if isinstance(start, TimedStart):
-            task = asyncio.create_task(self._place_call(start.call, start.moment))
-            self._dialling.add(task)
-            task.add_done_callback(self._dialling.discard)
+            task = asyncio.create_task(self._place_call(start.call, start.due))
+            self._placing.add(task)
+            task.add_done_callback(self._placing.discard)
         return start
 
-    async def _place_call(self, call: Call, moment: float) -> None:
-        """Hands one call over at its moment, in monotonic seconds, and records what is known of it then."""
+    async def _place_call(self, call: Call, due: float) -> None:
+        """Hands a call over when it is due, in monotonic seconds, and records the answer."""
         try:
-            await asyncio.sleep(moment - time.monotonic())
+            await asyncio.sleep(due - time.monotonic())
             if not await self._may_still_start(call):
                 await self._calls.requeue(call)
                 return
-            late_s = time.monotonic() - moment
+            late_s = time.monotonic() - due
             CALL_START_DELAY_S.observe(late_s)
-            if late_s > self._patience_s:
-                # This process was held up. A start now could break a rolling second.
+            if late_s > self._max_late_s:
+                # This process was paused. Starting now could break a rolling second.
                 CALL_ANSWERS.labels("TooLate").inc()
                 await self._calls.requeue(call)
                 return
             answer = await self._telephony.start(call)
-            if time.monotonic() - moment > JITTER_S and not self._telephony.honours_not_after:
+            if time.monotonic() - due > JITTER_S and not self._telephony.honours_not_after:
                 CALLS_LATE.inc()
             CALL_ANSWERS.labels(type(answer).__name__).inc()
             await self._settle(call, answer)
         except Exception as error:
-            # Nobody waits for this task. The intent is stored: the call is asked for.
-            log.warning("dial_open", call_id=call.id, error=repr(error))
+            # Nothing awaits this task. The intent is stored, so polling settles the call.
+            log.warning("call_start_failed", call_id=call.id, error=repr(error))
 
     async def _may_still_start(self, call: Call) -> bool:
-        """Pausing, cancelling and do-not-call hold for what was committed before them, too."""
+        """Whether the call was not paused, cancelled or forbidden since it was committed."""
         try:
             return await self._calls.may_still_start(call)
         except Exception as error:
-            # It was not handed over, so it may be given back.
-            log.warning("dial_given_back", call_id=call.id, error=repr(error))
+            # The call was not handed over, so requeueing it is safe.
+            log.warning("call_check_failed", call_id=call.id, error=repr(error))
             return False
 
     async def _settle(self, call: Call, answer: Answer) -> None:
@@ -139,20 +139,20 @@ class Broker:
             case Refused(reason=reason):
                 await self._calls.fail(call, reason)
             case Unclear(reason=reason):
-                log.warning("call_unclear", call_id=call.id, reason=reason)
+                log.warning("call_start_unclear", call_id=call.id, reason=reason)
                 await self._calls.poll_early(call)
 
     async def _wait(self, wait_s: float) -> None:
         try:
             async with asyncio.timeout(wait_s):
-                await self._news.wait()
+                await self._woken.wait()
         except TimeoutError:
             return
 
     async def _drain(self) -> None:
-        """Lets calls that are being handed over finish, so that nothing has to be asked for."""
-        if self._dialling:
-            await asyncio.wait(self._dialling, timeout=DRAIN_S)
+        """Waits for calls that are being handed over, so that none has to be polled."""
+        if self._placing:
+            await asyncio.wait(self._placing, timeout=DRAIN_S)
 
 
 def _wait_s(plan: WorkPlan) -> float:

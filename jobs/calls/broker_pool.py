@@ -1,7 +1,7 @@
-"""The manager of a worker process: gives every organization with work a broker, here or wherever its lock is held.
+"""The broker pool of a worker process: every organization with work gets a broker, here or in another process.
 
-It looks each minute, when something is told, and when a lock that another process holds would run out: so the
-brokers of a process that died are taken over at once. Looking twice, or in many processes, is harmless.
+The pool looks for work each minute, after wake-ups, and when a lock that another process holds expires. Brokers of a
+process that died are therefore taken over at once. Looking twice, or in many processes, is harmless.
 """
 
 import asyncio
@@ -25,19 +25,19 @@ log = structlog.get_logger(__name__)
 
 
 def lock_name(organization_id: str) -> str:
-    """The process lock of an organization's broker."""
+    """Returns the name of the process lock that an organization's broker holds."""
     return f"call_broker:{organization_id}"
 
 
 def process_name() -> str:
-    """This process, for people who look."""
+    """Returns a name of this process for operators: host and process id."""
     return f"{socket.gethostname()}/{os.getpid()}"
 
 
 async def run_broker_pool(jobs: JobContext) -> None:
-    """Manages until it is cancelled; then brokers finish what they hand over, and give their locks back."""
+    """Runs the pool until it is cancelled. Brokers then finish the calls they hand over, and release their locks."""
     pool = BrokerPool(jobs)
-    listening = asyncio.create_task(jobs.stores.call_wake_ups.listen(pool.wake, pool.wake_all), name="call wakes")
+    listening = asyncio.create_task(jobs.stores.call_wake_ups.listen(pool.wake, pool.wake_all), name="call wake-ups")
     try:
         await pool.run()
     finally:
@@ -50,53 +50,53 @@ class BrokerPool:
     """The brokers of this process."""
 
     def __init__(self, jobs: JobContext, make_broker: Callable[[str], Broker] | None = None) -> None:
-        """`make_broker` is for tests that watch one."""
+        """`make_broker` replaces the brokers in tests."""
         self._jobs = jobs
         self._make = make_broker or (lambda org: Broker(jobs.stores.calls, jobs.telephony, org))
         self._brokers: dict[str, Broker] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._news = asyncio.Event()
-        self._elsewhere: set[str] = set()
+        self._woken = asyncio.Event()
+        self._held_elsewhere: set[str] = set()
         self._stopping = False
 
     def wake(self, organization_id: str, released: bool = False) -> None:
-        """Something changed for the organization: its broker looks, and where it may have none the manager does."""
+        """Wakes the organization's broker. Without one, the pool looks for work, unless another process has it."""
         broker = self._brokers.get(organization_id)
         if broker is not None:
             broker.wake()
-        elif released or organization_id not in self._elsewhere:
-            self._news.set()
+        elif released or organization_id not in self._held_elsewhere:
+            self._woken.set()
 
     def wake_all(self) -> None:
-        """Anything may have changed for anybody."""
+        """Wakes every broker and the pool."""
         for broker in self._brokers.values():
             broker.wake()
-        self._news.set()
+        self._woken.set()
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Starts brokers until it is cancelled."""
         while True:
-            self._news.clear()
-            wait_s = await self.look()
+            self._woken.clear()
+            wait_s = await self.start_brokers()
             try:
                 async with asyncio.timeout(wait_s):
-                    await self._news.wait()
+                    await self._woken.wait()
             except TimeoutError:
                 continue
 
-    async def look(self) -> float:
-        """Starts brokers where there is work and nobody holds the lock; in how many seconds to look again."""
+    async def start_brokers(self) -> float:
+        """Starts brokers where there is work and no lock is held. Returns in how many seconds to look again."""
         organizations = await self._jobs.stores.calls.organizations_with_work()
         missing = [each for each in organizations if each not in self._tasks]
         leases_s = await self._jobs.stores.locks.leases_s([lock_name(each) for each in missing])
-        self._elsewhere = {each for each in missing if lock_name(each) in leases_s}
+        self._held_elsewhere = {each for each in missing if lock_name(each) in leases_s}
         for organization_id in missing:
-            if organization_id not in self._elsewhere:
+            if organization_id not in self._held_elsewhere:
                 self._start(organization_id)
         return min([TICK_S, *(left_s + AFTER_EXPIRY_S for left_s in leases_s.values())])
 
     async def stop(self) -> None:
-        """Brokers start nothing new, finish what they hand over, and give their locks back."""
+        """Stops the brokers. They finish the calls they hand over, and release their locks."""
         self._stopping = True
         for broker in self._brokers.values():
             broker.stop()
@@ -108,13 +108,13 @@ class BrokerPool:
             self._tasks[organization_id] = task
 
     async def _serve(self, organization_id: str) -> None:
-        """One broker from taking its lock to giving it back; nothing when the lock is another's."""
-        was_ours = False
+        """Runs one broker while its lock is held. Does nothing when another process holds the lock."""
+        was_held = False
         try:
             async with self._jobs.stores.locks.held(lock_name(organization_id), process_name()) as lock:
                 if lock is None:
                     return
-                was_ours = True
+                was_held = True
                 await self._run(organization_id, lock.fence)
         except (LockLost, Superseded):
             log.warning("broker_superseded", organization=organization_id)
@@ -122,16 +122,16 @@ class BrokerPool:
             log.warning("broker_failed", organization=organization_id, error=repr(error))
             await asyncio.sleep(RESTART_S)
         finally:
-            self._ended(organization_id, was_ours)
+            self._release(organization_id, was_held)
 
-    def _ended(self, organization_id: str, was_ours: bool) -> None:
+    def _release(self, organization_id: str, was_held: bool) -> None:
         self._tasks.pop(organization_id, None)
-        if was_ours:
-            # Others may begin, or we again: for what was launched since it last looked.
+        if was_held:
+            # Any process may start a broker now, this one too: a job may have been launched since the last look.
             self._jobs.stores.call_wake_ups.wake(organization_id, released=True)
         else:
-            # Somebody was faster: look when their lease ends.
-            self._news.set()
+            # Another process was faster. Look again to learn when its lease expires.
+            self._woken.set()
 
     async def _run(self, organization_id: str, fence: int) -> None:
         broker = self._brokers[organization_id] = self._make(organization_id)

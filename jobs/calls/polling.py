@@ -1,6 +1,7 @@
-"""Calls that nothing is heard of are asked for, by any worker; what nobody can tell is UNKNOWN, never called twice.
+"""Polls the telephony service for overdue calls. Any worker does. A call that nobody can tell about becomes UNKNOWN.
 
-A slot ends with an answer, not with time: while the telephony side does not answer, the call keeps its own.
+An answer ends a slot, time alone never does: while the service does not answer, a call keeps its slot. No number is
+called twice.
 """
 
 import asyncio
@@ -14,25 +15,25 @@ from storage.calls.calls import OverdueCall
 from storage.calls.limiter import JITTER_S
 from storage.calls.records import LAST_SEQUENCE, CallReportEvent
 
-AT_ONCE = 200
+MAX_CONCURRENT_POLLS = 200
 CLAIM_SIZE = 50
 UNKNOWN_AFTER_S = 600.0
 LISTED_AFTER_S = 25.0
-"""A call that was handed over late, and slowly, is in the service's list by then."""
+"""After this time the service's list of calls is trusted to contain a call that was handed over late and slowly."""
 
 
 log = structlog.get_logger(__name__)
 
 
 async def poll_overdue_calls(jobs: JobContext) -> int:
-    """Asks for calls whose report is overdue, many at once, until none is. Returns for how many."""
-    count, room = 0, asyncio.Semaphore(AT_ONCE)
-    async with asyncio.TaskGroup() as asking:
+    """Polls calls whose report is overdue, many at once, until none is left. Returns how many were polled."""
+    count, room = 0, asyncio.Semaphore(MAX_CONCURRENT_POLLS)
+    async with asyncio.TaskGroup() as polls:
         while overdue := await jobs.stores.calls.take_overdue_calls(CLAIM_SIZE):
-            for silence in overdue:
-                # A slow answer holds up one place, not all.
+            for call in overdue:
+                # A slow answer occupies one place and does not delay the others.
                 await room.acquire()
-                asking.create_task(_ask(jobs, silence)).add_done_callback(lambda _asked: room.release())
+                polls.create_task(_poll(jobs, call)).add_done_callback(lambda _: room.release())
             count += len(overdue)
     return count
 
@@ -42,42 +43,42 @@ async def sweep_abandoned_lists(jobs: JobContext) -> int:
     return await jobs.stores.call_jobs.sweep()
 
 
-async def _ask(jobs: JobContext, silence: OverdueCall) -> None:
-    if _may_be_on_its_way(jobs, silence):
+async def _poll(jobs: JobContext, overdue: OverdueCall) -> None:
+    if _may_be_unlisted(jobs, overdue):
         return
     try:
-        found = await jobs.telephony.look_up(silence.call)
-        await _settle(jobs, silence, found)
+        found = await jobs.telephony.look_up(overdue.call)
+        await _settle(jobs, overdue, found)
     except Exception as error:
-        # It is asked for again.
-        log.warning("asking_failed", call_id=silence.call.id, error=repr(error))
+        # The call is polled again in a minute.
+        log.warning("call_poll_failed", call_id=overdue.call.id, error=repr(error))
 
 
-def _may_be_on_its_way(jobs: JobContext, silence: OverdueCall) -> bool:
-    """Whether a service that knows neither callId nor notAfter can't be believed yet: it is asked in a minute."""
-    is_nameless = not jobs.telephony.honours_not_after and silence.call.reference is None
-    return is_nameless and silence.asked_for_s < LISTED_AFTER_S
+def _may_be_unlisted(jobs: JobContext, overdue: OverdueCall) -> bool:
+    """Whether the service can only search its list, and the call may not be listed yet."""
+    is_nameless = not jobs.telephony.honours_not_after and overdue.call.reference is None
+    return is_nameless and overdue.age_s < LISTED_AFTER_S
 
 
-async def _settle(jobs: JobContext, silence: OverdueCall, found: Found) -> None:
-    calls, call = jobs.stores.calls, silence.call
+async def _settle(jobs: JobContext, overdue: OverdueCall, found: Found) -> None:
+    calls, call = jobs.stores.calls, overdue.call
     match found:
         case Active():
             return
-        case Untraceable() if not silence.is_waiting and silence.asked_for_s <= UNKNOWN_AFTER_S:
-            # It was heard of, and may be the one that goes on.
+        case Untraceable() if not overdue.is_unreported and overdue.age_s <= UNKNOWN_AFTER_S:
+            # The call was answered, and may still be one of the active ones.
             return
-        case Untraceable() if not silence.is_waiting:
-            await calls.lose(call, "The telephony side can't tell which call it is.", keeps_slot=True)
+        case Untraceable() if not overdue.is_unreported:
+            await calls.mark_unknown(call, "The telephony service cannot tell which call it is.", keeps_slot=True)
         case Ended(outcome=outcome) if outcome is not None:
             await calls.report(call.id, LAST_SEQUENCE, CallReportEvent.ENDED, outcome)
         case Ended() | Untraceable():
-            await calls.lose(call, "The telephony side does not know how the call ended.", keeps_slot=False)
-        case Never() if not silence.is_waiting:
-            await calls.lose(call, "The telephony side forgot the call.", keeps_slot=False)
-        case Never() if silence.asked_for_s > JITTER_S + NOT_FOUND_TRUSTED_AFTER.total_seconds():
+            await calls.mark_unknown(call, "The telephony service does not know how the call ended.", keeps_slot=False)
+        case Never() if not overdue.is_unreported:
+            await calls.mark_unknown(call, "The telephony service has lost the call.", keeps_slot=False)
+        case Never() if overdue.age_s > JITTER_S + NOT_FOUND_TRUSTED_AFTER.total_seconds():
             await calls.requeue(call)
         case Never():
             await calls.poll_early(call)
-        case Silent(reason=reason) if silence.asked_for_s > UNKNOWN_AFTER_S:
-            await calls.lose(call, f"The telephony side does not answer: {reason}", keeps_slot=True)
+        case Silent(reason=reason) if overdue.age_s > UNKNOWN_AFTER_S:
+            await calls.mark_unknown(call, f"The telephony service does not answer: {reason}", keeps_slot=True)

@@ -1,4 +1,4 @@
-"""Checks of what clients send about calls."""
+"""Validates the inputs of the calls area."""
 
 import re
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
 
 
 def new_call_job(viewer: User, input: LaunchCallJobInput) -> NewCallJob:
-    """What the input says, checked but for its list. Raises: BadUserInput."""
+    """Returns the validated input, without its list. Raises: BadUserInput."""
     return NewCallJob(
         organization_id=viewer.organization_id,
         creator_id=viewer.id,
@@ -42,9 +42,9 @@ def new_call_job(viewer: User, input: LaunchCallJobInput) -> NewCallJob:
 def _window(input: CallingWindowInput) -> CallingWindow:
     for name in ("start", "end"):
         if not _TIME.fullmatch(getattr(input, name)):
-            raise BadUserInput(name, "a time of day such as 09:30")
+            raise BadUserInput(name, "a time of day from 00:00 to 23:59, such as 09:30")
     if not input.weekdays:
-        raise BadUserInput("weekdays", "at least one day")
+        raise BadUserInput("weekdays", "at least one day of the week")
     return CallingWindow(input.start, input.end, _zone(input.time_zone), tuple(dict.fromkeys(input.weekdays)))
 
 
@@ -52,19 +52,19 @@ def _zone(name: str) -> str:
     try:
         ZoneInfo(name)
     except (ValueError, OSError, KeyError):
-        raise BadUserInput("timeZone", "an IANA zone such as Asia/Tokyo") from None
+        raise BadUserInput("timeZone", "an IANA time zone, such as Asia/Tokyo") from None
     return name
 
 
 def number(field: str, value: int, least: int, most: int) -> int:
-    """A number in these bounds. Raises: BadUserInput."""
+    """Returns the number if it is in these bounds. Raises: BadUserInput."""
     if not least <= value <= most:
         raise BadUserInput(field, f"a number from {least} to {most}, not {value}")
     return value
 
 
 def limits(input: CallLimitsInput) -> tuple[int, float]:
-    """Concurrent calls and calls a second. Raises: BadUserInput."""
+    """Returns the validated concurrent calls and calls a second. Raises: BadUserInput."""
     concurrent = number("concurrentCalls", input.concurrent_calls, 0, MAX_CONCURRENT)
     rate = input.calls_per_second
     if not MIN_PER_SECOND <= rate <= MAX_PER_SECOND:
@@ -73,10 +73,12 @@ def limits(input: CallLimitsInput) -> tuple[int, float]:
 
 
 def phone_numbers(values: Sequence[str]) -> list[str]:
-    """At most 1000 numbers in their E.164 spelling, in the order of asking. Raises: BadUserInput."""
+    """Returns the numbers in E.164 form, in the given order. Raises: BadUserInput, also for more than 1000."""
     if len(values) > MAX_NUMBERS:
         raise BadUserInput("phoneNumbers", f"at most {MAX_NUMBERS} numbers")
     try:
         return [phone_number(value) for value in values]
     except ValueError as error:
-        raise BadUserInput("phoneNumbers", "numbers such as +819012345678", str(error)) from None
+        raise BadUserInput(
+            "phoneNumbers", "numbers with their country code, such as +819012345678", str(error)
+        ) from None

@@ -1,4 +1,4 @@
-"""Events of calls in jobEvents: visible to operators."""
+"""Events of calls in jobEvents. Only operators see them."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from storage.identity.records import Role, User
 
 @dataclass(frozen=True, slots=True)
 class CallJobEvent(Event):
-    """A job changed; `kind` is the event's GraphQL type."""
+    """A changed job. `kind` is the event's GraphQL type."""
 
     kind: str
     job: CallJob
@@ -20,7 +20,7 @@ class CallJobEvent(Event):
 
 @dataclass(frozen=True, slots=True)
 class CallTaskEvent(Event):
-    """A number of a job changed; `kind` is the event's GraphQL type."""
+    """A changed number of a job. `kind` is the event's GraphQL type."""
 
     kind: str
     task: CallTask
@@ -28,7 +28,7 @@ class CallTaskEvent(Event):
 
 @dataclass(frozen=True, slots=True)
 class CallLimitsEvent(Event):
-    """The limits were set; `kind` is the event's GraphQL type."""
+    """Changed call limits. `kind` is the event's GraphQL type."""
 
     kind: str
     limits: CallLimits
@@ -47,8 +47,8 @@ JOB_EVENTS = {
 
 
 async def is_job(context: Context, viewer: User, job_id: str) -> bool:
-    """Whether the id is a call job's. Raises: Forbidden for who is no operator."""
+    """Whether the id is the id of a call job. Raises: Forbidden when it is and the viewer is not an operator."""
     job = await context.stores.call_jobs.find(viewer.organization_id, job_id)
     if job is not None and Role.OPERATOR not in granted(context):
-        raise Forbidden("Call jobs are visible to operators.")
+        raise Forbidden("Call jobs are visible to operators only.")
     return job is not None

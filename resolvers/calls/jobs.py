@@ -1,4 +1,4 @@
-"""Call jobs: checking lists, launching, pausing, and what a job shows."""
+"""Use cases of call jobs: checking lists, launching, pausing, and the fields of a job."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,15 +32,15 @@ from storage.timeline import Page
 
 MAX_AHEAD = timedelta(days=3660)
 
-CallJobId = Annotated[ID, strawberry.argument(description="The call job's id.")]
-AfterRow = Annotated[int, strawberry.argument(description="Only of rows after this one.")]
-RowLimit = Annotated[int, strawberry.argument(description="How many at most, 1 to 999.")]
-List = Annotated[LaunchCallJobInput, strawberry.argument(description="The list, and how it is to be called.")]
+CallJobId = Annotated[ID, strawberry.argument(description="Id of the call job.")]
+AfterRow = Annotated[int, strawberry.argument(description="Only rows after this line are returned.")]
+RowLimit = Annotated[int, strawberry.argument(description="Maximum number of entries, 1 to 999.")]
+List = Annotated[LaunchCallJobInput, strawberry.argument(description="The list, and how to call it.")]
 
 
 @dataclass(frozen=True, slots=True)
 class CallListCheck:
-    """What is in a list that was not stored."""
+    """The result of checking a list that was not stored."""
 
     rows: int
     errors: Sequence[CallRowError]
@@ -48,17 +48,17 @@ class CallListCheck:
 
     @property
     def row_error_count(self) -> int:
-        """How many rows are bad."""
+        """The number of bad rows."""
         return len(self.errors)
 
 
 def operator(info: Info) -> User:
-    """The viewer, as somebody who may have calls made. Raises: Unauthenticated, Forbidden."""
+    """Returns the viewer, who must be an operator. Raises: Unauthenticated, Forbidden."""
     return require(info, Role.OPERATOR)
 
 
 async def call_job(info: Info, id: CallJobId) -> CallJob:
-    """One job."""
+    """Returns a job of the organization. Raises: NotFound."""
     return await info.context.stores.call_jobs.get(operator(info).organization_id, id)
 
 
@@ -72,14 +72,14 @@ async def call_jobs(
     limit: PageLimit = 50,
     inclusive: Inclusive = True,
 ) -> Page[CallJob]:
-    """The organization's jobs by creation."""
+    """Returns a page of the organization's jobs by creation."""
     viewer = operator(info)
     asked = page_range(oldest, latest, limit, inclusive)
     return await info.context.stores.call_jobs.page(viewer.organization_id, states or None, asked)
 
 
 async def check_call_list(info: Info, input: List) -> CallListCheck:
-    """Checks a list; nothing is stored."""
+    """Checks a list without storing it."""
     new = await _checked(info, input)
     checked = await info.context.stores.call_jobs.check(input.csv)
     end_at = None if checked.errors else await _end_of_new(info.context, new, checked.tasks)
@@ -87,7 +87,7 @@ async def check_call_list(info: Info, input: List) -> CallListCheck:
 
 
 async def launch_call_job(info: Info, input: List) -> CallJob:
-    """Stores a list and begins to call it."""
+    """Stores a list and begins to call its numbers."""
     new = await _checked(info, input)
     key = idempotency_key(
         new.organization_id, new.creator_id, "launchCallJob", given(input.idempotency_key), _arguments(new, input.csv)
@@ -96,10 +96,10 @@ async def launch_call_job(info: Info, input: List) -> CallJob:
 
 
 async def _checked(info: Info, input: LaunchCallJobInput) -> NewCallJob:
-    """What the input says, but for its list. Raises: BadUserInput, Unauthenticated, Forbidden."""
+    """Returns the validated input, without its list. Raises: BadUserInput, Unauthenticated, Forbidden."""
     new = new_call_job(operator(info), input)
     if new.start_at is not None and new.start_at > await info.context.stores.call_jobs.now() + MAX_AHEAD:
-        raise BadUserInput("startAt", f"at most {MAX_AHEAD.days} days ahead")
+        raise BadUserInput("startAt", f"a time at most {MAX_AHEAD.days} days ahead")
     return new
 
 
@@ -107,7 +107,7 @@ def _arguments(new: NewCallJob, csv: str) -> dict[str, object]:
     return {
         "name": new.name,
         "scenario": new.scenario,
-        # Half a surrogate pair is told as a bad row; here it must only be told from other lists.
+        # A lone surrogate is reported as a bad row. The digest only has to distinguish the list from others.
         "csv": csv.encode("utf-8", "backslashreplace").decode(),
         "startAt": new.start_at,
         "window": None if new.window is None else new.window.document,
@@ -116,22 +116,22 @@ def _arguments(new: NewCallJob, csv: str) -> dict[str, object]:
 
 
 async def pause_call_job(info: Info, id: CallJobId) -> CallJob:
-    """Nothing of it is dialled from now on."""
+    """Pauses the job: none of its numbers is called until it is resumed."""
     return await info.context.stores.call_jobs.act(operator(info).organization_id, id, JobAction.PAUSE)
 
 
 async def resume_call_job(info: Info, id: CallJobId) -> CallJob:
-    """It is dialled again."""
+    """Resumes the job."""
     return await info.context.stores.call_jobs.act(operator(info).organization_id, id, JobAction.RESUME)
 
 
 async def cancel_call_job(info: Info, id: CallJobId) -> CallJob:
-    """Nothing of it is dialled any more."""
+    """Cancels the job: none of its queued numbers is called."""
     return await info.context.stores.call_jobs.act(operator(info).organization_id, id, JobAction.CANCEL)
 
 
 async def estimated_end_at(root: Parent[CallJob], info: Info) -> datetime | None:
-    """The earliest possible end."""
+    """Returns the earliest possible end of the job, or None when it is final or never ends."""
     if root.state not in OPEN_STATES:
         return None
     limits = await info.context.stores.call_jobs.limits(root.organization_id)
@@ -154,14 +154,14 @@ def _earliest_end(remaining: int, limits: CallLimits, job: CallJob | NewCallJob,
 async def row_errors(
     root: Parent[CallJob], info: Info, after_row: AfterRow = 0, limit: RowLimit = 100
 ) -> list[CallRowError]:
-    """What is wrong with a rejected list."""
+    """Returns the bad rows of a rejected list."""
     return await info.context.stores.call_jobs.row_errors(root, _row(after_row), list_limit(limit))
 
 
 async def check_row_errors(
     root: Parent[CallListCheck], after_row: AfterRow = 0, limit: RowLimit = 100
 ) -> list[CallRowError]:
-    """What is wrong with a checked list."""
+    """Returns the bad rows of a checked list."""
     row, count = _row(after_row), list_limit(limit)
     return [error for error in root.errors if error.row > row][:count]
 
@@ -175,7 +175,7 @@ async def tasks(
     after_row: AfterRow = 0,
     limit: RowLimit = 100,
 ) -> list[CallTask]:
-    """The job's numbers in list order."""
+    """Returns the job's numbers in list order."""
     wanted = states or None
     return await info.context.stores.call_jobs.tasks(root, wanted, _row(after_row), list_limit(limit))
 

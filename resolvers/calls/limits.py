@@ -1,4 +1,4 @@
-"""An organization's call limits, the numbers that it must not call, and reports of calls."""
+"""Use cases of call limits, the do-not-call list, and reports of calls."""
 
 from datetime import datetime
 from typing import Annotated
@@ -14,26 +14,27 @@ from storage.calls.records import MAX_SEQUENCE, CallLimits, CallOutcome, CallTas
 from storage.identity.records import Role
 
 PhoneNumbers = Annotated[
-    list[str], strawberry.argument(description="At most 1000 numbers with their country, such as +819012345678.")
+    list[str],
+    strawberry.argument(description="At most 1000 phone numbers with their country code, such as +819012345678."),
 ]
 
 
 async def call_limits(info: Info) -> CallLimits:
-    """The organization's limits."""
+    """Returns the organization's limits."""
     return await info.context.stores.call_jobs.limits(operator(info).organization_id)
 
 
 async def set_call_limits(
     info: Info, input: Annotated[CallLimitsInput, strawberry.argument(description="The new limits.")]
 ) -> CallLimits:
-    """Sets the limits, at once."""
+    """Sets the organization's limits, at once."""
     viewer = require(info, Role.ADMIN)
     concurrent, per_second = arguments.limits(input)
     return await info.context.stores.call_jobs.set_limits(viewer.organization_id, concurrent, per_second)
 
 
 async def do_not_call(info: Info, phone_numbers: PhoneNumbers) -> list[bool]:
-    """Which of the numbers must not be called."""
+    """Returns for each number whether it must not be called."""
     viewer = operator(info)
     numbers = arguments.phone_numbers(phone_numbers)
     blocked = await info.context.stores.do_not_call.among(viewer.organization_id, numbers)
@@ -41,23 +42,23 @@ async def do_not_call(info: Info, phone_numbers: PhoneNumbers) -> list[bool]:
 
 
 async def add_do_not_call(info: Info, phone_numbers: PhoneNumbers) -> int:
-    """These must not be called from now on."""
+    """Forbids calls to the numbers. Returns how many were new."""
     viewer = operator(info)
     numbers = arguments.phone_numbers(phone_numbers)
     return await info.context.stores.do_not_call.add(viewer.organization_id, numbers)
 
 
 async def remove_do_not_call(info: Info, phone_numbers: PhoneNumbers) -> int:
-    """These may be called again."""
+    """Allows calls to the numbers again. Returns how many were listed."""
     viewer = operator(info)
     numbers = arguments.phone_numbers(phone_numbers)
     return await info.context.stores.do_not_call.remove(viewer.organization_id, numbers)
 
 
 async def report_call(
-    info: Info, input: Annotated[CallReportInput, strawberry.argument(description="What happened.")]
+    info: Info, input: Annotated[CallReportInput, strawberry.argument(description="The report.")]
 ) -> CallTask:
-    """Takes a report from the telephony side."""
+    """Applies a report of the telephony service."""
     viewer = require(info, Role.SERVICE)
     sequence = arguments.number("sequence", input.sequence, 0, MAX_SEQUENCE)
     outcome = input.outcome if isinstance(input.outcome, CallOutcome) else None

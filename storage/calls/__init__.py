@@ -1,1 +1,1 @@
-"""Outbound calls: lists, jobs, tasks, limits, and the numbers that must not be called (docs/semantics.md, 6)."""
+"""Outbound calls: lists, jobs, tasks, limits, and numbers that must not be called (docs/semantics.md, section 6)."""

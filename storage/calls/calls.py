@@ -1,4 +1,4 @@
-"""Calls as brokers and the telephony side see them: what may be dialled next, starting, reporting, asking."""
+"""Calls as brokers and telephony providers use them: planning, starting, reporting and polling."""
 
 import asyncio
 import math
@@ -7,13 +7,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TypedDict
+
+from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.calls.call_changes import (
-    DO_NOT_CALL,
     NOT_FOUND_TRUSTED_AFTER,
     POLL_INTERVAL,
     START_LOOKAHEAD,
-    TASKS,
     UNREPORTED,
     UNTRIED,
     Call,
@@ -25,8 +26,18 @@ from storage.calls.call_changes import (
     StartRefusal,
     call_of,
 )
-from storage.calls.job_changes import JOBS, RefreshJobState, TakeOver, state_at
-from storage.calls.limiter import LIMITS, default_limits, spacing_s
+from storage.calls.documents import (
+    DO_NOT_CALL,
+    JOBS,
+    LIMITS,
+    TASKS,
+    CallJobDocument,
+    CallLimitsDocument,
+    CallTaskDocument,
+    PhoneNumberId,
+)
+from storage.calls.job_changes import RefreshJobState, TakeOver, state_at
+from storage.calls.limiter import default_limits, spacing_s
 from storage.calls.records import (
     CallJobState,
     CallKey,
@@ -48,13 +59,13 @@ SOON_S = 90.0
 MAX_STARTS_AT_ONCE = 8
 MAX_CONCURRENT_READS = 16
 MAX_CACHED_JOBS = 10_000
-EXPECTED_PROCESSES = 4
-"""Among the calls of so many times its share a process chooses those that it asks for."""
+CANDIDATES_PER_CLAIM = 4
+"""A process reads so many overdue calls for each one that it claims, since other processes read the same ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class NextCall:
-    """A number that may be dialled now."""
+    """A number that may be called now."""
 
     task: TaskKey
     phone_number: str
@@ -62,21 +73,21 @@ class NextCall:
 
 @dataclass(frozen=True, slots=True)
 class TimedStart:
-    """A call that has its slot, to be handed over at `moment`; before `look_at` no other start can be committed.
+    """A committed call and when to hand it over. Before `plan_at` no other start can be committed.
 
-    Both in seconds of this process's monotonic clock.
+    Both times are seconds of this process's monotonic clock.
     """
 
     call: Call
-    moment: float
-    look_at: float
+    due: float
+    plan_at: float
 
 
 @dataclass(frozen=True, slots=True)
 class WorkPlan:
-    """What a broker sees: what to dial now, which jobs the clock moved, and when to look again.
+    """A broker's next work: calls to start, jobs whose state the clock changed, and when to plan again.
 
-    `wait_s` is None when only news can change something. Without work the broker may end.
+    `wait_s` is None when only a wake-up can change the plan. Without work the broker may end.
     """
 
     has_work: bool
@@ -87,130 +98,151 @@ class WorkPlan:
 
 @dataclass(frozen=True, slots=True)
 class OverdueCall:
-    """A call that nothing was heard of for too long; `asked_for_s` since it began."""
+    """A call whose report is overdue. `age_s` is the time since its start."""
 
     call: Call
-    is_waiting: bool
-    asked_for_s: float
+    is_unreported: bool
+    age_s: float
+
+
+class _LimitsAndJobs(CallLimitsDocument):
+    """The limiter, joined with the organization's open jobs and the database's clock."""
+
+    jobs: list[CallJobDocument]
+    now: datetime
+
+
+class _DueTask(CallTaskDocument):
+    """A task to poll for, with the database's clock."""
+
+    now: datetime
+
+
+class _JobOwner(TypedDict):
+    """The projection of a job to its organization."""
+
+    org: str
 
 
 class CallStore:
-    """The dialling side of the area. Every change is a commit to the organization's stream of jobs."""
+    """Calls of all organizations. Every change is a commit to the organization's stream of jobs."""
 
-    def __init__(self, mongo: Mongo, sequencer: Sequencer, wakes: WakeUpChannel) -> None:
+    def __init__(self, mongo: Mongo, sequencer: Sequencer, wake_ups: WakeUpChannel) -> None:
         self._mongo = mongo
+        self._tasks: AsyncCollection[CallTaskDocument] = mongo[TASKS]
         self._sequencer = sequencer
-        self._wake_ups = wakes
-        self._reading = asyncio.Semaphore(MAX_CONCURRENT_READS)
+        self._wake_ups = wake_ups
+        self._reads = asyncio.Semaphore(MAX_CONCURRENT_READS)
         self._timer = StartTimer(mongo)
         self._organizations: dict[str, str] = {}
 
     @property
-    def _ahead(self) -> timedelta:
-        """How long before the next start to look for it: nearly as early as it may be committed."""
+    def _planning_lead(self) -> timedelta:
+        """How long before the next start to plan for it. Slightly later than it may be committed."""
         return START_LOOKAHEAD * 5 / 6 + self._timer.lead
 
     async def organizations_with_work(self) -> list[str]:
-        """Organizations that need a broker: something is running, waits for its window, or starts within 90 s."""
+        """Returns organizations that need a broker: a job runs, waits for its window, or starts within 90 s."""
         soon = {"$lt": ["$start_at", {"$add": ["$$NOW", int(SOON_S * 1000)]}]}
         working = [CallJobState.RUNNING.value, CallJobState.WAITING_FOR_WINDOW.value]
         needed = [{"state": {"$in": working}}, {"state": CallJobState.SCHEDULED.value, "$expr": soon}]
         pipeline: list[Document] = [{"$match": {"open": True, "$or": needed}}, {"$group": {"_id": "$org"}}]
-        return [row["_id"] for row in await self._mongo.aggregate(JOBS, pipeline)]
+        return [group["_id"] for group in await self._mongo.aggregate(JOBS, pipeline)]
 
     async def take_over(self, organization_id: str, fence: int) -> None:
-        """From here on only the holder of this fence dials. Calls under way are asked for soon. Raises: Superseded."""
+        """Makes the holder of this fence the only broker. Active calls are polled soon. Raises: Superseded."""
         await self._sequencer.commit(jobs_stream(organization_id), TakeOver(organization_id, fence))
-        limits = await self._mongo[LIMITS].find_one({"_id": organization_id}) or default_limits(organization_id)
+        stored: CallLimitsDocument | None = await self._mongo[LIMITS].find_one({"_id": organization_id})
+        limits = stored or default_limits(organization_id)
         ids = [call_key(id_).task.document_id for id_ in limits["slots"]]
         soon = {"$max": ["$$NOW", {"$add": ["$call.start_at", _ms(NOT_FOUND_TRUSTED_AFTER)]}]}
         earlier = [{"$set": {"ask_at": {"$min": ["$ask_at", soon]}}}]
-        await self._mongo[TASKS].update_many({"_id": {"$in": ids}, "ask_at": {"$exists": True}}, earlier)
+        await self._tasks.update_many({"_id": {"$in": ids}, "ask_at": {"$exists": True}}, earlier)
 
     async def plan_work(self, organization_id: str) -> WorkPlan:
-        """What may be done for the organization now."""
-        async with self._reading:
+        """Returns what the organization's broker may do now."""
+        async with self._reads:
             return await self._plan_work(organization_id)
 
     async def _plan_work(self, organization_id: str) -> WorkPlan:
         limits = await self._limits_and_jobs(organization_id)
-        now: datetime = limits["now"]
+        now = limits["now"]
         jobs = [job for job in limits["jobs"] if job["state"] != CallJobState.PAUSED.value and _is_soon(job, now)]
         if not jobs:
             return WorkPlan(has_work=False)
         moved = [job["_id"] for job in jobs if state_at(job, now).value != job["state"]]
         running = [job for job in jobs if job["state"] == CallJobState.RUNNING.value and job["_id"] not in moved]
-        moments = [moment for job in jobs if (moment := _next_moment(job, now)) is not None]
+        times = [change for job in jobs if (change := _next_state_change(job, now)) is not None]
         calls: list[NextCall] = []
         if len(limits["slots"]) < limits["concurrent"] and running:
             if (room := _room(limits, now, self._timer.lead)) > 0:
                 calls = await self._next_calls(running, now, room)
-                moments += [] if calls else await self._next_retries(running, now)
+                times += [] if calls else await self._next_retries(running, now)
             else:
-                moments.append(limits["next_at"] - self._ahead)
-        wait_s = min((max((moment - now).total_seconds(), 0.0) for moment in moments), default=None)
+                times.append(limits["next_at"] - self._planning_lead)
+        wait_s = min((max((at - now).total_seconds(), 0.0) for at in times), default=None)
         return WorkPlan(True, calls, moved, wait_s)
 
-    async def _limits_and_jobs(self, organization_id: str) -> Document:
-        """The limiter, which who took over has written, with the open jobs, oldest first, in one round trip."""
+    async def _limits_and_jobs(self, organization_id: str) -> _LimitsAndJobs:
+        """Returns the limiter with the open jobs, oldest first, in one round trip. `take_over` stored the limiter."""
         open_jobs: list[Document] = [{"$match": {"org": organization_id, "open": True}}, {"$sort": {"ts": 1}}]
         pipeline: list[Document] = [
             {"$match": {"_id": organization_id}},
             {"$lookup": {"from": JOBS, "pipeline": open_jobs, "as": "jobs"}},
             {"$set": {"now": "$$NOW"}},
         ]
-        (found,) = await self._mongo.aggregate(LIMITS, pipeline)
-        return found
+        found: list[_LimitsAndJobs] = await self._mongo.aggregate(LIMITS, pipeline)
+        return found[0]
 
-    async def _next_calls(self, running: Sequence[Document], now: datetime, room: int) -> list[NextCall]:
-        """In list order, oldest job first. Numbers that were tried stand before those that were not."""
+    async def _next_calls(self, running: Sequence[CallJobDocument], now: datetime, room: int) -> list[NextCall]:
+        """Returns numbers in list order, oldest job first. In each job, due retries precede untried numbers."""
         found: list[NextCall] = []
         for job in running:
             queues = [(UNTRIED, UNTRIED)] if job["max_attempts"] == 1 else [(UNTRIED + 1, _us(now)), (UNTRIED, UNTRIED)]
             for low, high in queues if job["counts"]["QUEUED"] else ():
                 wanted = {"_id.j": job["_id"], "queue": {"$gte": low, "$lte": high}}
                 order = [("queue", 1), ("_id.r", 1)]
-                cursor = self._mongo[TASKS].find(wanted, {"phone": 1}).sort(order).limit(room - len(found))
-                found += [NextCall(_task_key(row), row["phone"]) async for row in cursor]
+                cursor = self._tasks.find(wanted, {"phone": 1}).sort(order).limit(room - len(found))
+                found += [NextCall(TaskKey.from_id(task["_id"]), task["phone"]) async for task in cursor]
                 if len(found) >= room:
                     return found
         return found
 
-    async def _next_retries(self, running: Sequence[Document], now: datetime) -> list[datetime]:
-        """When the next number may be tried again, of each job that has any."""
-        moments = []
+    async def _next_retries(self, running: Sequence[CallJobDocument], now: datetime) -> list[datetime]:
+        """Returns for each job with retries when the first one is due."""
+        times = []
         for job in running:
             if job["max_attempts"] > 1 and job["counts"]["QUEUED"]:
                 wanted = {"_id.j": job["_id"], "queue": {"$gt": _us(now)}}
-                row = await self._mongo[TASKS].find_one(wanted, {"queue": 1}, sort=[("queue", 1)])
-                if row is not None:
-                    moments.append(now + timedelta(microseconds=row["queue"] - _us(now)))
-        return moments
+                task = await self._tasks.find_one(wanted, {"queue": 1}, sort=[("queue", 1)])
+                if task is not None:
+                    times.append(now + timedelta(microseconds=task["queue"] - _us(now)))
+        return times
 
     async def refresh_job_state(self, organization_id: str, job_id: str) -> None:
-        """Brings a job in line with the clock."""
+        """Applies the clock to a job's state."""
         await self._sequencer.commit(jobs_stream(organization_id), RefreshJobState(organization_id, job_id))
 
     async def start(self, organization_id: str, next_call: NextCall, fence: int) -> TimedStart | StartRefusal:
-        """Commits the intent of one call, with its slot and its moment.
+        """Commits the intent of one call, with its slot and its start time.
 
         Raises: Superseded, NotFound.
         """
-        begun = time.monotonic()
+        requested = time.monotonic()
         change = StartCall(organization_id, next_call.task, fence, next_call.phone_number, self._timer.lead)
-        dial = await self._sequencer.commit(jobs_stream(organization_id), change)
-        if isinstance(dial, StartRefusal):
-            return dial
-        moment = await self._timer.due_at(dial, begun)
-        return TimedStart(dial.call, moment, moment + dial.gap_s - self._ahead.total_seconds())
+        start = await self._sequencer.commit(jobs_stream(organization_id), change)
+        if isinstance(start, StartRefusal):
+            return start
+        due = await self._timer.due_at(start, requested)
+        return TimedStart(start.call, due, due + start.gap_s - self._planning_lead.total_seconds())
 
     async def may_still_start(self, call: Call) -> bool:
-        """Whether a call that was committed may still be handed over: what was paused since or blocked, may not."""
-        blocked = {"org": call.organization_id, "phone": call.phone_number}
+        """Whether a committed call may be handed over: its job runs, and its number is not on the do-not-call list."""
+        entry: PhoneNumberId = {"org": call.organization_id, "phone": call.phone_number}
         pipeline: list[Document] = [
             {"$match": {"_id": call.key.task.job_id, "state": CallJobState.RUNNING.value}},
             {"$project": {"_id": 1}},
-            {"$lookup": {"from": DO_NOT_CALL, "pipeline": [{"$match": {"_id": blocked}}], "as": "blocked"}},
+            {"$lookup": {"from": DO_NOT_CALL, "pipeline": [{"$match": {"_id": entry}}], "as": "blocked"}},
         ]
         return [found["blocked"] for found in await self._mongo.aggregate(JOBS, pipeline)] == [[]]
 
@@ -223,9 +255,10 @@ class CallStore:
         org: str | None = None,
         at: datetime | None = None,
     ) -> CallTask:
-        """What the telephony side told; idempotent by (call, sequence). `org`: only a call of this organization.
+        """Applies a report of the telephony service. Idempotent by call and sequence.
 
-        `at` is when it happened by the sender's clock. Raises: NotFound, BadUserInput.
+        With `org`, only calls of that organization are found. `at` is when the event happened by the reporter's clock.
+        Raises: NotFound, BadUserInput.
         """
         key = call_key(call_id)
         organization_id = await self._organization_of(key.task.job_id)
@@ -238,9 +271,9 @@ class CallStore:
         return task
 
     async def _organization_of(self, job_id: str) -> str | None:
-        """Whose job it is, which never changes; None without such a job."""
+        """Returns the organization of a job, which never changes, or None without such a job."""
         if job_id not in self._organizations:
-            job = await self._mongo[JOBS].find_one({"_id": job_id}, {"org": 1})
+            job: _JobOwner | None = await self._mongo[JOBS].find_one({"_id": job_id}, {"org": 1})
             if job is None:
                 return None
             if len(self._organizations) >= MAX_CACHED_JOBS:
@@ -249,54 +282,56 @@ class CallStore:
         return self._organizations[job_id]
 
     async def requeue(self, call: Call, hold_off_s: float = 0.0) -> bool:
-        """The call provably never happened: its number is queued again. False when it is otherwise by now."""
+        """Queues the number of a call that provably never happened. Returns False when the call was reported on."""
         change = RequeueCall(call.organization_id, call.key.task, call.key.number, hold_off_s)
         return await self._settle(call, change)
 
     async def fail(self, call: Call, error: str) -> bool:
-        """The call was refused for good. False when it is otherwise by now."""
+        """Fails a call that was refused for good. Returns False when the call was reported on."""
         return await self._settle(call, FailCall(call.organization_id, call.key.task, call.key.number, error))
 
-    async def lose(self, call: Call, error: str, keeps_slot: bool) -> bool:
-        """What became of the call is not known; without an answer it keeps its slot. False when that is no news."""
+    async def mark_unknown(self, call: Call, error: str, keeps_slot: bool) -> bool:
+        """Marks a call whose outcome nobody can tell. Returns whether this changed anything."""
         change = MarkCallUnknown(call.organization_id, call.key.task, call.key.number, error, keeps_slot)
         return await self._settle(call, change)
 
     async def _settle(self, call: Call, change: RequeueCall | FailCall | MarkCallUnknown) -> bool:
-        is_news = await self._sequencer.commit(jobs_stream(call.organization_id), change)
+        has_changed = await self._sequencer.commit(jobs_stream(call.organization_id), change)
         self._wake_ups.wake(call.organization_id)
-        return is_news
+        return has_changed
 
     async def poll_early(self, call: Call) -> None:
-        """Whether the call began is not known: asks once the answer can be believed."""
+        """Polls a call that may not have begun as soon as the answer can be trusted."""
         wanted = {"_id": call.key.task.document_id, "call.n": call.key.number, "ask_at": {"$exists": True}}
-        await self._mongo[TASKS].update_one(wanted, {"$set": {"ask_at": call.not_after + NOT_FOUND_TRUSTED_AFTER}})
+        await self._tasks.update_one(wanted, {"$set": {"ask_at": call.not_after + NOT_FOUND_TRUSTED_AFTER}})
 
     async def store_reference(self, call_id: str, reference: str) -> None:
-        """Keeps the service's own name of a call, by which it can be asked for. The first one stays.
+        """Stores the telephony service's own name of a call, by which it is polled. The first one stays.
 
-        Raises: NotFound for what can't be a callId.
+        Raises: NotFound for text that cannot be a callId.
         """
         key = call_key(call_id)
         wanted = {"_id": key.task.document_id, "call.n": key.number, "call.reference": {"$exists": False}}
-        await self._mongo[TASKS].update_one(wanted, {"$set": {"call.reference": reference}})
+        await self._tasks.update_one(wanted, {"$set": {"call.reference": reference}})
 
     async def take_overdue_calls(self, limit: int) -> list[OverdueCall]:
-        """Takes calls that must be asked for by now, at most `limit`; each is taken once a minute by one process.
+        """Claims calls that are due for polling, at most `limit`. One process claims each, once a minute.
 
-        Empty only when none is due: what others took meanwhile is looked past.
+        Returns an empty list only when none is due. Calls that other processes claimed meanwhile are passed over.
         """
-        while due := await self._due(limit * EXPECTED_PROCESSES):
-            # Others read the same ones at the same time.
+        while due := await self._due_tasks(limit * CANDIDATES_PER_CLAIM):
+            # Random, because other processes read the same candidates at the same time.
             chosen = random.sample(due, min(limit, len(due)))
-            if taken := [task for task in chosen if await self._take(task)]:
-                ids = list({task["_id"]["j"] for task in taken})
-                jobs = {job["_id"]: job async for job in self._mongo[JOBS].find({"_id": {"$in": ids}})}
-                return [_overdue_call(task, jobs[task["_id"]["j"]]) for task in taken]
+            if claimed := [task for task in chosen if await self._claim(task)]:
+                ids = list({task["_id"]["j"] for task in claimed})
+                jobs: dict[str, CallJobDocument] = {}
+                async for job in self._mongo[JOBS].find({"_id": {"$in": ids}}):
+                    jobs[job["_id"]] = job
+                return [_overdue_call(task, jobs[task["_id"]["j"]]) for task in claimed]
         return []
 
-    async def _due(self, limit: int) -> list[Document]:
-        """Those that are due for the longest time."""
+    async def _due_tasks(self, limit: int) -> list[_DueTask]:
+        """Returns the tasks that have been due longest."""
         due = {"ask_at": {"$exists": True}, "$expr": {"$lte": ["$ask_at", "$$NOW"]}}
         pipeline: list[Document] = [
             {"$match": due},
@@ -306,37 +341,35 @@ class CallStore:
         ]
         return await self._mongo.aggregate(TASKS, pipeline)
 
-    async def _take(self, task: Document) -> bool:
+    async def _claim(self, task: _DueTask) -> bool:
         unchanged = {"_id": task["_id"], "ask_at": task["ask_at"]}
         later = [{"$set": {"ask_at": {"$add": ["$$NOW", _ms(POLL_INTERVAL)]}}}]
-        taken = await self._mongo[TASKS].update_one(unchanged, later)
-        return bool(taken.modified_count == 1)
+        updated = await self._tasks.update_one(unchanged, later)
+        return updated.modified_count == 1
 
 
-def _overdue_call(task: Document, job: Document) -> OverdueCall:
-    call = call_of(CallKey(_task_key(task), task["call"]["n"]), job, task)
-    return OverdueCall(call, task["call"]["seq"] == UNREPORTED, (task["now"] - call.start_at).total_seconds())
+def _overdue_call(task: _DueTask, job: CallJobDocument) -> OverdueCall:
+    latest = task["call"]
+    call = call_of(CallKey(TaskKey.from_id(task["_id"]), latest["n"]), job, task, latest)
+    return OverdueCall(call, latest["seq"] == UNREPORTED, (task["now"] - call.start_at).total_seconds())
 
 
-def _task_key(document: Document) -> TaskKey:
-    return TaskKey(document["_id"]["j"], document["_id"]["r"])
-
-
-def _is_soon(job: Document, now: datetime) -> bool:
+def _is_soon(job: CallJobDocument, now: datetime) -> bool:
     start_at = job["start_at"]
-    return bool(job["state"] != CallJobState.SCHEDULED.value or (start_at - now).total_seconds() < SOON_S)
+    if start_at is None or job["state"] != CallJobState.SCHEDULED.value:
+        return True
+    return (start_at - now).total_seconds() < SOON_S
 
 
-def _next_moment(job: Document, now: datetime) -> datetime | None:
-    """When the clock moves the job next: its start, or an end of its window."""
+def _next_state_change(job: CallJobDocument, now: datetime) -> datetime | None:
+    """Returns when the clock changes the job's state next: at its start, or when its window opens or closes."""
     if job["start_at"] is not None and job["start_at"] > now:
-        start_at: datetime = job["start_at"]
-        return start_at
-    return None if job["window"] is None else CallingWindow.of_document(job["window"]).next_change(now)
+        return job["start_at"]
+    return None if job["window"] is None else CallingWindow.from_document(job["window"]).next_change(now)
 
 
-def _room(limits: Document, now: datetime, lead: timedelta) -> int:
-    """How many calls may be committed now: of those whose moment is near, as many as there are slots."""
+def _room(limits: CallLimitsDocument, now: datetime, lead: timedelta) -> int:
+    """Returns how many calls may be committed now: those whose start time is near, at most the free slots."""
     ahead_s = (max(limits["next_at"], now) - now).total_seconds()
     left_s = (START_LOOKAHEAD + lead).total_seconds() - ahead_s
     if left_s < 0:

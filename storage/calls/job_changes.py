@@ -1,11 +1,19 @@
-"""What can happen to a call job, as changes committed to the organization's stream of jobs."""
+"""Changes of a call job, committed to the organization's stream of jobs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
 
-from storage.calls.limiter import LIMITS, Limiter, limits_record
+from storage.calls.documents import (
+    DRAFTS,
+    JOBS,
+    LIMITS,
+    CallDraftDocument,
+    CallJobDocument,
+    CallTaskDocument,
+)
+from storage.calls.limiter import Limiter, limits_record
 from storage.calls.records import (
     ACTIVE_STATES,
     OPEN_STATES,
@@ -21,21 +29,20 @@ from storage.calls.windows import CallingWindow
 from storage.errors import Conflict, NotFound
 from storage.idempotency import IdempotencyKey
 from storage.ids import new_id
-from storage.mongo import Document
 from storage.streams.changes import Batch, Change, Need
 from storage.streams.log import jobs_stream
 
-JOBS = "call_jobs"
-DRAFTS = "call_drafts"
 JOB_EVENT_INTERVAL = timedelta(milliseconds=500)
+"""The least time between two CallJobChanged events that report only progress."""
+
 TASK_EVENT_WINDOW = timedelta(seconds=1)
 MAX_TASK_EVENTS = 10
-"""At most so many events of a job's tasks within that time, wherever it begins."""
+"""At most so many CallTaskChanged events of a job in any such window."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewCallJob:
-    """What a job is made of, checked."""
+    """The validated input of a new job, without its list."""
 
     organization_id: str
     creator_id: str
@@ -48,10 +55,9 @@ class NewCallJob:
     expected_call_s: int
     id: str = field(default_factory=new_id)
 
-    def document(self, at: datetime, timestamp: int, tasks: int, row_errors: int) -> Document:
-        """As it is stored; without tasks it was rejected, or has nothing to do."""
-        counts = {state.value: 0 for state in CallTaskState} | {"QUEUED": tasks}
-        document: Document = {
+    def document(self, at: datetime, timestamp: int, tasks: int, row_errors: int) -> CallJobDocument:
+        """Returns the document to store. With row errors the job is REJECTED."""
+        document: CallJobDocument = {
             "_id": self.id,
             "org": self.organization_id,
             "creator": self.creator_id,
@@ -65,26 +71,27 @@ class NewCallJob:
             "retry_delay_s": self.retry_delay_s,
             "expected_call_s": self.expected_call_s,
             "row_errors": row_errors,
-            "counts": counts,
+            "counts": {state.value: 0 for state in CallTaskState} | {"QUEUED": tasks},
             "outcomes": {},
+            "state": CallJobState.REJECTED.value,
         }
-        state = CallJobState.REJECTED if row_errors else state_at(document, at)
-        set_state(document, state)
+        if not row_errors:
+            set_state(document, state_at(document, at))
         return document
 
 
-def state_at(job: Document, now: datetime) -> CallJobState:
-    """What an open job that is not paused is at a moment: due, and inside its window?"""
+def state_at(job: CallJobDocument, now: datetime) -> CallJobState:
+    """Returns the state that start time and window give to an open job which is not paused."""
     if job["start_at"] is not None and job["start_at"] > now:
         return CallJobState.SCHEDULED
     window = job["window"]
-    if window is not None and not CallingWindow.of_document(window).is_open(now):
+    if window is not None and not CallingWindow.from_document(window).is_open(now):
         return CallJobState.WAITING_FOR_WINDOW
     return CallJobState.RUNNING
 
 
-def set_state(job: Document, state: CallJobState) -> None:
-    """Moves it. `open` marks what brokers look for."""
+def set_state(job: CallJobDocument, state: CallJobState) -> None:
+    """Sets the state, and the mark `open` by which brokers find jobs."""
     job["state"] = state.value
     if state in OPEN_STATES:
         job["open"] = True
@@ -92,16 +99,16 @@ def set_state(job: Document, state: CallJobState) -> None:
         job.pop("open", None)
 
 
-def copy_job(batch: Batch, organization_id: str, job_id: str) -> Document:
-    """The batch's own copy of a job, to be changed and put back. Raises: NotFound."""
-    stored: Document | None = batch.get(JOBS, job_id)
+def copy_job(batch: Batch, organization_id: str, job_id: str) -> CallJobDocument:
+    """Returns a copy of the batch's job, to be changed and put back. Raises: NotFound."""
+    stored: CallJobDocument | None = batch.get(JOBS, job_id)
     if stored is None or stored["org"] != organization_id:
         raise NotFound("call job", job_id)
     return stored | {"counts": dict(stored["counts"]), "outcomes": dict(stored["outcomes"])}
 
 
-def complete_if_done(job: Document) -> bool:
-    """Completes an open job with nothing left to do; whether it did."""
+def complete_if_done(job: CallJobDocument) -> bool:
+    """Completes an open job that has no queued or active task left. Returns whether it did."""
     counts = job["counts"]
     if "open" not in job or counts["QUEUED"] or any(counts[state.value] for state in ACTIVE_STATES):
         return False
@@ -109,8 +116,11 @@ def complete_if_done(job: Document) -> bool:
     return True
 
 
-def emit_job_changed(batch: Batch, job: Document, at_once: bool) -> None:
-    """Puts the job back and tells of it; of mere progress at most twice a second, the last of it never left out."""
+def emit_job_changed(batch: Batch, job: CallJobDocument, at_once: bool) -> None:
+    """Puts the job and emits CallJobChanged.
+
+    Unless `at_once`, the event is emitted at most twice a second. A delayed event is left to the outbox.
+    """
     if at_once or job_event_delay(job, batch.at) is None:
         job["told_at"] = batch.at
         batch.emit("CallJobChanged", job["_id"])
@@ -120,30 +130,33 @@ def emit_job_changed(batch: Batch, job: Document, at_once: bool) -> None:
     batch.put(JOBS, job)
 
 
-def job_event_delay(job: Document, at: datetime) -> timedelta | None:
-    """How long until progress of the job may be told; None for now."""
-    told: datetime | None = job.get("told_at")
+def job_event_delay(job: CallJobDocument, at: datetime) -> timedelta | None:
+    """Returns how long progress of the job must wait before it is emitted, or None for not at all."""
+    told = job.get("told_at")
     return None if told is None or not told <= at < told + JOB_EVENT_INTERVAL else told + JOB_EVENT_INTERVAL - at
 
 
-def emit_task_changed(batch: Batch, job: Document, task: Document) -> None:
-    """Tells of a task, or marks it to be told of when the job's turn comes. Who changed task and job puts them back."""
+def emit_task_changed(batch: Batch, job: CallJobDocument, task: CallTaskDocument) -> None:
+    """Emits CallTaskChanged, or marks the task so that the outbox relay does later. The caller puts job and task."""
     if reserve_task_event(job, batch.at) is None:
         task.pop("untold", None)
-        batch.emit("CallTaskChanged", TaskKey(task["_id"]["j"], task["_id"]["r"]).id)
+        batch.emit("CallTaskChanged", TaskKey.from_id(task["_id"]).id)
         return
     task["untold"] = True
     if not job.get("untold_tasks"):
-        # One row a job, however many tasks: other rows of the stream must not wait behind thousands.
+        # One row for the whole job: other rows of the stream must not queue behind thousands.
         job["untold_tasks"] = True
         batch.add_outbox_row(jobs_stream(job["org"]), "CallTaskChanged", job["_id"])
 
 
-def reserve_task_event(job: Document, at: datetime) -> timedelta | None:
-    """Takes one of the job's ten task events within a second; how long until there is one again when all are taken."""
-    told: list[datetime] = job.get("task_events_at", [])
-    # Instants to come are those of another primary's clock, and would hold up everything.
-    recent = [each for each in told if each <= at < each + TASK_EVENT_WINDOW]
+def reserve_task_event(job: CallJobDocument, at: datetime) -> timedelta | None:
+    """Takes one of the ten task events that the job may emit in any second.
+
+    Returns None when one was free, else how long until the next one is.
+    """
+    emitted = job.get("task_events_at", [])
+    # Instants after `at` come from another primary's clock. Counting them would delay every event.
+    recent = [each for each in emitted if each <= at < each + TASK_EVENT_WINDOW]
     if len(recent) >= MAX_TASK_EVENTS:
         return recent[-MAX_TASK_EVENTS] + TASK_EVENT_WINDOW - at
     job["task_events_at"] = [*recent, at]
@@ -152,7 +165,7 @@ def reserve_task_event(job: Document, at: datetime) -> timedelta | None:
 
 @dataclass(slots=True)
 class LaunchJob(Change[CallJob]):
-    """A new job, whose tasks or row errors are stored already: this makes them one."""
+    """Creates a job from tasks or row errors that are stored already."""
 
     timestamps = 1
     new: NewCallJob
@@ -161,14 +174,14 @@ class LaunchJob(Change[CallJob]):
     idempotency: IdempotencyKey | None = None
 
     def needs(self) -> Sequence[Need]:
-        """The mark that its tasks are there."""
+        """The draft, which shows that the tasks still exist."""
         return [(DRAFTS, self.new.id)]
 
     def plan(self, batch: Batch) -> CallJob:
-        """Raises: Conflict when the tasks were swept away, since launching took an hour."""
-        draft = batch.get(DRAFTS, self.new.id)
+        """Raises: Conflict when the sweeper removed the tasks, because storing them took an hour."""
+        draft: CallDraftDocument | None = batch.get(DRAFTS, self.new.id)
         if draft is None or draft.get("discarded"):
-            raise Conflict("Storing the list took too long; try again.")
+            raise Conflict("Storing the list took too long. Launch it again.")
         batch.remove(DRAFTS, self.new.id)
         job = self.new.document(batch.at, batch.take_timestamp(), self.tasks, self.row_errors)
         complete_if_done(job)
@@ -176,24 +189,24 @@ class LaunchJob(Change[CallJob]):
         return job_record(job)
 
     def result_id(self, result: CallJob) -> str:
-        """The job's id."""
+        """Returns the job's id."""
         return result.id
 
 
 class JobAction(Enum):
-    """What people do to a job."""
+    """A user's action on a job."""
 
     PAUSE = "pause"
     RESUME = "resume"
     CANCEL = "cancel"
 
 
-_FINAL_OF: Mapping[JobAction, CallJobState] = {JobAction.CANCEL: CallJobState.CANCELLED}
+_FINAL_STATES: Mapping[JobAction, CallJobState] = {JobAction.CANCEL: CallJobState.CANCELLED}
 
 
 @dataclass(slots=True)
 class ActOnJob(Change[CallJob]):
-    """Pauses, resumes or cancels. Calls that are under way go on; nothing new is dialled once this is durable."""
+    """Pauses, resumes or cancels a job. Active calls go on. After the commit no new call starts."""
 
     organization_id: str
     job_id: str
@@ -204,20 +217,20 @@ class ActOnJob(Change[CallJob]):
         return [(JOBS, self.job_id)]
 
     def plan(self, batch: Batch) -> CallJob:
-        """Doing it twice changes nothing. Raises: NotFound, Conflict for a job that is over."""
+        """Repeating an action changes nothing. Raises: NotFound, Conflict for a job in a final state."""
         job = copy_job(batch, self.organization_id, self.job_id)
         before = CallJobState(job["state"])
-        if before is _FINAL_OF.get(self.action):
+        if before is _FINAL_STATES.get(self.action):
             return job_record(job)
         if before not in OPEN_STATES:
-            raise Conflict(f"The job is {before.value}: there is nothing to {self.action.value}.")
-        after = self._after(job, before, batch.at)
+            raise Conflict(f"The job is {before.value}, which is final. There is nothing to {self.action.value}.")
+        after = self._state_after(job, before, batch.at)
         if after is not before:
             set_state(job, after)
             emit_job_changed(batch, job, at_once=True)
         return job_record(job)
 
-    def _after(self, job: Document, before: CallJobState, at: datetime) -> CallJobState:
+    def _state_after(self, job: CallJobDocument, before: CallJobState, at: datetime) -> CallJobState:
         if self.action is JobAction.PAUSE:
             return CallJobState.PAUSED
         if self.action is JobAction.RESUME:
@@ -230,7 +243,7 @@ class ActOnJob(Change[CallJob]):
 
 @dataclass(slots=True)
 class RefreshJobState(Change[None]):
-    """Brings a job in line with the clock: its start has come, its window opened or closed."""
+    """Applies the clock to a job: its start time has come, or its window opened or closed."""
 
     organization_id: str
     job_id: str
@@ -240,7 +253,7 @@ class RefreshJobState(Change[None]):
         return [(JOBS, self.job_id)]
 
     def plan(self, batch: Batch) -> None:
-        """Changes nothing about a paused job, or one that is over. Raises: NotFound."""
+        """Changes nothing about a paused or final job. Raises: NotFound."""
         job = copy_job(batch, self.organization_id, self.job_id)
         if "open" not in job or job["state"] == CallJobState.PAUSED.value:
             return
@@ -251,7 +264,7 @@ class RefreshJobState(Change[None]):
 
 @dataclass(slots=True)
 class SetLimits(Change[CallLimits]):
-    """New limits of the organization."""
+    """Sets the organization's limits."""
 
     organization_id: str
     concurrent: int
@@ -262,9 +275,9 @@ class SetLimits(Change[CallLimits]):
         return [(LIMITS, self.organization_id)]
 
     def plan(self, batch: Batch) -> CallLimits:
-        """They hold for every start that is committed after this. Active calls are not ended."""
-        limiter = Limiter.of(batch, self.organization_id)
-        limiter.set(self.concurrent, self.per_second)
+        """The limits hold for every start that is committed later. Active calls are not ended."""
+        limiter = Limiter.from_batch(batch, self.organization_id)
+        limiter.set_limits(self.concurrent, self.per_second)
         limiter.put(batch)
         batch.emit("CallLimitsChanged", self.organization_id)
         return limits_record(limiter.document)
@@ -272,7 +285,7 @@ class SetLimits(Change[CallLimits]):
 
 @dataclass(slots=True)
 class TakeOver(Change[None]):
-    """A broker begins: from here on no broker with a smaller fence starts a call."""
+    """Makes a broker the only one that may start calls: brokers with a smaller fence no longer can."""
 
     events = 0
     organization_id: str
@@ -284,11 +297,11 @@ class TakeOver(Change[None]):
 
     def plan(self, batch: Batch) -> None:
         """Raises: Superseded."""
-        limiter = Limiter.of(batch, self.organization_id)
-        limiter.lead(self.fence)
+        limiter = Limiter.from_batch(batch, self.organization_id)
+        limiter.check_fence(self.fence)
         limiter.put(batch)
 
 
-def count_outcome(job: Document, outcome: CallOutcome) -> None:
-    """Counts one more call that ended so."""
+def count_outcome(job: CallJobDocument, outcome: CallOutcome) -> None:
+    """Counts one more finished call with this outcome."""
     job["outcomes"][outcome.value] = job["outcomes"].get(outcome.value, 0) + 1

@@ -1,6 +1,6 @@
-"""Stores a checked list, then makes it a job: tasks first, in parts, and the job that makes them one in one commit.
+"""Stores a checked list, then makes it a job: first the tasks in chunks, then one commit that creates the job.
 
-A launch that dies half-way leaves a draft, whose tasks nobody sees and a sweeper removes.
+A launch that dies half-way leaves a draft. Nobody sees its tasks, and a sweeper removes them.
 """
 
 import asyncio
@@ -8,16 +8,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from storage.calls.call_changes import TASKS, UNTRIED
-from storage.calls.job_changes import DRAFTS, LaunchJob, NewCallJob
+from pymongo.asynchronous.collection import AsyncCollection
+
+from storage.calls.call_changes import UNTRIED
+from storage.calls.documents import (
+    DRAFTS,
+    ROW_ERRORS,
+    TASKS,
+    CallDraftDocument,
+    CallRowErrorDocument,
+    CallTaskDocument,
+)
+from storage.calls.job_changes import LaunchJob, NewCallJob
 from storage.calls.list_parser import ListRow, parse_list
 from storage.calls.records import CallRowError, CallTaskState
 from storage.idempotency import AlreadyDone, IdempotencyKey
-from storage.mongo import Document, Mongo, older_than
+from storage.mongo import Mongo, older_than
 from storage.streams.log import jobs_stream
 from storage.streams.sequencer import Sequencer
 
-ROW_ERRORS = "call_row_errors"
 CHUNK_SIZE = 1000
 ABANDONED_S = 3600.0
 SWEEP_LIMIT = 20
@@ -25,7 +34,7 @@ SWEEP_LIMIT = 20
 
 @dataclass(frozen=True, slots=True)
 class CheckedList:
-    """What a list holds: rows without the header, different numbers to call, and what is wrong with its rows."""
+    """A list's rows without the header, its distinct numbers to call, and its bad rows."""
 
     rows: int
     tasks: int
@@ -33,68 +42,71 @@ class CheckedList:
 
 
 class JobLauncher:
-    """Checks and stores lists. Checking runs in a thread, a part at a time, so that nobody else waits for it."""
+    """Checks and stores lists. A thread checks each chunk, so that the event loop stays free."""
 
     def __init__(self, mongo: Mongo, sequencer: Sequencer) -> None:
         self._mongo = mongo
+        self._drafts: AsyncCollection[CallDraftDocument] = mongo[DRAFTS]
+        self._tasks: AsyncCollection[CallTaskDocument] = mongo[TASKS]
+        self._row_errors: AsyncCollection[CallRowErrorDocument] = mongo[ROW_ERRORS]
         self._sequencer = sequencer
 
     async def check(self, csv: str) -> CheckedList:
-        """What is in the list; nothing is stored. Raises: BadUserInput for one that is too large."""
+        """Checks the list without storing it. Raises: BadUserInput for a list that is too large."""
         rows, tasks, errors = 0, 0, []
-        checked = parse_list(csv)
-        while part := await _next_chunk(checked):
-            rows += len(part)
-            tasks += len(_numbers(part))
-            errors += _errors(part)
-        # What is wrong with the header is no row.
+        parsed = parse_list(csv)
+        while chunk := await _next_chunk(parsed):
+            rows += len(chunk)
+            tasks += len(_numbers(chunk))
+            errors += _errors(chunk)
+        # An error of the header is reported for line 1, which is not a row.
         return CheckedList(rows - any(error.row == 1 for error in errors), tasks, errors)
 
     async def launch(self, new: NewCallJob, csv: str, key: IdempotencyKey | None) -> str:
-        """The id of the job, once it is durable; REJECTED and without tasks when a row is bad.
+        """Returns the id of the durable job. With a bad row the job is REJECTED and has no tasks.
 
-        Raises: BadUserInput, Conflict for a key that was used otherwise.
+        Raises: BadUserInput, Conflict for a key that was used with other arguments.
         """
         try:
-            await self._refuse_used(key)
+            await self._check_key(key)
             tasks, row_errors = await self._store(new, csv)
             change = LaunchJob(new, tasks, row_errors, key)
             return (await self._sequencer.commit(jobs_stream(new.organization_id), change)).id
         except AlreadyDone as done:
             return done.id
 
-    async def _refuse_used(self, key: IdempotencyKey | None) -> None:
-        """Raises: AlreadyDone, Conflict: before a hundred thousand rows are stored once more."""
-        row = None if key is None else await self._mongo["idempotency"].find_one({"_id": key.id})
-        if row is not None and key is not None:
-            key.check(row)
+    async def _check_key(self, key: IdempotencyKey | None) -> None:
+        """Looks the key up before up to 100,000 rows are stored again. Raises: AlreadyDone, Conflict."""
+        used = None if key is None else await self._mongo["idempotency"].find_one({"_id": key.id})
+        if used is not None and key is not None:
+            key.check(used)
 
     async def _store(self, new: NewCallJob, csv: str) -> tuple[int, int]:
-        """How many tasks and row errors there are now."""
-        mark = [{"$set": {"at": "$$NOW", "org": {"$literal": new.organization_id}}}]
-        await self._mongo[DRAFTS].update_one({"_id": new.id}, mark, upsert=True)
+        """Stores tasks and row errors. Returns how many of each there are."""
+        draft = [{"$set": {"at": "$$NOW", "org": {"$literal": new.organization_id}}}]
+        await self._drafts.update_one({"_id": new.id}, draft, upsert=True)
         rows, tasks, row_errors = parse_list(csv), 0, 0
-        while part := await _next_chunk(rows):
-            if errors := _errors(part):
+        while chunk := await _next_chunk(rows):
+            if errors := _errors(chunk):
                 documents = [_error_document(new, error) for error in errors]
-                await self._mongo[ROW_ERRORS].insert_many(documents, ordered=False)
+                await self._row_errors.insert_many(documents, ordered=False)
             row_errors += len(errors)
-            if not row_errors and (numbers := _numbers(part)):
-                await self._mongo[TASKS].insert_many([_task_document(new, row) for row in numbers], ordered=False)
+            if not row_errors and (numbers := _numbers(chunk)):
+                await self._tasks.insert_many([_task_document(new, row) for row in numbers], ordered=False)
                 tasks += len(numbers)
         if row_errors and tasks:
-            await self._mongo[TASKS].delete_many({"_id.j": new.id})
+            await self._tasks.delete_many({"_id.j": new.id})
         return (0 if row_errors else tasks), row_errors
 
     async def sweep(self) -> int:
-        """Removes what launches left that died more than an hour ago. Returns of how many."""
-        drafts = await self._mongo[DRAFTS].find(older_than("at", ABANDONED_S)).limit(SWEEP_LIMIT).to_list(None)
+        """Removes the lists of launches that began more than an hour ago and died. Returns how many."""
+        drafts = await self._drafts.find(older_than("at", ABANDONED_S)).limit(SWEEP_LIMIT).to_list(None)
         for draft in drafts:
-            # From here on no commit makes it a job any more.
-            await self._mongo[DRAFTS].update_one({"_id": draft["_id"]}, {"$set": {"discarded": True}})
+            # After this no commit can make the draft a job.
+            await self._drafts.update_one({"_id": draft["_id"]}, {"$set": {"discarded": True}})
             for collection in (TASKS, ROW_ERRORS):
                 await self._mongo[collection].delete_many({"_id.j": draft["_id"]})
-            await self._mongo[DRAFTS].delete_one({"_id": draft["_id"], "discarded": True})
+            await self._drafts.delete_one({"_id": draft["_id"], "discarded": True})
         return len(drafts)
 
 
@@ -102,15 +114,15 @@ async def _next_chunk(rows: Iterator[ListRow | CallRowError]) -> list[ListRow | 
     return await asyncio.to_thread(lambda: list(islice(rows, CHUNK_SIZE)))
 
 
-def _numbers(part: list[ListRow | CallRowError]) -> list[ListRow]:
-    return [row for row in part if isinstance(row, ListRow) and not row.is_duplicate]
+def _numbers(chunk: list[ListRow | CallRowError]) -> list[ListRow]:
+    return [row for row in chunk if isinstance(row, ListRow) and not row.is_duplicate]
 
 
-def _errors(part: list[ListRow | CallRowError]) -> list[CallRowError]:
-    return [row for row in part if isinstance(row, CallRowError)]
+def _errors(chunk: list[ListRow | CallRowError]) -> list[CallRowError]:
+    return [row for row in chunk if isinstance(row, CallRowError)]
 
 
-def _task_document(new: NewCallJob, row: ListRow) -> Document:
+def _task_document(new: NewCallJob, row: ListRow) -> CallTaskDocument:
     return {
         "_id": {"j": new.id, "r": row.row},
         "org": new.organization_id,
@@ -123,5 +135,5 @@ def _task_document(new: NewCallJob, row: ListRow) -> Document:
     }
 
 
-def _error_document(new: NewCallJob, error: CallRowError) -> Document:
+def _error_document(new: NewCallJob, error: CallRowError) -> CallRowErrorDocument:
     return {"_id": {"j": new.id, "r": error.row}, "column": error.column, "message": error.message}

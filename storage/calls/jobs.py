@@ -1,13 +1,24 @@
-"""Call jobs as clients see them: launching, reading, pausing, limits."""
+"""Call jobs as clients use them: launching, reading, pausing and limits."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
+from pymongo.asynchronous.collection import AsyncCollection
+
 from storage.batch_loader import BatchLoader
-from storage.calls.call_changes import TASKS
-from storage.calls.job_changes import JOBS, ActOnJob, JobAction, NewCallJob, SetLimits
-from storage.calls.job_launcher import ROW_ERRORS, CheckedList, JobLauncher
-from storage.calls.limiter import LIMITS, default_limits, limits_record
+from storage.calls.documents import (
+    JOBS,
+    LIMITS,
+    ROW_ERRORS,
+    TASKS,
+    CallJobDocument,
+    CallLimitsDocument,
+    CallRowErrorDocument,
+    CallTaskDocument,
+)
+from storage.calls.job_changes import ActOnJob, JobAction, NewCallJob, SetLimits
+from storage.calls.job_launcher import CheckedList, JobLauncher
+from storage.calls.limiter import default_limits, limits_record
 from storage.calls.records import (
     MAX_DIGITS,
     CallJob,
@@ -30,127 +41,131 @@ from storage.timeline import Page, Range, read_page
 
 
 class CallJobStore:
-    """Jobs, their tasks and row errors, and the organization's limits."""
+    """Jobs with their tasks and row errors, and the limits of organizations."""
 
-    def __init__(self, mongo: Mongo, sequencer: Sequencer, wakes: WakeUpChannel) -> None:
+    def __init__(self, mongo: Mongo, sequencer: Sequencer, wake_ups: WakeUpChannel) -> None:
         self._mongo = mongo
+        self._jobs: AsyncCollection[CallJobDocument] = mongo[JOBS]
+        self._tasks: AsyncCollection[CallTaskDocument] = mongo[TASKS]
+        self._row_errors: AsyncCollection[CallRowErrorDocument] = mongo[ROW_ERRORS]
+        self._limiters: AsyncCollection[CallLimitsDocument] = mongo[LIMITS]
         self._sequencer = sequencer
-        self._wake_ups = wakes
+        self._wake_ups = wake_ups
         self._launcher = JobLauncher(mongo, sequencer)
         self._by_id: BatchLoader[str, CallJob] = BatchLoader(self._load)
         self._limits: BatchLoader[str, CallLimits] = BatchLoader(self._load_limits)
 
     async def check(self, csv: str) -> CheckedList:
-        """What is in a list. Raises: BadUserInput for one that is too large."""
+        """Checks a list without storing it. Raises: BadUserInput for a list that is too large."""
         return await self._launcher.check(csv)
 
     async def launch(self, new: NewCallJob, csv: str, key: IdempotencyKey | None) -> CallJob:
-        """The new job, or the one that the key made. Raises: BadUserInput, Conflict."""
+        """Returns the new job, or the job that the key created earlier. Raises: BadUserInput, Conflict."""
         id_ = await self._launcher.launch(new, csv, key)
         self._wake_ups.wake(new.organization_id)
         return await self.get(new.organization_id, id_)
 
     async def sweep(self) -> int:
-        """Removes what launches left that died. Returns of how many."""
+        """Removes the lists of launches that died. Returns how many."""
         return await self._launcher.sweep()
 
     async def find(self, organization_id: str, id_: str) -> CallJob | None:
-        """The organization's job of that id, or None."""
+        """Returns the organization's job with this id, or None."""
         job = await self._by_id.get(id_)
         return job if job is not None and job.organization_id == organization_id else None
 
     async def get(self, organization_id: str, id_: str) -> CallJob:
-        """The organization's job of that id. Raises: NotFound."""
+        """Returns the organization's job with this id. Raises: NotFound."""
         job = await self.find(organization_id, id_)
         if job is None:
             raise NotFound("call job", id_)
         return job
 
     async def page(self, organization_id: str, states: Sequence[CallJobState] | None, asked: Range) -> Page[CallJob]:
-        """The organization's jobs by creation; of these states only, when some are given."""
-        among = {} if states is None else {"state": {"$in": [state.value for state in states]}}
+        """Returns a page of the organization's jobs by creation, filtered by `states` unless that is None."""
+        in_states = {} if states is None else {"state": {"$in": [state.value for state in states]}}
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[CallJob]:
-            wanted = {"org": organization_id, "ts": {"$gte": low, "$lte": high}, **among}
-            cursor = self._mongo[JOBS].find(wanted).sort("ts", 1 if ascending else -1).limit(limit)
+            wanted = {"org": organization_id, "ts": {"$gte": low, "$lte": high}, **in_states}
+            cursor = self._jobs.find(wanted).sort("ts", 1 if ascending else -1).limit(limit)
             return [job_record(document) async for document in cursor]
 
         return await read_page(asked, fetch, lambda job: job.timestamp)
 
     async def act(self, organization_id: str, id_: str, action: JobAction) -> CallJob:
-        """Pauses, resumes or cancels, at once. Raises: NotFound, Conflict."""
+        """Pauses, resumes or cancels a job, at once. Raises: NotFound, Conflict."""
         await self.get(organization_id, id_)
         job = await self._sequencer.commit(jobs_stream(organization_id), ActOnJob(organization_id, id_, action))
         self._wake_ups.wake(organization_id)
         return job
 
     async def row_errors(self, job: CallJob, after_row: int, limit: int) -> list[CallRowError]:
-        """What is wrong with a rejected list, by row."""
-        cursor = self._mongo[ROW_ERRORS].find(_after(job, after_row)).sort("_id", 1).limit(limit)
-        return [CallRowError(row["_id"]["r"], row["column"], row["message"]) async for row in cursor]
+        """Returns the bad rows of a rejected list, by row."""
+        cursor = self._row_errors.find(_rows_after(job, after_row)).sort("_id", 1).limit(limit)
+        return [CallRowError(error["_id"]["r"], error["column"], error["message"]) async for error in cursor]
 
     async def tasks(
         self, job: CallJob, states: Sequence[CallTaskState] | None, after_row: int, limit: int
     ) -> list[CallTask]:
-        """The job's numbers in list order; of these states only, when some are given."""
-        wanted = _after(job, after_row)
+        """Returns the job's numbers in list order, filtered by `states` unless that is None."""
+        wanted = _rows_after(job, after_row)
         if states is not None:
             wanted["state"] = {"$in": _stored_states(job, states)}
-        cursor = self._mongo[TASKS].find(wanted).sort("_id", 1).limit(limit)
+        cursor = self._tasks.find(wanted).sort("_id", 1).limit(limit)
         return [task_record(document, job.state) async for document in cursor]
 
     async def limits(self, organization_id: str) -> CallLimits:
-        """The organization's limits, the defaults where none were set."""
+        """Returns the organization's limits, or the defaults when none were set."""
         return await self._limits.get(organization_id) or limits_record(default_limits(organization_id))
 
     async def set_limits(self, organization_id: str, concurrent: int, per_second: float) -> CallLimits:
-        """Sets them; they hold for every start from now on."""
+        """Sets the limits. They hold for every later start."""
         change = SetLimits(organization_id, concurrent, per_second)
         limits = await self._sequencer.commit(jobs_stream(organization_id), change)
         self._wake_ups.wake(organization_id)
         return limits
 
     async def now(self) -> datetime:
-        """The database's clock."""
+        """Returns the time by the database's clock."""
         hello = await self._mongo.database.command("hello")
         at: datetime = hello["localTime"]
-        # Answers to commands are not decoded with the database's options.
+        # Replies to commands are not decoded with the database's codec options, so the zone is missing.
         return at.replace(tzinfo=UTC)
 
     async def jobs_by_id(self, organization_id: str, ids: Iterable[str]) -> Mapping[str, CallJob]:
-        """What events of jobs speak of."""
+        """Returns the jobs that events refer to."""
         found = await self._load(list(ids))
         return {id_: job for id_, job in found.items() if job.organization_id == organization_id}
 
     async def tasks_by_id(self, organization_id: str, ids: Iterable[str]) -> Mapping[str, CallTask]:
-        """What events of tasks speak of."""
+        """Returns the tasks that events refer to."""
         keys = [TaskKey(job_id, int(row)) for job_id, _, row in (id_.rpartition("-") for id_ in ids)]
         wanted = {"_id": {"$in": [key.document_id for key in keys]}, "org": organization_id}
-        tasks = await self._mongo[TASKS].find(wanted).to_list(None)
+        tasks = await self._tasks.find(wanted).to_list(None)
         jobs = await self._load(list({key.job_id for key in keys}))
         records = [task_record(task, job.state) for task in tasks if (job := jobs.get(task["_id"]["j"])) is not None]
         return {record.id: record for record in records}
 
     async def limits_by_id(self, organization_id: str, ids: Iterable[str]) -> Mapping[str, CallLimits]:
-        """What events of limits speak of."""
+        """Returns the limits that events refer to."""
         return {id_: await self.limits(id_) for id_ in ids if id_ == organization_id}
 
     async def _load(self, ids: Sequence[str]) -> dict[str, CallJob]:
-        cursor = self._mongo[JOBS].find({"_id": {"$in": list(ids)}})
+        cursor = self._jobs.find({"_id": {"$in": list(ids)}})
         return {document["_id"]: job_record(document) async for document in cursor}
 
     async def _load_limits(self, ids: Sequence[str]) -> dict[str, CallLimits]:
-        cursor = self._mongo[LIMITS].find({"_id": {"$in": list(ids)}})
+        cursor = self._limiters.find({"_id": {"$in": list(ids)}})
         return {document["_id"]: limits_record(document) async for document in cursor}
 
 
-def _after(job: CallJob, after_row: int) -> Document:
-    """The rows of a job after one. Its ids have `j` first, so they lie side by side."""
+def _rows_after(job: CallJob, after_row: int) -> Document:
+    """Returns the filter for rows of a job after one. Ids have `j` first, so a job's rows are adjacent."""
     return {"_id": {"$gt": {"j": job.id, "r": after_row}, "$lt": {"j": job.id, "r": 10**MAX_DIGITS}}}
 
 
 def _stored_states(job: CallJob, states: Sequence[CallTaskState]) -> list[str]:
-    """As which states tasks are stored: those that were queued when their job was cancelled are so still."""
+    """Returns the stored states to filter by. Tasks that were queued when their job was cancelled still say QUEUED."""
     wanted = set(states)
     if job.state is CallJobState.CANCELLED:
         wanted.discard(CallTaskState.QUEUED)

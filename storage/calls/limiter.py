@@ -1,23 +1,22 @@
-"""The limiter: one document an organization, with a slot for each call and the moment of the next start.
+"""The limiter: one document for each organization, with a slot for each active call and the time of the next start.
 
-It is read and written in the transaction that dials, reports or gives back, together with the task: slots and calls
-can't differ, whoever dies or is cancelled in between. Two brokers at once obey it like one.
+It changes in the transaction that starts, reports or requeues a call, together with the task. Slots and calls therefore
+always agree, also when a process dies or is cancelled in between. Two brokers at once obey it like one.
 """
 
 import math
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from storage.calls.documents import LIMITS, CallLimitsDocument
 from storage.calls.records import CallLimits
 from storage.errors import Conflict
-from storage.mongo import Document
 from storage.streams.changes import Batch
 
-LIMITS = "call_limits"
 DEFAULT_CONCURRENT = 1
 DEFAULT_PER_SECOND = 1.0
 JITTER_S = 0.1
-"""How late a start may reach the telephony side without breaking a rolling second there."""
+"""How late a start may reach the telephony service without breaking a rolling second there."""
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
@@ -26,13 +25,14 @@ MIN_PER_SECOND, MAX_PER_SECOND = 0.1, 100.0
 
 
 class Superseded(Conflict):
-    """A broker with a greater fence works for the organization now."""
+    """Another broker of the organization holds a greater fence."""
 
 
 def spacing_s(per_second: float) -> float:
-    """How far apart starts are: 100 ms of jitter break no rolling second, or rolling 1/rate seconds below 1.
+    """Returns how far apart starts must be, in seconds.
 
-    Of n + 1 starts in a row the first and the last are 1.1 s apart.
+    Any n + 1 consecutive starts span at least 1.1 s, so 100 ms of jitter break no rolling second. Below one start a
+    second, the same holds for rolling 1/rate seconds.
     """
     if per_second < 1:
         return 1 / per_second + JITTER_S
@@ -41,82 +41,80 @@ def spacing_s(per_second: float) -> float:
 
 @dataclass(slots=True)
 class Limiter:
-    """An organization's limits as one change plans on them. Put it back when something was changed."""
+    """An organization's limiter while one change is planned. Call `put` after changing it."""
 
-    document: Document
+    document: CallLimitsDocument
 
     @classmethod
-    def of(cls, batch: Batch, organization_id: str) -> "Limiter":
-        """The batch's own copy; needs (LIMITS, organization_id)."""
-        stored = batch.get(LIMITS, organization_id)
-        document = default_limits(organization_id) if stored is None else dict(stored)
+    def from_batch(cls, batch: Batch, organization_id: str) -> "Limiter":
+        """Returns the limiter on a copy of the batch's document. The change must need (LIMITS, organization_id)."""
+        stored: CallLimitsDocument | None = batch.get(LIMITS, organization_id)
+        document = default_limits(organization_id) if stored is None else stored.copy()
         document["slots"] = list(document["slots"])
         return cls(document)
 
     def put(self, batch: Batch) -> None:
-        """Writes it with the batch."""
+        """Writes the limiter with the batch."""
         batch.put(LIMITS, self.document)
 
     @property
     def has_free_slot(self) -> bool:
         """Whether one more call may be active."""
-        return bool(len(self.document["slots"]) < self.document["concurrent"])
+        return len(self.document["slots"]) < self.document["concurrent"]
 
     def next_start(self, now: datetime) -> datetime:
-        """When the next call may start, not before now."""
-        next_at: datetime = self.document["next_at"]
-        return max(now, next_at)
+        """Returns the earliest time for the next call, not before `now`."""
+        return max(now, self.document["next_at"])
 
-    def take(self, call_id: str, start_at: datetime) -> None:
-        """Occupies a slot by a call that starts then."""
+    def take_slot(self, call_id: str, start_at: datetime) -> None:
+        """Gives a slot to a call that starts at `start_at`."""
         self.document["slots"].append(call_id)
         self.document["last_start"] = start_at
-        self._space(start_at, spacing_s(self.document["per_second"]))
+        self._delay_next_start(start_at, spacing_s(self.document["per_second"]))
 
-    def free(self, call_id: str) -> bool:
-        """Ends the call's slot; False when it had none."""
+    def free_slot(self, call_id: str) -> bool:
+        """Ends the call's slot. Returns False when it had none."""
         if call_id not in self.document["slots"]:
             return False
         self.document["slots"].remove(call_id)
         return True
 
     def hold_off(self, until: datetime) -> None:
-        """No start before then: the telephony side asked for patience."""
+        """Forbids starts before `until`, as the telephony service asked."""
         self.document["next_at"] = max(self.document["next_at"], until)
         self.document["hold_until"] = max(self._hold_until, until)
 
-    def set(self, concurrent: int, per_second: float) -> None:
-        """New limits, from now on.
+    def set_limits(self, concurrent: int, per_second: float) -> None:
+        """Replaces the limits.
 
-        No rolling second holds starts of two rates: of a fast one, a slow one and one between, the slow one may be gone
-        before anything was started at it.
+        After a new rate the next start waits a whole second from the last one. No rolling second then holds starts of
+        two rates: with a fast rate, then a slow one, then a medium one, the slow one may have made no start at all.
         """
         is_new_rate = per_second != self.document["per_second"]
         self.document |= {"concurrent": concurrent, "per_second": per_second}
         if is_new_rate and (last := self.document["last_start"]) is not None:
             self.document["next_at"] = max(last, self._hold_until)
-            self._space(last, max(spacing_s(per_second), 1 + JITTER_S))
+            self._delay_next_start(last, max(spacing_s(per_second), 1 + JITTER_S))
 
     @property
     def _hold_until(self) -> datetime:
-        """Until when the telephony side asked for patience: new limits do not end that."""
-        until: datetime = self.document.get("hold_until", _EPOCH)
-        return until
+        """Until when the telephony service asked for patience. New limits do not shorten it."""
+        return self.document.get("hold_until", _EPOCH)
 
-    def lead(self, fence: int) -> None:
+    def check_fence(self, fence: int) -> None:
         """Makes the holder of this fence the organization's only broker. Raises: Superseded."""
         if self.document["fence"] > fence:
-            raise Superseded("Another broker took over.")
+            raise Superseded("Another broker has taken over the organization's calls.")
         self.document["fence"] = fence
 
-    def _space(self, start_at: datetime, gap_s: float) -> None:
-        # Instants are stored in milliseconds: rounded up, never down, but not by what binary fractions can't say.
+    def _delay_next_start(self, start_at: datetime, gap_s: float) -> None:
+        # Stored instants have milliseconds, so the gap is rounded up. Inner rounding drops binary fraction errors.
         gap = timedelta(milliseconds=math.ceil(round(gap_s * 1000, 6)) + 1)
         self.document["next_at"] = max(self.document["next_at"], start_at + gap)
 
 
-def default_limits(organization_id: str) -> Document:
-    """The limits of an organization that nobody has set any for."""
+def default_limits(organization_id: str) -> CallLimitsDocument:
+    """Returns the limiter of an organization whose limits were never set."""
     return {
         "_id": organization_id,
         "concurrent": DEFAULT_CONCURRENT,
@@ -128,6 +126,6 @@ def default_limits(organization_id: str) -> Document:
     }
 
 
-def limits_record(document: Document) -> CallLimits:
-    """The record of a stored limiter."""
+def limits_record(document: CallLimitsDocument) -> CallLimits:
+    """Returns the record of a stored limiter."""
     return CallLimits(document["_id"], document["concurrent"], float(document["per_second"]), len(document["slots"]))

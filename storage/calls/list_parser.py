@@ -1,6 +1,6 @@
-"""Checks lists of numbers row by row, in flat memory: CSV with a header, E.164 numbers, variables. Pure; no I/O.
+"""Parses lists of numbers row by row: CSV with a header, E.164 numbers and variables. Pure; no I/O.
 
-The text is never split as a whole; what is kept are the numbers that were seen, to drop duplicates.
+Memory stays flat: the text is never split as a whole, and only the numbers seen are kept, to find duplicates.
 """
 
 import csv
@@ -23,14 +23,14 @@ MAX_NUMBER = 40
 PHONE_NUMBER = "phone_number"
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
-_MISSING = "The number is missing."
-_NOT_INTERNATIONAL = "Write the number with its country, beginning with +, such as +819012345678."
-_IMPOSSIBLE = "There can be no such number."
+_MISSING = "The phone number is missing."
+_NOT_INTERNATIONAL = "Write the phone number with its country code, beginning with +, such as +819012345678."
+_IMPOSSIBLE = "There can be no such phone number. Check its digits."
 
 
 @dataclass(frozen=True, slots=True)
 class ListRow:
-    """A good row. `row` is the line that it begins on, the header being line 1; a duplicate is not called."""
+    """A valid row. `row` is the line that it begins on, the header being line 1. Duplicates are not called."""
 
     row: int
     phone_number: str
@@ -45,23 +45,23 @@ class _InvalidRow(Exception):
 
 
 def parse_list(text: str) -> Iterator[ListRow | CallRowError]:
-    """The rows in order, each good or with the first thing that is wrong with it; of one number the first row.
+    """Yields the rows in order, each valid or with its first error. Later rows with the same number are duplicates.
 
-    Raises: BadUserInput for more than 10 MB, or more than 100,000 rows once they are reached.
+    Raises: BadUserInput for more than 10 MB, or when the iteration passes 100,000 rows.
     """
     _check_size(text)
-    return _checked(text.removeprefix("\ufeff"))
+    return _parsed(text.removeprefix("\ufeff"))
 
 
 def _check_size(text: str) -> None:
     if len(text) > MAX_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
-        raise BadUserInput("csv", f"at most {MAX_BYTES // 1024 // 1024} MB")
+        raise BadUserInput("csv", f"a list of at most {MAX_BYTES // 1024 // 1024} MB")
 
 
-def _checked(text: str) -> Iterator[ListRow | CallRowError]:
+def _parsed(text: str) -> Iterator[ListRow | CallRowError]:
     rows = _rows(text)
     try:
-        line, cells = next(rows, (1, _InvalidRow("The list is empty; its first line must name the columns.")))
+        line, cells = next(rows, (1, _InvalidRow("The list is empty. Its first line must name the columns.")))
         names = _header(cells)
     except _InvalidRow as error:
         yield CallRowError(line, error.column, str(error))
@@ -70,7 +70,7 @@ def _checked(text: str) -> Iterator[ListRow | CallRowError]:
     count = 0
     for count, (line, cells) in enumerate(rows, 1):
         if count > MAX_ROWS:
-            raise BadUserInput("csv", f"at most {MAX_ROWS} rows")
+            raise BadUserInput("csv", f"a list of at most {MAX_ROWS} rows")
         try:
             row = _row(line, names, cells)
         except _InvalidRow as error:
@@ -79,11 +79,11 @@ def _checked(text: str) -> Iterator[ListRow | CallRowError]:
         yield replace(row, is_duplicate=True) if row.phone_number in seen else row
         seen.add(row.phone_number)
     if not count:
-        yield CallRowError(line, None, "The list has no rows.")
+        yield CallRowError(line, None, "The list has a header but no rows. Add at least one number.")
 
 
 def _rows(text: str) -> Iterator[tuple[int, list[str] | _InvalidRow]]:
-    """Each row that is not blank with the line that it begins on; what the CSV reader says where it can't be read."""
+    """Yields each row that is not blank, or the CSV reader's error, with the line that it begins on."""
     reader = csv.reader((match[0] for match in _LINE.finditer(text) if match[0]), strict=True)
     while True:
         line = reader.line_num + 1
@@ -92,26 +92,26 @@ def _rows(text: str) -> Iterator[tuple[int, list[str] | _InvalidRow]]:
         except StopIteration:
             return
         except csv.Error as error:
-            yield line, _InvalidRow(f"This is no CSV: {error}.")
+            yield line, _InvalidRow(f"The row is not valid CSV: {error}.")
             continue
         if cells:
             yield line, cells
 
 
 def _header(cells: list[str] | _InvalidRow) -> list[str]:
-    """The names of the columns. Raises: _InvalidRow."""
+    """Returns the names of the columns. Raises: _InvalidRow."""
     if isinstance(cells, _InvalidRow):
         raise cells
     names = [_storable(cell.strip(), None) for cell in cells]
     if len(names) > MAX_COLUMNS:
-        raise _InvalidRow(f"There are {len(names)} columns; at most {MAX_COLUMNS} are allowed.")
+        raise _InvalidRow(f"The list has {len(names)} columns. At most {MAX_COLUMNS} are allowed.")
     for index, name in enumerate(names):
         if not 1 <= len(name) <= MAX_NAME:
             raise _InvalidRow(f"Column {index + 1} needs a name of 1 to {MAX_NAME} characters.")
         if name in names[:index]:
-            raise _InvalidRow("Two columns have this name.", name)
+            raise _InvalidRow("Two columns have this name. Rename one of them.", name)
     if PHONE_NUMBER not in names:
-        raise _InvalidRow(f"The column {PHONE_NUMBER} is missing.", PHONE_NUMBER)
+        raise _InvalidRow(f"The column {PHONE_NUMBER} is missing. Add it to the first line.", PHONE_NUMBER)
     return names
 
 
@@ -119,13 +119,13 @@ def _row(line: int, names: list[str], cells: list[str] | _InvalidRow) -> ListRow
     if isinstance(cells, _InvalidRow):
         raise cells
     if len(cells) != len(names):
-        raise _InvalidRow(f"This row has {len(cells)} cells, and the header {len(names)}.")
+        raise _InvalidRow(f"The row has {len(cells)} cells, but the header has {len(names)}.")
     number, variables = "", []
     for name, cell in zip(names, cells, strict=True):
         if name == PHONE_NUMBER:
             number = _number(cell)
         elif len(cell) > MAX_VALUE:
-            raise _InvalidRow(f"The value has {len(cell)} characters; at most {MAX_VALUE} are allowed.", name)
+            raise _InvalidRow(f"The value has {len(cell)} characters. At most {MAX_VALUE} are allowed.", name)
         else:
             variables.append((name, _storable(cell, name)))
     return ListRow(line, number, variables)
@@ -139,7 +139,7 @@ def _number(cell: str) -> str:
 
 
 def phone_number(text: str) -> str:
-    """A number in its one E.164 spelling, "+819012345678". Raises: ValueError that says what is wrong with it."""
+    """Returns the number in E.164 form, such as "+819012345678". Raises: ValueError with a message for people."""
     text = text.strip()
     if not text:
         raise ValueError(_MISSING)
@@ -150,17 +150,17 @@ def phone_number(text: str) -> str:
     except NumberParseException as error:
         is_local = error.error_type == NumberParseException.INVALID_COUNTRY_CODE and text[0] not in "+＋"
         raise ValueError(_NOT_INTERNATIONAL if is_local else _IMPOSSIBLE) from None
-    # Not is_possible_number: numbers that can be dialled only inside their area pass there.
+    # is_possible_number would accept numbers that can be dialled only inside their area.
     if number.extension or phonenumbers.is_possible_number_with_reason(number) != ValidationResult.IS_POSSIBLE:
         raise ValueError(_IMPOSSIBLE)
     return phonenumbers.format_number(number, PhoneNumberFormat.E164)
 
 
 def _storable(text: str, column: str | None) -> str:
-    """Raises: _InvalidRow for half of a surrogate pair, which JSON can spell and UTF-8 can't."""
+    """Returns the text. Raises: _InvalidRow for an unpaired surrogate, which UTF-8 cannot encode."""
     if not text.isascii():
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise _InvalidRow("The text has a character that is no Unicode.", column) from None
+            raise _InvalidRow("The text contains an invalid Unicode character. Remove it.", column) from None
     return text

@@ -1,24 +1,24 @@
-"""The records of the calls area: frozen, as read. Instants are aware UTC datetimes, durations seconds."""
+"""Records of the calls area, frozen as they were read. Instants are aware UTC datetimes, durations are seconds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
+from storage.calls.documents import CallJobDocument, CallTaskDocument, RowId
 from storage.calls.windows import CallingWindow
 from storage.errors import NotFound
-from storage.mongo import Document
 from storage.timeline import Timestamp
 
 MAX_DIGITS = 9
 LAST_SEQUENCE = 2**31 - 1
-"""An answer to a question is the last word of a call: no report has this sequence."""
+"""The sequence of an outcome that was polled. It is greater than that of any report."""
 
 MAX_SEQUENCE = LAST_SEQUENCE - 1
 
 
 class CallJobState(Enum):
-    """Where a job is. REJECTED, COMPLETED and CANCELLED are final."""
+    """The state of a job. REJECTED, COMPLETED and CANCELLED are final."""
 
     SCHEDULED = "SCHEDULED"
     RUNNING = "RUNNING"
@@ -38,7 +38,7 @@ OPEN_STATES = (
 
 
 class CallTaskState(Enum):
-    """Where one number of a list is."""
+    """The state of one number of a list."""
 
     QUEUED = "QUEUED"
     DIALLING = "DIALLING"
@@ -83,7 +83,7 @@ TRIED_AGAIN = frozenset({CallOutcome.NO_ANSWER, CallOutcome.BUSY, CallOutcome.VO
 
 
 class CallReportEvent(Enum):
-    """What the telephony side reports."""
+    """An event that the telephony service reports."""
 
     ANSWERED = "ANSWERED"
     ENDED = "ENDED"
@@ -91,7 +91,7 @@ class CallReportEvent(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """What an organization may do at once. `id` is the organization's."""
+    """An organization's call limits and active calls. `id` is the organization's id."""
 
     id: str
     concurrent_calls: int
@@ -101,7 +101,7 @@ class CallLimits:
 
 @dataclass(frozen=True, slots=True)
 class CallOutcomeCount:
-    """How many finished calls ended so."""
+    """How many finished calls had this outcome."""
 
     outcome: CallOutcome
     count: int
@@ -109,7 +109,7 @@ class CallOutcomeCount:
 
 @dataclass(frozen=True, slots=True)
 class CallJobProgress:
-    """How many numbers are where. `total` is the sum of the others."""
+    """How many numbers are in each state. `total` is their sum."""
 
     queued: int
     active: int
@@ -149,7 +149,7 @@ class CallJob:
 
 @dataclass(frozen=True, slots=True)
 class CallRowError:
-    """What is wrong with a row; `row` is its line in the file, the header being line 1."""
+    """A bad row. `row` is its line in the list, the header being line 1."""
 
     row: int
     column: str | None
@@ -158,7 +158,7 @@ class CallRowError:
 
 @dataclass(frozen=True, slots=True)
 class CallVariable:
-    """One value for the scenario."""
+    """One variable of the scenario, with its value for a number."""
 
     name: str
     value: str
@@ -166,10 +166,15 @@ class CallVariable:
 
 @dataclass(frozen=True, slots=True)
 class TaskKey:
-    """Where a task is: its job and the line of its row. Outside it is the id "job-row"."""
+    """The key of a task: its job and the line of its row. Clients see it as the id "job-row"."""
 
     job_id: str
     row: int
+
+    @classmethod
+    def from_id(cls, id_: RowId) -> "TaskKey":
+        """Returns the key of a stored task."""
+        return cls(id_["j"], id_["r"])
 
     @property
     def id(self) -> str:
@@ -177,26 +182,26 @@ class TaskKey:
         return f"{self.job_id}-{self.row}"
 
     @property
-    def document_id(self) -> Document:
-        """The task's _id; its order is the list's."""
+    def document_id(self) -> RowId:
+        """The task's _id. Sorting by it gives the list's order."""
         return {"j": self.job_id, "r": self.row}
 
 
 @dataclass(frozen=True, slots=True)
 class CallKey:
-    """One dial of a task, counted from 1. Outside it is the callId "job-row-number"."""
+    """One call of a task, counted from 1. Clients see it as the callId "job-row-number"."""
 
     task: TaskKey
     number: int
 
     @property
     def id(self) -> str:
-        """What the telephony side knows the call by."""
+        """The callId, by which the telephony service knows the call."""
         return f"{self.task.id}-{self.number}"
 
 
 def call_key(id_: str) -> CallKey:
-    """The key of a callId. Raises: NotFound for what can't be one."""
+    """Returns the key of a callId. Raises: NotFound for text that cannot be a callId."""
     job_id, *numbers = id_.rsplit("-", 2)
     if not job_id or len(numbers) != 2 or not all(map(_is_number, numbers)):
         raise NotFound("call", id_)
@@ -209,7 +214,7 @@ def _is_number(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CallTask:
-    """One number of a list, and what became of it so far."""
+    """One number of a list, with its latest call."""
 
     key: TaskKey
     organization_id: str
@@ -239,8 +244,8 @@ class CallTask:
         return self.key.row
 
 
-def job_record(document: Document) -> CallJob:
-    """The record of a stored job."""
+def job_record(document: CallJobDocument) -> CallJob:
+    """Returns the record of a stored job."""
     window = document.get("window")
     return CallJob(
         id=document["_id"],
@@ -251,7 +256,7 @@ def job_record(document: Document) -> CallJob:
         state=CallJobState(document["state"]),
         created_at=document["created_at"],
         start_at=document.get("start_at"),
-        window=None if window is None else CallingWindow.of_document(window),
+        window=None if window is None else CallingWindow.from_document(window),
         max_attempts=document["max_attempts"],
         retry_delay_s=document["retry_delay_s"],
         expected_call_s=document["expected_call_s"],
@@ -260,7 +265,7 @@ def job_record(document: Document) -> CallJob:
     )
 
 
-def _progress(document: Document) -> CallJobProgress:
+def _progress(document: CallJobDocument) -> CallJobProgress:
     counts, outcomes = document["counts"], document["outcomes"]
     return CallJobProgress(
         queued=counts["QUEUED"],
@@ -274,10 +279,9 @@ def _progress(document: Document) -> CallJobProgress:
     )
 
 
-def task_record(document: Document, job_state: CallJobState | None = None) -> CallTask:
-    """The record of a stored task. What was still queued when its job was cancelled, is cancelled."""
-    id_ = document["_id"]
-    key = TaskKey(id_["j"], id_["r"])
+def task_record(document: CallTaskDocument, job_state: CallJobState | None = None) -> CallTask:
+    """Returns the record of a stored task. A task that is stored as QUEUED is CANCELLED when its job is."""
+    key = TaskKey.from_id(document["_id"])
     state, outcome = CallTaskState(document["state"]), document.get("outcome")
     if job_state is CallJobState.CANCELLED and state is CallTaskState.QUEUED:
         state = CallTaskState.CANCELLED

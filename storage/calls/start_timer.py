@@ -1,7 +1,7 @@
-"""When committed starts are due on this process's clock, and how far behind its commit a start must lie.
+"""Times committed starts on this process's clock, and decides how long after its commit a call should start.
 
-A start that is known here more than 100 ms after its moment is given back. So where commits take long, moments are
-chosen later: that costs a little time, and no start.
+A start that is known here more than 100 ms late is requeued. Where commits are slow, start times are therefore chosen
+later. That costs a little time but no starts.
 """
 
 import math
@@ -18,8 +18,10 @@ from storage.mongo.clock import DatabaseClock
 
 MAX_LEAD_S = 1.0
 LEAD_DECAY_S = 2.0
-"""A commit that took long counts e times less every two seconds: for hundreds of starts where many organizations call,
-and for one or two of a list whose calls last a minute."""
+"""The lead that a slow commit causes shrinks by the factor e in this time.
+
+That covers hundreds of starts where many organizations call, and one or two of a list whose calls last a minute.
+"""
 
 
 class StartTimer:
@@ -27,28 +29,32 @@ class StartTimer:
 
     def __init__(self, mongo: Mongo) -> None:
         self._clock = DatabaseClock(mongo)
-        self._took_s, self._took_at = 0.0, 0.0
+        self._slowest_s, self._slowest_at = 0.0, 0.0
 
     @property
     def lead(self) -> timedelta:
-        """How long after its commit a start should be: nothing where commits take less than 50 ms."""
-        return timedelta(seconds=min(max(self._takes_s - JITTER_S / 2, 0.0), MAX_LEAD_S))
+        """How long after its commit a call should start. Zero where commits take less than 50 ms."""
+        return timedelta(seconds=min(max(self._commit_s - JITTER_S / 2, 0.0), MAX_LEAD_S))
 
     @property
-    def _takes_s(self) -> float:
-        return self._took_s * math.exp((self._took_at - time.monotonic()) / LEAD_DECAY_S)
+    def _commit_s(self) -> float:
+        """How long a commit may take: the slowest recent one, decayed since."""
+        return self._slowest_s * math.exp((self._slowest_at - time.monotonic()) / LEAD_DECAY_S)
 
-    async def due_at(self, dial: CallStart, begun: float) -> float:
-        """The start's moment by the monotonic clock, of a commit that was asked for at `begun` and just answered."""
+    async def due_at(self, start: CallStart, requested: float) -> float:
+        """Returns when the call starts, by the monotonic clock.
+
+        The commit was requested at `requested` and has just returned.
+        """
         answered = time.monotonic()
-        moment = answered + dial.delay_s
+        due = answered + start.delay_s
         with suppress(PyMongoError):
-            due = await self._clock.moment(dial.call.start_at)
-            # The database's clock may have been set since it was read. When this was committed lies between the two.
-            moment = min(max(due, begun + dial.delay_s), moment)
-        self._take(answered + dial.delay_s - moment, answered)
-        return moment
+            by_database = await self._clock.moment(start.call.start_at)
+            # The database's clock may have been set since it was read. The commit lies between request and answer.
+            due = min(max(by_database, requested + start.delay_s), due)
+        self._record(answered + start.delay_s - due, answered)
+        return due
 
-    def _take(self, took_s: float, at: float) -> None:
-        if took_s > self._takes_s:
-            self._took_s, self._took_at = took_s, at
+    def _record(self, commit_s: float, at: float) -> None:
+        if commit_s > self._commit_s:
+            self._slowest_s, self._slowest_at = commit_s, at

@@ -1,6 +1,6 @@
-"""Tells brokers that something changed for their organization: at once in this process, by Redis pub/sub in others.
+"""Wake-ups tell brokers that something changed for their organization: at once in this process, by Redis to others.
 
-A hint only. Brokers look by themselves when what they wait for is due, and every few seconds while a call is active.
+A wake-up is only a hint. Brokers also plan again when their next start is due, and every few seconds.
 """
 
 import asyncio
@@ -14,46 +14,46 @@ from redis.exceptions import RedisError
 
 from storage.keys import Keys
 
-MAX_WAITING = 10_000
+MAX_PENDING = 10_000
 SEND_TIMEOUT_S = 2.0
 RECONNECT_S = (0.05, 2.0)
 POLL_S = 5.0
 
 WakeUpHandler = Callable[[str, bool], None]
-"""Takes an organization's id, and whether its broker's lock was given back."""
+"""Takes an organization's id, and whether its broker's lock was released."""
 
-NEWS, RELEASED = "=", "!"
+CHANGED, RELEASED = "=", "!"
 
 log = structlog.get_logger(__name__)
 
 
 class WakeUpChannel:
-    """One for each process. Sending never waits."""
+    """Sends and receives wake-ups. One for each process. Sending never waits."""
 
     def __init__(self, redis: Redis, keys: Keys) -> None:
         self._redis = redis
         self._channel = keys.call_wake_ups()
-        # Who sent something was told at once, and would only look twice.
+        # Own messages are ignored: local handlers were called directly.
         self._sender = secrets.token_hex(4)
-        self._listeners: list[WakeUpHandler] = []
-        self._waiting: dict[str, None] = {}
+        self._handlers: list[WakeUpHandler] = []
+        self._pending: dict[str, None] = {}
         self._sending: asyncio.Task[None] | None = None
 
     def wake(self, organization_id: str, released: bool = False) -> None:
-        """Something may be dialled for the organization, or its jobs changed, or its lock is free now."""
-        for heard in self._listeners:
-            heard(organization_id, released)
-        if len(self._waiting) < MAX_WAITING:
-            self._waiting[f"{RELEASED if released else NEWS}{self._sender}:{organization_id}"] = None
+        """Announces that the organization's jobs, limits or calls changed, or that its broker's lock was released."""
+        for handler in self._handlers:
+            handler(organization_id, released)
+        if len(self._pending) < MAX_PENDING:
+            self._pending[f"{RELEASED if released else CHANGED}{self._sender}:{organization_id}"] = None
         if self._sending is None:
-            self._sending = asyncio.create_task(self._send(), name="call wakes")
+            self._sending = asyncio.create_task(self._send(), name="call wake-ups")
 
-    async def listen(self, heard: WakeUpHandler, missed: Callable[[], None] | None = None) -> None:
-        """Calls `heard` for every wake of this process and of others, until it is cancelled.
+    async def listen(self, handler: WakeUpHandler, connected: Callable[[], None] | None = None) -> None:
+        """Calls `handler` for every wake-up of this and other processes, until it is cancelled.
 
-        And `missed` whenever it begins to hear others: what they told before is not repeated.
+        Calls `connected` whenever it has subscribed, since earlier wake-ups of other processes are lost.
         """
-        self._listeners.append(heard)
+        self._handlers.append(handler)
         delay_s = RECONNECT_S[0]
         try:
             while True:
@@ -64,34 +64,34 @@ class WakeUpChannel:
                         while True:
                             message = await pubsub.get_message(timeout=POLL_S)
                             if message is not None and message["type"] == "message":
-                                self._hear(message["data"].decode(), heard)
-                            elif message is not None and missed is not None:
-                                missed()
+                                self._handle(message["data"].decode(), handler)
+                            elif message is not None and connected is not None:
+                                connected()
                 await asyncio.sleep(delay_s)
                 delay_s = min(delay_s * 2, RECONNECT_S[1])
         finally:
-            self._listeners.remove(heard)
+            self._handlers.remove(handler)
 
-    def _hear(self, text: str, heard: WakeUpHandler) -> None:
+    def _handle(self, text: str, handler: WakeUpHandler) -> None:
         sender, _, organization_id = text[1:].partition(":")
         if sender != self._sender:
-            heard(organization_id, text[0] == RELEASED)
+            handler(organization_id, text[0] == RELEASED)
 
     async def close(self) -> None:
-        """Sends what waits."""
+        """Sends pending wake-ups."""
         if self._sending is not None:
             await asyncio.gather(self._sending, return_exceptions=True)
 
     async def _send(self) -> None:
         try:
-            while self._waiting:
-                waiting, self._waiting = self._waiting, {}
+            while self._pending:
+                pending, self._pending = self._pending, {}
                 try:
                     async with asyncio.timeout(SEND_TIMEOUT_S), self._redis.pipeline(transaction=False) as pipeline:
-                        for text in waiting:
+                        for text in pending:
                             pipeline.publish(self._channel, text)
                         await pipeline.execute()
                 except (RedisError, OSError, TimeoutError) as error:
-                    log.warning("wakes_lost", count=len(waiting), error=repr(error))
+                    log.warning("call_wake_ups_lost", count=len(pending), error=repr(error))
         finally:
             self._sending = None

@@ -1,7 +1,7 @@
-"""When a job may call: wall-clock windows in their own time zone, and how long work takes inside them. Pure; no I/O.
+"""Calling windows: local times of day in a time zone, and how long work takes inside them. Pure; no I/O.
 
-What counts is the clock on the wall: a time that daylight saving skips or repeats is inside when its hands say so.
-A window over midnight belongs to the weekday that it begins on; one that ends when it begins lasts a day.
+The local clock decides: a time that daylight saving skips or repeats is inside when the clock shows it. A window over
+midnight belongs to the weekday on which it begins. One that ends when it begins lasts a day.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from datetime import UTC, datetime, time, timedelta
 from enum import Enum
 from zoneinfo import ZoneInfo
 
-from storage.mongo import Document
+from storage.calls.documents import WindowDocument
 
 DAYS_AHEAD = 9
 MAX_OPENINGS = 4000
@@ -20,7 +20,7 @@ MINUTE = timedelta(minutes=1)
 
 
 class Weekday(Enum):
-    """Days, in the order of datetime.weekday()."""
+    """Days of the week, in the order of datetime.weekday()."""
 
     MON = "MON"
     TUE = "TUE"
@@ -36,7 +36,7 @@ WEEK = tuple(Weekday)
 
 @dataclass(frozen=True, slots=True)
 class CallingWindow:
-    """Times of day, "HH:MM", in an IANA zone; at least one weekday."""
+    """Local times of day ("HH:MM") in an IANA time zone, on at least one weekday."""
 
     start: str
     end: str
@@ -44,19 +44,19 @@ class CallingWindow:
     weekdays: tuple[Weekday, ...]
 
     @classmethod
-    def of_document(cls, document: Document) -> "CallingWindow":
-        """As it was stored."""
+    def from_document(cls, document: WindowDocument) -> "CallingWindow":
+        """Returns the stored window."""
         days = tuple(Weekday(day) for day in document["weekdays"])
         return cls(document["start"], document["end"], document["zone"], days)
 
     @property
-    def document(self) -> Document:
-        """As it is stored."""
+    def document(self) -> WindowDocument:
+        """The document to store."""
         days = [day.value for day in self.weekdays]
         return {"start": self.start, "end": self.end, "zone": self.time_zone, "weekdays": days}
 
     def is_open(self, instant: datetime) -> bool:
-        """Whether somebody may be called at this moment."""
+        """Whether calls may begin at this instant."""
         local = instant.astimezone(ZoneInfo(self.time_zone))
         now, start, end = local.time(), time.fromisoformat(self.start), time.fromisoformat(self.end)
         today, yesterday = WEEK[local.weekday()], WEEK[local.weekday() - 1]
@@ -65,13 +65,13 @@ class CallingWindow:
         return (today in self.weekdays and now >= start) or (yesterday in self.weekdays and now < end)
 
     def next_change(self, instant: datetime) -> datetime | None:
-        """The first moment after this one at which it opens, or closes when it is open now; None when it never does."""
+        """Returns the first later instant at which the window opens or closes, or None when there is none."""
         is_open = self.is_open(instant)
-        moments = sorted(moment for moment in self._moments(instant) if moment > instant)
-        return next((moment for moment in moments if self.is_open(moment) != is_open), None)
+        candidates = sorted(each for each in self._candidates(instant) if each > instant)
+        return next((each for each in candidates if self.is_open(each) != is_open), None)
 
-    def _moments(self, instant: datetime) -> Iterator[datetime]:
-        """Every moment at which it may change, some days ahead: its own times, and where the clocks are changed."""
+    def _candidates(self, instant: datetime) -> Iterator[datetime]:
+        """Yields instants of the next days at which the window may change: its own times and changes of the clock."""
         zone = ZoneInfo(self.time_zone)
         today = instant.astimezone(zone).date()
         for days in range(-1, DAYS_AHEAD):
@@ -85,7 +85,7 @@ class CallingWindow:
 
 
 def _clock_changes(zone: ZoneInfo, low: datetime, high: datetime) -> Iterator[datetime]:
-    """The first moment at which another offset holds between the two, to the minute, if there is one."""
+    """Yields the first instant between the two with another UTC offset, to the minute, if there is one."""
     before = low.astimezone(zone).utcoffset()
     if high.astimezone(zone).utcoffset() == before:
         return
@@ -101,11 +101,11 @@ def _clock_changes(zone: ZoneInfo, low: datetime, high: datetime) -> Iterator[da
 def earliest_end(
     remaining: int, concurrent: int, per_second: float, expected_call_s: int, window: CallingWindow | None, at: datetime
 ) -> datetime | None:
-    """When `remaining` calls can be over at the earliest, begun at `at`; None when that is never."""
+    """Returns the earliest end of `remaining` calls that begin at `at`, or None when they never end."""
     if remaining == 0:
         return at
     rate = min(concurrent / max(expected_call_s, 1), per_second)
-    # The last call takes its time however fast they start.
+    # However fast calls start, the last one takes expected_call_s.
     work_s = max(remaining / rate, expected_call_s) if rate > 0 else float("inf")
     if work_s > MAX_OPENINGS * DAY.total_seconds():
         return None
@@ -113,18 +113,21 @@ def earliest_end(
     try:
         return at + left if window is None else _end_inside(window, at, left)
     except OverflowError:
-        # No calendar goes so far.
+        # The end is beyond datetime.max.
         return None
 
 
 def _end_inside(window: CallingWindow, at: datetime, left: timedelta) -> datetime | None:
-    """Spends the time only while the window is open. Weeks without a change of the clocks are alike: one is walked."""
-    far = at + MAX_OPENINGS * DAY
-    while at < far:
-        if (alike := _weeks_alike(ZoneInfo(window.time_zone), at)) > 1:
+    """Returns when so much open time has passed.
+
+    Weeks without a change of the clock are equal. One of them is walked, and the others are skipped.
+    """
+    horizon = at + MAX_OPENINGS * DAY
+    while at < horizon:
+        if (equal_weeks := _equal_weeks(ZoneInfo(window.time_zone), at)) > 1:
             _, rest = _spend(window, at, SEVEN_DAYS, SEVEN_DAYS * 2)
-            # The week in which the time ends is walked, even where it ends with it.
-            skipped = min(alike, -(-left // (SEVEN_DAYS * 2 - rest)) - 1)
+            # The week in which the time runs out is always walked, even if it runs out at its very end.
+            skipped = min(equal_weeks, -(-left // (SEVEN_DAYS * 2 - rest)) - 1)
             at, left = at + skipped * SEVEN_DAYS, left - skipped * (SEVEN_DAYS * 2 - rest)
         end, left = _spend(window, at, SEVEN_DAYS, left)
         if end is not None:
@@ -133,8 +136,8 @@ def _end_inside(window: CallingWindow, at: datetime, left: timedelta) -> datetim
     return None
 
 
-def _weeks_alike(zone: ZoneInfo, at: datetime) -> int:
-    """How many weeks there are from then on before the clocks are changed."""
+def _equal_weeks(zone: ZoneInfo, at: datetime) -> int:
+    """Returns how many weeks after `at` have no change of the clock."""
     offset, weeks = at.astimezone(zone).utcoffset(), 0
     while weeks < MAX_OPENINGS // 7 and (at + (weeks + 1) * SEVEN_DAYS).astimezone(zone).utcoffset() == offset:
         weeks += 1
@@ -144,7 +147,7 @@ def _weeks_alike(zone: ZoneInfo, at: datetime) -> int:
 def _spend(
     window: CallingWindow, at: datetime, within: timedelta, left: timedelta
 ) -> tuple[datetime | None, timedelta]:
-    """When the time is spent, None for not within that time; and what is left of it then."""
+    """Returns when the open time has passed, or None when `within` is too short, and the open time that is left."""
     until = at + within
     while at < until:
         change = min(window.next_change(at) or until, until)

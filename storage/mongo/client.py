@@ -121,10 +121,10 @@ class Mongo:
 
     async def aggregate(
         self, collection: str, pipeline: Sequence[Document], session: Session | None = None
-    ) -> list[Document]:
+    ) -> list[Any]:
         """All that the pipeline gives, at once."""
         cursor = await _settled(self.database[collection].aggregate(pipeline, session=session))
-        return cast(list[Document], await cursor.to_list(None))
+        return cast(list[Any], await cursor.to_list(None))
 
     async def transact(
         self, work: Callable[[Session], Awaitable[Result]], deadline_s: float = TRANSACTION_DEADLINE_S

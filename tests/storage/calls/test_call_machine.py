@@ -191,7 +191,7 @@ def test_nothing_is_dialled_whose_moment_lies_behind_the_end_of_the_window() -> 
     window = CallingWindow("00:00", f"{BEGIN:%H:%M}", "UTC", WEEK)
     job = world.launch(1, window=window)
     start = StartCall(ORG, TaskKey(job.id, 2), 1, "+819010000002", timedelta(milliseconds=50))
-    assert world.commit(start) is StartRefusal.GONE
+    assert world.commit(start) is StartRefusal.NOT_CALLABLE
     start.lead = timedelta()
     assert isinstance(world.commit(start), CallStart)
 
@@ -224,3 +224,18 @@ def test_a_report_that_was_overtaken_and_one_that_follows_the_end_change_nothing
     world.commit(ReportCall(ORG, key, 1, 7, CallReportEvent.ENDED, CallOutcome.BUSY))
     assert world.task(key)["state"] == "COMPLETED"
     assert world.job(key.job_id)["outcomes"] == {"ANSWERED": 1}
+
+
+def test_report_with_repeated_sequence_changes_nothing() -> None:
+    stream = InMemoryStream()
+    stream.commit(SetLimits(ORG, 1, 100.0))
+    key = TaskKey(stream.launch(1).id, 2)
+    stream.commit(StartCall(ORG, key, 1, "+819010000002"))
+    stream.commit(ReportCall(ORG, key, 1, 5, CallReportEvent.ANSWERED, None))
+    task, job, events = dict(stream.task(key)), dict(stream.job(key.job_id)), len(stream.events)
+    stream.wait(5)
+    for event, outcome in ((CallReportEvent.ANSWERED, None), (CallReportEvent.ENDED, CallOutcome.BUSY)):
+        result = stream.commit(ReportCall(ORG, key, 1, 5, event, outcome))
+        assert result.state is CallTaskState.IN_CALL
+        assert (stream.task(key), stream.job(key.job_id), len(stream.events)) == (task, job, events)
+    assert stream.limits["slots"] == [f"{key.id}-1"]

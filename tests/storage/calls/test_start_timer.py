@@ -46,7 +46,7 @@ async def test_where_commits_take_long_starts_are_chosen_later_for_some_seconds_
     assert timer.lead > timedelta()
     asked, before, always = time.monotonic(), timer.lead, timedelta(seconds=JITTER_S / 2)
     for _ in range(60):
-        timer._take(0.001, time.monotonic())
+        timer._record(0.001, time.monotonic())
     after = timer.lead
     assert after + always >= (before + always) * math.exp((asked - time.monotonic()) / LEAD_DECAY_S)
 

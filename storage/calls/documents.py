@@ -1,0 +1,196 @@
+"""The stored documents of the calls area, one class for each collection, and the collections' names.
+
+Instants are aware UTC datetimes with millisecond precision, by the database's clock.
+"""
+
+from datetime import datetime
+from typing import NotRequired, TypedDict
+
+JOBS = "call_jobs"
+DRAFTS = "call_drafts"
+TASKS = "call_tasks"
+ROW_ERRORS = "call_row_errors"
+LIMITS = "call_limits"
+DO_NOT_CALL = "do_not_call"
+SIMULATED_CALLS = "simulated_calls"
+
+
+class WindowDocument(TypedDict):
+    """A calling window, stored inside its job."""
+
+    start: str
+    """Local time of day, "HH:MM"."""
+    end: str
+    """Local time of day, "HH:MM". An end that is not after the start is on the next day."""
+    zone: str
+    """IANA time zone."""
+    weekdays: list[str]
+    """Days on which the window opens: MON to SUN."""
+
+
+class CallJobDocument(TypedDict):
+    """A launched list (`call_jobs`). Kept for good."""
+
+    _id: str
+    org: str
+    """The organization's id."""
+    creator: str
+    """The id of the user who launched the job."""
+    ts: int
+    """Creation in microseconds since the Unix epoch. Unique in the organization."""
+    name: str
+    scenario: str
+    created_at: datetime
+    start_at: datetime | None
+    """No call begins earlier."""
+    window: WindowDocument | None
+    """Calls begin only inside it."""
+    max_attempts: int
+    """Calls for each number, including the first."""
+    retry_delay_s: int
+    expected_call_s: int
+    """Expected length of a call in seconds, for estimates."""
+    row_errors: int
+    """How many rows of the list are bad. A list with any bad row is REJECTED."""
+    counts: dict[str, int]
+    """Tasks by CallTaskState. All states are present."""
+    outcomes: dict[str, int]
+    """Finished calls by CallOutcome. Outcomes that did not occur are absent."""
+    state: str
+    """A CallJobState."""
+    open: NotRequired[bool]
+    """True while the job can still change. Absent from then on, so that a partial index holds open jobs only."""
+    told_at: NotRequired[datetime]
+    """When the last CallJobChanged was emitted."""
+    untold: NotRequired[bool]
+    """True while an outbox row for a delayed CallJobChanged exists."""
+    untold_tasks: NotRequired[bool]
+    """True while an outbox row for delayed CallTaskChanged events exists."""
+    task_events_at: NotRequired[list[datetime]]
+    """When CallTaskChanged was emitted in the last second. At most ten entries."""
+
+
+class RowId(TypedDict):
+    """The id of a list's row. Ids of a job are adjacent and in list order."""
+
+    j: str
+    """The job's id."""
+    r: int
+    """The line that the row begins on. The header is line 1."""
+
+
+class LatestCall(TypedDict):
+    """The latest call of a task, stored inside the task."""
+
+    n: int
+    """The call's number within its task, from 1. Last part of the callId."""
+    seq: int
+    """Sequence of the last report that was taken. -1 before the first one."""
+    over: bool
+    """Whether the call ended, failed or never happened."""
+    start_at: datetime
+    reference: NotRequired[str]
+    """The telephony service's own name of the call, where it has one."""
+
+
+class CallTaskDocument(TypedDict):
+    """One number of a job (`call_tasks`). Kept as long as its job."""
+
+    _id: RowId
+    org: str
+    """The organization's id."""
+    phone: str
+    """The number in E.164 form."""
+    variables: list[list[str]]
+    """Pairs of name and value, in the order of the list's columns."""
+    state: str
+    """A CallTaskState."""
+    queue: NotRequired[int]
+    """0 for a number that was never tried, else the microsecond from which it may be tried again. Only while QUEUED."""
+    attempts: int
+    """Calls so far, without those that provably never happened."""
+    dials: int
+    """Calls so far, with those that provably never happened. Numbers the next call."""
+    call: NotRequired[LatestCall]
+    outcome: NotRequired[str | None]
+    """A CallOutcome of the latest call."""
+    started_at: NotRequired[datetime | None]
+    """When the latest call began."""
+    ended_at: NotRequired[datetime | None]
+    """When the latest call ended, as the telephony service reported it."""
+    error: NotRequired[str | None]
+    """Why the task failed or is unknown, as a sentence for people."""
+    ask_at: NotRequired[datetime]
+    """When to poll the telephony service next. Absent while no call is open."""
+    untold: NotRequired[bool]
+    """True while a delayed CallTaskChanged is due."""
+
+
+class CallDraftDocument(TypedDict):
+    """A list that is being stored (`call_drafts`). Removed by the commit that makes it a job, or an hour later."""
+
+    _id: str
+    """The future job's id."""
+    at: datetime
+    """When storing began."""
+    org: str
+    """The organization's id."""
+    discarded: NotRequired[bool]
+    """True once the sweeper removes the list. It can no longer become a job."""
+
+
+class CallRowErrorDocument(TypedDict):
+    """A bad row of a rejected list (`call_row_errors`). Kept as long as its job."""
+
+    _id: RowId
+    column: str | None
+    """The bad column. None when the whole row is bad."""
+    message: str
+    """What is wrong, as a sentence for people."""
+
+
+class CallLimitsDocument(TypedDict):
+    """An organization's limiter (`call_limits`). Kept for good."""
+
+    _id: str
+    """The organization's id."""
+    concurrent: int
+    """How many calls may be active."""
+    per_second: float
+    """How many calls may start in any rolling second."""
+    slots: list[str]
+    """The callIds that count as active."""
+    last_start: datetime | None
+    """The latest start time that was given to a call."""
+    next_at: datetime
+    """No call may start earlier."""
+    hold_until: NotRequired[datetime]
+    """Until when the telephony service asked not to be called. New limits do not shorten it."""
+    fence: int
+    """The fence of the broker that dials. It only grows."""
+
+
+class PhoneNumberId(TypedDict):
+    """The id of a do-not-call entry."""
+
+    org: str
+    """The organization's id."""
+    phone: str
+    """The number in E.164 form."""
+
+
+class DoNotCallDocument(TypedDict):
+    """A number that an organization must not call (`do_not_call`). Kept until it is removed."""
+
+    _id: PhoneNumberId
+    at: datetime
+    """When the number was added."""
+
+
+class SimulatedCallDocument(TypedDict):
+    """A call that the simulator makes (`simulated_calls`). Kept for 7 days."""
+
+    _id: str
+    """The callId."""
+    at: datetime
+    """When the call began."""
