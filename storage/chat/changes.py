@@ -1,14 +1,14 @@
-"""What can happen to a topic's messages, as changes that the sequencer commits to the topic's stream."""
+"""Changes of a topic's messages and reactions, committed by the sequencer to the topic's stream."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from storage.chat.documents import MessageDocument, ReactionCountDocument, ReactionDocument, ReactionDocumentId
 from storage.chat.records import Message, message_record
 from storage.errors import BadUserInput, Conflict, Forbidden, NotFound
 from storage.idempotency import IdempotencyKey
 from storage.identity.records import user_stream
 from storage.link_previews import LinkPreview, first_url, preview_document
-from storage.mongo import Document
 from storage.notifications import NotificationKind, notify
 from storage.references import MessageKey
 from storage.streams.changes import Batch, Change, Need
@@ -21,7 +21,10 @@ REACTIONS = "reactions"
 
 @dataclass(frozen=True, slots=True)
 class NewMessage:
-    """What a message is made of, checked. `source` is unique: what made the message makes no second."""
+    """The validated content of a message to post.
+
+    `source` is a unique name of what posts the message, so that a repetition cannot post it again.
+    """
 
     topic_id: str
     community_id: str
@@ -34,35 +37,27 @@ class NewMessage:
 
 @dataclass(slots=True)
 class PostMessage(Change[Message]):
-    """A new message: its place in the topic, its event, and word of it to the community."""
+    """Posts a message: stores it, emits its event, and notifies the community and the mentioned users."""
 
     timestamps = 1
     new: NewMessage
     idempotency: IdempotencyKey | None = None
 
     def plan(self, batch: Batch) -> Message:
-        """Takes the next timestamp."""
+        """Takes the next timestamp of the topic."""
         new = self.new
         timestamp = batch.take_timestamp()
-        document = _kept(
-            {
-                "_id": {"t": new.topic_id, "ts": timestamp},
-                "author": new.author_id,
-                "text": new.text,
-                "stamp": new.stamp_id,
-                "mentions": list(new.mention_ids),
-                "source": new.source,
-            }
-        )
+        key = MessageKey(new.topic_id, timestamp)
+        document = _new_document(key, new)
         _await_preview(document, batch)
         batch.put(MESSAGES, document)
         batch.emit("MessagePosted", timestamp)
         batch.add_outbox_row(Stream("community", new.community_id), "TopicActivity", new.topic_id)
-        _notify_mentioned(batch, MessageKey(new.topic_id, timestamp), new.author_id, new.mention_ids)
+        _notify_mentioned(batch, key, new.author_id, new.mention_ids)
         return message_record(document)
 
     def result_id(self, result: Message) -> str:
-        """The message's id."""
+        """Returns the message's id."""
         return result.id
 
 
@@ -73,26 +68,25 @@ class _MessageChange(Change[Message]):
     key: MessageKey
 
     def needs(self) -> Sequence[Need]:
-        """The message itself."""
+        """Returns the message."""
         return [(MESSAGES, self.key.document_id)]
 
-    def message(self, batch: Batch) -> Document:
-        """A copy of the message, to be changed and put back. Raises: NotFound."""
-        document = batch.get(MESSAGES, self.key.document_id)
+    def message(self, batch: Batch) -> MessageDocument:
+        """Returns a copy of the message, to change and put back. Raises: NotFound."""
+        document: MessageDocument | None = batch.get(MESSAGES, self.key.document_id)
         if document is None:
             raise NotFound("message", self.key.id)
-        return dict(document)
+        return document.copy()
 
-    def living(self, batch: Batch) -> Document:
-        """The same, for what can't be done to a tombstone. Raises: NotFound, Conflict."""
+    def undeleted_message(self, batch: Batch) -> MessageDocument:
+        """Returns a copy of the message. Raises: NotFound, Conflict for a tombstone."""
         document = self.message(batch)
         if document.get("deleted_at") is not None:
             raise Conflict("The message was deleted.")
         return document
 
-    def keep(self, batch: Batch, document: Document, event: str) -> Message:
-        """Puts the message back and tells of it."""
-        document = _kept(document)
+    def put_message(self, batch: Batch, document: MessageDocument, event: str) -> Message:
+        """Puts the message back and emits the event."""
         batch.put(MESSAGES, document)
         batch.emit(event, self.key.timestamp)
         return message_record(document)
@@ -100,120 +94,125 @@ class _MessageChange(Change[Message]):
 
 @dataclass(slots=True)
 class EditMessage(_MessageChange):
-    """New text by the author. The preview is fetched anew when the first link changed."""
+    """Replaces the text of a message. A changed first link gets a new preview."""
 
     editor_id: str
     text: str
     mention_ids: Sequence[str]
 
     def plan(self, batch: Batch) -> Message:
-        """Raises: NotFound, Conflict for a tombstone, Forbidden, BadUserInput when nothing would be left."""
-        document = self.living(batch)
+        """Raises: NotFound, Conflict for a tombstone, Forbidden, BadUserInput for neither text nor stamp."""
+        document = self.undeleted_message(batch)
         if document["author"] != self.editor_id:
-            raise Forbidden("Only its author edits a message.")
+            raise Forbidden("Only the author can edit a message.")
         if not self.text and document.get("stamp") is None:
             raise BadUserInput("text", "1 to 4000 characters, since the message has no stamp")
-        moved = first_url(self.text) != first_url(document["text"])
+        has_new_link = first_url(self.text) != first_url(document["text"])
         added = [user_id for user_id in self.mention_ids if user_id not in document.get("mentions", ())]
         _notify_mentioned(batch, self.key, self.editor_id, added)
-        document |= {"text": self.text, "mentions": list(self.mention_ids), "edited_at": batch.at}
-        if moved:
+        document["text"], document["edited_at"] = self.text, batch.at
+        _set_mentions(document, self.mention_ids)
+        if has_new_link:
             document.pop("preview", None)
             document.pop("preview_due", None)
             _await_preview(document, batch)
-        return self.keep(batch, document, "MessageEdited")
+        return self.put_message(batch, document, "MessageEdited")
 
 
 @dataclass(slots=True)
 class DeleteMessage(_MessageChange):
-    """Leaves a tombstone. By the author, or by whoever may delete any."""
+    """Replaces a message by a tombstone."""
 
     deleter_id: str
     may_delete_any: bool
 
     def plan(self, batch: Batch) -> Message:
-        """Deleting twice changes nothing. Raises: NotFound, Forbidden."""
+        """Changes nothing if the message is deleted already. Raises: NotFound, Forbidden."""
         document = self.message(batch)
         if not (self.may_delete_any or document["author"] == self.deleter_id):
-            raise Forbidden("Only its author or an ADMIN deletes a message.")
+            raise Forbidden("Only the author or an ADMIN can delete a message.")
         if document.get("deleted_at") is not None:
             return message_record(document)
         if document.get("reactions"):
-            # Its author's stream has the last word on what was received of it.
+            # The author's stream removes the received reactions.
             batch.add_outbox_row(user_stream(batch.head["org"], document["author"]), "Reaction", self.key.document_id)
-        for field in ("preview", "preview_due", "edited_at", "stamp", "mentions", "reactions"):
-            document.pop(field, None)
-        document |= {"text": "", "deleted_at": batch.at}
-        return self.keep(batch, document, "MessageDeleted")
+        return self.put_message(batch, _tombstone(document, batch), "MessageDeleted")
 
 
 @dataclass(slots=True)
 class _ReactionChange(_MessageChange):
-    """One user's one emoji under one message. Told to the author's own stream as "look again"."""
+    """A change of one user's reaction to a message with one emoji."""
 
     organization_id: str
     user_id: str
     emoji: str
 
     @property
-    def row_id(self) -> Document:
-        """The reaction's _id: one per message, emoji and user."""
+    def reaction_id(self) -> ReactionDocumentId:
+        """The reaction's `_id`."""
         return {"t": self.key.topic_id, "ts": self.key.timestamp, "e": self.emoji, "u": self.user_id}
 
     def needs(self) -> Sequence[Need]:
-        """The message and the reaction."""
-        return [(MESSAGES, self.key.document_id), (REACTIONS, self.row_id)]
+        """Returns the message and the reaction."""
+        return [(MESSAGES, self.key.document_id), (REACTIONS, self.reaction_id)]
 
-    def recount(self, batch: Batch, document: Document, step: int) -> Message:
-        """Moves the emoji's count and tells the author. An emoji that nobody uses any more goes away."""
-        counts = {r["emoji"]: r["count"] for r in document.get("reactions", ())}
+    def put_count(self, batch: Batch, document: MessageDocument, step: int) -> Message:
+        """Changes the emoji's count by `step`, and leaves an outbox row for the stream of another author.
+
+        The row only names the reaction, since additions and removals may be relayed in any order.
+        """
+        counts = {each["emoji"]: each["count"] for each in document.get("reactions", ())}
         counts[self.emoji] = counts.get(self.emoji, 0) + step
-        document["reactions"] = [{"emoji": e, "count": c} for e, c in counts.items() if c > 0]
+        reactions: list[ReactionCountDocument] = [{"emoji": e, "count": c} for e, c in counts.items() if c > 0]
+        document.pop("reactions", None)
+        if reactions:
+            document["reactions"] = reactions
         if document["author"] != self.user_id:
-            batch.add_outbox_row(user_stream(self.organization_id, document["author"]), "Reaction", self.row_id)
-        return self.keep(batch, document, "ReactionsChanged")
+            batch.add_outbox_row(user_stream(self.organization_id, document["author"]), "Reaction", self.reaction_id)
+        return self.put_message(batch, document, "ReactionsChanged")
 
 
 @dataclass(slots=True)
 class AddReaction(_ReactionChange):
-    """Reacts; the same reaction twice changes nothing."""
+    """Adds a reaction. Idempotent."""
 
     def plan(self, batch: Batch) -> Message:
         """Raises: NotFound, Conflict for a tombstone or a 31st emoji."""
-        document = self.living(batch)
-        if batch.get(REACTIONS, self.row_id) is not None:
+        document = self.undeleted_message(batch)
+        if batch.get(REACTIONS, self.reaction_id) is not None:
             return message_record(document)
-        emojis = {r["emoji"] for r in document.get("reactions", ())}
+        emojis = {each["emoji"] for each in document.get("reactions", ())}
         if self.emoji not in emojis and len(emojis) >= MAX_EMOJIS:
-            raise Conflict(f"A message has at most {MAX_EMOJIS} different reactions.")
-        batch.put(REACTIONS, {"_id": self.row_id, "at": batch.at})
-        return self.recount(batch, document, +1)
+            raise Conflict(f"The message already has {MAX_EMOJIS} different reactions. Use one of them.")
+        reaction: ReactionDocument = {"_id": self.reaction_id, "at": batch.at}
+        batch.put(REACTIONS, reaction)
+        return self.put_count(batch, document, +1)
 
 
 @dataclass(slots=True)
 class RemoveReaction(_ReactionChange):
-    """Takes a reaction back; without one nothing changes."""
+    """Removes a reaction. Idempotent."""
 
     def plan(self, batch: Batch) -> Message:
         """Raises: NotFound."""
         document = self.message(batch)
-        if batch.get(REACTIONS, self.row_id) is None:
+        if batch.get(REACTIONS, self.reaction_id) is None:
             return message_record(document)
-        batch.remove(REACTIONS, self.row_id)
+        batch.remove(REACTIONS, self.reaction_id)
         if document.get("deleted_at") is not None:
             return message_record(document)
-        return self.recount(batch, document, -1)
+        return self.put_count(batch, document, -1)
 
 
 @dataclass(slots=True)
 class SetPreview(_MessageChange):
-    """What the preview job found for a link; None when there is nothing to show."""
+    """Stores the preview that a job fetched for a link; None if the page has none."""
 
     url: str
     preview: LinkPreview | None
 
     def plan(self, batch: Batch) -> Message:
-        """Changes nothing when the text has another first link by now, or is gone. Raises: NotFound."""
+        """Changes nothing if the link is no longer the first one of the text. Raises: NotFound."""
         document = self.message(batch)
         if document.get("deleted_at") is not None or first_url(document["text"]) != self.url:
             return message_record(document)
@@ -222,12 +221,36 @@ class SetPreview(_MessageChange):
             batch.put(MESSAGES, document)
             return message_record(document)
         document["preview"] = preview_document(self.preview)
-        return self.keep(batch, document, "MessageEdited")
+        return self.put_message(batch, document, "MessageEdited")
 
 
-def _kept(document: Document) -> Document:
-    """What is stored of a message: nothing of what it does not have, which every page would have to read."""
-    return {field: value for field, value in document.items() if value is not None and value != []}
+def _new_document(key: MessageKey, new: NewMessage) -> MessageDocument:
+    document: MessageDocument = {"_id": key.document_id, "author": new.author_id, "text": new.text}
+    if new.stamp_id is not None:
+        document["stamp"] = new.stamp_id
+    if new.source is not None:
+        document["source"] = new.source
+    _set_mentions(document, new.mention_ids)
+    return document
+
+
+def _tombstone(document: MessageDocument, batch: Batch) -> MessageDocument:
+    left: MessageDocument = {
+        "_id": document["_id"],
+        "author": document["author"],
+        "text": "",
+        "deleted_at": batch.at,
+    }
+    if "source" in document:
+        left["source"] = document["source"]
+    return left
+
+
+def _set_mentions(document: MessageDocument, user_ids: Sequence[str]) -> None:
+    # Empty lists are not stored, since every page would read them.
+    document.pop("mentions", None)
+    if user_ids:
+        document["mentions"] = list(user_ids)
 
 
 def _notify_mentioned(batch: Batch, key: MessageKey, author_id: str, user_ids: Sequence[str]) -> None:
@@ -235,7 +258,7 @@ def _notify_mentioned(batch: Batch, key: MessageKey, author_id: str, user_ids: S
         notify(batch, batch.head["org"], user_id, NotificationKind.MENTION, author_id, message=key)
 
 
-def _await_preview(document: Document, batch: Batch) -> None:
-    """Marks the message as waiting for its preview; the mark is what the lifeline sweeper finds."""
+def _await_preview(document: MessageDocument, batch: Batch) -> None:
+    """Marks a message with a link as waiting for its preview, so that the sweeper finds it if its job is lost."""
     if first_url(document["text"]) is not None:
         document["preview_due"] = batch.at

@@ -1,11 +1,14 @@
-"""Communities and who belongs to them."""
+"""Communities and their memberships."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from pymongo.asynchronous.collection import AsyncCollection
+
 from storage.batch_loader import MAX_KEYS, BatchLoader
+from storage.chat.documents import CommunityDocument, MembershipDocument
 from storage.chat.records import Community
 from storage.errors import NotFound
 from storage.idempotency import AlreadyDone, IdempotencyKey, claim
@@ -14,13 +17,13 @@ from storage.identity.users import fold_for_search, search_terms
 from storage.ids import new_id
 from storage.mongo import Document, Mongo, Session
 
-Membership = tuple[str, str]
+_Pair = tuple[str, str]
 """Community id and user id."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewCommunity:
-    """What a community is made of, checked."""
+    """The validated content of a community to create."""
 
     organization_id: str
     name: str
@@ -28,17 +31,23 @@ class NewCommunity:
 
 
 class CommunityStore:
-    """Reads and changes communities and memberships. The member count moves with the membership, in one transaction."""
+    """Reads and changes communities and memberships.
+
+    The number of members changes in the transaction that adds or removes a membership.
+    """
 
     def __init__(self, mongo: Mongo) -> None:
         self._mongo = mongo
-        self._communities = mongo["communities"]
-        self._memberships = mongo["memberships"]
-        self._members: BatchLoader[Membership, bool] = BatchLoader(self._load_members)
+        self._communities: AsyncCollection[CommunityDocument] = mongo["communities"]
+        self._memberships: AsyncCollection[MembershipDocument] = mongo["memberships"]
+        self._members: BatchLoader[_Pair, bool] = BatchLoader(self._load_members)
         self._by_id: BatchLoader[str, Community] = BatchLoader(self._load)
 
     async def create(self, new: NewCommunity, founder: User, key: IdempotencyKey | None) -> Community:
-        """A new community with its founder as the first member. Raises: Conflict for a reused key."""
+        """Creates a community with its founder as the first member.
+
+        A repeated key returns the community that it created. Raises: Conflict for a key reused with other arguments.
+        """
         id_ = new_id()
         now = datetime.now(UTC)
 
@@ -46,9 +55,9 @@ class CommunityStore:
             try:
                 await claim(self._mongo, key, id_, session)
             except AlreadyDone as done:
-                # Not aborted but committed, which waits until what it read, the earlier work, is at majority too.
+                # Commits the empty transaction, since a commit waits until what it read is at majority.
                 return done.id
-            document = {
+            document: CommunityDocument = {
                 "_id": id_,
                 "org": new.organization_id,
                 "name": new.name,
@@ -64,12 +73,12 @@ class CommunityStore:
         return await self.get(new.organization_id, await self._mongo.transact(work))
 
     async def find(self, organization_id: str, id_: str) -> Community | None:
-        """The organization's community of that id, or None."""
+        """Returns the organization's community of that id, or None."""
         community = await self._by_id.get(id_)
         return community if community is not None and community.organization_id == organization_id else None
 
     async def get(self, organization_id: str, id_: str) -> Community:
-        """The organization's community of that id. Raises: NotFound."""
+        """Returns the organization's community of that id. Raises: NotFound."""
         community = await self.find(organization_id, id_)
         if community is None:
             raise NotFound("community", id_)
@@ -78,7 +87,10 @@ class CommunityStore:
     async def list_by_name(
         self, organization_id: str, user_id: str, joined: bool | None, after: str | None, limit: int
     ) -> list[Community]:
-        """Communities by name, those after the one given; only the joined or only the others when asked."""
+        """Returns communities by name: those after the community `after`, all from the start if it is None.
+
+        `joined` selects those that the user has joined (True) or has not joined (False). Raises: NotFound for `after`.
+        """
         wanted: Document = {"org": organization_id}
         if joined is not None:
             mine = [row["community"] async for row in self._memberships.find({"org": organization_id, "user": user_id})]
@@ -94,7 +106,7 @@ class CommunityStore:
         return [_community(document) for document in await cursor.to_list(None)]
 
     async def members(self, community_id: str, after_handle: str | None, limit: int) -> list[str]:
-        """Ids of members by handle, those after the one given."""
+        """Returns the ids of members by handle: those after the given handle, all from the start if it is None."""
         wanted: Document = {"community": community_id}
         if after_handle is not None:
             wanted["handle"] = {"$gt": after_handle}
@@ -102,33 +114,33 @@ class CommunityStore:
         return [row["user"] for row in await cursor.to_list(None)]
 
     async def is_member(self, community_id: str, user_id: str) -> bool:
-        """Whether the user belongs to the community now."""
+        """Returns whether the user is a member of the community."""
         return await self._members.get((community_id, user_id)) is not None
 
     async def joined_among(self, community_ids: Collection[str], user_id: str) -> set[str]:
-        """Those of the communities that the user belongs to now."""
+        """Returns those of the communities that the user is a member of."""
         found = await self._members.find([(each, user_id) for each in community_ids])
         return {each for each in community_ids if (each, user_id) in found}
 
     async def members_among(self, community_id: str, user_ids: Collection[str]) -> set[str]:
-        """Those of the users who belong to the community now; one read for every 1000."""
+        """Returns those of the users who are members of the community, with one read per 1000 users."""
         if len(user_ids) == 1:
-            # Read together with what others ask for at this moment.
+            # Batched with concurrent lookups.
             return {user_id for user_id in user_ids if await self.is_member(community_id, user_id)}
         ids, found = list(user_ids), set[str]()
         for start in range(0, len(ids), MAX_KEYS):
             wanted = {"community": community_id, "user": {"$in": ids[start : start + MAX_KEYS]}}
-            rows = await self._mongo.find("memberships", wanted, {"_id": 0, "user": 1})
+            rows: list[MembershipDocument] = await self._mongo.find("memberships", wanted, {"_id": 0, "user": 1})
             found.update([row["user"] for row in rows])
         return found
 
     async def departures(self, community_id: str) -> int:
-        """How often somebody has left the community so far: as long as it stays, whoever belonged still does."""
+        """Returns how many times a member has left. While it is unchanged, every earlier member is still a member."""
         found = await self._communities.find_one({"_id": community_id}, {"departures": 1})
         return found.get("departures", 0) if found else 0
 
     async def join(self, community: Community, user: User) -> Community:
-        """Makes the user a member; joining twice changes nothing."""
+        """Makes the user a member. Idempotent."""
 
         async def work(session: Session) -> None:
             row = {"community": community.id, "user": user.id}
@@ -140,7 +152,7 @@ class CommunityStore:
         return await self.get(community.organization_id, community.id)
 
     async def leave(self, community: Community, user_id: str) -> Community:
-        """Ends the membership; leaving twice changes nothing."""
+        """Ends the membership. Idempotent."""
 
         async def work(session: Session) -> None:
             gone = await self._memberships.delete_one({"community": community.id, "user": user_id}, session=session)
@@ -157,17 +169,18 @@ class CommunityStore:
         cursor = self._communities.find({"_id": {"$in": list(ids)}})
         return {document["_id"]: _community(document) for document in await cursor.to_list(None)}
 
-    async def _load_members(self, pairs: Sequence[Membership]) -> dict[Membership, bool]:
+    async def _load_members(self, pairs: Sequence[_Pair]) -> dict[_Pair, bool]:
         users: defaultdict[str, list[str]] = defaultdict(list)
         for community, user in pairs:
             users[community].append(user)
         wanted = [{"community": community, "user": {"$in": ids}} for community, ids in users.items()]
-        # All that is asked for is in the index.
-        rows = await self._mongo.find("memberships", {"$or": wanted}, {"_id": 0, "community": 1, "user": 1})
+        # The index covers the projection.
+        fields = {"_id": 0, "community": 1, "user": 1}
+        rows: list[MembershipDocument] = await self._mongo.find("memberships", {"$or": wanted}, fields)
         return {(row["community"], row["user"]): True for row in rows}
 
 
-def _membership(community_id: str, user: User, now: datetime) -> Document:
+def _membership(community_id: str, user: User, now: datetime) -> MembershipDocument:
     return {
         "org": user.organization_id,
         "community": community_id,
@@ -178,5 +191,5 @@ def _membership(community_id: str, user: User, now: datetime) -> Document:
     }
 
 
-def _community(document: Document) -> Community:
+def _community(document: CommunityDocument) -> Community:
     return Community(document["_id"], document["org"], document["name"], document["description"], document["members"])

@@ -1,7 +1,6 @@
-"""HotPages of hot topics: their newest messages in Redis, so that readers need not go to MongoDB each time.
+"""Hot pages: the newest messages of hot topics in Redis, from which readers are served instead of from MongoDB.
 
-After a `postMessage` returned, no reader gets a page without it, nor one that is older than any other change that
-returned (docs/semantics.md, 2; ADR 9).
+After a change has returned, no reader gets a page without it (docs/semantics.md, 2). ADR 9 explains how.
 """
 
 import asyncio
@@ -18,6 +17,7 @@ import structlog
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from storage.chat.documents import MessageDocument
 from storage.chat.records import Message, Topic, message_record
 from storage.keys import Keys
 from storage.link_previews import LinkPreview
@@ -30,19 +30,19 @@ from storage.timeline import END, Timestamp
 SIZE = 500
 LEASE_S = 2.0
 REDIS_TIMEOUT_S = LEASE_S
-"""As long as posters wait anyway. A process that has too much to do must not turn to MongoDB as well."""
+"""Equal to the longest wait of a poster. With a shorter one, a busy process would add load to MongoDB."""
 
-AWAY_S = 2.0
-"""When Redis did not answer, one reader tries it again so often."""
+RETRY_AFTER_S = 2.0
+"""After Redis failed to answer, one reader per interval asks it again; the others read from MongoDB."""
 
 RENEW_EVERY_S = 0.7
 BUILD_EVERY_S = 1.0
 
 HOT_PER_MINUTE = 10.0
-"""Only to topics that are posted to more often than this, by the database's clock, leases are given."""
+"""Leases are granted to topics with at least so many messages per minute, by the database's clock."""
 
 MAYBE_HOT_PER_MINUTE = HOT_PER_MINUTE / 2
-"""From here on posters care for the pool. A topic needs minutes to cool so far, and a lease ends after seconds."""
+"""Posters extend the hot page from this rate on. A topic cools to it in minutes, and a lease ends in seconds."""
 
 _SCRIPT = Path(__file__).with_name("hot_pages.lua").read_text()
 _FAILURES = (RedisError, OSError, TimeoutError)
@@ -52,73 +52,73 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CachedRange:
-    """What a pool knows of a range: messages in its order, and the timestamp from which on it is complete."""
+    """Messages of a range in its order, and the timestamp from which on the hot page is complete."""
 
     floor: int
     messages: list[Message]
 
 
 class HotPages:
-    """Reads and keeps the pools. One for each process."""
+    """Reads, extends, builds and renews hot pages. One instance per process."""
 
     def __init__(self, redis: Redis, keys: Keys, mongo: Mongo, size: int = SIZE) -> None:
-        """A pool holds at most `size` messages."""
+        """A hot page holds at most `size` messages."""
         self._script = redis.register_script(_SCRIPT)
         self._keys = keys
         self._mongo = mongo
         self._size = size
         self._away_until = 0.0
-        self._renewing: dict[str, asyncio.Task[None]] = {}
+        self._maintaining: dict[str, asyncio.Task[None]] = {}
         self._renewed_at: dict[str, float] = {}
         self._built_at: dict[str, float] = {}
 
     async def read(self, topic_id: str, low: int, high: int, ascending: bool, limit: int) -> list[Message] | None:
-        """Messages with low <= timestamp <= high, as MongoDB would give them; None when MongoDB must be asked."""
-        pooled = await self._pooled(topic_id, low, high, ascending, limit)
-        complete = pooled is not None and _is_complete(pooled, low, ascending, limit)
+        """Returns messages with low <= timestamp <= high as MongoDB would, or None if MongoDB must be read."""
+        cached = await self._cached(topic_id, low, high, ascending, limit)
+        complete = cached is not None and _is_complete(cached, low, ascending, limit)
         POOL_READS.labels("hit" if complete else "miss").inc()
-        self._care(topic_id, missing=pooled is None)
-        return pooled.messages if pooled is not None and complete else None
+        self._maintain(topic_id, missing=cached is None)
+        return cached.messages if cached is not None and complete else None
 
     async def extend(self, batch: Batch) -> None:
-        """Brings a committed batch into the topic's pool. Returns when no reader can get a page without it.
+        """Adds a committed batch to the topic's hot page. Returns when no reader can get a page without the batch.
 
-        A batch that changed nothing found something done already, perhaps by a process that died before it told the
-        pool: then readers get no page without all that the batch saw.
+        A batch without events found a change that was committed before, perhaps by a process that died before it
+        extended the hot page. The hot page then answers only with everything that the batch read.
         """
         committed_at = time.monotonic()
         if messages_per_minute(batch.head.get("heat"), batch.at.timestamp()) < MAYBE_HOT_PER_MINUTE:
             return
         try:
-            await self._run(batch.stream.id, *self._news(batch))
+            await self._run(batch.stream.id, *self._extension(batch))
         except Exception as error:
-            # Whatever it was: until every lease ran out, readers may get a page without the batch.
-            log.warning("pool_unreachable", topic=batch.stream.id, error=repr(error))
+            # Until every lease has ended, readers may get a page without the batch.
+            log.warning("hot_page_extension_failed", topic=batch.stream.id, error=repr(error))
             await asyncio.sleep(committed_at + LEASE_S - time.monotonic())
 
     async def reach(self, topic_id: str, n: int) -> None:
-        """Returns when no reader can get a page without what happened up to event n."""
+        """Returns when no reader can get a page without all changes up to event n."""
         known_at = time.monotonic()
         try:
             await self._run(topic_id, "reach", n)
         except Exception as error:
-            log.warning("pool_unreachable", topic=topic_id, error=repr(error))
+            log.warning("hot_page_extension_failed", topic=topic_id, error=repr(error))
             await asyncio.sleep(known_at + LEASE_S - time.monotonic())
 
     async def close(self) -> None:
-        """Stops what goes on in the background."""
-        tasks = list(self._renewing.values())
+        """Cancels background tasks."""
+        tasks = list(self._maintaining.values())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _news(self, batch: Batch) -> list[str | bytes | int]:
+    def _extension(self, batch: Batch) -> list[str | bytes | int]:
         if not batch.events:
             return ["reach", batch.next_n - 1]
         changed = [message_record(document) for document in batch.changed("messages")]
         return ["extend", batch.events[0].n, batch.events[-1].n, self._size, *map(encode, changed)]
 
-    async def _pooled(self, topic_id: str, low: int, high: int, ascending: bool, limit: int) -> CachedRange | None:
+    async def _cached(self, topic_id: str, low: int, high: int, ascending: bool, limit: int) -> CachedRange | None:
         if not self._may_ask():
             return None
         try:
@@ -126,9 +126,9 @@ class HotPages:
             self._away_until = 0.0
             return CachedRange(int(found[0]), [decode(topic_id, each) for each in found[1:]]) if found else None
         except _FAILURES:
-            self._away_until = time.monotonic() + AWAY_S
+            self._away_until = time.monotonic() + RETRY_AFTER_S
         except (ValueError, TypeError) as error:
-            log.warning("pool_garbled", topic=topic_id, error=repr(error))
+            log.warning("hot_page_corrupted", topic=topic_id, error=repr(error))
             await self._forget(topic_id)
         return None
 
@@ -137,28 +137,28 @@ class HotPages:
         if now < self._away_until:
             return False
         if self._away_until:
-            self._away_until = now + AWAY_S
+            self._away_until = now + RETRY_AFTER_S
         return True
 
-    def _care(self, topic_id: str, missing: bool) -> None:
-        """Builds or renews the pool in the background, at most so often."""
+    def _maintain(self, topic_id: str, missing: bool) -> None:
+        """Builds or renews the hot page in the background, at a limited rate."""
         now = time.monotonic()
-        seldom = self._built_at if missing else self._renewed_at
+        last_at = self._built_at if missing else self._renewed_at
         every_s = BUILD_EVERY_S if missing else RENEW_EVERY_S
-        if topic_id in self._renewing or now - seldom.get(topic_id, -every_s) < every_s:
+        if topic_id in self._maintaining or now - last_at.get(topic_id, -every_s) < every_s:
             return
-        seldom[topic_id] = now
-        task = asyncio.create_task(self._renew_or_build(topic_id), name=f"pool {topic_id}")
-        self._renewing[topic_id] = task
-        task.add_done_callback(lambda _: self._renewing.pop(topic_id, None))
+        last_at[topic_id] = now
+        task = asyncio.create_task(self._renew_or_build(topic_id), name=f"hot page {topic_id}")
+        self._maintaining[topic_id] = task
+        task.add_done_callback(lambda _: self._maintaining.pop(topic_id, None))
 
     async def _renew_or_build(self, topic_id: str) -> None:
         try:
             if not await self._renew(topic_id):
                 await self._build(topic_id)
         except Exception as error:
-            # Nobody waits for this task; readers go to MongoDB until another try succeeds.
-            log.warning("pool_not_kept", topic=topic_id, error=repr(error))
+            # No caller awaits this task. Readers are served from MongoDB until a later attempt succeeds.
+            log.warning("hot_page_maintenance_failed", topic=topic_id, error=repr(error))
 
     async def _renew(self, topic_id: str) -> bool:
         started_ms = await self._clock_ms(topic_id)
@@ -172,21 +172,21 @@ class HotPages:
         started_ms = await self._clock_ms(topic_id)
         n, hot, messages = await self._mongo.transact(lambda session: self._newest(topic_id, session))
         if hot:
-            # A pool with everything has no floor.
+            # A hot page with all messages of the topic has no floor.
             floor = messages[0].timestamp if len(messages) == self._size else 0
             arguments = (builder, n, floor, started_ms, self._size)
             await self._run(topic_id, "install", *arguments, *map(encode, messages))
 
     async def _newest(self, topic_id: str, session: Session) -> tuple[int, bool, list[Message]]:
-        """The stream's position, whether it is hot, and the newest messages there, ascending: one snapshot."""
+        """Returns the stream's position, whether the topic is hot, and its newest messages, ascending: one snapshot."""
         n, hot = await self._head(topic_id, session)
         wanted = {"_id": {"$gte": {"t": topic_id, "ts": 0}, "$lte": {"t": topic_id, "ts": END}}}
         cursor = self._mongo["messages"].find(wanted, session=session).sort("_id", -1).limit(self._size)
-        documents = await cursor.to_list(None)
+        documents: list[MessageDocument] = await cursor.to_list(None)
         return n, hot, [message_record(document) for document in reversed(documents)]
 
     async def _head(self, topic_id: str, session: Session | None = None) -> tuple[int, bool]:
-        """The stream's position, and whether the topic is hot by the database's clock, as posters reckon too."""
+        """Returns the stream's position, and whether the topic is hot by the database's clock, as for posters."""
         fields = {"n": 1, "heat": 1, "now": "$$NOW"}
         head = await self._mongo["topics"].find_one({"_id": topic_id}, fields, session=session)
         if head is None:
@@ -206,25 +206,25 @@ class HotPages:
 
 
 def is_hot(topic: Topic) -> bool:
-    """Whether the topic seems to be posted to so often that its readers should ask the pool first."""
+    """Returns whether readers should try the hot page first, by the clock of the host."""
     return messages_per_minute(topic.heat, time.time()) >= HOT_PER_MINUTE
 
 
 def may_be_hot(heat: float | None, now_s: float) -> bool:
-    """Whether a reader may have found a topic of that heat hot a moment ago, and has a pool of it."""
+    """Returns whether a lease may still be valid for a topic of that heat."""
     return messages_per_minute(heat, now_s) >= MAYBE_HOT_PER_MINUTE
 
 
-def _is_complete(pooled: CachedRange, low: int, ascending: bool, limit: int) -> bool:
-    """Whether MongoDB could not add anything to what the pool gave."""
-    if low >= pooled.floor:
+def _is_complete(cached: CachedRange, low: int, ascending: bool, limit: int) -> bool:
+    """Returns whether MongoDB would return the same messages."""
+    if low >= cached.floor:
         return True
-    # From the newest downwards a full page ends above the floor; from below, something could be missing first.
-    return not ascending and len(pooled.messages) >= limit
+    # A full descending page ends above the floor; an ascending one would begin below it.
+    return not ascending and len(cached.messages) >= limit
 
 
 def encode(message: Message) -> bytes:
-    """A message as a pool's item: JSON, the timestamp first."""
+    """Returns a message as an item of a hot page: a JSON array, the timestamp first."""
     preview = message.link_preview
     return orjson.dumps(
         [
@@ -242,14 +242,14 @@ def encode(message: Message) -> bytes:
 
 
 def decode(topic_id: str, item: bytes) -> Message:
-    """The message of a pool's item. Raises: ValueError, TypeError for anything else: others may write to Redis too."""
+    """Returns the message of an item. Raises: ValueError, TypeError, since other programs may write to Redis."""
     timestamp, author, text, stamp, mentions, reactions, preview, edited_at, deleted_at = orjson.loads(item)
     if not (
         timestamp.__class__ is author.__class__ is text.__class__ is str
         and (stamp is None or stamp.__class__ is str)
         and mentions.__class__ is reactions.__class__ is list
     ):
-        raise ValueError("not a message")
+        raise ValueError("The item is not an encoded message.")
     return Message(
         topic_id,
         Timestamp(int(timestamp)),

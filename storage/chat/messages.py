@@ -1,6 +1,8 @@
-"""Messages of topics: pages, single ones, and the ways to change them, all of which go through the sequencer."""
+"""Messages of topics: pages, lookups by key, and changes. The sequencer commits every change."""
 
 from collections.abc import Sequence
+
+from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.batch_loader import BatchLoader
 from storage.chat.changes import (
@@ -12,6 +14,7 @@ from storage.chat.changes import (
     RemoveReaction,
     SetPreview,
 )
+from storage.chat.documents import MessageDocument
 from storage.chat.hot_pages import HotPages, may_be_hot
 from storage.chat.records import Message, message_record
 from storage.errors import NotFound
@@ -27,35 +30,38 @@ NOBODY: frozenset[str] = frozenset()
 
 
 class MessageStore:
-    """Reads at majority; writes in batches with their events."""
+    """Reads messages at majority, and commits changes together with their events."""
 
     def __init__(self, mongo: Mongo, sequencer: Sequencer, hot_pages: HotPages) -> None:
         self._mongo = mongo
         self._sequencer = sequencer
         self._hot_pages = hot_pages
-        self._messages = mongo["messages"]
+        self._messages: AsyncCollection[MessageDocument] = mongo["messages"]
         self._by_key: BatchLoader[MessageKey, Message] = BatchLoader(self._load)
         self._last: BatchLoader[tuple[MessageKey, frozenset[str]], Message] = BatchLoader(self._load_last)
 
     async def find(self, key: MessageKey) -> Message | None:
-        """The message, be it a tombstone, or None."""
+        """Returns the message or its tombstone, or None."""
         return await self._by_key.get(key)
 
     async def get(self, key: MessageKey) -> Message:
-        """The message, be it a tombstone. Raises: NotFound."""
+        """Returns the message or its tombstone. Raises: NotFound."""
         message = await self.find(key)
         if message is None:
             raise NotFound("message", key.id)
         return message
 
     async def last(self, topic_id: str, last: int, blocked: frozenset[str] = NOBODY) -> Message | None:
-        """The topic's newest message that is not from one of the blocked; `last` is that of its head, just read."""
+        """Returns the topic's newest message that no blocked user wrote, or None.
+
+        `last` is the timestamp of the topic's head, read immediately before.
+        """
         return (await self.last_of_each([(topic_id, last)], blocked))[0]
 
     async def last_of_each(
         self, heads: Sequence[tuple[str, int]], blocked: frozenset[str] = NOBODY
     ) -> list[Message | None]:
-        """The same of several topics, in their order, given their ids and what is last in them."""
+        """Returns the last message of each topic, given pairs of topic id and timestamp of the topic's head."""
         keys = [(MessageKey(topic_id, Timestamp(last)), blocked) for topic_id, last in heads]
         found = await self._last.find(keys)
         return [found.get(key) for key in keys]
@@ -69,25 +75,25 @@ class MessageStore:
         hot: bool = False,
         last: int | None = None,
     ) -> Page[Message]:
-        """Messages of a topic in the order of the range, without those of the blocked; tombstones included.
+        """Returns a page of the topic's messages, tombstones included, messages of blocked users left out.
 
-        Of a hot topic from its pool, where that has the range and nobody is blocked. `last` is the last message's
-        timestamp, if it was just read; it spares a look-up.
+        Pages of a hot topic come from its hot page if that contains the range and no user is blocked. `last` is the
+        timestamp of the topic's head if it was read immediately before; it saves a lookup.
         """
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[Message]:
-            pooled = await self._hot_pages.read(topic_id, low, high, ascending, limit) if hot and not blocked else None
-            if pooled is not None:
-                return pooled
+            cached = await self._hot_pages.read(topic_id, low, high, ascending, limit) if hot and not blocked else None
+            if cached is not None:
+                return cached
             return await self._fetch(topic_id, low, high, ascending, limit, blocked)
 
-        # What is last may be from somebody blocked.
+        # A blocked user may have written the last message.
         return await read_page(asked, fetch, lambda message: message.timestamp, None if blocked else last)
 
     async def around(
         self, topic_id: str, timestamp: int, limit: int, blocked: frozenset[str] = NOBODY
     ) -> Page[Message]:
-        """At most floor(limit/2) messages before the timestamp, then those at or after it; ascending."""
+        """Returns at most floor(limit/2) messages before the timestamp, then messages at or after it, ascending."""
         half = limit // 2
         older = await self._fetch(topic_id, 0, timestamp - 1, False, half + 1, blocked)
         before = older[:half][::-1]
@@ -98,16 +104,16 @@ class MessageStore:
         return Page(items, len(older) > half, len(newer) > room, *ends)
 
     async def settle(self, topic_id: str, n: int) -> None:
-        """Returns when no page of the topic, from wherever it is read, leaves out what happened up to event n."""
-        # By the database's clock, as leases are given: a host's may be minutes ahead.
+        """Returns when every page of the topic, in every process, contains all changes up to event n."""
+        # Leases are granted by the database's clock; a host's clock may be minutes ahead.
         head = await self._mongo["topics"].find_one({"_id": topic_id}, {"heat": 1, "now_ms": {"$toLong": "$$NOW"}})
         if head is not None and may_be_hot(head.get("heat"), head["now_ms"] / 1000):
             await self._hot_pages.reach(topic_id, n)
 
     async def post(self, new: NewMessage, key: IdempotencyKey | None = None) -> Message:
-        """Posts; durable when it returns. A repeated key gives the message that it made, as it is now.
+        """Posts a message, which is durable when this returns. A repeated key returns the message that it posted.
 
-        Raises: Conflict for a key reused with other arguments; Unavailable when the outcome is open.
+        Raises: Conflict for a key reused with other arguments; Unavailable if the outcome is unknown.
         """
         try:
             return await self._sequencer.commit(_stream(new.topic_id), PostMessage(new, key))
@@ -115,44 +121,44 @@ class MessageStore:
             return await self.get(message_key(done.id))
 
     async def edit(self, key: MessageKey, editor_id: str, text: str, mention_ids: Sequence[str]) -> Message:
-        """Raises: NotFound, Conflict for a tombstone, Forbidden, BadUserInput."""
+        """Replaces the text. Raises: NotFound, Conflict for a tombstone, Forbidden, BadUserInput."""
         return await self._sequencer.commit(_stream(key.topic_id), EditMessage(key, editor_id, text, mention_ids))
 
     async def delete(self, key: MessageKey, deleter_id: str, may_delete_any: bool) -> Message:
-        """Leaves a tombstone; twice is once. Raises: NotFound, Forbidden."""
+        """Replaces the message by a tombstone. Idempotent. Raises: NotFound, Forbidden."""
         change = DeleteMessage(key, deleter_id, may_delete_any)
         tombstone = await self._sequencer.commit(_stream(key.topic_id), change)
-        # A tombstone shows no reactions whether these are gone or not, so they need not ride in the transaction.
+        # Reactions of a tombstone are never shown, so they are deleted outside of the transaction.
         low, high = _reaction_bounds(key)
         await self._mongo["reactions"].delete_many({"_id": {"$gte": low, "$lt": high}})
-        of_message = {"topic": key.topic_id, "ts": key.timestamp}
-        await self._mongo["received_reactions"].delete_many(of_message)
-        await self._mongo["notifications"].delete_many({**of_message, "kind": "REACTION"})
+        message = {"topic": key.topic_id, "ts": key.timestamp}
+        await self._mongo["received_reactions"].delete_many(message)
+        await self._mongo["notifications"].delete_many({**message, "kind": "REACTION"})
         return tombstone
 
     async def add_reaction(self, organization_id: str, key: MessageKey, user_id: str, emoji: str) -> Message:
-        """Idempotent. Raises: NotFound, Conflict for a tombstone or too many different emojis."""
+        """Adds a reaction. Idempotent. Raises: NotFound, Conflict for a tombstone or too many different emojis."""
         change = AddReaction(key, organization_id, user_id, emoji)
         return await self._sequencer.commit(_stream(key.topic_id), change)
 
     async def remove_reaction(self, organization_id: str, key: MessageKey, user_id: str, emoji: str) -> Message:
-        """Idempotent. Raises: NotFound."""
+        """Removes a reaction. Idempotent. Raises: NotFound."""
         change = RemoveReaction(key, organization_id, user_id, emoji)
         return await self._sequencer.commit(_stream(key.topic_id), change)
 
     async def set_preview(self, key: MessageKey, url: str, preview: LinkPreview | None) -> Message:
-        """Keeps what the link's page says of itself, if the text still has that link. Raises: NotFound."""
+        """Stores the preview of the link, or its absence, if the text still has that link first. Raises: NotFound."""
         return await self._sequencer.commit(_stream(key.topic_id), SetPreview(key, url, preview))
 
     async def awaiting_preview(self, for_s: float, limit: int) -> list[MessageKey]:
-        """Messages that have waited longer than that for their preview, the longest first."""
-        # The first condition lets the partial index answer.
+        """Returns messages that have waited longer than `for_s` seconds for their preview, longest wait first."""
+        # The condition on existence makes MongoDB use the partial index.
         wanted = {"preview_due": {"$exists": True}, **older_than("preview_due", for_s)}
         cursor = self._messages.find(wanted, {"_id": 1}).sort("preview_due", 1).limit(limit)
         return [MessageKey(row["_id"]["t"], row["_id"]["ts"]) for row in await cursor.to_list(None)]
 
     async def of_events(self, topic_id: str, events: Sequence[Event]) -> dict[int, Message]:
-        """The messages that events of the topic speak of, as they are now, by timestamp; one read."""
+        """Returns the messages that events of the topic refer to, by timestamp, with one read."""
         keys = [MessageKey(topic_id, timestamp) for timestamp in {event.ref for event in events}]
         return {key.timestamp: message for key, message in (await self._load(keys)).items()}
 
@@ -163,10 +169,12 @@ class MessageStore:
         if blocked:
             wanted["author"] = {"$nin": list(blocked)}
         order = [("_id", 1 if ascending else -1)]
-        return [message_record(document) for document in await self._mongo.find("messages", wanted, None, order, limit)]
+        found: list[MessageDocument] = await self._mongo.find("messages", wanted, None, order, limit)
+        return [message_record(document) for document in found]
 
     async def _load(self, keys: Sequence[MessageKey]) -> dict[MessageKey, Message]:
-        found = await self._mongo.find("messages", {"_id": {"$in": [key.document_id for key in keys]}})
+        wanted = {"_id": {"$in": [key.document_id for key in keys]}}
+        found: list[MessageDocument] = await self._mongo.find("messages", wanted)
         messages = [message_record(document) for document in found]
         return {message.key: message for message in messages}
 

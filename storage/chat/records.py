@@ -1,22 +1,23 @@
-"""The records of the chat area, as read and not to be changed.
+"""Records of the chat area as read from the database.
 
-Timestamps are microseconds; instants are aware UTC datetimes.
+Timestamps are microseconds since the Unix epoch; instants are aware UTC datetimes.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from typing import Any
 
+from storage.chat.documents import MessageDocument
 from storage.link_previews import LinkPreview
-from storage.mongo import Document
 from storage.references import MessageKey
 from storage.timeline import Timestamp
 
 
 @dataclass(frozen=True, slots=True)
 class Community:
-    """A place with members and topics."""
+    """A group of users of one organization, with topics."""
 
     id: str
     organization_id: str
@@ -29,7 +30,8 @@ class Community:
 class Topic:
     """A chat room of a community.
 
-    `last_activity` is the last message's timestamp, or its own creation's; `heat` tells how often it is posted to.
+    `last_activity` is the timestamp of the last message, or of the creation if there is none. `heat` encodes the
+    decayed posting rate (`storage.streams.heads`); it is None until the first post.
     """
 
     id: str
@@ -43,20 +45,23 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class TrendingTopic:
-    """A topic and its decaying posting rate."""
+    """A topic and its decayed posting rate."""
 
     topic: Topic
     messages_per_minute: float
 
 
-# What MessageKey(topic_id, timestamp) does, in half the time.
+# Equal to MessageKey(topic_id, timestamp), in half the time.
 _key: Callable[[tuple[str, int]], MessageKey] = partial(tuple.__new__, MessageKey)
 
 
-# Not frozen, as reactions are not: a page makes fifty, and freezing triples what one costs. Most tuples are empty.
+# Not frozen: a page creates fifty messages, and a frozen dataclass takes three times as long to create.
 @dataclass(slots=True)
 class Message:
-    """A message, or its tombstone: then without text, stamp and reactions. `reactions` counts everybody's."""
+    """A message, or its tombstone, which has neither text nor stamp nor reactions.
+
+    `reaction_counts` are pairs of emoji and count, in the order of first use. They include reactions of blocked users.
+    """
 
     topic_id: str
     timestamp: Timestamp
@@ -71,18 +76,21 @@ class Message:
 
     @property
     def key(self) -> MessageKey:
-        """Where it is."""
+        """The topic and the timestamp that identify the message."""
         return _key((self.topic_id, self.timestamp))
 
     @property
     def id(self) -> str:
-        """Unique across topics."""
+        """The id that clients see, unique across topics."""
         return f"{self.topic_id}-{self.timestamp}"
 
 
 @dataclass(slots=True)
 class Reaction:
-    """One emoji under a message, as one viewer sees it: without those whom the viewer blocked."""
+    """An emoji of a message as one viewer sees it: reactions of users whom the viewer blocked are not counted.
+
+    `reacted` says whether the viewer is among those counted.
+    """
 
     message: MessageKey
     emoji: str
@@ -92,7 +100,7 @@ class Reaction:
 
 @dataclass(frozen=True, slots=True)
 class ReceivedReaction:
-    """Somebody reacted to a message of the viewer's."""
+    """A reaction to one of the viewer's messages, on the viewer's own timeline. `user_id` is the user who reacted."""
 
     timestamp: Timestamp
     emoji: str
@@ -100,11 +108,12 @@ class ReceivedReaction:
     message: MessageKey
 
 
-def message_record(document: Document) -> Message:
-    """The record of a stored message."""
-    id_, get = document["_id"], document.get
+def message_record(document: MessageDocument) -> Message:
+    """Returns the message that a document holds."""
+    id_: Any = document["_id"]
+    get: Callable[[str], Any] = document.get
     preview, mentions, reactions = get("preview"), get("mentions"), get("reactions")
-    # In the order of the fields: naming them costs as much as the record.
+    # Positional arguments: keyword arguments would double the cost.
     return Message(
         id_["t"],
         id_["ts"],

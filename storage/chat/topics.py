@@ -1,4 +1,4 @@
-"""Topics: their lists, their read marks and their unread counts."""
+"""Topics, their lists, and the read marks and unread counts of their readers."""
 
 import asyncio
 import math
@@ -6,12 +6,15 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from pymongo.asynchronous.collection import AsyncCollection
+
 from storage.batch_loader import BatchLoader
+from storage.chat.documents import ReadMarkDocument, ReadMarkDocumentId, TopicDocument
 from storage.chat.records import Community, Topic, TrendingTopic
 from storage.errors import NotFound
 from storage.idempotency import AlreadyDone, IdempotencyKey
 from storage.ids import new_id
-from storage.mongo import Document, Mongo
+from storage.mongo import Mongo
 from storage.streams.changes import Batch, Change
 from storage.streams.heads import HEAT_TAU_S, messages_per_minute
 from storage.streams.log import Stream
@@ -19,15 +22,15 @@ from storage.streams.sequencer import Sequencer
 from storage.timeline import END, Page, Range, Timestamp, read_page
 
 UNREAD_CAP = 100
-TRENDING_FLOOR = 0.05
-"""Messages a minute below which a topic does not trend."""
+MIN_TRENDING_PER_MINUTE = 0.05
+"""Topics with fewer messages per minute do not trend."""
 
 
 @dataclass(slots=True)
 class CreateTopic(Change[str]):
-    """A new topic, and its event in the community's stream. The result is the topic's id."""
+    """Creates a topic and emits its event in the community's stream. The result is the topic's id."""
 
-    # Of the community's stream, so that no two topics are created at the same point of its timeline.
+    # A timestamp of the community's stream, so that no two topics of the community are created at the same one.
     timestamps = 1
     community: Community
     creator_id: str
@@ -36,8 +39,8 @@ class CreateTopic(Change[str]):
     id: str = field(default_factory=new_id)
 
     def plan(self, batch: Batch) -> str:
-        """Puts the topic, which is the head of its own stream too."""
-        topic = {
+        """Puts the topic, whose document is also the head of its own stream."""
+        topic: TopicDocument = {
             "_id": self.id,
             "org": self.community.organization_id,
             "community": self.community.id,
@@ -54,23 +57,26 @@ class CreateTopic(Change[str]):
         return self.id
 
     def result_id(self, result: str) -> str:
-        """The topic's id."""
+        """Returns the topic's id."""
         return result
 
 
 class TopicStore:
-    """Reads topics, and what each reader has read of them."""
+    """Creates and reads topics; keeps the read marks of their readers."""
 
     def __init__(self, mongo: Mongo, sequencer: Sequencer) -> None:
         self._mongo = mongo
         self._sequencer = sequencer
-        self._topics = mongo["topics"]
+        self._topics: AsyncCollection[TopicDocument] = mongo["topics"]
         self._marks = mongo["read_marks"]
         self._by_id: BatchLoader[str, Topic] = BatchLoader(self._load)
         self._marks_by_id: BatchLoader[tuple[str, str], Timestamp] = BatchLoader(self._load_marks)
 
     async def create(self, community: Community, creator_id: str, title: str, key: IdempotencyKey | None) -> Topic:
-        """A new topic in the community. Raises: Conflict for a reused key."""
+        """Creates a topic in the community.
+
+        A repeated key returns the topic that it created. Raises: Conflict for a key reused with other arguments.
+        """
         try:
             stream = Stream("community", community.id)
             id_ = await self._sequencer.commit(stream, CreateTopic(community, creator_id, title, key))
@@ -79,19 +85,19 @@ class TopicStore:
         return await self.get(community.organization_id, id_)
 
     async def find(self, organization_id: str, id_: str) -> Topic | None:
-        """The organization's topic of that id, or None."""
+        """Returns the organization's topic of that id, or None."""
         topic = await self._by_id.get(id_)
         return topic if topic is not None and topic.organization_id == organization_id else None
 
     async def get(self, organization_id: str, id_: str) -> Topic:
-        """The organization's topic of that id. Raises: NotFound."""
+        """Returns the organization's topic of that id. Raises: NotFound."""
         topic = await self.find(organization_id, id_)
         if topic is None:
             raise NotFound("topic", id_)
         return topic
 
     async def page(self, community_id: str, asked: Range) -> Page[Topic]:
-        """A community's topics by last activity."""
+        """Returns a page of the community's topics by last activity."""
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[Topic]:
             wanted = {"community": community_id, "last": {"$gte": low, "$lte": high}}
@@ -102,9 +108,9 @@ class TopicStore:
         return await read_page(asked, fetch, lambda topic: topic.last_activity)
 
     async def trending(self, organization_id: str, limit: int) -> list[TrendingTopic]:
-        """The organization's topics by decayed posting rate, hottest first; quiet ones are left out."""
+        """Returns the organization's topics by decayed posting rate, highest first, without quiet ones."""
         now = time.time() / HEAT_TAU_S
-        least = math.log(TRENDING_FLOOR * HEAT_TAU_S / 60) + now
+        least = math.log(MIN_TRENDING_PER_MINUTE * HEAT_TAU_S / 60) + now
         wanted = {"org": organization_id, "heat": {"$gt": least}}
         cursor = self._topics.find(wanted).sort("heat", -1).limit(limit)
         return [
@@ -113,33 +119,34 @@ class TopicStore:
         ]
 
     async def read_up_to(self, topic_id: str, user_id: str) -> Timestamp | None:
-        """The user's read mark in the topic, or None."""
+        """Returns the user's read mark in the topic, or None."""
         return (await self.read_marks([topic_id], user_id))[0]
 
     async def read_marks(self, topic_ids: Sequence[str], user_id: str) -> list[Timestamp | None]:
-        """The user's read mark in each topic, or None."""
+        """Returns for each topic the user's read mark, or None."""
         found = await self._marks_by_id.find([(each, user_id) for each in topic_ids])
         return [found.get((each, user_id)) for each in topic_ids]
 
     async def mark_read(self, topic_id: str, user_id: str, timestamp: int) -> None:
-        """Moves the read mark forward; never back."""
-        id_ = {"t": topic_id, "u": user_id}
+        """Moves the read mark forward. An older timestamp changes nothing."""
+        id_: ReadMarkDocumentId = {"t": topic_id, "u": user_id}
         await self._marks.update_one({"_id": id_}, {"$max": {"ts": timestamp}}, upsert=True)
 
     async def unread_count(self, topic_id: str, last: int, user_id: str, blocked: frozenset[str]) -> int:
-        """Messages after the read mark, up to 100; without one's own, deleted ones and those of the blocked.
+        """Returns the number of messages after the read mark, at most 100.
 
-        `last` is the timestamp of the topic's head, just read: who has read up to there costs no count.
+        The user's own messages, deleted ones and those of blocked users do not count. `last` is the timestamp of the
+        topic's head, read immediately before: if the user has read up to it, nothing is counted in the database.
         """
         return (await self.unread_counts([(topic_id, last)], user_id, blocked))[0]
 
     async def unread_counts(self, heads: Sequence[tuple[str, int]], user_id: str, blocked: frozenset[str]) -> list[int]:
-        """The same of several topics, in their order, given their ids and what is last in them."""
-        marks = await self.read_marks([topic_id for topic_id, _ in heads], user_id)
-        read = dict(zip(heads, marks, strict=True))
-        unread = {head: mark or 0 for head, mark in read.items() if mark is None or mark < head[1]}
-        counting = (self._count(topic_id, mark, user_id, blocked) for (topic_id, _), mark in unread.items())
-        counts = dict(zip(unread, await asyncio.gather(*counting), strict=True))
+        """Returns the unread count of each topic, given pairs of topic id and timestamp of the topic's head."""
+        found = await self.read_marks([topic_id for topic_id, _ in heads], user_id)
+        marks = dict(zip(heads, found, strict=True))
+        behind = {head: mark or 0 for head, mark in marks.items() if mark is None or mark < head[1]}
+        counting = (self._count(topic_id, mark, user_id, blocked) for (topic_id, _), mark in behind.items())
+        counts = dict(zip(behind, await asyncio.gather(*counting), strict=True))
         return [counts.get(head, 0) for head in heads]
 
     async def _count(self, topic_id: str, mark: int, user_id: str, blocked: frozenset[str]) -> int:
@@ -148,24 +155,24 @@ class TopicStore:
             "author": {"$nin": [user_id, *blocked]},
             "deleted_at": None,
         }
-        # A hundred ids cost less than the driver's way of counting.
+        # Reading a hundred ids takes less time than the driver's count_documents.
         return len(await self._mongo.find("messages", wanted, {"_id": 1}, limit=UNREAD_CAP))
 
     async def by_id(self, ids: Iterable[str]) -> dict[str, Topic]:
-        """Those of the ids that exist, whatever their organization; one read."""
+        """Returns those topics of the ids that exist, of any organization, with one read."""
         return await self._load(list(set(ids)))
 
     async def _load(self, ids: Sequence[str]) -> dict[str, Topic]:
-        documents = await self._mongo.find("topics", {"_id": {"$in": list(ids)}})
+        documents: list[TopicDocument] = await self._mongo.find("topics", {"_id": {"$in": list(ids)}})
         return {document["_id"]: _topic(document) for document in documents}
 
     async def _load_marks(self, pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Timestamp]:
-        ids = [{"t": topic, "u": user} for topic, user in pairs]
-        rows = await self._mongo.find("read_marks", {"_id": {"$in": ids}})
-        return {(row["_id"]["t"], row["_id"]["u"]): Timestamp(row["ts"]) for row in rows}
+        ids: list[ReadMarkDocumentId] = [{"t": topic, "u": user} for topic, user in pairs]
+        marks: list[ReadMarkDocument] = await self._mongo.find("read_marks", {"_id": {"$in": ids}})
+        return {(mark["_id"]["t"], mark["_id"]["u"]): Timestamp(mark["ts"]) for mark in marks}
 
 
-def _topic(document: Document) -> Topic:
+def _topic(document: TopicDocument) -> Topic:
     return Topic(
         id=document["_id"],
         organization_id=document["org"],

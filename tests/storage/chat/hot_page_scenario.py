@@ -1,4 +1,4 @@
-"""Hot topics for tests, what their pools answer, and the pools' script as its callers use it."""
+"""Hot topics for tests, observation of their hot pages, and the commands of the script of hot pages."""
 
 import math
 import time
@@ -26,30 +26,30 @@ LEASE_MS = 2000
 
 
 def hits() -> float:
-    """How many reads were answered by a pool so far, by all the processes that a test plays."""
+    """Returns the number of reads that hot pages answered so far, in all simulated processes."""
     return REGISTRY.get_sample_value("noroshi_pool_reads_total", {"outcome": "hit"}) or 0.0
 
 
 async def newest(place: Place, limit: int = 50) -> list[Message]:
-    """The newest page of a topic that is thought hot."""
+    """Reads the newest page as readers of a hot topic do."""
     page = await place.stores.messages.page(place.topic.id, timeline_range(latest=NOW, limit=limit), hot=True)
     return list(page.items)
 
 
 async def hit(place: Place) -> bool:
-    """Whether a pool answers now. Only for moments when nobody else reads."""
+    """Reads a page and returns whether the hot page answered. Valid only without concurrent readers."""
     before = hits()
     await newest(place)
     return hits() > before
 
 
-async def pooled(place: Place) -> None:
-    """Returns when there is a pool."""
-    assert await soon(lambda: hit(place)), "no pool was built"
+async def wait_for_hot_page(place: Place) -> None:
+    """Returns when the hot page answers."""
+    assert await soon(lambda: hit(place)), "No hot page was built."
 
 
 async def heat(place: Place, per_minute: float = HOT_PER_MINUTE) -> Place:
-    """Makes it a topic that is posted to so often."""
+    """Gives the topic a posting rate."""
     heat = math.log(per_minute * HEAT_TAU_S / 60) + time.time() / HEAT_TAU_S
     await place.stores.mongo["topics"].update_one({"_id": place.topic.id}, {"$set": {"heat": heat}})
     return place
@@ -57,7 +57,7 @@ async def heat(place: Place, per_minute: float = HOT_PER_MINUTE) -> Place:
 
 @asynccontextmanager
 async def process(place: Place, size: int = SIZE, forgetful: bool = False) -> AsyncIterator[Place]:
-    """The place through a process with pools of that size; a forgetful one never tells them what it committed."""
+    """Simulates another process with hot pages of that size. A forgetful one never extends them."""
     stores = place.stores
     hot_pages = HotPages(stores.redis, stores.keys, stores.mongo, size)
     sequencer = Sequencer(
@@ -74,27 +74,27 @@ async def process(place: Place, size: int = SIZE, forgetful: bool = False) -> As
 
 
 async def lease_for(client: Redis, meta: str, seconds: float) -> None:
-    """Lets the pool's lease end then."""
-    assert await client.exists(meta), "there is no pool"
+    """Makes the lease of the page end in so many seconds."""
+    assert await client.exists(meta), "There is no hot page."
     await client.execute_command("HSET", meta, "lease_ms", int((time.time() + seconds) * 1000))  # type: ignore[no-untyped-call]
 
 
 def message(timestamp: int, text: str = "hello") -> Message:
-    """A message without anything special."""
+    """Returns a message with a text and nothing else."""
     return Message(TOPIC, Timestamp(timestamp), "ann", text, None, (), (), None, None, None)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a pool says: the timestamp from which on it is complete, and messages."""
+    """An answer of a hot page: messages, and the timestamp from which on the page is complete."""
 
     floor: int
     messages: list[Message]
 
 
 @dataclass
-class Pool:
-    """One pool on a real Redis, by the commands of storage/chat/hot_pages.lua."""
+class HotPage:
+    """One hot page on a real Redis, with the commands of storage/chat/hot_pages.lua as methods."""
 
     redis: "redis.Redis"
     keys: list[str]
@@ -105,7 +105,7 @@ class Pool:
         self._script = self.redis.register_script(_SCRIPT)
 
     def run(self, *arguments: str | int | bytes) -> Any:
-        """A command's answer."""
+        """Runs a command and returns its answer."""
         return self._script(keys=self.keys, args=arguments)
 
     def clock(self) -> int:
@@ -128,32 +128,32 @@ class Pool:
         return bool(self.run("renew", n, t0))
 
     def read(self, low: int = 0, high: int = END, ascending: bool = True, limit: int = 1000) -> Answer | None:
-        """None when the pool can't answer."""
+        """Returns None if the page cannot answer."""
         found = self.run("read", low, high, int(ascending), limit)
         return Answer(int(found[0]), [decode(TOPIC, item) for item in found[1:]]) if found else None
 
     def texts(self) -> list[str] | None:
-        """Everything that it gives, oldest first."""
+        """Returns the texts of all messages of the page, oldest first, or None if it cannot answer."""
         answer = self.read()
         return None if answer is None else [each.text for each in answer.messages]
 
     def build(self, n: int, messages: list[Message], floor: int = 0) -> None:
-        """A pool at position n, whatever was there."""
+        """Replaces the page by one at position n."""
         self.run("drop")
         assert self.begin("the first")
         assert self.install("the first", n, floor, self.clock(), messages)
 
     def meta(self, name: str) -> int | None:
-        """A number of the pool's, as it is kept."""
+        """Returns a stored number of the page, or None."""
         value: Any = self.redis.hget(self.keys[0], name)
         return None if value is None else int(value)
 
     def set(self, **fields: str | int) -> None:
-        """Changes what is kept, if there is a pool."""
+        """Changes stored fields of the page, if it exists."""
         if self.redis.exists(self.keys[0]):
             self.redis.hset(self.keys[0], mapping=fields)
 
     def pass_time(self, ms: int) -> None:
-        """As if so much time had gone by; less than nothing is a clock that was set back."""
+        """Simulates the passing of time; a negative value sets the clock back."""
         if (lease_ms := self.meta("lease_ms")) is not None:
             self.set(lease_ms=lease_ms - ms)

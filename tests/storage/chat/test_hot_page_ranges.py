@@ -1,4 +1,4 @@
-"""Pages from a pool are the pages that MongoDB gives, for every kind of range, never beyond what it has."""
+"""Pages from a hot page equal the pages from MongoDB, for every kind of range."""
 
 import itertools
 from collections.abc import AsyncIterator
@@ -12,8 +12,7 @@ from storage.chat.records import Message
 from storage.link_previews import LinkPreview
 from storage.stores import Stores
 from storage.timeline import END, NOW
-from tests.storage.chat.hot_page_scenario import heat, hits, newest, process
-from tests.storage.chat.hot_page_scenario import pooled as pooled_in
+from tests.storage.chat.hot_page_scenario import heat, hits, newest, process, wait_for_hot_page
 from tests.storage.places import Place, soon
 from tests.storage.timeline_rule import Asked, as_expected, expected_page
 
@@ -23,8 +22,8 @@ COUNT = 14
 
 
 @dataclass(frozen=True)
-class Pooled:
-    """A topic with a pool, and its messages, oldest first. The pool has those from `floor` on."""
+class CachedTopic:
+    """A topic with a hot page, and its messages, oldest first. The hot page contains those from `floor` on."""
 
     hot_pages: HotPages
     store: MessageStore
@@ -37,8 +36,8 @@ class Pooled:
         return [message.timestamp for message in self.messages]
 
 
-async def filled(place: Place) -> None:
-    """Posts of every kind, an edited one and a tombstone."""
+async def fill(place: Place) -> None:
+    """Posts messages, edits one, adds a preview and reactions, and deletes one."""
     messages = place.stores.messages
     posted = [await place.post(f"see https://beacon.example/{number}") for number in range(COUNT)]
     await messages.edit(posted[-2].key, "ann", 'a "quoted" https://beacon.example/ \\ \x00 🔥 \u2028', ["bob", "cid"])
@@ -50,10 +49,10 @@ async def filled(place: Place) -> None:
 
 
 @pytest.fixture(params=[COUNT - 5, COUNT, COUNT + 5], ids=["smaller", "as large", "larger"])
-async def pooled(place: Place, request: pytest.FixtureRequest) -> AsyncIterator[Pooled]:
-    """A pool that is smaller than the topic, as large, or larger."""
+async def cached(place: Place, request: pytest.FixtureRequest) -> AsyncIterator[CachedTopic]:
+    """A topic whose hot page has room for fewer messages than the topic has, as many, or more."""
     size: int = request.param
-    await filled(place)
+    await fill(place)
     await heat(place)
     stores: Stores = place.stores
     hot_pages = HotPages(stores.redis, stores.keys, stores.mongo, size)
@@ -65,12 +64,12 @@ async def pooled(place: Place, request: pytest.FixtureRequest) -> AsyncIterator[
 
     assert await soon(built)
     floor = everything[-size].timestamp if size <= COUNT else 0
-    yield Pooled(hot_pages, store, place.topic.id, everything, floor)
+    yield CachedTopic(hot_pages, store, place.topic.id, everything, floor)
     await hot_pages.close()
 
 
 def points(timestamps: list[int]) -> list[int]:
-    """Around the pool's floor, somewhere within, around its tail, and far away on both sides."""
+    """Returns timestamps around the floors and the end of the hot pages, and one within."""
     near = [timestamps[at] + step for at in (0, 5, -1) for step in (-1, 0, 1)]
     return [*near[1:], timestamps[9]]
 
@@ -78,40 +77,40 @@ def points(timestamps: list[int]) -> list[int]:
 LIMITS = [1, COUNT - 6, COUNT - 5, 999]
 
 
-async def test_every_page_is_what_mongodb_gives(pooled: Pooled) -> None:
-    bounds = [None, NOW, *points(pooled.timestamps)]
-    by_timestamp: dict[int, Message] = {message.timestamp: message for message in pooled.messages}
+async def test_every_page_equals_the_page_from_mongodb(cached: CachedTopic) -> None:
+    bounds = [None, NOW, *points(cached.timestamps)]
+    by_timestamp: dict[int, Message] = {message.timestamp: message for message in cached.messages}
     before, asked = hits(), 0
     for oldest, latest, inclusive in itertools.product(bounds, bounds, (True, False)):
         if oldest == NOW or oldest is latest is None:
             continue
         for limit in LIMITS:
             page = Asked(oldest, latest, limit, inclusive)
-            found = await pooled.store.page(pooled.topic_id, page.range, hot=True)
+            found = await cached.store.page(cached.topic_id, page.range, hot=True)
             timestamps: list[int] = [message.timestamp for message in found.items]
-            assert as_expected(found, timestamps) == expected_page(pooled.timestamps, page), page
+            assert as_expected(found, timestamps) == expected_page(cached.timestamps, page), page
             assert list(found.items) == [by_timestamp[timestamp] for timestamp in timestamps], page
             asked += 1
-    assert hits() - before > asked / 3, "they were to come from the pool"
+    assert hits() - before > asked / 3, "Too few pages came from the hot page."
 
 
-async def test_a_pool_gives_everything_of_a_range_or_nothing(pooled: Pooled) -> None:
-    ends = points(pooled.timestamps)
+async def test_read_returns_a_complete_range_or_none(cached: CachedTopic) -> None:
+    ends = points(cached.timestamps)
     for low, high, ascending, limit in itertools.product(ends, ends, (True, False), LIMITS):
-        inside = [message for message in pooled.messages if low <= message.timestamp <= high]
+        inside = [message for message in cached.messages if low <= message.timestamp <= high]
         wanted = (inside if ascending else inside[::-1])[:limit]
-        has_all = low >= pooled.floor or (
-            not ascending and len(wanted) == limit and wanted[-1].timestamp >= pooled.floor
+        has_all = low >= cached.floor or (
+            not ascending and len(wanted) == limit and wanted[-1].timestamp >= cached.floor
         )
-        found = await pooled.hot_pages.read(pooled.topic_id, low, high, ascending, limit)
+        found = await cached.hot_pages.read(cached.topic_id, low, high, ascending, limit)
         assert found == (wanted if has_all else None), (low, high, ascending, limit)
 
 
-async def test_what_is_posted_goes_in_above_and_out_below(place: Place) -> None:
+async def test_new_posts_push_out_the_oldest_messages(place: Place) -> None:
     await heat(place)
     async with process(place, size=5) as small:
-        # A topic without messages has a pool too.
-        await pooled_in(small)
+        # A topic without messages has a hot page too.
+        await wait_for_hot_page(small)
         posted = [await small.post(str(number)) for number in range(8)]
         before = hits()
         assert await newest(small, limit=3) == posted[:-4:-1]
@@ -119,7 +118,7 @@ async def test_what_is_posted_goes_in_above_and_out_below(place: Place) -> None:
     assert await place.stores.redis.zcard(place.stores.keys.pool(place.topic.id)[1]) == 5
 
 
-def test_a_message_comes_out_of_a_pool_as_it_went_in() -> None:
+def test_decode_is_the_inverse_of_encode() -> None:
     preview = LinkPreview("https://beacon.example/", "Beacon", None, None, "Beacons")
     for message in (
         Message("t", 1, "ann", "", "tea", (), (), None, None, None),  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""No page is older than a change that returned, whoever posts and reads, and whatever happens to Redis."""
+"""No page is older than a change that returned, in any process, and with any fault of Redis."""
 
 import asyncio
 import shutil
@@ -16,7 +16,15 @@ from storage.chat.records import Message
 from storage.keys import Keys
 from storage.link_previews import LinkPreview
 from storage.streams.log import Stream
-from tests.storage.chat.hot_page_scenario import heat, hit, hits, lease_for, newest, pooled, process
+from tests.storage.chat.hot_page_scenario import (
+    heat,
+    hit,
+    hits,
+    lease_for,
+    newest,
+    process,
+    wait_for_hot_page,
+)
 from tests.storage.detour import Detour, detour_to
 from tests.storage.faults import hanging
 from tests.storage.places import OpenStores, Place, found_place, soon
@@ -24,38 +32,38 @@ from tests.storage.places import OpenStores, Place, found_place, soon
 pytestmark = pytest.mark.anyio
 
 SLACK_S = 15.0
-"""What else may take time on a busy machine."""
+"""Allowance for a busy machine."""
 
 
 async def assert_seen(message: Message, *places: Place) -> None:
-    """No page is without it."""
+    """Asserts that the newest page of each process contains the message."""
     for place in places:
-        assert message in await newest(place), f"stale after {message.text} had returned"
+        assert message in await newest(place), f"The page is stale: {message.text!r} had returned."
 
 
 async def timed(work: Awaitable[Message]) -> tuple[Message, float]:
-    """What it gives, and how many seconds it took."""
+    """Returns the result and the duration in seconds."""
     began = time.monotonic()
     return await work, time.monotonic() - began
 
 
 @pytest.fixture
 async def hot(place: Place) -> Place:
-    """A hot topic without a pool."""
+    """A hot topic whose hot page has not been built."""
     await place.post("the first")
     return await heat(place)
 
 
 @pytest.fixture
 async def detour(redis_url: str) -> AsyncIterator[Detour]:
-    """A way to Redis that can be cut."""
+    """A proxy to Redis that can be interrupted."""
     async with detour_to(redis_url) as detour:
         yield detour
 
 
 @asynccontextmanager
 async def reading(*places: Place) -> AsyncIterator[None]:
-    """Somebody reads all the time at each place, so that everything that keeps a pool is done."""
+    """Reads continuously in each process, so that hot pages are built and renewed."""
 
     async def read(place: Place) -> None:
         while True:
@@ -73,10 +81,10 @@ async def reading(*places: Place) -> AsyncIterator[None]:
                 await task
 
 
-async def test_every_page_has_the_posts_that_returned_whoever_posts_and_reads(hot: Place, another: OpenStores) -> None:
+async def test_pages_contain_every_returned_post_in_all_processes(hot: Place, another: OpenStores) -> None:
     async with another() as second, another() as third:
         places = [hot, hot.through(second), hot.through(third)]
-        await pooled(hot)
+        await wait_for_hot_page(hot)
         before = hits()
 
         async def post(place: Place) -> None:
@@ -84,16 +92,14 @@ async def test_every_page_has_the_posts_that_returned_whoever_posts_and_reads(ho
                 await assert_seen(await place.post(str(number)), *places)
 
         await asyncio.gather(post(places[0]), post(places[1]))
-        assert hits() - before > 50, "most of them were to come from the pool"
+        assert hits() - before > 50, "Too few pages came from the hot page."
 
 
-async def test_what_was_edited_deleted_or_reacted_to_is_seen_as_soon_as_it_returned(
-    hot: Place, another: OpenStores
-) -> None:
+async def test_edit_deletion_and_reaction_are_visible_once_returned(hot: Place, another: OpenStores) -> None:
     async with another() as other:
         reader, messages = hot.through(other), hot.stores.messages
         posted = await hot.post("see https://beacon.example/")
-        await pooled(reader)
+        await wait_for_hot_page(reader)
         before = hits()
         await assert_seen(await messages.edit(posted.key, "ann", "look: https://beacon.example/", ["bob"]), reader)
         preview = LinkPreview("https://beacon.example/", "Beacon", None, None, None)
@@ -102,16 +108,16 @@ async def test_what_was_edited_deleted_or_reacted_to_is_seen_as_soon_as_it_retur
         await assert_seen(await messages.add_reaction(hot.organization_id, posted.key, "ann", "🔥"), reader)
         await assert_seen(await messages.remove_reaction(hot.organization_id, posted.key, "bob", "🔥"), reader)
         await assert_seen(await messages.delete(posted.key, "ann", may_delete_any=False), reader)
-        assert hits() - before == 6, "all of them from the pool"
+        assert hits() - before == 6, "Not every page came from the hot page."
 
 
 @pytest.mark.parametrize("cut", [Detour.refuse, Detour.swallow])
-async def test_a_poster_without_redis_returns_when_every_lease_ran_out(
+async def test_poster_without_redis_returns_after_every_lease(
     hot: Place, another: OpenStores, detour: Detour, cut: Callable[[Detour], Awaitable[None]]
 ) -> None:
     async with another() as reading_stores, another(detour.url) as posting_stores:
         reader, poster = hot.through(reading_stores), hot.through(posting_stores)
-        await pooled(reader)
+        await wait_for_hot_page(reader)
         await assert_seen(await poster.post("still reached"), reader)
 
         async def post(number: int) -> float:
@@ -125,10 +131,10 @@ async def test_a_poster_without_redis_returns_when_every_lease_ran_out(
             before = hits()
             posts = [asyncio.create_task(post(number)) for number in range(25)]
             took_s = await asyncio.gather(*posts)
-        assert hits() > before, "for as long as the lease the pool was in use"
+        assert hits() > before, "The hot page answered nothing during its lease."
         assert all(LEASE_S - 0.1 < each < LEASE_S + SLACK_S for each in took_s), took_s
         await detour.restore()
-        await pooled(reader)
+        await wait_for_hot_page(reader)
 
         async def quick() -> bool:
             posted, took_s = await timed(poster.post("reached again, or soon"))
@@ -139,14 +145,14 @@ async def test_a_poster_without_redis_returns_when_every_lease_ran_out(
 
 
 @pytest.mark.parametrize("renews", [True, False], ids=["renewed", "built"])
-async def test_a_lease_runs_from_before_mongodb_was_read(
+async def test_lease_runs_from_before_mongodb_was_read(
     hot: Place, another: OpenStores, detour: Detour, renews: bool
 ) -> None:
     async with another(detour.url) as slow, another("redis://127.0.0.1:9/0") as cut_off:
         keeper, poster = hot.through(slow), hot.through(cut_off)
         if renews:
-            await pooled(hot)
-        # Who builds looks at the clock twice: before trying to renew, and before building.
+            await wait_for_hot_page(hot)
+        # A builder reads the clock twice: before trying to renew, and before building.
         detour.hold("clock", skip=0 if renews else 1)
         await newest(keeper)
         await asyncio.wait_for(detour.holding.wait(), 30)
@@ -154,13 +160,13 @@ async def test_a_lease_runs_from_before_mongodb_was_read(
         await soon(
             lambda: poster.stores.mongo["messages"].find_one({"_id.t": hot.topic.id, "text": "unknown to Redis"})
         )
-        # Long, but not too long for Redis to answer in time.
+        # Shorter than the timeout of Redis.
         await asyncio.sleep(0.3)
         detour.release()
         await assert_seen(await post, hot)
 
 
-async def test_a_pool_from_an_older_file_is_dropped(
+async def test_page_restored_from_an_older_file_is_dropped(
     place: Place, another: OpenStores, own_valkey: Valkey, tmp_path: Path, shared_database: str
 ) -> None:
     older = tmp_path / "older"
@@ -168,7 +174,7 @@ async def test_a_pool_from_an_older_file_is_dropped(
         places = [place.through(one), place.through(two)]
         await heat(place)
         await place.through(one).post("before")
-        await pooled(places[0])
+        await wait_for_hot_page(places[0])
         await asyncio.to_thread(shutil.copytree, own_valkey.data, older)
         for number in range(3):
             await assert_seen(await places[0].post(f"after {number}"), *places)
@@ -179,22 +185,20 @@ async def test_a_pool_from_an_older_file_is_dropped(
         await asyncio.to_thread(shutil.copytree, older, own_valkey.data)
         await own_valkey.restart()
         async with Redis.from_url(own_valkey.url) as client:
-            # As if starting took no time.
+            # Simulates a restart that takes no time.
             await lease_for(client, Keys(shared_database).pool(place.topic.id)[0], LEASE_S)
         for _ in range(20):
             await assert_seen(last, *places)
-        await pooled(places[1])
+        await wait_for_hot_page(places[1])
         await assert_seen(await places[0].post("on it goes"), *places)
 
 
-@pytest.mark.parametrize("delay_s", [0.3, 2.5], ids=["slow", "slower than anyone waits"])
-async def test_with_a_slow_redis_nothing_is_stale_either(
-    hot: Place, another: OpenStores, detour: Detour, delay_s: float
-) -> None:
+@pytest.mark.parametrize("delay_s", [0.3, 2.5], ids=["slow", "slower than the timeout"])
+async def test_slow_redis_causes_no_stale_page(hot: Place, another: OpenStores, detour: Detour, delay_s: float) -> None:
     async with another(detour.url) as slow:
         distant = hot.through(slow)
-        await pooled(hot)
-        await pooled(distant)
+        await wait_for_hot_page(hot)
+        await wait_for_hot_page(distant)
         detour.delay_s = delay_s
         async with reading(hot, distant):
 
@@ -208,7 +212,7 @@ async def test_with_a_slow_redis_nothing_is_stale_either(
             took_s = await asyncio.gather(*(post(number) for number in range(5)))
         assert delay_s < LEASE_S or min(took_s) > LEASE_S - 0.1, took_s
         detour.delay_s = 0
-        await pooled(distant)
+        await wait_for_hot_page(distant)
 
 
 async def _dead(valkey: Valkey, stack: AsyncExitStack) -> None:
@@ -221,7 +225,7 @@ async def _hung(valkey: Valkey, stack: AsyncExitStack) -> None:
 
 
 @pytest.mark.parametrize("gone", [_dead, _hung])
-async def test_without_redis_hot_posts_take_a_lease_and_others_no_time_and_readers_go_to_mongodb(
+async def test_dead_redis_delays_only_hot_posts_by_a_lease(
     place: Place,
     another: OpenStores,
     own_valkey: Valkey,
@@ -231,26 +235,24 @@ async def test_without_redis_hot_posts_take_a_lease_and_others_no_time_and_reade
         warm, cold, reader = await heat(place.through(one)), await found_place(one), place.through(two)
         await warm.post("before")
         await cold.post("before")
-        await pooled(reader)
+        await wait_for_hot_page(reader)
         await gone(own_valkey, stack)
         (posted, took_s), (_, cold_s) = await asyncio.gather(timed(warm.post("hot")), timed(cold.post("cold")))
         assert LEASE_S - 0.1 < took_s < LEASE_S + SLACK_S
-        assert cold_s < LEASE_S - 0.1 or took_s - cold_s > LEASE_S / 2, "what held up both was no lease"
+        assert cold_s < LEASE_S - 0.1 or took_s - cold_s > LEASE_S / 2, "The quiet topic was delayed by a lease."
         await assert_seen(posted, reader, warm)
         before = hits()
         began = time.monotonic()
         for _ in range(20):
             await assert_seen(posted, reader)
-        assert time.monotonic() - began < 2 * LEASE_S + SLACK_S, "a Redis that hangs is not asked each time"
+        assert time.monotonic() - began < 2 * LEASE_S + SLACK_S, "Every read waited for the hanging Redis."
         assert hits() == before
 
 
-async def test_what_a_process_took_with_it_is_missing_no_longer_than_the_lease_and_the_pool_heals(
-    hot: Place, another: OpenStores
-) -> None:
+async def test_post_of_a_killed_process_is_missing_for_a_lease_at_most(hot: Place, another: OpenStores) -> None:
     async with process(hot, forgetful=True) as killed, another() as other:
         reader = hot.through(other)
-        await pooled(reader)
+        await wait_for_hot_page(reader)
         posted, committed = await killed.post("nobody heard that it was committed"), time.monotonic()
 
         last_without = committed
@@ -268,60 +270,54 @@ async def test_what_a_process_took_with_it_is_missing_no_longer_than_the_lease_a
         async with reading(reader):
             while time.monotonic() - committed < LEASE_S + 0.5:
                 await assert_seen(posted, reader)
-        await pooled(reader)
+        await wait_for_hot_page(reader)
         await assert_seen(await hot.post("the next"), reader)
 
 
-async def test_who_repeats_what_a_killed_process_committed_is_told_when_everybody_sees_it(
-    hot: Place, another: OpenStores
-) -> None:
+async def test_repeated_request_returns_once_every_reader_sees_it(hot: Place, another: OpenStores) -> None:
     async with process(hot, forgetful=True) as killed, another() as other:
         reader, org = hot.through(other), hot.organization_id
-        await pooled(reader)
+        await wait_for_hot_page(reader)
         await killed.post("posted", key="again")
         await assert_seen(await hot.post("posted", key="again"), reader)
-        await pooled(reader)
+        await wait_for_hot_page(reader)
         message = (await newest(reader))[0]
         await killed.stores.messages.add_reaction(org, message.key, "bob", "🔥")
         await assert_seen(await hot.stores.messages.add_reaction(org, message.key, "bob", "🔥"), reader)
 
 
-async def test_an_extension_that_comes_late_is_waited_for_and_then_applied(
-    hot: Place, another: OpenStores, detour: Detour
-) -> None:
+async def test_late_extension_is_awaited_and_applied(hot: Place, another: OpenStores, detour: Detour) -> None:
     async with another(detour.url) as late:
-        await pooled(hot)
+        await wait_for_hot_page(hot)
         detour.hold("extend")
         first = asyncio.create_task(hot.through(late).post("first"))
         await asyncio.wait_for(detour.holding.wait(), 30)
         await assert_seen(await hot.post("second"), hot)
-        assert not await hit(hot), "the pool lacks the first"
+        assert not await hit(hot), "The hot page lacks the first post."
         detour.release()
         await assert_seen(await first, hot)
-        assert await hit(hot), "the pool has both, without being built anew"
+        assert await hit(hot), "The hot page was not extended with both posts."
 
 
-async def test_a_hole_that_is_never_filled_leads_to_a_new_pool(hot: Place) -> None:
+async def test_gap_that_is_never_filled_leads_to_a_new_page(hot: Place) -> None:
     async with process(hot, forgetful=True) as killed:
-        await pooled(hot)
-        await killed.post("lost to the pool")
+        await wait_for_hot_page(hot)
+        await killed.post("lost")
         posted = await hot.post("the next")
         await assert_seen(posted, hot)
         assert not await hit(hot)
-        await pooled(hot)
-        assert [each.text for each in await newest(hot)] == ["the next", "lost to the pool", "the first"]
+        await wait_for_hot_page(hot)
+        assert [each.text for each in await newest(hot)] == ["the next", "lost", "the first"]
 
 
-async def test_pools_that_vanish_and_are_built_while_posts_flow_are_never_stale(
-    hot: Place, another: OpenStores
-) -> None:
+async def test_pages_deleted_and_rebuilt_under_load_are_never_stale(hot: Place, another: OpenStores) -> None:
     keys = hot.stores.keys.pool(hot.topic.id)
     async with another() as second, AsyncExitStack() as stack:
         poster = hot.through(second)
 
         async def post(place: Place) -> None:
             for number in range(20):
-                # New processes, since one alone builds no pool twice a second.
+                # New processes, since one process builds a page at most once per second.
                 reader = await stack.enter_async_context(process(place))
                 await assert_seen(await place.post(str(number)), hot, reader)
                 if number % 3 == 0:
@@ -330,26 +326,26 @@ async def test_pools_that_vanish_and_are_built_while_posts_flow_are_never_stale(
         before = hits()
         await asyncio.gather(post(hot), post(poster))
         assert hits() > before
-    await pooled(hot)
+    await wait_for_hot_page(hot)
 
 
 @pytest.mark.parametrize(
     "item",
     [b"", b"\xff\xfe", b"5", b"[]", b'["1"]', b'["x","ann","",null,[],[],null,null,null]', b'["1",1,2,3,4,5,6,7,8]'],
 )
-async def test_an_item_that_is_no_message_leads_to_mongodb_and_the_pool_is_built_anew(hot: Place, item: bytes) -> None:
+async def test_corrupt_item_is_read_from_mongodb_and_page_rebuilt(hot: Place, item: bytes) -> None:
     _, items, _ = hot.stores.keys.pool(hot.topic.id)
-    await pooled(hot)
+    await wait_for_hot_page(hot)
     (posted,) = await newest(hot)
     await hot.stores.redis.delete(items)
     await hot.stores.redis.zadd(items, {item: posted.timestamp})
     assert await newest(hot) == [posted]
-    await pooled(hot)
+    await wait_for_hot_page(hot)
     assert await newest(hot) == [posted]
 
 
-async def test_a_topic_that_cools_off_loses_its_lease_long_before_posters_stop_to_care(hot: Place) -> None:
-    await pooled(hot)
+async def test_cooling_topic_loses_its_lease_before_posters_stop(hot: Place) -> None:
+    await wait_for_hot_page(hot)
     await heat(hot, MAYBE_HOT_PER_MINUTE * 1.5)
     await lease_for(hot.stores.redis, hot.stores.keys.pool(hot.topic.id)[0], 0.2)
 
@@ -361,20 +357,20 @@ async def test_a_topic_that_cools_off_loses_its_lease_long_before_posters_stop_t
         await assert_seen(await hot.post("lukewarm"), hot)
 
 
-async def test_posts_to_a_topic_that_is_not_hot_leave_redis_alone(place: Place, another: OpenStores) -> None:
+async def test_posts_to_a_quiet_topic_do_not_use_redis(place: Place, another: OpenStores) -> None:
     async with another("redis://127.0.0.1:9/0") as cut_off:
         took_s = [(await timed(place.through(cut_off).post("hello")))[1] for _ in range(5)]
     assert min(took_s) < LEASE_S - 0.1
 
 
-async def test_nobody_who_is_told_a_position_gets_a_page_without_what_came_before_it(
+async def test_settled_position_is_contained_in_every_later_page(
     hot: Place, another: OpenStores, detour: Detour, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Subscribe first, then page: a message before StreamReady comes as no event, so it must be in the page."""
+    """A message before StreamReady is not delivered as an event, so a page read afterwards must contain it."""
     now_s = time.time
     async with another() as reading_stores, another(detour.url) as posting_stores:
         reader, poster = hot.through(reading_stores), hot.through(posting_stores)
-        await pooled(reader)
+        await wait_for_hot_page(reader)
         await detour.refuse()
         posting = asyncio.create_task(poster.post("not returned yet"))
         stream = Stream("topic", hot.topic.id)
@@ -384,10 +380,10 @@ async def test_nobody_who_is_told_a_position_gets_a_page_without_what_came_befor
             return (await reading_stores.hub.head(stream)).n > before.n or posting.done()
 
         assert await soon(committed)
-        told = await reading_stores.hub.head(stream)
+        position = await reading_stores.hub.head(stream)
         with monkeypatch.context() as patch:
-            # For this host's clock the topic has cooled long ago.
+            # By this host's clock the topic has cooled.
             patch.setattr(time, "time", lambda: now_s() + 3600)
-            await reading_stores.messages.settle(hot.topic.id, told.n)
+            await reading_stores.messages.settle(hot.topic.id, position.n)
         assert (await newest(reader))[0].text == "not returned yet"
         await posting

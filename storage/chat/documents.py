@@ -1,0 +1,239 @@
+"""Stored documents of the chat area.
+
+Instants are aware UTC datetimes. Timestamps are int64 microseconds since the Unix epoch.
+"""
+
+from datetime import datetime
+from typing import NotRequired, TypedDict
+
+from storage.link_previews import LinkPreviewDocument
+from storage.references import MessageDocumentId
+
+
+class CommunityDocument(TypedDict):
+    """A community, in `communities`. Never deleted."""
+
+    _id: str
+    """Community id."""
+
+    org: str
+    """Organization id."""
+
+    name: str
+    """Name as written."""
+
+    sort: str
+    """Case-folded name, by which communities are listed."""
+
+    description: str
+    """Description; may be empty."""
+
+    members: int
+    """Number of members, changed in the transaction that adds or removes a membership."""
+
+    departures: NotRequired[int]
+    """Number of times that a member has left; absent until the first one leaves."""
+
+    at: datetime
+    """When the community was created, by the clock of the host."""
+
+
+class MembershipDocument(TypedDict):
+    """A member of a community, in `memberships`. Exists as long as the user is a member."""
+
+    org: str
+    """Organization id."""
+
+    community: str
+    """Community id."""
+
+    user: str
+    """User id."""
+
+    handle: str
+    """The user's handle, which never changes; members are listed by it."""
+
+    search: list[str]
+    """Copy of the user's `search`, updated when the user's name changes."""
+
+    at: datetime
+    """When the user joined, by the clock of the host."""
+
+
+class TopicHeadBefore(TypedDict):
+    """Values of a topic's head before the last batch was allocated."""
+
+    last: NotRequired[int]
+    heat: NotRequired[float]
+
+
+class TopicDocument(TypedDict):
+    """A topic and the head of its stream, in `topics`. Never deleted."""
+
+    _id: str
+    """Topic id."""
+
+    org: str
+    """Organization id."""
+
+    community: str
+    """Community id."""
+
+    title: str
+    """Title as written."""
+
+    creator: str
+    """Id of the user who created the topic."""
+
+    created_at: datetime
+    """When the topic was created, by the database's clock."""
+
+    last: int
+    """Timestamp of the last message; that of the creation until there is one."""
+
+    heat: NotRequired[float]
+    """Natural logarithm of the decayed number of posts, plus `now / HEAT_TAU_S`; absent until the first post."""
+
+    n: int
+    """Number of the last event of the topic's stream; 0 before the first one."""
+
+    floor: int
+    """Number of the newest event that was pruned; 0 if none was."""
+
+    epoch: str
+    """Incarnation of the stream. Cursors of another epoch cannot be resumed."""
+
+    committed_at: NotRequired[datetime]
+    """When the last batch was allocated, by the database's clock; absent until the first batch."""
+
+    before: NotRequired[TopicHeadBefore]
+    """Values that a batch restores if it takes no timestamp; absent until the first batch."""
+
+
+class ReactionCountDocument(TypedDict):
+    """An emoji of a message and the number of users who reacted with it."""
+
+    emoji: str
+    """One grapheme."""
+
+    count: int
+    """Number of users, blocked ones included; at least 1."""
+
+
+class MessageDocument(TypedDict):
+    """A message or its tombstone, in `messages`. Never deleted. Empty values are not stored."""
+
+    _id: MessageDocumentId
+    author: str
+    """User id."""
+
+    text: str
+    """Text as written; empty for a stamp alone, and for a tombstone."""
+
+    stamp: NotRequired[str]
+    """Id of a stamp of the catalogue."""
+
+    mentions: NotRequired[list[str]]
+    """Ids of the users that the text mentions, in the order of mention."""
+
+    reactions: NotRequired[list[ReactionCountDocument]]
+    """Counts in the order of first use, changed in the transaction of the reaction; at most 30."""
+
+    source: NotRequired[str]
+    """Unique name of the process that created the message, such as a publication. Prevents a second message."""
+
+    preview: NotRequired[LinkPreviewDocument]
+    """Preview of the text's first link, stored by a job after posting or editing."""
+
+    preview_due: NotRequired[datetime]
+    """Since when the message waits for its preview; absent when it waits for none. Sweepers search for it."""
+
+    edited_at: NotRequired[datetime]
+    """When the text was last edited, by the database's clock."""
+
+    deleted_at: NotRequired[datetime]
+    """When the message was deleted, by the database's clock. Makes the document a tombstone."""
+
+
+class ReactionDocumentId(TypedDict):
+    """The `_id` of a reaction: one per message, emoji and user."""
+
+    t: str
+    """Topic id."""
+
+    ts: int
+    """Timestamp of the message."""
+
+    e: str
+    """Emoji: one grapheme."""
+
+    u: str
+    """Id of the user who reacted."""
+
+
+class ReactionDocument(TypedDict):
+    """A reaction, in `reactions`. Exists until it is removed or its message is deleted."""
+
+    _id: ReactionDocumentId
+    at: datetime
+    """When the user reacted, by the database's clock."""
+
+
+class ReceivedReactionDocumentId(TypedDict):
+    """The `_id` of a received reaction. Its order is the author's timeline."""
+
+    o: str
+    """Organization id."""
+
+    u: str
+    """Id of the message's author, who received the reaction."""
+
+    ts: int
+    """Timestamp of the reception, unique for the author."""
+
+
+ReceivedReactionDocument = TypedDict(
+    "ReceivedReactionDocument",
+    {
+        "_id": ReceivedReactionDocumentId,
+        # Name of the author's stream.
+        "owner": str,
+        # Topic id of the message.
+        "topic": str,
+        # Timestamp of the message.
+        "ts": int,
+        # One grapheme.
+        "emoji": str,
+        # Id of the user who reacted. The word is reserved in Python, so this type is no class.
+        "from": str,
+    },
+)
+"""A reaction on the timeline of the message's author, in `received_reactions`. Exists as long as the reaction."""
+
+
+class ReadMarkDocumentId(TypedDict):
+    """The `_id` of a read mark."""
+
+    t: str
+    """Topic id."""
+
+    u: str
+    """User id."""
+
+
+class ReadMarkDocument(TypedDict):
+    """A user's read mark in a topic, in `read_marks`. Created by the first `markRead`, never deleted."""
+
+    _id: ReadMarkDocumentId
+    ts: int
+    """Timestamp of the newest message that the user has read. Never decreases."""
+
+
+class TopicActivityDocument(TypedDict):
+    """A topic's last `TopicActivity` event, in `activity`. Never deleted; limits the events to one per second."""
+
+    _id: str
+    """Topic id."""
+
+    at: datetime
+    """When the event was emitted, by the database's clock."""
