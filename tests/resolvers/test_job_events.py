@@ -4,6 +4,7 @@ import pytest
 
 from storage.feed.changes import NewPost
 from storage.feed.records import Post
+from storage.identity.records import Role
 from storage.stores import Stores
 from tests.resolvers.people import Person, SignIn, settled
 
@@ -67,3 +68,17 @@ async def test_ids_that_name_no_job_are_not_found_and_somebody_elses_post_is_for
     for person, job, code in ((ann, "nothing", "NOT_FOUND"), (far, theirs, "NOT_FOUND"), (ann, theirs, "FORBIDDEN")):
         async for answer in person.answers(LISTEN, job=job):
             assert [error["extensions"]["code"] for error in answer["errors"]] == [code]
+
+
+async def test_call_events_are_withheld_from_members(sign_in: SignIn) -> None:
+    operator, member = await sign_in("ann", roles=[Role.ADMIN]), await sign_in("bob")
+    limits = {"concurrentCalls": 0, "callsPerSecond": 1}
+    call_list = {"name": "Reminders", "scenario": "Hello", "csv": "phone_number\n+819012345678\n"}
+    async with operator.listening(LISTEN) as to_operator, member.listening(LISTEN) as to_member:
+        await operator.do("mutation ($i: CallLimitsInput!) { done: setCallLimits(input: $i) { id } }", i=limits)
+        await operator.do("mutation ($i: LaunchCallJobInput!) { done: launchCallJob(input: $i) { id } }", i=call_list)
+        kinds = [(await to_operator.event())["type"] for _ in range(2)]
+        assert kinds == ["CallLimitsChanged", "CallJobChanged"]
+        posted = await post(member)
+        event = await to_member.event()
+        assert (event["type"], event["fanOut"]["postId"]) == ("FanOutChanged", posted.id)
