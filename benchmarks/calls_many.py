@@ -23,7 +23,7 @@ from benchmarks.cpu import CpuTimes, cpu_times
 from jobs.calls.broker_pool import run_broker_pool
 from jobs.calls.polling import poll_overdue_calls
 from jobs.context import JobContext
-from jobs.providers.telephony.simulator import LEDGER
+from storage.calls.documents import SIMULATED_CALLS
 from storage.metrics import CALL_ANSWERS
 from storage.mongo import Driver
 from storage.stores import Stores
@@ -120,7 +120,7 @@ async def _judged(stores: Stores, active: int, talk_s: float) -> str:
     of_job = {job["_id"]: job["org"] async for job in stores.mongo["call_jobs"].find({}, {"org": 1})}
     calls: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
     numbers: defaultdict[str, int] = defaultdict(int)
-    async for call in stores.mongo[LEDGER].find({}):
+    async for call in stores.mongo[SIMULATED_CALLS].find({}):
         job_id, row, _ = call["_id"].rsplit("-", 2)
         begun = call["at"].timestamp()
         calls[of_job[job_id]].append((begun, begun + length_s(talk_s, call["_id"])))

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import structlog
+from pymongo.asynchronous.collection import AsyncCollection
 
 from jobs.providers.telephony.protocol import Active, Answer, Began, Ended, Found, Never, NotNow
 from storage.calls.call_changes import Call
+from storage.calls.documents import SIMULATED_CALLS, SimulatedCallDocument
 from storage.calls.records import CallOutcome, CallReportEvent
 from storage.errors import DomainError
 from storage.mongo import Document, Mongo
-
-LEDGER = "simulated_calls"
 
 OUTCOMES: dict[CallOutcome, int] = {
     CallOutcome.ANSWERED: 58,
@@ -83,7 +83,7 @@ class Simulator:
     ) -> None:
         """`report` is told what happens; `script` says what does, by callId."""
         self._mongo = mongo
-        self._ledger = mongo[LEDGER]
+        self._ledger: AsyncCollection[SimulatedCallDocument] = mongo[SIMULATED_CALLS]
         self._report = report
         self._speed = speed
         self._script = script
@@ -91,7 +91,7 @@ class Simulator:
 
     async def start(self, call: Call) -> Answer:
         """Writes the call down and lets it run."""
-        row: Document | None = await self._ledger.find_one_and_update(
+        row: SimulatedCallDocument | None = await self._ledger.find_one_and_update(
             {"_id": call.id}, [{"$set": {"at": {"$ifNull": ["$at", "$$NOW"]}}}], upsert=True, return_document=True
         )
         assert row is not None
@@ -104,7 +104,7 @@ class Simulator:
     async def look_up(self, call: Call) -> Found:
         """From the ledger. A call that a dead worker left goes on here."""
         pipeline: list[Document] = [{"$match": {"_id": call.id}}, {"$set": {"now": "$$NOW"}}]
-        rows = await self._mongo.aggregate(LEDGER, pipeline)
+        rows = await self._mongo.aggregate(SIMULATED_CALLS, pipeline)
         if not rows:
             return Never()
         since_s = _seconds(rows[0]["at"], rows[0]["now"])
