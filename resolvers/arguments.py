@@ -42,7 +42,7 @@ def _given(bound: object) -> int | None:
     return bound if isinstance(bound, int) else None
 
 
-def moment(field: str, timestamp: int) -> Timestamp:
+def checked_timestamp(field: str, timestamp: int) -> Timestamp:
     """A timestamp that must be one, not "now". Raises: BadUserInput."""
     if timestamp == NOW:
         raise BadUserInput(field, 'a timestamp; "now" is for latest only')
@@ -54,14 +54,14 @@ def given(value: str | None) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def list_limit(limit: int, field: str = "limit") -> int:
+def checked_limit(limit: int, field: str = "limit") -> int:
     """A limit of a plain list. Raises: BadUserInput."""
     if not 1 <= limit <= MAX_LIST:
         raise BadUserInput(field, f"a number from 1 to {MAX_LIST}, not {limit}")
     return limit
 
 
-def text(field: str, value: str, least: int, most: int) -> str:
+def checked_text(field: str, value: str, least: int, most: int) -> str:
     """A text of that many characters, not only white space, that can be stored. Raises: BadUserInput."""
     try:
         value.encode()
@@ -83,7 +83,7 @@ _EMOJI = re.compile(
 )
 
 
-def emoji(value: str) -> str:
+def checked_emoji(value: str) -> str:
     """One emoji: one grapheme. Raises: BadUserInput."""
     if not _EMOJI.fullmatch(value):
         raise BadUserInput("emoji", "one emoji")

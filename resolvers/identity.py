@@ -6,7 +6,7 @@ import strawberry
 from strawberry import ID, Parent
 
 from resolvers.access import member, signed_in
-from resolvers.arguments import ListLimit, given, list_limit
+from resolvers.arguments import ListLimit, checked_limit, given
 from resolvers.context import Info
 from storage.errors import BadUserInput
 from storage.identity.records import User
@@ -42,7 +42,7 @@ async def users(
     community = given(community_id)
     if community is not None:
         await stores.communities.get(asker.organization_id, community)
-    return await stores.users.search(asker.organization_id, wanted, list_limit(limit), community)
+    return await stores.users.search(asker.organization_id, wanted, checked_limit(limit), community)
 
 
 async def blocked_users(info: Info) -> list[User]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from resolvers.arguments import text
+from resolvers.arguments import checked_text
 from resolvers.calls.inputs import CallingWindowInput, CallLimitsInput, LaunchCallJobInput
 from storage.calls.job_changes import NewCallJob
 from storage.calls.limiter import MAX_CONCURRENT, MAX_PER_SECOND, MIN_PER_SECOND
@@ -29,8 +29,8 @@ def new_call_job(viewer: User, input: LaunchCallJobInput) -> NewCallJob:
     return NewCallJob(
         organization_id=viewer.organization_id,
         creator_id=viewer.id,
-        name=text("name", input.name, 1, MAX_NAME),
-        scenario=text("scenario", input.scenario, 1, MAX_SCENARIO),
+        name=checked_text("name", input.name, 1, MAX_NAME),
+        scenario=checked_text("scenario", input.scenario, 1, MAX_SCENARIO),
         start_at=input.start_at if isinstance(input.start_at, datetime) else None,
         window=_window(input.window) if isinstance(input.window, CallingWindowInput) else None,
         max_attempts=number("maxAttempts", input.max_attempts, 1, MAX_ATTEMPTS),

@@ -9,7 +9,7 @@ import strawberry
 from strawberry import ID, UNSET, Parent
 
 from resolvers.access import require
-from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, given, list_limit, page_range
+from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, checked_limit, given, page_range
 from resolvers.calls.arguments import new_call_job, number
 from resolvers.calls.inputs import LaunchCallJobInput
 from resolvers.context import Context, Info
@@ -155,14 +155,14 @@ async def row_errors(
     root: Parent[CallJob], info: Info, after_row: AfterRow = 0, limit: RowLimit = 100
 ) -> list[CallRowError]:
     """Returns the bad rows of a rejected list."""
-    return await info.context.stores.call_jobs.row_errors(root, _row(after_row), list_limit(limit))
+    return await info.context.stores.call_jobs.row_errors(root, _row(after_row), checked_limit(limit))
 
 
 async def check_row_errors(
     root: Parent[CallListCheck], after_row: AfterRow = 0, limit: RowLimit = 100
 ) -> list[CallRowError]:
     """Returns the bad rows of a checked list."""
-    row, count = _row(after_row), list_limit(limit)
+    row, count = _row(after_row), checked_limit(limit)
     return [error for error in root.errors if error.row > row][:count]
 
 
@@ -177,7 +177,7 @@ async def tasks(
 ) -> list[CallTask]:
     """Returns the job's numbers in list order."""
     wanted = states or None
-    return await info.context.stores.call_jobs.tasks(root, wanted, _row(after_row), list_limit(limit))
+    return await info.context.stores.call_jobs.tasks(root, wanted, _row(after_row), checked_limit(limit))
 
 
 def _row(after_row: int) -> int:

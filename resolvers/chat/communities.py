@@ -13,10 +13,10 @@ from resolvers.arguments import (
     ListLimit,
     Oldest,
     PageLimit,
+    checked_limit,
+    checked_text,
     given,
-    list_limit,
     page_range,
-    text,
 )
 from resolvers.context import Info
 from resolvers.inputs import CreateCommunityInput, CreateTopicInput
@@ -45,7 +45,7 @@ async def communities(
     viewer = member(info)
     wanted = joined if isinstance(joined, bool) else None
     return await info.context.stores.communities.list_by_name(
-        viewer.organization_id, viewer.id, wanted, given(after), list_limit(limit)
+        viewer.organization_id, viewer.id, wanted, given(after), checked_limit(limit)
     )
 
 
@@ -64,13 +64,13 @@ async def members(root: Parent[Community], info: Info, after: After = UNSET, lim
     users = info.context.stores.users
     last = given(after)
     handle = None if last is None else (await users.get(root.organization_id, last)).handle
-    ids = await info.context.stores.communities.members(root.id, handle, list_limit(limit))
+    ids = await info.context.stores.communities.members(root.id, handle, checked_limit(limit))
     return await users.find_many(root.organization_id, ids)
 
 
 async def latest_topics(root: Parent[Community], info: Info, limit: ListLimit = 20) -> list[Topic]:
     """The most recently active topics."""
-    newest = timeline_range(latest=-1, limit=list_limit(limit))
+    newest = timeline_range(latest=-1, limit=checked_limit(limit))
     return list((await info.context.stores.topics.page(root.id, newest)).items)
 
 
@@ -81,8 +81,8 @@ async def create_community(
     viewer = member(info)
     new = NewCommunity(
         viewer.organization_id,
-        text("name", input.name, 1, MAX_NAME),
-        text("description", input.description, 0, MAX_DESCRIPTION),
+        checked_text("name", input.name, 1, MAX_NAME),
+        checked_text("description", input.description, 0, MAX_DESCRIPTION),
     )
     arguments = {"name": new.name, "description": new.description}
     key = idempotency_key(viewer.organization_id, viewer.id, "createCommunity", given(input.idempotency_key), arguments)
@@ -108,7 +108,7 @@ async def create_topic(
 ) -> Topic:
     """Opens a topic."""
     viewer = member(info)
-    title = text("title", input.title, 1, MAX_TITLE)
+    title = checked_text("title", input.title, 1, MAX_TITLE)
     found = await joined_community(info, input.community_id)
     arguments = {"communityId": found.id, "title": title}
     key = idempotency_key(viewer.organization_id, viewer.id, "createTopic", given(input.idempotency_key), arguments)
@@ -131,4 +131,4 @@ async def community_topics(
 
 async def trending_topics(info: Info, limit: ListLimit = 10) -> list[TrendingTopic]:
     """The organization's hottest topics."""
-    return await info.context.stores.topics.trending(member(info).organization_id, list_limit(limit))
+    return await info.context.stores.topics.trending(member(info).organization_id, checked_limit(limit))

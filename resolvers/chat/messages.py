@@ -14,11 +14,11 @@ from resolvers.arguments import (
     ListLimit,
     Oldest,
     PageLimit,
-    emoji,
+    checked_emoji,
+    checked_limit,
+    checked_text,
     given,
-    list_limit,
     page_range,
-    text,
 )
 from resolvers.context import Info
 from resolvers.inputs import PostMessageInput
@@ -56,7 +56,7 @@ async def post_message(
     """Posts to a topic."""
     viewer = member(info)
     stamp_id = _checked_stamp(given(input.stamp_id))
-    body = text("text", input.text, 1 if stamp_id is None else 0, MAX_TEXT)
+    body = checked_text("text", input.text, 1 if stamp_id is None else 0, MAX_TEXT)
     topic = await joined_topic(info, input.topic_id)
     arguments = {"topicId": topic.id, "text": body, "stampId": stamp_id}
     key = idempotency_key(viewer.organization_id, viewer.id, "postMessage", given(input.idempotency_key), arguments)
@@ -186,7 +186,7 @@ async def reaction_users(root: Parent[Reaction], info: Info, limit: ListLimit = 
     """Who reacted so, the first ones first."""
     viewer = member(info)
     visibility = await info.context.visibility()
-    ids = await info.context.stores.reactions.users(root.message, root.emoji, list_limit(limit), visibility.blocked)
+    ids = await info.context.stores.reactions.users(root.message, root.emoji, checked_limit(limit), visibility.blocked)
     return await info.context.stores.users.find_many(viewer.organization_id, ids)
 
 
@@ -237,8 +237,8 @@ def _checked_stamp(stamp_id: str | None) -> str | None:
 
 
 def _checked_text(body: str) -> str:
-    return text("text", body, 0, MAX_TEXT)
+    return checked_text("text", body, 0, MAX_TEXT)
 
 
 def _checked_emoji(value: str) -> str:
-    return emoji(value)
+    return checked_emoji(value)

@@ -8,7 +8,7 @@ import strawberry
 from strawberry import ID, UNSET, Parent
 
 from resolvers.access import joined_topic, member, restrict_to_members
-from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, moment, page_range
+from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, checked_timestamp, page_range
 from resolvers.context import Info
 from storage.chat.hot_pages import is_hot
 from storage.chat.records import Community, Message, Topic
@@ -111,7 +111,7 @@ async def messages_around(
 ) -> Page[Message]:
     """The messages around a timestamp."""
     member(info)
-    centre = moment("timestamp", timestamp)
+    centre = checked_timestamp("timestamp", timestamp)
     checked = page_range(centre, UNSET, limit, True).limit
     found = await joined_topic(info, topic_id)
     visibility = await info.context.visibility()
@@ -125,7 +125,7 @@ async def mark_read(
 ) -> Topic:
     """Moves the read mark forward."""
     viewer = member(info)
-    read = moment("timestamp", timestamp)
+    read = checked_timestamp("timestamp", timestamp)
     found = await joined_topic(info, topic_id)
     await info.context.stores.topics.mark_read(found.id, viewer.id, read)
     return found

@@ -6,7 +6,7 @@ import strawberry
 from strawberry import UNSET, Parent
 
 from resolvers.access import member
-from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, moment, page_range
+from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, checked_timestamp, page_range
 from resolvers.context import Info
 from storage.chat.records import Message
 from storage.feed.records import Post
@@ -41,7 +41,7 @@ async def mark_notifications_read(
 ) -> int:
     """Moves the read mark forward, never back. Returns the number that is still unread."""
     viewer = member(info)
-    read = moment("timestamp", timestamp)
+    read = checked_timestamp("timestamp", timestamp)
     await info.context.stores.notifications.mark_read(viewer.organization_id, viewer.id, read)
     return await unread_notification_count(info)
 

@@ -8,7 +8,7 @@ import strawberry
 from strawberry import ID, UNSET, Parent
 
 from resolvers.access import granted, member
-from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, given, page_range, text
+from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, checked_text, given, page_range
 from resolvers.chat.messages import shown_preview
 from resolvers.context import Info
 from resolvers.inputs import CreatePostInput
@@ -38,7 +38,7 @@ async def create_post(
     media = [_checked_media(url) for url in input.media_urls]
     if len(media) > MAX_MEDIA:
         raise BadUserInput("mediaUrls", f"at most {MAX_MEDIA} addresses; there are {len(media)}")
-    body = text("text", input.text, 0 if media else 1, MAX_TEXT)
+    body = checked_text("text", input.text, 0 if media else 1, MAX_TEXT)
     arguments = {"text": body, "mediaUrls": media}
     key = idempotency_key(viewer.organization_id, viewer.id, "createPost", given(input.idempotency_key), arguments)
     mentions = await find_mentioned(info.context.stores.users, viewer.organization_id, body)
@@ -115,7 +115,7 @@ async def hashtag_posts(
     """Returns a page of posts with a hashtag."""
     viewer = member(info)
     asked = page_range(oldest, latest, limit, inclusive)
-    wanted = text("tag", normalize_hashtag(tag.strip().lstrip("#＃")), 1, MAX_HASHTAG)
+    wanted = checked_text("tag", normalize_hashtag(tag.strip().lstrip("#＃")), 1, MAX_HASHTAG)
     blocked = (await info.context.visibility()).blocked
     return await info.context.stores.posts.posts_with_hashtag(viewer.organization_id, wanted, asked, blocked)
 

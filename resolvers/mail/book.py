@@ -7,7 +7,7 @@ from typing import Annotated
 import strawberry
 
 from resolvers.access import require
-from resolvers.arguments import given, text
+from resolvers.arguments import checked_text, given
 from resolvers.context import Info
 from resolvers.mail.migration import look_up
 from storage.errors import BadUserInput
@@ -71,7 +71,7 @@ async def unblock_address(
     found = normalize(address)
     if found is None:
         raise BadUserInput("address", "a mail address")
-    why = text("reason", reason, 1, MAX_REASON)
+    why = checked_text("reason", reason, 1, MAX_REASON)
     return await info.context.stores.address_book.unblock(asker.organization_id, found, asker.id, why)
 
 
@@ -85,7 +85,7 @@ async def set_domain_blocked(
 ) -> DomainStanding:
     """Blocks or allows a domain by hand."""
     asker = require(info, Role.OPERATOR)
-    name, why = _domain(domain), text("reason", reason, 1, MAX_REASON)
+    name, why = _domain(domain), checked_text("reason", reason, 1, MAX_REASON)
     hand = blocked if isinstance(blocked, bool) else None
     return await info.context.stores.address_book.set_domain_blocked(asker.organization_id, name, hand, asker.id, why)
 

@@ -7,7 +7,7 @@ import strawberry
 from strawberry import ID
 
 from resolvers.access import require
-from resolvers.arguments import given, text
+from resolvers.arguments import checked_text, given
 from resolvers.context import Info
 from resolvers.publishing.addresses import web_address
 from resolvers.publishing.inputs import ConnectAccountInput
@@ -35,7 +35,7 @@ async def connect_account(
 ) -> ConnectedAccount:
     """Connects an account."""
     viewer, accounts = require(info, Role.OPERATOR), info.context.stores.accounts
-    name = text("name", input.name, 1, MAX_NAME)
+    name = checked_text("name", input.name, 1, MAX_NAME)
     base_url = _base_url(input.network, given(input.base_url))
     credentials = _credentials(input.network, input.credentials)
     arguments = {

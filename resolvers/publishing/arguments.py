@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from resolvers.access import joined_topic, require
-from resolvers.arguments import text
+from resolvers.arguments import checked_text
 from resolvers.context import Info
 from resolvers.publishing.addresses import web_address
 from resolvers.publishing.inputs import ScheduledMediaInput, SchedulePostInput, UpdateScheduledPostInput
@@ -114,14 +114,14 @@ def _distinct(field: str, ids: Iterable[str]) -> list[str]:
 
 
 def _text(value: str, media: Sequence[ScheduledMedia]) -> str:
-    return text("text", value, 0 if media else 1, MAX_TEXT)
+    return checked_text("text", value, 0 if media else 1, MAX_TEXT)
 
 
 def _media(media: Sequence[ScheduledMediaInput]) -> list[ScheduledMedia]:
     if len(media) > MAX_MEDIA:
         raise BadUserInput("media", f"at most {MAX_MEDIA} media, not {len(media)}")
     return [
-        ScheduledMedia(web_address("url", each.url), text("altText", each.alt_text, 0, MAX_ALT_TEXT), each.kind)
+        ScheduledMedia(web_address("url", each.url), checked_text("altText", each.alt_text, 0, MAX_ALT_TEXT), each.kind)
         for each in media
     ]
 

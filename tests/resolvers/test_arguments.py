@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from strawberry import UNSET
 
-from resolvers.arguments import emoji, given, list_limit, moment, page_range, text
+from resolvers.arguments import checked_emoji, checked_limit, checked_text, checked_timestamp, given, page_range
 from storage.errors import BadUserInput
 from storage.timeline import NOW
 from tests.resolvers.people import Room
@@ -25,42 +25,42 @@ NO_EMOJIS = [
 
 @pytest.mark.parametrize("value", EMOJIS)
 def test_one_emoji_of_whatever_making_is_an_emoji(value: str) -> None:
-    assert emoji(value) == value
+    assert checked_emoji(value) == value
 
 
 @pytest.mark.parametrize("value", NO_EMOJIS)
 def test_anything_but_one_emoji_is_refused(value: str) -> None:
     with pytest.raises(BadUserInput) as refused:
-        emoji(value)
+        checked_emoji(value)
     assert refused.value.extensions == {"code": "BAD_USER_INPUT", "field": "emoji", "expected": "one emoji"}
 
 
 @pytest.mark.parametrize("value", ["a", "a" * 5, "  a  ", "日本語です", "\u0000"])
 def test_a_text_within_its_limits_stays_as_it_is(value: str) -> None:
-    assert text("title", value, 1, 5) == value
+    assert checked_text("title", value, 1, 5) == value
 
 
 @pytest.mark.parametrize("value", ["", "a" * 6, " ", "\u3000", "\ud800", "a\udc00"])
 def test_a_text_that_is_too_short_too_long_blank_or_no_text_is_refused_by_its_field(value: str) -> None:
     with pytest.raises(BadUserInput) as refused:
-        text("title", value, 1, 5)
+        checked_text("title", value, 1, 5)
     assert refused.value.details["field"] == "title"
 
 
 def test_a_text_that_may_be_empty_may_still_not_be_blank() -> None:
-    assert text("description", "", 0, 5) == ""
+    assert checked_text("description", "", 0, 5) == ""
     with pytest.raises(BadUserInput):
-        text("description", " ", 0, 5)
+        checked_text("description", " ", 0, 5)
 
 
 @pytest.mark.parametrize("limit", [1, 50, 999])
 def test_a_limit_within_its_bounds_is_kept(limit: int) -> None:
-    assert list_limit(limit) == limit
+    assert checked_limit(limit) == limit
     assert page_range(UNSET, NOW, limit, True).limit == limit
 
 
 @pytest.mark.parametrize("limit", [0, -1, 1000, 2**31 - 1])
-@pytest.mark.parametrize("check", [list_limit, lambda limit: page_range(UNSET, NOW, limit, True)])
+@pytest.mark.parametrize("check", [checked_limit, lambda limit: page_range(UNSET, NOW, limit, True)])
 def test_a_limit_outside_its_bounds_is_refused_and_never_clamped(check: Callable[[int], Any], limit: int) -> None:
     with pytest.raises(BadUserInput) as refused:
         check(limit)
@@ -75,9 +75,9 @@ def test_left_out_and_null_are_the_same_for_optional_arguments() -> None:
 
 
 def test_the_word_now_is_no_moment() -> None:
-    assert moment("timestamp", 5) == 5
+    assert checked_timestamp("timestamp", 5) == 5
     with pytest.raises(BadUserInput) as refused:
-        moment("timestamp", NOW)
+        checked_timestamp("timestamp", NOW)
     assert refused.value.details["field"] == "timestamp"
 
 
