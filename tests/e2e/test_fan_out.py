@@ -52,7 +52,7 @@ async def heard(socket: Socket) -> dict[str, object]:
     return await socket.event()
 
 
-async def test_an_author_sees_the_own_post_at_once_on_any_web_process(two_webs: tuple[Web, Web]) -> None:
+async def test_author_sees_own_post_at_once_on_any_process(two_webs: tuple[Web, Web]) -> None:
     one, other = two_webs
     async with client(one.url, one.token("ann")) as here, client(other.url, one.token("ann")) as there:
         for n in range(10):
@@ -60,7 +60,7 @@ async def test_an_author_sees_the_own_post_at_once_on_any_web_process(two_webs: 
             assert (await texts((there, here)[n % 2]))[0] == str(n)
 
 
-async def test_followers_hear_of_a_post_over_sockets_and_its_author_of_the_progress(
+async def test_post_reaches_followers_and_progress_its_author(
     two_webs: tuple[Web, Web], tmp_path: Path, mongodb_uri: str, redis_url: str
 ) -> None:
     one, other = two_webs
@@ -158,15 +158,11 @@ def _token(product: Product, user: str) -> str:
     return mint(secret, user_id=user, organization_id="acme")
 
 
-async def test_every_follower_has_the_post_once_after_kills_refusals_and_a_dead_redis(
-    tmp_path: Path, mongo_driver: Driver
-) -> None:
+async def test_fan_out_through_faults_delivers_once(tmp_path: Path, mongo_driver: Driver) -> None:
     await weathered(tmp_path, mongo_driver, followers=2000, kills=2, patience_s=150)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(0)
-async def test_every_one_of_50_000_followers_has_the_post_once_after_20_kills(
-    tmp_path: Path, mongo_driver: Driver
-) -> None:
+async def test_fan_out_to_50_000_through_kills_delivers_once(tmp_path: Path, mongo_driver: Driver) -> None:
     await weathered(tmp_path, mongo_driver, followers=50_000, kills=20, patience_s=300)

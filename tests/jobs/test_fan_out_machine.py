@@ -26,7 +26,7 @@ from storage.references import PostKey
 from storage.stores import open_stores
 from storage.timeline import NOW, timeline_range
 from tests.jobs.contexts import job_context
-from tests.storage.feed.hall import Hall
+from tests.storage.feed.feed_scenario import FeedScenario
 
 AUTHORS = ("ann", "bob", "cyd")
 # The database can be told to refuse items of these.
@@ -75,15 +75,15 @@ class FeedMachine(RuleBasedStateMachine):
         super().__init__()
         self.run = self.process.runner.run
         self.jobs, self.stores = self.process.jobs, self.process.jobs.stores
-        self.hall, self.model = Hall(self.stores), Model()
+        self.feed, self.model = FeedScenario(self.stores), Model()
         self.sleepers: list[FanOutClaim] = []
         self.woken = 0
         self.deleted: set[int] = set()
         # Whoever listens must hear that these left, with their authors.
         self.owed: dict[str, dict[int, str]] = {reader: {} for reader in LISTENERS}
         self.looking = itertools.cycle(READERS)
-        self.org = self.hall.organization_id
-        self.run(self.hall.enter(*READERS))
+        self.org = self.feed.organization_id
+        self.run(self.feed.sign_in(*READERS))
         self.run(self.listen())
         # Ann is pushed, Cyd is merged, Bob is at the threshold.
         for reader, authors in {
@@ -99,7 +99,7 @@ class FeedMachine(RuleBasedStateMachine):
     async def listen(self) -> None:
         """Some have listened before."""
         for reader in LISTENERS:
-            await self.stores.events.head(home_stream(self.hall.organization_id, reader))
+            await self.stores.events.head(home_stream(self.feed.organization_id, reader))
 
     def pair(self, one: str, other: str) -> FollowPair:
         return FollowPair(self.org, one, other)
@@ -146,7 +146,7 @@ class FeedMachine(RuleBasedStateMachine):
 
     @rule(author=AUTHOR)
     def post(self, author: str) -> None:
-        post = self.run(self.hall.post(author))
+        post = self.run(self.feed.post(author))
         followers = sum(other == author for _, other in self.model.follows)
         assert post.merged == (followers > MAX_FOLLOWERS)
         self.model.posts[post.timestamp] = author
@@ -177,7 +177,7 @@ class FeedMachine(RuleBasedStateMachine):
 
     async def claim(self, key: PostKey) -> FanOutClaim | None:
         claim = await self.stores.fan_outs.claim(key)
-        await self.hall.expire("fan_outs", "lease_until")
+        await self.feed.backdate("fan_outs", "lease_until")
         return claim
 
     async def insert(self, claim: FanOutClaim) -> tuple[FollowerChunk, set[str]]:
@@ -203,19 +203,19 @@ class FeedMachine(RuleBasedStateMachine):
 
     @rule(reader=REFUSED, author=AUTHOR, works=st.booleans())
     def the_database_refuses(self, reader: str, author: str, works: bool) -> None:
-        self.run(self.hall.refuse("feed_items", reader))
+        self.run(self.feed.refuse_writes_of("feed_items", reader))
         self.post(author)
         if works:
             self.workers_work()
 
     @rule()
     def the_database_is_well_again(self) -> None:
-        self.run(self.hall.refuse("feed_items", None))
+        self.run(self.feed.refuse_writes_of("feed_items", None))
 
     @rule(reader=READER)
     def stay_away(self, reader: str) -> None:
         """For more than 30 days. Whoever comes back then finds the feed rebuilt."""
-        self.run(self.hall.expire("feeds", "seen_at", {"_id": {"o": self.org, "u": reader}}, days=31))
+        self.run(self.feed.backdate("feeds", "seen_at", {"_id": {"o": self.org, "u": reader}}, days=31))
 
     @invariant()
     def nobody_sees_what_is_not_theirs(self) -> None:
@@ -241,22 +241,22 @@ class FeedMachine(RuleBasedStateMachine):
 
     async def work(self) -> None:
         """All that workers do, until nothing is left."""
-        await self.hall.expire("fan_outs", "lease_until")
-        await self.hall.expire("follow_changes", "at")
+        await self.feed.backdate("fan_outs", "lease_until")
+        await self.feed.backdate("follow_changes", "at")
         await settle_follows(self.jobs)
         while await finish_fan_outs(self.jobs):
             pass
-        await self.hall.expire("feed_retries", "due")
+        await self.feed.backdate("feed_retries", "due")
         await retry_failed_inserts(self.jobs)
 
     def teardown(self) -> None:
         self.run(self.check())
 
     async def check(self) -> None:
-        await self.hall.refuse("feed_items", None)
+        await self.feed.refuse_writes_of("feed_items", None)
         for _ in range(MAX_TRIES + 1):
             await self.work()
-        given_up = await self.hall.documents("feed_retries")
+        given_up = await self.feed.documents("feed_retries")
         assert all("failed_at" in row for row in given_up)
         for reader in READERS:
             while await self.stores.home.record_visit(self.org, reader) is HomeFeedState.REBUILDING:
@@ -269,7 +269,7 @@ class FeedMachine(RuleBasedStateMachine):
 
     async def check_counts(self, given_up: list[dict[str, Any]]) -> None:
         """Nothing is open, and nothing is counted twice or not at all."""
-        for row in await self.hall.documents("fan_outs"):
+        for row in await self.feed.documents("fan_outs"):
             assert (row["open"], row["state"], row["retrying"]) == (False, "COMPLETED", 0)
             assert row["total"] == row["delivered"] + row["failed"]
             if row["task"] == "push":
@@ -286,7 +286,7 @@ class FeedMachine(RuleBasedStateMachine):
         Again only where a worker that had slept put the item back after it was removed.
         """
         for reader in LISTENERS:
-            events = await self.hall.events(home_stream(self.org, reader))
+            events = await self.feed.events(home_stream(self.org, reader))
             arrived = [event.ref for event in events if event.kind == "PostArrived"]
             removed = [event.ref for event in events if event.kind == "PostRemoved"]
             assert len(arrived) == len(set(arrived))
@@ -328,15 +328,13 @@ def sized(examples: int, steps: int) -> settings:
     )
 
 
-def test_what_a_reader_sees_is_what_the_model_says(
-    mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver
-) -> None:
+def test_home_feed_matches_model(mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver) -> None:
     with machine(mongodb_uri, redis_url, database, mongo_driver) as bound:
         run_machine(bound, settings=sized(10, 25))
 
 
 @pytest.mark.soak
-def test_what_a_reader_sees_is_what_the_model_says_for_long(
+def test_home_feed_matches_model_in_long_runs(
     mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver
 ) -> None:
     with machine(mongodb_uri, redis_url, database, mongo_driver) as bound:

@@ -9,7 +9,7 @@ from storage.references import MessageKey
 from storage.stores import Stores
 from storage.streams.outbox import add_rows
 from storage.timeline import NOW, timeline_range
-from tests.storage.feed.hall import Hall
+from tests.storage.feed.feed_scenario import FeedScenario
 from tests.storage.places import Place, found_place, soon
 
 pytestmark = pytest.mark.anyio
@@ -19,15 +19,15 @@ NEWEST = timeline_range(latest=NOW)
 
 
 @pytest.fixture
-async def hall(shared_stores: Stores) -> Hall:
-    hall = Hall(shared_stores)
-    await hall.enter("ann", "bob")
-    return hall
+async def feed(shared_stores: Stores) -> FeedScenario:
+    feed = FeedScenario(shared_stores)
+    await feed.sign_in("ann", "bob")
+    return feed
 
 
-async def test_another_areas_transaction_leaves_a_notification_or_none(hall: Hall) -> None:
-    stream = user_stream(hall.organization_id, "$ann")
-    stores = hall.stores
+async def test_another_areas_transaction_leaves_a_notification_or_none(feed: FeedScenario) -> None:
+    stream = user_stream(feed.organization_id, "$ann")
+    stores = feed.stores
 
     async def failed(session: Session) -> None:
         ref = notification_ref(NotificationKind.PUBLICATION_FAILED, publication_id="$p1")
@@ -42,48 +42,54 @@ async def test_another_areas_transaction_leaves_a_notification_or_none(hall: Hal
     assert await stores.mongo["outbox"].count_documents({"stream": stream.name}) == 0
     await stores.mongo.transact(failed)
     stores.outbox.nudge(stream.name)
-    assert [event.kind for event in await hall.events(stream)] == ["NotificationArrived"]
-    (told,) = (await stores.notifications.page(hall.organization_id, "$ann", NEWEST, NOBODY)).items
+    assert [event.kind for event in await feed.events(stream)] == ["NotificationArrived"]
+    (told,) = (await stores.notifications.page(feed.organization_id, "$ann", NEWEST, NOBODY)).items
     assert (told.kind, told.publication_id, told.actor_id) == (NotificationKind.PUBLICATION_FAILED, "$p1", None)
 
 
-async def test_rows_that_a_dead_process_left_are_swept(hall: Hall) -> None:
-    stream = user_stream(hall.organization_id, "ann")
+async def test_rows_that_a_dead_process_left_are_swept(feed: FeedScenario) -> None:
+    stream = user_stream(feed.organization_id, "ann")
     ref = notification_ref(NotificationKind.PUBLICATION_UNKNOWN, publication_id="p1")
-    await add_rows(hall.stores.mongo, stream, "Notify", [ref])
-    outbox = hall.stores.mongo["outbox"]
+    await add_rows(feed.stores.mongo, stream, "Notify", [ref])
+    outbox = feed.stores.mongo["outbox"]
     old = [{"$set": {"at": {"$subtract": ["$$NOW", 60_000]}}}]
     await outbox.update_many({"stream": stream.name}, old)
-    assert await hall.stores.outbox.sweep() >= 1
-    assert len(await hall.events(stream)) == 1
+    assert await feed.stores.outbox.sweep() >= 1
+    assert len(await feed.events(stream)) == 1
 
 
-async def test_the_same_thing_is_told_once(hall: Hall) -> None:
-    stream = user_stream(hall.organization_id, "ann")
+async def test_the_same_thing_is_told_once(feed: FeedScenario) -> None:
+    stream = user_stream(feed.organization_id, "ann")
     ref = notification_ref(NotificationKind.MENTION, "bob", post=5)
     for _ in range(3):
-        await add_rows(hall.stores.mongo, stream, "Notify", [ref, ref])
-        hall.stores.outbox.nudge(stream.name)
-        assert len(await hall.events(stream)) == 1
+        await add_rows(feed.stores.mongo, stream, "Notify", [ref, ref])
+        feed.stores.outbox.nudge(stream.name)
+        assert len(await feed.events(stream)) == 1
 
 
-async def test_nobody_is_told_of_what_is_said_where_they_may_not_read(hall: Hall) -> None:
-    place: Place = await found_place(hall.stores, hall.organization_id)
+async def test_nobody_is_told_of_what_is_said_where_they_may_not_read(feed: FeedScenario) -> None:
+    place: Place = await found_place(feed.stores, feed.organization_id)
     message = MessageKey(place.topic.id, 7)
     ref = notification_ref(NotificationKind.MENTION, "cyd", message=message)
     for owner, told in (("ann", 1), ("bob", 0)):
-        stream = user_stream(hall.organization_id, owner)
-        await add_rows(hall.stores.mongo, stream, "Notify", [ref])
-        hall.stores.outbox.nudge(stream.name)
-        assert len(await hall.events(stream)) == told
+        stream = user_stream(feed.organization_id, owner)
+        await add_rows(feed.stores.mongo, stream, "Notify", [ref])
+        feed.stores.outbox.nudge(stream.name)
+        assert len(await feed.events(stream)) == told
 
 
-async def test_unread_ones_are_counted_from_a_mark_that_never_moves_back_and_without_the_blocked(hall: Hall) -> None:
-    stream, store, org = user_stream(hall.organization_id, "ann"), hall.stores.notifications, hall.organization_id
+async def test_unread_ones_are_counted_from_a_mark_that_never_moves_back_and_without_the_blocked(
+    feed: FeedScenario,
+) -> None:
+    stream, store, org = (
+        user_stream(feed.organization_id, "ann"),
+        feed.stores.notifications,
+        feed.organization_id,
+    )
     refs = [notification_ref(NotificationKind.MENTION, actor, post=n) for n, actor in enumerate(["bob", "cyd"] * 3)]
-    await add_rows(hall.stores.mongo, stream, "Notify", refs)
-    hall.stores.outbox.nudge(stream.name)
-    await hall.events(stream)
+    await add_rows(feed.stores.mongo, stream, "Notify", refs)
+    feed.stores.outbox.nudge(stream.name)
+    await feed.events(stream)
     page = (await store.page(org, "ann", NEWEST, NOBODY)).items
     assert [told.post and told.post.timestamp for told in page] == [5, 4, 3, 2, 1, 0]
     assert await store.unread_count(org, "ann", NOBODY) == 6
@@ -95,12 +101,12 @@ async def test_unread_ones_are_counted_from_a_mark_that_never_moves_back_and_wit
     assert await store.unread_count("another", "ann", NOBODY) == 0
 
 
-async def test_an_event_speaks_of_its_notification(hall: Hall) -> None:
-    await hall.post(mention_ids=["bob"])
-    stream = user_stream(hall.organization_id, "bob")
-    (event,) = await hall.events(stream)
+async def test_an_event_speaks_of_its_notification(feed: FeedScenario) -> None:
+    await feed.post(mention_ids=["bob"])
+    stream = user_stream(feed.organization_id, "bob")
+    (event,) = await feed.events(stream)
 
     async def heard() -> object:
-        return (await hall.stores.notifications.of_events(stream, [event.ref])).get(event.ref)
+        return (await feed.stores.notifications.of_events(stream, [event.ref])).get(event.ref)
 
     assert await soon(heard)

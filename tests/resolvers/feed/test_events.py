@@ -77,16 +77,16 @@ async def heard_of_posts(sign_in: SignIn) -> tuple[Person, Person]:
     return ann, bob
 
 
-async def test_posts_that_are_pushed_arrive_and_leave_and_a_cursor_goes_on(sign_in: SignIn) -> None:
+async def test_pushed_posts_emit_events_and_cursor_resumes(sign_in: SignIn) -> None:
     await heard_of_posts(sign_in)
 
 
-async def test_posts_that_are_merged_arrive_and_leave_alike(merging: SignIn) -> None:
+async def test_merged_posts_emit_events_and_cursor_resumes(merging: SignIn) -> None:
     await heard_of_posts(merging)
     assert await merging.stores.mongo["feed_items"].count_documents({"_id.u": "bob"}) == 0
 
 
-async def test_an_author_hears_of_the_own_posts_once_whether_big_or_not(sign_in: SignIn, merging: SignIn) -> None:
+async def test_author_gets_own_post_once_pushed_or_merged(sign_in: SignIn, merging: SignIn) -> None:
     for stores in (sign_in, merging):
         ann, bob = await stores("ann"), await stores("bob")
         await bob.follow(ann)
@@ -96,7 +96,7 @@ async def test_an_author_hears_of_the_own_posts_once_whether_big_or_not(sign_in:
                 assert (await heard.event())["post"]["text"] == text
 
 
-async def test_somebody_who_is_not_followed_or_blocked_is_not_heard(sign_in: SignIn) -> None:
+async def test_events_of_unfollowed_or_blocked_author_are_withheld(sign_in: SignIn) -> None:
     ann, bob, cyd = await sign_in("ann"), await sign_in("bob"), await sign_in("cyd")
     for author in (ann, cyd):
         await bob.follow(author)
@@ -109,9 +109,7 @@ async def test_somebody_who_is_not_followed_or_blocked_is_not_heard(sign_in: Sig
         assert (await heard.event())["post"]["text"] == "heard"
 
 
-async def test_who_only_listens_for_longer_than_30_days_is_not_absent(
-    sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_subscribed_reader_is_never_absent(sign_in: SignIn, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(storage.streams.merged_subscription, "LOOK_EVERY_S", 0.05)
     monkeypatch.setattr(resolvers.feed.events, "SEEN_EVERY_S", 0.0)
     ann, bob = await sign_in("ann"), await sign_in("bob")
@@ -130,7 +128,7 @@ async def test_who_only_listens_for_longer_than_30_days_is_not_absent(
         assert (await waiting)["post"]["text"] == "heard"
 
 
-async def test_a_reader_is_told_of_each_notification_but_of_none_from_somebody_blocked(room: Room) -> None:
+async def test_notification_events_omit_blocked_actors(room: Room) -> None:
     async with room.bob.listening(TOLD) as heard:
         await room.ann.post(room.topic, "one @bob")
         first = await heard.event()
@@ -149,7 +147,7 @@ async def test_a_reader_is_told_of_each_notification_but_of_none_from_somebody_b
         assert (await heard.event())["notification"]["actor"] == {"id": "eve"}
 
 
-async def test_cursors_of_other_subscriptions_are_refused(sign_in: SignIn) -> None:
+async def test_cursor_of_other_subscription_is_refused(sign_in: SignIn) -> None:
     ann, bob = await sign_in("ann"), await sign_in("bob")
     cursors = []
     for person in (ann, bob):

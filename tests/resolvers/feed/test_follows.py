@@ -10,7 +10,7 @@ FOLLOW = "mutation ($id: ID!) { follow(userId: $id) { id followerCount following
 UNFOLLOW = FOLLOW.replace("follow(userId", "unfollow(userId")
 
 
-async def test_counts_and_following_are_what_they_are_after_each_change(sign_in: SignIn) -> None:
+async def test_follow_counts_match_after_each_change(sign_in: SignIn) -> None:
     ann, bob = await sign_in("ann"), await sign_in("bob")
     for _ in range(2):
         followed = (await bob.run(FOLLOW, id="ann"))["follow"]
@@ -24,7 +24,7 @@ async def test_counts_and_following_are_what_they_are_after_each_change(sign_in:
         assert left == {"id": "ann", "followerCount": 0, "followingCount": 0, "following": False}
 
 
-async def test_a_follow_shows_in_the_very_next_home_feed(sign_in: SignIn) -> None:
+async def test_follow_shows_in_next_home_feed(sign_in: SignIn) -> None:
     ann, bob = await sign_in("ann"), await sign_in("bob")
     await ann.create_post("before")
     assert await bob.home() == []
@@ -34,7 +34,7 @@ async def test_a_follow_shows_in_the_very_next_home_feed(sign_in: SignIn) -> Non
     assert await bob.home() == []
 
 
-async def test_nobody_follows_themselves_or_across_a_block(sign_in: SignIn) -> None:
+async def test_follow_of_self_or_across_block_is_refused(sign_in: SignIn) -> None:
     ann, bob = await sign_in("ann"), await sign_in("bob")
     assert (await ann.fails(FOLLOW, id="ann"))["field"] == "userId"
     await bob.follow(ann)

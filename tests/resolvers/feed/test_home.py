@@ -8,7 +8,7 @@ from tests.resolvers.people import HOME, SignIn
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_reader_who_was_away_is_told_that_the_feed_is_being_rebuilt(sign_in: SignIn, stores: Stores) -> None:
+async def test_home_feed_of_absent_reader_is_rebuilding(sign_in: SignIn, stores: Stores) -> None:
     ann, bob = await sign_in("ann"), await sign_in("bob")
     await bob.follow(ann)
     await bob.home()
@@ -21,7 +21,7 @@ async def test_a_reader_who_was_away_is_told_that_the_feed_is_being_rebuilt(sign
     assert (answer["state"], [item["text"] for item in answer["items"]]) == ("READY", ["meanwhile"])
 
 
-async def test_bounds_are_asked_for_as_everywhere(sign_in: SignIn) -> None:
+async def test_home_feed_without_bounds_is_refused(sign_in: SignIn) -> None:
     ann = await sign_in("ann")
     for bounds in ({}, {"oldest": "now"}, {"latest": "now", "limit": 0}, {"latest": "now", "limit": 1000}):
         assert await ann.code(HOME, **bounds) == "BAD_USER_INPUT"

@@ -21,7 +21,7 @@ async def told(person: Person) -> list[tuple[str, str, str | None]]:
     return [(i["kind"], i["actor"]["id"], (i["message"] or i["post"] or {}).get("text")) for i in items]
 
 
-async def test_mentions_reactions_and_follows_are_told_to_whom_they_concern(room: Room, stores: Stores) -> None:
+async def test_mention_reaction_and_follow_notify_their_user(room: Room, stores: Stores) -> None:
     message = await room.ann.post(room.topic, "Look @bob @ann")
     await room.bob.run(REACT, id=message["id"], emoji="🐟")
     await settled(stores)
@@ -37,7 +37,7 @@ async def test_mentions_reactions_and_follows_are_told_to_whom_they_concern(room
     assert await told(room.eve) == []
 
 
-async def test_an_edit_tells_only_those_whom_it_adds(room: Room) -> None:
+async def test_edit_notifies_only_added_mentions(room: Room) -> None:
     message = await room.ann.post(room.topic, "@bob")
     await room.ann.run(EDIT, id=message["id"], text="@bob again")
     assert len(await told(room.bob)) == 1
@@ -46,7 +46,7 @@ async def test_an_edit_tells_only_those_whom_it_adds(room: Room) -> None:
     assert [text for *_, text in await told(room.bob)] == ["now @bob", "@bob again"]
 
 
-async def test_a_reaction_that_was_taken_back_or_whose_message_is_gone_is_told_no_more(room: Room) -> None:
+async def test_withdrawn_reaction_sends_no_notification(room: Room) -> None:
     message = await room.ann.post(room.topic, "one")
     await room.bob.run(REACT, id=message["id"], emoji="🐟")
     assert len(await told(room.ann)) == 1
@@ -58,7 +58,7 @@ async def test_a_reaction_that_was_taken_back_or_whose_message_is_gone_is_told_n
     assert await told(room.ann) == []
 
 
-async def test_who_left_or_never_joined_reads_nothing_by_way_of_notifications(room: Room) -> None:
+async def test_notification_hides_message_from_non_member(room: Room) -> None:
     await room.ann.post(room.topic, "secret @eve @bob")
     assert await told(room.eve) == []
     await settled(room.ann.stores)
@@ -66,7 +66,7 @@ async def test_who_left_or_never_joined_reads_nothing_by_way_of_notifications(ro
     assert await told(room.bob) == [("MENTION", "ann", None)]
 
 
-async def test_unread_ones_are_counted_and_marked(room: Room) -> None:
+async def test_unread_notifications_are_counted_until_marked(room: Room) -> None:
     for n in range(3):
         await room.ann.post(room.topic, f"{n} @bob")
         await settled(room.ann.stores)
@@ -78,7 +78,7 @@ async def test_unread_ones_are_counted_and_marked(room: Room) -> None:
     assert await room.bob.code(MARK, at="now") == "BAD_USER_INPUT"
 
 
-async def test_what_comes_from_somebody_blocked_is_hidden_and_not_counted(room: Room) -> None:
+async def test_notification_from_blocked_user_is_hidden(room: Room) -> None:
     await room.ann.post(room.topic, "@bob")
     await settled(room.ann.stores)
     await room.bob.block(room.ann)

@@ -33,7 +33,7 @@ async def pages(person: Person) -> dict[str, list[str]]:
     return {name: [item["text"] for item in answer[name]["items"]] for name in PAGES}
 
 
-async def test_a_post_shows_what_it_is_made_of(sign_in: SignIn) -> None:
+async def test_post_shows_its_fields(sign_in: SignIn) -> None:
     ann, bob = await sign_in("ann"), await sign_in("bob")
     text = "Ebb @bob #Tide #２０２６ #狼煙 see https://example.org/"
     id_ = await ann.create_post(text, mediaUrls=["https://example.org/a.png"])
@@ -45,14 +45,14 @@ async def test_a_post_shows_what_it_is_made_of(sign_in: SignIn) -> None:
     assert (await read(bob, id_))["fanOut"] is None
 
 
-async def test_an_author_sees_the_own_post_in_the_next_query_of_all_timelines(sign_in: SignIn) -> None:
+async def test_created_post_is_on_every_timeline_at_once(sign_in: SignIn) -> None:
     bob = await sign_in("bob")
     for n in range(5):
         await bob.create_post(f"{n} #tide")
         assert {texts[0] for texts in (await pages(bob)).values()} == {f"{n} #tide"}
 
 
-async def test_who_is_blocked_is_on_no_timeline_and_comes_back_when_unblocked(sign_in: SignIn) -> None:
+async def test_blocked_author_is_on_no_timeline_until_unblocked(sign_in: SignIn) -> None:
     ann, bob = await sign_in("ann"), await sign_in("bob")
     id_ = await bob.create_post("#tide")
     await ann.block(bob)
@@ -63,7 +63,7 @@ async def test_who_is_blocked_is_on_no_timeline_and_comes_back_when_unblocked(si
     assert (await read(ann, id_))["text"] == "#tide"
 
 
-async def test_a_deleted_post_is_gone_everywhere_and_twice_is_once(sign_in: SignIn) -> None:
+async def test_deleted_post_is_gone_from_every_timeline(sign_in: SignIn) -> None:
     ann, bob = await sign_in("ann"), await sign_in("bob")
     id_ = await bob.create_post("#tide @ann", mediaUrls=["https://example.org/a.png"])
     for _ in range(2):
@@ -89,12 +89,12 @@ async def test_a_deleted_post_is_gone_everywhere_and_twice_is_once(sign_in: Sign
         ({"text": "x", "idempotencyKey": ""}, "idempotencyKey"),
     ],
 )
-async def test_what_can_not_be_posted_says_why(sign_in: SignIn, wrong: dict[str, object], field: str) -> None:
+async def test_invalid_post_names_field(sign_in: SignIn, wrong: dict[str, object], field: str) -> None:
     extensions = await (await sign_in("ann")).fails(CREATE_POST, input=wrong)
     assert (extensions["code"], extensions["field"]) == ("BAD_USER_INPUT", field)
 
 
-async def test_a_repeated_key_gives_the_post_and_with_other_arguments_is_a_conflict(sign_in: SignIn) -> None:
+async def test_repeated_key_returns_post_or_conflicts(sign_in: SignIn) -> None:
     ann, _ = await sign_in("ann"), await sign_in("bob")
     ids = {await ann.create_post("once", idempotencyKey="k") for _ in range(3)}
     assert len(ids) == 1
@@ -102,7 +102,7 @@ async def test_a_repeated_key_gives_the_post_and_with_other_arguments_is_a_confl
     assert (await pages(ann))["localFeed"] == ["once"]
 
 
-async def test_pages_of_every_timeline_follow_its_rule(sign_in: SignIn) -> None:
+async def test_post_timelines_follow_timeline_rule(sign_in: SignIn) -> None:
     bob = await sign_in("bob")
     ids = [await bob.create_post(f"{n} #tide") for n in range(7)]
     stamps = [str((await read(bob, id_))["timestamp"]) for id_ in ids]
@@ -124,5 +124,5 @@ async def test_pages_of_every_timeline_follow_its_rule(sign_in: SignIn) -> None:
         ("#" + "a" * 101, []),
     ],
 )
-def test_hashtags_are_found_and_folded(text: str, tags: list[str]) -> None:
+def test_find_hashtags_normalizes_case(text: str, tags: list[str]) -> None:
     assert find_hashtags(text) == tags

@@ -1,13 +1,13 @@
-"""An organization for each test."""
+"""A feed scenario for each test."""
 
 import pytest
 
 from storage.stores import Stores
-from tests.storage.feed.hall import Hall
+from tests.storage.feed.feed_scenario import FeedScenario
 
 
 @pytest.fixture
-async def hall(shared_stores: Stores) -> Hall:
-    hall = Hall(shared_stores)
-    await hall.enter("ann", "bob")
-    return hall
+async def feed(shared_stores: Stores) -> FeedScenario:
+    feed = FeedScenario(shared_stores)
+    await feed.sign_in("ann", "bob")
+    return feed

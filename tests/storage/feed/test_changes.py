@@ -13,7 +13,7 @@ from storage.mongo import Document
 from storage.references import PostKey, post_key
 from storage.streams.changes import Batch, Change, Need
 from storage.streams.log import jobs_stream
-from tests.storage.feed.hall import Hall, together
+from tests.storage.feed.feed_scenario import FeedScenario, gather_list
 from tests.storage.places import OpenStores
 
 pytestmark = pytest.mark.anyio
@@ -37,45 +37,47 @@ class Publish(Change[Post]):
         return post
 
 
-async def test_posts_of_many_authors_in_two_processes_have_a_timestamp_each(hall: Hall, another: OpenStores) -> None:
+async def test_posts_of_many_authors_have_unique_timestamps(feed: FeedScenario, another: OpenStores) -> None:
     authors = [f"author-{n}" for n in range(12)]
-    await hall.enter(*authors)
+    await feed.sign_in(*authors)
     async with another() as stores:
-        halls = [hall, hall.through(stores)]
-        posts = await together(*(h.post(author, f"{n}") for n in range(5) for author in authors for h in halls))
+        feeds_by_process = [feed, feed.through(stores)]
+        posts = await gather_list(
+            *(h.post(author, f"{n}") for n in range(5) for author in authors for h in feeds_by_process)
+        )
     assert len({post.timestamp for post in posts}) == len(posts) == 120
-    stored = await hall.documents("posts")
+    stored = await feed.documents("posts")
     assert [document["_id"]["ts"] for document in stored] == sorted(post.timestamp for post in posts)
 
 
-async def test_one_authors_posts_rise_in_the_order_of_answers(hall: Hall) -> None:
-    posts = [await hall.post(text=str(n)) for n in range(20)]
+async def test_posts_of_one_author_are_ordered_by_response(feed: FeedScenario) -> None:
+    posts = [await feed.post(text=str(n)) for n in range(20)]
     assert [post.timestamp for post in posts] == sorted({post.timestamp for post in posts})
 
 
-async def test_a_post_is_in_its_authors_own_feed_when_it_was_made(hall: Hall) -> None:
-    post = await hall.post()
-    (item,) = await hall.documents("feed_items")
-    assert item["_id"] == {"o": hall.organization_id, "u": "ann", "ts": post.timestamp}
+async def test_created_post_is_in_author_own_feed(feed: FeedScenario) -> None:
+    post = await feed.post()
+    (item,) = await feed.documents("feed_items")
+    assert item["_id"] == {"o": feed.organization_id, "u": "ann", "ts": post.timestamp}
     for stream, kind in (
-        (author_stream(hall.organization_id, "ann"), "PostArrived"),
-        (home_stream(hall.organization_id, "ann"), "PostArrived"),
-        (jobs_stream(hall.organization_id), "FanOutChanged"),
+        (author_stream(feed.organization_id, "ann"), "PostArrived"),
+        (home_stream(feed.organization_id, "ann"), "PostArrived"),
+        (jobs_stream(feed.organization_id), "FanOutChanged"),
     ):
-        assert [(event.kind, event.ref) for event in await hall.events(stream)] == [(kind, post.timestamp)]
+        assert [(event.kind, event.ref) for event in await feed.events(stream)] == [(kind, post.timestamp)]
 
 
-async def test_who_is_mentioned_is_told_once_and_nobody_of_themselves(hall: Hall) -> None:
-    await hall.post(text="@bob @ann", mention_ids=["bob", "ann"])
-    assert [event.kind for event in await hall.events(user_stream(hall.organization_id, "bob"))] == [
+async def test_mentioned_user_is_notified_once_but_not_author(feed: FeedScenario) -> None:
+    await feed.post(text="@bob @ann", mention_ids=["bob", "ann"])
+    assert [event.kind for event in await feed.events(user_stream(feed.organization_id, "bob"))] == [
         "NotificationArrived"
     ]
-    assert await hall.events(user_stream(hall.organization_id, "ann")) == []
+    assert await feed.events(user_stream(feed.organization_id, "ann")) == []
 
 
-async def test_a_source_makes_one_post_whoever_tries_and_how_often(hall: Hall, another: OpenStores) -> None:
-    async def publish(h: Hall) -> str:
-        plan = h.stores.posts.plan(h.new(source="pub:1"))
+async def test_source_tried_concurrently_makes_one_post(feed: FeedScenario, another: OpenStores) -> None:
+    async def publish(h: FeedScenario) -> str:
+        plan = h.stores.posts.plan(h.new_post(source="pub:1"))
         change = Publish(plan, {"_id": f"{h.organization_id}-1"})
         try:
             return (await h.stores.sequencer.commit(author_stream(h.organization_id, "ann"), change)).id
@@ -83,69 +85,72 @@ async def test_a_source_makes_one_post_whoever_tries_and_how_often(hall: Hall, a
             return done.id
 
     async with another() as stores:
-        ids = await together(*(publish(h) for h in (hall, hall.through(stores)) for _ in range(15)))
-    (stored,) = await hall.documents("posts")
-    assert set(ids) == {PostKey(hall.organization_id, stored["_id"]["ts"]).id}
+        ids = await gather_list(*(publish(h) for h in (feed, feed.through(stores)) for _ in range(15)))
+    (stored,) = await feed.documents("posts")
+    assert set(ids) == {PostKey(feed.organization_id, stored["_id"]["ts"]).id}
 
 
-async def test_what_publishes_changes_with_the_post_or_not_at_all(hall: Hall) -> None:
-    plan, stream = hall.stores.posts.plan(hall.new(source="pub:2")), author_stream(hall.organization_id, "ann")
-    first, second = ({"_id": f"{hall.organization_id}-{n}"} for n in "ab")
-    await hall.stores.sequencer.commit(stream, Publish(plan, first))
+async def test_publishing_change_commits_with_post_or_not_at_all(feed: FeedScenario) -> None:
+    plan, stream = (
+        feed.stores.posts.plan(feed.new_post(source="pub:2")),
+        author_stream(feed.organization_id, "ann"),
+    )
+    first, second = ({"_id": f"{feed.organization_id}-{n}"} for n in "ab")
+    await feed.stores.sequencer.commit(stream, Publish(plan, first))
     with pytest.raises(AlreadyDone):
-        await hall.stores.sequencer.commit(stream, Publish(plan, second))
-    publications = hall.stores.mongo["publications"]
+        await feed.stores.sequencer.commit(stream, Publish(plan, second))
+    publications = feed.stores.mongo["publications"]
     assert [await publications.count_documents(each) for each in (first, second)] == [1, 0]
 
 
-async def test_the_same_source_in_another_organization_makes_a_post_there(hall: Hall) -> None:
-    other = Hall(hall.stores)
-    posts = [await each.post(source="pub:3") for each in (hall, other)]
+async def test_source_in_other_organization_makes_own_post(feed: FeedScenario) -> None:
+    other = FeedScenario(feed.stores)
+    posts = [await each.post(source="pub:3") for each in (feed, other)]
     assert len({post.id for post in posts}) == 2
 
 
-async def test_a_repeated_key_gives_the_post_and_with_other_arguments_is_a_conflict(hall: Hall) -> None:
+async def test_repeated_key_returns_post_or_conflicts(feed: FeedScenario) -> None:
     def key(text: str) -> IdempotencyKey | None:
-        return idempotency_key(hall.organization_id, "ann", "createPost", "k", {"text": text})
+        return idempotency_key(feed.organization_id, "ann", "createPost", "k", {"text": text})
 
-    posts = await together(*(hall.stores.posts.create(hall.new(), key("hello")) for _ in range(10)))
+    posts = await gather_list(*(feed.stores.posts.create(feed.new_post(), key("hello")) for _ in range(10)))
     assert len({post.id for post in posts}) == 1
     with pytest.raises(Conflict):
-        await hall.stores.posts.create(hall.new(text="other"), key("other"))
-    assert len(await hall.documents("posts")) == 1
+        await feed.stores.posts.create(feed.new_post(text="other"), key("other"))
+    assert len(await feed.documents("posts")) == 1
 
 
-async def test_deleting_leaves_nothing_but_the_place_and_twice_is_once(hall: Hall) -> None:
-    post = await hall.post(
+async def test_deleted_post_leaves_tombstone_once(feed: FeedScenario) -> None:
+    post = await feed.post(
         text="secret #tag https://example.org/", hashtags=["tag"], media=["https://example.org/a.png"]
     )
     for _ in range(2):
-        gone = await hall.stores.posts.delete(post.key, "ann", False)
+        gone = await feed.stores.posts.delete(post.key, "ann", False)
         assert (gone.text, gone.media, gone.deleted_at is not None) == ("", (), True)
-    (stored,) = await hall.documents("posts")
+    (stored,) = await feed.documents("posts")
     assert set(stored) == {"_id", "author", "merged", "at", "text", "deleted_at"}
-    assert await hall.stores.posts.find(post.key) is None
-    home = await hall.events(home_stream(hall.organization_id, "ann"))
+    assert await feed.stores.posts.find(post.key) is None
+    home = await feed.events(home_stream(feed.organization_id, "ann"))
     assert [event.kind for event in home] in (["PostArrived", "PostRemoved"], ["PostRemoved"])
-    assert await hall.documents("feed_items") == []
+    assert await feed.documents("feed_items") == []
 
 
-async def test_only_its_author_or_who_may_delete_any_deletes_a_post(hall: Hall) -> None:
-    post = await hall.post()
+async def test_delete_by_other_user_is_forbidden(feed: FeedScenario) -> None:
+    post = await feed.post()
     with pytest.raises(Forbidden):
-        await hall.stores.posts.delete(post.key, "bob", False)
+        await feed.stores.posts.delete(post.key, "bob", False)
     with pytest.raises(NotFound):
-        await hall.stores.posts.delete(PostKey(hall.organization_id, 1), "bob", True)
-    assert (await hall.stores.posts.delete(post.key, "bob", True)).deleted_at is not None
+        await feed.stores.posts.delete(PostKey(feed.organization_id, 1), "bob", True)
+    assert (await feed.stores.posts.delete(post.key, "bob", True)).deleted_at is not None
 
 
 @pytest.mark.parametrize("id_", ["", "-", "1", "nonsense", "abc-1", "-1700000000000000"])
-def test_what_is_no_id_of_a_post_is_not_found(id_: str) -> None:
+def test_post_key_of_malformed_id_is_not_found(id_: str) -> None:
     with pytest.raises(NotFound):
         post_key("acme", id_)
 
 
-def test_an_id_leads_to_its_key_in_its_own_organization_only() -> None:
+def test_post_id_resolves_in_own_organization_only() -> None:
     key = PostKey("acme", 1_700_000_000_000_000)
     assert post_key("acme", key.id) == key
     for organization, id_ in (("globex", key.id), ("acme", key.id.replace("-", "-0")), ("acme", key.id + "٣")):
