@@ -1,4 +1,4 @@
-"""Somebody with many followers, made at once, and what their home feeds hold. Used by tests and by the benchmark."""
+"""Creates many followers of an author at once, and counts items of their home feeds. Benchmarks use it, too."""
 
 from collections import Counter
 
@@ -8,7 +8,7 @@ AT_ONCE = 5000
 
 
 async def add_followers(mongo: Mongo, organization_id: str, author_id: str, count: int) -> list[str]:
-    """Follows as the product stores them, without the mutations that make them one by one."""
+    """Inserts follows as the product stores them, without one mutation each."""
     names = [f"follower-{n:06}" for n in range(count)]
     rows: list[Document] = [
         {
@@ -27,6 +27,6 @@ async def add_followers(mongo: Mongo, organization_id: str, author_id: str, coun
 
 
 async def holders(mongo: Mongo, organization_id: str, timestamp: int) -> Counter[str]:
-    """Whose feed has the post, and how often."""
+    """Returns how often each reader's feed holds the post."""
     cursor = mongo["feed_items"].find({"_id.o": organization_id, "_id.ts": timestamp}, {"_id": 1})
     return Counter([row["_id"]["u"] async for row in cursor])

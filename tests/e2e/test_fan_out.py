@@ -1,4 +1,4 @@
-"""A post reaches every follower once, with real workers: refused inserts, killed workers, a Redis that forgets all."""
+"""Fan-out by real workers delivers once through refused inserts, killed workers and a flushed Redis."""
 
 import json
 import os
@@ -83,7 +83,7 @@ async def test_post_reaches_followers_and_progress_its_author(
 
 
 class Storm:
-    """A product whose workers are killed again and again while a post is on its way."""
+    """A product whose workers are killed repeatedly during a fan-out."""
 
     def __init__(self, product: Product, mongo: Mongo, kills: int) -> None:
         self.product, self.mongo, self.kills = product, mongo, kills
@@ -93,7 +93,7 @@ class Storm:
         await self.mongo.database.command("collMod", "feed_items", validator=validator)
 
     async def rage(self) -> None:
-        """Kills whichever worker runs, each time once it has got further; in the middle Redis, which keeps nothing."""
+        """Kills the running worker each time it progressed, and once Redis, which keeps no data."""
         for number in range(self.kills):
             before = await self.reached()
             pid = self.product.child("noroshi worker")
@@ -125,7 +125,7 @@ async def weathered(folder: Path, driver: Driver, followers: int, kills: int, pa
             await ann.run("{ viewer { id } }")
             names = await add_followers(mongo, "acme", "ann", followers)
             refused = names[::100]
-            # Half of them are well again after a while, as after a fail-over; the others never.
+            # Half of the refused readers recover after a while, as after a failover; the others never do.
             await storm.refuse(refused)
             id_ = await create(ann, "lit")
             timestamp = int((await ann.run(FAN_OUT, id=id_))["post"]["timestamp"].replace(".", ""))

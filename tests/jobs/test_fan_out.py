@@ -1,4 +1,4 @@
-"""Who follows while posts are made and deleted: each feed ends with what is there, and who listens hears what left."""
+"""Follows that race with posts and deletions: every feed ends complete, and subscribers get every removal."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -29,7 +29,7 @@ READERS = [f"reader-{n:02}" for n in range(10)]
 
 @dataclass(slots=True)
 class HeldPost(CreatePost):
-    """A post whose transaction has read everything, and waits before it writes."""
+    """Creates a post whose transaction waits between its reads and its writes."""
 
     has_read: asyncio.Event = field(default_factory=asyncio.Event)
     may_go_on: asyncio.Event = field(default_factory=asyncio.Event)
@@ -41,7 +41,7 @@ class HeldPost(CreatePost):
 
 @pytest.fixture(scope="module")
 async def both(mongodb_uri: str, redis_url: str, mongo_driver: Driver) -> AsyncIterator[list[Stores]]:
-    """What two processes have of one database."""
+    """The stores of two processes on one database."""
     with fresh_database(mongodb_uri, redis_url) as name:
         opened = [open_stores(mongodb_uri, redis_url, name, mongo_driver) for _ in range(2)]
         async with opened[0] as one, opened[1] as other:
@@ -57,7 +57,7 @@ async def feed(both: list[Stores]) -> FeedScenario:
 
 @pytest.fixture
 def workers(both: list[Stores]) -> list[JobContext]:
-    """Two processes' ways to fan out, in chunks so small that there are many of them."""
+    """The job contexts of two processes, with small chunks so that there are many."""
     return [job_context(replace(each, feeds=FeedStore(each.mongo, each.outbox, CHUNK))) for each in both]
 
 
@@ -67,7 +67,7 @@ async def follow(feed: FeedScenario, *readers: str) -> None:
 
 
 async def work(feed: FeedScenario, jobs: JobContext) -> None:
-    """All that is left to do."""
+    """Runs every sweeper until no work is left."""
     await feed.backdate("follow_changes", "at")
     await settle_follows(jobs)
     while await finish_fan_outs(jobs):
@@ -76,7 +76,7 @@ async def work(feed: FeedScenario, jobs: JobContext) -> None:
 
 
 async def seen(feed: FeedScenario, reader: str) -> list[int]:
-    """The whole feed as it is read, the oldest first."""
+    """Returns the whole home feed as a reader sees it, oldest first."""
     home = feed.stores.home
     who = await home.reader(feed.organization_id, reader, frozenset())
     return [post.timestamp for post in (await home.page(who, timeline_range(latest=NOW, limit=200))).items][::-1]
@@ -106,7 +106,7 @@ async def test_follower_during_fan_out_gets_every_post(feed: FeedScenario, worke
             made.append(await feed.post())
 
     async def waver(number: int, reader: str) -> None:
-        """Follows while the posts of its number are on their way; every other one thinks twice."""
+        """Follows while posts are fanned out; every second reader unfollows and follows again."""
         while len(made) < number:
             await asyncio.sleep(0)
         for _ in range(number % 2):
@@ -119,7 +119,7 @@ async def test_follower_during_fan_out_gets_every_post(feed: FeedScenario, worke
             await finish_fan_outs(jobs)
 
     walking = [asyncio.create_task(walk(each)) for each in workers]
-    # Ids in falling order, so that most come behind where a walk is already.
+    # Descending ids, so that most readers follow behind the position of the running fan-out.
     await asyncio.gather(make(), *(waver(n, each) for n, each in enumerate(reversed(READERS))))
     is_over.set()
     await asyncio.gather(*walking)
@@ -148,7 +148,7 @@ async def test_deleted_post_leaves_feeds_of_later_followers(feed: FeedScenario, 
 
 
 async def is_deleted_and_heard_of(feed: FeedScenario, jobs: JobContext, post: Post, *readers: str) -> None:
-    """These begin to listen with the post on their page, and hear once that it left; it is in no feed any more."""
+    """Readers subscribe with the post on their page; each gets one removal, and no feed holds the post."""
     for reader in readers:
         assert await seen(feed, reader) == [post.timestamp]
         await feed.stores.events.head(home_stream(feed.organization_id, reader))

@@ -1,4 +1,4 @@
-"""Home feeds against a model of them: any sequence of follows, blocks, posts, steps, faults, crashes and absences."""
+"""Home feeds compared with a model, for any sequence of follows, blocks, posts, steps, faults, crashes and absences."""
 
 import asyncio
 import itertools
@@ -29,21 +29,21 @@ from tests.jobs.contexts import job_context
 from tests.storage.feed.feed_scenario import FeedScenario
 
 AUTHORS = ("ann", "bob", "cyd")
-# The database can be told to refuse items of these.
+# MongoDB can be made to refuse items of these readers.
 READERS = (*AUTHORS, "fay", "gus", "hal")
 REFUSED = st.sampled_from(["fay", "gus"])
-# Their streams exist from the beginning, so that they are told.
+# Their home streams exist from the beginning, so events are emitted for them.
 LISTENERS = ("bob", "gus")
 AUTHOR, READER = st.sampled_from(AUTHORS), st.sampled_from(READERS)
 MAX_FOLLOWERS = 3
-"""So few that authors cross it in both directions."""
+"""A low threshold, which authors cross in both directions."""
 
 CHUNK = 2
 
 
 @dataclass(frozen=True)
 class Process:
-    """Storage and jobs, and the loop they run on."""
+    """Stores, jobs and the event loop they run on."""
 
     runner: asyncio.Runner
     jobs: JobContext
@@ -51,14 +51,14 @@ class Process:
 
 @dataclass
 class Model:
-    """Who follows and blocks whom, and the posts that are there."""
+    """The model: follows, blocks and existing posts."""
 
     follows: set[tuple[str, str]] = field(default_factory=set)
     blocks: set[tuple[str, str]] = field(default_factory=set)
     posts: dict[int, str] = field(default_factory=dict)
 
     def sees(self, reader: str) -> set[int]:
-        """The posts of a reader's whole home feed."""
+        """Returns the posts of a reader's whole home feed."""
         authors = {author for one, author in self.follows if one == reader} | {reader}
         return {timestamp for timestamp, author in self.posts.items() if author in authors}
 
@@ -67,7 +67,7 @@ class Model:
 
 
 class FeedMachine(RuleBasedStateMachine):
-    """Every rule does the same to the product and to the model."""
+    """Applies each rule to the product and to the model."""
 
     process: ClassVar[Process]
 
@@ -79,13 +79,13 @@ class FeedMachine(RuleBasedStateMachine):
         self.sleepers: list[FanOutClaim] = []
         self.woken = 0
         self.deleted: set[int] = set()
-        # Whoever listens must hear that these left, with their authors.
+        # Posts, with their authors, whose removal every subscriber must receive.
         self.owed: dict[str, dict[int, str]] = {reader: {} for reader in LISTENERS}
         self.looking = itertools.cycle(READERS)
         self.org = self.feed.organization_id
         self.run(self.feed.sign_in(*READERS))
         self.run(self.listen())
-        # Ann is pushed, Cyd is merged, Bob is at the threshold.
+        # Ann's posts are pushed, Cyd's are merged, Bob is at the threshold.
         for reader, authors in {
             "fay": "ann bob",
             "gus": "ann bob cyd",
@@ -97,7 +97,7 @@ class FeedMachine(RuleBasedStateMachine):
                 self.follow(reader, author)
 
     async def listen(self) -> None:
-        """Some have listened before."""
+        """Creates home streams of some readers."""
         for reader in LISTENERS:
             await self.stores.events.head(home_stream(self.feed.organization_id, reader))
 
@@ -119,14 +119,14 @@ class FeedMachine(RuleBasedStateMachine):
         self.forgive(reader, author)
 
     def forgive(self, reader: str, author: str) -> None:
-        """What the reader's own unfollow or block took away before the worker came, nobody tells of."""
+        """Forgets posts that the reader's own unfollow or block removed before a worker did: these emit no event."""
         owed = self.owed.get(reader, {})
         for timestamp in [each for each, of in owed.items() if of == author]:
             del owed[timestamp]
 
     @rule(reader=st.sampled_from(LISTENERS), author=AUTHOR)
     def follow_anew(self, reader: str, author: str) -> None:
-        """What a follow brings is on the page, and was never told to arrive."""
+        """Records posts that a backfill brought: they are on the page without an arrival event."""
         self.unfollow(reader, author)
         self.follow(reader, author)
 
@@ -166,7 +166,7 @@ class FeedMachine(RuleBasedStateMachine):
 
     @rule(data=st.data(), inserted=st.booleans(), sleeps=st.booleans())
     def crash(self, data: st.DataObject, inserted: bool, sleeps: bool) -> None:
-        """A worker dies, or sleeps, after it claimed a fan-out or after a chunk of it was inserted."""
+        """Stops a worker after it claimed a fan-out or after it inserted a chunk."""
         if self.model.posts:
             key = PostKey(self.org, data.draw(st.sampled_from(sorted(self.model.posts))))
             claim = self.run(self.claim(key))
@@ -181,13 +181,13 @@ class FeedMachine(RuleBasedStateMachine):
         return claim
 
     async def insert(self, claim: FanOutClaim) -> tuple[FollowerChunk, set[str]]:
-        """A chunk's followers, and whose insert failed."""
+        """A chunk of followers, and the readers whose insert failed."""
         chunk = await self.stores.feeds.followers(self.org, claim.author_id, claim.after)
         return chunk, await self.stores.feeds.push(claim.key, claim.author_id, chunk.follower_ids)
 
     @rule()
     def a_sleeper_wakes(self) -> None:
-        """It inserts what it knew of, however late; counted is that only if nobody took its place."""
+        """Lets a stopped worker insert its chunk late; it counts only if no other worker took over."""
         if self.sleepers:
             claim = self.sleepers.pop()
             self.woken += 1
@@ -214,19 +214,19 @@ class FeedMachine(RuleBasedStateMachine):
 
     @rule(reader=READER)
     def stay_away(self, reader: str) -> None:
-        """For more than 30 days. Whoever comes back then finds the feed rebuilt."""
+        """Makes a reader absent for more than 30 days; on return the feed is rebuilt."""
         self.run(self.feed.backdate("feeds", "seen_at", {"_id": {"o": self.org, "u": reader}}, days=31))
 
     @invariant()
     def nobody_sees_what_is_not_theirs(self) -> None:
-        """After each step of one reader, since reading takes longer than the step; in the end of all."""
+        """Compares one reader's feed after each step, and every feed at the end: a read takes longer than a step."""
         reader = next(self.looking)
         seen = self.run(self.seen(reader))
         assert set(seen) <= self.model.sees(reader)
         assert seen == sorted(seen, reverse=True)
 
     async def seen(self, reader: str) -> list[int]:
-        """The whole feed as it is read, in pages of three, by somebody who does not enter it."""
+        """Returns the whole feed, read in pages of three without recording a visit."""
         blocked = await self.stores.relations.blocked_by(self.org, reader)
         who = await self.stores.home.reader(self.org, reader, blocked)
         found: list[int] = []
@@ -240,7 +240,7 @@ class FeedMachine(RuleBasedStateMachine):
             asked = timeline_range(latest=page.oldest, limit=3, inclusive=False)
 
     async def work(self) -> None:
-        """All that workers do, until nothing is left."""
+        """Runs every sweeper until no work is left."""
         await self.feed.backdate("fan_outs", "lease_until")
         await self.feed.backdate("follow_changes", "at")
         await settle_follows(self.jobs)
@@ -268,7 +268,7 @@ class FeedMachine(RuleBasedStateMachine):
         await self.check_events()
 
     async def check_counts(self, given_up: list[dict[str, Any]]) -> None:
-        """Nothing is open, and nothing is counted twice or not at all."""
+        """Asserts that no fan-out is open and that every follower is counted once."""
         for row in await self.feed.documents("fan_outs"):
             assert (row["open"], row["state"], row["retrying"]) == (False, "COMPLETED", 0)
             assert row["total"] == row["delivered"] + row["failed"]
@@ -281,7 +281,7 @@ class FeedMachine(RuleBasedStateMachine):
             assert (found.follower_count, found.following_count) == (len(followers), len(followees))
 
     async def check_events(self) -> None:
-        """Whoever listened was told once of each deleted post that their page had shown, and of nothing else.
+        """Asserts that each subscriber got one removal for each deleted post that their page had shown, and no other.
 
         Again only where a worker that had slept put the item back after it was removed.
         """
@@ -304,7 +304,7 @@ async def raised(work: Any) -> bool:
 
 @contextmanager
 def machine(mongodb_uri: str, redis_url: str, database: str, driver: Driver) -> Iterator[type[FeedMachine]]:
-    """The machine on storage that runs on a loop of its own, since Hypothesis is not asynchronous."""
+    """Runs the state machine on an event loop of its own, since Hypothesis is synchronous."""
     with asyncio.Runner() as runner:
         opened = open_stores(mongodb_uri, redis_url, database, driver, MAX_FOLLOWERS)
         stores = runner.run(opened.__aenter__())
@@ -323,7 +323,7 @@ def sized(examples: int, steps: int) -> settings:
         deadline=None,
         suppress_health_check=list(HealthCheck),
         print_blob=True,
-        # A shorter history of the same failure would take many minutes.
+        # Shrinking a failure would take many minutes.
         phases=(Phase.explicit, Phase.reuse, Phase.generate),
     )
 

@@ -1,4 +1,4 @@
-"""homeFeedEvents and notificationEvents: what the viewer may hear, once, from where they were, pushed or merged."""
+"""homeFeedEvents and notificationEvents: each event once, resumed by cursor, for pushed and merged posts."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -16,7 +16,7 @@ from tests.storage.places import soon
 
 pytestmark = pytest.mark.anyio
 
-LISTEN = """
+HOME_FEED_EVENTS = """
 subscription ($since: Cursor) {
   homeFeedEvents(since: $since) {
     type: __typename
@@ -27,7 +27,7 @@ subscription ($since: Cursor) {
   }
 }
 """
-TOLD = """
+NOTIFICATION_EVENTS = """
 subscription ($since: Cursor) {
   notificationEvents(since: $since) {
     type: __typename
@@ -41,48 +41,48 @@ DELETE = "mutation ($id: ID!) { deletePost(id: $id) { id } }"
 
 
 async def work(stores: Stores) -> None:
-    """What workers do."""
+    """Runs the workers' fan-out."""
     while await finish_fan_outs(job_context(stores)):
         pass
 
 
 @pytest.fixture
 async def merging(mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver) -> AsyncIterator[SignIn]:
-    """Where every author with a follower is too big to be pushed."""
+    """Signs users in where every author with a follower is merged on read."""
     async with open_stores(mongodb_uri, redis_url, database, mongo_driver, 0) as stores:
         yield SignIn(stores)
 
 
-async def heard_of_posts(sign_in: SignIn) -> tuple[Person, Person]:
+async def assert_post_events(sign_in: SignIn) -> tuple[Person, Person]:
     ann, bob = await sign_in("ann"), await sign_in("bob")
     await bob.follow(ann)
     await ann.create_post("before")
     await work(sign_in.stores)
-    async with bob.listening(LISTEN) as heard:
+    async with bob.listening(HOME_FEED_EVENTS) as events:
         ids = []
         for text in ("one", "two"):
             ids.append(await ann.create_post(text))
             await work(sign_in.stores)
-        arrived = [await heard.event() for _ in range(2)]
+        arrived = [await events.event() for _ in range(2)]
         assert [event["post"]["text"] for event in arrived] == ["one", "two"]
         await ann.run(DELETE, id=ids[0])
         await work(sign_in.stores)
-        removed = await heard.event()
+        removed = await events.event()
         assert (removed["type"], removed["postId"]) == ("PostRemoved", ids[0])
     await ann.create_post("three")
     await work(sign_in.stores)
-    async with bob.listening(LISTEN, since=arrived[1]["cursor"]) as heard:
-        again = [await heard.event() for _ in range(2)]
+    async with bob.listening(HOME_FEED_EVENTS, since=arrived[1]["cursor"]) as events:
+        again = [await events.event() for _ in range(2)]
         assert [event.get("postId") or event["post"]["text"] for event in again] == [ids[0], "three"]
     return ann, bob
 
 
 async def test_pushed_posts_emit_events_and_cursor_resumes(sign_in: SignIn) -> None:
-    await heard_of_posts(sign_in)
+    await assert_post_events(sign_in)
 
 
 async def test_merged_posts_emit_events_and_cursor_resumes(merging: SignIn) -> None:
-    await heard_of_posts(merging)
+    await assert_post_events(merging)
     assert await merging.stores.mongo["feed_items"].count_documents({"_id.u": "bob"}) == 0
 
 
@@ -90,23 +90,23 @@ async def test_author_gets_own_post_once_pushed_or_merged(sign_in: SignIn, mergi
     for stores in (sign_in, merging):
         ann, bob = await stores("ann"), await stores("bob")
         await bob.follow(ann)
-        async with ann.listening(LISTEN) as heard:
+        async with ann.listening(HOME_FEED_EVENTS) as events:
             for text in ("one", "two"):
                 await ann.create_post(text)
-                assert (await heard.event())["post"]["text"] == text
+                assert (await events.event())["post"]["text"] == text
 
 
 async def test_events_of_unfollowed_or_blocked_author_are_withheld(sign_in: SignIn) -> None:
     ann, bob, cyd = await sign_in("ann"), await sign_in("bob"), await sign_in("cyd")
     for author in (ann, cyd):
         await bob.follow(author)
-    async with bob.listening(LISTEN) as heard:
+    async with bob.listening(HOME_FEED_EVENTS) as events:
         await ann.create_post("late")
         await bob.unfollow(ann)
         await work(sign_in.stores)
         await cyd.create_post("heard")
         await work(sign_in.stores)
-        assert (await heard.event())["post"]["text"] == "heard"
+        assert (await events.event())["post"]["text"] == "heard"
 
 
 async def test_subscribed_reader_is_never_absent(sign_in: SignIn, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,8 +115,8 @@ async def test_subscribed_reader_is_never_absent(sign_in: SignIn, monkeypatch: p
     ann, bob = await sign_in("ann"), await sign_in("bob")
     await bob.follow(ann)
     feeds = sign_in.stores.mongo["feeds"]
-    async with bob.listening(LISTEN) as heard:
-        waiting = asyncio.create_task(heard.event())
+    async with bob.listening(HOME_FEED_EVENTS) as events:
+        waiting = asyncio.create_task(events.event())
         await feeds.update_one({"_id.u": "bob"}, [{"$set": {"seen_at": {"$subtract": ["$$NOW", 29 * 86_400_000]}}}])
 
         async def is_here() -> bool:
@@ -129,9 +129,9 @@ async def test_subscribed_reader_is_never_absent(sign_in: SignIn, monkeypatch: p
 
 
 async def test_notification_events_omit_blocked_actors(room: Room) -> None:
-    async with room.bob.listening(TOLD) as heard:
+    async with room.bob.listening(NOTIFICATION_EVENTS) as events:
         await room.ann.post(room.topic, "one @bob")
-        first = await heard.event()
+        first = await events.event()
         assert first["notification"] == {
             "kind": "MENTION",
             "actor": {"id": "ann"},
@@ -142,20 +142,20 @@ async def test_notification_events_omit_blocked_actors(room: Room) -> None:
         await room.ann.post(room.topic, "two @bob")
         await settled(room.ann.stores)
         await room.eve.create_post("three @bob")
-        assert (await heard.event())["notification"]["post"] == {"text": "three @bob"}
-    async with room.bob.listening(TOLD, since=first["cursor"]) as heard:
-        assert (await heard.event())["notification"]["actor"] == {"id": "eve"}
+        assert (await events.event())["notification"]["post"] == {"text": "three @bob"}
+    async with room.bob.listening(NOTIFICATION_EVENTS, since=first["cursor"]) as events:
+        assert (await events.event())["notification"]["actor"] == {"id": "eve"}
 
 
 async def test_cursor_of_other_subscription_is_refused(sign_in: SignIn) -> None:
     ann, bob = await sign_in("ann"), await sign_in("bob")
     cursors = []
     for person in (ann, bob):
-        for query in (LISTEN, TOLD):
+        for query in (HOME_FEED_EVENTS, NOTIFICATION_EVENTS):
             async for answer in person.answers(query):
                 cursors.append(next(iter(answer["data"].values()))["cursor"])
                 break
-    for query, own in ((LISTEN, cursors[0]), (TOLD, cursors[1])):
+    for query, own in ((HOME_FEED_EVENTS, cursors[0]), (NOTIFICATION_EVENTS, cursors[1])):
         for cursor in {*cursors, "nonsense"} - {own}:
             async for answer in ann.answers(query, since=cursor):
                 assert [error["extensions"]["code"] for error in answer["errors"]] == ["BAD_USER_INPUT"]

@@ -1,4 +1,4 @@
-"""Following as clients do it: counts, the viewer's view, and who may not."""
+"""Follow mutations: counts, the viewer's fields, and refusals."""
 
 import pytest
 

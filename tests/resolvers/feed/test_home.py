@@ -1,4 +1,4 @@
-"""homeFeed as its reader sees it."""
+"""The query homeFeed."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Posts as clients make, see and delete them: what is checked, shown, and hidden."""
+"""Post mutations and queries: checks of input, fields, timelines, and blocked authors."""
 
 import pytest
 

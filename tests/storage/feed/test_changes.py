@@ -1,4 +1,4 @@
-"""Making and deleting posts: one place each in the organization, one post a source, nothing half done."""
+"""Creating and deleting posts: unique timestamps, one post per source, no partial commits."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
 
 @dataclass
 class Publish(Change[Post]):
-    """How another area publishes: its own document changes with the post, or not at all."""
+    """A change of another area that commits its own document together with the post."""
 
     timestamps = 1
     post: PostPlan

@@ -1,4 +1,4 @@
-"""Fan-outs: one worker at a time, by a fence; nothing counted twice; failures tried five times, kept and counted."""
+"""Fan-outs: one worker at a time by a fence, exact counts, and five retries of each failed insert."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 async def post(feed: FeedScenario) -> Post:
-    """A post of Ann's, whom Bob and Cyd follow."""
+    """A post of Ann, who has the followers Bob and Cyd."""
     await feed.sign_in("cyd")
     for name in ("bob", "cyd"):
         await feed.stores.follows.follow(FollowPair(feed.organization_id, name, "ann"))
@@ -103,7 +103,7 @@ async def test_failed_insert_after_five_retries_is_given_up(feed: FeedScenario, 
         await feed.backdate("feed_retries", "due")
         (retry,) = await due(feed)
         assert retry.tries == {"bob": number}
-        # Two workers may try at the same time.
+        # Two workers may retry at the same time.
         await gather_list(*(feed.stores.fan_outs.settle_retries(retry, ["bob"]) for _ in range(2)))
     assert numbers(await fan_out(feed, post)) == ("COMPLETED", 2, 1, 1)
     (kept,) = await feed.documents("feed_retries")

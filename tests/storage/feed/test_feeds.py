@@ -1,4 +1,4 @@
-"""Pushing into feeds: each reader once, each failure alone, the newest 800 kept, and told where somebody listens."""
+"""Pushes into feeds: one item per reader, isolated failures, trimming to 800, and events for subscribed readers."""
 
 import pytest
 
@@ -72,18 +72,18 @@ async def test_pushed_feed_is_trimmed_to_newest_800(feed: FeedScenario) -> None:
 
 async def test_subscribed_reader_gets_arrival_and_removal_once(feed: FeedScenario) -> None:
     post, org = await feed.post(), feed.organization_id
-    listening = READERS[:3]
-    for reader in listening:
+    subscribed = READERS[:3]
+    for reader in subscribed:
         await feed.stores.events.head(home_stream(org, reader))
     for _ in range(2):
         await feed.stores.feeds.push(post.key, "ann", READERS)
-    for reader in listening:
+    for reader in subscribed:
         events = await feed.events(home_stream(org, reader))
         assert [(event.kind, event.ref) for event in events] == [("PostArrived", post.timestamp)]
     await feed.stores.posts.delete(post.key, "ann", False)
     for _ in range(2):
         await feed.stores.feeds.remove(post.key, READERS)
-    for reader in listening:
+    for reader in subscribed:
         assert [event.kind for event in await feed.events(home_stream(org, reader))] == [
             "PostArrived",
             "PostRemoved",
@@ -97,7 +97,7 @@ async def test_author_own_feed_is_trimmed_to_newest_800(feed: FeedScenario) -> N
     owner = {"o": feed.organization_id, "u": "ann"}
     old = [{"_id": {**owner, "ts": ts}, "author": "ann"} for ts in range(1, MAX_ITEMS + 51)]
     await feed.stores.mongo["feed_items"].insert_many(old)
-    # One batch has timestamps in a row, one of which is due.
+    # The timestamps of one batch are consecutive, so one of them triggers trimming.
     posts = await gather_list(*(feed.post() for _ in range(MAX_BATCH)))
     assert MAX_BATCH >= TRIM_EVERY
     await feed.wait_for_relays(home_stream(feed.organization_id, "ann"))

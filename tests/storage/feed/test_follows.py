@@ -1,4 +1,4 @@
-"""Follows: counted exactly, never across a block, and the feed ends as the last of them says, however they race."""
+"""Follows: exact counts, none across a block, and a feed that matches the last change after any race."""
 
 import asyncio
 from contextlib import suppress
@@ -58,7 +58,7 @@ async def test_repeated_follow_notifies_once(feed: FeedScenario) -> None:
         await feed.stores.follows.unfollow(pair(feed))
     assert len(await feed.events(user_stream(feed.organization_id, "ann"))) == 1
     page = await feed.stores.notifications.page(feed.organization_id, "ann", timeline_range(latest=NOW), NO_AUTHORS)
-    assert [(told.kind.value, told.actor_id) for told in page.items] == [("FOLLOW", "bob")]
+    assert [(item.kind.value, item.actor_id) for item in page.items] == [("FOLLOW", "bob")]
 
 
 async def test_follow_across_block_is_refused(feed: FeedScenario) -> None:
@@ -101,12 +101,14 @@ async def test_concurrent_settling_follows_last_change(feed: FeedScenario, anoth
         other = feed.through(stores)
         for last in (True, False) * 4:
 
-            async def waver(h: FeedScenario) -> None:
+            async def alternate(h: FeedScenario) -> None:
                 for n in range(4):
                     with suppress(DomainError):
                         await (h.stores.follows.follow if n % 2 else h.stores.follows.unfollow)(pair(h))
 
-            await gather_list(waver(feed), waver(other), *(h.stores.follows.settle(pair(h)) for h in (feed, other)))
+            await gather_list(
+                alternate(feed), alternate(other), *(h.stores.follows.settle(pair(h)) for h in (feed, other))
+            )
             await (feed.stores.follows.follow if last else feed.stores.follows.unfollow)(pair(feed))
             assert await items(feed) == (posts if last else [])
 

@@ -1,4 +1,4 @@
-"""Reading a home feed: pushed, merged and rebuilt alike, and a page is short only where the feed ends."""
+"""Reads of home feeds with pushed, merged and rebuilt posts: a page is short only where the feed ends."""
 
 import asyncio
 import random
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def post_big(feed: FeedScenario, author: str, text: str = "big") -> Post:
-    """A post of somebody whom too many follow to push it."""
+    """Creates a post of an author with too many followers to push it."""
     merged = replace(feed.stores.posts.plan(feed.new_post(author, text)), max_followers=-1)
     return await feed.stores.sequencer.commit(author_stream(feed.organization_id, author), CreatePost(merged))
 
