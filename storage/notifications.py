@@ -1,7 +1,7 @@
-"""Notifications: a timeline of each user's own, with a read mark, filled through the user's stream.
+"""Notifications: one timeline for each user, with a read mark, filled through the user's stream.
 
-Whoever has something to tell leaves an outbox row in their own transaction (`notify`, or `notification_row` where no
-batch is at hand). One thing is told once, however often the row is left.
+Other areas add an outbox row in their own transaction: with `notify`, or with `notification_ref` and `outbox.add_rows`
+without a batch. Rows with equal content become one notification.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from pymongo.asynchronous.collection import AsyncCollection
+
 from storage.identity.records import stream_owner, user_stream
 from storage.mongo import Document, Mongo, Session
 from storage.references import MessageKey, PostKey
 from storage.streams.changes import Batch
+from storage.streams.documents import NotificationDocument, NotificationMarkDocument, NotificationRef, OutboxDocument
 from storage.streams.log import Stream
 from storage.streams.outbox import OutboxRelay
 from storage.timeline import END, Page, Range, Timestamp, read_page
@@ -21,7 +24,7 @@ NOTIFICATIONS = "notifications"
 
 
 class NotificationKind(Enum):
-    """What somebody is told of."""
+    """What a notification is about."""
 
     MENTION = "MENTION"
     REACTION = "REACTION"
@@ -32,7 +35,7 @@ class NotificationKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """One thing that its owner was told, and what it is about."""
+    """A notification. Fields that its kind does not have are None."""
 
     owner_id: str
     timestamp: Timestamp
@@ -44,7 +47,7 @@ class Notification:
 
     @property
     def id(self) -> str:
-        """Unique for its owner."""
+        """Identifier, unique for the owner."""
         return f"{self.owner_id}-{self.timestamp}"
 
 
@@ -59,7 +62,7 @@ def notify(
     post: int | None = None,
     publication_id: str | None = None,
 ) -> None:
-    """Tells the user, with the batch. Nobody is told of what they did themselves. `post` is its timestamp."""
+    """Notifies the user when the batch is committed, unless the user is the actor. `post` is the post's timestamp."""
     if actor_id != user_id:
         ref = notification_ref(kind, actor_id, message=message, post=post, publication_id=publication_id)
         batch.add_outbox_row(user_stream(organization_id, user_id), "Notify", ref)
@@ -72,8 +75,8 @@ def notification_ref(
     message: MessageKey | None = None,
     post: int | None = None,
     publication_id: str | None = None,
-) -> Document:
-    """The `ref` of a row of kind "Notify", for storage.streams.outbox.add_rows(user_stream(...), "Notify", ref)."""
+) -> NotificationRef:
+    """Returns the `ref` of an outbox row of kind "Notify" for the user's stream."""
     return {
         "kind": kind.value,
         "actor": actor_id,
@@ -85,47 +88,52 @@ def notification_ref(
 
 
 class NotificationRelay(OutboxRelay):
-    """Moves rows into the owner's notifications; what was told before is not told again."""
+    """Adds notifications to the owner's timeline, each once."""
 
     def __init__(self) -> None:
-        """Knows nothing yet."""
-        self._told: set[str] = set()
-        self._closed: set[str] = set()
+        self._existing: set[str] = set()
+        self._unreadable_topics: set[str | None] = set()
 
-    async def load(self, mongo: Mongo, session: Session, rows: Sequence[Document], batch: Batch) -> None:
-        """Which of the things were told already, and which topics the owner may not read."""
+    async def load(self, mongo: Mongo, session: Session, rows: Sequence[OutboxDocument], batch: Batch) -> None:
+        """Reads which notifications exist already, and which topics the owner may not read."""
         organization_id, owner_id = stream_owner(batch.stream)
         about = {"_id.o": organization_id, "_id.u": owner_id, "about": {"$in": [_about(row["ref"]) for row in rows]}}
         async for document in mongo[NOTIFICATIONS].find(about, {"about": 1}, session=session):
-            self._told.add(document["about"])
+            self._existing.add(document["about"])
         topics = {row["ref"]["topic"] for row in rows} - {None}
         if topics:
-            self._closed = topics - await _readable(mongo, session, owner_id, topics)
+            self._unreadable_topics = topics - await _readable(mongo, session, owner_id, topics)
 
-    def relay(self, row: Document, batch: Batch) -> float:
-        """Puts the notification, unless it was told or can't be read."""
+    def relay(self, row: OutboxDocument, batch: Batch) -> float:
+        """Adds the notification, unless it exists or its owner may not read the topic."""
         ref = row["ref"]
         about = _about(ref)
-        if about not in self._told and ref["topic"] not in self._closed:
-            self._told.add(about)
+        if about not in self._existing and ref["topic"] not in self._unreadable_topics:
+            self._existing.add(about)
             put_notification(batch, ref, about, batch.take_timestamp())
         return 0.0
 
 
-def put_notification(batch: Batch, ref: Document, about: str, timestamp: int) -> None:
-    """A notification in a batch of its owner's stream, and its event."""
+def put_notification(batch: Batch, ref: NotificationRef, about: str, timestamp: int) -> None:
+    """Adds a notification in a batch of its owner's stream, and emits it."""
     organization_id, owner_id = stream_owner(batch.stream)
-    id_ = {"o": organization_id, "u": owner_id, "ts": timestamp}
-    batch.put(NOTIFICATIONS, {"_id": id_, **ref, "about": about})
+    document: NotificationDocument = {
+        "_id": {"o": organization_id, "u": owner_id, "ts": Timestamp(timestamp)},
+        **ref,
+        "about": about,
+    }
+    batch.put(NOTIFICATIONS, document)
     batch.emit("NotificationArrived", timestamp)
 
 
-def _about(ref: Document) -> str:
-    return "/".join(str(ref[part]) for part in ("kind", "actor", "topic", "ts", "post", "publication"))
+def _about(ref: NotificationRef) -> str:
+    return "/".join(
+        str(part) for part in (ref["kind"], ref["actor"], ref["topic"], ref["ts"], ref["post"], ref["publication"])
+    )
 
 
 async def _readable(mongo: Mongo, session: Session, user_id: str, topic_ids: Iterable[str]) -> set[str]:
-    """Those of the topics whose community the user belongs to."""
+    """Returns the topics whose community the user is a member of."""
     cursor = mongo["topics"].find({"_id": {"$in": list(topic_ids)}}, {"community": 1}, session=session)
     communities = {topic["_id"]: topic["community"] for topic in await cursor.to_list(None)}
     wanted = {"community": {"$in": list(set(communities.values()))}, "user": user_id}
@@ -135,17 +143,17 @@ async def _readable(mongo: Mongo, session: Session, user_id: str, topic_ids: Ite
 
 
 class NotificationStore:
-    """Reads a user's notifications, without those that come from somebody blocked, and keeps the read mark."""
+    """Notifications of users, without those of blocked actors, and read marks."""
 
     def __init__(self, mongo: Mongo) -> None:
         self._mongo = mongo
-        self._notifications = mongo[NOTIFICATIONS]
-        self._marks = mongo["notification_marks"]
+        self._notifications: AsyncCollection[NotificationDocument] = mongo[NOTIFICATIONS]
+        self._marks: AsyncCollection[NotificationMarkDocument] = mongo["notification_marks"]
 
     async def page(
         self, organization_id: str, user_id: str, asked: Range, blocked: frozenset[str]
     ) -> Page[Notification]:
-        """What the user was told, by time."""
+        """Returns the user's notifications by time."""
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[Notification]:
             wanted = _wanted(organization_id, user_id, low, high, blocked)
@@ -155,18 +163,18 @@ class NotificationStore:
         return await read_page(asked, fetch, lambda notification: notification.timestamp)
 
     async def unread_count(self, organization_id: str, user_id: str, blocked: frozenset[str]) -> int:
-        """How many lie after the read mark."""
+        """Returns the number of notifications after the read mark."""
         mark = await self._marks.find_one({"_id": _owner(organization_id, user_id)})
         low = 0 if mark is None else mark["ts"] + 1
         return await self._notifications.count_documents(_wanted(organization_id, user_id, low, END, blocked))
 
     async def mark_read(self, organization_id: str, user_id: str, timestamp: int) -> None:
-        """Moves the read mark forward; never back."""
+        """Moves the read mark forward, never back."""
         owner = {"_id": _owner(organization_id, user_id)}
         await self._marks.update_one(owner, {"$max": {"ts": timestamp}}, upsert=True)
 
     async def of_events(self, stream: Stream, refs: Sequence[int]) -> dict[Any, Notification]:
-        """The notifications that events of the user's stream speak of, by timestamp; one read."""
+        """Returns the notifications that events of the user's stream refer to, by timestamp, with one read."""
         owner = _owner(*stream_owner(stream))
         cursor = self._notifications.find({"_id": {"$in": [{**owner, "ts": ref} for ref in set(refs)]}})
         return {document["_id"]["ts"]: _notification(document) for document in await cursor.to_list(None)}
@@ -184,14 +192,14 @@ def _wanted(organization_id: str, user_id: str, low: int, high: int, blocked: fr
     return wanted
 
 
-def _notification(document: Document) -> Notification:
+def _notification(document: NotificationDocument) -> Notification:
     id_, topic, post = document["_id"], document["topic"], document["post"]
     return Notification(
         owner_id=id_["u"],
         timestamp=id_["ts"],
         kind=NotificationKind(document["kind"]),
         actor_id=document["actor"],
-        message=None if topic is None else MessageKey(topic, document["ts"]),
+        message=None if topic is None or document["ts"] is None else MessageKey(topic, document["ts"]),
         post=None if post is None else PostKey(id_["o"], post),
         publication_id=document["publication"],
     )

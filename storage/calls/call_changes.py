@@ -41,7 +41,7 @@ from storage.calls.records import (
 )
 from storage.calls.windows import CallingWindow
 from storage.errors import BadUserInput, NotFound
-from storage.streams.changes import Batch, Change, Need
+from storage.streams.changes import Batch, Change, DocumentKey
 
 START_LOOKAHEAD = timedelta(milliseconds=60)
 """How long before its start time a call may be committed. The broker then waits for that time."""
@@ -107,7 +107,7 @@ class _TaskChange:
     organization_id: str
     task: TaskKey
 
-    def needs(self) -> Sequence[Need]:
+    def needs(self) -> Sequence[DocumentKey]:
         """The task, its job and the limiter."""
         return [(TASKS, self.task.document_id), (JOBS, self.task.job_id), (LIMITS, self.organization_id)]
 
@@ -155,7 +155,7 @@ class StartCall(_TaskChange, Change[CallStart | StartRefusal]):
     lead: timedelta = timedelta()
     """The least time between this commit and the call's start."""
 
-    def needs(self) -> Sequence[Need]:
+    def needs(self) -> Sequence[DocumentKey]:
         """Task, job, limiter and the number's do-not-call entry."""
         return [*_TaskChange.needs(self), (DO_NOT_CALL, self._phone_number_id)]
 
@@ -234,7 +234,7 @@ class ReportCall(_TaskChange, Change[CallTask]):
     at: datetime | None = None
     """When the event happened by the reporter's clock. None when that is not known."""
 
-    def needs(self) -> Sequence[Need]:
+    def needs(self) -> Sequence[DocumentKey]:
         """Task and job, and for an end the limiter, since an end frees a slot."""
         needs = _TaskChange.needs(self)
         return needs if self.event is CallReportEvent.ENDED else [need for need in needs if need[0] != LIMITS]

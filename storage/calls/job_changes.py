@@ -29,7 +29,7 @@ from storage.calls.windows import CallingWindow
 from storage.errors import Conflict, NotFound
 from storage.idempotency import IdempotencyKey
 from storage.ids import new_id
-from storage.streams.changes import Batch, Change, Need
+from storage.streams.changes import Batch, Change, DocumentKey
 from storage.streams.log import jobs_stream
 
 JOB_EVENT_INTERVAL = timedelta(milliseconds=500)
@@ -173,7 +173,7 @@ class LaunchJob(Change[CallJob]):
     row_errors: int
     idempotency: IdempotencyKey | None = None
 
-    def needs(self) -> Sequence[Need]:
+    def needs(self) -> Sequence[DocumentKey]:
         """The draft, which shows that the tasks still exist."""
         return [(DRAFTS, self.new.id)]
 
@@ -212,7 +212,7 @@ class ActOnJob(Change[CallJob]):
     job_id: str
     action: JobAction
 
-    def needs(self) -> Sequence[Need]:
+    def needs(self) -> Sequence[DocumentKey]:
         """The job."""
         return [(JOBS, self.job_id)]
 
@@ -248,7 +248,7 @@ class RefreshJobState(Change[None]):
     organization_id: str
     job_id: str
 
-    def needs(self) -> Sequence[Need]:
+    def needs(self) -> Sequence[DocumentKey]:
         """The job."""
         return [(JOBS, self.job_id)]
 
@@ -270,7 +270,7 @@ class SetLimits(Change[CallLimits]):
     concurrent: int
     per_second: float
 
-    def needs(self) -> Sequence[Need]:
+    def needs(self) -> Sequence[DocumentKey]:
         """The limiter."""
         return [(LIMITS, self.organization_id)]
 
@@ -291,7 +291,7 @@ class TakeOver(Change[None]):
     organization_id: str
     fence: int
 
-    def needs(self) -> Sequence[Need]:
+    def needs(self) -> Sequence[DocumentKey]:
         """The limiter."""
         return [(LIMITS, self.organization_id)]
 

@@ -14,22 +14,20 @@ from storage.calls.job_changes import (
     job_event_delay,
     reserve_task_event,
 )
-from storage.mongo import Document, Mongo, Session
+from storage.mongo import Mongo, Session
 from storage.streams.changes import Batch
+from storage.streams.documents import OutboxDocument
 from storage.streams.outbox import OutboxRelay
 
 
 class CallJobRelay(OutboxRelay):
     """Emits progress of a job, at most twice a second."""
 
-    def __init__(self) -> None:
-        """Has no state."""
-
-    async def load(self, mongo: Mongo, session: Session, rows: Sequence[Document], batch: Batch) -> None:
+    async def load(self, mongo: Mongo, session: Session, rows: Sequence[OutboxDocument], batch: Batch) -> None:
         """Loads the jobs that the rows refer to."""
         await load_jobs(mongo, session, rows, batch)
 
-    def relay(self, row: Document, batch: Batch) -> float:
+    def relay(self, row: OutboxDocument, batch: Batch) -> float:
         """Emits the job's current state."""
         stored: CallJobDocument | None = batch.get(JOBS, row["ref"])
         if stored is None or not stored.get("untold"):
@@ -48,10 +46,9 @@ class CallTaskRelay(OutboxRelay):
     """Emits changed tasks of a job, at most ten a second."""
 
     def __init__(self) -> None:
-        """Nothing is loaded yet."""
         self._delayed: defaultdict[str, list[RowId]] = defaultdict(list)
 
-    async def load(self, mongo: Mongo, session: Session, rows: Sequence[Document], batch: Batch) -> None:
+    async def load(self, mongo: Mongo, session: Session, rows: Sequence[OutboxDocument], batch: Batch) -> None:
         """Loads the jobs that the rows refer to, and of each the next tasks to emit, with one more to see the rest."""
         await load_jobs(mongo, session, rows, batch)
         for job_id in {row["ref"] for row in rows}:
@@ -61,7 +58,7 @@ class CallTaskRelay(OutboxRelay):
                 batch.add(TASKS, task)
                 self._delayed[job_id].append(task["_id"])
 
-    def relay(self, row: Document, batch: Batch) -> float:
+    def relay(self, row: OutboxDocument, batch: Batch) -> float:
         """Emits as many tasks as are allowed now. The row stays while some are left."""
         stored: CallJobDocument | None = batch.get(JOBS, row["ref"])
         if stored is None or not stored.get("untold_tasks"):
@@ -86,7 +83,7 @@ def _is_delayed(task: CallTaskDocument, job: CallJobDocument) -> bool:
     return bool(task.get("untold")) and task["_id"]["j"] == job["_id"]
 
 
-async def load_jobs(mongo: Mongo, session: Session, rows: Sequence[Document], batch: Batch) -> None:
+async def load_jobs(mongo: Mongo, session: Session, rows: Sequence[OutboxDocument], batch: Batch) -> None:
     """Adds the jobs that the rows refer to, unless an earlier member of the batch has loaded them."""
     ids = [id_ for id_ in {row["ref"] for row in rows} if batch.get(JOBS, id_) is None]
     async for document in mongo[JOBS].find({"_id": {"$in": ids}}, session=session):

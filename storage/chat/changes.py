@@ -11,7 +11,7 @@ from storage.identity.records import user_stream
 from storage.link_previews import LinkPreview, first_url, preview_document
 from storage.notifications import NotificationKind, notify
 from storage.references import MessageKey
-from storage.streams.changes import Batch, Change, Need
+from storage.streams.changes import Batch, Change, DocumentKey
 from storage.streams.log import Stream
 
 MAX_EMOJIS = 30
@@ -67,7 +67,7 @@ class _MessageChange(Change[Message]):
 
     key: MessageKey
 
-    def needs(self) -> Sequence[Need]:
+    def needs(self) -> Sequence[DocumentKey]:
         """Returns the message."""
         return [(MESSAGES, self.key.document_id)]
 
@@ -152,7 +152,7 @@ class _ReactionChange(_MessageChange):
         """The reaction's `_id`."""
         return {"t": self.key.topic_id, "ts": self.key.timestamp, "e": self.emoji, "u": self.user_id}
 
-    def needs(self) -> Sequence[Need]:
+    def needs(self) -> Sequence[DocumentKey]:
         """Returns the message and the reaction."""
         return [(MESSAGES, self.key.document_id), (REACTIONS, self.reaction_id)]
 

@@ -11,7 +11,7 @@ from storage.idempotency import AlreadyDone, IdempotencyKey
 from storage.link_previews import LinkPreview, first_url, preview_document
 from storage.notifications import NotificationKind, notify
 from storage.references import PostKey
-from storage.streams.changes import Batch, Change, Need
+from storage.streams.changes import Batch, Change, DocumentKey
 from storage.streams.log import jobs_stream
 
 POSTS = "posts"
@@ -45,7 +45,7 @@ class PostPlan:
     max_followers: int
     """Posts of authors with more followers are not pushed: readers merge them."""
 
-    def needs(self) -> Sequence[Need]:
+    def needs(self) -> Sequence[DocumentKey]:
         """Returns the documents that `put` reads from the batch."""
         author = (
             (MERGED_AUTHORS, self._author_id),
@@ -139,7 +139,7 @@ class CreatePost(Change[Post]):
     post: PostPlan
     idempotency: IdempotencyKey | None = None
 
-    def needs(self) -> Sequence[Need]:
+    def needs(self) -> Sequence[DocumentKey]:
         """Returns the documents that creating the post reads."""
         return self.post.needs()
 
@@ -158,7 +158,7 @@ class _PostChange(Change[Post]):
 
     key: PostKey
 
-    def needs(self) -> Sequence[Need]:
+    def needs(self) -> Sequence[DocumentKey]:
         """Returns the post."""
         return [(POSTS, self.key.document_id)]
 
@@ -177,7 +177,7 @@ class DeletePost(_PostChange):
     deleter_id: str
     may_delete_any: bool
 
-    def needs(self) -> Sequence[Need]:
+    def needs(self) -> Sequence[DocumentKey]:
         """Returns the post and its fan-out."""
         return [(POSTS, self.key.document_id), (FAN_OUTS, self.key.document_id)]
 

@@ -19,7 +19,7 @@ from storage.feed.trimming import MAX_ITEMS, trim
 from storage.identity.records import user_stream
 from storage.mongo import Document, Mongo, Session, older_than
 from storage.notifications import NotificationKind, notify
-from storage.streams.changes import Batch, Change, Need
+from storage.streams.changes import Batch, Change, DocumentKey
 from storage.streams.sequencer import Sequencer
 
 FOLLOWS = "follows"
@@ -55,7 +55,7 @@ class _FollowChange(Change[bool]):
     events: ClassVar[int] = 0
     pair: FollowPair
 
-    def needs(self) -> Sequence[Need]:
+    def needs(self) -> Sequence[DocumentKey]:
         """Returns the follow, its change, the follower's feed and both users."""
         pair, feed = self.pair, {"o": self.pair.organization_id, "u": self.pair.follower_id}
         users = [(USERS, pair.user_id(id_)) for id_ in (pair.follower_id, pair.followee_id)]

@@ -1,8 +1,8 @@
-"""What reaches a reader's own stream: posts that arrived in the home feed, posts that left it.
+"""Outbox relays of a reader's home feed: posts that arrived in it and posts that left it.
 
-An item is told of once when it arrives, and when it leaves, whether its arrival was told of or not: what was pushed
-before anybody listened, backfilled or rebuilt was found on the page. That it left may be told again when a worker that
-slept past its lease had put it back.
+The arrival of an item is emitted at most once, its removal always. Arrivals are not emitted for items that were pushed
+before anyone subscribed, backfilled or rebuilt: readers find those on the first page. A removal may be emitted again
+after a worker whose lease had expired put the item back.
 """
 
 from collections.abc import Sequence
@@ -12,14 +12,15 @@ from storage.feed.trimming import TRIM_EVERY, trim
 from storage.identity.records import stream_owner
 from storage.mongo import Document, Mongo, Session
 from storage.streams.changes import Batch
+from storage.streams.documents import OutboxDocument
 from storage.streams.outbox import OutboxRelay
 
 
 class _FeedItemRelay(OutboxRelay):
-    """A row whose `ref` is the timestamp of a post in the feed of the stream's owner."""
+    """Base of relays whose rows refer to a post in the home feed of the stream's owner, by its timestamp."""
 
-    async def load(self, mongo: Mongo, session: Session, rows: Sequence[Document], batch: Batch) -> None:
-        """The feed's items and their posts."""
+    async def load(self, mongo: Mongo, session: Session, rows: Sequence[OutboxDocument], batch: Batch) -> None:
+        """Reads the feed's items and their posts."""
         organization_id, reader_id = stream_owner(batch.stream)
         for collection, owner in (
             (FEED_ITEMS, {"o": organization_id, "u": reader_id}),
@@ -30,28 +31,28 @@ class _FeedItemRelay(OutboxRelay):
                 batch.add(collection, document)
 
     @staticmethod
-    def item(row: Document, batch: Batch) -> Document | None:
-        """The item, as the rows before left it."""
+    def item(row: OutboxDocument, batch: Batch) -> Document | None:
+        """Returns the item as the rows before left it."""
         organization_id, reader_id = stream_owner(batch.stream)
         found: Document | None = batch.get(FEED_ITEMS, {"o": organization_id, "u": reader_id, "ts": row["ref"]})
         return found
 
 
 class PostArrivedRelay(_FeedItemRelay):
-    """Tells of an item that was not told of yet, if its post is still there.
+    """Emits the arrival of an item if it was not emitted yet and its post was not deleted.
 
-    About once in 64 posts it trims the feed. Every post comes by here on its way into its author's own feed.
+    About once in 64 posts it trims the feed. Every post passes here for the feed of its author.
     """
 
-    async def load(self, mongo: Mongo, session: Session, rows: Sequence[Document], batch: Batch) -> None:
-        """The feed's items, which may be trimmed first, and their posts."""
+    async def load(self, mongo: Mongo, session: Session, rows: Sequence[OutboxDocument], batch: Batch) -> None:
+        """Reads the feed's items and their posts, after trimming the feed if that is due."""
         if any(row["ref"] % TRIM_EVERY == 0 for row in rows):
             organization_id, reader_id = stream_owner(batch.stream)
             await trim(mongo, {"o": organization_id, "u": reader_id}, session)
         await super().load(mongo, session, rows, batch)
 
-    def relay(self, row: Document, batch: Batch) -> float:
-        """Marks the item as told."""
+    def relay(self, row: OutboxDocument, batch: Batch) -> float:
+        """Emits the event and marks the item."""
         item = self.item(row, batch)
         post = item and batch.get(POSTS, {"o": item["_id"]["o"], "ts": item["_id"]["ts"]})
         if item and post and not item.get("told") and post.get("deleted_at") is None:
@@ -61,10 +62,10 @@ class PostArrivedRelay(_FeedItemRelay):
 
 
 class PostRemovedRelay(_FeedItemRelay):
-    """Takes the item out of the feed, and tells of it."""
+    """Removes the item from the feed and emits that."""
 
-    def relay(self, row: Document, batch: Batch) -> float:
-        """A second row for the same item finds nothing."""
+    def relay(self, row: OutboxDocument, batch: Batch) -> float:
+        """Removes the item, unless an earlier row did."""
         item = self.item(row, batch)
         if item is not None:
             batch.remove(FEED_ITEMS, item["_id"])

@@ -13,7 +13,7 @@ from storage.publishing.documents import PublicationDocument
 from storage.publishing.records import Publication, PublicationState, publication_record
 from storage.publishing.scheduling import PUBLICATIONS, put_finished
 from storage.publishing.transitions import DeadlinePassed, add_attempt, check_due, held, is_too_late
-from storage.streams.changes import Batch, Change, Need
+from storage.streams.changes import Batch, Change, DocumentKey
 
 
 def source(publication_id: str) -> str:
@@ -29,7 +29,7 @@ class PublishMessage(Change[Publication]):
     publication: Publication
     new: NewMessage
 
-    def needs(self) -> Sequence[Need]:
+    def needs(self) -> Sequence[DocumentKey]:
         """Returns the publication."""
         return [(PUBLICATIONS, self.publication.id)]
 
@@ -48,7 +48,7 @@ class PublishPost(Change[Publication]):
     publication: Publication
     post: PostPlan
 
-    def needs(self) -> Sequence[Need]:
+    def needs(self) -> Sequence[DocumentKey]:
         """Returns the publication, and what the post needs."""
         return [(PUBLICATIONS, self.publication.id), *self.post.needs()]
 

@@ -23,7 +23,7 @@ from storage.publishing.records import (
     media_documents,
     target_document,
 )
-from storage.streams.changes import Batch, Change, Need
+from storage.streams.changes import Batch, Change, DocumentKey
 
 SCHEDULED_POSTS = "scheduled_posts"
 PUBLICATIONS = "publications"
@@ -221,7 +221,7 @@ class _ScheduledPostChange(Change[str]):
     organization_id: str
     id: str
 
-    def needs(self) -> Sequence[Need]:
+    def needs(self) -> Sequence[DocumentKey]:
         """Returns the post."""
         return [(SCHEDULED_POSTS, self.id)]
 

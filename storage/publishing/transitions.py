@@ -14,7 +14,7 @@ from storage.publishing.documents import AttemptDocument, ProgressDocument, Publ
 from storage.publishing.events import emit_changed, notify_failed, notify_unknown
 from storage.publishing.records import CallPhase, MediaState, Publication, PublicationState, publication_record
 from storage.publishing.scheduling import PUBLICATIONS, drop_upload, put_finished, release_upload
-from storage.streams.changes import Batch, Change, Need
+from storage.streams.changes import Batch, Change, DocumentKey
 
 MAX_TRIES = 5
 LEASE_S = 8.0
@@ -72,7 +72,7 @@ class PublicationChange(Change[Publication]):
 
     publication: Publication
 
-    def needs(self) -> Sequence[Need]:
+    def needs(self) -> Sequence[DocumentKey]:
         """Returns the publication."""
         return [(PUBLICATIONS, self.publication.id)]
 
@@ -305,7 +305,7 @@ class ResolveUnknown(Change[Publication]):
     published: bool
     external_id: str | None
 
-    def needs(self) -> Sequence[Need]:
+    def needs(self) -> Sequence[DocumentKey]:
         """Returns the publication."""
         return [(PUBLICATIONS, self.id)]
 

@@ -1,7 +1,7 @@
-"""What a member of a group commit is made of: the change, and the batch it is planned on.
+"""Changes and the batch that they are planned on: the members of a group commit.
 
-A change names the documents it needs, then plans in memory on what the members before it left; the sequencer reads
-and writes for all members at once. A member that raises a DomainError fails alone.
+A change names the documents that it needs. It is then planned in memory on the results of the members before it. The
+sequencer reads and writes for all members at once. A member that raises a DomainError fails alone.
 """
 
 from abc import ABC, abstractmethod
@@ -15,22 +15,29 @@ from pymongo import DeleteOne, InsertOne, ReplaceOne
 
 from storage.idempotency import IdempotencyKey
 from storage.mongo import Document, Mongo, Session, Write
+from storage.streams.documents import OutboxDocument
 from storage.streams.log import Event, Stream
 
 Result = TypeVar("Result")
-Need = tuple[str, Any]
-"""A document to read in the transaction: collection and _id."""
+DocumentKey = tuple[str, Any]
+"""Collection and _id of a document."""
 
 
-def _key(collection: str, id_: Any) -> tuple[str, Any]:
+def require_outbox_target(stream: Stream) -> None:
+    """Raises: ValueError for a topic. Its relay would reserve timestamps, which count as posts in the topic's heat."""
+    if stream.kind == "topic":
+        raise ValueError(f"{stream.name} takes no outbox rows; emit the event in a change of the topic instead.")
+
+
+def _key(collection: str, id_: Any) -> DocumentKey:
     return collection, tuple(id_.values()) if isinstance(id_, dict) else id_
 
 
 @dataclass(slots=True)
 class Batch:
-    """One transaction's worth of changes to one stream, as planned so far.
+    """The changes of one transaction to one stream, as planned so far.
 
-    `head` is the stream's head after allocation; timestamps and numbers are handed out in the order of asking.
+    `head` is the stream's head after allocation. Timestamps and event numbers are handed out in the order of calls.
     """
 
     stream: Stream
@@ -38,52 +45,66 @@ class Batch:
     first_timestamp: int
     next_n: int
     taken: int = 0
+    """How many timestamps were handed out."""
+
     events: list[Event] = field(default_factory=list)
-    outbox: list[Document] = field(default_factory=list)
+    outbox: list[OutboxDocument] = field(default_factory=list)
     keys: list[Document] = field(default_factory=list)
-    loaded: set[tuple[str, Any]] = field(default_factory=set)
-    written: dict[tuple[str, Any], Any] = field(default_factory=dict)
-    _documents: dict[tuple[str, Any], Any] = field(default_factory=dict)
-    _told: set[tuple[str, str, Any]] = field(default_factory=set)
+    """Idempotency keys to store."""
+
+    loaded: set[DocumentKey] = field(default_factory=set)
+    written: dict[DocumentKey, Any] = field(default_factory=dict)
+    """The _id of each document that was put or removed."""
+
+    _documents: dict[DocumentKey, Any] = field(default_factory=dict)
+    _outbox_keys: set[tuple[str, str, Any]] = field(default_factory=set)
 
     @property
     def at(self) -> datetime:
-        """The database's clock when this batch got its place."""
+        """The database's clock at the allocation of this batch."""
         at: datetime = self.head["committed_at"]
         return at
 
-    def take_timestamp(self) -> int:
-        """The next timestamp of the stream, in microseconds."""
-        self.taken += 1
+    @property
+    def last_n(self) -> int:
+        """The number of the last event."""
+        return self.next_n - 1
+
+    @property
+    def last_timestamp(self) -> int:
+        """The last timestamp that was handed out, if any was."""
         return self.first_timestamp + self.taken - 1
+
+    def take_timestamp(self) -> int:
+        """Returns the next timestamp of the stream, in microseconds."""
+        self.taken += 1
+        return self.last_timestamp
 
     def emit(self, kind: str, ref: Any) -> None:
         """Appends an event to the stream."""
         self.events.append(Event(self.next_n, kind, ref, self.at))
         self.next_n += 1
 
-    @property
-    def end(self) -> Document:
-        """Where the head belongs, once the members took what they needed."""
-        last = {"last": self.first_timestamp + self.taken - 1} if self.taken else self.head["before"]
-        return {"n": self.next_n - 1, **last}
-
     def add_outbox_row(self, stream: Stream, kind: str, ref: Any) -> None:
-        """Leaves a row for another stream, to be moved there by that stream's own commit; once for the same thing."""
-        told = (stream.name, *_key(kind, ref))
-        if told in self._told:
+        """Adds a row for another stream, whose own commit relays it. Equal rows of a batch are added once.
+
+        Raises: ValueError for a topic.
+        """
+        require_outbox_target(stream)
+        key = (stream.name, *_key(kind, ref))
+        if key in self._outbox_keys:
             return
-        self._told.add(told)
+        self._outbox_keys.add(key)
         self.outbox.append({"_id": ObjectId(), "stream": stream.name, "kind": kind, "ref": ref, "at": self.at})
 
     def add(self, collection: str, document: Mapping[str, Any]) -> None:
-        """Makes a document that was read in the transaction known to the members."""
+        """Registers a document that was read in the transaction."""
         key = _key(collection, document["_id"])
         self._documents[key] = document
         self.loaded.add(key)
 
     def get(self, collection: str, id_: Any) -> Any:
-        """A needed document as the members before left it; None where there is none."""
+        """Returns a needed document as the members before left it; None if it does not exist."""
         return self._documents.get(_key(collection, id_))
 
     def put(self, collection: str, document: Mapping[str, Any]) -> None:
@@ -99,12 +120,12 @@ class Batch:
         self.written[key] = id_
 
     def changed(self, collection: str) -> list[Any]:
-        """The documents of a collection that the batch wrote, as they are now; without those it deleted."""
+        """Returns the documents of a collection that the batch put and did not remove."""
         keys = [key for key in self.written if key[0] == collection]
         return [document for key in keys if (document := self._documents[key]) is not None]
 
     def writes(self, collection: str, id_: Any) -> list[Write]:
-        """The write that takes a document from how it was read to how it is now."""
+        """Returns the write that leads from the document as it was read to the planned one."""
         key = _key(collection, id_)
         document = self._documents[key]
         if document is None:
@@ -115,28 +136,28 @@ class Batch:
 
 
 class Change(ABC, Generic[Result]):
-    """One member of a batch. It may be planned more than once: after a conflict the batch starts over."""
+    """One member of a batch. After a conflict the batch starts over, so it may be planned more than once."""
 
     timestamps: ClassVar[int] = 0
     """How many timestamps it takes at most."""
 
     events: ClassVar[int] = 1
-    """How many events it usually emits; where the guess is wrong the batch costs one more write."""
+    """How many events it usually emits. A wrong guess costs the batch one more write."""
 
     idempotency: IdempotencyKey | None = None
 
-    def needs(self) -> Sequence[Need]:
-        """The documents to read in the transaction."""
+    def needs(self) -> Sequence[DocumentKey]:
+        """Returns the documents to read in the transaction."""
         return ()
 
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
-        """Reads what can't be named by _id. Most changes need nothing here."""
+        """Reads documents that can't be named by _id and adds them to the batch. Most changes have none."""
         return
 
     @abstractmethod
     def plan(self, batch: Batch) -> Result:
-        """Plans the change. Raises: DomainError to fail alone, before anything was put or emitted."""
+        """Plans the change. Raises: DomainError to fail alone, before it puts or emits anything."""
 
     def result_id(self, result: Result) -> str:
-        """What the idempotency key remembers. Only asked of changes that carry a key."""
+        """Returns the id that the idempotency key stores. Called only if the change has a key."""
         raise NotImplementedError

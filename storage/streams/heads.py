@@ -1,34 +1,38 @@
-"""How a stream's head moves: the one update that hands out timestamps and event numbers (docs/semantics.md, 1)."""
+"""Updates of a stream's head. One update allocates timestamps and event numbers (docs/semantics.md, 1)."""
 
 import math
 import secrets
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from storage.mongo import Document
 from storage.streams.log import Stream
 
 HEAT_TAU_S = 300.0
-"""How fast a topic cools: its rate decays by e in five minutes."""
+"""Time constant of a topic's cooling: its rate decays by the factor e in five minutes."""
+
+MIN_LOG_RATE = -50.0
+"""Below this, the old rate is negligible beside one post, and exp would underflow."""
 
 _NOW_MS: Document = {"$toLong": "$$NOW"}
 _NOW_TAU: Document = {"$divide": [_NOW_MS, HEAT_TAU_S * 1000]}
 
 
 def spread_us(stream: Stream) -> int:
-    """How far into the clock's millisecond the timestamps of a batch begin.
+    """Returns a random offset within the clock's millisecond at which the timestamps of a batch begin.
 
-    Posts of many authors must not meet in one microsecond of their organization, nor the last messages of many topics
-    in one of their community; of all others only one stream knows.
+    Timelines that merge many streams need it: posts of many authors, and last messages of many topics, must rarely
+    share a microsecond. The timestamps of other streams are compared only with each other, so their offset is 0.
     """
     return secrets.randbelow(1000) if stream.kind in ("author", "topic") else 0
 
 
 def head_update(stream: Stream, timestamps: int, events: int, epoch: str, spread_us: int = 0) -> list[Document]:
-    """The update pipeline that allocates: `last = max(last + k, now_us + spread_us + k - 1)`, `n += events`.
+    """Returns the update pipeline that allocates: `last = max(last + k, now_us + spread_us + k - 1)`, `n += events`.
 
-    `now` is the database's clock ($$NOW), so hosts with wrong clocks do no harm, and a primary whose clock is behind
-    can't make timestamps fall. `epoch` is used when the stream is new. `before` is what a batch that takes no timestamp
-    after all puts back: a topic where nothing was posted has had no activity.
+    `now` is the database's clock ($$NOW), so wrong clocks of hosts do no harm. Timestamps rise even if the clock of a
+    new primary is behind. `epoch` is used if the stream is new. `before` is what `head_correction` restores.
     """
     fields: dict[str, Any] = {
         "n": {"$add": [{"$ifNull": ["$n", 0]}, events]},
@@ -41,17 +45,36 @@ def head_update(stream: Stream, timestamps: int, events: int, epoch: str, spread
         free = {"$add": [{"$ifNull": ["$last", 0]}, timestamps]}
         fields["last"] = {"$max": [free, {"$add": [now_us, spread_us + timestamps - 1]}]}
     if timestamps and stream.kind == "topic":
-        fields["heat"] = _heated(timestamps)
+        fields["heat"] = _heat_expression(timestamps)
     return [{"$set": fields}]
 
 
+def head_correction(stream: Stream, head: Mapping[str, Any], n: int, last: int, taken: int) -> Document:
+    """Returns the update of an allocated head whose batch ended at event `n` and took `taken` timestamps up to `last`.
+
+    If it took none, the head is as before: a topic without new posts has had no activity.
+    """
+    before = head["before"]
+    if not taken:
+        absent = {field: "" for field in ("last", "heat") if field not in before}
+        return {"$set": {"n": n, **before}, **({"$unset": absent} if absent else {})}
+    heat = {"heat": _heat(before.get("heat"), taken, head["committed_at"])} if stream.kind == "topic" else {}
+    return {"$set": {"n": n, "last": last, **heat}}
+
+
 def messages_per_minute(heat: float | None, now_s: float) -> float:
-    """The decayed posting rate that a heat stands for at a moment (Unix seconds)."""
+    """Returns the decayed posting rate of a heat at an instant in Unix seconds."""
     return 0.0 if heat is None else math.exp(min(heat - now_s / HEAT_TAU_S, 50.0)) * 60 / HEAT_TAU_S
 
 
-def _heated(posts: int) -> Document:
-    """ln(decayed count) + now/tau: it orders topics by rate at any moment without being touched again."""
-    # Below -50 the old rate is nothing beside one post, and exp would underflow.
-    old = {"$max": [-50.0, {"$subtract": [{"$ifNull": ["$heat", 0.0]}, _NOW_TAU]}]}
+def _heat_expression(posts: int) -> Document:
+    """Returns ln(decayed count + posts) + now/tau, which orders topics by rate at any instant without updates."""
+    old = {"$max": [MIN_LOG_RATE, {"$subtract": [{"$ifNull": ["$heat", 0.0]}, _NOW_TAU]}]}
     return {"$add": [{"$ln": {"$add": [{"$exp": old}, posts]}}, _NOW_TAU]}
+
+
+def _heat(before: float | None, posts: int, now: datetime) -> float:
+    """Computes the same as `_heat_expression`."""
+    now_tau = now.timestamp() / HEAT_TAU_S
+    old = max(MIN_LOG_RATE, (before or 0.0) - now_tau)
+    return math.log(math.exp(old) + posts) + now_tau

@@ -11,7 +11,7 @@ from storage.idempotency import AlreadyDone, IdempotencyKey, idempotency_key
 from storage.identity.records import user_stream
 from storage.mongo import Document
 from storage.references import PostKey, post_key
-from storage.streams.changes import Batch, Change, Need
+from storage.streams.changes import Batch, Change, DocumentKey
 from storage.streams.log import jobs_stream
 from tests.storage.feed.feed_scenario import FeedScenario, gather_list
 from tests.storage.places import OpenStores
@@ -28,7 +28,7 @@ class Publish(Change[Post]):
     publication: Document
     idempotency: IdempotencyKey | None = None
 
-    def needs(self) -> list[Need]:
+    def needs(self) -> list[DocumentKey]:
         return [*self.post.needs(), ("publications", self.publication["_id"])]
 
     def plan(self, batch: Batch) -> Post:

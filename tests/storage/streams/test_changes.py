@@ -26,13 +26,13 @@ def test_places_are_handed_out_in_the_order_of_asking() -> None:
     assert [(event.n, event.kind, event.at) for event in planned.events] == [(7, "A", AT), (8, "B", AT)]
 
 
-@pytest.mark.parametrize(("taken", "end"), [(0, {"n": 7, "last": 90}), (2, {"n": 7, "last": 101})])
-def test_the_head_ends_where_the_members_did(taken: int, end: dict[str, int]) -> None:
+@pytest.mark.parametrize(("taken", "last"), [(0, 99), (2, 101)])
+def test_batch_ends_at_its_last_event_and_timestamp(taken: int, last: int) -> None:
     planned = batch()
     for _ in range(taken):
         planned.take_timestamp()
     planned.emit("A", 1)
-    assert planned.end == end
+    assert (planned.last_n, planned.last_timestamp) == (7, last)
 
 
 def test_what_was_put_is_what_the_next_member_gets() -> None:
@@ -85,6 +85,13 @@ def test_the_same_word_for_the_same_stream_is_left_once() -> None:
         ("user:a", "K", {"t": 1}),
     ]
     assert {row["at"] for row in planned.outbox} == {AT}
+
+
+def test_outbox_row_for_a_topic_is_refused() -> None:
+    planned = batch()
+    with pytest.raises(ValueError, match="topic:t takes no outbox rows"):
+        planned.add_outbox_row(Stream("topic", "t"), "K", "x")
+    assert not planned.outbox
 
 
 def test_what_was_changed_is_told_without_what_was_deleted() -> None:

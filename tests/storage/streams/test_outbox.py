@@ -14,7 +14,7 @@ from storage.mongo import Document, Mongo, Session
 from storage.stores import Stores
 from storage.streams.changes import Batch
 from storage.streams.log import Stream
-from storage.streams.outbox import RELAY_LIMIT, Outbox, OutboxRelay
+from storage.streams.outbox import RELAY_LIMIT, Outbox, OutboxRelay, RelayRows, add_rows
 from storage.streams.sequencer import Sequencer
 from storage.streams.write_leases import WriteLeases
 from tests.storage.faults import failing
@@ -217,3 +217,12 @@ async def test_a_closed_outbox_moves_nothing_more(box: Mailbox) -> None:
     box.outbox.nudge(box.stream.name)
     assert not box.outbox._tasks
     assert await box.waiting() == 1
+
+
+async def test_row_for_a_topic_is_refused(shared_stores: Stores) -> None:
+    topic = Stream("topic", new_id())
+    with pytest.raises(ValueError, match="takes no outbox rows"):
+        await add_rows(shared_stores.mongo, topic, "Copy", [1])
+    with pytest.raises(ValueError, match="takes no outbox rows"):
+        RelayRows(topic, {})
+    assert not await shared_stores.mongo["outbox"].count_documents({"stream": topic.name})

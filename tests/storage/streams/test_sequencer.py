@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from storage.mongo import Mongo
 from storage.references import MessageKey
 from storage.stores import Stores
 from storage.streams.changes import Batch
+from storage.streams.heads import HEAT_TAU_S, messages_per_minute
 from storage.streams.log import Event, Stream, jobs_stream
 from storage.streams.sequencer import JOBS_AT_ONCE, MAX_BATCH, Sequencer
 from storage.streams.write_leases import WriteLeases
@@ -99,6 +101,35 @@ async def test_a_clock_that_fell_behind_does_not_let_timestamps_fall(place: Plac
     ahead = (await place.post()).timestamp + 3_600_000_000
     await place.stores.mongo["topics"].update_one({"_id": place.topic.id}, {"$set": {"last": ahead}})
     assert [(await place.post()).timestamp for _ in range(3)] == [ahead + 1, ahead + 2, ahead + 3]
+
+
+@dataclass(slots=True)
+class RefusedPost(PostMessage):
+    """A post that fails when it is planned."""
+
+    def plan(self, batch: Batch) -> Message:
+        raise Conflict("refused")
+
+
+async def test_topic_whose_only_post_fails_keeps_no_heat(place: Place) -> None:
+    topics = place.stores.mongo["topics"]
+    before = await topics.find_one({"_id": place.topic.id})
+    (refused,) = await outcomes(place, [RefusedPost(place.new())])
+    assert isinstance(refused, Conflict)
+    after = await topics.find_one({"_id": place.topic.id})
+    assert before is not None
+    assert after is not None
+    assert "heat" not in after
+    assert (after["n"], after["last"]) == (before["n"], before["last"])
+    assert await place.stores.topics.trending(place.organization_id, 10) == []
+
+
+async def test_topic_heat_counts_only_posts_that_succeed(place: Place) -> None:
+    changes = [place.change() if number < 30 else RefusedPost(place.new()) for number in range(90)]
+    await outcomes(place, changes)
+    topic = await place.stores.mongo["topics"].find_one({"_id": place.topic.id})
+    assert topic is not None
+    assert messages_per_minute(topic["heat"], time.time()) == pytest.approx(30 * 60 / HEAT_TAU_S, rel=0.1)
 
 
 @dataclass(slots=True)
