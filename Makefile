@@ -14,7 +14,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup web web-check web-format web-test run test format check schema lock wheel soak screenshots clean
+.PHONY: help setup web web-check web-format web-test run test format check schema docs lock wheel soak screenshots clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ check: setup web-check ## Report problems of format, lint, types, imports and th
 schema: setup ## Export the GraphQL schema to schema/schema.graphql
 	$(BIN)/noroshi schema > schema/schema.graphql.new
 	mv schema/schema.graphql.new schema/schema.graphql
+
+docs: setup ## Write docs/settings.md from the settings
+	$(BIN)/noroshi settings > docs/settings.md
 
 lock: setup ## Renew requirements.lock from pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --all-extras --group dev pyproject.toml \

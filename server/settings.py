@@ -1,6 +1,6 @@
-"""The settings of a process: the only module that reads the environment.
+"""The settings of a process, and the only module that reads the environment.
 
-Read once at start, frozen, and handed on as plain values. A bad value is one line that names its variable.
+They are read once at start and never change. An invalid value is a one-line error that names its variable.
 """
 
 import os
@@ -8,10 +8,13 @@ import re
 import sys
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+from pydantic.config import JsonDict
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from server.processes import StartupError
@@ -20,16 +23,19 @@ from storage.secrets.versioned_keys import versioned_keys
 
 PREFIX = "NOROSHI_"
 UNPREFIXED = {"mongodb_uri": "MONGODB_URI", "redis_url": "REDIS_URL"}
-# Kept out of error messages and representations; the addresses may hold a password.
-CONFIDENTIAL = {
-    *("address_keys", "auth_secret", "credential_keys", "telephony_secret", "twilio_token"),
-    *("bounce_report_to", "mongodb_uri", "redis_url", "smtp_url"),
-}
 AUTH_SECRET_MIN_BYTES = 32
 
 
 class SettingsError(StartupError):
-    """A setting can't be used: one line that names the variable and what was expected, never a secret."""
+    """An invalid setting. The message names the variable and what was expected, and repeats no secret."""
+
+
+def _setting(
+    default: object = PydanticUndefined, *, expected: str, description: str, secret: bool = False, **options: Any
+) -> Any:
+    """A field of Settings. `expected` is the form of its value; the value of a secret is never shown."""
+    extra: JsonDict = {"expected": expected}
+    return Field(default, description=description, repr=not secret, json_schema_extra=extra, **options)
 
 
 def _items(value: object) -> object:
@@ -42,7 +48,7 @@ def _address(*schemes: str) -> AfterValidator:
     def check(value: str) -> str:
         parts = urlsplit(value)
         if parts.scheme not in schemes or not (parts.netloc or parts.path):
-            raise ValueError(f"not an address of {schemes}")
+            raise ValueError(f"expected an address with one of the schemes {schemes}")
         return value.rstrip("/") if parts.scheme.startswith("http") else value
 
     return AfterValidator(check)
@@ -51,11 +57,11 @@ def _address(*schemes: str) -> AfterValidator:
 def _origin(value: str) -> str:
     parts = urlsplit(value.rstrip("/").lower())
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.path or parts.query:
-        raise ValueError("not an origin")
+        raise ValueError("expected an origin")
     return parts.geturl()
 
 
-def _longer_than_a_guess(value: str) -> str:
+def _long_secret(value: str) -> str:
     if len(value.encode()) < AUTH_SECRET_MIN_BYTES:
         raise ValueError("too short")
     return value
@@ -63,7 +69,7 @@ def _longer_than_a_guess(value: str) -> str:
 
 def _credential_keys(value: str) -> str:
     if not versioned_keys(value):
-        raise ValueError("no key")
+        raise ValueError("expected at least one key")
     return value
 
 
@@ -75,7 +81,7 @@ def _address_keys(value: str) -> str:
 def _recipient(value: str) -> str:
     parts = urlsplit(value)
     if not (parts.scheme in ("http", "https") and parts.hostname) and not re.fullmatch(r"[^\s@/]+@[^\s@/]+", value):
-        raise ValueError("neither a mail address nor a URL")
+        raise ValueError("expected a mail address or a URL")
     return value
 
 
@@ -93,86 +99,215 @@ Network = Annotated[IPv4Network | IPv6Network, BeforeValidator(lambda value: ip_
 
 
 class Settings(BaseSettings):
-    """What the operator decides. Each description says what is expected; errors repeat it."""
+    """The operator's decisions. docs/settings.md is generated from these fields."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="ignore", populate_by_name=True
     )
 
-    mongodb_uri: Annotated[str, _address("mongodb", "mongodb+srv")] | None = Field(
-        default=None,
+    mongodb_uri: Annotated[str, _address("mongodb", "mongodb+srv")] | None = _setting(
+        None,
         validation_alias=UNPREFIXED["mongodb_uri"],
-        repr=False,
-        description="mongodb://host:port/?replicaSet=..",
+        secret=True,
+        expected="mongodb://host:port/?replicaSet=..",
+        description="The MongoDB replica set, version 6.0 or later. `noroshi up` starts one of its own without it.",
     )
-    redis_url: Annotated[str, _address("redis", "rediss", "unix")] | None = Field(
-        default=None, validation_alias=UNPREFIXED["redis_url"], repr=False, description="redis://host:port/number"
+    redis_url: Annotated[str, _address("redis", "rediss", "unix")] | None = _setting(
+        None,
+        validation_alias=UNPREFIXED["redis_url"],
+        secret=True,
+        expected="redis://host:port/number",
+        description="Redis 6.2 or later, or Valkey. `noroshi up` starts a Valkey of its own without it.",
     )
-    database: str = Field(
-        default="noroshi",
+    database: str = _setting(
+        "noroshi",
         pattern=r"^[A-Za-z0-9_-]{1,38}$",
-        description="a name of 1 to 38 letters, digits, _ and -",
+        expected="a name of 1 to 38 letters, digits, _ and -",
+        description="The name of the MongoDB database, and the prefix of Redis keys and channels.",
     )
-    mongo_driver: Literal["motor", "pymongo"] = Field(default="motor", description="motor or pymongo")
-    auth_secret: Annotated[str, AfterValidator(_longer_than_a_guess)] | None = Field(
-        default=None, repr=False, description=f"at least {AUTH_SECRET_MIN_BYTES} bytes"
+    mongo_driver: Literal["motor", "pymongo"] = _setting(
+        "motor",
+        expected="motor or pymongo",
+        description="The MongoDB driver: Motor, or PyMongo's own asyncio client.",
     )
-    auth_jwks_url: HttpAddress | None = Field(default=None, description="an http or https address")
-    auth_audience: str | None = Field(default=None, description="the `aud` claim that tokens must have")
-    auth_issuer: str | None = Field(default=None, description="the `iss` claim that tokens must have")
-    allowed_origins: Annotated[tuple[Origin, ...], NoDecode, BeforeValidator(_items)] = Field(
-        default=(), description="origins such as https://example.org, separated by commas"
+    auth_secret: Annotated[str, AfterValidator(_long_secret)] | None = _setting(
+        None,
+        secret=True,
+        expected=f"at least {AUTH_SECRET_MIN_BYTES} bytes",
+        description="The secret of HS256 tokens, the same for all processes. "
+        "`noroshi up` generates one in the data folder without it.",
     )
-    public_url: HttpAddress | None = Field(default=None, description="an http or https address")
-    egress_allow: Annotated[tuple[Network, ...], NoDecode, BeforeValidator(_items)] = Field(
-        default=(), description="address ranges such as 10.0.0.0/8, separated by commas"
+    auth_jwks_url: HttpAddress | None = _setting(
+        None,
+        expected="an http or https address",
+        description="The key set of an identity provider. With it only RS256 and ES256 tokens of these keys are valid.",
     )
-    telephony: Literal["simulator", "webhook", "twilio"] = Field(
-        default="simulator", description="simulator, webhook or twilio"
+    auth_audience: str | None = _setting(
+        None,
+        expected="the `aud` claim that tokens must have",
+        description="The audience that tokens must name. Without it tokens with an audience are refused.",
     )
-    telephony_url: HttpAddress | None = Field(default=None, description="an http or https address")
-    telephony_secret: str | None = Field(default=None, repr=False, description="the secret that webhooks are signed by")
-    twilio_account: str | None = Field(default=None, description="the account's SID")
-    twilio_token: str | None = Field(default=None, repr=False, description="the account's auth token")
-    twilio_from: str | None = Field(default=None, description="the number that calls come from, such as +15005550006")
-    simulator_speed: float = Field(default=1.0, ge=0.1, le=1000, description="a number from 0.1 to 1000")
-    credential_keys: Annotated[str, AfterValidator(_credential_keys)] | None = Field(
-        default=None, repr=False, description="version:base64 pairs of 32 bytes, newest first, separated by commas"
+    auth_issuer: str | None = _setting(
+        None,
+        expected="the `iss` claim that tokens must have",
+        description="The issuer that tokens must name. Without it any issuer is accepted.",
     )
-    smtp_url: Annotated[str, _address("smtp", "smtps")] | None = Field(
-        default=None, repr=False, description="smtp://user:password@host:port or smtps://.."
+    allowed_origins: Annotated[tuple[Origin, ...], NoDecode, BeforeValidator(_items)] = _setting(
+        (),
+        expected="origins such as https://example.org, separated by commas",
+        description="Other origins whose pages may use the API from a browser.",
     )
-    mail_from: str = Field(
-        default="Noroshi <noroshi@localhost>", pattern=r"^[^\r\n]+@[^\r\n]+$", description="a mail address"
+    public_url: HttpAddress | None = _setting(
+        None,
+        expected="an http or https address",
+        description="The address at which others reach this server, in image URLs and callbacks. "
+        "Without it http://127.0.0.1 and the port.",
     )
-    address_keys: Annotated[str, AfterValidator(_address_keys)] | None = Field(
-        default=None, repr=False, description="number:base64 pairs of 32 bytes, newest first, separated by commas"
+    egress_allow: Annotated[tuple[Network, ...], NoDecode, BeforeValidator(_items)] = _setting(
+        (),
+        expected="address ranges such as 10.0.0.0/8, separated by commas",
+        description="Private address ranges that URLs given by users may reach. By default only public addresses.",
     )
-    legacy_book_url: HttpAddress | None = Field(default=None, description="an http or https address")
-    legacy_share: int = Field(default=0, ge=0, le=100, description="a number from 0 to 100")
-    bounce_alarm_percent: float = Field(default=2, gt=0, le=100, description="a number above 0, at most 100")
-    bounce_report_to: Annotated[str, AfterValidator(_recipient)] | None = Field(
-        default=None, repr=False, description="a mail address, or an http or https address"
+    telephony: Literal["simulator", "webhook", "twilio"] = _setting(
+        "simulator",
+        expected="simulator, webhook or twilio",
+        description="The telephony provider of call jobs. The simulator calls nobody.",
     )
-    fan_out_max_followers: int = Field(
-        default=10_000, ge=0, le=100_000_000, description="a number of followers from 0 to 100000000"
+    telephony_url: HttpAddress | None = _setting(
+        None,
+        expected="an http or https address",
+        description="The provider's address, required by webhook. For twilio another address of its API.",
     )
-    data_dir: Path = Field(default=Path(".noroshi"), description="a folder")
-    embedded_mongod: str | None = Field(default=None, description="a path of a program, or its name on PATH")
-    embedded_redis: str | None = Field(default=None, description="a path of a program, or its name on PATH")
-    host: str = Field(default="127.0.0.1", description="a host name or address to listen on")
-    port: int = Field(default=8000, ge=0, le=65535, description="a number from 0 to 65535")
-    demo: bool = Field(default=False, description="true or false")
-    log_format: Annotated[Literal["console", "json"], BeforeValidator(_lower)] = Field(
-        default_factory=_default_log_format, description="console or json"
+    telephony_secret: str | None = _setting(
+        None,
+        secret=True,
+        expected="the secret that webhooks are signed by",
+        description="The secret that signs requests and callbacks of webhook, for web and worker processes.",
     )
-    log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = Field(
-        default="info", description="debug, info, warning or error"
+    twilio_account: str | None = _setting(
+        None, expected="the account's SID", description="The Twilio account, required by twilio."
+    )
+    twilio_token: str | None = _setting(
+        None,
+        secret=True,
+        expected="the account's auth token",
+        description="The Twilio account's auth token, required by twilio.",
+    )
+    twilio_from: str | None = _setting(
+        None,
+        expected="the number that calls come from, such as +15005550006",
+        description="The number that Twilio's calls come from, required by twilio.",
+    )
+    simulator_speed: float = _setting(
+        1.0,
+        ge=0.1,
+        le=1000,
+        expected="a number from 0.1 to 1000",
+        description="How many times faster than real calls the simulated ones are: with 60 a minute takes a second.",
+    )
+    credential_keys: Annotated[str, AfterValidator(_credential_keys)] | None = _setting(
+        None,
+        secret=True,
+        expected="version:base64 pairs of 32 bytes, newest first, separated by commas",
+        description="The keys that encrypt credentials of connected accounts, the same for all processes. "
+        "`noroshi up` generates one in the data folder without it.",
+    )
+    smtp_url: Annotated[str, _address("smtp", "smtps")] | None = _setting(
+        None,
+        secret=True,
+        expected="smtp://user:password@host:port or smtps://..",
+        description="The mail server for notices and reports. Without it they are files in `mail` of the data folder.",
+    )
+    mail_from: str = _setting(
+        "Noroshi <noroshi@localhost>",
+        pattern=r"^[^\r\n]+@[^\r\n]+$",
+        expected="a mail address",
+        description="The sender of notices and reports.",
+    )
+    address_keys: Annotated[str, AfterValidator(_address_keys)] | None = _setting(
+        None,
+        secret=True,
+        expected="number:base64 pairs of 32 bytes, newest first, separated by commas",
+        description="The keys that hash mail addresses of the bounce address book, the same for all processes. Without "
+        "the keys the book is unreadable. `noroshi up` generates one in the data folder without it.",
+    )
+    legacy_book_url: HttpAddress | None = _setting(
+        None,
+        expected="an http or https address",
+        description="An older bounce book that answers a share of the lookups, and that all others are compared with.",
+    )
+    legacy_share: int = _setting(
+        0,
+        ge=0,
+        le=100,
+        expected="a number from 0 to 100",
+        description="The percentage of addresses for which the older book answers.",
+    )
+    bounce_alarm_percent: float = _setting(
+        2.0,
+        gt=0,
+        le=100,
+        expected="a number above 0, at most 100",
+        description="The daily bounce rate in percent above which an organization or a domain raises an alarm.",
+    )
+    bounce_report_to: Annotated[str, AfterValidator(_recipient)] | None = _setting(
+        None,
+        secret=True,
+        expected="a mail address, or an http or https address",
+        description="The recipient of bounce alarms and daily summaries. The password of a URL signs its webhooks.",
+    )
+    fan_out_max_followers: int = _setting(
+        10_000,
+        ge=0,
+        le=100_000_000,
+        expected="a number of followers from 0 to 100000000",
+        description="Posts of authors with more followers are merged into home feeds on read instead of being pushed. "
+        "The same for all processes.",
+    )
+    data_dir: Path = _setting(
+        Path(".noroshi"),
+        expected="a folder",
+        description="The data folder, which holds embedded servers and generated secrets. Option: --data-dir.",
+    )
+    embedded_mongod: str | None = _setting(
+        None,
+        expected="a path of a program, or its name on PATH",
+        description="The mongod that `noroshi up` starts, instead of the pinned one.",
+    )
+    embedded_redis: str | None = _setting(
+        None,
+        expected="a path of a program, or its name on PATH",
+        description="The Redis or Valkey server that `noroshi up` starts, instead of the pinned Valkey.",
+    )
+    host: str = _setting(
+        "127.0.0.1",
+        expected="a host name or address to listen on",
+        description="The address on which web processes listen. Option: --host.",
+    )
+    port: int = _setting(
+        8000,
+        ge=0,
+        le=65535,
+        expected="a number from 0 to 65535",
+        description="The port on which web processes listen; 0 takes a free one. Option: --port.",
+    )
+    demo: bool = _setting(
+        False,
+        expected="true or false",
+        description="Adds demo data. On a loopback host everyone may sign in as a demo user. Option: --demo.",
+    )
+    log_format: Annotated[Literal["console", "json"], BeforeValidator(_lower)] = _setting(
+        default_factory=_default_log_format,
+        expected="console or json",
+        description="The format of log lines. By default console on a terminal, else json.",
+    )
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = _setting(
+        "info", expected="debug, info, warning or error", description="The lowest level that is logged."
     )
 
     @classmethod
     def from_environment(cls, **overrides: object) -> Self:
-        """The environment's settings; an override that is not None wins. Raises: SettingsError."""
+        """Returns the settings of the environment. An override that is not None wins. Raises: SettingsError."""
         given = {name: value for name, value in overrides.items() if value is not None}
         try:
             return cls(**given)  # type: ignore[arg-type]
@@ -180,11 +315,11 @@ class Settings(BaseSettings):
             raise SettingsError(_first_line(error)) from None
 
     def with_values(self, **values: object) -> Self:
-        """A copy with values that need no check, such as the address of a server just started."""
+        """Returns a copy with values that are not checked, such as the address of a server just started."""
         return self.model_copy(update=values)
 
     def environment(self) -> dict[str, str]:
-        """This process's environment with every setting spelled out, for a child process to read."""
+        """Returns the environment for a child process: this process's own, with every setting spelled out."""
         names = {name: variable(name) for name in type(self).model_fields}
         rest = {key: value for key, value in os.environ.items() if key.upper() not in names.values()}
         own = {names[name]: _spelled(getattr(self, name)) for name in names}
@@ -192,18 +327,24 @@ class Settings(BaseSettings):
 
     @property
     def keys_of_addresses(self) -> AddressKeys:
-        """What mail addresses are hashed with; none when it is not set."""
+        """The parsed address keys; empty when none are set."""
         return address_keys(self.address_keys or "")
 
     @property
     def base_url(self) -> str:
-        """How the outside reaches this server, without a slash at the end."""
+        """The address at which others reach this server, without a slash at the end."""
         return self.public_url or f"http://127.0.0.1:{self.port}"
 
 
 def variable(name: str) -> str:
-    """The environment variable of a field: `auth_secret` -> `NOROSHI_AUTH_SECRET`."""
+    """Returns the environment variable of a field: `auth_secret` -> `NOROSHI_AUTH_SECRET`."""
     return UNPREFIXED.get(name, PREFIX + name.upper())
+
+
+def expected_value(field: FieldInfo) -> str:
+    """Returns the form of a setting's value, as errors and docs/settings.md show it."""
+    assert isinstance(field.json_schema_extra, dict)
+    return str(field.json_schema_extra["expected"])
 
 
 def _spelled(value: object) -> str:
@@ -215,8 +356,9 @@ def _spelled(value: object) -> str:
 def _first_line(error: ValidationError) -> str:
     first = error.errors()[0]
     name = _field_name(str(first["loc"][0]))
-    given = "" if name in CONFIDENTIAL else f", got {str(first['input'])[:100]!r}"
-    return f"{variable(name)}: expected {Settings.model_fields[name].description}{given}"
+    field = Settings.model_fields[name]
+    given = f", got {str(first['input'])[:100]!r}" if field.repr else ""
+    return f"{variable(name)}: expected {expected_value(field)}{given}"
 
 
 def _field_name(location: str) -> str:

@@ -196,6 +196,14 @@ def schema() -> None:
     _say(graphql_schema.as_str())
 
 
+@app.command(hidden=True)
+def settings() -> None:
+    """Print docs/settings.md, the page about all settings."""
+    from server.commands.settings_page import settings_page
+
+    typer.echo(settings_page(), nl=False)
+
+
 @app.command()
 def status(data_dir: DataDir = None) -> None:
     """Show what runs where: workers and sweeps, locks and fences, brokers, mail, queues."""
