@@ -1,7 +1,9 @@
 """Arguments that many fields share, described once, and the checks of what clients send."""
 
 import re
+from functools import cache
 from typing import Annotated
+from zoneinfo import available_timezones
 
 import strawberry
 
@@ -70,6 +72,19 @@ def checked_text(field: str, value: str, least: int, most: int) -> str:
     if len(value) > most or (value and not value.strip()) or len(value) < least:
         raise BadUserInput(field, f"{least} to {most} characters, not only white space; these are {len(value)}")
     return value
+
+
+@cache
+def _zones() -> frozenset[str]:
+    return frozenset(available_timezones())
+
+
+def checked_time_zone(name: str) -> str:
+    """Returns the name of an IANA time zone. Raises: BadUserInput."""
+    # ZoneInfo also accepts "posix/..." and "right/...", which are folders of an installation and no names of zones.
+    if name not in _zones():
+        raise BadUserInput("timeZone", "the name of an IANA time zone, such as Asia/Tokyo")
+    return name
 
 
 # One grapheme of Unicode's emoji: a flag, a keycap, or a pictograph with its modifiers, joined to others by ZWJ.

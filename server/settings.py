@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic.config import JsonDict
 from pydantic.fields import FieldInfo
-from pydantic_core import PydanticUndefined
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from server.processes import StartupError
@@ -30,9 +29,7 @@ class SettingsError(StartupError):
     """An invalid setting. The message names the variable and what was expected, and repeats no secret."""
 
 
-def _setting(
-    default: object = PydanticUndefined, *, expected: str, description: str, secret: bool = False, **options: Any
-) -> Any:
+def _setting(default: object, *, expected: str, description: str, secret: bool = False, **options: Any) -> Any:
     """A field of Settings. `expected` is the form of its value; the value of a secret is never shown."""
     extra: JsonDict = {"expected": expected}
     return Field(default, description=description, repr=not secret, json_schema_extra=extra, **options)
@@ -296,9 +293,9 @@ class Settings(BaseSettings):
         expected="true or false",
         description="Adds demo data. On a loopback host everyone may sign in as a demo user. Option: --demo.",
     )
-    log_format: Annotated[Literal["console", "json"], BeforeValidator(_lower)] = _setting(
+    log_format: Annotated[Literal["console", "json"], BeforeValidator(_lower)] = Field(
         default_factory=_default_log_format,
-        expected="console or json",
+        json_schema_extra={"expected": "console or json"},
         description="The format of log lines. By default console on a terminal, else json.",
     )
     log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = _setting(

@@ -3,9 +3,8 @@
 import re
 from collections.abc import Sequence
 from datetime import datetime
-from zoneinfo import ZoneInfo
 
-from resolvers.arguments import checked_text
+from resolvers.arguments import checked_text, checked_time_zone
 from resolvers.calls.inputs import CallingWindowInput, CallLimitsInput, LaunchCallJobInput
 from storage.calls.job_changes import NewCallJob
 from storage.calls.limiter import MAX_CONCURRENT, MAX_PER_SECOND, MIN_PER_SECOND
@@ -45,15 +44,9 @@ def _window(input: CallingWindowInput) -> CallingWindow:
             raise BadUserInput(name, "a time of day from 00:00 to 23:59, such as 09:30")
     if not input.weekdays:
         raise BadUserInput("weekdays", "at least one day of the week")
-    return CallingWindow(input.start, input.end, _zone(input.time_zone), tuple(dict.fromkeys(input.weekdays)))
-
-
-def _zone(name: str) -> str:
-    try:
-        ZoneInfo(name)
-    except (ValueError, OSError, KeyError):
-        raise BadUserInput("timeZone", "an IANA time zone, such as Asia/Tokyo") from None
-    return name
+    return CallingWindow(
+        input.start, input.end, checked_time_zone(input.time_zone), tuple(dict.fromkeys(input.weekdays))
+    )
 
 
 def number(field: str, value: int, least: int, most: int) -> int:

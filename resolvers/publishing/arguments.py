@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from resolvers.access import joined_topic, require
-from resolvers.arguments import checked_text
+from resolvers.arguments import checked_text, checked_time_zone
 from resolvers.context import Info
 from resolvers.publishing.addresses import web_address
 from resolvers.publishing.inputs import ScheduledMediaInput, SchedulePostInput, UpdateScheduledPostInput
-from resolvers.publishing.times import due_moment, time_zone
+from resolvers.publishing.times import due_moment
 from storage.errors import BadUserInput, Conflict
 from storage.identity.records import Role, User
 from storage.publishing.networks import HOME_FEED_LIMITS, POST_LIMITS, TOPIC_LIMITS, PostLimits, limit_violation
@@ -31,7 +31,7 @@ MAX_LATENESS_S = 7 * 86_400
 
 async def new_scheduled_post(info: Info, viewer: User, input: SchedulePostInput) -> NewScheduledPost:
     """Returns the validated post. Raises: BadUserInput, NotFound, Forbidden, Conflict."""
-    zone = time_zone(input.time_zone)
+    zone = checked_time_zone(input.time_zone)
     media = _media(input.media)
     targets = _home_feed(viewer, input.to_home_feed)
     targets += await _topics(info, input.to_topic_ids)
@@ -54,7 +54,7 @@ async def scheduled_post_edit(
     info: Info, viewer: User, post: ScheduledPost, input: UpdateScheduledPostInput
 ) -> ScheduledPostEdit:
     """Returns the validated edit. The edited post as a whole must fit its targets. Raises: as new_scheduled_post."""
-    zone = time_zone(input.time_zone) if isinstance(input.time_zone, str) else None
+    zone = checked_time_zone(input.time_zone) if isinstance(input.time_zone, str) else None
     media = _media(input.media) if isinstance(input.media, list) else None
     new_text = input.text if isinstance(input.text, str) else None
     targets = await _edited_targets(info, viewer, post, input)

@@ -1,25 +1,12 @@
 """Due times: instants, time zones, and local times that do not exist or occur twice."""
 
 from datetime import UTC, datetime, timedelta
-from functools import cache
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 from storage.errors import BadUserInput
 from storage.timeline import END
 
 LATEST = datetime.fromtimestamp(END // 1_000_000, UTC)
-
-
-@cache
-def _zones() -> frozenset[str]:
-    return frozenset(available_timezones())
-
-
-def time_zone(name: str) -> str:
-    """Returns the name if it is an IANA time zone. Raises: BadUserInput."""
-    if name not in _zones():
-        raise BadUserInput("timeZone", "the name of an IANA time zone, such as Asia/Tokyo")
-    return name
 
 
 def due_moment(written: datetime, zone_name: str) -> datetime:

@@ -6,7 +6,15 @@ from typing import Any
 import pytest
 from strawberry import UNSET
 
-from resolvers.arguments import checked_emoji, checked_limit, checked_text, checked_timestamp, given, page_range
+from resolvers.arguments import (
+    checked_emoji,
+    checked_limit,
+    checked_text,
+    checked_time_zone,
+    checked_timestamp,
+    given,
+    page_range,
+)
 from storage.errors import BadUserInput
 from storage.timeline import NOW
 from tests.resolvers.people import Room
@@ -122,3 +130,10 @@ async def test_a_refusal_names_the_field_as_the_client_wrote_it_and_what_was_exp
         refusal = await room.ann.fails(written)
         assert (refusal["code"], refusal["field"]) == ("BAD_USER_INPUT", field), query
         assert refusal["expected"], query
+
+
+def test_only_iana_time_zones_are_accepted() -> None:
+    assert checked_time_zone("Asia/Tokyo") == "Asia/Tokyo"
+    for name in ("", "Tokyo", "../UTC", "Asia/Tokyo ", "EST5", "posix/Asia/Tokyo", "right/Asia/Tokyo"):
+        with pytest.raises(BadUserInput):
+            checked_time_zone(name)

@@ -127,6 +127,8 @@ async def test_a_job_of_the_far_future_is_read_although_nobody_can_say_when_it_e
         ({"window": {"start": "09:00", "end": "24:00", "timeZone": "UTC"}}, "end"),
         ({"window": {"start": "09:00", "end": "18:00", "timeZone": "Mars/Base"}}, "timeZone"),
         ({"window": {"start": "09:00", "end": "18:00", "timeZone": "../etc/passwd"}}, "timeZone"),
+        ({"window": {"start": "09:00", "end": "18:00", "timeZone": "right/Asia/Tokyo"}}, "timeZone"),
+        ({"window": {"start": "09:00", "end": "18:00", "timeZone": "posix/Asia/Tokyo"}}, "timeZone"),
         ({"window": {"start": "09:00", "end": "18:00", "timeZone": "UTC", "weekdays": []}}, "weekdays"),
         ({"startAt": "9999-12-31T23:59:50Z"}, "startAt"),
         ({"csv": "phone_number\n" + "x" * 11_000_000}, "csv"),
