@@ -1,31 +1,21 @@
-"""MongoDB: one client whose facts are read and written at majority, transactions, and the database's clock."""
+"""MongoDB: the client, transactions, and errors. The public interface of this package."""
 
-from storage.mongo.client import (
-    APP_NAME,
-    DUPLICATE_KEY,
-    MAJORITY,
-    Collection,
-    Document,
-    Driver,
-    Mongo,
-    Session,
-    Update,
-    Write,
-    connect,
-    is_duplicate,
-    older_than,
-    unavailable,
-)
+from storage.mongo.client import Collection, Driver, Mongo, Update, Write, connect, older_than
+from storage.mongo.errors import DUPLICATE_KEY, is_duplicate, unavailable
+from storage.mongo.reads import Document, Sort
+from storage.mongo.transactions import APP_NAME, MAJORITY, TRANSACTION_DEADLINE_S, Session
 
 __all__ = [
     "APP_NAME",
     "DUPLICATE_KEY",
     "MAJORITY",
+    "TRANSACTION_DEADLINE_S",
     "Collection",
     "Document",
     "Driver",
     "Mongo",
     "Session",
+    "Sort",
     "Update",
     "Write",
     "connect",

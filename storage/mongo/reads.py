@@ -1,82 +1,151 @@
-"""Finds in one round trip (ADR 2). What fails is left to the driver, which reads again and tells what is wrong."""
+"""Finds with one command and one answer on a connection of PyMongo Async's pool, without a cursor or a session.
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+The only module that uses private names of PyMongo (docs/adr/0002-two-mongodb-drivers-and-single-round-trip-reads.md).
+tests/storage/mongo/test_reads.py fails when PyMongo changes one of them:
+
+- `_get_topology`, `_select_server`: select the primary once per topology description, not for each find.
+- `_checkout`: takes a connection from the pool, without a session and a retry loop.
+- `conn.get_conn`, `_op_msg`, `_OpMsg`: send a command and read its answer. The driver starts three tasks for that.
+- `_raise_connection_failure`: closes the connection and informs the pool.
+- `_check_command_response`: raises the driver's errors.
+- `_csot.clamp_remaining`: applies `pymongo.timeout`.
+"""
+
+import asyncio
+from collections.abc import Coroutine, Sequence
 from functools import partial
+from typing import Any, TypeVar
 
-from pymongo.asynchronous.client_session import AsyncClientSession
+from bson.codec_options import DEFAULT_CODEC_OPTIONS
+from pymongo import _csot
+from pymongo.asynchronous.database import AsyncDatabase
+from pymongo.asynchronous.pool import AsyncConnection
+from pymongo.asynchronous.server import Server
 from pymongo.errors import PyMongoError
+from pymongo.helpers_shared import _check_command_response
+from pymongo.message import _op_msg, _OpMsg
+from pymongo.read_preferences import ReadPreference
+from pymongo.topology_description import TopologyDescription
 
-from storage.mongo.commands import Commands, Document
-
+Document = dict[str, Any]
 Sort = Sequence[tuple[str, int]]
+Result = TypeVar("Result")
 
+CLOSE_TIMEOUT_S = 1.0
 MAX_BATCH = 100_000
-"""Documents an answer may hold: as many as fit into 16 MB, as far as it goes."""
+"""Documents per answer. An answer ends at 16 MB in any case."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reads:
-    """Finds in a database. The read concern is the database's, or the transaction's."""
+class SingleRoundTripReads:
+    """Finds in one database, at its read concern. For clients of PyMongo Async."""
 
-    commands: Commands
+    def __init__(self, database: AsyncDatabase[Document], timeout_s: float) -> None:
+        """`timeout_s` limits the wait for each answer."""
+        self._database = database
+        self._client = database.client
+        self._timeout_s = timeout_s
+        self._topology: TopologyDescription | None = None
+        self._primary: Server | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
 
     async def find(
-        self,
-        collection: str,
-        wanted: Document,
-        fields: Document | None = None,
-        sort: Sort = (),
-        limit: int = 0,
-        hint: str | None = None,
+        self, collection: str, wanted: Document, fields: Document | None, sort: Sort, limit: int, hint: str | None
     ) -> list[Document]:
-        """All documents that are wanted, at most `limit` unless that is 0. Raises: PyMongoError."""
-        return await self.commands.to_its_end(self._find(collection, wanted, fields, sort, limit, hint))
+        """Returns the documents. On failure, repeats the read through the driver, which raises the precise error.
 
-    async def find_within(
-        self,
-        session: AsyncClientSession,
-        collection: str,
-        wanted: Document,
-        fields: Document | None,
-        sort: Sort,
-        limit: int,
-    ) -> list[Document]:
-        """The same, as the session's transaction sees them. Raises: PyMongoError, as `Commands.ask_within` does."""
-        return await _all(partial(self.commands.ask_within, session), _command(collection, wanted, fields, sort, limit))
+        A cancelled caller returns at once. The read continues, since cancelling it would close its connection.
+        Raises: PyMongoError.
+        """
+        return await self._shielded(self._find(collection, wanted, fields, sort, limit, hint))
+
+    async def close(self) -> None:
+        """Waits briefly for reads in progress, and cancels the rest."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=CLOSE_TIMEOUT_S)
+        for task in self._tasks:
+            task.cancel()
+
+    async def _shielded(self, read: Coroutine[Any, Any, Result]) -> Result:
+        task = asyncio.create_task(read)
+        self._tasks.add(task)
+        task.add_done_callback(self._end)
+        return await asyncio.shield(task)
+
+    def _end(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            # Retrieves the exception so that asyncio does not log it when the caller was cancelled.
+            task.exception()
 
     async def _find(
         self, collection: str, wanted: Document, fields: Document | None, sort: Sort, limit: int, hint: str | None
     ) -> list[Document]:
-        # A primary that can't be found is waited for once, not here and then by the driver again.
-        server = await self.commands.primary()
-        command = _command(collection, wanted, fields, sort, limit, hint)
-        command["readConcern"] = self.commands.database.read_concern.document
+        # Outside of `try`: the driver would wait for a missing primary a second time.
+        server = await self._select_primary()
+        command = _find_command(collection, wanted, fields, sort, limit, hint)
+        command["readConcern"] = self._database.read_concern.document
         try:
-            return await _all(partial(self.commands.ask, server), command)
+            return await self._all(server, command)
         except PyMongoError as error:
             if error.timeout:
                 raise
-        cursor = self.commands.database[collection].find(
-            wanted, fields, sort=list(sort) or None, limit=limit, hint=hint
-        )
+        cursor = self._database[collection].find(wanted, fields, sort=list(sort) or None, limit=limit, hint=hint)
         return await cursor.to_list(None)
 
+    async def _all(self, server: Server, command: Document) -> list[Document]:
+        cursor = (await self._ask(server, command))["cursor"]
+        found: list[Document] = cursor["firstBatch"]
+        while cursor["id"]:
+            cursor = (await self._ask(server, {"getMore": cursor["id"], "collection": command["find"]}))["cursor"]
+            found += cursor["nextBatch"]
+        return found
 
-async def _all(ask: Callable[[Document], Awaitable[Document]], command: Document) -> list[Document]:
-    """All documents that a find gives. Raises: PyMongoError."""
-    cursor = (await ask(command))["cursor"]
-    found: list[Document] = cursor["firstBatch"]
-    while cursor["id"]:
-        cursor = (await ask({"getMore": cursor["id"], "collection": command["find"]}))["cursor"]
-        found += cursor["nextBatch"]
-    return found
+    async def _select_primary(self) -> Server:
+        """Returns the primary, selected once per topology description. PyMongo makes a new one at every change.
+
+        Raises: PyMongoError.
+        """
+        topology = await self._client._get_topology()
+        description = topology.description
+        if self._primary is not None and description is self._topology:
+            return self._primary
+        server = await self._client._select_server(ReadPreference.PRIMARY, None, "find")
+        # If the topology changed during selection, the server may be the former primary: do not cache it.
+        if topology.description is description:
+            self._topology, self._primary = description, server
+        return server
+
+    async def _ask(self, server: Server, command: Document) -> Document:
+        """Returns the server's answer to a command. Raises: PyMongoError."""
+        async with self._client._checkout(server, None) as connection:
+            answer = await self._exchange(connection, command)
+        # After the checkout: an error that the server returns must not clear the pool.
+        _check_command_response(answer, None)
+        return answer
+
+    async def _exchange(self, connection: AsyncConnection, command: Document) -> Document:
+        """Sends a command and reads the answer. Raises: PyMongoError."""
+        request_id, message, _, _ = _op_msg(0, command, self._database.name, None, DEFAULT_CODEC_OPTIONS)
+        protocol = connection.conn.get_conn
+        # A timer that closes the connection costs a quarter of `asyncio.timeout`.
+        close = partial(protocol.close, TimeoutError("MongoDB did not answer in time."))
+        timer = asyncio.get_running_loop().call_later(_csot.clamp_remaining(self._timeout_s), close)
+        try:
+            await protocol.write(message)
+            data, _ = await protocol.read(request_id, connection.max_message_size)
+        except BaseException as error:
+            # The answer may still arrive, so the connection must not return to the pool.
+            await connection._raise_connection_failure(error)
+        finally:
+            timer.cancel()
+        answer: Document = _OpMsg.unpack(data).command_response(self._database.codec_options)
+        return answer
 
 
-def _command(
-    collection: str, wanted: Document, fields: Document | None, sort: Sort, limit: int, hint: str | None = None
+def _find_command(
+    collection: str, wanted: Document, fields: Document | None, sort: Sort, limit: int, hint: str | None
 ) -> Document:
-    # The command's name comes first.
+    # MongoDB takes the first key as the command's name.
     command: Document = {"find": collection, "filter": wanted, "batchSize": limit or MAX_BATCH}
     if fields:
         command["projection"] = fields

@@ -1,27 +1,64 @@
-"""Finds past the driver's cursors: the same documents, and whatever goes wrong is found out by the driver's own."""
+"""Finds: the same documents with and without the driver's cursor, also after faults. With either driver.
+
+Some tests concern the private names of PyMongo that storage/mongo/reads.py uses. They run on PyMongo Async only.
+"""
 
 import asyncio
-from dataclasses import replace
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pymongo import AsyncMongoClient, _csot, helpers_shared, message, monitoring
+from pymongo.asynchronous.pool import AsyncConnection
 from pymongo.errors import AutoReconnect, NetworkTimeout, OperationFailure
+from pymongo.network_layer import AsyncNetworkingInterface, PyMongoProtocol
 
 from server.embedded import Mongod
 from storage.ids import new_id
-from storage.mongo import Document, Mongo, connect
-from storage.mongo.reads import Reads
+from storage.mongo import Document, Driver, Mongo, connect
+from storage.mongo.reads import SingleRoundTripReads
 from storage.stores import Stores
 from tests.replica_set import replica_set
 from tests.storage.faults import failing, hanging
 
 pytestmark = pytest.mark.anyio
 
-WORD = "x" * 1_000_000
+LARGE_TEXT = "x" * 1_000_000
+
+PRIVATE_NAMES: list[tuple[Callable[..., Any], list[str]]] = [
+    (AsyncMongoClient._get_topology, ["self"]),
+    (AsyncMongoClient._select_server, ["self", "server_selector", "session", "operation"]),
+    (AsyncMongoClient._checkout, ["self", "server", "session"]),
+    (AsyncConnection._raise_connection_failure, ["self", "error"]),
+    (PyMongoProtocol.write, ["self", "message"]),
+    (PyMongoProtocol.read, ["self", "request_id", "max_message_size"]),
+    (PyMongoProtocol.close, ["self", "exc"]),
+    (message._op_msg, ["flags", "command", "dbname", "read_preference", "opts"]),
+    (message._OpMsg.unpack, ["msg"]),
+    (message._OpMsg.command_response, ["self", "codec_options"]),
+    (helpers_shared._check_command_response, ["response", "max_wire_version"]),
+    (_csot.clamp_remaining, ["max_timeout"]),
+]
+
+
+class CommandNames(monitoring.CommandListener):
+    """The names of the commands that drivers send. Single-round-trip reads are not monitored."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def started(self, event: monitoring.CommandStartedEvent) -> None:
+        self.names.append(event.command_name)
+
+    def succeeded(self, event: monitoring.CommandSucceededEvent) -> None: ...
+
+    def failed(self, event: monitoring.CommandFailedEvent) -> None: ...
 
 
 @pytest.fixture
-async def mongo(own_stores: Stores) -> Mongo:
+def mongo(own_stores: Stores) -> Mongo:
     return own_stores.mongo
 
 
@@ -33,49 +70,70 @@ async def things(mongo: Mongo) -> str:
     return name
 
 
-async def test_what_is_wanted_comes_in_its_order_with_its_fields_and_no_more_of_it(mongo: Mongo, things: str) -> None:
+@pytest.fixture
+def command_names() -> Iterator[CommandNames]:
+    """The commands of all clients that the test opens."""
+    listener = CommandNames()
+    monitoring.register(listener)
+    yield listener
+    monitoring._LISTENERS.command_listeners.remove(listener)
+
+
+@pytest.fixture
+async def pymongo_client(own_mongod: Mongod, mongo: Mongo) -> AsyncIterator[Mongo]:
+    """A client of PyMongo Async on the same database, whichever driver the tests run on."""
+    client = connect(own_mongod.uri, mongo.database.name, "pymongo")
+    yield client
+    await client.close()
+
+
+async def test_find_applies_filter_fields_order_and_limit(mongo: Mongo, things: str) -> None:
     wanted: Document = {"n": {"$gte": 3}}
     assert await mongo.find(things, wanted, {"_id": 0, "n": 1}, [("n", -1)], 3) == [{"n": 9}, {"n": 8}, {"n": 7}]
     assert len(await mongo.find(things, wanted)) == 7
     assert await mongo.find(things, {"n": 10}) == []
 
 
-async def test_the_index_that_is_named_is_used_also_after_a_fault(
-    mongo: Mongo, own_mongod: Mongod, things: str
-) -> None:
+async def test_find_uses_the_hint_also_after_a_fault(mongo: Mongo, own_mongod: Mongod, things: str) -> None:
     await mongo[things].create_index("rare", sparse=True, name="rare")
     await mongo[things].update_one({"_id": 4}, {"$set": {"rare": 1}})
-    # What a sparse index lacks, nobody finds by it.
+    # A sparse index finds only the documents that it holds.
     assert await mongo.find(things, {}, {"n": 1}, hint="rare") == [{"_id": 4, "n": 4}]
     async with failing(own_mongod.uri, "find", times=1, closeConnection=True):
         assert await mongo.find(things, {}, {"n": 1}, hint="rare") == [{"_id": 4, "n": 4}]
 
 
-async def test_it_reads_what_cursors_read(mongo: Mongo, things: str) -> None:
+async def test_find_returns_what_a_cursor_returns(mongo: Mongo, things: str) -> None:
     await mongo[things].update_many({}, [{"$set": {"at": "$$NOW"}}])
     assert await mongo.find(things, {}, sort=[("_id", 1)]) == await mongo[things].find().sort("_id", 1).to_list(None)
 
 
-async def test_more_than_an_answer_holds_comes_whole(mongo: Mongo, things: str) -> None:
+async def test_find_spans_several_answers(mongo: Mongo, things: str) -> None:
     for n in range(20):
-        await mongo[things].insert_one({"_id": 100 + n, "n": 100 + n, "word": WORD})
+        await mongo[things].insert_one({"_id": 100 + n, "n": 100 + n, "word": LARGE_TEXT})
     found = await mongo.find(things, {"n": {"$gte": 100}}, sort=[("n", 1)], limit=999)
     assert [each["n"] for each in found] == list(range(100, 120))
 
 
-async def test_a_document_that_was_acknowledged_is_found_at_once(mongo: Mongo, things: str) -> None:
+async def test_find_sees_every_acknowledged_document(mongo: Mongo, things: str) -> None:
     for n in range(100, 200):
         await mongo[things].insert_one({"_id": n})
         assert await mongo.find(things, {"_id": n})
 
 
-@pytest.mark.parametrize("how", [{"closeConnection": True}, {"errorCode": 10107}, {"errorCode": 91}])
-async def test_one_fault_is_read_over(mongo: Mongo, own_mongod: Mongod, things: str, how: Document) -> None:
-    async with failing(own_mongod.uri, "find", times=1, **how):
-        assert len(await mongo.find(things, {})) == 10
+@pytest.mark.parametrize("fault", [{"closeConnection": True}, {"errorCode": 10107}, {"errorCode": 91}])
+async def test_find_survives_one_fault(
+    mongo: Mongo, own_mongod: Mongod, things: str, mongo_driver: Driver, fault: Document
+) -> None:
+    # A server that really shuts down ends the monitor's streaming answer. A fail point does not, so the client polls.
+    client = connect(f"{own_mongod.uri}&serverMonitoringMode=poll", mongo.database.name, mongo_driver)
+    assert len(await client.find(things, {})) == 10
+    async with failing(own_mongod.uri, "find", times=1, **fault):
+        assert len(await client.find(things, {})) == 10
+    await client.close()
 
 
-async def test_a_fault_that_stays_is_told_as_the_driver_tells_it(mongo: Mongo, own_mongod: Mongod, things: str) -> None:
+async def test_find_raises_the_drivers_error_for_a_lasting_fault(mongo: Mongo, own_mongod: Mongod, things: str) -> None:
     async with failing(own_mongod.uri, "find", closeConnection=True):
         with pytest.raises(AutoReconnect):
             await mongo.find(things, {})
@@ -84,10 +142,11 @@ async def test_a_fault_that_stays_is_told_as_the_driver_tells_it(mongo: Mongo, o
     assert len(await mongo.find(things, {})) == 10
 
 
-async def test_who_stops_waiting_leaves_no_answer_to_the_next_one(mongo: Mongo, things: str) -> None:
+@pytest.mark.parametrize("iterations", range(12))
+async def test_cancelled_find_leaves_no_answer_to_others(mongo: Mongo, things: str, iterations: int) -> None:
     for _ in range(20):
         reads = [asyncio.create_task(mongo.find(things, {"_id": n})) for n in range(10)]
-        for _ in range(4):
+        for _ in range(iterations):
             await asyncio.sleep(0)
         for each in reads[::2]:
             each.cancel()
@@ -97,22 +156,57 @@ async def test_who_stops_waiting_leaves_no_answer_to_the_next_one(mongo: Mongo, 
         assert [document["_id"] for document in await mongo.find(things, {"_id": 5})] == [5]
 
 
-async def test_a_server_that_hangs_is_not_waited_for_without_end(mongo: Mongo, own_mongod: Mongod, things: str) -> None:
-    hasty = Reads(replace(mongo.commands, timeout_s=0.5))
-    assert len(await mongo.find(things, {})) == 10
-    with hanging(own_mongod.pid), pytest.raises(NetworkTimeout):
-        await hasty.find(things, {})
-    assert len(await mongo.find(things, {})) == 10
-
-
-async def test_whoever_becomes_the_primary_is_read_from(tmp_path: Path) -> None:
+async def test_find_continues_on_each_new_primary(tmp_path: Path, mongo_driver: Driver) -> None:
     async with replica_set(tmp_path) as members:
-        mongo = connect(members.uri, "reads", "pymongo")
+        mongo = connect(members.uri, "reads", mongo_driver)
         for n in range(3):
             await mongo["things"].insert_one({"_id": n})
             assert [document["_id"] for document in await mongo.find("things", {})] == list(range(n + 1))
-            assert [each.description.address for each in mongo.commands.primaries.values()] == [
-                await mongo.client.primary
-            ]
             await members.step_down()
         await mongo.close()
+
+
+async def test_cancelled_reads_keep_their_connections(pymongo_client: Mongo, things: str) -> None:
+    """A cancelled read continues, so that its connection returns to the pool."""
+    opened: list[int] = []
+    for _ in range(3):
+        reads = [asyncio.create_task(pymongo_client.find(things, {})) for _ in range(20)]
+        await asyncio.sleep(0.002)
+        for each in reads:
+            each.cancel()
+        await asyncio.gather(*reads, return_exceptions=True)
+        await asyncio.sleep(0.2)
+        status = await pymongo_client.database.command("serverStatus")
+        opened.append(status["connections"]["totalCreated"])
+    assert opened[2] - opened[1] <= 2, "connections were closed and opened again"
+
+
+async def test_hanging_server_times_out(pymongo_client: Mongo, own_mongod: Mongod, things: str) -> None:
+    hasty = SingleRoundTripReads(pymongo_client.database, timeout_s=0.5)
+    assert len(await pymongo_client.find(things, {})) == 10
+    with hanging(own_mongod.pid), pytest.raises(NetworkTimeout):
+        await hasty.find(things, {}, None, (), 0, None)
+    assert len(await pymongo_client.find(things, {})) == 10
+
+
+async def test_pymongo_reads_bypass_the_drivers_cursor(
+    own_mongod: Mongod, mongo: Mongo, things: str, command_names: CommandNames
+) -> None:
+    """Fails if a change of PyMongo makes every read fall back to the driver's cursor."""
+    client = connect(own_mongod.uri, mongo.database.name, "pymongo")
+    assert len(await client.find(things, {})) == 10
+    assert command_names.names == []
+    await client[things].find_one({})
+    assert command_names.names == ["find"]
+    await client.close()
+
+
+@pytest.mark.parametrize(("function", "parameters"), PRIVATE_NAMES, ids=lambda each: getattr(each, "__qualname__", ""))
+def test_private_name_of_pymongo_takes_the_expected_parameters(
+    function: Callable[..., Any], parameters: list[str]
+) -> None:
+    assert list(inspect.signature(function).parameters)[: len(parameters)] == parameters
+
+
+def test_private_attributes_of_pymongo_exist() -> None:
+    assert isinstance(inspect.getattr_static(AsyncNetworkingInterface, "get_conn"), property)

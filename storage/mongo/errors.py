@@ -1,0 +1,26 @@
+"""Classifies PyMongo's errors: duplicate keys, unknown outcomes and outages."""
+
+from pymongo.errors import BulkWriteError, ConnectionFailure, OperationFailure, PyMongoError
+
+from storage.errors import Unavailable
+
+DUPLICATE_KEY = 11000
+
+
+def is_duplicate(error: PyMongoError) -> bool:
+    """Returns whether a unique index refused the write."""
+    if isinstance(error, BulkWriteError):
+        return any(each["code"] == DUPLICATE_KEY for each in error.details.get("writeErrors", ()))
+    return isinstance(error, OperationFailure) and error.code == DUPLICATE_KEY
+
+
+def is_outcome_unknown(error: PyMongoError) -> bool:
+    """Returns whether the transaction may have been committed: time ran out, or its commit was not answered."""
+    return error.timeout or error.has_error_label("UnknownTransactionCommitResult")
+
+
+def unavailable(error: BaseException) -> Unavailable | None:
+    """Returns the client's error if MongoDB does not answer, and None for every other error."""
+    if isinstance(error, ConnectionFailure) or (isinstance(error, PyMongoError) and error.timeout):
+        return Unavailable("The database does not answer. Try again.")
+    return None

@@ -1,0 +1,140 @@
+"""Snapshot transactions, committed at majority and repeated after conflicts.
+
+Also ends orphaned transactions, whose process died or whose connection broke.
+"""
+
+import asyncio
+import inspect
+import random
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import pymongo
+import structlog
+from pymongo import AsyncMongoClient
+from pymongo.asynchronous.client_session import AsyncClientSession
+from pymongo.errors import InvalidOperation, PyMongoError, WriteConcernError
+from pymongo.read_concern import ReadConcern
+from pymongo.write_concern import WriteConcern
+
+from storage.errors import Unavailable
+from storage.mongo.errors import is_duplicate, is_outcome_unknown
+
+Session = AsyncClientSession
+Client = AsyncMongoClient[dict[str, Any]]
+Result = TypeVar("Result")
+
+APP_NAME = "noroshi"
+MAJORITY = WriteConcern("majority")
+TRANSACTION_DEADLINE_S = 5.0
+ABORT_TIMEOUT_S = 1.0
+MIN_BACKOFF_S = 0.002
+MAX_BACKOFF_S = 0.05
+MAX_DUPLICATES = 3
+ORPHAN_S = 1.5
+"""A transaction without a command for this long counts as orphaned."""
+
+log = structlog.get_logger(__name__)
+
+
+async def transact(
+    client: Client, work: Callable[[Session], Awaitable[Result]], deadline_s: float = TRANSACTION_DEADLINE_S
+) -> Result:
+    """Runs `work` in a transaction. See `Mongo.transact`."""
+    loop = asyncio.get_running_loop()
+    end, check_orphans_at = loop.time() + deadline_s, loop.time() + ORPHAN_S
+    backoff_s, duplicates = MIN_BACKOFF_S, 0
+    while True:
+        try:
+            return await _attempt(client, work, end)
+        except PyMongoError as error:
+            duplicates += is_duplicate(error)
+            is_retryable = error.has_error_label("TransientTransactionError")
+            is_retryable = is_retryable or (is_duplicate(error) and duplicates <= MAX_DUPLICATES)
+            if not (is_retryable or is_outcome_unknown(error)):
+                raise
+            if not is_retryable or loop.time() + backoff_s > end:
+                raise Unavailable("The database is busy; try again with the same idempotency key.") from error
+        if loop.time() > check_orphans_at:
+            check_orphans_at = loop.time() + ORPHAN_S / 2
+            await end_orphans(client)
+        await asyncio.sleep(random.uniform(0.5, 1) * backoff_s)  # noqa: S311
+        backoff_s = min(backoff_s * 2, MAX_BACKOFF_S)
+
+
+async def write_past_orphans(client: Client, write: Callable[[], Awaitable[Result]]) -> Result:
+    """Runs a repeatable write outside of transactions. See `Mongo.past_orphans`."""
+    try:
+        with pymongo.timeout(ORPHAN_S * 1.2):
+            return await write()
+    except PyMongoError as error:
+        if not error.timeout:
+            raise
+    await end_orphans(client)
+    return await write()
+
+
+async def end_orphans(client: Client) -> None:
+    """Ends this product's orphaned transactions. MongoDB would keep them and their locks for a minute.
+
+    A transaction whose process was merely asleep is repeated by `transact`.
+    """
+    idle = {"type": "idleSession", "transaction.timeInactiveMicros": {"$gt": int(ORPHAN_S * 1_000_000)}}
+    ours = {"$match": {**idle, "clientMetadata.application.name": APP_NAME}}
+    with suppress(PyMongoError), pymongo.timeout(ABORT_TIMEOUT_S):
+        cursor = await awaited(client.admin.aggregate([{"$currentOp": {"idleSessions": True}}, ours]))
+        sessions = [{"id": row["lsid"]["id"]} for row in await cursor.to_list(None)]
+        if sessions:
+            await client.admin.command("killSessions", sessions)
+            log.warning("orphans_ended", count=len(sessions))
+
+
+async def awaited(value: Any) -> Any:
+    """Awaits a value that is awaitable with one of the two drivers only."""
+    return await value if inspect.isawaitable(value) else value
+
+
+async def _attempt(client: Client, work: Callable[[Session], Awaitable[Result]], end: float) -> Result:
+    session: Session = await awaited(client.start_session())
+    try:
+        await awaited(session.start_transaction(ReadConcern("snapshot"), MAJORITY))
+        # The driver's own limits let a hanging server take half a minute and longer.
+        left_s = max(end - asyncio.get_running_loop().time(), 0.01)
+        with pymongo.timeout(left_s):
+            result = await work(session)
+            await _commit(session, end)
+    except BaseException:
+        # After a cancellation, too, the abort must reach the server: the locks would stay for a minute.
+        await asyncio.shield(_abort(session))
+        raise
+    await session.end_session()
+    return result
+
+
+async def _commit(session: Session, end: float) -> None:
+    """Commits, and repeats the commit while its outcome is unknown. MongoDB commits a transaction at most once.
+
+    Raises: Unavailable when the outcome stays unknown. Repeating the work might then do it twice.
+    """
+    while True:
+        try:
+            await session.commit_transaction()
+            return
+        except PyMongoError as error:
+            # The drivers do not label an interrupted wait for the majority, but its outcome is unknown, too.
+            if not isinstance(error, WriteConcernError) and not is_outcome_unknown(error):
+                raise
+            if asyncio.get_running_loop().time() > end:
+                raise Unavailable("The outcome is unknown; try again with the same idempotency key.") from error
+            await asyncio.sleep(0.01)
+
+
+async def _abort(session: Session) -> None:
+    """Aborts the transaction and ends its session in one call.
+
+    With Motor, a cancelled command may still run in a thread. On an ended session it fails; on a session that is only
+    aborted it would write outside of the transaction. A cancelled commit may also be done by now.
+    """
+    with suppress(InvalidOperation, PyMongoError), pymongo.timeout(ABORT_TIMEOUT_S):
+        await session.end_session()

@@ -1,0 +1,316 @@
+"""Transactions are atomic, repeated after conflicts, limited in time, and leave no locks. With either driver."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pymongo import AsyncMongoClient, InsertOne
+from pymongo.errors import DuplicateKeyError, OperationFailure, PyMongoError
+
+from server.embedded import Mongod
+from storage.errors import Unavailable
+from storage.ids import new_id
+from storage.mongo import APP_NAME, Document, Driver, Mongo, Session, connect, is_duplicate
+from storage.mongo.transactions import MAX_DUPLICATES
+from storage.stores import Stores
+from tests.replica_set import replica_set
+from tests.storage.faults import failing
+
+pytestmark = pytest.mark.anyio
+
+RELEASE_DEADLINE_S = 20
+"""Longer than one transaction takes on a busy machine; shorter than the minute that MongoDB keeps an idle one."""
+
+STEPS = 60
+"""More iterations of the event loop than a transaction takes, its first connection included."""
+
+ignore_unclosed_sockets = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+"""PyMongo Async leaves the socket of a connection that is cancelled while it opens to the garbage collector."""
+
+Work = Callable[[Session], Awaitable[None]]
+Client = AsyncMongoClient[Document]
+
+
+@pytest.fixture
+def mongo(own_stores: Stores) -> Mongo:
+    return own_stores.mongo
+
+
+@pytest.fixture
+async def things(mongo: Mongo) -> str:
+    """The name of a collection with one document, whose n is 0."""
+    name = f"things_{new_id()}"
+    await mongo[name].insert_one({"_id": "counter", "n": 0})
+    return name
+
+
+@pytest.fixture
+def keep_orphans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leaves orphaned transactions to MongoDB, which ends them after a minute."""
+    monkeypatch.setattr("storage.mongo.transactions.ORPHAN_S", 60.0)
+
+
+async def count(mongo: Mongo, things: str) -> int:
+    document = await mongo[things].find_one({"_id": "counter"})
+    return -1 if document is None else int(document["n"])
+
+
+def increment(mongo: Mongo, things: str) -> Work:
+    """Reads the counter, then writes it. Outside of a transaction, concurrent increments would be lost."""
+
+    async def work(session: Session) -> None:
+        document = await mongo[things].find_one({"_id": "counter"}, session=session)
+        assert document is not None
+        await asyncio.sleep(0)
+        await mongo[things].update_one({"_id": "counter"}, {"$set": {"n": document["n"] + 1}}, session=session)
+
+    return work
+
+
+def add_numbered(mongo: Mongo, things: str) -> Work:
+    """Increments the counter, then inserts a document with its value as _id."""
+
+    async def work(session: Session) -> None:
+        counter = await mongo.find_one_and_update(things, {"_id": "counter"}, {"$inc": {"n": 1}}, session)
+        assert counter is not None
+        await mongo.write(things, [InsertOne({"_id": counter["n"]})], session)
+
+    return work
+
+
+async def numbers(mongo: Mongo, things: str) -> list[int]:
+    """Returns the ids of the inserted documents, after checking that the counter counts them."""
+    # In one snapshot: a cancelled transaction may be committed at this moment.
+    documents = await mongo.transact(lambda session: mongo.find(things, {}, sort=[("_id", 1)], session=session))
+    *found, counter = documents
+    assert [document["_id"] for document in found] == list(range(1, counter["n"] + 1))
+    return list(range(1, counter["n"] + 1))
+
+
+async def test_conflicting_transactions_lose_no_update(mongo: Mongo, things: str) -> None:
+    await asyncio.gather(*(mongo.transact(increment(mongo, things)) for _ in range(20)))
+    assert await count(mongo, things) == 20
+
+
+async def test_concurrent_transactions_number_without_gaps(mongo: Mongo, things: str) -> None:
+    await asyncio.gather(*(mongo.transact(add_numbered(mongo, things), 30) for _ in range(30)))
+    assert len(await numbers(mongo, things)) == 30
+
+
+@pytest.mark.usefixtures("keep_orphans")
+async def test_failing_work_leaves_no_write_and_no_lock(mongo: Mongo, things: str) -> None:
+    async def work(session: Session) -> None:
+        await increment(mongo, things)(session)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await mongo.transact(work)
+    await mongo.transact(increment(mongo, things), deadline_s=RELEASE_DEADLINE_S)
+    assert await count(mongo, things) == 1
+
+
+@pytest.mark.usefixtures("keep_orphans")
+async def test_cancelled_work_leaves_no_write_and_no_lock(mongo: Mongo, things: str) -> None:
+    locked = asyncio.Event()
+
+    async def work(session: Session) -> None:
+        await increment(mongo, things)(session)
+        locked.set()
+        await asyncio.sleep(60)
+
+    task = asyncio.create_task(mongo.transact(work))
+    await locked.wait()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await mongo.transact(increment(mongo, things), deadline_s=RELEASE_DEADLINE_S)
+    assert await count(mongo, things) == 1
+
+
+@ignore_unclosed_sockets
+@pytest.mark.usefixtures("keep_orphans")
+async def test_cancellation_at_any_moment_raises_cancelled_error(mongo: Mongo, things: str) -> None:
+    """With Motor, a cancelled commit continues in a thread. It can no longer be aborted."""
+    for moment in range(240):
+        task = asyncio.create_task(mongo.transact(increment(mongo, things)))
+        await asyncio.sleep(0.002 + (moment % 80) / 20_000)
+        task.cancel()
+        (outcome,) = await asyncio.gather(task, return_exceptions=True)
+        assert outcome is None or isinstance(outcome, asyncio.CancelledError), repr(outcome)
+    await mongo.transact(increment(mongo, things), deadline_s=RELEASE_DEADLINE_S)
+
+
+@ignore_unclosed_sockets
+async def test_cancellation_at_any_step_commits_all_or_nothing(
+    own_mongod: Mongod, mongo: Mongo, things: str, mongo_driver: Driver
+) -> None:
+    for step in range(STEPS):
+        # A new client must open its connections first, so that there are more steps.
+        another = connect(own_mongod.uri, mongo.database.name, mongo_driver)
+        task = asyncio.create_task(another.transact(add_numbered(another, things)))
+        for _ in range(step * 3):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await another.close()
+        await numbers(mongo, things)
+    await mongo.transact(add_numbered(mongo, things), deadline_s=20)
+    await numbers(mongo, things)
+
+
+@pytest.mark.parametrize("command", ["findAndModify", "insert", "commitTransaction"])
+async def test_cancellation_during_a_command_commits_all_or_nothing(
+    own_mongod: Mongod, mongo: Mongo, things: str, command: str
+) -> None:
+    await mongo.transact(add_numbered(mongo, things))
+    async with failing(own_mongod.uri, command, times=1, blockConnection=True, blockTimeMS=300):
+        task = asyncio.create_task(mongo.transact(add_numbered(mongo, things)))
+        await asyncio.sleep(0.1)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await asyncio.sleep(0.4)
+    await mongo.transact(add_numbered(mongo, things), deadline_s=RELEASE_DEADLINE_S)
+    assert len(await numbers(mongo, things)) in ((2, 3) if command == "commitTransaction" else (2,))
+
+
+async def test_command_that_outlives_its_transaction_writes_nothing(
+    own_mongod: Mongod, mongo: Mongo, things: str, mongo_driver: Driver
+) -> None:
+    """With Motor, a cancelled command still waits in a thread for the pool's only connection."""
+    single = connect(f"{own_mongod.uri}&maxPoolSize=1", mongo.database.name, mongo_driver)
+    await single[things].find_one({})
+    async with failing(own_mongod.uri, "find", times=1, blockConnection=True, blockTimeMS=500):
+        busy = asyncio.ensure_future(single[things].find_one({}))
+        await asyncio.sleep(0.1)
+        task = asyncio.create_task(single.transact(add_numbered(single, things)))
+        await asyncio.sleep(0.1)
+        task.cancel()
+        (outcome,) = await asyncio.gather(task, return_exceptions=True)
+        assert isinstance(outcome, asyncio.CancelledError)
+        await busy
+    await single[things].find_one({})
+    await asyncio.sleep(0.2)
+    assert await numbers(single, things) == []
+    await single.close()
+
+
+async def start_transaction(client: Client, mongo: Mongo, things: str) -> Any:
+    """Starts another process's transaction, which locks the counter and does not continue."""
+    session = client.start_session()
+    await session.start_transaction()
+    collection = client[mongo.database.name][things]
+    await collection.update_one({"_id": "counter"}, {"$inc": {"n": 100}}, session=session)
+    return session
+
+
+async def test_orphaned_transaction_blocks_others_for_seconds_only(
+    own_mongod: Mongod, mongo: Mongo, things: str
+) -> None:
+    dead: Client = AsyncMongoClient(own_mongod.uri, appname=APP_NAME)
+    async with dead:
+        session = await start_transaction(dead, mongo, things)
+        await mongo.transact(increment(mongo, things), deadline_s=RELEASE_DEADLINE_S)
+        with pytest.raises(OperationFailure):
+            await session.commit_transaction()
+    assert await count(mongo, things) == 1
+
+
+async def test_locked_document_is_unavailable_and_foreign_transaction_survives(
+    own_mongod: Mongod, mongo: Mongo, things: str
+) -> None:
+    loop = asyncio.get_running_loop()
+    foreign: Client = AsyncMongoClient(own_mongod.uri, appname="another product")
+    async with foreign:
+        session = await start_transaction(foreign, mongo, things)
+        began = loop.time()
+        with pytest.raises(Unavailable):
+            await mongo.transact(increment(mongo, things), deadline_s=2.5)
+        assert 2 < loop.time() - began < RELEASE_DEADLINE_S
+        await session.commit_transaction()
+        await session.end_session()
+    assert await count(mongo, things) == 100
+
+
+async def test_slow_server_is_unavailable_after_the_deadline(own_mongod: Mongod, mongo: Mongo, things: str) -> None:
+    loop = asyncio.get_running_loop()
+    async with failing(own_mongod.uri, "update", blockConnection=True, blockTimeMS=6_000):
+        began = loop.time()
+        with pytest.raises(Unavailable):
+            await mongo.transact(increment(mongo, things), deadline_s=0.5)
+        assert loop.time() - began < 5
+    await mongo.transact(increment(mongo, things), deadline_s=RELEASE_DEADLINE_S)
+    assert await count(mongo, things) == 1
+
+
+@pytest.mark.parametrize("command", ["findAndModify", "insert", "commitTransaction"])
+async def test_connection_closed_during_a_command_is_repeated(
+    own_mongod: Mongod, mongo: Mongo, things: str, command: str
+) -> None:
+    async with failing(own_mongod.uri, command, times=1, closeConnection=True):
+        await mongo.transact(add_numbered(mongo, things))
+    await mongo.transact(add_numbered(mongo, things))
+    assert await numbers(mongo, things) == [1, 2]
+
+
+async def test_lasting_duplicate_is_raised_after_a_few_attempts(mongo: Mongo, things: str) -> None:
+    attempts = 0
+
+    async def work(session: Session) -> None:
+        nonlocal attempts
+        attempts += 1
+        await mongo[things].insert_one({"_id": "counter"}, session=session)
+
+    with pytest.raises(DuplicateKeyError):
+        await mongo.transact(work)
+    assert attempts == MAX_DUPLICATES + 1
+
+
+async def test_duplicate_in_a_list_of_writes_is_recognised(mongo: Mongo, things: str) -> None:
+    with pytest.raises(PyMongoError) as refused:
+        await mongo.transact(lambda session: mongo.write(things, [InsertOne({"_id": "counter"})], session))
+    assert is_duplicate(refused.value)
+
+
+async def test_work_that_reads_before_inserting_finds_the_winner(mongo: Mongo, things: str) -> None:
+    async def put(session: Session) -> bool:
+        if await mongo[things].find_one({"_id": "new"}, session=session) is not None:
+            return False
+        await mongo[things].insert_one({"_id": "new", "n": 0}, session=session)
+        return True
+
+    assert sorted(await asyncio.gather(*(mongo.transact(put) for _ in range(10)))) == [False] * 9 + [True]
+
+
+async def test_error_after_a_duplicate_is_raised_unchanged(mongo: Mongo, things: str) -> None:
+    attempts = 0
+
+    async def work(session: Session) -> None:
+        nonlocal attempts
+        attempts += 1
+        if attempts == 1:
+            await mongo[things].insert_one({"_id": "counter"}, session=session)
+        await mongo[things].update_one({"_id": "counter"}, {"$nonsense": 1}, session=session)
+
+    with pytest.raises(OperationFailure, match="nonsense"):
+        await mongo.transact(work)
+    assert attempts == 2
+
+
+async def test_transactions_continue_on_each_new_primary(tmp_path: Path, mongo_driver: Driver) -> None:
+    async with replica_set(tmp_path) as members:
+        mongo = connect(members.uri, "transactions", mongo_driver)
+        await mongo["things"].insert_one({"_id": "counter", "n": 0})
+        for target in (20, 40, 60):
+            counting = asyncio.create_task(count_up(mongo, "things", target))
+            await asyncio.sleep(0.05)
+            await members.step_down()
+            await counting
+            assert len(await numbers(mongo, "things")) == target
+        await mongo.close()
+
+
+async def count_up(mongo: Mongo, things: str, target: int) -> None:
+    """Commits one transaction after another until the counter reaches `target`."""
+    while (await mongo.find(things, {"_id": "counter"}))[0]["n"] < target:
+        await mongo.transact(add_numbered(mongo, things), deadline_s=30)
