@@ -6,7 +6,8 @@ from collections.abc import Set as AbstractSet
 from resolvers.context import Context, Info
 from storage.chat.records import Community, Message, Topic
 from storage.errors import Forbidden, Unauthenticated
-from storage.identity.records import Role, User, with_included
+from storage.identity.records import User
+from storage.identity.roles import Role, with_included
 
 
 def granted(context: Context) -> frozenset[Role]:

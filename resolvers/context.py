@@ -9,7 +9,8 @@ import strawberry
 from resolvers.audience import Audience
 from storage.chat.reactions import Visibility
 from storage.errors import Unauthenticated
-from storage.identity.records import Role, User
+from storage.identity.records import User
+from storage.identity.roles import Role
 from storage.mail.migration import OldBook
 from storage.stores import Stores
 

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 import structlog
 
 from storage.errors import DomainError
-from storage.identity.records import Role, User
+from storage.identity.records import User
+from storage.identity.roles import Role
 from storage.streams.hub import Hub, HydratedEvent
 from storage.streams.log import Cursor, Position, Stream, format_cursor
 from storage.streams.subscription import IdleTimeout, StreamEvent, SubscriptionStart, follow_events

@@ -5,7 +5,7 @@ from strawberry import ID
 
 import resolvers.identity
 from schema.binding import field
-from storage.identity.records import Role
+from storage.identity.roles import Role
 
 strawberry.enum(Role, description="ADMIN includes OPERATOR includes MEMBER; SERVICE stands alone.")
 

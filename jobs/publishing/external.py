@@ -26,7 +26,7 @@ from jobs.providers.social.network import (
 from jobs.providers.social.registry import Networks
 from jobs.publishing.internal import FORBIDDEN
 from jobs.publishing.leases import ClaimLease, keep_renewing, loop_time_s
-from storage.identity.records import Role, with_included
+from storage.identity.roles import Role, with_included
 from storage.publishing.networks import BEHAVIOURS, Behaviour, Certainty
 from storage.publishing.records import AccountTarget, CallPhase, Publication, PublicationState, ScheduledPost
 from storage.publishing.transitions import (

@@ -5,7 +5,8 @@ import asyncio
 from storage.chat.changes import NewMessage
 from storage.feed.changes import NewPost
 from storage.identity.mentions import find_hashtags, find_mentioned
-from storage.identity.records import Role, User, with_included
+from storage.identity.records import User
+from storage.identity.roles import Role, with_included
 from storage.link_previews import first_url
 from storage.publishing.records import Publication, ScheduledPost, TopicTarget
 from storage.publishing.transitions import TOO_LATE, ClaimLost, DeadlinePassed, MarkFailed, NotYetDue

@@ -7,7 +7,8 @@ from resolvers.context import Context
 from resolvers.events import Event, JobEventView
 from storage.calls.records import CallJob, CallLimits, CallTask
 from storage.errors import Forbidden
-from storage.identity.records import Role, User
+from storage.identity.records import User
+from storage.identity.roles import Role
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,8 @@ from storage.calls.records import (
 from storage.calls.windows import earliest_end
 from storage.errors import BadUserInput
 from storage.idempotency import idempotency_key
-from storage.identity.records import Role, User
+from storage.identity.records import User
+from storage.identity.roles import Role
 from storage.timeline import Page
 
 MAX_AHEAD = timedelta(days=3660)

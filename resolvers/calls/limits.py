@@ -11,7 +11,7 @@ from resolvers.calls.inputs import CallLimitsInput, CallReportInput
 from resolvers.calls.jobs import operator
 from resolvers.context import Info
 from storage.calls.records import MAX_SEQUENCE, CallLimits, CallOutcome, CallTask
-from storage.identity.records import Role
+from storage.identity.roles import Role
 
 PhoneNumbers = Annotated[
     list[str],

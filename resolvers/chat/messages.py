@@ -28,7 +28,8 @@ from storage.chat.stamps import Stamp, find_stamp
 from storage.errors import BadUserInput, NotFound
 from storage.idempotency import idempotency_key
 from storage.identity.mentions import find_mentioned
-from storage.identity.records import Role, User
+from storage.identity.records import User
+from storage.identity.roles import Role
 from storage.link_previews import LinkPreview, first_url
 from storage.queue import PREVIEWS
 from storage.references import MessageKey, message_key

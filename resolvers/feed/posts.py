@@ -17,7 +17,8 @@ from storage.feed.changes import NewPost
 from storage.feed.records import FanOutState, Post
 from storage.idempotency import idempotency_key
 from storage.identity.mentions import MAX_HASHTAG, find_hashtags, find_mentioned, normalize_hashtag
-from storage.identity.records import Role, User
+from storage.identity.records import User
+from storage.identity.roles import Role
 from storage.link_previews import MAX_URL_CHARS, LinkPreview, first_url
 from storage.queue import FAN_OUT, PREVIEWS
 from storage.references import post_key

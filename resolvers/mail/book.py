@@ -11,7 +11,7 @@ from resolvers.arguments import checked_text, given
 from resolvers.context import Info
 from resolvers.mail.migration import look_up
 from storage.errors import BadUserInput
-from storage.identity.records import Role
+from storage.identity.roles import Role
 from storage.mail.addresses import normalize, normalize_domain
 from storage.mail.rates import day_of
 from storage.mail.records import AddressStanding, BounceRate, DomainStanding

@@ -8,7 +8,7 @@ from resolvers.access import require
 from resolvers.context import Info
 from resolvers.mail.book import at_most_1000
 from resolvers.mail.inputs import DeliveryEventInput
-from storage.identity.records import Role
+from storage.identity.roles import Role
 from storage.mail.records import RecordDeliveriesResult
 
 Events = Annotated[

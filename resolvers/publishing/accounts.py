@@ -13,7 +13,7 @@ from resolvers.publishing.addresses import web_address
 from resolvers.publishing.inputs import ConnectAccountInput
 from storage.errors import BadUserInput
 from storage.idempotency import idempotency_key
-from storage.identity.records import Role
+from storage.identity.roles import Role
 from storage.publishing.accounts import NewAccount
 from storage.publishing.networks import BEHAVIOURS, Network
 from storage.publishing.records import ConnectedAccount

@@ -10,7 +10,8 @@ from resolvers.publishing.addresses import web_address
 from resolvers.publishing.inputs import ScheduledMediaInput, SchedulePostInput, UpdateScheduledPostInput
 from resolvers.publishing.times import due_moment
 from storage.errors import BadUserInput, Conflict
-from storage.identity.records import Role, User
+from storage.identity.records import User
+from storage.identity.roles import Role
 from storage.publishing.networks import HOME_FEED_LIMITS, POST_LIMITS, TOPIC_LIMITS, PostLimits, limit_violation
 from storage.publishing.records import (
     AccountTarget,

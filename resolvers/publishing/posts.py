@@ -13,7 +13,8 @@ from resolvers.publishing.arguments import new_scheduled_post, scheduled_post_ed
 from resolvers.publishing.inputs import SchedulePostInput, UpdateScheduledPostInput
 from storage.errors import Conflict, Forbidden
 from storage.idempotency import idempotency_key
-from storage.identity.records import Role, User
+from storage.identity.records import User
+from storage.identity.roles import Role
 from storage.publishing.records import (
     Publication,
     PublicationState,

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from server.auth.tokens import Claims, TokenVerifier, bearer, digest
-from storage.identity.records import Role, User
+from storage.identity.records import User
+from storage.identity.roles import Role
 from storage.identity.users import UserStore
 
 REMEMBERED_S = 60.0

@@ -43,7 +43,8 @@ from server.graphql.coalescible_queries import (
 from server.graphql.coalescing import Answer, QueryCoalescer
 from server.graphql.websocket import SocketAdapter, SocketHandler
 from storage.errors import BadUserInput, DomainError
-from storage.identity.records import Role, User, with_included
+from storage.identity.records import User
+from storage.identity.roles import Role, with_included
 from storage.mail.gate import Gate
 from storage.mail.migration import OldBook
 from storage.stores import Stores

@@ -19,7 +19,8 @@ from jobs.mail.reports import NoReport, delivery_events
 from server.auth.viewers import Viewers
 from server.graphql.http import BodyTooLarge, limited
 from storage.errors import BadUserInput, DomainError, Forbidden, Unauthenticated
-from storage.identity.records import Role, User
+from storage.identity.records import User
+from storage.identity.roles import Role
 from storage.mail.ledger import Ledger
 from storage.mail.records import DeliveryEvent, DeliveryEventKind, RecordDeliveriesResult, RejectedDelivery
 from storage.mongo import unavailable

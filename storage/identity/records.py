@@ -1,35 +1,12 @@
 """Users and their roles as read from the database."""
 
 from dataclasses import dataclass
-from enum import Enum
 from functools import lru_cache
 from urllib.parse import quote, unquote
 
 from storage.identity.documents import UserDocument, UserDocumentId
+from storage.identity.roles import Role
 from storage.streams.log import Stream
-
-
-class Role(Enum):
-    """A permission of a token. ADMIN includes OPERATOR, OPERATOR includes MEMBER; SERVICE includes nothing else."""
-
-    MEMBER = "MEMBER"
-    OPERATOR = "OPERATOR"
-    SERVICE = "SERVICE"
-    ADMIN = "ADMIN"
-
-
-INCLUDED_ROLES: dict[Role, frozenset[Role]] = {
-    Role.MEMBER: frozenset({Role.MEMBER}),
-    Role.OPERATOR: frozenset({Role.OPERATOR, Role.MEMBER}),
-    Role.ADMIN: frozenset({Role.ADMIN, Role.OPERATOR, Role.MEMBER}),
-    Role.SERVICE: frozenset({Role.SERVICE}),
-}
-
-
-@lru_cache(maxsize=64)
-def with_included(roles: frozenset[Role] | tuple[Role, ...]) -> frozenset[Role]:
-    """Returns the roles and all roles that they include."""
-    return frozenset().union(*(INCLUDED_ROLES[role] for role in roles))
 
 
 # Not frozen: a page creates fifty users, and a frozen dataclass takes three times as long to create.

@@ -12,7 +12,8 @@ from pymongo.errors import DuplicateKeyError
 from storage.batch_loader import BatchLoader
 from storage.errors import NotFound
 from storage.identity.documents import UserDocument, UserDocumentId
-from storage.identity.records import Role, User, user_document_id, user_record
+from storage.identity.records import User, user_document_id, user_record
+from storage.identity.roles import Role
 from storage.mongo import Document, Mongo
 
 MAX_HANDLE = 30

@@ -11,7 +11,8 @@ from strawberry.types import ExecutionResult
 
 from resolvers.context import Context
 from schema.root import schema
-from storage.identity.records import Role, User
+from storage.identity.records import User
+from storage.identity.roles import Role
 from storage.stores import Stores
 from tests.client import GraphQLFailed
 

@@ -4,7 +4,7 @@ from contextlib import aclosing
 
 import pytest
 
-from storage.identity.records import INCLUDED_ROLES, Role
+from storage.identity.roles import INCLUDED_ROLES, Role
 from tests.resolvers.operations import RootField, root_fields
 from tests.resolvers.people import Person, SignIn
 from tests.resolvers.worlds import World, build

@@ -4,7 +4,7 @@ import pytest
 
 from storage.feed.changes import NewPost
 from storage.feed.records import Post
-from storage.identity.records import Role
+from storage.identity.roles import Role
 from storage.stores import Stores
 from tests.resolvers.people import Person, SignIn, settled
 

@@ -9,7 +9,7 @@ from storage.calls.calls import NextCall, TimedStart
 from storage.calls.job_changes import NewCallJob
 from storage.calls.records import TaskKey
 from storage.calls.windows import WEEK, CallingWindow
-from storage.identity.records import Role
+from storage.identity.roles import Role
 from storage.ids import new_id
 from storage.link_previews import LinkPreview
 from storage.publishing.accounts import NewAccount

@@ -12,7 +12,8 @@ from resolvers.context import Context
 from schema.errors import PresentErrors
 from schema.root import schema
 from storage.errors import BadUserInput, Conflict, Forbidden, NotFound, RateLimited, Unauthenticated, Unavailable
-from storage.identity.records import Role, User
+from storage.identity.records import User
+from storage.identity.roles import Role
 from storage.link_previews import LinkPreview
 from storage.references import message_key
 from storage.stores import Stores

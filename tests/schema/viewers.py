@@ -5,7 +5,8 @@ from typing import Any
 
 from resolvers.context import Context
 from storage.chat.records import Message
-from storage.identity.records import Role, User
+from storage.identity.records import User
+from storage.identity.roles import Role
 from storage.link_previews import LinkPreview
 from storage.stores import Stores
 from tests.storage.places import Place, found_place

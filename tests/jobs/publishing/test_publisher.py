@@ -8,7 +8,7 @@ import pytest
 from jobs.providers.egress import Egress
 from jobs.providers.social.sandbox import Sandbox
 from jobs.publishing.publisher import PostPublisher
-from storage.identity.records import Role
+from storage.identity.roles import Role
 from storage.publishing.networks import Network
 from storage.publishing.records import CallPhase, Publication, PublicationState, ScheduledPost
 from storage.publishing.sandbox import SandboxStore

@@ -8,7 +8,7 @@ import pytest
 
 from storage.calls.calls import NextCall, TimedStart
 from storage.calls.records import TaskKey
-from storage.identity.records import Role
+from storage.identity.roles import Role
 from storage.stores import Stores
 from tests.resolvers.people import Person, SignIn
 

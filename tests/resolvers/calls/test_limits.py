@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.identity.records import Role
+from storage.identity.roles import Role
 from tests.resolvers.calls.test_jobs import LIMITS
 from tests.resolvers.people import Person, SignIn
 

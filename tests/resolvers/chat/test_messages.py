@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.identity.records import Role
+from storage.identity.roles import Role
 from storage.link_previews import LinkPreview
 from storage.references import message_key
 from tests.resolvers.people import DELETE, EDIT, POST, REACT, UNREACT, Room, SignIn

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from storage.identity.records import Role
+from storage.identity.roles import Role
 from storage.stores import Stores
 from tests.resolvers.people import Person, SignIn
 from tests.storage.mail.events import event, hard, ok, soft, today

@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.identity.records import Role
+from storage.identity.roles import Role
 from storage.ids import new_id
 from storage.stores import Stores
 from tests.resolvers.people import Person, SignIn

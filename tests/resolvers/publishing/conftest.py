@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 
 import pytest
 
-from storage.identity.records import Role
+from storage.identity.roles import Role
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
 from tests.databases import CREDENTIAL_KEYS, fresh_database

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from storage.identity.records import Role
+from storage.identity.roles import Role
 from storage.publishing.records import PublicationState
 from storage.stores import open_stores
 from tests.resolvers.people import Person, SignIn

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from storage.identity.records import Role
+from storage.identity.roles import Role
 from tests.resolvers.people import Answer, Person, Room, SignIn
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,7 @@ import pytest
 from jobs.providers.egress import Egress
 from jobs.providers.social.registry import all_networks
 from jobs.publishing.publisher import PostPublisher
-from storage.identity.records import Role
+from storage.identity.roles import Role
 from storage.publishing.sandbox import SandboxStore
 from tests.resolvers.people import Person, Room, SignIn, settled
 from tests.resolvers.publishing.test_posts import CANCEL, GET, account, schedule

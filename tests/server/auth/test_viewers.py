@@ -7,7 +7,7 @@ import pytest
 from server.auth import viewers
 from server.auth.tokens import TokenExpired, TokenInvalid, TokenVerifier, mint
 from server.auth.viewers import Viewers
-from storage.identity.records import Role
+from storage.identity.roles import Role
 from storage.stores import Stores
 from tests.server.auth.test_tokens import RSA_KEY, ec_jwk, issued, provider_with, rsa_jwk, until, verifier_of
 

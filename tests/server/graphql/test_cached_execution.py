@@ -13,7 +13,8 @@ from server.graphql.cached_execution import execute_known
 from server.graphql.compiled import CompiledExecutor
 from server.graphql.http import OPERATIONS
 from server.graphql.limits import DocumentLimitsExtension
-from storage.identity.records import Role, User
+from storage.identity.records import User
+from storage.identity.roles import Role
 from storage.stores import Stores
 
 pytestmark = pytest.mark.anyio

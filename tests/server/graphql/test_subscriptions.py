@@ -19,7 +19,8 @@ from schema.scalars import SCALARS
 from server.graphql import subscriptions
 from server.graphql.limits import DocumentLimitsExtension
 from server.graphql.subscriptions import NotStarted, Subscribed, subscribe
-from storage.identity.records import Role, user_stream
+from storage.identity.records import user_stream
+from storage.identity.roles import Role
 from storage.stores import Stores
 from storage.streams.log import Position, format_cursor
 from tests.server.graphql.listeners import House

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.errors import NotFound
-from storage.identity.records import Role
+from storage.identity.roles import Role
 from storage.identity.users import MAX_HANDLE, normalize_handle, search_terms
 from storage.stores import Stores
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from storage.identity.records import Role, User
+from storage.identity.records import User
+from storage.identity.roles import Role
 from storage.mongo import Document
 from storage.publishing.accounts import NewAccount
 from storage.publishing.networks import MediaKind, Network

@@ -1,0 +1,27 @@
+"""The roles that a token grants. Imports nothing, so that the command line starts fast."""
+
+from enum import Enum
+from functools import lru_cache
+
+
+class Role(Enum):
+    """A permission of a token. ADMIN includes OPERATOR, OPERATOR includes MEMBER; SERVICE includes nothing else."""
+
+    MEMBER = "MEMBER"
+    OPERATOR = "OPERATOR"
+    SERVICE = "SERVICE"
+    ADMIN = "ADMIN"
+
+
+INCLUDED_ROLES: dict[Role, frozenset[Role]] = {
+    Role.MEMBER: frozenset({Role.MEMBER}),
+    Role.OPERATOR: frozenset({Role.OPERATOR, Role.MEMBER}),
+    Role.ADMIN: frozenset({Role.ADMIN, Role.OPERATOR, Role.MEMBER}),
+    Role.SERVICE: frozenset({Role.SERVICE}),
+}
+
+
+@lru_cache(maxsize=64)
+def with_included(roles: frozenset[Role] | tuple[Role, ...]) -> frozenset[Role]:
+    """Returns the roles and all roles that they include."""
+    return frozenset().union(*(INCLUDED_ROLES[role] for role in roles))
