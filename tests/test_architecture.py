@@ -53,6 +53,7 @@ TESTED_ELSEWHERE = {
     "storage/mail/migration.py": "tests/resolvers/mail/test_migration.py",
     "storage/mail/records.py": "tests/storage/mail/test_rates.py",
     "storage/metrics.py": "tests/server/http/test_health.py",
+    "storage/identity/roles.py": "tests/resolvers/test_access.py",
     "storage/references.py": "tests/storage/chat/test_records.py",
     # Seen from outside the process only.
     "resolvers/events.py": "tests/resolvers/feed/test_events.py",
