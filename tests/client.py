@@ -1,4 +1,4 @@
-"""A GraphQL client for tests, on httpx2 and websockets: HTTP, and graphql-transport-ws frame by frame."""
+"""A GraphQL client for tests: HTTP by httpx2, and graphql-transport-ws frame by frame."""
 
 import itertools
 from collections.abc import AsyncIterator
@@ -12,7 +12,7 @@ from websockets.typing import Subprotocol
 
 
 class GraphQLFailed(AssertionError):
-    """The answer has errors; `codes` are theirs."""
+    """The response has errors; `codes` are their codes."""
 
     def __init__(self, errors: list[dict[str, Any]]) -> None:
         super().__init__(str(errors))
@@ -21,13 +21,13 @@ class GraphQLFailed(AssertionError):
 
 
 class Client:
-    """Somebody who uses the API."""
+    """A user of the API."""
 
     def __init__(self, url: str, token: str | None, http: httpx2.AsyncClient) -> None:
         self.url, self.token, self.http = url, token, http
 
     async def post(self, query: str, **variables: Any) -> dict[str, Any]:
-        """The whole answer, errors included."""
+        """Sends an operation and returns the whole response, errors included."""
         headers = {"authorization": f"Bearer {self.token}"} if self.token else {}
         body = {"query": query, "variables": variables}
         response = await self.http.post(f"{self.url}/graphql", json=body, headers=headers)
@@ -35,7 +35,7 @@ class Client:
         return answer
 
     async def run(self, query: str, **variables: Any) -> dict[str, Any]:
-        """The data. Raises: GraphQLFailed."""
+        """Returns the data of an operation. Raises: GraphQLFailed."""
         answer = await self.post(query, **variables)
         if answer.get("errors"):
             raise GraphQLFailed(answer["errors"])
@@ -43,7 +43,7 @@ class Client:
         return data
 
     async def fails(self, query: str, **variables: Any) -> dict[str, Any]:
-        """The extensions of the one error that it must have."""
+        """Returns the extensions of the one error that the operation must have."""
         answer = await self.post(query, **variables)
         (error,) = answer["errors"]
         extensions: dict[str, Any] = error["extensions"]
@@ -51,7 +51,7 @@ class Client:
 
     @asynccontextmanager
     async def socket(self) -> AsyncIterator["Socket"]:
-        """An acknowledged socket."""
+        """Opens a socket and waits for connection_ack."""
         async with raw_socket(self.url) as ws:
             await ws.send(
                 orjson.dumps({"type": "connection_init", "payload": {"authorization": f"Bearer {self.token}"}}).decode()
@@ -62,35 +62,35 @@ class Client:
 
 @asynccontextmanager
 async def raw_socket(url: str, protocol: str = "graphql-transport-ws") -> AsyncIterator[ClientConnection]:
-    """A socket on which nothing was said yet."""
+    """Opens a socket without sending a frame."""
     address = url.replace("http", "ws", 1) + "/graphql"
     async with connect(address, subprotocols=[Subprotocol(protocol)], max_size=None, max_queue=None) as ws:
         yield ws
 
 
 class Socket:
-    """Subscriptions on one socket, one after the other or at once."""
+    """One socket with its subscriptions."""
 
     def __init__(self, ws: ClientConnection) -> None:
         self.ws = ws
         self._ids = itertools.count(1)
 
     async def start(self, query: str, **variables: Any) -> str:
-        """Subscribes and gives the operation's id."""
+        """Subscribes, and returns the operation's id."""
         id_ = str(next(self._ids))
         payload = {"query": query, "variables": variables}
         await self.ws.send(orjson.dumps({"id": id_, "type": "subscribe", "payload": payload}).decode())
         return id_
 
     async def message(self) -> dict[str, Any]:
-        """The next frame that is no ping."""
+        """Returns the next frame other than a ping."""
         while True:
             frame: dict[str, Any] = orjson.loads(await self.ws.recv())
             if frame["type"] != "ping":
                 return frame
 
     async def event(self) -> dict[str, Any]:
-        """The one root field's value in the next `next` frame. Raises: GraphQLFailed."""
+        """Returns the value of the one root field in the next `next` frame. Raises: GraphQLFailed."""
         frame = await self.message()
         assert frame["type"] in ("next", "error"), frame
         if frame["type"] == "error":
@@ -104,6 +104,6 @@ class Socket:
 
 @asynccontextmanager
 async def client(url: str, token: str | None) -> AsyncIterator[Client]:
-    """A client with connections of its own."""
+    """Opens a client with connections of its own."""
     async with httpx2.AsyncClient(timeout=60) as http:
         yield Client(url, token, http)

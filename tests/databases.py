@@ -1,4 +1,4 @@
-"""Databases of a test's own on shared servers."""
+"""Databases of single tests on shared servers."""
 
 import secrets
 from collections.abc import Iterator
@@ -9,18 +9,18 @@ import pymongo
 import redis
 
 CREDENTIAL_KEYS = {"1": b"k" * 32}
-"""What tests encrypt credentials with."""
+"""The keys that encrypt credentials in tests."""
 
 
 class ReusedDatabase:
-    """One that a test after the other has for its own: making its collections takes longer than most tests."""
+    """A database that tests use one after another: creating its collections takes longer than most tests."""
 
     def __init__(self, name: str, mongo: "pymongo.MongoClient[dict[str, Any]]", keys: "redis.Redis") -> None:
         self.name = name
         self._database, self._keys = mongo[name], keys
 
     def empty(self) -> None:
-        """Leaves collections and indexes alone, and lifts what a test told the database to refuse."""
+        """Deletes all documents, keeps collections and indexes, and removes validators that a test set."""
         for collection in self._database.list_collections():
             name = collection["name"]
             if not name.startswith("system."):
@@ -33,7 +33,7 @@ class ReusedDatabase:
 
 @contextmanager
 def reused_database(mongodb_uri: str, redis_url: str) -> Iterator[ReusedDatabase]:
-    """A name nobody else uses, with connections to empty it by."""
+    """A unique database name, with connections that empty it."""
     with (
         fresh_database(mongodb_uri, redis_url) as name,
         pymongo.MongoClient[dict[str, Any]](mongodb_uri) as mongo,
@@ -44,7 +44,7 @@ def reused_database(mongodb_uri: str, redis_url: str) -> Iterator[ReusedDatabase
 
 @contextmanager
 def fresh_database(mongodb_uri: str, redis_url: str) -> Iterator[str]:
-    """A name nobody else uses: of a MongoDB database, and in front of Redis keys. Both are emptied afterwards."""
+    """A unique name for a MongoDB database and a prefix of Redis keys. Both are emptied afterwards."""
     name = f"t_{secrets.token_hex(6)}"
     yield name
     client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(mongodb_uri)

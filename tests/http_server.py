@@ -1,4 +1,4 @@
-"""An application over HTTP in the test's own process and loop."""
+"""Serves an ASGI application over HTTP in the test's own process and event loop."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,7 +11,7 @@ from uvicorn.server import ServerState
 
 @asynccontextmanager
 async def http_server(app: ASGIApp) -> AsyncIterator[int]:
-    """Its port."""
+    """Yields the port of the served application."""
     config = uvicorn.Config(app, lifespan="off", log_config=None)
     config.load()
     state = ServerState()

@@ -1,4 +1,4 @@
-"""The keys that tests hash addresses with."""
+"""The keys that hash mail addresses in tests."""
 
 import base64
 

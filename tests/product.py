@@ -1,4 +1,4 @@
-"""The whole product as processes of its own: `noroshi up`, started, watched and killed from outside."""
+"""The whole product as processes of its own: `noroshi up`, started, observed and killed from outside."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ NOROSHI = [sys.executable, "-P", "-m", "server.commands.cli"]
 
 
 def eventually(look: Callable[[], Found], deadline_s: float = 60.0, interval_s: float = 0.05) -> Found:
-    """What `look` finds as soon as it is true; the last thing it found when the deadline is over."""
+    """Returns the first true value of `look`, or its last value when the deadline passes."""
     ends_at = time.monotonic() + deadline_s
     while not (found := look()) and time.monotonic() < ends_at:
         time.sleep(interval_s)
@@ -23,15 +23,15 @@ def eventually(look: Callable[[], Found], deadline_s: float = 60.0, interval_s: 
 
 
 def environment(**more: str) -> dict[str, str]:
-    """This process's environment without settings of the product, and with the given ones."""
+    """Returns this process's environment without the product's settings, plus the given ones."""
     own = ("NOROSHI_", "MONGODB_URI", "REDIS_URL")
     return {name: value for name, value in os.environ.items() if not name.startswith(own)} | more
 
 
 def processes() -> dict[int, tuple[int, str]]:
-    """Every process: its parent's id and its command line. Ended ones that nobody waited for are left out.
+    """Returns every process by id, with its parent's id and its command line, without zombies.
 
-    Oldest first (where there is /proc): ids begin anew at some time, so that a new one may be the lowest.
+    Oldest first where /proc exists: ids wrap around, so a new process may have the lowest.
     """
     rows = _proc() if Path("/proc/self/stat").exists() else _ps()
     return {pid: (parent, command.strip()) for pid, parent, state, command in rows if state != "Z"}
@@ -82,17 +82,17 @@ class Product:
 
     @property
     def url(self) -> str:
-        """Where it serves; waits until it is ready."""
+        """Waits until the product is ready, and returns its address."""
         eventually(lambda: "  product " in self.output or self.process.poll() is not None, 120)
         assert "  product " in self.output, f"not ready: {self.output}\n{self.errors}"
         return self.output.partition("  product ")[2].split()[0].rstrip("/")
 
     def children(self) -> dict[int, str]:
-        """The command lines of the processes that it started and that run."""
+        """Returns the command lines of its running child processes."""
         return {pid: command for pid, (parent, command) in processes().items() if parent == self.process.pid}
 
     def child(self, *names: str) -> int:
-        """The id of the oldest child whose command line holds one of these names; waits until there is one."""
+        """Waits for a child process whose command line holds one of the names, and returns the oldest one's id."""
         found = eventually(
             lambda: [pid for pid, command in self.children().items() if any(n in command for n in names)]
         )
@@ -100,11 +100,11 @@ class Product:
         return found[0]
 
     def interrupt(self) -> None:
-        """Ctrl-C, as a terminal does it: for the whole process group."""
+        """Sends SIGINT to the whole process group, as Ctrl-C in a terminal does."""
         os.killpg(self.process.pid, signal.SIGINT)
 
     def end(self) -> int:
-        """Interrupts it; the exit code."""
+        """Interrupts it, and returns the exit code."""
         self.interrupt()
         return self.process.wait(120)
 
@@ -113,7 +113,7 @@ class Product:
 def running(
     data_dir: Path, *arguments: str, program: Sequence[str | Path] = NOROSHI, **variables: str
 ) -> Iterator[Product]:
-    """A product that serves; ended afterwards, if it still runs."""
+    """Starts a product and ends it afterwards, if it still runs."""
     product = Product(data_dir, *arguments, program=program, **variables)
     try:
         assert product.url

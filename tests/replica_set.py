@@ -1,4 +1,4 @@
-"""Three mongods in one replica set, for what happens when the primary changes. Small: some 130 MB each."""
+"""A replica set of three mongods, for tests of elections. Each needs some 130 MB."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -16,7 +16,7 @@ TEST_COMMANDS = ("--setParameter", "enableTestCommands=1")
 
 
 class ReplicaSet:
-    """The members, running and joined."""
+    """The running members."""
 
     def __init__(self, members: list[Mongod]) -> None:
         self.members = members
@@ -26,21 +26,21 @@ class ReplicaSet:
         return f"mongodb://{','.join(member.address for member in self.members)}/?replicaSet=rs0"
 
     async def primary(self) -> Mongod:
-        """The member that takes writes now; waits for one."""
+        """Waits for a primary, and returns it."""
         async with self._client() as client:
             await client.admin.command("ping")
             address = await client.primary
         return next(member for member in self.members if member.address == "{}:{}".format(*address or ()))
 
     async def step_down(self) -> None:
-        """The primary becomes an ordinary member, and another one is elected."""
+        """Makes the primary step down, so that another member is elected."""
         async with self._client() as client:
             await client.admin.command("replSetStepDown", 3, force=True)
 
     async def lose_writes(self, during_s: float) -> None:
-        """Elects a member that has nothing of what the primary did during that time: it will be rolled back there.
+        """Elects a member that lacks the primary's last writes, which are then rolled back.
 
-        What waits for a majority meanwhile was never acknowledged.
+        Those writes were never acknowledged at majority.
         """
         primary = await self.primary()
         others = [member for member in self.members if member is not primary]
@@ -53,7 +53,7 @@ class ReplicaSet:
 
     async def initiate(self) -> None:
         addresses = [{"_id": number, "host": member.address} for number, member in enumerate(self.members)]
-        # Short times, so that tests don't wait long for the next primary; and it starts with what it has.
+        # Short timeouts, so that tests need not wait long for an election; it starts with the data it has.
         times = {"electionTimeoutMillis": 1000, "heartbeatIntervalMillis": 250, "catchUpTimeoutMillis": 0}
         config = {"_id": "rs0", "members": addresses, "settings": times}
         client: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(self.members[0].uri)
@@ -76,7 +76,7 @@ async def _command(member: Mongod, **command: Any) -> None:
 
 
 async def _until_elected(members: list[Mongod]) -> None:
-    """One of them becomes the primary. The one that is behind the other gets no votes."""
+    """Makes one of two members the primary; the member that lags behind gets no votes."""
     for _ in range(100):
         for member in members:
             try:
@@ -88,7 +88,7 @@ async def _until_elected(members: list[Mongod]) -> None:
 
 @asynccontextmanager
 async def replica_set(folder: Path, options: tuple[str, ...] = ()) -> AsyncIterator[ReplicaSet]:
-    """A replica set with its data in `folder`, ended afterwards."""
+    """Starts a replica set with its data in `folder`, and ends it afterwards."""
     members = [
         Mongod(folder / f"member-{number}", find_mongod(), initiate=False, options=options) for number in range(MEMBERS)
     ]

@@ -1,4 +1,4 @@
-"""One `noroshi web` or `noroshi worker` of a test's own, on databases that run already: the real command."""
+"""One `noroshi web` or `noroshi worker` of a test's own, by the real command, on running databases."""
 
 import secrets
 import socket
@@ -22,44 +22,44 @@ STOP_DEADLINE_S = 60
 
 @dataclass(frozen=True)
 class Running:
-    """A process with its log."""
+    """A process and its log."""
 
     process: subprocess.Popen[bytes]
     log: Path
 
     @property
     def errors(self) -> str:
-        """What it logged so far."""
+        """Returns the log so far."""
         return self.log.read_text()
 
     def says(self, words: str, deadline_s: float = 60) -> bool:
-        """Whether the log has these words, now or soon."""
+        """Waits for words in the log, and returns whether they appeared."""
         return eventually(lambda: words in self.errors, deadline_s)
 
     def terminate(self) -> int:
-        """SIGTERM; the exit code."""
+        """Sends SIGTERM, and returns the exit code."""
         self.process.terminate()
         return self.process.wait(STOP_DEADLINE_S)
 
 
 @dataclass(frozen=True)
 class Web(Running):
-    """A web process that serves; browsers at ORIGIN may use it."""
+    """A running web process; browsers at ORIGIN may use it."""
 
     url: str
     database: str
     secret: str
 
     def token(self, user: str = "ann", org: str = "acme", roles: tuple[str, ...] = (), ttl_s: float = 3600) -> str:
-        """A token that it accepts."""
+        """Returns a token that the web process accepts."""
         return mint(self.secret, user_id=user, organization_id=org, roles=roles, ttl_s=ttl_s)
 
 
 @contextmanager
 def serving(folder: Path, mongodb_uri: str, redis_url: str, beside: Web | None = None, **more: str) -> Iterator[Web]:
-    """A web process that serves; on a database of its own, which is dropped afterwards, or beside another one.
+    """Starts a web process, on a database of its own that is dropped afterwards, or on the given one.
 
-    `more` are further variables of its environment.
+    `more` are further environment variables.
     """
     secret = beside.secret if beside else secrets.token_hex(32)
     database = beside.database if beside else f"t_{secrets.token_hex(6)}"
@@ -76,7 +76,7 @@ def serving(folder: Path, mongodb_uri: str, redis_url: str, beside: Web | None =
 
 @contextmanager
 def working(folder: Path, mongodb_uri: str, redis_url: str, database: str, **more: str) -> Iterator[Running]:
-    """A worker process that works; user-given URLs may lead to loopback addresses."""
+    """Starts a worker process; user-given URLs may reach loopback addresses."""
     variables = servers(mongodb_uri, redis_url, database) | {"NOROSHI_EGRESS_ALLOW": "127.0.0.0/8", **more}
     with running(folder, ["worker"], variables) as worker:
         assert worker.says("worker_ready"), worker.errors
@@ -84,7 +84,7 @@ def working(folder: Path, mongodb_uri: str, redis_url: str, database: str, **mor
 
 
 def servers(mongodb_uri: str, redis_url: str, database: str) -> dict[str, str]:
-    """The environment that names them."""
+    """Returns the environment that names the servers."""
     keys = {"NOROSHI_ADDRESS_KEYS": AS_SETTING}
     return {"MONGODB_URI": mongodb_uri, "REDIS_URL": redis_url, "NOROSHI_DATABASE": database, **keys}
 
@@ -93,7 +93,7 @@ def servers(mongodb_uri: str, redis_url: str, database: str) -> dict[str, str]:
 def running(
     folder: Path, command: Sequence[str], variables: dict[str, str], pass_fds: Sequence[int] = ()
 ) -> Iterator[Running]:
-    """A command of ours; ended afterwards, if it still runs."""
+    """Starts a command of the product, and ends it afterwards, if it still runs."""
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "log"
     with log.open("wb") as output:
@@ -120,7 +120,7 @@ def _serves(url: str) -> bool:
 
 
 def drop(mongodb_uri: str, database: str) -> None:
-    """Drops a database, if its server still answers soon."""
+    """Drops a database, if its server still answers."""
     client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(mongodb_uri, serverSelectionTimeoutMS=2000)
     with client:
         client.drop_database(database)

@@ -1,4 +1,4 @@
-"""Runs a visit to the web client: a script of web-client/e2e that drives a real Chromium and tells what it saw."""
+"""Runs a script of web-client/e2e, which drives a real Chromium and reports what it observed."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ VISIT_S = 230
 
 
 def visit(script: str, url: str, screenshots: Path, **more: object) -> dict[str, Any]:
-    """What the script saw; `more` goes into its order. Raises: AssertionError with its last words."""
+    """Returns the script's report; `more` is added to its input. Raises: AssertionError with the end of its output."""
     order = {"url": url, "chromium": chromium(), "screenshots": str(screenshots), **more}
     ended = subprocess.run(
         [node(), f"e2e/{script}"],
@@ -28,7 +28,7 @@ def visit(script: str, url: str, screenshots: Path, **more: object) -> dict[str,
 
 
 def elsewhere(requests: list[str], *urls: str) -> list[str]:
-    """The requests to any other host and port."""
+    """Returns the requests to any other host and port."""
     own = {urlsplit(url).netloc for url in urls}
     assert requests, "No request was seen at all."
     return [address for address in requests if urlsplit(address).netloc not in own | {""}]

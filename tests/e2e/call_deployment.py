@@ -1,4 +1,4 @@
-"""The whole calls area as processes: a web process, workers that may be killed, a Redis of its own, and the twin."""
+"""The calls area as processes: a web process, workers that may be killed, a Redis of its own, and the twin."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ ORG = "acme"
 
 @dataclass
 class CallDeployment:
-    """Everything that is needed to call."""
+    """A deployment with everything that calls need."""
 
     twin: Twin
     web: Web
@@ -41,11 +41,11 @@ class CallDeployment:
     workers: list[Running] = field(default_factory=list)
 
     def of(self, org: str) -> "CallDeployment":
-        """The same for another organization."""
+        """Returns the same deployment for another organization."""
         return replace(self, org=org, api=Client(self.web.url, self.web.token("ann", org, ("ADMIN",)), self.api.http))
 
     def add_worker(self) -> Running:
-        """One more worker process."""
+        """Starts one more worker process."""
         folder = self.folder / f"worker-{len(self.workers)}"
         variables = {
             "NOROSHI_TELEPHONY": "webhook",
@@ -59,11 +59,11 @@ class CallDeployment:
         return worker
 
     async def start_worker(self) -> Running:
-        """The same without holding up the twin, which lives in this process."""
+        """Starts a worker without blocking the twin, which lives in this process."""
         return await asyncio.to_thread(self.add_worker)
 
     async def limit(self, concurrent: int, per_second: float) -> None:
-        """New limits. The judge allows what had its slot before, and not one call more."""
+        """Changes the limits. The checker allows calls that had their slot before, and no others."""
         self.twin.allowed = max(self.twin.allowed, concurrent)
         await self.api.run(LIMIT, input={"concurrentCalls": concurrent, "callsPerSecond": per_second})
         while await self.slots() > concurrent:
@@ -71,12 +71,12 @@ class CallDeployment:
         self.twin.allowed = concurrent
 
     async def slots(self) -> int:
-        """How many calls have a slot: every call that is on the line, and those on their way."""
+        """Returns the number of calls with a slot: active calls, and those being started."""
         row = await self.mongo["call_limits"].find_one({"_id": self.org})
         return 0 if row is None else len(row["slots"])
 
     async def launch(self, numbers: int, first: int = 0, **more: Any) -> str:
-        """The id of a job with so many numbers, from the first one on."""
+        """Launches a job of `count` numbers and returns its id."""
         csv = "phone_number\n" + "".join(f"+8190{10_000_000 + first + n}\n" for n in range(numbers))
         launched = await self.api.run(LAUNCH, input={"name": "List", "scenario": "Hello", "csv": csv, **more})
         assert launched["launchCallJob"]["state"] == "RUNNING"
@@ -87,13 +87,13 @@ class CallDeployment:
         return found
 
     async def dialling(self, but: int | None = None, deadline_s: float = 30) -> int:
-        """Waits until a process, another one than `but`, holds the lock; its id."""
+        """Waits until a process other than `but` holds the lock, and returns its id."""
         return await dialling(self.mongo, self.org, but, deadline_s)
 
 
 @asynccontextmanager
 async def call_deployment(folder: Path, mongodb_uri: str, allowed: int, **more: Any) -> AsyncIterator[CallDeployment]:
-    """With one worker to begin with."""
+    """Starts a deployment with one worker."""
     valkey = Valkey(folder / "redis", find_valkey())
     await valkey.start()
     with ExitStack() as stack:
@@ -111,7 +111,7 @@ async def call_deployment(folder: Path, mongodb_uri: str, allowed: int, **more: 
 
 
 async def dialling(mongo: Mongo, org: str, but: int | None = None, deadline_s: float = 30) -> int:
-    """Waits until a process, another one than `but`, holds the lock of the organization's broker; its id."""
+    """Waits until a process other than `but` holds the lock of the organization's broker, and returns its id."""
     ends_at = time.monotonic() + deadline_s
     while (pid := await _holder(mongo, org)) in (None, but):
         assert time.monotonic() < ends_at, "nobody took over"
@@ -121,7 +121,7 @@ async def dialling(mongo: Mongo, org: str, but: int | None = None, deadline_s: f
 
 
 async def _holder(mongo: Mongo, org: str) -> int | None:
-    """The process that dials now, by the lock that is not run out."""
+    """Returns the process that dials, by the lock that has not expired."""
     wanted = {"_id": f"call_broker:{org}", "unlock_key": {"$ne": None}, "$expr": {"$gt": ["$expires_at", "$$NOW"]}}
     row = await mongo["process_locks"].find_one(wanted)
     return None if row is None else int(row["holder"].rpartition("/")[2])
@@ -129,7 +129,7 @@ async def _holder(mongo: Mongo, org: str) -> int | None:
 
 @contextmanager
 def stopped(pid: int) -> Iterator[None]:
-    """The process does nothing meanwhile."""
+    """Stops the process with SIGSTOP, and continues it afterwards."""
     os.kill(pid, signal.SIGSTOP)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Worker processes that only call, on short leases, beside a house and its twin: they are soon taken over."""
+"""Worker processes that only call, with short leases, so that others take over soon."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ LEASE_S = 1.5
 
 @dataclass
 class Fleet:
-    """The processes, what they work on, and a Redis of their own."""
+    """The processes, their organizations, and a Redis of their own."""
 
     house: CallCentre
     valkey: Valkey
@@ -30,7 +30,7 @@ class Fleet:
     processes: list[Process] = field(default_factory=list)
 
     async def start(self) -> None:
-        """One more process, which works when this returns."""
+        """Starts one more process and waits until it works."""
         urls = self.mongodb_uri, self.valkey.url, self.database, self.house.twin.url
         command = sys.executable, "-m", "tests.e2e.call_worker", *urls, str(LEASE_S)
         process = await asyncio.create_subprocess_exec(*command, stdout=PIPE)
@@ -39,11 +39,11 @@ class Fleet:
         assert await process.stdout.readline() == b"ready\n"
 
     async def dialling(self, but: int | None = None) -> int:
-        """The process that holds the lock, once another one than `but` does."""
+        """Waits until a process other than `but` holds the lock, and returns its id."""
         return await dialling(self.house.stores.mongo, self.house.org, but)
 
     async def kill(self) -> int:
-        """Kills the process that dials, and starts another one; waits until somebody else dials."""
+        """Kills the process that dials, starts another one, and waits until another process dials."""
         pid = await self.dialling()
         os.kill(pid, signal.SIGKILL)
         await self.start()
@@ -52,7 +52,7 @@ class Fleet:
 
 @asynccontextmanager
 async def fleet(folder: Path, mongodb_uri: str, database: str, allowed: int, **more: Any) -> AsyncIterator[Fleet]:
-    """Two processes to begin with."""
+    """Starts a fleet of two processes."""
     valkey = Valkey(folder / "redis", find_valkey())
     await valkey.start()
     try:

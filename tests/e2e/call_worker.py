@@ -1,4 +1,4 @@
-"""A process that does what a worker does for calls, and nothing else; its locks run out sooner than a worker's.
+"""A process that does only a worker's part in calls; its locks expire sooner.
 
 python -m tests.e2e.call_worker MONGODB_URI REDIS_URL DATABASE TELEPHONY_URL LEASE_S
 """
@@ -22,7 +22,7 @@ NOWHERE = "http://127.0.0.1:1/callbacks/telephony"
 
 
 async def work(mongodb_uri: str, redis_url: str, database: str, telephony_url: str, lease_s: float) -> None:
-    """Until SIGTERM."""
+    """Runs until SIGTERM."""
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     async with open_stores(mongodb_uri, redis_url, database) as stores:

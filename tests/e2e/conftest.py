@@ -1,4 +1,4 @@
-"""The whole product, started once for all end-to-end tests and ended with them: `noroshi up` in a folder of its own."""
+"""The whole product for all end-to-end tests: `noroshi up` in a folder of its own, started once."""
 
 import json
 from collections.abc import Iterator
@@ -28,14 +28,14 @@ class Product:
         handle: str | None = None,
         ttl_s: float = 3600,
     ) -> str:
-        """A token that it accepts."""
+        """Returns a token that the product accepts."""
         secret = json.loads((self.data_dir / "secrets.json").read_text())["auth_secret"]
         return mint(secret, user_id=user, organization_id=org, roles=roles or (), name=name, handle=handle, ttl_s=ttl_s)
 
 
 @pytest.fixture(scope="package")
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
-    """Two web processes and one worker. User-given URLs may lead to loopback addresses; calls are 60 times as fast."""
+    """Two web processes and one worker. User-given URLs may reach loopback addresses; calls run 60 times as fast."""
     data_dir = tmp_path_factory.mktemp("product") / "data"
     settings = {"NOROSHI_EGRESS_ALLOW": "127.0.0.0/8", "NOROSHI_SIMULATOR_SPEED": "60"}
     with processes.running(data_dir, "--web", "2", **settings) as run:

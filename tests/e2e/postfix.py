@@ -17,7 +17,7 @@ from tests.product import eventually
 from tests.programs import POSTFIX_DAEMONS
 
 PORTS = range(30_000, 32_000)
-"""Of neither outgoing connections nor the servers of other tests: Postfix takes no port that it finds itself."""
+"""Ports outside the ranges of outgoing connections and of other tests: Postfix cannot choose a free port itself."""
 ANSWERS = {
     "unknown": b"550 5.1.1 <%s>: Recipient address rejected: User unknown in virtual mailbox table",
     "full": b"452 4.2.2 <%s>: Mailbox full",
@@ -25,7 +25,7 @@ ANSWERS = {
     "spam": b"550 5.7.1 Refused by policy",
     "old": b"550 No such user here",
 }
-"""By local part; `grey` is greylisted once, `slow` never answered, everybody else takes mail."""
+"""Replies by local part: `grey` is greylisted once, `slow` never answered; all others accept mail."""
 
 MASTER = """\
 smtp      inet  n - n - -  smtpd
@@ -51,14 +51,14 @@ postlog   unix-dgram n - n - 1 postlogd
 
 @dataclass
 class Receiver:
-    """Answers by script, remembers what it answered and keeps what it took."""
+    """Replies by script, and records its replies and the accepted messages."""
 
     port: int = 0
     answered: Counter[tuple[str, int]] = field(default_factory=Counter)
     taken: list[bytes] = field(default_factory=list)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection."""
+        """Serves one connection."""
         writer.write(b"220 scripted ESMTP\r\n")
         try:
             while line := await reader.readline():
@@ -89,7 +89,7 @@ class Receiver:
 
 @asynccontextmanager
 async def receiver() -> AsyncIterator[Receiver]:
-    """A scripted server on a port of its own."""
+    """Starts a scripted server on a free port."""
     served = Receiver()
     server = await asyncio.start_server(served.serve, "127.0.0.1", 0, limit=1 << 22)
     served.port = server.sockets[0].getsockname()[1]
@@ -101,25 +101,25 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 @dataclass(frozen=True)
 class Postfix:
-    """One that runs."""
+    """A running Postfix."""
 
     log: Path
     port: int
 
     def send(self, *recipients: str, sender: str = "news@sender.example") -> None:
-        """One message to each."""
+        """Sends one message to each address."""
         with smtplib.SMTP("127.0.0.1", self.port, timeout=60) as smtp:
             for each in recipients:
                 smtp.sendmail(sender, [each], f"From: {sender}\r\nTo: {each}\r\nSubject: News\r\n\r\nHello\r\n")
 
     def is_done(self, messages: int) -> bool:
-        """Whether so many messages have left the queue."""
+        """Returns whether `count` messages have left the queue."""
         return self.log.exists() and self.log.read_text(errors="replace").count(": removed\n") >= messages
 
 
 @contextmanager
 def postfix(folder: Path, receiver_port: int) -> Iterator[Postfix]:
-    """A Postfix that delivers everything to the receiver, but to nobody what goes to dead.example."""
+    """Starts a Postfix that delivers everything to the receiver, except mail to dead.example."""
     port = secrets.choice(PORTS)
     config = folder / "etc"
     for each in (config, folder / "queue", folder / "data"):

@@ -1,6 +1,6 @@
-"""Many publications while workers are killed, Redis is lost and MongoDB's primary steps down; and what became of them.
+"""Publishes many posts while workers are killed, Redis is lost and MongoDB's primary steps down.
 
-Judged by ledgers: the messages and posts in the database, and the twins' own.
+The outcome is judged by ledgers: stored messages and posts, and the twins' records of effects.
 """
 
 import asyncio
@@ -31,14 +31,14 @@ from tests.twins.twin import running as running_twin
 from tests.twins.webhook import WebhookTwin
 
 KEYS = "1:a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s="
-"""The base64 of tests.databases.CREDENTIAL_KEYS."""
+"""The base64 form of tests.databases.CREDENTIAL_KEYS."""
 
 TRIGGERS = 3
 
 
 @dataclass(frozen=True)
 class Load:
-    """How much, for how long, and what goes wrong meanwhile."""
+    """The size of a run, its duration, and its faults."""
 
     publications: int
     over_s: float
@@ -64,7 +64,7 @@ class LoadedScenario:
         return self.scenario.stores
 
     async def schedule(self, load: Load, start_at: datetime) -> None:
-        """All of it; every trigger is sent three times."""
+        """Schedules all posts; every trigger is sent three times."""
 
         async def one(number: int) -> ScheduledPost:
             due_at = start_at + timedelta(seconds=load.over_s * number / load.publications)
@@ -77,19 +77,19 @@ class LoadedScenario:
             self.posts += await asyncio.gather(*map(one, numbers))
 
     async def trigger(self) -> None:
-        """Wakes workers for everything, again and again."""
+        """Wakes workers for every post, repeatedly."""
         for number in range(TRIGGERS):
             for post in self.posts:
                 await self.stores.queue.enqueue(PUBLISHING, "publishing.wake", post.id, number)
 
     async def is_settled(self) -> bool:
-        """Whether every publication has its outcome."""
+        """Returns whether every publication has its outcome."""
         open_ = [PublicationState.SCHEDULED.value, PublicationState.PUBLISHING.value, PublicationState.UNKNOWN.value]
         wanted = {"org": self.scenario.organization_id, "state": {"$in": open_}}
         return await self.stores.mongo["publications"].count_documents(wanted) == 0
 
     async def judge(self) -> dict[str, Any]:
-        """What the ledgers say: lost, twice, early; and the states that the product tells."""
+        """Returns lost, repeated and early publications by the ledgers, and the states that the product reports."""
         due = {post.text: post.due_at.timestamp() for post in self.posts}
         there: Counter[str] = Counter()
         early = []
@@ -115,7 +115,7 @@ class LoadedScenario:
 
 @asynccontextmanager
 async def open_load_scenario(stores: Stores, load: Load) -> AsyncIterator[LoadedScenario]:
-    """Inside targets, and twins that lose some of their answers after acting."""
+    """Creates internal targets, and twins that lose some responses after acting."""
     scenario = await create_publishing_scenario(stores)
     async with AsyncExitStack() as stack:
         mastodon = await stack.enter_async_context(running_twin(MastodonTwin(load.lose_rate, seed=1)))
@@ -130,7 +130,7 @@ async def open_load_scenario(stores: Stores, load: Load) -> AsyncIterator[Loaded
 
 @dataclass
 class Workers:
-    """Worker processes, started again when they were killed."""
+    """Worker processes, which are restarted after a kill."""
 
     folder: Path
     variables: dict[str, str]
@@ -139,13 +139,13 @@ class Workers:
     started: int = 0
 
     def start(self) -> None:
-        """One more."""
+        """Starts one more worker."""
         self.started += 1
         worker = self.stack.enter_context(running(self.folder / f"worker{self.started}", ["worker"], self.variables))
         self.running.append(worker)
 
     def kill(self, which: int) -> None:
-        """kill -9, and another one in its place."""
+        """Kills a worker with SIGKILL and starts another one."""
         victim = self.running.pop(which % len(self.running))
         victim.process.kill()
         victim.process.wait()
@@ -153,13 +153,13 @@ class Workers:
 
 
 def worker_variables(mongodb_uri: str, redis_url: str, database: str) -> dict[str, str]:
-    """The environment of a worker that may reach the twins."""
+    """Returns the environment of a worker that may reach the twins."""
     own = {"NOROSHI_EGRESS_ALLOW": "127.0.0.0/8", "NOROSHI_CREDENTIAL_KEYS": KEYS}
     return servers(mongodb_uri, redis_url, database) | own
 
 
 async def lose(valkey: Valkey) -> None:
-    """kill -9 to Redis, and an empty one in its place."""
+    """Kills Redis with SIGKILL and starts an empty one."""
     valkey.kill()
     await valkey.wait()
     shutil.rmtree(valkey.data)
@@ -173,13 +173,13 @@ async def step_down(uri: str) -> None:
         try:
             await client.admin.command("replSetStepDown", 2, force=True)
         except PyMongoError:
-            return  # it closes connections as it goes
+            return  # The primary closes connections as it steps down.
 
 
 async def run_load(
     load_scenario: LoadedScenario, load: Load, workers: Workers, mongodb_uri: str, valkey: Valkey | None = None
 ) -> dict[str, Any]:
-    """The whole: schedules, lets it happen with all that goes wrong, waits until it is settled, and judges."""
+    """Runs a whole load: schedules, injects the faults, waits for every outcome, and judges."""
     chance = random.Random(7)
     for _ in range(load.workers):
         workers.start()
@@ -190,7 +190,7 @@ async def run_load(
     triggers = asyncio.create_task(load_scenario.trigger())
     faults = ["kill"] * load.kills + ["redis"] * load.redis_kills + ["stepdown"] * load.stepdowns
     chance.shuffle(faults)
-    # What goes wrong does so while something is due, and not before.
+    # Faults are injected while posts are due, and not before.
     await asyncio.sleep(max(0.0, (start_at - await load_scenario.scenario.now()).total_seconds()))
     for fault in faults:
         await asyncio.sleep(load.over_s / max(1, len(faults)) * chance.uniform(0.6, 1.1))

@@ -1,4 +1,4 @@
-"""Readers of a topic who remember all that they get, and go on where they were when they come back."""
+"""Readers of a topic that record every event and resume where they stopped."""
 
 import asyncio
 import time
@@ -25,14 +25,14 @@ LISTEN = """
     }
 """
 LISTEN_AS_ONESELF = LISTEN.replace("{ text }", "{ text author { blocked } }")
-"""The same, with something that depends on the viewer: nobody shares it."""
+"""The same subscription with a field that depends on the viewer, so that no execution is shared."""
 
 Event = dict[str, Any]
 
 
 @dataclass
 class Visit:
-    """One subscription, from its beginning to its end. `lags_s` are those of what happened while it listened."""
+    """One subscription from its start to its end. `lags_s` are the delays of events that happened during it."""
 
     since: str | None
     resumed: list[bool] = field(default_factory=list)
@@ -44,7 +44,7 @@ class Visit:
     errors: list[Any] = field(default_factory=list)
 
     def take(self, event: Event) -> None:
-        """Notes an event, or where it began."""
+        """Records an event, or the start of the stream."""
         now = time.time()
         if event["__typename"] == "StreamReady":
             self.resumed.append(event["resumed"])
@@ -57,14 +57,14 @@ class Visit:
             self.lags_s.append(now - happened_at)
 
     def gap(self) -> str | None:
-        """What is wrong with the order of its events; None when each follows the one before."""
+        """Returns what is wrong with the order of the events, or None when each follows the one before."""
         first = (number(self.since) + 1) if self.since else (self.numbers or [0])[0]
         expected = list(range(first, first + len(self.numbers)))
         return None if self.numbers == expected else f"since {first - 1}: {self.numbers}"
 
 
 class Reader:
-    """Somebody at a socket. `cursor` is where they are."""
+    """A reader on a socket. `cursor` is the last event read."""
 
     def __init__(self, url: str, token: str, topic: str, document: str = LISTEN) -> None:
         self.visits: list[Visit] = []
@@ -75,7 +75,7 @@ class Reader:
 
     @property
     def now(self) -> Visit:
-        """The visit that began last."""
+        """The current subscription."""
         return self.visits[-1]
 
     @property
@@ -84,7 +84,7 @@ class Reader:
         return number(self.cursor) if self.cursor else 0
 
     async def visit(self) -> None:
-        """Subscribes and listens until the socket is closed, by whomever; or until nobody lets us in."""
+        """Subscribes and reads until the socket is closed by either side, or no connection is accepted."""
         self.ready.clear()
         with suppress(OSError, InvalidHandshake, TimeoutError):
             async with raw_socket(self._url) as ws:
@@ -96,7 +96,7 @@ class Reader:
                     self.now.code = closed.rcvd.code if closed.rcvd else 1006
 
     def cut(self) -> None:
-        """As a network does it."""
+        """Cuts the connection abruptly, as a network failure does."""
         if self.ws is not None:
             self.ws.transport.abort()
 
@@ -121,5 +121,5 @@ async def _say(ws: ClientConnection, **message: Any) -> None:
 
 
 def percentile(values: list[float], share: float) -> float:
-    """The value that this share of all does not exceed."""
+    """Returns the percentile: the value that `share` of the values do not exceed."""
     return sorted(values)[min(int(len(values) * share), len(values) - 1)] if values else 0.0

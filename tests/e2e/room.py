@@ -1,4 +1,4 @@
-"""A community with one topic, and what people do there, through the public API."""
+"""A community with one topic, used through the public API."""
 
 import asyncio
 import base64
@@ -40,14 +40,14 @@ Event = dict[str, Any]
 
 @dataclass(frozen=True)
 class Room:
-    """Where it is."""
+    """The community and its topic."""
 
     community: str
     topic: str
 
 
 async def found(founder: Client) -> Room:
-    """A new one, which its founder has joined."""
+    """Creates a community, which its founder has joined, and a topic."""
     made = await founder.run('mutation { createCommunity(input: {name: "Hills"}) { id } }')
     community = made["createCommunity"]["id"]
     create = 'mutation ($id: ID!) { createTopic(input: {communityId: $id, title: "Watch"}) { id } }'
@@ -55,7 +55,7 @@ async def found(founder: Client) -> Room:
 
 
 async def join(room: Room, *people: Client) -> None:
-    """They belong to it when this returns."""
+    """Makes users join; they are members when this returns."""
     for person in people:
         await person.run("mutation ($id: ID!) { joinCommunity(communityId: $id) { id } }", id=room.community)
 
@@ -65,7 +65,7 @@ async def leave(room: Room, person: Client) -> None:
 
 
 async def post(room: Room, author: Client, text: str, key: str | None = None) -> dict[str, Any]:
-    """The new message."""
+    """Posts a message and returns it."""
     mutation = f"mutation ($input: PostMessageInput!) {{ postMessage(input: $input) {{ {MESSAGE} }} }}"
     given = {"topicId": room.topic, "text": text, "idempotencyKey": key}
     posted: dict[str, Any] = (await author.run(mutation, input=given))["postMessage"]
@@ -73,7 +73,7 @@ async def post(room: Room, author: Client, text: str, key: str | None = None) ->
 
 
 async def post_several(room: Room, author: Client, texts: Sequence[str]) -> list[dict[str, Any]]:
-    """At most 15 messages in one request, in this order."""
+    """Posts at most 15 messages in one request, in this order."""
     inputs = ", ".join(f"$i{n}: PostMessageInput!" for n in range(len(texts)))
     fields = " ".join(f"m{n}: postMessage(input: $i{n}) {{ text timestamp }}" for n in range(len(texts)))
     given = {f"i{n}": {"topicId": room.topic, "text": text} for n, text in enumerate(texts)}
@@ -81,7 +81,7 @@ async def post_several(room: Room, author: Client, texts: Sequence[str]) -> list
 
 
 async def change(person: Client, mutation: str, **variables: str) -> dict[str, Any]:
-    """`deleteMessage(id: $id)` and the like, with variables by name; all of them are ids or strings."""
+    """Runs a mutation such as `deleteMessage(id: $id)`; all its variables are ids or strings."""
     types = {"id": "ID!", "messageId": "ID!", "userId": "ID!", "text": "String!", "emoji": "String!"}
     declared = ", ".join(f"${name}: {types[name]}" for name in variables)
     answer = await person.run(f"mutation ({declared}) {{ it: {mutation} {{ id }} }}", **variables)
@@ -90,7 +90,7 @@ async def change(person: Client, mutation: str, **variables: str) -> dict[str, A
 
 
 async def everything(room: Room, reader: Client, fields: str = MESSAGE) -> list[dict[str, Any]]:
-    """All messages that the reader sees, page by page, from the oldest on."""
+    """Returns all messages that the reader sees, page by page from the oldest."""
     query = f"""
         query ($topic: ID!, $oldest: Timestamp!, $limit: Int!) {{
           messages(topicId: $topic, oldest: $oldest, inclusive: false, limit: $limit) {{
@@ -111,7 +111,7 @@ async def everything(room: Room, reader: Client, fields: str = MESSAGE) -> list[
 async def listening(
     room: Room, person: Client, since: str | None = None, document: str = TOPIC_EVENTS
 ) -> AsyncIterator[tuple[Socket, Event]]:
-    """A socket that listens to the topic, and the StreamReady that it began with."""
+    """Opens a socket subscribed to the topic, and returns its StreamReady."""
     async with person.socket() as socket:
         await socket.start(document, topic=room.topic, since=since)
         async with asyncio.timeout(PATIENCE_S):
@@ -121,11 +121,11 @@ async def listening(
 
 
 async def events(socket: Socket, count: int, deadline_s: float = PATIENCE_S) -> list[Event]:
-    """The next ones."""
+    """Returns the next `count` events."""
     async with asyncio.timeout(deadline_s):
         return [await socket.event() for _ in range(count)]
 
 
 def number(cursor: str) -> int:
-    """Where a cursor stands in its stream. Clients must not look; a test may."""
+    """Returns the position of a cursor in its stream. Clients must not look inside; tests may."""
     return int(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).rpartition(b".")[2])

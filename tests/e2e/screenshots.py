@@ -1,6 +1,6 @@
-"""Takes the screenshots of docs/: every screen of a product with demo data, in both themes, wide and narrow.
+"""Takes the screenshots of docs/: every screen of a product with demo data, light and dark, wide and narrow.
 
-`make screenshots` runs it; it needs Node.js and Chromium, and takes the fonts that the machine has.
+`make screenshots` runs it. It needs Node.js and Chromium, and uses the machine's fonts.
 """
 
 import sys
@@ -38,7 +38,7 @@ RECORD = "mutation ($events: [DeliveryEventInput!]!) { recordDeliveries(events: 
 
 
 def main(folder: Path) -> None:
-    """Starts a product, fills it, and looks at it."""
+    """Starts a product, fills it, and takes the screenshots."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
         data_dir = Path(temporary) / "data"
@@ -53,13 +53,13 @@ def main(folder: Path) -> None:
 
 
 def token(product: Product, handle: str, roles: list[str] | None = None) -> str:
-    """A demo user's token."""
+    """Returns the token of a demo user."""
     user = next(each for each in DEMO_USERS if each.handle == handle)
     return product.token(user.id, user.organization_id, roles or list(user.roles), user.name, user.handle)
 
 
 def ask(product: Product, token: str, query: str, **variables: object) -> dict[str, Any]:
-    """The data of one operation."""
+    """Runs one operation and returns its data."""
     body = {"query": query, "variables": variables}
     response = httpx2.post(
         f"{product.url}/graphql", json=body, headers={"Authorization": f"Bearer {token}"}, timeout=30
@@ -71,7 +71,7 @@ def ask(product: Product, token: str, query: str, **variables: object) -> dict[s
 
 
 def wait_until_filled(product: Product) -> None:
-    """The demo's last message is posted last of all."""
+    """Waits until the demo's last message, which is posted at the very end, is there."""
     *_, (community, topic) = all_topics()
     reader = token(product, community.members[0])
 
@@ -83,7 +83,7 @@ def wait_until_filled(product: Product) -> None:
 
 
 def record_mail(product: Product) -> None:
-    """Two weeks of mail: most of it arrives, some bounces, one domain is gone."""
+    """Records two weeks of mail: most is delivered, some bounces, one domain is unreachable."""
     server = product.token("mail-server", ORG, ["SERVICE"])
     now = datetime.now(UTC)
     for days_ago in range(DAYS):
@@ -92,7 +92,7 @@ def record_mail(product: Product) -> None:
 
 
 def day_of_mail(days_ago: int, at: datetime) -> list[dict[str, Any]]:
-    """400 messages of one day; how many bounce differs from day to day."""
+    """Returns 400 delivery events of one day; the share of bounces differs by day."""
     bounced = (3, 5, 4, 6, 2, 9, 14, 7, 4, 3, 5, 2, 4)[days_ago]
     sent = [("ann@harbour.example", 250, "2.0.0")] * (400 - bounced)
     lost = [("gone@harbour.example", 550, "5.1.1"), ("full@valley.example", 452, "4.2.2")]
@@ -112,10 +112,10 @@ def day_of_mail(days_ago: int, at: datetime) -> list[dict[str, Any]]:
 
 
 def launch_calls(product: Product) -> None:
-    """A list that is done, one that waits for its hours, and one that is being called."""
+    """Launches a finished list, one that waits for its calling hours, and one that is being called."""
     admin = token(product, "hana")
     assert processes.eventually(lambda: len(jobs(product, admin)) >= DEMO_LISTS, FILLED_WITHIN_S, 0.5)
-    # The demo's own lists would have most of the lines.
+    # Otherwise the demo's own lists would use most of the slots.
     for job in jobs(product, admin):
         if job["state"] not in ("REJECTED", "COMPLETED"):
             ask(product, admin, CANCEL, id=job["id"])
@@ -130,13 +130,13 @@ def launch_calls(product: Product) -> None:
 
 
 def jobs(product: Product, admin: str) -> list[dict[str, Any]]:
-    """The organization's lists."""
+    """Returns the organization's lists."""
     found: list[dict[str, Any]] = ask(product, admin, JOBS)["callJobs"]["items"]
     return found
 
 
 def launch(product: Product, admin: str, name: str, numbers: int, **more: object) -> None:
-    """A list of so many numbers."""
+    """Returns a list of `count` numbers."""
     names = ("佐藤 花", "田中 健", "鈴木 雪", "山本 空", "Emma Wright")
     rows = "".join(f"+8190{12_000_000 + 7919 * n % 9_000_000},{names[n % 5]},{9 + n % 8}:30\n" for n in range(numbers))
     text = "{name}さん、健診は{time}からです。変更は1を押してください。"

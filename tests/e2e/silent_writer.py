@@ -1,6 +1,6 @@
-"""A process that commits messages and dies before it tells anybody: started by test_realtime_faults.py.
+"""A process that commits messages and dies before it publishes: started by test_realtime_faults.py.
 
-Arguments: MongoDB's URI, the database, and a topic, its community and an author. Then the messages' texts.
+Arguments: MongoDB's URI, the database, a topic, its community, an author, and the texts of the messages.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ NOWHERE = "redis://127.0.0.1:1/0"
 
 
 async def main(uri: str, database: str, topic: str, community: str, author: str, *texts: str) -> None:
-    """Posts the texts in one batch. Neither PUBLISH nor outbox follow."""
+    """Posts the texts in one batch, without PUBLISH and without relaying the outbox."""
     mongo, redis, keys = connect(uri, database), Redis.from_url(NOWHERE), Keys(database)
     sequencer = Sequencer(mongo, WriteLeases(redis, keys), lambda *_: None, lambda _: None)
     messages = MessageStore(mongo, sequencer, HotPages(redis, keys, mongo))

@@ -1,4 +1,4 @@
-"""Calls from end to end, with real processes: hand-over, kills, pauses, a lost Redis, and a twin that counts."""
+"""Calls end to end, with real processes: takeover, kills, pauses, a lost Redis, and a twin that counts calls."""
 
 import asyncio
 import os
@@ -26,7 +26,7 @@ LISTEN = """subscription ($job: ID) { jobEvents(jobId: $job) {
 
 
 def judged(it: CallDeployment, per_second: int) -> None:
-    """What the telephony side saw."""
+    """Returns what the telephony twin recorded."""
     assert it.twin.faults == []
     assert it.twin.rolling_faults(per_second) == []
 
@@ -35,9 +35,7 @@ async def is_over(it: CallDeployment, job_id: str) -> bool:
     return bool((await it.job(job_id))["state"] == "COMPLETED")
 
 
-async def test_hand_over_a_killed_redis_and_changed_limits_break_no_limit_and_lose_no_number(
-    tmp_path: Path, mongodb_uri: str
-) -> None:
+async def test_call_limits_hold_through_takeover_and_redis_loss(tmp_path: Path, mongodb_uri: str) -> None:
     async with call_deployment(tmp_path, mongodb_uri, 6, talk_s=(0.3, 0.9)) as it:
         await it.start_worker()
         await it.limit(6, 8)
@@ -48,7 +46,7 @@ async def test_hand_over_a_killed_redis_and_changed_limits_break_no_limit_and_lo
             first = await it.dialling()
             await it.start_worker()
             await it.limit(3, 8)
-            # Two seconds on a machine with time to spare; a lease that runs out takes ten and more.
+            # Two seconds on an idle machine; an expiring lease takes ten and more.
             assert await terminated(it, first) < 8.0
             await it.valkey.stop(0)
             await it.limit(8, 8)
@@ -67,10 +65,8 @@ async def test_hand_over_a_killed_redis_and_changed_limits_break_no_limit_and_lo
                         last[event["task"]["id"]] = event["task"]["state"]
 
 
-async def test_kills_a_sleep_past_the_lease_a_dead_redis_and_new_limits_at_once_break_nothing(
-    tmp_path: Path, mongodb_uri: str, database: str
-) -> None:
-    """Two processes on short leases; each is killed, or stopped until the other dials, and goes on beside it."""
+async def test_call_limits_hold_through_combined_faults(tmp_path: Path, mongodb_uri: str, database: str) -> None:
+    """Two processes with short leases; each is killed, or stopped until the other dials, and continues beside it."""
     async with fleet(tmp_path, mongodb_uri, database, 6, talk_s=(0.2, 0.6), lose_answers=0.05) as it:
         house = it.house
         await house.limit(6, 10)
@@ -93,10 +89,10 @@ async def test_kills_a_sleep_past_the_lease_a_dead_redis_and_new_limits_at_once_
 
 
 @pytest.mark.soak
-async def test_thirty_kills_sleeps_past_the_lease_and_dead_redises_on_short_leases(
+async def test_call_limits_hold_through_30_kills_on_short_leases(
     tmp_path: Path, mongodb_uri: str, database: str
 ) -> None:
-    """The storm below in three minutes: the same brokers, whose locks run out after a second and a half."""
+    """The run below in three minutes: the same brokers with locks that expire after 1.5 s."""
     losses = {"lose_answers": 0.02, "lose_reports": 0.02}
     async with fleet(tmp_path, mongodb_uri, database, 6, talk_s=(0.3, 1.5), **losses) as it:
         house, jobs = it.house, []
@@ -130,7 +126,7 @@ async def is_done(house: CallCentre, job: CallJob) -> bool:
 
 
 async def terminated(it: CallDeployment, pid: int) -> float:
-    """How long after SIGTERM another process dials."""
+    """Returns how long after SIGTERM another process dials."""
     begun = time.monotonic()
     os.kill(pid, signal.SIGTERM)
     await it.dialling(but=pid, deadline_s=10)
@@ -138,8 +134,8 @@ async def terminated(it: CallDeployment, pid: int) -> float:
 
 
 @pytest.mark.soak
-async def test_two_brokers_thirty_kills_a_long_sleep_and_a_dead_redis(tmp_path: Path, mongodb_uri: str) -> None:
-    """Nine minutes: each kill is followed by a lease that runs out."""
+async def test_call_limits_hold_through_30_kills_on_real_leases(tmp_path: Path, mongodb_uri: str) -> None:
+    """Takes nine minutes, since each kill is followed by an expiring lease."""
     async with call_deployment(tmp_path, mongodb_uri, 6, talk_s=(0.3, 1.5), lose_answers=0.02, lose_reports=0.02) as it:
         await it.start_worker()
         await it.start_worker()
@@ -170,7 +166,7 @@ async def test_two_brokers_thirty_kills_a_long_sleep_and_a_dead_redis(tmp_path: 
 
 
 async def killed(it: CallDeployment, pid: int) -> float:
-    """How long after kill -9 another process dials; one more begins meanwhile."""
+    """Returns how long after SIGKILL another process dials; a replacement is started meanwhile."""
     begun = time.monotonic()
     os.kill(pid, signal.SIGKILL)
     await it.start_worker()
@@ -179,9 +175,7 @@ async def killed(it: CallDeployment, pid: int) -> float:
 
 
 @pytest.mark.soak
-async def test_twenty_organizations_are_taken_over_within_two_and_seventeen_seconds(
-    tmp_path: Path, mongodb_uri: str
-) -> None:
+async def test_takeover_of_20_organizations_is_in_time(tmp_path: Path, mongodb_uri: str) -> None:
     async with call_deployment(tmp_path, mongodb_uri, 100, talk_s=(1.0, 2.0)) as it:
         orgs = [f"org-{number}" for number in range(20)]
         for org in orgs:
@@ -199,7 +193,7 @@ async def test_twenty_organizations_are_taken_over_within_two_and_seventeen_seco
 
 
 async def taken_over(it: CallDeployment, orgs: list[str], pid: int, number: signal.Signals) -> list[float]:
-    """How long after the signal each organization has another broker."""
+    """Returns, for each organization, how long after the signal another broker runs."""
     begun = time.monotonic()
     os.kill(pid, number)
 

@@ -1,4 +1,4 @@
-"""Chat as several people use it at once, through several processes: what one does, everybody else has."""
+"""Chat used by several people at once through several processes: each sees what the others do."""
 
 import asyncio
 import random
@@ -19,12 +19,12 @@ EMOJIS = ["👍", "🔥", "🎉"]
 
 @asynccontextmanager
 async def people(product: Product, org: str, *names: str) -> AsyncIterator[list[Client]]:
-    """Each with connections of their own."""
+    """Signed-in users, each with connections of their own."""
     async with AsyncExitStack() as stack:
         yield [await stack.enter_async_context(client(product.url, product.token(name, org))) for name in names]
 
 
-async def test_a_conversation_reaches_everybody_as_it_happens(product: Product) -> None:
+async def test_conversation_reaches_every_member_live(product: Product) -> None:
     async with people(product, "talk", "ann", "ben") as (ann, ben):
         room = await found(ann)
         await join(room, ben)
@@ -52,8 +52,8 @@ async def test_a_conversation_reaches_everybody_as_it_happens(product: Product) 
             assert event["message"]["deletedAt"]
 
 
-async def test_a_page_with_the_events_after_it_is_the_page_of_later(product: Product) -> None:
-    """Subscribe first, then page, then apply: at every moment that is what a page taken anew shows."""
+async def test_page_with_later_events_equals_later_page(product: Product) -> None:
+    """Subscribes first, then pages and applies events: the result always equals a page read anew."""
     dice = random.Random(7)
     async with people(product, "mirror", "ann", "ben", "cem") as everybody:
         room = await found(everybody[0])
@@ -73,7 +73,7 @@ async def test_a_page_with_the_events_after_it_is_the_page_of_later(product: Pro
 
 
 async def act(dice: random.Random, room: Room, person: Client, known: list[str]) -> None:
-    """Something that a person may try at any time; what is not allowed is answered so, and changes nothing."""
+    """A random action, allowed or not; a refused one changes nothing."""
     target, emoji, text = dice.choice(known), dice.choice(EMOJIS), f"狼煙 {dice.random()}"
     mutation = dice.choice(
         [
@@ -91,15 +91,15 @@ async def act(dice: random.Random, room: Room, person: Client, known: list[str])
 
 
 async def next_message(socket: Socket) -> dict[str, Any]:
-    """What the next event says that a message is now."""
+    """Returns the message's state as the next event reports it."""
     async with asyncio.timeout(60):
         message: dict[str, Any] = (await socket.event())["message"]
     message.pop("linkPreview", None)
     return message
 
 
-async def test_who_posts_is_read_by_everybody_at_once(product: Product) -> None:
-    """Connections are spread over the processes: whichever answers, the message is there."""
+async def test_posted_message_is_read_through_any_process_at_once(product: Product) -> None:
+    """Connections are spread over the processes; each of them returns the message."""
     async with people(product, "at-once", "ann") as (ann,), AsyncExitStack() as stack:
         room = await found(ann)
         readers = [await stack.enter_async_context(client(product.url, ann.token)) for _ in range(6)]
@@ -110,7 +110,7 @@ async def test_who_posts_is_read_by_everybody_at_once(product: Product) -> None:
             assert {page["messages"]["items"][0]["id"] for page in pages} == {posted["id"]}
 
 
-async def test_timestamps_are_unique_and_grow_whoever_posts_through_whatever_process(product: Product) -> None:
+async def test_timestamps_of_many_processes_are_unique_and_grow(product: Product) -> None:
     async with people(product, "order", *(f"u{n}" for n in range(8))) as everybody:
         room = await found(everybody[0])
         await join(room, *everybody[1:])
@@ -125,7 +125,7 @@ async def in_turn(room: Room, person: Client, count: int) -> list[str]:
     return [(await post(room, person, f"{n}"))["timestamp"] for n in range(count)]
 
 
-async def test_a_key_posts_once_however_often_and_wherever_it_is_sent(product: Product) -> None:
+async def test_idempotency_key_sent_to_many_processes_posts_once(product: Product) -> None:
     async with people(product, "once", *(["ann"] * 10)) as tabs:
         room = await found(tabs[0])
         posted = await asyncio.gather(*(post(room, tab, "once", key="k1") for tab in tabs))
@@ -138,7 +138,7 @@ async def test_a_key_posts_once_however_often_and_wherever_it_is_sent(product: P
         assert other["code"] == "CONFLICT"
 
 
-async def test_organizations_never_meet(product: Product) -> None:
+async def test_organizations_are_isolated_end_to_end(product: Product) -> None:
     async with people(product, "here", "ann") as (ann,), people(product, "there", "ann") as (stranger,):
         room = await found(ann)
         posted = await post(room, ann, "only for us")

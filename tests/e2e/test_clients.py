@@ -17,7 +17,7 @@ from tests.programs import WEB_CLIENT, node
 
 PATIENCE_S = 60
 NODE_CLIENTS = ["graphql-ws", "urql", "apollo", "relay"]
-# Our contract executes nothing by GET; the audits would only allow it.
+# The contract executes nothing by GET; the audits only recommend it.
 GET_AUDITS = {"5A70", "D6D5", "6A70"}
 
 LISTEN = """
@@ -32,7 +32,7 @@ LISTEN = """
 
 
 def told_by(script: str, **order: str) -> dict[str, Any]:
-    """What a script of web-client/e2e/clients prints; skips where it can't run."""
+    """Returns the output of a script of web-client/e2e/clients; skips where it cannot run."""
     ended = subprocess.run(
         [node(), f"e2e/clients/{script}.mjs"],
         cwd=WEB_CLIENT,
@@ -47,7 +47,7 @@ def told_by(script: str, **order: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("script", NODE_CLIENTS)
-def test_a_javascript_client_asks_changes_listens_and_resumes(product: Product, script: str) -> None:
+def test_graphql_ws_client_queries_subscribes_and_resumes(product: Product, script: str) -> None:
     told = told_by(script, url=product.url, token=product.token("ann", org=f"clients-{script}"))
     assert told["viewer"]["handle"] == "ann"
     assert told["refusal"] == "NOT_FOUND"
@@ -55,7 +55,7 @@ def test_a_javascript_client_asks_changes_listens_and_resumes(product: Product, 
 
 
 def assert_resumed(told: dict[str, Any]) -> None:
-    """One event before the cut, two during it, one afterwards: each once, in order, none missed."""
+    """One event before the disconnect, two during it, one afterwards: each arrives once and in order."""
     assert (told["ready"]["__typename"], told["ready"]["resumed"]) == ("StreamReady", False)
     assert (told["resumed"]["__typename"], told["resumed"]["resumed"]) == ("StreamReady", True)
     assert told["resumed"]["cursor"] == told["seen"]["cursor"]
@@ -66,7 +66,7 @@ def assert_resumed(told: dict[str, Any]) -> None:
 
 
 @pytest.mark.anyio
-async def test_python_gql_asks_changes_listens_and_resumes(product: Product) -> None:
+async def test_python_gql_client_queries_subscribes_and_resumes(product: Product) -> None:
     authorization = f"Bearer {product.token('ann', org='clients-gql')}"
     http = HTTPXAsyncTransport(f"{product.url}/graphql", headers={"authorization": authorization})
     async with Client(transport=http, fetch_schema_from_transport=True) as session:
@@ -92,7 +92,7 @@ async def test_python_gql_asks_changes_listens_and_resumes(product: Product) -> 
 
 
 async def listening(stack: AsyncExitStack, url: str, authorization: str, **variables: str) -> tuple[Any, Any]:
-    """A socket of its own, and the events on it."""
+    """Opens a socket of its own and yields its events."""
     transport = WebsocketsTransport(
         f"{url.replace('http', 'ws')}/graphql",
         init_payload={"authorization": authorization},
@@ -117,7 +117,7 @@ async def post(session: AsyncClientSession, topic: str, text: str) -> str:
     return str(posted["postMessage"]["timestamp"])
 
 
-def test_the_audits_of_graphql_http_pass_but_for_get(product: Product) -> None:
+def test_graphql_http_audits_pass_except_get(product: Product) -> None:
     told = told_by("audits", url=product.url)
     assert told["total"] == 61
     assert {audit["id"] for audit in told["failed"]} == GET_AUDITS

@@ -1,4 +1,4 @@
-"""GraphiQL in a real Chromium against the real product: signed in by link, live, and from own files only."""
+"""GraphiQL in a real Chromium against the real product: signed in by link, live, and without foreign files."""
 
 import json
 import subprocess
@@ -32,14 +32,14 @@ def node() -> str:
 
 
 @pytest.mark.parametrize("path", OPERATIONS, ids=lambda path: path.stem)
-def test_a_ready_made_operation_is_valid_against_the_schema(path: Path) -> None:
+def test_prepared_graphiql_operation_is_valid(path: Path) -> None:
     schema = build_schema((ROOT / "schema/schema.graphql").read_text(encoding="utf-8"))
     assert validate(schema, parse(path.read_text(encoding="utf-8"))) == []
 
 
 @pytest.mark.browser
 @pytest.mark.timeout(VISIT_S + 60)
-def test_graphiql_signs_in_by_link_runs_and_subscribes_without_leaving_its_origin(
+def test_graphiql_queries_and_subscribes_from_own_origin(
     product: Product, node: str, chromium: str, tmp_path: Path
 ) -> None:
     token = product.token("ann", org="graphiql", name="Ann", handle="ann")
@@ -62,7 +62,7 @@ def test_graphiql_signs_in_by_link_runs_and_subscribes_without_leaving_its_origi
 
 
 def visit(node: str, url: str, chromium: str, token: str, profile: Path, screenshot: Path) -> dict[str, Any]:
-    """What web-client/e2e/graphiql.mjs saw."""
+    """Returns the report of web-client/e2e/graphiql.mjs."""
     order = {
         "url": url,
         "chromium": chromium,
@@ -84,7 +84,7 @@ def visit(node: str, url: str, chromium: str, token: str, profile: Path, screens
 
 
 def elsewhere(requests: list[str], url: str) -> list[str]:
-    """The requests to another host and port. Data and blob addresses go nowhere."""
+    """Returns requests to another host or port. Data and blob URLs leave nothing."""
     own = urlsplit(url).netloc
     outward = [address for address in requests if not address.startswith(("data:", "blob:"))]
     assert outward, "No request was seen at all."

@@ -1,4 +1,4 @@
-"""Clients that send anything at all: they harm themselves alone, and nothing of it is logged as a fault."""
+"""Clients that send arbitrary bytes: they affect no other client, and no fault is logged."""
 
 import socket
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ HANDSHAKE = (
     "GET /graphql HTTP/1.1\r\nHost: {}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
     f"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: {PROTOCOL}\r\n\r\n"
 )
-# 1007 and 1009 are about bytes, 1002 about frames.
+# 1007 and 1009 concern bytes, 1002 frames.
 CLOSED_BY_US = {1002, 1007, 1009, 4400, 4401, 4403, 4409, 4429}
 PATIENCE_S = 30
 FUZZ = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -34,7 +34,7 @@ def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: s
 
 
 class BareSocket:
-    """A WebSocket client that reads and writes only when it is told to."""
+    """A WebSocket client that reads and writes only on request."""
 
     def __init__(self, url: str) -> None:
         address = urlsplit(url)
@@ -43,11 +43,11 @@ class BareSocket:
         self.read_until(b"\r\n\r\n")
 
     def send(self, message: object) -> None:
-        """One text frame."""
+        """Sends one text frame."""
         self.socket.sendall(Frame(Opcode.TEXT, orjson.dumps(message)).serialize(mask=True))
 
     def read_until(self, ending: bytes) -> None:
-        """Reads until these bytes came."""
+        """Reads until these bytes arrived."""
         seen = b""
         while ending not in seen:
             received = self.socket.recv(1024)
@@ -109,7 +109,9 @@ FRAMES = st.one_of(
 @example(signs_in=True, frames=['{"type":"subscribe","id":"1","payload":{"query":"{a}","variables":{"a":1e999}}}'])
 @example(signs_in=True, frames=["\ud83d\udd25".encode("utf-16", "surrogatepass").decode("utf-16")])
 @FUZZ
-def test_any_frames_are_answered_or_closed_by_the_protocol(web: Web, signs_in: bool, frames: list[str | bytes]) -> None:
+def test_arbitrary_frames_are_answered_or_closed_by_protocol(
+    web: Web, signs_in: bool, frames: list[str | bytes]
+) -> None:
     init = orjson.dumps({"type": "connection_init", "payload": {"authorization": f"Bearer {web.token()}"}}).decode()
     address = f"{web.url.replace('http', 'ws')}/graphql"
     with connect(address, subprotocols=[Subprotocol(PROTOCOL)], compression=None) as ws, suppress(ConnectionClosed):
@@ -136,14 +138,14 @@ def test_any_frames_are_answered_or_closed_by_the_protocol(web: Web, signs_in: b
 @example(data=b"\x81\xff" + (2**62).to_bytes(8) + b"mask")
 @example(data=b"\xf1\x80mask")
 @FUZZ
-def test_any_bytes_after_the_handshake_harm_nobody(web: Web, data: bytes) -> None:
+def test_arbitrary_bytes_affect_no_other_client(web: Web, data: bytes) -> None:
     with closing(BareSocket(web.url)) as bare, closing(BareSocket(web.url)) as other:
         bare.socket.sendall(data)
         other.send({"type": "ping"})
         other.read_until(b"pong")
 
 
-def test_after_all_that_it_serves_and_has_nothing_to_report(web: Web) -> None:
+def test_server_still_serves_without_logged_fault(web: Web) -> None:
     with closing(BareSocket(web.url)) as bare:
         bare.send({"type": "connection_init", "payload": {"authorization": f"Bearer {web.token()}"}})
         bare.read_until(b"connection_ack")

@@ -1,4 +1,4 @@
-"""A topic that many post to: it trends, and its newest page comes from a pool, with every post that returned."""
+"""A topic with many posts: it trends, and its newest page comes from the hot page with every acknowledged post."""
 
 import re
 from collections.abc import Sequence
@@ -19,20 +19,20 @@ HITS = re.compile(r'^noroshi_pool_reads_total\{outcome="hit"\} (\S+)$', re.MULTI
 
 
 async def pool_hits(reader: Client) -> float:
-    """Of the process that the reader's connection leads to."""
+    """Returns the metrics of the process that serves the reader's connection."""
     found = HITS.search((await reader.http.get(f"{reader.url}/metrics")).text)
     return float(found[1]) if found else 0.0
 
 
 async def newest(room: Room, reader: Client) -> Sequence[str]:
-    """The texts of the newest page, the newest first."""
+    """Returns the texts of the newest page, newest first."""
     page = (await reader.run(PAGE, topic=room.topic))["messages"]
     assert page["hasOlder"]
     assert not page["hasNewer"]
     return [item["text"] for item in page["items"]]
 
 
-async def test_a_topic_that_many_post_to_trends_and_is_read_from_a_pool(product: Product) -> None:
+async def test_hot_topic_trends_and_is_read_from_hot_page(product: Product) -> None:
     async with (
         client(product.url, product.token("ann", ORG)) as ann,
         client(product.url, product.token("bob", ORG)) as bob,

@@ -1,4 +1,4 @@
-"""The running product over HTTP: its pages, and what it says while a server that it needs is gone."""
+"""The running product over HTTP: its pages, and its errors while a required server is down."""
 
 import asyncio
 import os
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.anyio
 
 @dataclass(frozen=True)
 class Fragile:
-    """A web process whose servers may be killed, somebody who is known there, and a room of theirs."""
+    """A web process whose servers may be killed, a known user, and the user's room."""
 
     web: Web
     mongod: Mongod
@@ -61,7 +61,7 @@ async def ready(web: Web) -> tuple[int, dict[str, str]]:
         return response.status_code, response.json()
 
 
-async def test_the_product_serves_its_pages_and_its_state(product: Product) -> None:
+async def test_product_serves_pages_and_health(product: Product) -> None:
     async with httpx2.AsyncClient(base_url=product.url, timeout=60) as http:
         for path in ("/", "/graphiql"):
             page = await http.get(path)
@@ -74,7 +74,7 @@ async def test_the_product_serves_its_pages_and_its_state(product: Product) -> N
         assert "# TYPE noroshi_hub_subscribers gauge" in (await http.get("/metrics")).text
 
 
-async def test_text_of_every_kind_comes_back_as_it_was_posted(product: Product) -> None:
+async def test_posted_text_of_any_script_round_trips(product: Product) -> None:
     texts = ["狼煙 🔥", "a\0b", "\u202e右から", "𠮷", "\\u0000", "%00 %s {} $where", "e\u0301", "x" * 4000]
     async with client(product.url, product.token("ann", "texts")) as ann:
         room = await found(ann)
@@ -83,7 +83,7 @@ async def test_text_of_every_kind_comes_back_as_it_was_posted(product: Product) 
         assert [message["text"] for message in await everything(room, ann)] == texts
 
 
-async def test_without_mongodb_everybody_is_told_to_come_back(tmp_path: Path) -> None:
+async def test_lost_mongodb_answers_unavailable(tmp_path: Path) -> None:
     async with fragile(tmp_path) as it, listening(it.room, it.ann) as (socket, _):
         it.mongod.kill()
         await it.mongod.wait()
@@ -96,7 +96,7 @@ async def test_without_mongodb_everybody_is_told_to_come_back(tmp_path: Path) ->
 
 
 async def assert_unavailable(it: Fragile) -> None:
-    """Whoever is known gets the error where the data would be, whoever is not instead of an answer."""
+    """A known user gets the error in the result; an unknown one gets a refusal instead."""
     assert it.ann.token is not None
     known, stranger, state, code = await asyncio.gather(
         asked(it.web, it.ann.token), asked(it.web, it.web.token("ben")), ready(it.web), closing(it.web, "cem")
@@ -113,7 +113,7 @@ async def assert_unavailable(it: Fragile) -> None:
 
 
 async def closing(web: Web, user: str) -> int | None:
-    """What a socket of somebody unknown is closed with."""
+    """Returns the close code of a socket of an unknown user."""
     async with raw_socket(web.url) as ws:
         init = {"type": "connection_init", "payload": {"authorization": f"Bearer {web.token(user)}"}}
         await ws.send(orjson.dumps(init).decode())
@@ -127,7 +127,7 @@ async def is_ready(web: Web) -> bool:
 
 
 @pytest.mark.soak
-async def test_a_mongodb_that_hangs_is_given_up_on(tmp_path: Path) -> None:
+async def test_hanging_mongodb_times_out(tmp_path: Path) -> None:
     async with fragile(tmp_path) as it:
         assert it.mongod.pid is not None
         assert it.ann.token is not None
@@ -136,7 +136,7 @@ async def test_a_mongodb_that_hangs_is_given_up_on(tmp_path: Path) -> None:
             began = time.monotonic()
             response = await asked(it.web, it.ann.token)
             assert response.json()["errors"][0]["extensions"]["code"] == "UNAVAILABLE"
-            # Reading is tried twice, 10 s each.
+            # A read is tried twice, for 10 s each.
             assert time.monotonic() - began < 25
         finally:
             os.kill(it.mongod.pid, signal.SIGCONT)
@@ -144,7 +144,7 @@ async def test_a_mongodb_that_hangs_is_given_up_on(tmp_path: Path) -> None:
         assert (await post(it.room, it.ann, "back again"))["text"] == "back again"
 
 
-async def test_without_redis_everything_works_and_events_are_late_at_most(tmp_path: Path) -> None:
+async def test_lost_redis_only_delays_events(tmp_path: Path) -> None:
     async with fragile(tmp_path) as it, listening(it.room, it.ann) as (socket, _):
         it.valkey.kill()
         await it.valkey.wait()
@@ -152,7 +152,7 @@ async def test_without_redis_everything_works_and_events_are_late_at_most(tmp_pa
         assert (status, state["status"]) == (200, "ready")
         assert state["redis"].startswith("does not answer")
         posted = await post(it.room, it.ann, "without Redis")
-        # Heads are compared every 10 s.
+        # The hub compares heads every 10 s.
         assert (await events(socket, 1, deadline_s=30))[0]["message"] == posted
         await change(it.ann, "deleteMessage(id: $id)", id=posted["id"])
         await it.valkey.restart()
@@ -162,7 +162,7 @@ async def test_without_redis_everything_works_and_events_are_late_at_most(tmp_pa
 
 
 async def is_quick(it: Fragile, socket: Any) -> bool:
-    """Whether events take no longer than they should with Redis; one alone may come by a comparison."""
+    """Returns whether events arrive as fast as with Redis; a single one may arrive by the comparison of heads."""
     began = time.monotonic()
     for _ in range(3):
         await post(it.room, it.ann, "quick?")
@@ -170,7 +170,7 @@ async def is_quick(it: Fragile, socket: Any) -> bool:
     return time.monotonic() - began < 3
 
 
-async def test_a_redis_that_forgets_everything_costs_nobody_an_event(tmp_path: Path) -> None:
+async def test_flushed_redis_loses_no_event(tmp_path: Path) -> None:
     async with fragile(tmp_path) as it, listening(it.room, it.ann) as (socket, _):
         texts = []
         for n in range(3):

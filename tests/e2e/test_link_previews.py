@@ -1,4 +1,4 @@
-"""Link previews from end to end: a page, its picture, an event; and every way that a job can get lost."""
+"""Link previews end to end: a page, its picture and an event, and every way in which a job can get lost."""
 
 import asyncio
 import os
@@ -24,7 +24,7 @@ from tests.e2e.room import Room, change, events, found, listening, post
 from tests.jobs.providers.upstream import Answer, Upstream, respond, upstream
 from tests.storage.places import soon
 
-# The sweeper looks each 5 s for what has waited for 20 s.
+# The sweeper runs every 5 s and finds messages that have waited for 20 s.
 LIFELINE_S = 90
 FORBIDDEN_LINKS = [
     "http://169.254.169.254/latest/meta-data/",
@@ -34,7 +34,7 @@ FORBIDDEN_LINKS = [
     "http://10.0.0.1:22/",
 ]
 
-# As the kernel writes them: the least byte first.
+# The kernel writes addresses with the least significant byte first.
 INSIDE = {"FEA9FEA9", "0100000A"}
 LINKS = """
     query ($topic: ID!) { messages(topicId: $topic, latest: "now") { items { linkPreview { url } } } }
@@ -55,7 +55,7 @@ def breakable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 
 
 def png(width: int = 2, height: int = 2) -> bytes:
-    """A picture of one colour."""
+    """Returns a picture of one colour."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -71,7 +71,7 @@ def page(title: str, image: str = "") -> bytes:
 
 @dataclass(frozen=True)
 class Stage:
-    """A product, a site to link to, and somebody who listens to a room."""
+    """A product, a site to link to, and a user subscribed to a room."""
 
     product: Product
     site: Upstream
@@ -80,17 +80,17 @@ class Stage:
     socket: Socket
 
     def redis(self) -> Redis:
-        """The product's."""
+        """The product's MongoDB."""
         return Redis(port=int((self.product.data_dir / "redis" / "port").read_text()))
 
     async def post_link(self, path: str) -> dict[str, Any]:
-        """Posts it, and takes its own event off the socket."""
+        """Posts a text, and reads its own event from the socket."""
         posted = await post(self.room, self.ann, f"see {self.site.url(path)} there")
         assert (await events(self.socket, 1))[0]["__typename"] == "MessagePosted"
         return posted
 
     async def edited(self, deadline_s: float = 60) -> dict[str, Any]:
-        """The next event, which must be an edit; its message."""
+        """Returns the message of the next event, which must be an edit."""
         (event,) = await events(self.socket, 1, deadline_s)
         assert event["__typename"] == "MessageEdited"
         message: dict[str, Any] = event["message"]
@@ -107,7 +107,7 @@ async def staged(product: Product, org: str) -> AsyncIterator[Stage]:
         yield Stage(product, site, ann, room, socket)
 
 
-async def test_a_posted_link_gets_its_preview_and_picture_as_an_event(product: Product) -> None:
+async def test_message_link_gets_preview_and_picture_by_event(product: Product) -> None:
     async with staged(product, "previews") as it:
         it.site.answers["/page"] = respond(page("The 狼煙 Mountain", it.site.url("/picture.png")))
         it.site.answers["/picture.png"] = respond(png(), content_type="image/png")
@@ -124,7 +124,7 @@ async def test_a_posted_link_gets_its_preview_and_picture_as_an_event(product: P
         assert picture.content == png()
 
 
-async def test_a_posts_link_gets_its_preview_without_an_event(product: Product) -> None:
+async def test_post_link_gets_preview_without_event(product: Product) -> None:
     async with staged(product, "post-previews") as it:
         it.site.answers["/page"] = respond(page("The beacon", it.site.url("/picture.png")))
         posted = await it.ann.run(CREATE_POST, text=f"see {it.site.url('/page')} there")
@@ -138,7 +138,7 @@ async def test_a_posts_link_gets_its_preview_without_an_event(product: Product) 
         assert urlsplit(found["imageUrl"]).path.startswith("/images/")
 
 
-async def test_another_link_gets_another_preview_and_none_gets_none(product: Product) -> None:
+async def test_edited_link_replaces_preview(product: Product) -> None:
     async with staged(product, "edits") as it:
         it.site.answers |= {f"/{n}": respond(page(f"Page {n}")) for n in (1, 2)}
         posted = await it.post_link("/1")
@@ -150,7 +150,7 @@ async def test_another_link_gets_another_preview_and_none_gets_none(product: Pro
         assert (await it.edited())["linkPreview"] is None
 
 
-async def test_what_leads_inside_is_never_asked_and_gets_no_preview(product: Product) -> None:
+async def test_link_to_private_address_is_never_requested(product: Product) -> None:
     async with staged(product, "inside") as it:
         connections = asyncio.create_task(connections_inside())
         for link in FORBIDDEN_LINKS:
@@ -163,7 +163,7 @@ async def test_what_leads_inside_is_never_asked_and_gets_no_preview(product: Pro
 
 
 async def connections_inside() -> list[str]:
-    """Connections, open or only tried, to the addresses that are forbidden; waits until there is one."""
+    """Waits for connections, open or attempted, to forbidden addresses, and returns them."""
     while True:
         with suppress(FileNotFoundError):
             rows = [line.split()[2] for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
@@ -173,7 +173,7 @@ async def connections_inside() -> list[str]:
 
 
 async def all_looked_at(product: Product, room: Room) -> bool:
-    """Whether no message waits for its preview any more."""
+    """Returns whether no message waits for its preview."""
     port = (product.data_dir / "mongodb" / "port").read_text()
     with pymongo.MongoClient[dict[str, Any]](f"mongodb://127.0.0.1:{port}/?directConnection=true") as connected:
         waiting = {"_id.t": room.topic, "preview_due": {"$exists": True}}
@@ -181,7 +181,7 @@ async def all_looked_at(product: Product, room: Room) -> bool:
 
 
 @pytest.mark.timeout(150)
-async def test_a_lost_job_a_lost_redis_and_a_killed_worker_cost_time_only(breakable: Product) -> None:
+async def test_lost_job_redis_or_worker_only_delays_preview(breakable: Product) -> None:
     async with staged(breakable, "lost") as it:
         release = asyncio.Event()
         it.site.answers |= {"/erased": respond(page("a")), "/unsaid": respond(page("b")), "/slow": held(release)}
@@ -223,7 +223,7 @@ async def post_and_kill_the_worker(it: Stage) -> str:
 
 @contextmanager
 def stopped(pid: int) -> Iterator[None]:
-    """The process does nothing meanwhile."""
+    """Stops the process with SIGSTOP, and continues it afterwards."""
     os.kill(pid, signal.SIGSTOP)
     try:
         yield
@@ -232,7 +232,7 @@ def stopped(pid: int) -> Iterator[None]:
 
 
 def held(release: asyncio.Event) -> Answer:
-    """Answers when it is released."""
+    """Responds after it is released."""
 
     async def answer(writer: asyncio.StreamWriter) -> None:
         await release.wait()
@@ -246,7 +246,7 @@ async def asked_for(site: Upstream, path: str) -> bool:
 
 
 async def previewed(it: Stage, ids: list[str]) -> bool:
-    """Whether all of them have their previews."""
+    """Returns whether every message has its preview."""
     query = "query ($id: ID!) { message(id: $id) { linkPreview { title } } }"
     messages = [(await it.ann.run(query, id=id_))["message"] for id_ in ids]
     await asyncio.sleep(0.2)

@@ -1,6 +1,6 @@
-"""Many writer processes, readers that page by `oldest` all the time, and a primary that changes: nobody misses one.
+"""Many writer processes, readers that page by `oldest`, and elections: no reader misses a message.
 
-The same harness with writers that take their place first and insert later must find that readers missed messages.
+With writers that allocate a timestamp first and insert later, the same harness must find missed messages.
 """
 
 import asyncio
@@ -35,13 +35,13 @@ READERS = 4
 
 @dataclass
 class Reader:
-    """Pages from where the last page ended, for ever."""
+    """A reader that pages from the end of its last page."""
 
     place: Place
     read: list[int] = field(default_factory=list)
 
     async def read_on(self) -> bool:
-        """Whether there was more."""
+        """Reads the next page, and returns whether it held messages."""
         limit = random.choice([1, 3, 10, 50, 999])
         asked = timeline_range(oldest=self.read[-1] if self.read else 0, limit=limit, inclusive=False)
         try:
@@ -59,7 +59,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a reader saw, compared with what is there at the end."""
+    """The messages a reader saw, compared with those stored at the end."""
 
     missed: set[int]
     vanished: set[int]
@@ -84,7 +84,7 @@ class Run:
     acknowledged: list[int] = field(default_factory=list)
 
     async def write(self, count: int, writers: int = WRITERS, careless: bool = False) -> None:
-        """So many writers, until each has posted its part."""
+        """Runs `count` writers until each has posted its share."""
         uri, topic_id = self.members.uri, self.place.topic.id
         common = (uri, self.redis_url, self.database, self.driver, topic_id)
         tasks = [Task(*common, f"writer{number}", count, careless) for number in range(writers)]
@@ -115,7 +115,7 @@ class Run:
         self.acknowledged += [int(timestamp) for _, _, timestamp in acknowledged]
 
     def lines(self, task: Task) -> list[str]:
-        """What the writer said; its log is among it."""
+        """Returns the lines that a writer printed; its log is among them."""
         return self.file(task, "out").read_text().splitlines()
 
     def file(self, task: Task, kind: str) -> Path:
@@ -131,7 +131,7 @@ async def until(look: Callable[[], bool]) -> None:
 
 
 async def faults(run: Run, total: int) -> None:
-    """The primary changes again and again while they write; first with a piece of its history lost."""
+    """Forces elections while the writers post; the first one rolls back unacknowledged writes."""
     await until_written(run, total // 20)
     await run.members.lose_writes(during_s=0.5)
     for written in range(total // 5, total, total // 5):
@@ -167,20 +167,20 @@ async def run(tmp_path: Path, redis_url: str, mongo_driver: Driver) -> AsyncIter
                 yield Run(members, redis_url, mongo_driver, tmp_path, database, place)
 
 
-async def test_no_reader_misses_a_message_while_primaries_change(run: Run) -> None:
+async def test_reader_during_elections_misses_no_message(run: Run) -> None:
     await assert_nothing_missed(run, 120)
     await assert_careless_writers_are_caught(run)
 
 
 @pytest.mark.soak
-async def test_no_reader_misses_one_of_four_thousand_messages_while_primaries_change(run: Run) -> None:
+async def test_reader_of_4000_messages_misses_none_in_elections(run: Run) -> None:
     await assert_nothing_missed(run, 500)
 
 
 async def assert_careless_writers_are_caught(run: Run) -> None:
-    """The same harness on what is known to be wrong: did a reader never miss anything, the harness were blind.
+    """Checks the harness on known-bad writers: it would be blind if no reader missed a message.
 
-    A reader that happens to lag behind the writers misses nothing for a while, so they write until each has.
+    A reader that lags behind the writers misses nothing for a while, so they post until each reader missed one.
     """
     careless = replace(run, place=await found_place(run.place.stores), acknowledged=[])
     readers = [Reader(careless.place) for _ in range(READERS)]

@@ -1,4 +1,4 @@
-"""A real Postfix sends, a scripted server answers, and the book holds exactly what happened."""
+"""A real Postfix sends, a scripted server replies, and the address book holds exactly what happened."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -29,12 +29,12 @@ async def stores(mongodb_uri: str, redis_url: str, database: str) -> AsyncIterat
         yield stores
 
 
-async def test_the_book_holds_what_happened(stores: Stores, tmp_path: Path) -> None:
+async def test_address_book_matches_real_postfix(stores: Stores, tmp_path: Path) -> None:
     require_postfix()
     office = Office(stores, "acme")
     record = partial(stores.ledger.record, "acme", "postfix")
     async with receiver() as there:
-        # Not below tmp_path, which is closed to the users that Postfix works as.
+        # Outside tmp_path, which Postfix's users cannot enter.
         with TemporaryDirectory(prefix="noroshi-postfix-") as folder, postfix(Path(folder), there.port) as mta:
             tail = Tail(mta.log, tmp_path / "state", record, stores.mongo)
             tail.restore()
@@ -75,13 +75,13 @@ async def test_the_book_holds_what_happened(stores: Stores, tmp_path: Path) -> N
 
 
 async def _its_reports_say_the_same(stores: Stores, messages: list[bytes]) -> None:
-    """What Postfix writes to the sender, read as reports."""
+    """Reads the bounce messages of Postfix as reports."""
     found = {}
     for message in messages:
         try:
             events = delivery_events(message, await stores.mongo.now())
         except NoReport:
-            continue  # the news themselves
+            continue  # The bounce messages themselves.
         found |= {event.address.partition("@")[0]: outcome(event).value for event in events}
     assert found == {
         "unknown": "hard",

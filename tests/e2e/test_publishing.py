@@ -1,4 +1,4 @@
-"""Scheduled posts through real worker processes that are killed: lost none, twice none, early none, by the ledgers."""
+"""Scheduled posts by real workers that are killed: by the ledgers none is lost, repeated or early."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ SMALL = Load(publications=120, over_s=5, workers=2, kills=2)
 FULL = Load(publications=10_000, over_s=120, workers=4, kills=50, redis_kills=3, stepdowns=2, settled_s=400)
 
 
-async def test_workers_that_are_killed_lose_nothing_and_repeat_nothing(
+async def test_publishing_through_kills_loses_and_repeats_nothing(
     stores: Stores, mongodb_uri: str, redis_url: str, database: str, tmp_path: Path
 ) -> None:
     workers = Workers(tmp_path, worker_variables(mongodb_uri, redis_url, database))
@@ -28,7 +28,7 @@ async def test_workers_that_are_killed_lose_nothing_and_repeat_nothing(
 
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
-async def test_ten_thousand_publications_through_every_fault(tmp_path: Path) -> None:
+async def test_10_000_publications_survive_every_fault(tmp_path: Path) -> None:
     mongod, valkey = Mongod(tmp_path / "mongodb", find_mongod()), Valkey(tmp_path / "redis", find_valkey())
     await mongod.start()
     await valkey.start()

@@ -1,6 +1,6 @@
-"""No silent gap, nothing twice, nothing out of order: readers who are cut off at random, while servers are harmed.
+"""Readers that are disconnected at random while servers fail: no gap, no repetition, no reordering.
 
-The judge is an independent reader of the log in MongoDB.
+An independent reader of the log in MongoDB is the judge.
 """
 
 import asyncio
@@ -35,10 +35,10 @@ ROOT = Path(__file__).parents[2]
 DATABASE = "noroshi"
 WRITERS = 6
 RATE = 8
-# Heads are compared every 10 s; what that finds is pulled and handed on at once.
+# The hub compares heads every 10 s; missing events are then read and delivered at once.
 HEALED_WITHIN_S = 12.0
 BUSY_S = 13.0
-"""What a busy machine may take for it besides."""
+"""Extra time for a busy machine."""
 
 POST = "mutation ($input: PostMessageInput!) { postMessage(input: $input) { id } }"
 
@@ -55,7 +55,7 @@ def breakable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 
 @dataclass
 class Town:
-    """A topic with readers and a writer, and ways to harm the product."""
+    """A topic with readers and a writer, and methods that inject faults."""
 
     product: Product
     ann: Client
@@ -79,11 +79,11 @@ class Town:
         return (self.product.data_dir / server / "port").read_text()
 
     def pid(self, words: str) -> int:
-        """Of a process of the product; waits until it runs."""
+        """Waits for a process of the product, and returns its id."""
         return self.product.run.child(words)
 
     def log(self) -> list[dict[str, Any]]:
-        """Every event of the topic with its message's text, read by nobody's help."""
+        """Returns every event of the topic with its message's text, read directly from MongoDB."""
         mongo: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(self.mongodb_uri)
         with mongo:
             database = mongo[DATABASE]
@@ -92,7 +92,7 @@ class Town:
         return [{"n": event["_id"]["n"], "text": texts[event["ref"]]} for event in events]
 
     async def post_steadily(self) -> None:
-        """A message at a time, each until it is acknowledged."""
+        """Posts messages one after the other, each until it is acknowledged."""
         while not self.calm:
             text = f"m{next(self.numbers)}"
             await self._until_acknowledged(text)
@@ -111,12 +111,12 @@ class Town:
             await asyncio.sleep(0.1)
 
     async def calm_down(self) -> None:
-        """Nobody writes any more, and nobody is cut off."""
+        """Stops the writer and the disconnects."""
         self.calm = True
         await asyncio.gather(*self.writing)
 
     async def commit_silently(self, count: int = 3) -> None:
-        """A process commits messages and dies before it publishes anything."""
+        """Starts a process that commits messages and dies before it publishes them."""
         texts = [f"silent{next(self.numbers)}" for _ in range(count)]
         arguments = [self.mongodb_uri, DATABASE, self.room.topic, self.room.community, "ann", *texts]
         command = [sys.executable, "-m", "tests.e2e.silent_writer", *arguments]
@@ -125,7 +125,7 @@ class Town:
         self.posted += texts
 
     async def keep_reading(self, reader: Reader) -> None:
-        """Comes back whenever the socket is closed, and is cut off from time to time."""
+        """Reconnects whenever the socket is closed, and is disconnected from time to time."""
         while True:
             cutting = asyncio.create_task(self._cut_soon(reader))
             await reader.visit()
@@ -140,7 +140,7 @@ class Town:
 
 @asynccontextmanager
 async def town(product: Product, size: int) -> AsyncIterator[Town]:
-    """Everybody reads and ann writes."""
+    """Starts a topic on which every user reads and ann writes."""
     org = f"faults{size}"
     async with client(product.url, product.token("ann", org=org)) as ann:
         town = Town(product, ann, await found(ann), random.Random(11))
@@ -223,9 +223,7 @@ FAULTS: list[Fault] = [
         pytest.param(150, 10, id="150 readers", marks=[pytest.mark.soak, pytest.mark.timeout(1_800)]),
     ],
 )
-async def test_whatever_is_harmed_no_reader_has_a_gap_or_anything_twice(
-    breakable: Product, size: int, rounds: int
-) -> None:
+async def test_readers_through_faults_have_no_gap_or_repetition(breakable: Product, size: int, rounds: int) -> None:
     async with town(breakable, size) as here:
         for _ in range(rounds):
             for fault in here.chance.sample(FAULTS, len(FAULTS)):
@@ -233,7 +231,7 @@ async def test_whatever_is_harmed_no_reader_has_a_gap_or_anything_twice(
                 await fault(here)
         await asyncio.sleep(2)
         await here.calm_down()
-        # Nothing comes afterwards that would show the hole: only comparing the heads does.
+        # No later event would reveal the gap: only the comparison of heads finds it.
         await here.commit_silently()
         log = await all_there(here)
     for reader in here.readers:
@@ -250,7 +248,7 @@ async def test_whatever_is_harmed_no_reader_has_a_gap_or_anything_twice(
 
 
 async def all_there(town: Town) -> list[dict[str, Any]]:
-    """The log, once every reader has come to its end."""
+    """Waits until every reader has reached the end of the log, and returns the log."""
     log = await asyncio.to_thread(town.log)
     async with asyncio.timeout(HEALED_WITHIN_S + 60):
         while min(reader.n for reader in town.readers) < len(log):
@@ -259,7 +257,7 @@ async def all_there(town: Town) -> list[dict[str, Any]]:
 
 
 def assert_seamless(reader: Reader, log: list[dict[str, Any]]) -> None:
-    """From the first event on everything, each visit exactly after the one before, and what the log says."""
+    """Asserts that each reader's subscriptions join without a gap and equal the log from its first event on."""
     for before, visit in itertools.pairwise([None, *reader.visits]):
         assert visit is not None
         assert visit.errors == []
@@ -273,7 +271,7 @@ def assert_seamless(reader: Reader, log: list[dict[str, Any]]) -> None:
 
 
 class NodeClient:
-    """web-client/e2e/clients/reconnect.mjs, and what it told so far."""
+    """The process of web-client/e2e/clients/reconnect.mjs and its output so far."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.told: list[dict[str, Any]] = []
@@ -288,7 +286,7 @@ class NodeClient:
         self._process.stdin.write(f"{line}\n".encode())
 
     async def tells(self, **wanted: Any) -> None:
-        """Returns as soon as it tells of this."""
+        """Waits until the output holds a line, and returns."""
         assert self._process.stdout is not None
         async with asyncio.timeout(90):
             while not self.told or any(self.told[-1].get(name) != value for name, value in wanted.items()):
@@ -312,7 +310,7 @@ async def node_client(**order: Any) -> AsyncIterator[NodeClient]:
         await process.wait()
 
 
-async def test_the_common_client_comes_back_by_itself_after_each_of_our_passing_codes(breakable: Product) -> None:
+async def test_graphql_ws_client_reconnects_after_passing_close_codes(breakable: Product) -> None:
     async with client(breakable.url, breakable.token("ann", org="node")) as ann:
         room = await found(ann)
         tokens = [breakable.token("ann", org="node", ttl_s=ttl_s) for ttl_s in (12, 3600)]

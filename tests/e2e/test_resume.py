@@ -1,4 +1,4 @@
-"""No gaps: a listener that is cut off again and again, while servers are killed, has every event once and in order."""
+"""A subscriber that is disconnected repeatedly while servers are killed gets every event once and in order."""
 
 import asyncio
 import os
@@ -44,7 +44,7 @@ def breakable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 
 @dataclass
 class Run:
-    """What was posted and heard so far. Posting keeps step with the cuts, so that each of them misses something."""
+    """What was posted and received so far. Posting keeps pace with the disconnects, so that each misses events."""
 
     room: Room
     cuts: int
@@ -62,11 +62,11 @@ class Run:
         return len(self.events) >= self.messages
 
     def may_post(self) -> bool:
-        """Whether the next batch is due. Nothing is before there is a cursor to go on from."""
+        """Returns whether the next batch is due; none is before there is a cursor to resume from."""
         return self.since is not None and self.posted / self.messages <= (self.cut + 2) / self.cuts
 
     def hear(self, event: dict[str, Any]) -> None:
-        """Remembers an event and its cursor. What comes must go on from the last one."""
+        """Records an event and its cursor. The event must follow the last one."""
         if event["__typename"] == "StreamReady":
             if self.since is not None:
                 assert (event["resumed"], event["cursor"]) == (True, self.since)
@@ -82,7 +82,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Cut:
-    """When a connection ends: in the middle of subscribing, after so many bytes, or after so many seconds."""
+    """When a connection ends: while subscribing, after a number of bytes, or after some seconds."""
 
     while_subscribing: bool = False
     after_bytes: float = float("inf")
@@ -99,7 +99,7 @@ def a_cut(dice: random.Random) -> Cut:
 
 
 class Connection:
-    """A WebSocket that is read byte by byte, so that it can end in the middle of a frame."""
+    """A WebSocket read byte by byte, so that it can end within a frame."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
@@ -111,7 +111,7 @@ class Connection:
         await self._reader.readuntil(b"\r\n\r\n")
 
     def send(self, message: object, part: float = 1) -> None:
-        """A text frame, or the first part of it."""
+        """Sends a text frame, or the first part of one."""
         self._write(Opcode.TEXT, orjson.dumps(message), part)
 
     def _write(self, opcode: Opcode, payload: bytes, part: float = 1) -> None:
@@ -119,7 +119,7 @@ class Connection:
         self._writer.write(data[: int(len(data) * part)])
 
     async def messages(self) -> AsyncIterator[dict[str, Any]]:
-        """Each as it comes. Raises: ConnectionError when either side ends it."""
+        """Yields frames as they arrive. Raises: ConnectionError when either side closes."""
         while True:
             while (frame := self._next_frame()) is not None:
                 opcode, payload = frame
@@ -136,7 +136,7 @@ class Connection:
             self.buffer += received
 
     def _next_frame(self) -> tuple[int, bytes] | None:
-        """The first whole frame. Servers don't mask theirs."""
+        """Returns the first whole frame. Frames of servers are not masked."""
         if len(self.buffer) < 2:
             return None
         short = self.buffer[1] & 0x7F
@@ -155,7 +155,7 @@ class Connection:
 
 
 async def listen(run: Run, url: str, token: str, dice: random.Random) -> None:
-    """Until everything was heard; cut off as often as it should be, and coming back each time."""
+    """Reads until every event arrived, disconnecting and resuming as often as planned."""
     while not run.is_over:
         cut = a_cut(dice) if run.cut < run.cuts else Cut()
         address = urlsplit(url)
@@ -172,7 +172,7 @@ async def listen(run: Run, url: str, token: str, dice: random.Random) -> None:
 
 
 async def listen_once(run: Run, connection: Connection, token: str, cut: Cut) -> None:
-    """Raises: ConnectionError, TimeoutError when the connection ends."""
+    """Reads events of one connection. Raises: ConnectionError, TimeoutError when it ends."""
     connection.send({"type": "connection_init", "payload": {"authorization": f"Bearer {token}"}})
     payload = {"query": PLAIN_EVENTS, "variables": {"topic": run.room.topic, "since": run.since}}
     async with asyncio.timeout(PATIENCE_S) as patience:
@@ -194,7 +194,7 @@ async def listen_once(run: Run, connection: Connection, token: str, cut: Cut) ->
 
 
 async def post_all(run: Run, author: Client, texts: list[str]) -> None:
-    """Posts every text, however often it takes: the keys keep them from being posted twice."""
+    """Posts every text, with retries: idempotency keys prevent repeated messages."""
     for start in range(0, len(texts), BATCH):
         while not run.may_post():
             await asyncio.sleep(0.005)
@@ -205,7 +205,7 @@ async def post_all(run: Run, author: Client, texts: list[str]) -> None:
 
 
 async def is_posted(room: Room, author: Client, texts: list[str]) -> bool:
-    """Whether all of them are posted now; False when that is open."""
+    """Returns whether the batch is posted; False when the outcome is unknown."""
     declared = ", ".join(f"$i{n}: PostMessageInput!" for n in range(len(texts)))
     fields = " ".join(f"m{n}: postMessage(input: $i{n}) {{ id }}" for n in range(len(texts)))
     given = {f"i{n}": {"topicId": room.topic, "text": text, "idempotencyKey": text} for n, text in enumerate(texts)}
@@ -219,7 +219,7 @@ async def is_posted(room: Room, author: Client, texts: list[str]) -> bool:
 
 
 async def break_things(run: Run, product: Product) -> None:
-    """Kills Redis after a third of the cuts, and a web process after two thirds."""
+    """Kills Redis after a third of the disconnects, and a web process after two thirds."""
     for share, words in ((1 / 3, "valkey-server"), (2 / 3, "noroshi web")):
         while run.cut < run.cuts * share:
             await asyncio.sleep(0.01)
@@ -228,7 +228,7 @@ async def break_things(run: Run, product: Product) -> None:
 
 
 async def cut_off_again_and_again(product: Product, cuts: int, messages: int) -> Run:
-    """A run to its end, checked."""
+    """Runs a plan to its end and checks the result."""
     async with AsyncExitStack() as stack:
         names = [f"u{n}" for n in range(POSTERS)]
         people = [await stack.enter_async_context(client(product.url, product.token(name))) for name in names]
@@ -256,7 +256,7 @@ async def cut_off_again_and_again(product: Product, cuts: int, messages: int) ->
 
 @pytest.mark.anyio
 @pytest.mark.timeout(180)
-async def test_sixty_cuts_two_kills_and_not_one_event_missed(breakable: Product) -> None:
+async def test_resume_through_60_cuts_and_2_kills_misses_nothing(breakable: Product) -> None:
     run = await cut_off_again_and_again(breakable, cuts=60, messages=1500)
     assert run.longest_silence_s < PATIENCE_S
 
@@ -264,14 +264,12 @@ async def test_sixty_cuts_two_kills_and_not_one_event_missed(breakable: Product)
 @pytest.mark.soak
 @pytest.mark.anyio
 @pytest.mark.timeout(600)
-async def test_two_hundred_cuts_two_kills_and_not_one_event_missed(breakable: Product) -> None:
+async def test_resume_through_200_cuts_and_2_kills_misses_nothing(breakable: Product) -> None:
     await cut_off_again_and_again(breakable, cuts=200, messages=5000)
 
 
 @pytest.mark.anyio
-async def test_a_client_ahead_of_the_process_that_it_comes_back_to_hears_nothing_twice(
-    tmp_path: Path, mongodb_uri: str
-) -> None:
+async def test_resume_ahead_of_lagging_process_repeats_nothing(tmp_path: Path, mongodb_uri: str) -> None:
     valkey = Valkey(tmp_path / "redis", find_valkey())
     await valkey.start()
     assert valkey.pid is not None

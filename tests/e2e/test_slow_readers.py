@@ -1,4 +1,4 @@
-"""Slow readers hurt nobody else: they are closed in time, cost little, lose nothing, and the others don't notice."""
+"""Slow readers affect no other reader: they are closed in time, cost little memory, and miss nothing."""
 
 import asyncio
 import subprocess
@@ -18,7 +18,7 @@ from tests.serving import Web, serving
 
 GONE_WITHIN_S = 30
 PEOPLE = 20
-# 12 KB each: what a stalled reader leaves lying is soon more than a mebibyte.
+# 12 KB each, so that the backlog of a stalled reader soon exceeds a mebibyte.
 TEXT = "狼" * 3_900
 TRY_AGAIN_LATER = 1013
 LISTENING = "0A"
@@ -32,7 +32,7 @@ pytestmark = [
 
 @dataclass(frozen=True)
 class Size:
-    """How many read, how many of them stop, and how many messages a second there are."""
+    """The number of readers, how many of them stall, and the messages per second."""
 
     readers: int
     stalled: int
@@ -55,10 +55,10 @@ def web(tmp_path: Path, mongodb_uri: str, redis_url: str) -> Iterator[Web]:
 
 
 def sockets(web: Web) -> int:
-    """How many connections the process keeps that it accepted."""
+    """Returns the number of accepted connections that the process keeps."""
     port = f":{urlsplit(web.url).port:04X}"
     rows = [line.split() for line in Path(f"/proc/{web.process.pid}/net/tcp").read_text().splitlines()]
-    # What was closed and is still being sent by the kernel belongs to no process: its inode is 0.
+    # A closed connection whose data the kernel still sends belongs to no process: its inode is 0.
     return sum(row[1].endswith(port) and row[3] != LISTENING and row[9] != "0" for row in rows)
 
 
@@ -69,7 +69,7 @@ def memory_mib(web: Web) -> float:
 
 @asynccontextmanager
 async def reading(web: Web, room: Room, count: int) -> AsyncIterator[list[Reader]]:
-    """All of them, ready."""
+    """Opens all readers and waits until they are subscribed."""
     readers = [Reader(web.url, web.token(f"user{n % PEOPLE}"), room.topic) for n in range(count)]
     tasks: list[asyncio.Task[None]] = []
     for start in range(0, count, 50):
@@ -87,7 +87,7 @@ async def reading(web: Web, room: Room, count: int) -> AsyncIterator[list[Reader
 
 @asynccontextmanager
 async def talking(room: Room, author: Client, rate: float) -> AsyncIterator[list[int]]:
-    """Messages at that rate; the list grows with each that was posted."""
+    """Posts messages at the given rate, and appends each posted one to the list."""
     posted: list[int] = []
 
     async def talk() -> None:
@@ -113,7 +113,7 @@ async def all_at(readers: list[Reader], n: int, deadline_s: float = 60) -> None:
 
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("size", SIZES)
-async def test_those_who_stop_reading_are_gone_within_30_seconds_and_nobody_else_notices(web: Web, size: Size) -> None:
+async def test_stalled_readers_are_closed_within_30_s_unnoticed(web: Web, size: Size) -> None:
     async with client(web.url, web.token()) as ann:
         room = await found(ann)
         for n in range(PEOPLE):
@@ -145,18 +145,18 @@ async def test_those_who_stop_reading_are_gone_within_30_seconds_and_nobody_else
         f"memory {memory_before_mib:.0f} MiB, at most {most_mib:.0f}, then {memory_mib(web):.0f}"
     )
     assert gone_after_s < GONE_WITHIN_S
-    # A mebibyte and one batch for each, and what Python needs besides.
+    # A mebibyte and one batch per reader, plus Python's own overhead.
     assert most_mib - memory_before_mib < 1.5 * size.stalled + 50
 
 
 def lags_s(readers: list[Reader]) -> list[float]:
-    """Of all events that they got so far, in the order of numbers."""
+    """Returns the delays of all received events, by event number."""
     columns = zip(*(reader.now.lags_s for reader in readers), strict=False)
     return [lag_s for column in columns for lag_s in column]
 
 
 async def gone(web: Web, left: int) -> tuple[float, float]:
-    """After how many seconds no more sockets than that are left, and the most memory until then."""
+    """Returns the seconds until at most `left` sockets remain, and the peak memory until then."""
     began_s, most_mib = time.monotonic(), 0.0
     while sockets(web) > left and time.monotonic() - began_s < 2 * GONE_WITHIN_S:
         most_mib = max(most_mib, memory_mib(web))
@@ -165,14 +165,14 @@ async def gone(web: Web, left: int) -> tuple[float, float]:
 
 
 async def assert_memory_returns(web: Web, before_mib: float) -> None:
-    """What was kept for those who are gone is free again, but for what Python keeps for later."""
+    """Asserts that the memory of closed readers was released, apart from what Python keeps for reuse."""
     async with asyncio.timeout(60):
         while memory_mib(web) > before_mib + 40:
             await asyncio.sleep(0.2)
 
 
 async def assert_back(stalled: list[Reader], last: int) -> None:
-    """They read what had reached them, find themselves closed, come back, and miss nothing."""
+    """Lets stalled readers read what reached them, find the closed socket, resume, and miss nothing."""
     for reader in stalled:
         assert reader.ws is not None
         reader.ws.transport.resume_reading()

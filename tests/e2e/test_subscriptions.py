@@ -1,4 +1,4 @@
-"""Subscriptions of the running product: what is replayed, who is left out, and who may no longer listen."""
+"""Subscriptions of the running product: replay, withheld events, and lost permission."""
 
 import asyncio
 import signal
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.anyio
 
 @asynccontextmanager
 async def people(product: Product, org: str, *names: str) -> AsyncIterator[list[Client]]:
-    """Each with connections of their own."""
+    """Signed-in users, each with connections of their own."""
     async with AsyncExitStack() as stack:
         yield [await stack.enter_async_context(client(product.url, product.token(name, org))) for name in names]
 
@@ -43,7 +43,7 @@ def texts(happened: list[dict[str, Any]]) -> list[str]:
 
 
 async def refusal(socket: Socket, query: str, **variables: Any) -> dict[str, Any]:
-    """The extensions of the error that the subscription ends with at once."""
+    """Returns the extensions of the error that ends the subscription at once."""
     await socket.start(query, **variables)
     with pytest.raises(GraphQLFailed) as refused:
         await socket.event()
@@ -51,7 +51,7 @@ async def refusal(socket: Socket, query: str, **variables: Any) -> dict[str, Any
     return extensions
 
 
-async def test_every_socket_on_every_process_hears_every_event_in_order(product: Product) -> None:
+async def test_every_socket_gets_every_event_in_order(product: Product) -> None:
     async with people(product, "many", "ann") as (ann,), AsyncExitStack() as stack:
         room = await found(ann)
         sockets = [(await stack.enter_async_context(listening(room, ann)))[0] for _ in range(20)]
@@ -62,7 +62,7 @@ async def test_every_socket_on_every_process_hears_every_event_in_order(product:
             assert texts(await events(each, 60)) == sent
 
 
-async def test_a_resume_continues_exactly_after_its_cursor(product: Product) -> None:
+async def test_resume_continues_exactly_after_cursor(product: Product) -> None:
     async with people(product, "exact", "ann") as (ann,):
         room = await found(ann)
         async with listening(room, ann) as (socket, ready):
@@ -76,7 +76,7 @@ async def test_a_resume_continues_exactly_after_its_cursor(product: Product) -> 
                 assert await events(socket, missed) == seen[4 - missed :]
 
 
-async def test_after_a_resume_it_goes_on_live(product: Product) -> None:
+async def test_resumed_subscription_continues_live(product: Product) -> None:
     async with people(product, "live", "ann") as (ann,):
         room = await found(ann)
         async with listening(room, ann) as (_, ready):
@@ -87,7 +87,7 @@ async def test_after_a_resume_it_goes_on_live(product: Product) -> None:
             assert texts(await events(socket, 2)) == ["missed", "live"]
 
 
-async def test_a_cursor_of_another_stream_or_of_nothing_is_refused(product: Product) -> None:
+async def test_cursor_of_other_stream_is_refused(product: Product) -> None:
     async with people(product, "cursor", "ann") as (ann,), ann.socket() as socket:
         room, other = await found(ann), await found(ann)
         async with listening(other, ann) as (_, ready):
@@ -97,7 +97,7 @@ async def test_a_cursor_of_another_stream_or_of_nothing_is_refused(product: Prod
             assert (refused["code"], refused["field"]) == ("BAD_USER_INPUT", "since")
 
 
-async def test_a_cursor_whose_events_are_forgotten_is_told_so(product: Product) -> None:
+async def test_expired_cursor_reports_not_resumed(product: Product) -> None:
     async with people(product, "forgotten", "ann") as (ann,):
         room = await found(ann)
         async with listening(room, ann) as (_, ready):
@@ -112,7 +112,7 @@ async def test_a_cursor_whose_events_are_forgotten_is_told_so(product: Product) 
 
 
 def forget(product: Product, room: Room, count: int) -> None:
-    """What the janitor does a day later: raises the floor, then deletes."""
+    """Prunes the log as the sweeper does a day later: raises the floor, then deletes."""
     port = (product.data_dir / "mongodb" / "port").read_text()
     connected: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(
         f"mongodb://127.0.0.1:{port}/?directConnection=true"
@@ -124,7 +124,7 @@ def forget(product: Product, room: Room, count: int) -> None:
         assert gone.deleted_count == count
 
 
-async def test_what_was_deleted_or_edited_is_replayed_as_it_is_now(product: Product) -> None:
+async def test_replay_shows_current_state_of_messages(product: Product) -> None:
     async with people(product, "tombstones", "ann") as (ann,):
         room = await found(ann)
         async with listening(room, ann) as (_, ready):
@@ -143,7 +143,7 @@ async def test_what_was_deleted_or_edited_is_replayed_as_it_is_now(product: Prod
     assert "a secret" not in str(replayed)
 
 
-async def test_a_block_withholds_from_the_one_and_from_nobody_else(product: Product) -> None:
+async def test_block_withholds_events_from_blocker_only(product: Product) -> None:
     async with people(product, "blocks", "ann", "ben", "cem") as (ann, ben, cem):
         room = await found(ann)
         await join(room, ben, cem)
@@ -163,8 +163,8 @@ async def test_a_block_withholds_from_the_one_and_from_nobody_else(product: Prod
             assert texts(await events(again, 1)) == ["live"]
 
 
-async def test_each_viewer_gets_what_depends_on_the_viewer(tmp_path: Path, mongodb_uri: str, redis_url: str) -> None:
-    """In one process, where what is the same for all is executed once."""
+async def test_viewer_dependent_field_is_executed_per_viewer(tmp_path: Path, mongodb_uri: str, redis_url: str) -> None:
+    """Both viewers use one process, where a shared subscription is executed once."""
     document = """
         subscription ($topic: ID!) { topicEvents(topicId: $topic) {
           __typename ... on ReactionsChanged { message { reactions { count reacted } author { blocked } } }
@@ -187,7 +187,7 @@ async def test_each_viewer_gets_what_depends_on_the_viewer(tmp_path: Path, mongo
 
 
 @pytest.mark.parametrize("busy", [False, True], ids=["in a quiet topic", "in a busy topic"])
-async def test_leaving_ends_the_subscription_within_5_seconds(product: Product, busy: bool) -> None:
+async def test_leaving_community_ends_subscription_within_5_s(product: Product, busy: bool) -> None:
     async with people(product, f"leave-{busy}", "ann", "ben") as (ann, ben):
         room = await found(ann)
         await join(room, ben)
@@ -212,14 +212,14 @@ async def chat(room: Room, author: Client) -> None:
         await asyncio.sleep(0.05)
 
 
-async def test_who_has_not_joined_may_not_listen(product: Product) -> None:
+async def test_subscription_of_non_member_is_forbidden(product: Product) -> None:
     async with people(product, "strangers", "ann", "ben") as (ann, ben):
         room = await found(ann)
         async with ben.socket() as socket:
             assert await refusal(socket, LISTEN, topic=room.topic) == {"code": "FORBIDDEN"}
 
 
-async def test_a_community_tells_of_new_topics_and_of_activity_at_most_once_a_second(product: Product) -> None:
+async def test_community_events_are_throttled_to_one_per_second(product: Product) -> None:
     document = """
         subscription ($id: ID!) { communityEvents(communityId: $id) {
           __typename ... on TopicCreated { topic { title } } ... on TopicActivity { topic { id } }
@@ -242,7 +242,7 @@ async def test_a_community_tells_of_new_topics_and_of_activity_at_most_once_a_se
 
 
 async def heard(socket: Socket) -> list[dict[str, Any]]:
-    """What comes until nothing has come for 3 s."""
+    """Returns the events that arrive until none has arrived for 3 s."""
     happened = []
     while True:
         try:
@@ -251,9 +251,7 @@ async def heard(socket: Socket) -> list[dict[str, Any]]:
             return happened
 
 
-async def test_a_deploy_closes_with_1012_and_ends_in_good_order(
-    tmp_path: Path, mongodb_uri: str, redis_url: str
-) -> None:
+async def test_shutdown_closes_sockets_with_1012(tmp_path: Path, mongodb_uri: str, redis_url: str) -> None:
     with serving(tmp_path, mongodb_uri, redis_url) as web:
         async with client(web.url, web.token()) as ann, AsyncExitStack() as stack:
             room = await found(ann)
@@ -263,6 +261,6 @@ async def test_a_deploy_closes_with_1012_and_ends_in_good_order(
                 async with asyncio.timeout(30):
                     await each.ws.wait_closed()
                 assert each.ws.close_code == 1012
-        # uvicorn ends by the signal itself, once everything is closed.
+        # uvicorn exits by the signal itself once everything is closed.
         assert web.process.wait(30) in (0, -signal.SIGTERM)
         assert "Traceback" not in web.errors

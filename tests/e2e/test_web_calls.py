@@ -1,4 +1,4 @@
-"""The calls screens in a real Chromium against the real product and its simulated telephony."""
+"""The calls screens in a real Chromium against the real product and its telephony simulator."""
 
 from pathlib import Path
 
@@ -10,9 +10,7 @@ from tests.e2e.conftest import Product
 
 @pytest.mark.browser
 @pytest.mark.timeout(VISIT_S + 60)
-def test_a_list_is_mended_launched_paused_and_called_to_its_end_while_somebody_else_watches(
-    product: Product, tmp_path: Path
-) -> None:
+def test_call_list_is_fixed_launched_paused_and_watched(product: Product, tmp_path: Path) -> None:
     roles = {"ada": ["ADMIN"], "olga": ["OPERATOR"], "max": ["MEMBER"]}
     tokens = {name: product.token(name, org="web-calls", roles=granted) for name, granted in roles.items()}
 

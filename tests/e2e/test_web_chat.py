@@ -1,4 +1,4 @@
-"""A chat beside talking, in a real Chromium: stamps, edits, deletions, previews, tabs, tags, blocks."""
+"""Chat beyond plain messages in a real Chromium: stamps, edits, deletions, previews, tabs, hashtags, blocks."""
 
 from pathlib import Path
 
@@ -10,9 +10,7 @@ from tests.e2e.conftest import Product
 
 @pytest.mark.browser
 @pytest.mark.timeout(VISIT_S + 60)
-def test_stamps_edits_deletions_previews_tabs_tags_and_blocks_show_to_whom_they_should(
-    product: Product, tmp_path: Path
-) -> None:
+def test_chat_actions_show_in_every_tab(product: Product, tmp_path: Path) -> None:
     tokens = {name: product.token(name, org="web-chat", name=name.title(), handle=name) for name in ("ann", "ben")}
 
     seen = visit("web-chat.mjs", product.url, tmp_path, tokens=tokens)

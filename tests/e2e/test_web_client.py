@@ -1,4 +1,4 @@
-"""Two people in the web client, in a real Chromium against the real product: chat, a cut, a jump, a follow, a post."""
+"""Two people in the web client, in a real Chromium against the real product: chat, disconnect, jump, follow, post."""
 
 from pathlib import Path
 
@@ -13,9 +13,7 @@ LINE_MAX_PX = 800
 
 @pytest.mark.browser
 @pytest.mark.timeout(VISIT_S + 60)
-def test_two_people_chat_through_a_cut_jump_to_a_message_and_follow_each_other(
-    product: Product, tmp_path: Path
-) -> None:
+def test_two_users_chat_through_disconnect(product: Product, tmp_path: Path) -> None:
     tokens = {name: product.token(name, org="web", name=name.title(), handle=name) for name in ("ann", "ben")}
 
     seen = visit("web-client.mjs", product.url, tmp_path, tokens=tokens)

@@ -1,4 +1,4 @@
-"""The mail screens in a real Chromium against the real product: what the address book says, and changing it."""
+"""The mail screens in a real Chromium against the real product: lookups and changes of the address book."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from tests.e2e.conftest import Product
 
 @pytest.mark.browser
 @pytest.mark.timeout(VISIT_S + 60)
-def test_addresses_are_looked_up_with_their_reasons_copied_and_unblocked(product: Product, tmp_path: Path) -> None:
+def test_addresses_are_looked_up_and_unblocked(product: Product, tmp_path: Path) -> None:
     roles = {"olga": ["OPERATOR"], "max": ["MEMBER"], "post": ["SERVICE"]}
     tokens = {name: product.token(name, org="web-mail", roles=granted) for name, granted in roles.items()}
 
@@ -33,7 +33,7 @@ def test_addresses_are_looked_up_with_their_reasons_copied_and_unblocked(product
     assert "The mailbox is back" in seen["unblocked"]["text"]
     assert "4" in seen["allowed"]
     assert "Dead domain" in seen["domain"]
-    # 2 of 42: over the 2 % of which the chart tells.
+    # 2 of 42: above the 2 % at which the chart warns.
     assert seen["rate"]["all"] == "4.76%"
     assert "1 day at or above 2 %" in seen["rate"]["chart"]
     assert (seen["violations"], seen["tooWide"], seen["complaints"]) == ([], [], [])

@@ -1,4 +1,4 @@
-"""An operator in the web client, in a real Chromium: posts are scheduled, moved, cancelled, go out, are settled."""
+"""An operator in the web client, in a real Chromium: posts are scheduled, moved, cancelled, published and resolved."""
 
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +14,7 @@ NEW_YORK = ZoneInfo("America/New_York")
 
 @pytest.mark.browser
 @pytest.mark.timeout(VISIT_S + 60)
-def test_a_post_is_scheduled_dragged_moved_cancelled_and_another_goes_out(product: Product, tmp_path: Path) -> None:
+def test_post_is_scheduled_moved_cancelled_and_published(product: Product, tmp_path: Path) -> None:
     token = product.token("ann", org="web-publishing", roles=["OPERATOR"], name="Ann", handle="ann")
 
     seen = visit("web-publishing.mjs", product.url, tmp_path, token=token)
@@ -34,5 +34,5 @@ def test_a_post_is_scheduled_dragged_moved_cancelled_and_another_goes_out(produc
 
 
 def local(due: str) -> str:
-    """The instant as New York's clocks show it."""
+    """Returns the instant as clocks in New York show it."""
     return f"{datetime.fromisoformat(due).astimezone(NEW_YORK):%Y-%m-%d %H:%M}"

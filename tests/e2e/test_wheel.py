@@ -43,7 +43,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def product(environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
-    """`noroshi up --demo` of the environment, with nothing but the shell's own programs on PATH."""
+    """Runs `noroshi up --demo` of the environment, with only the shell's own programs on PATH."""
     folder = tmp_path_factory.mktemp("installed")
     programs = folder / "bin"
     programs.mkdir()

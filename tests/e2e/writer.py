@@ -38,7 +38,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Task:
-    """What a writer is to do."""
+    """The writer's arguments."""
 
     mongodb_uri: str
     redis_url: str
@@ -51,7 +51,7 @@ class Task:
 
 
 class Hesitant(Mongo):
-    """Sleeps in some transactions before they are committed."""
+    """A client that sleeps in some transactions before they commit."""
 
     async def transact(
         self, work: Callable[[Session], Awaitable[Result]], deadline_s: float = TRANSACTION_DEADLINE_S
@@ -80,7 +80,7 @@ class Writer:
         self._messages = MessageStore(mongo, sequencer, HotPages(stores.redis, stores.keys, mongo))
 
     async def post(self, number: int) -> int:
-        """The timestamp. Raises: Unavailable, PyMongoError; then the same number may be posted again."""
+        """Posts a message, and returns its timestamp. Raises: Unavailable, PyMongoError; it may be posted again."""
         text = f"{self.task.writer}-{number}"
         key = idempotency_key("acme", self.task.writer, "postMessage", text, {"text": text})
         message = await self._messages.post(NewMessage(self.task.topic_id, "c", self.task.writer, text, None, ()), key)
@@ -88,7 +88,7 @@ class Writer:
 
 
 class CarelessWriter(Writer):
-    """Takes a place, dawdles, and inserts: everybody's timestamps are unique, and a smaller one may come later."""
+    """Allocates a timestamp, waits, then inserts: timestamps are unique, but a smaller one may appear later."""
 
     def __init__(self, task: Task, stores: Stores) -> None:
         super().__init__(task, stores)
@@ -108,7 +108,7 @@ class CarelessWriter(Writer):
 
 
 async def post_all(writer: Writer) -> None:
-    """Every number until it is acknowledged, and a line for each."""
+    """Posts every number until it is acknowledged, and prints a line for each."""
     numbers = iter(range(writer.task.count))
 
     async def lane() -> None:

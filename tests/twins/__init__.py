@@ -1,1 +1,1 @@
-"""Local twins of social networks: they enforce the documented rules, fail on request, and keep ledgers of effects."""
+"""Local twins of social networks: they enforce the documented rules, fail on request, and record every effect."""

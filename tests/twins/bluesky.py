@@ -1,4 +1,4 @@
-"""Bluesky: sessions by app password, blobs, videos that are processed, and records under keys that are TIDs."""
+"""Bluesky: sessions by app password, blobs, video processing, and records under TID keys."""
 
 import hashlib
 import re
@@ -20,12 +20,12 @@ MAX_VIDEO_BYTES = 50_000_000
 
 
 def xrpc_error(status: int, name: str, message: str) -> Response:
-    """An error as XRPC words it."""
+    """Returns an error in the form of XRPC."""
     return JSONResponse({"error": name, "message": message}, status)
 
 
 class BlueskyTwin(Twin):
-    """One account: ann.example, password app-pass."""
+    """One account: ann.example with the password app-pass."""
 
     def __init__(self, lose_rate: float = 0.0, seed: int = 0) -> None:
         super().__init__(lose_rate, seed)
@@ -121,7 +121,7 @@ class BlueskyTwin(Twin):
             return xrpc_error(400, "InvalidRequest", "Could not find blob")
         content = orjson.dumps(record, option=orjson.OPT_SORT_KEYS)
         if self.records.get(key) != content:
-            # Other content under a known key would be an edit, which nobody asked for: it counts as an effect.
+            # Other content under a known key would be an unwanted edit, so it counts as an effect.
             self.records[key] = content
             self.bodies.append(record)
             self.publish(DID, record["text"], key)

@@ -1,4 +1,4 @@
-"""Instagram: containers become FINISHED, expire after 24 hours, and are published once; a quota a day."""
+"""Instagram: containers become FINISHED, expire after 24 hours, and are published once; with a daily quota."""
 
 from typing import Any
 from urllib.parse import parse_qsl
@@ -11,12 +11,12 @@ from tests.twins.twin import Twin, bearer
 
 
 def graph_error(status: int, message: str, code: int, subcode: int | None = None) -> Response:
-    """An error as the Graph API words it."""
+    """Returns an error in the form of the Graph API."""
     return JSONResponse({"error": {"message": message, "code": code, "error_subcode": subcode}}, status)
 
 
 class InstagramTwin(Twin):
-    """`processing` is how often a container is asked for until it is FINISHED."""
+    """`processing` is the number of status requests until a container is FINISHED."""
 
     user = "1784"
 

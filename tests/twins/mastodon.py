@@ -1,4 +1,4 @@
-"""Mastodon: media are processed for a while; a status with an Idempotency-Key known for an hour is given again."""
+"""Mastodon: media take time to process; a status with a known Idempotency-Key is returned again for an hour."""
 
 import time
 from typing import Any
@@ -13,7 +13,7 @@ MAX_CHARACTERS = 500
 
 
 class MastodonTwin(Twin):
-    """`processing` is how often a medium is asked for until it is done; `retention_s` how long keys are known."""
+    """`processing` is the number of requests until a medium is ready; `retention_s` the life of idempotency keys."""
 
     def __init__(self, lose_rate: float = 0.0, seed: int = 0) -> None:
         super().__init__(lose_rate, seed)

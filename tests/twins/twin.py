@@ -1,4 +1,4 @@
-"""What every twin has: routes, a ledger of effects, and faults that are asked for."""
+"""The base of every twin: routes, a ledger of effects, and faults on request."""
 
 import asyncio
 import random
@@ -22,7 +22,7 @@ from uvicorn.server import ServerState
 
 
 class Fault(Enum):
-    """What happens to the next call that would publish."""
+    """The fault of the next call that would publish."""
 
     FAIL_BEFORE = "500 without having acted"
     FAIL_AFTER = "500 after having acted"
@@ -41,7 +41,7 @@ CUT = {Fault.CUT_BEFORE, Fault.CUT_AFTER, Fault.LATE}
 
 @dataclass(frozen=True)
 class Effect:
-    """Something that was published. `at` is Unix time when it became visible."""
+    """An effect: something published. `at` is the Unix time when it became visible."""
 
     id: str
     account: str
@@ -50,7 +50,7 @@ class Effect:
 
 
 class Twin:
-    """One network. `lose_rate` is the share of answers that are lost after having acted."""
+    """One network. `lose_rate` is the share of responses that are lost after acting."""
 
     token = "token"
 
@@ -75,13 +75,13 @@ class Twin:
         return f"{prefix}{self._ids}"
 
     def publish(self, account: str, text: str, id_: str | None = None) -> Effect:
-        """Writes into the ledger."""
+        """Adds an effect to the ledger."""
         effect = Effect(id_ or self.new_id(), account, text, time.time())
         self.ledger.append(effect)
         return effect
 
     async def faulty(self, act: Callable[[], Awaitable[Response]]) -> Response:
-        """Acts and answers, unless a fault is asked for."""
+        """Acts and responds, unless a fault is requested."""
         fault = self.faults.popleft() if self.faults else None
         if fault is None and self._random.random() < self._lose_rate:
             fault = Fault.SILENT_AFTER if self._random.random() < 0.5 else Fault.FAIL_AFTER
@@ -101,12 +101,12 @@ class Twin:
         return answer
 
     async def act_late(self) -> None:
-        """Lets take effect what was slow, long after whoever asked for it has gone."""
+        """Applies delayed effects, long after the caller has disconnected."""
         while self._late:
             await self._late.popleft()()
 
     def app(self) -> Starlette:
-        """The twin as an application that counts what it is asked."""
+        """Returns the twin as an ASGI application that counts requests."""
 
         def counted(route: Route) -> Route:
             async def endpoint(request: Request) -> Response:
@@ -120,7 +120,7 @@ class Twin:
 
 
 class Cut(Response):
-    """No answer: the connection ends at once, so that nobody has to wait for having waited too long."""
+    """Closes the connection without a response, so that no test has to wait for a timeout."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope["state"]["cut"]()
@@ -137,17 +137,17 @@ class Line(HttpToolsProtocol):
 
 
 def bearer(request: Request) -> str:
-    """The token that the request carries."""
+    """Returns the token of a request."""
     return request.headers.get("authorization", "").removeprefix("Bearer ")
 
 
 def error(status: int, message: str, **more: Any) -> JSONResponse:
-    """An answer that says no."""
+    """Returns a refusal."""
     return JSONResponse({"error": message, **more}, status)
 
 
 async def multipart(request: Request) -> dict[str, tuple[str, bytes]]:
-    """The parts of a multipart form by name, each with its content type."""
+    """Returns the parts of a multipart form by name, each with its content type."""
     boundary = re.search(r"boundary=([^;]+)", request.headers.get("content-type", ""))
     if boundary is None:
         return {}
@@ -163,7 +163,7 @@ async def multipart(request: Request) -> dict[str, tuple[str, bytes]]:
 
 @asynccontextmanager
 async def running(twin: Twin, port: int = 0) -> AsyncIterator[Twin]:
-    """A twin that serves on loopback, in this loop."""
+    """Serves a twin on loopback, in this event loop."""
     config = uvicorn.Config(twin.app(), lifespan="off", log_config=None, access_log=False)
     config.load()
     state = ServerState()

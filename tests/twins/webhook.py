@@ -1,4 +1,4 @@
-"""A receiver of signed webhooks that follows Standard Webhooks: checks signatures, answers known ids as before."""
+"""A receiver of signed webhooks by Standard Webhooks: verifies signatures, repeats the response to a known id."""
 
 import time
 from typing import Any

@@ -1,4 +1,4 @@
-"""X: chunked media with an expiry of their own, then posts, which nothing makes idempotent."""
+"""X: chunked media that expire on their own, and posts, which nothing makes idempotent."""
 
 import time
 from typing import Any
@@ -13,12 +13,12 @@ MAX_CHUNK_BYTES = 5 * 1024 * 1024
 
 
 def problem(status: int, detail: str) -> Response:
-    """An error as X words it."""
+    """Returns an error in the form of X."""
     return JSONResponse({"title": "Invalid Request", "detail": detail, "status": status}, status)
 
 
 class XTwin(Twin):
-    """`processing` is how often a video is asked for until it is done."""
+    """`processing` is the number of requests until a video is ready."""
 
     def __init__(self, lose_rate: float = 0.0, seed: int = 0) -> None:
         super().__init__(lose_rate, seed)
