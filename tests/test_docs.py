@@ -22,6 +22,9 @@ INVENT_NAMES = {Path("tests/test_adrs.py"), Path("tests/test_docs.py")}
 
 CITATION = re.compile(r"(?<![\w/.:@*<{}-])((?:[\w.-]+/)*[\w-][\w.-]*\.md)(?![\w/])")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|<(?:a|img)\b[^>]*?\b(?:href|src)=\"([^\"]+)\"")
+PATH_PART = re.compile(r'/ "[\w.-]+"')
+"""The last part of a path that code puts together."""
+
 CODE_PATH = re.compile(
     r"(?<![\w./-])((?:server|schema|resolvers|jobs|storage|tests|benchmarks|web-client)/(?:[\w/.-]+\.[a-z]+\b|[\w/-]+/))"
 )
@@ -62,7 +65,7 @@ def text_of(path: Path) -> str:
 def unresolved_citations(path: Path, text: str) -> list[str]:
     """Cited documents that are not in the repository. Documents may leave out their own folder and docs/."""
     folders = [Path(), path.parent, Path("docs")] if path.suffix == ".md" else [Path()]
-    cited = CITATION.findall(text)
+    cited = CITATION.findall(PATH_PART.sub("", text) if path.suffix == ".py" else text)
     return [name for name in cited if not any(normal(folder / name) in tracked() for folder in folders)]
 
 
