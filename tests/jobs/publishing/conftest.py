@@ -1,6 +1,6 @@
-"""A scenario where nothing else is due, and a worker's publisher in this process whose networks may reach loopback.
+"""A publishing scenario in which nothing else is due, and a publisher that may reach loopback addresses.
 
-One database serves all tests of a module, since opening one takes longer than most tests.
+All tests of a module share a database, because opening one takes longer than most tests.
 """
 
 from collections.abc import AsyncIterator, Iterator

@@ -1,7 +1,7 @@
-"""A worker that dies by SIGKILL at a chosen step: told "n" on stdin, it works off what is due in a child of its own.
+"""A worker process that kills itself by SIGKILL at a chosen step. Started by tests/jobs/publishing/test_crashes.py.
 
-A step is every await of every task of the child that suspends it, before and after. It answers "killed", or
-"done" and how many steps there were. Started by tests/jobs/publishing/test_crashes.py.
+For each number n on stdin, a forked child publishes what is due and dies at step n. A step is the start or end of a
+suspension of any task. The process answers "killed", or "done" and the number of steps.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from tests.jobs.publishing.runs import quick_networks
 
 
 class Steps:
-    """Counts, and dies at the chosen one; 0 never."""
+    """Counts steps and kills the process at the chosen one; 0: never."""
 
     def __init__(self, kill_at: int) -> None:
         self.count, self._kill_at = 0, kill_at
@@ -33,7 +33,7 @@ class Steps:
 
     @types.coroutine
     def through(self, coroutine: Coroutine[Any, Any, Any]) -> Generator[Any, Any, Any]:
-        """Runs the coroutine, with a step before and after each suspension."""
+        """Runs the coroutine with a step before and after each suspension."""
         value, error = None, None
         while True:
             try:
@@ -50,7 +50,7 @@ class Steps:
 
 
 async def work(uri: str, redis_url: str, database: str, kill_at: int) -> int:
-    """Takes on what is due, as a worker's sweep does; how many steps that took."""
+    """Publishes what is due, as a worker's sweep does, and returns the number of steps."""
     steps = Steps(kill_at)
     async with open_stores(uri, redis_url, database, credential_keys=CREDENTIAL_KEYS) as stores:
         egress = Egress((ip_network("127.0.0.0/8"),))
@@ -72,7 +72,7 @@ async def work(uri: str, redis_url: str, database: str, kill_at: int) -> int:
 
 
 def run(arguments: list[str], kill_at: int) -> str:
-    """One child's end, as it is answered."""
+    """Runs one child and returns how it ended."""
     read_end, write_end = os.pipe()
     pid = os.fork()
     if pid == 0:

@@ -1,4 +1,4 @@
-"""Desks that ask again soon, and work on them until everything is settled."""
+"""Networks connected to twins, and runs of a publisher until its work is done."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -43,7 +43,7 @@ SECRETS = {
 
 
 def quick_networks(stores: Stores, egress: Egress, call_timeout_s: float = CALL_TIMEOUT_S) -> Networks:
-    """All networks; they ask again at once for what is not ready yet."""
+    """Returns all networks, with short polling intervals."""
     http = Http(egress, call_timeout_s)
     return {
         Network.MASTODON: Mastodon(http, 0.01),
@@ -56,37 +56,39 @@ def quick_networks(stores: Stores, egress: Egress, call_timeout_s: float = CALL_
 
 
 @asynccontextmanager
-async def connected(scenario: PublishingScenario, network: Network) -> AsyncIterator[tuple[Twin, ConnectedAccount]]:
-    """A twin that serves, and an account at it."""
+async def connected_twin(
+    scenario: PublishingScenario, network: Network
+) -> AsyncIterator[tuple[Twin, ConnectedAccount]]:
+    """Starts the network's twin, and connects an account to it."""
     async with running(TWINS[network]()) as twin:
         path = "/hook" if network is Network.WEBHOOK else ""
         yield twin, await scenario.account(network, SECRETS[network], f"{twin.url}{path}")
 
 
-async def worked(publisher: PostPublisher, scenario: PublishingScenario, post: ScheduledPost) -> Publication:
-    """The post's one publication, after the publisher has taken on what is due."""
+async def run_once(publisher: PostPublisher, scenario: PublishingScenario, post: ScheduledPost) -> Publication:
+    """Sweeps once, waits for the work, and returns the post's only publication."""
     await publisher.sweep()
     await publisher.idle()
     return await scenario.only(post)
 
 
-async def uploaded(publisher: PostPublisher) -> int:
-    """How many uploads were begun, all of which are over."""
+async def run_uploads(publisher: PostPublisher) -> int:
+    """Runs the uploads that are due and returns how many there were."""
     begun = await publisher.uploads.run()
     await publisher.uploads.idle()
     return begun
 
 
-async def settled(
+async def run_until_finished(
     publisher: PostPublisher, scenario: PublishingScenario, post: ScheduledPost, rounds: int = 20
 ) -> Publication:
-    """The same once its outcome is known, time passing as it must; or after so many rounds."""
-    publication = await worked(publisher, scenario, post)
+    """Sweeps and lets time pass until the publication is finished, at most `rounds` times."""
+    publication = await run_once(publisher, scenario, post)
     for _ in range(rounds):
         if publication.state not in (PublicationState.UNKNOWN, PublicationState.PUBLISHING):
             break
         if "wake_at" not in await scenario.stored(publication):
             break
         await scenario.pass_time(16)
-        publication = await worked(publisher, scenario, post)
+        publication = await run_once(publisher, scenario, post)
     return publication

@@ -1,4 +1,4 @@
-"""kill -9 at the awaits of a publication, all of them in the soak: what was published says the other side's ledger."""
+"""kill -9 at awaits of a publication (in the soak: at each await). The twins' ledgers tell what was published."""
 
 import asyncio
 import sys
@@ -22,7 +22,7 @@ from storage.publishing.records import (
     TopicTarget,
 )
 from storage.stores import Stores
-from tests.jobs.publishing.runs import connected
+from tests.jobs.publishing.runs import connected_twin
 from tests.storage.publishing.scenario import IMAGE, PublishingScenario, account_target
 from tests.twins.instagram import InstagramTwin
 from tests.twins.twin import Twin
@@ -40,13 +40,13 @@ class KillableWorker:
         self._mongo = mongo
 
     async def work(self, kill_at: int) -> int | None:
-        """A worker that dies at that step; None, or how many steps there were when it came through."""
+        """Runs a worker that dies at that step. Returns None, or the number of steps if it finished."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(f"{kill_at}\n".encode())
         answer = (await self._process.stdout.readline()).decode().split()
-        assert answer, "the killable_worker itself died"
-        # Transactions that the dead left open: the product ends them after a second and a half, by age.
+        assert answer, "the worker's parent process died"
+        # Ends the open transactions of the dead worker at once; the product ends them by age after 1.5 s.
         await self._mongo.client.admin.command("killAllSessions", [])
         return None if answer[0] == "killed" else int(answer[1])
 
@@ -65,25 +65,25 @@ async def killable_worker(
 
 
 def points(steps: int, every: bool) -> Iterator[int]:
-    """At which steps to die: all, or some that are spread evenly."""
+    """Yields the steps to die at: each, or an evenly spread sample."""
     stride = 1 if every else max(1, steps // POINTS_IN_CI)
     yield from range(1 + stride // 2, steps, stride)
 
 
 @dataclass
-class Scene:
-    """One post after the other, each by a worker that dies, to the same targets: inside, or networks, or both."""
+class CrashScenario:
+    """Posts to the same targets (internal, networks or both), each published by a worker that dies."""
 
     killable_worker: KillableWorker
     scenario: PublishingScenario
     publisher: PostPublisher
-    inside: bool
+    has_internal: bool
     networks: dict[Network, tuple[Twin, ConnectedAccount]]
 
     async def die(self, kill_at: int) -> int | None:
-        """A worker that dies at that step; what it left is taken up, and judged. How many steps there were."""
+        """Kills a worker at that step, lets others finish and checks the result. Returns the number of steps."""
         before = {network: len(twin.ledger) for network, (twin, _) in self.networks.items()}
-        # X takes no text twice, which would hide that it was sent twice.
+        # X refuses a repeated text, which would hide a second call.
         post = await self.scenario.schedule(*self.targets(), in_s=-1, media=self.media(), text=f"at {kill_at}")
         steps = await self.killable_worker.work(kill_at)
         await self.scenario.pass_time(16)
@@ -92,7 +92,7 @@ class Scene:
             if isinstance(target, AccountTarget):
                 there = len(self.networks[target.network][0].ledger) - before[target.network]
             else:
-                there = await self.published_inside(target, post.text)
+                there = await self.published_internally(target, post.text)
             assert there <= 1, f"published {there} times when killed at step {kill_at}: {publication}"
             known = publication.state is not PublicationState.UNKNOWN
             if known or not isinstance(target, AccountTarget) or target.network is not Network.X:
@@ -101,14 +101,14 @@ class Scene:
         return steps
 
     def targets(self) -> list[Target]:
-        inside: list[Target] = [self.scenario.topic, self.scenario.home] if self.inside else []
-        return inside + [account_target(account) for _, account in self.networks.values()]
+        internal: list[Target] = [self.scenario.topic, self.scenario.home] if self.has_internal else []
+        return internal + [account_target(account) for _, account in self.networks.values()]
 
     def media(self) -> list[ScheduledMedia]:
         return [IMAGE] if Network.INSTAGRAM in self.networks else []
 
-    async def settled(self, post: ScheduledPost) -> list[Publication]:
-        """Its publications, once nothing happens to them by itself any more."""
+    async def run_until_finished(self, post: ScheduledPost) -> list[Publication]:
+        """Returns the post's publications once no worker has to look at them any more."""
         for _ in range(20):
             await self.publisher.sweep()
             await self.publisher.idle()
@@ -118,7 +118,7 @@ class Scene:
             await self.scenario.pass_time(16)
         return found
 
-    async def published_inside(self, target: Target, text: str) -> int:
+    async def published_internally(self, target: Target, text: str) -> int:
         if isinstance(target, TopicTarget):
             return [message["text"] for message in await self.scenario.messages()].count(text)
         wanted = {"_id.o": self.scenario.organization_id, "text": text}
@@ -130,33 +130,35 @@ async def die_at_each(
     scenario: PublishingScenario,
     publisher: PostPublisher,
     networks: Sequence[Network],
-    inside: bool,
+    has_internal: bool,
     every: bool,
 ) -> None:
     async with AsyncExitStack() as stack:
-        twins = {each: await stack.enter_async_context(connected(scenario, each)) for each in networks}
+        twins = {each: await stack.enter_async_context(connected_twin(scenario, each)) for each in networks}
         for twin, _ in twins.values():
             if isinstance(twin, InstagramTwin):
-                # There are more steps to die at than posts in a day.
+                # There are more steps than posts that Instagram allows in a day.
                 twin.quota = 1000
-        scene = Scene(killable_worker, scenario, publisher, inside, twins)
-        steps = await scene.die(0)
+        crash = CrashScenario(killable_worker, scenario, publisher, has_internal, twins)
+        steps = await crash.die(0)
         assert steps is not None
         for kill_at in points(steps, every):
-            await scene.die(kill_at)
+            await crash.die(kill_at)
 
 
-async def test_a_worker_killed_at_an_await_publishes_once(
+async def test_worker_killed_at_some_awaits_publishes_once(
     killable_worker: KillableWorker, scenario: PublishingScenario, publisher: PostPublisher
 ) -> None:
-    await die_at_each(killable_worker, scenario, publisher, [Network.WEBHOOK, Network.X], inside=True, every=False)
+    await die_at_each(
+        killable_worker, scenario, publisher, [Network.WEBHOOK, Network.X], has_internal=True, every=False
+    )
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("network", [None, *(each for each in Network if each is not Network.SANDBOX)])
-async def test_a_worker_killed_at_any_await_publishes_once(
+async def test_worker_killed_at_any_await_publishes_once(
     killable_worker: KillableWorker, scenario: PublishingScenario, publisher: PostPublisher, network: Network | None
 ) -> None:
     networks = [] if network is None else [network]
-    await die_at_each(killable_worker, scenario, publisher, networks, inside=network is None, every=True)
+    await die_at_each(killable_worker, scenario, publisher, networks, has_internal=network is None, every=True)

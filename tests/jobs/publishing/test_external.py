@@ -1,16 +1,18 @@
-"""What becomes of calls that fail, hang, or lose their answer: once or never, and never silently repeated."""
+"""Calls to networks that fail, hang or lose their answer: published at most once, never repeated blindly."""
 
 from collections.abc import Sequence
 
 import pytest
 
 from jobs.providers.egress import Egress
+from jobs.providers.social.registry import all_networks
 from jobs.publishing.publisher import PostPublisher
 from storage.publishing.networks import Network
 from storage.publishing.records import CallPhase, Publication, PublicationState
+from storage.publishing.sandbox import SandboxStore
 from storage.publishing.transitions import BeginAttempt
 from storage.secrets.credentials import Credentials
-from tests.jobs.publishing.runs import TWINS, connected, quick_networks, settled, uploaded, worked
+from tests.jobs.publishing.runs import TWINS, connected_twin, quick_networks, run_once, run_until_finished, run_uploads
 from tests.storage.places import soon
 from tests.storage.publishing.scenario import IMAGE, PublishingScenario, account_target
 from tests.twins.instagram import InstagramTwin
@@ -34,38 +36,38 @@ def outcomes(publication: Publication) -> list[str]:
     return [each.outcome for each in publication.attempts]
 
 
-async def notified(scenario: PublishingScenario) -> list[str]:
+async def notification_kinds(scenario: PublishingScenario) -> list[str]:
     rows = scenario.stores.mongo["notifications"].find({"_id.o": scenario.organization_id})
     return [row["kind"] async for row in rows]
 
 
 @pytest.mark.parametrize("fault", [*AFTER, *BEFORE])
 @pytest.mark.parametrize("network", SETTLING)
-async def test_a_lost_answer_of_a_network_that_can_tell_settles_itself(
+async def test_lost_answer_is_reconciled(
     scenario: PublishingScenario, publisher: PostPublisher, network: Network, fault: Fault
 ) -> None:
-    async with connected(scenario, network) as (twin, account):
+    async with connected_twin(scenario, network) as (twin, account):
         twin.faults.append(fault)
         post = await scenario.schedule(account_target(account), in_s=-1, media=media(network))
-        unknown = await worked(publisher, scenario, post)
+        unknown = await run_once(publisher, scenario, post)
         assert unknown.state is S.UNKNOWN
-        done = await settled(publisher, scenario, post)
+        done = await run_until_finished(publisher, scenario, post)
         assert done.state is S.PUBLISHED, done
         assert done.published_at is not None
         assert outcomes(done) == ["UNKNOWN", "PUBLISHED"]
         assert len(twin.ledger) == 1
-        assert await notified(scenario) == []
+        assert await notification_kinds(scenario) == []
 
 
-async def test_a_call_that_is_never_answered_is_given_up_and_settles_itself(
+async def test_unanswered_call_times_out_and_is_reconciled(
     scenario: PublishingScenario, publisher: PostPublisher, egress: Egress
 ) -> None:
     hurried = PostPublisher(scenario.stores, quick_networks(scenario.stores, egress, call_timeout_s=2))
-    async with connected(scenario, Network.WEBHOOK) as (twin, account):
+    async with connected_twin(scenario, Network.WEBHOOK) as (twin, account):
         twin.faults.append(Fault.SILENT_AFTER)
         post = await scenario.schedule(account_target(account), in_s=-1)
-        assert (await worked(hurried, scenario, post)).state is S.UNKNOWN
-        assert (await settled(publisher, scenario, post)).state is S.PUBLISHED
+        assert (await run_once(hurried, scenario, post)).state is S.UNKNOWN
+        assert (await run_until_finished(publisher, scenario, post)).state is S.PUBLISHED
         assert len(twin.ledger) == 1
 
 
@@ -73,232 +75,224 @@ async def test_a_call_that_is_never_answered_is_given_up_and_settles_itself(
     ("network", "is_last"),
     [*((network, False) for network in SETTLING), (Network.INSTAGRAM, True), (Network.WEBHOOK, True)],
 )
-async def test_a_call_that_takes_effect_after_it_was_given_up_is_there_once_and_not_recorded_as_failed(
+async def test_late_effect_is_published_once_and_never_failed(
     scenario: PublishingScenario, publisher: PostPublisher, network: Network, is_last: bool
 ) -> None:
-    """Either it takes effect just before the call that repeats it, or last of all."""
-    async with connected(scenario, network) as (twin, account):
+    """The first call takes effect just before the repeated call, or after everything else."""
+    async with connected_twin(scenario, network) as (twin, account):
         twin.faults.append(Fault.LATE)
         twin.late_until_told = is_last
         post = await scenario.schedule(account_target(account), in_s=-1, media=media(network))
-        assert (await worked(publisher, scenario, post)).state is S.UNKNOWN
-        done = await settled(publisher, scenario, post)
+        assert (await run_once(publisher, scenario, post)).state is S.UNKNOWN
+        done = await run_until_finished(publisher, scenario, post)
         await twin.act_late()
         assert done.state is S.PUBLISHED, done
         assert len(twin.ledger) == 1
-        assert await notified(scenario) == []
+        assert await notification_kinds(scenario) == []
 
 
-async def test_an_x_post_that_is_there_late_is_left_to_a_person(
-    scenario: PublishingScenario, publisher: PostPublisher
-) -> None:
-    async with connected(scenario, Network.X) as (twin, account):
+async def test_late_effect_on_x_waits_for_person(scenario: PublishingScenario, publisher: PostPublisher) -> None:
+    async with connected_twin(scenario, Network.X) as (twin, account):
         twin.faults.append(Fault.LATE)
         post = await scenario.schedule(account_target(account), in_s=-1)
-        assert (await settled(publisher, scenario, post)).state is S.UNKNOWN
+        assert (await run_until_finished(publisher, scenario, post)).state is S.UNKNOWN
         await twin.act_late()
         await scenario.pass_time(3600)
-        assert (await settled(publisher, scenario, post)).state is S.UNKNOWN
+        assert (await run_until_finished(publisher, scenario, post)).state is S.UNKNOWN
         assert len(twin.ledger) == 1
 
 
 @pytest.mark.parametrize("fault", [Fault.FAIL_BEFORE, Fault.FAIL_AFTER, Fault.LATE])
 @pytest.mark.parametrize("network", [Network.MASTODON, Network.INSTAGRAM])
-async def test_what_was_sent_again_counts_from_the_last_call_that_may_have_done_it(
+async def test_published_at_is_start_of_last_possible_call(
     scenario: PublishingScenario, publisher: PostPublisher, network: Network, fault: Fault
 ) -> None:
-    async with connected(scenario, network) as (twin, account):
+    async with connected_twin(scenario, network) as (twin, account):
         twin.faults.append(fault)
         post = await scenario.schedule(account_target(account), in_s=0, media=media(network))
-        first = await worked(publisher, scenario, post)
+        first = await run_once(publisher, scenario, post)
         assert first.progress is not None
         await scenario.pass_time(40)
-        done = await settled(publisher, scenario, post)
+        done = await run_until_finished(publisher, scenario, post)
         assert done.state is S.PUBLISHED
         assert done.lateness_ms is not None
         is_looked_up = network is Network.INSTAGRAM and fault is Fault.FAIL_AFTER
         assert (done.lateness_ms < 40_000) == is_looked_up, done
 
 
-async def test_an_author_is_told_once_of_what_is_unknown_past_its_lateness(
+async def test_author_is_notified_once_of_unknown_past_deadline(
     scenario: PublishingScenario, publisher: PostPublisher
 ) -> None:
-    async with connected(scenario, Network.BLUESKY) as (twin, account):
+    async with connected_twin(scenario, Network.BLUESKY) as (twin, account):
         twin.faults.extend([Fault.FAIL_AFTER] * 12)
         post = await scenario.schedule(account_target(account), in_s=-1, max_lateness_s=200)
         for _ in range(11):
-            await worked(publisher, scenario, post)
+            await run_once(publisher, scenario, post)
             await scenario.pass_time(16)
-        assert await notified(scenario) == []
+        assert await notification_kinds(scenario) == []
         for _ in range(20):
             await scenario.pass_time(16)
-            await worked(publisher, scenario, post)
-        assert await soon(lambda: notified(scenario)) == ["PUBLICATION_UNKNOWN"]
+            await run_once(publisher, scenario, post)
+        assert await soon(lambda: notification_kinds(scenario)) == ["PUBLICATION_UNKNOWN"]
         twin.faults.clear()
         await scenario.pass_time(1800)
-        assert (await settled(publisher, scenario, post)).state is S.PUBLISHED
-        assert await notified(scenario) == ["PUBLICATION_UNKNOWN"]
+        assert (await run_until_finished(publisher, scenario, post)).state is S.PUBLISHED
+        assert await notification_kinds(scenario) == ["PUBLICATION_UNKNOWN"]
 
 
 @pytest.mark.parametrize("fault", [*AFTER, *BEFORE])
-async def test_a_lost_answer_of_x_is_left_to_a_person_at_once(
+async def test_lost_answer_of_x_waits_for_person(
     scenario: PublishingScenario, publisher: PostPublisher, fault: Fault
 ) -> None:
-    async with connected(scenario, Network.X) as (twin, account):
+    async with connected_twin(scenario, Network.X) as (twin, account):
         twin.faults.append(fault)
         post = await scenario.schedule(account_target(account), in_s=-1)
-        assert (await settled(publisher, scenario, post)).state is S.UNKNOWN
+        assert (await run_until_finished(publisher, scenario, post)).state is S.UNKNOWN
         assert len(twin.ledger) == (fault in AFTER)
-        assert await soon(lambda: notified(scenario)) == ["PUBLICATION_UNKNOWN"]
+        assert await soon(lambda: notification_kinds(scenario)) == ["PUBLICATION_UNKNOWN"]
         await scenario.pass_time(3600)
-        assert (await worked(publisher, scenario, post)).state is S.UNKNOWN
+        assert (await run_once(publisher, scenario, post)).state is S.UNKNOWN
         assert twin.asked["POST /2/tweets"] == 1
 
 
 @pytest.mark.parametrize("network", list(TWINS))
-async def test_a_worker_that_died_during_the_call_leaves_it_unknown_and_never_repeats_it_blindly(
+async def test_call_of_dead_worker_is_unknown_then_reconciled(
     scenario: PublishingScenario, publisher: PostPublisher, network: Network
 ) -> None:
-    async with connected(scenario, network) as (twin, account):
+    async with connected_twin(scenario, network) as (twin, account):
         post = await scenario.schedule(account_target(account), in_s=-1)
         claimed = await scenario.claimed(post)
         key = quick_networks(scenario.stores, Egress())[network].new_key(claimed.id, claimed.due_at)
         await scenario.stores.scheduled_posts.apply(BeginAttempt(claimed, CallPhase.CALLING, key))
         await scenario.pass_time(16)
-        unknown = await worked(publisher, scenario, post)
+        unknown = await run_once(publisher, scenario, post)
         assert (unknown.state, twin.ledger) == (S.UNKNOWN, [])
-        done = await settled(publisher, scenario, post)
+        done = await run_until_finished(publisher, scenario, post)
         expected = {Network.X: S.UNKNOWN, Network.INSTAGRAM: S.FAILED}.get(network, S.PUBLISHED)
         assert done.state is expected, done
         assert len(twin.ledger) == (expected is S.PUBLISHED)
 
 
-async def test_a_forgotten_key_is_not_sent_again(scenario: PublishingScenario, publisher: PostPublisher) -> None:
-    async with connected(scenario, Network.MASTODON) as (twin, account):
+async def test_key_past_retention_is_not_sent_again(scenario: PublishingScenario, publisher: PostPublisher) -> None:
+    async with connected_twin(scenario, Network.MASTODON) as (twin, account):
         assert isinstance(twin, MastodonTwin)
         twin.faults.append(Fault.CUT_AFTER)
         post = await scenario.schedule(account_target(account), in_s=-1)
-        await worked(publisher, scenario, post)
+        await run_once(publisher, scenario, post)
         twin.retention_s = 0
         await scenario.pass_time(3600)
-        left = await worked(publisher, scenario, post)
+        left = await run_once(publisher, scenario, post)
         assert left.state is S.UNKNOWN
         assert "wake_at" not in await scenario.stored(left)
         assert len(twin.ledger) == 1
-        assert await soon(lambda: notified(scenario)) == ["PUBLICATION_UNKNOWN"]
+        assert await soon(lambda: notification_kinds(scenario)) == ["PUBLICATION_UNKNOWN"]
 
 
-async def test_doubts_that_stay_are_asked_for_less_and_less_often(
+async def test_repeated_unknown_outcome_is_reconciled_in_the_end(
     scenario: PublishingScenario, publisher: PostPublisher
 ) -> None:
-    async with connected(scenario, Network.WEBHOOK) as (twin, account):
+    async with connected_twin(scenario, Network.WEBHOOK) as (twin, account):
         twin.faults.extend([Fault.FAIL_AFTER] * 4)
         post = await scenario.schedule(account_target(account), in_s=-1)
-        assert (await settled(publisher, scenario, post)).state is S.PUBLISHED
+        assert (await run_until_finished(publisher, scenario, post)).state is S.PUBLISHED
         assert len(twin.ledger) == 1
         assert outcomes(await scenario.only(post)) == ["UNKNOWN"] * 4 + ["PUBLISHED"]
 
 
-async def test_a_token_that_stopped_counting_does_not_turn_a_doubt_into_a_failure(
-    scenario: PublishingScenario, publisher: PostPublisher
-) -> None:
-    async with connected(scenario, Network.MASTODON) as (twin, account):
+async def test_revoked_token_leaves_unknown_to_person(scenario: PublishingScenario, publisher: PostPublisher) -> None:
+    async with connected_twin(scenario, Network.MASTODON) as (twin, account):
         twin.faults.append(Fault.CUT_AFTER)
         post = await scenario.schedule(account_target(account), in_s=-1)
-        await worked(publisher, scenario, post)
+        await run_once(publisher, scenario, post)
         twin.token = "another"
-        left = await settled(publisher, scenario, post)
+        left = await run_until_finished(publisher, scenario, post)
         assert left.state is S.UNKNOWN
         assert "wake_at" not in await scenario.stored(left)
 
 
-async def test_a_disconnected_account_leaves_a_doubt_to_a_person(
+async def test_disconnected_account_leaves_unknown_to_person(
     scenario: PublishingScenario, publisher: PostPublisher
 ) -> None:
-    async with connected(scenario, Network.WEBHOOK) as (twin, account):
+    async with connected_twin(scenario, Network.WEBHOOK) as (twin, account):
         twin.faults.append(Fault.FAIL_AFTER)
         post = await scenario.schedule(account_target(account), in_s=-1)
-        await worked(publisher, scenario, post)
+        await run_once(publisher, scenario, post)
         await scenario.stores.accounts.disconnect(account)
-        left = await settled(publisher, scenario, post)
+        left = await run_until_finished(publisher, scenario, post)
         assert left.state is S.UNKNOWN
         assert "wake_at" not in await scenario.stored(left)
 
 
-async def test_a_refused_connection_is_tried_again_and_no_more_than_five_times(
-    scenario: PublishingScenario, publisher: PostPublisher
-) -> None:
+async def test_refused_connection_is_tried_five_times(scenario: PublishingScenario, publisher: PostPublisher) -> None:
     account = await scenario.account(Network.WEBHOOK, WebhookTwin.secret, "http://127.0.0.1:1/hook")
     post = await scenario.schedule(account_target(account), in_s=-1)
-    first = await worked(publisher, scenario, post)
+    first = await run_once(publisher, scenario, post)
     assert (first.state, outcomes(first)) == (S.PUBLISHING, ["NO_EFFECT"])
-    done = await settled(publisher, scenario, post)
+    done = await run_until_finished(publisher, scenario, post)
     assert done.error is not None
     assert (done.state, done.error.code) == (S.FAILED, "UNREACHABLE")
     assert outcomes(done) == ["NO_EFFECT"] * 4 + ["FAILED"]
 
 
-async def test_a_network_that_is_busy_is_tried_when_it_says(
-    scenario: PublishingScenario, publisher: PostPublisher
-) -> None:
-    async with connected(scenario, Network.MASTODON) as (twin, account):
+async def test_busy_network_is_retried_after_its_delay(scenario: PublishingScenario, publisher: PostPublisher) -> None:
+    async with connected_twin(scenario, Network.MASTODON) as (twin, account):
         twin.faults.append(Fault.BUSY)
         twin.busy_headers = {"Retry-After": "10"}
         post = await scenario.schedule(account_target(account), in_s=-1)
-        await worked(publisher, scenario, post)
+        await run_once(publisher, scenario, post)
         await scenario.pass_time(8)
-        assert (await worked(publisher, scenario, post)).state is S.PUBLISHING
+        assert (await run_once(publisher, scenario, post)).state is S.PUBLISHING
         await scenario.pass_time(3)
-        assert (await worked(publisher, scenario, post)).state is S.PUBLISHED
+        assert (await run_once(publisher, scenario, post)).state is S.PUBLISHED
         assert len(twin.ledger) == 1
 
 
-async def test_a_refusal_is_final_and_told(scenario: PublishingScenario, publisher: PostPublisher) -> None:
-    async with connected(scenario, Network.WEBHOOK) as (twin, account):
+async def test_refusal_is_final_and_notified(scenario: PublishingScenario, publisher: PostPublisher) -> None:
+    async with connected_twin(scenario, Network.WEBHOOK) as (twin, account):
         assert isinstance(twin, WebhookTwin)
         twin.refusal = 410
         post = await scenario.schedule(account_target(account), in_s=-1)
-        failed = await settled(publisher, scenario, post)
+        failed = await run_until_finished(publisher, scenario, post)
         assert failed.error is not None
         assert (failed.state, failed.error.code) == (S.FAILED, "REFUSED")
         assert "410" in failed.error.message
         twin.refusal = None
         await scenario.pass_time(600)
-        assert (await worked(publisher, scenario, post)).state is S.FAILED
+        assert (await run_once(publisher, scenario, post)).state is S.FAILED
         assert twin.ledger == []
-        assert await soon(lambda: notified(scenario)) == ["PUBLICATION_FAILED"]
+        assert await soon(lambda: notification_kinds(scenario)) == ["PUBLICATION_FAILED"]
 
 
-async def test_an_expired_container_is_uploaded_anew(scenario: PublishingScenario, publisher: PostPublisher) -> None:
-    async with connected(scenario, Network.INSTAGRAM) as (twin, account):
+async def test_expired_container_is_uploaded_again(scenario: PublishingScenario, publisher: PostPublisher) -> None:
+    async with connected_twin(scenario, Network.INSTAGRAM) as (twin, account):
         assert isinstance(twin, InstagramTwin)
         post = await scenario.schedule(account_target(account), in_s=30, media=[IMAGE])
-        await uploaded(publisher)
+        await run_uploads(publisher)
         (container,) = twin.containers.values()
         container["status"] = "EXPIRED"
         await scenario.pass_time(31)
-        assert (await settled(publisher, scenario, post)).state is S.PUBLISHED
+        assert (await run_until_finished(publisher, scenario, post)).state is S.PUBLISHED
         assert len(twin.containers) == 2
         assert len(twin.ledger) == 1
 
 
-async def test_credentials_that_can_not_be_opened_fail_it(
+async def test_undecryptable_credentials_fail_publication(
     scenario: PublishingScenario, publisher: PostPublisher
 ) -> None:
     account = await scenario.account()
     sealed = Credentials({"9": b"z" * 32}).seal("ok", account.id)
     await scenario.stores.mongo["accounts"].update_one({"_id": account.id}, {"$set": {"credentials": sealed}})
     post = await scenario.schedule(account_target(account), in_s=-1)
-    failed = await worked(publisher, scenario, post)
+    failed = await run_once(publisher, scenario, post)
     assert failed.error is not None
     assert (failed.state, failed.error.code) == (S.FAILED, "CREDENTIALS_LOST")
 
 
-async def test_an_address_that_is_not_public_is_refused(scenario: PublishingScenario) -> None:
+async def test_private_address_of_account_is_refused(scenario: PublishingScenario) -> None:
     egress = Egress()
     publisher = PostPublisher(scenario.stores, quick_networks(scenario.stores, egress))
     account = await scenario.account(Network.WEBHOOK, "secret", "http://127.0.0.1:9/hook")
-    failed = await worked(publisher, scenario, await scenario.schedule(account_target(account), in_s=-1))
+    failed = await run_once(publisher, scenario, await scenario.schedule(account_target(account), in_s=-1))
     await egress.aclose()
     assert failed.error is not None
     assert (failed.state, failed.error.code) == (S.FAILED, "BAD_ADDRESS")
@@ -307,9 +301,14 @@ async def test_an_address_that_is_not_public_is_refused(scenario: PublishingScen
 @pytest.mark.parametrize(
     ("mood", "state"), [("ok", S.PUBLISHED), ("fail", S.FAILED), ("lose", S.UNKNOWN), ("slow", S.PUBLISHED)]
 )
-async def test_the_sandbox_shows_what_can_happen(
+async def test_sandbox_produces_each_outcome(
     scenario: PublishingScenario, publisher: PostPublisher, mood: str, state: PublicationState
 ) -> None:
     account = await scenario.account(secret=mood)
     post = await scenario.schedule(account_target(account), in_s=-1)
-    assert (await settled(publisher, scenario, post)).state is state
+    assert (await run_until_finished(publisher, scenario, post)).state is state
+
+
+async def test_every_network_has_class_and_twin(scenario: PublishingScenario, egress: Egress) -> None:
+    classes = all_networks(egress, SandboxStore(scenario.stores.mongo)).keys()
+    assert classes == TWINS.keys() | {Network.SANDBOX} == set(Network)

@@ -1,4 +1,4 @@
-"""The mail to an author whose publication failed: sent once it can be, and not for ever."""
+"""Failure mails are sent once, retried while delayed and dropped when refused; job and sweepers publish."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from jobs.publishing.publisher import PostPublisher
 from jobs.publishing.sweepers import fail_disconnected, publish_due, upload_media, wake
 from storage.publishing.records import PublicationState
 from tests.jobs.contexts import job_context
-from tests.jobs.publishing.runs import worked
+from tests.jobs.publishing.runs import run_once
 from tests.storage.publishing.scenario import PublishingScenario, account_target
 
 pytestmark = pytest.mark.anyio
@@ -24,12 +24,12 @@ async def context(scenario: PublishingScenario, publisher: PostPublisher, egress
     return job_context(scenario.stores, egress, publisher=publisher, mailer=mailer)
 
 
-async def test_the_author_reads_what_failed_and_why(
+async def test_failure_mail_names_target_and_reason(
     scenario: PublishingScenario, publisher: PostPublisher, context: JobContext, tmp_path: Path
 ) -> None:
     account = await scenario.account(secret="fail")
     post = await scenario.schedule(account_target(account), in_s=-1, text="the text")
-    failed = await worked(publisher, scenario, post)
+    failed = await run_once(publisher, scenario, post)
     assert await send_failure_mails(context) == 1
     assert await send_failure_mails(context) == 0
     assert "mail_at" not in await scenario.stored(failed)
@@ -40,12 +40,12 @@ async def test_the_author_reads_what_failed_and_why(
         assert words in text
 
 
-async def test_a_mail_that_can_not_be_sent_now_is_sent_later(
+async def test_delayed_mail_is_sent_later(
     scenario: PublishingScenario, publisher: PostPublisher, context: JobContext
 ) -> None:
     post = await scenario.schedule(scenario.topic, in_s=-1)
     await scenario.stores.communities.leave(scenario.place.community, "ann")
-    failed = await worked(publisher, scenario, post)
+    failed = await run_once(publisher, scenario, post)
     dead = job_context(context.stores, context.egress, publisher=publisher)
     assert await send_failure_mails(dead) == 1
     assert await send_failure_mails(context) == 0, "not at once"
@@ -54,19 +54,19 @@ async def test_a_mail_that_can_not_be_sent_now_is_sent_later(
     assert "mail_at" not in await scenario.stored(failed)
 
 
-async def test_a_mail_to_nobody_is_given_up(
+async def test_mail_without_address_is_dropped(
     scenario: PublishingScenario, publisher: PostPublisher, context: JobContext
 ) -> None:
     await scenario.stores.mongo["users"].update_many({"_id.org": scenario.organization_id}, {"$unset": {"email": ""}})
     post = await scenario.schedule(scenario.home, in_s=-1, max_lateness_s=5)
     await scenario.pass_time(10)
-    failed = await worked(publisher, scenario, post)
+    failed = await run_once(publisher, scenario, post)
     assert failed.state is PublicationState.FAILED
     await send_failure_mails(job_context(context.stores, context.egress, publisher=publisher))
     assert "mail_at" not in await scenario.stored(failed)
 
 
-async def test_jobs_and_sweepers_do_the_same(
+async def test_job_and_sweeper_publish_due_posts(
     scenario: PublishingScenario, publisher: PostPublisher, context: JobContext
 ) -> None:
     first, second = await scenario.schedule(in_s=-1), await scenario.schedule(in_s=30)
@@ -79,7 +79,7 @@ async def test_jobs_and_sweepers_do_the_same(
     assert await upload_media(context) == 0
 
 
-async def test_what_waits_for_a_disconnected_account_fails_although_somebody_died(
+async def test_sweeper_fails_publications_to_disconnected_account(
     scenario: PublishingScenario, context: JobContext
 ) -> None:
     account = await scenario.account()

@@ -1,4 +1,4 @@
-"""A lease is renewed while its holder works, and whoever may have lost it is stopped, or never begins."""
+"""A lease is renewed while its holder works. A holder that may have lost it is cancelled, or never begins."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Renewals:
-    """Counts them; answers True until it is taken away."""
+    """Counts renewals; refuses them once `is_held` is False."""
 
     def __init__(self) -> None:
         self.count, self.is_held, self.is_down = 0, True, False
@@ -24,14 +24,14 @@ class Renewals:
         return self.is_held
 
 
-async def test_a_call_that_is_over_soon_writes_nothing() -> None:
+async def test_short_call_renews_nothing() -> None:
     renewals = Renewals()
     async with ClaimLease(renewals.renew, 60, loop_time_s()).hold():
         await asyncio.sleep(0)
     assert renewals.count == 0
 
 
-async def test_a_call_may_take_longer_than_its_lease() -> None:
+async def test_call_longer_than_lease_is_renewed() -> None:
     renewals = Renewals()
     lease = ClaimLease(renewals.renew, 3, loop_time_s())
     began_s = loop_time_s()
@@ -42,7 +42,7 @@ async def test_a_call_may_take_longer_than_its_lease() -> None:
     assert lease.since_s > began_s
 
 
-async def test_who_was_stopped_before_the_call_asks_and_never_begins_what_is_somebody_elses() -> None:
+async def test_stopped_worker_verifies_claim_before_call() -> None:
     renewals = Renewals()
     async with ClaimLease(renewals.renew, 6, loop_time_s() - 20).hold():
         assert renewals.count == 1
@@ -55,7 +55,7 @@ async def test_who_was_stopped_before_the_call_asks_and_never_begins_what_is_som
 
 
 @pytest.mark.parametrize("fault", ["is_down", "taken"])
-async def test_who_can_not_renew_is_stopped(fault: str) -> None:
+async def test_failed_renewal_cancels_work(fault: str) -> None:
     renewals = Renewals()
     renewals.is_down, renewals.is_held = fault == "is_down", fault != "taken"
     finished = asyncio.Event()

@@ -1,4 +1,4 @@
-"""A worker's publisher: what is due is held to the exact moment and published once, inside and outside."""
+"""The publisher publishes each claimed publication once, at its due moment, to internal and external targets."""
 
 import asyncio
 from datetime import timedelta
@@ -14,7 +14,7 @@ from storage.publishing.records import CallPhase, Publication, PublicationState,
 from storage.publishing.sandbox import SandboxStore
 from storage.publishing.scheduling import ScheduledPostEdit
 from storage.publishing.transitions import BeginAttempt
-from tests.jobs.publishing.runs import TWINS, connected, quick_networks, settled, uploaded, worked
+from tests.jobs.publishing.runs import TWINS, connected_twin, quick_networks, run_once, run_until_finished, run_uploads
 from tests.storage.places import soon
 from tests.storage.publishing.scenario import IMAGE, PublishingScenario, account_target
 from tests.twins.twin import Fault
@@ -24,7 +24,9 @@ pytestmark = pytest.mark.anyio
 S = PublicationState
 
 
-async def test_inside_it_is_published_at_the_moment(scenario: PublishingScenario, publisher: PostPublisher) -> None:
+async def test_internal_target_is_published_at_due_moment(
+    scenario: PublishingScenario, publisher: PostPublisher
+) -> None:
     due_at = await scenario.now() + timedelta(seconds=0.6)
     topic, home = [await scenario.schedule(each, due_at=due_at) for each in (scenario.topic, scenario.home)]
     assert await publisher.sweep() == 2
@@ -35,29 +37,29 @@ async def test_inside_it_is_published_at_the_moment(scenario: PublishingScenario
         assert publication.published_at is not None
         assert publication.published_at >= due_at
         assert publication.lateness_ms is not None
-        assert publication.lateness_ms < 5000, "no sweep or lease was waited for"
+        assert publication.lateness_ms < 5000, "it waited for a sweep or a lease"
     (message,) = await scenario.messages()
     assert message["text"] == "hello"
     found = await scenario.stores.mongo["posts"].find({"_id.o": scenario.organization_id}).to_list(None)
     assert [row["text"] for row in found] == ["hello"]
 
 
-async def test_mentions_are_those_of_the_due_moment(scenario: PublishingScenario, publisher: PostPublisher) -> None:
+async def test_mentions_resolve_at_due_moment(scenario: PublishingScenario, publisher: PostPublisher) -> None:
     post = await scenario.schedule(text="hi @bob", in_s=0.3)
     bob = await scenario.stores.users.sign_in(scenario.organization_id, "bob", [Role.MEMBER], None, None)
-    await worked(publisher, scenario, post)
+    await run_once(publisher, scenario, post)
     assert [message["mentions"] for message in await scenario.messages()] == [[bob.id]]
 
 
 @pytest.mark.parametrize("network", list(TWINS))
-async def test_outside_it_starts_at_the_moment_and_is_there_once(
+async def test_external_target_is_published_once_at_due_moment(
     scenario: PublishingScenario, publisher: PostPublisher, network: Network
 ) -> None:
-    async with connected(scenario, network) as (twin, account):
+    async with connected_twin(scenario, network) as (twin, account):
         media = [] if network is not Network.INSTAGRAM else [IMAGE]
         due_at = await scenario.now() + timedelta(seconds=0.6)
         post = await scenario.schedule(account_target(account), due_at=due_at, media=media)
-        publication = await worked(publisher, scenario, post)
+        publication = await run_once(publisher, scenario, post)
         assert publication.state is S.PUBLISHED, publication
         assert publication.published_at is not None
         assert publication.published_at >= due_at
@@ -67,8 +69,8 @@ async def test_outside_it_starts_at_the_moment_and_is_there_once(
         assert [each.outcome for each in publication.attempts] == ["PUBLISHED"]
 
 
-async def test_a_hundred_triggers_publish_once(scenario: PublishingScenario, publisher: PostPublisher) -> None:
-    async with connected(scenario, Network.X) as (twin, account):
+async def test_hundred_sweeps_publish_once(scenario: PublishingScenario, publisher: PostPublisher) -> None:
+    async with connected_twin(scenario, Network.X) as (twin, account):
         post = await scenario.schedule(scenario.topic, account_target(account), in_s=0.2)
         await asyncio.gather(*(publisher.sweep() for _ in range(100)))
         await publisher.idle()
@@ -77,7 +79,7 @@ async def test_a_hundred_triggers_publish_once(scenario: PublishingScenario, pub
         assert {each.state for each in await scenario.publications(post)} == {S.PUBLISHED}
 
 
-async def test_triggers_that_come_together_share_a_look(scenario: PublishingScenario, publisher: PostPublisher) -> None:
+async def test_concurrent_sweeps_share_one_claim(scenario: PublishingScenario, publisher: PostPublisher) -> None:
     await scenario.schedule(in_s=-1)
 
     async def looks() -> int:
@@ -91,10 +93,8 @@ async def test_triggers_that_come_together_share_a_look(scenario: PublishingScen
     await asyncio.gather(*(publisher.sweep() for _ in range(3)), publisher.close())
 
 
-async def test_what_is_edited_while_it_is_held_is_published_as_edited(
-    scenario: PublishingScenario, publisher: PostPublisher
-) -> None:
-    async with connected(scenario, Network.WEBHOOK) as (twin, account):
+async def test_edit_of_claimed_post_is_published(scenario: PublishingScenario, publisher: PostPublisher) -> None:
+    async with connected_twin(scenario, Network.WEBHOOK) as (twin, account):
         post = await scenario.schedule(scenario.topic, account_target(account), in_s=3)
         await publisher.sweep()
         await scenario.stores.scheduled_posts.update(
@@ -106,10 +106,8 @@ async def test_what_is_edited_while_it_is_held_is_published_as_edited(
         assert [message["text"] for message in await scenario.messages()] == ["edited"]
 
 
-async def test_what_is_cancelled_while_it_is_held_is_not_published(
-    scenario: PublishingScenario, publisher: PostPublisher
-) -> None:
-    async with connected(scenario, Network.X) as (twin, account):
+async def test_cancelled_claimed_post_is_not_published(scenario: PublishingScenario, publisher: PostPublisher) -> None:
+    async with connected_twin(scenario, Network.X) as (twin, account):
         post = await scenario.schedule(scenario.topic, account_target(account), in_s=3)
         await publisher.sweep()
         await scenario.stores.scheduled_posts.cancel(scenario.organization_id, post.id)
@@ -123,33 +121,33 @@ async def forbidden(publisher: PostPublisher, scenario: PublishingScenario, publ
     return publication.state is S.FAILED and error is not None and error.code == "FORBIDDEN"
 
 
-async def test_rights_are_those_of_the_due_moment(scenario: PublishingScenario, publisher: PostPublisher) -> None:
+async def test_rights_are_checked_at_due_moment(scenario: PublishingScenario, publisher: PostPublisher) -> None:
     account = await scenario.account()
     to_topic = await scenario.schedule(in_s=-1)
     await scenario.stores.communities.leave(scenario.place.community, "ann")
-    assert await forbidden(publisher, scenario, await worked(publisher, scenario, to_topic))
+    assert await forbidden(publisher, scenario, await run_once(publisher, scenario, to_topic))
     outside = await scenario.schedule(account_target(account), in_s=-1)
     await scenario.stores.users.sign_in(scenario.organization_id, "ann", [Role.MEMBER], None, None)
-    assert await forbidden(publisher, scenario, await worked(publisher, scenario, outside))
+    assert await forbidden(publisher, scenario, await run_once(publisher, scenario, outside))
     home = await scenario.schedule(scenario.home, in_s=-1)
     await scenario.stores.users.sign_in(scenario.organization_id, "ann", [Role.SERVICE], None, None)
-    assert await forbidden(publisher, scenario, await worked(publisher, scenario, home))
+    assert await forbidden(publisher, scenario, await run_once(publisher, scenario, home))
     assert await scenario.messages() == []
 
 
-async def test_a_disconnected_account_is_not_published_to(
+async def test_publication_to_disconnected_account_fails(
     scenario: PublishingScenario, publisher: PostPublisher
 ) -> None:
     account = await scenario.account()
     waiting = await scenario.schedule(account_target(account), in_s=60)
     due = await scenario.schedule(account_target(account), in_s=-1)
     await scenario.stores.accounts.disconnect(account)
-    assert await forbidden(publisher, scenario, await worked(publisher, scenario, due))
+    assert await forbidden(publisher, scenario, await run_once(publisher, scenario, due))
     assert await scenario.stores.scheduled_posts.fail_waiting(account) == 1
     assert await forbidden(publisher, scenario, await scenario.only(waiting))
 
 
-async def test_after_an_outage_what_is_too_late_fails_and_the_rest_is_published(
+async def test_outage_fails_only_publications_past_deadline(
     scenario: PublishingScenario, publisher: PostPublisher
 ) -> None:
     account = account_target(await scenario.account())
@@ -165,9 +163,7 @@ async def test_after_an_outage_what_is_too_late_fails_and_the_rest_is_published(
     assert {(await scenario.only(post)).state for post in in_time} == {S.PUBLISHED}
 
 
-async def test_closing_gives_back_what_is_held_and_finishes_what_has_begun(
-    scenario: PublishingScenario, egress: Egress
-) -> None:
+async def test_close_releases_waiting_and_finishes_started(scenario: PublishingScenario, egress: Egress) -> None:
     takes_a_while = {Network.SANDBOX: Sandbox(SandboxStore(scenario.stores.mongo), 3)}
     publisher = PostPublisher(scenario.stores, {**quick_networks(scenario.stores, egress), **takes_a_while})
     slow = await scenario.account(secret="slow")
@@ -184,20 +180,16 @@ async def test_closing_gives_back_what_is_held_and_finishes_what_has_begun(
     assert (await scenario.claimed(held)).state is S.SCHEDULED
 
 
-async def test_what_a_dead_worker_had_only_prepared_is_gone_on_with(
-    scenario: PublishingScenario, publisher: PostPublisher
-) -> None:
+async def test_preparation_of_dead_worker_is_continued(scenario: PublishingScenario, publisher: PostPublisher) -> None:
     post = await scenario.schedule(account_target(await scenario.account()), in_s=-1)
     claimed = await scenario.claimed(post)
     await scenario.stores.scheduled_posts.apply(BeginAttempt(claimed, CallPhase.PREPARING, "key"))
     await scenario.pass_time(10)
-    assert (await worked(publisher, scenario, post)).state is S.PUBLISHED
+    assert (await run_once(publisher, scenario, post)).state is S.PUBLISHED
 
 
-async def test_one_network_that_hangs_does_not_hold_up_the_others(
-    scenario: PublishingScenario, publisher: PostPublisher
-) -> None:
-    async with connected(scenario, Network.MASTODON) as (twin, account):
+async def test_hanging_network_does_not_block_others(scenario: PublishingScenario, publisher: PostPublisher) -> None:
+    async with connected_twin(scenario, Network.MASTODON) as (twin, account):
         twin.faults.extend([Fault.SILENT_BEFORE] * 10)
         stuck = [await scenario.schedule(account_target(account), in_s=-1) for _ in range(10)]
         await publisher.sweep()
@@ -217,20 +209,20 @@ async def test_one_network_that_hangs_does_not_hold_up_the_others(
     await publisher.idle()
 
 
-async def test_what_settles_itself_does(scenario: PublishingScenario, publisher: PostPublisher) -> None:
+async def test_cut_off_call_is_reconciled(scenario: PublishingScenario, publisher: PostPublisher) -> None:
     post = await scenario.schedule(account_target(await scenario.account(secret="ok")), in_s=-1)
     claimed = await scenario.claimed(post)
     await scenario.stores.scheduled_posts.apply(BeginAttempt(claimed, CallPhase.CALLING, "key"))
     await scenario.pass_time(16)
-    cut_off = await worked(publisher, scenario, post)
+    cut_off = await run_once(publisher, scenario, post)
     assert cut_off.state is S.UNKNOWN
-    assert (await settled(publisher, scenario, post)).state is S.PUBLISHED
+    assert (await run_until_finished(publisher, scenario, post)).state is S.PUBLISHED
 
 
 async def seconds_until_published(scenario: PublishingScenario, publisher: PostPublisher, post: ScheduledPost) -> int:
-    """How many seconds pass, with a sweep in each, until it is published by somebody else."""
+    """Lets time pass with a sweep in each second; returns the seconds until another worker has published it."""
     for second in range(60):
-        if (await worked(publisher, scenario, post)).state is S.PUBLISHED:
+        if (await run_once(publisher, scenario, post)).state is S.PUBLISHED:
             return second
         await scenario.pass_time(1)
     raise AssertionError(await scenario.only(post))
@@ -244,14 +236,14 @@ async def seconds_until_published(scenario: PublishingScenario, publisher: PostP
         *((network, CallPhase.CALLING) for network in TWINS if network is not Network.X),
     ],
 )
-async def test_what_a_killed_worker_held_is_published_within_fifteen_seconds(
+async def test_claim_of_killed_worker_is_published_within_15_s(
     scenario: PublishingScenario, publisher: PostPublisher, network: Network, phase: CallPhase | None
 ) -> None:
-    """It is gone right at the due moment, or when it had stored how far it is, which is the most that it can leave."""
-    async with connected(scenario, network) as (twin, account):
+    """The worker dies at the due moment, or after it has stored the phase, which costs the longest lease."""
+    async with connected_twin(scenario, network) as (twin, account):
         media = [IMAGE] if network is Network.INSTAGRAM else []
         post = await scenario.schedule(account_target(account), in_s=0, media=media)
-        await uploaded(publisher)
+        await run_uploads(publisher)
         held = await scenario.claimed(post)
         if phase is not None:
             key = quick_networks(scenario.stores, Egress())[network].new_key(held.id, held.due_at)
@@ -260,7 +252,9 @@ async def test_what_a_killed_worker_held_is_published_within_fifteen_seconds(
         assert len(twin.ledger) == 1
 
 
-async def test_inside_it_is_within_fifteen_seconds_too(scenario: PublishingScenario, publisher: PostPublisher) -> None:
+async def test_internal_claim_of_killed_worker_takes_at_most_15_s(
+    scenario: PublishingScenario, publisher: PostPublisher
+) -> None:
     for target in (scenario.topic, scenario.home):
         post = await scenario.schedule(target, in_s=0)
         await scenario.claimed(post)

@@ -1,6 +1,6 @@
-"""Scheduled posts against a model: any sequence of edits, cancels, sweeps, crashes, faults and passing time.
+"""Random sequences of edits, cancels, sweeps, crashes, faults and passing time, checked against a model.
 
-Never twice, never early, and a cancel that was acknowledged never publishes.
+No post is published twice or early, and no cancelled post is published.
 """
 
 import asyncio
@@ -42,15 +42,15 @@ OPEN = {PublicationState.SCHEDULED, PublicationState.PUBLISHING, PublicationStat
 
 @dataclass(frozen=True)
 class Process:
-    """One process's storage, and the loop it runs on."""
+    """Stores, and the event loop that they run on."""
 
     runner: asyncio.Runner
     stores: Stores
 
 
 @dataclass
-class Known:
-    """What the model knows of a post: its text is its own, so that ledgers tell it."""
+class ExpectedPost:
+    """The model of a post. Its text is unique, so that ledgers identify it."""
 
     post_id: str
     text: str
@@ -60,7 +60,7 @@ class Known:
 
 
 class ScheduleMachine(RuleBasedStateMachine):
-    """Time passes by moving every stored moment back."""
+    """Runs rules against real stores and twins. Time passes by moving stored moments back."""
 
     process: ClassVar[Process]
     posts = Bundle("posts")
@@ -68,7 +68,7 @@ class ScheduleMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.number = 0
-        self.known: dict[int, Known] = {}
+        self.known: dict[int, ExpectedPost] = {}
         self.held: list[Publication] = []
         self.run(self.open())
 
@@ -104,7 +104,7 @@ class ScheduleMachine(RuleBasedStateMachine):
         text = f"post {self.number}"
         media = [IMAGE] if target_name == "gram" else []
         post = self.run(self.scenario.schedule(self.targets[target_name], in_s=due_in_s, text=text, media=media))
-        self.known[self.number] = Known(post.id, text, due_in_s, texts={text})
+        self.known[self.number] = ExpectedPost(post.id, text, due_in_s, texts={text})
         return self.number
 
     @rule(number=posts, due_in_s=st.sampled_from([None, 3.0, 60.0]))
@@ -113,7 +113,7 @@ class ScheduleMachine(RuleBasedStateMachine):
         text = f"{known.text}'"
         self.run(self._edit(known, text, due_in_s))
 
-    async def _edit(self, known: Known, text: str, due_in_s: float | None) -> None:
+    async def _edit(self, known: ExpectedPost, text: str, due_in_s: float | None) -> None:
         due_at = None if due_in_s is None else await self.scenario.now() + timedelta(seconds=due_in_s)
         edit = ScheduledPostEdit(text=text, due_at=due_at)
         try:
@@ -141,34 +141,34 @@ class ScheduleMachine(RuleBasedStateMachine):
 
     @rule()
     def claim(self) -> None:
-        """A worker takes what is due, and is slow."""
+        """A slow worker claims what is due."""
         self.held += self.run(self.scenario.stores.claims.claim(100))
 
     @rule(times=st.integers(1, 3))
-    def work_on_what_was_claimed_once(self, times: int) -> None:
-        """The slow worker goes on, perhaps with what is somebody else's by now, and perhaps several times."""
+    def publish_claimed(self, times: int) -> None:
+        """The slow worker continues, perhaps with lost claims, and perhaps several times."""
         held, self.held = self.held, []
         due = [each for each in held for _ in range(times) if self.is_due(each)]
-        self.run(_gather(self.work_on(each) for each in due))
+        self.run(_gather(self.publish(each) for each in due))
 
-    async def work_on(self, publication: Publication) -> None:
-        """What the publisher does with a claimed one, once it is due."""
+    async def publish(self, publication: Publication) -> None:
+        """Publishes as the publisher does once the publication is due."""
         post = await self.scenario.stores.scheduled_posts.get(
             publication.organization_id, publication.scheduled_post_id
         )
         await self.publisher.publish(publication, post)
 
     def is_due(self, publication: Publication) -> bool:
-        """A publisher holds what is not due yet, which takes real time here."""
+        """Returns whether the publication is due. The publisher would wait for others in real time."""
         known = next((each for each in self.known.values() if each.post_id == publication.scheduled_post_id), None)
         return known is not None and known.due_in_s < -0.5
 
     @rule(steps=st.integers(1, 30))
     def crash(self, steps: int) -> None:
-        """A worker takes on what is due, and is gone in the middle of it."""
+        """A worker claims what is due and dies while publishing."""
         for publication in self.run(self.scenario.stores.claims.claim(100)):
             if self.is_due(publication):
-                self.run(_abandon(self.work_on(publication), steps))
+                self.run(_abandon(self.publish(publication), steps))
 
     @rule(count=st.integers(1, 4))
     def sweep(self, count: int) -> None:
@@ -177,11 +177,11 @@ class ScheduleMachine(RuleBasedStateMachine):
     async def _sweep(self, count: int) -> None:
         claims = [self.scenario.stores.claims.claim(100) for _ in range(count)]
         found = [each for claimed in await asyncio.gather(*claims) for each in claimed]
-        await _gather(self.work_on(each) for each in found if self.is_due(each))
+        await _gather(self.publish(each) for each in found if self.is_due(each))
 
     @rule(name=st.sampled_from(["hook", "x", "gram"]), fault=FAULTS)
     def fail(self, name: str, fault: Fault) -> None:
-        """The next call to the twin goes wrong."""
+        """Makes the next call to the twin fail."""
         self.twins[name].faults.append(fault)
 
     def teardown(self) -> None:
@@ -190,7 +190,7 @@ class ScheduleMachine(RuleBasedStateMachine):
     async def _end(self) -> None:
         for twin in self.twins.values():
             twin.faults.clear()
-        # The last ones are for what was asked for so often that it is asked for only each half an hour.
+        # The long steps are for outcomes that were reconciled so often that the pause is half an hour.
         for seconds in [61] * 12 + [1801] * 3:
             await self.scenario.pass_time(seconds)
             await self.publisher.sweep()
@@ -229,7 +229,7 @@ async def _gather(work: Any) -> None:
 
 
 async def _abandon(work: Coroutine[Any, Any, None], steps: int) -> None:
-    """Runs the coroutine for so many suspensions, and then never again: no clean-up of its own runs."""
+    """Runs the coroutine up to its n-th suspension and abandons it without running its clean-up."""
     value: Any = None
     error: BaseException | None = None
     for _ in range(steps):
@@ -245,13 +245,13 @@ async def _abandon(work: Coroutine[Any, Any, None], steps: int) -> None:
         try:
             await asyncio.wait([awaited])
         except asyncio.CancelledError as cancelled:
-            # A time limit of the coroutine's own, which takes this task for its.
+            # The coroutine's own time limit cancels this task, which it runs in.
             error = cancelled
     ABANDONED.append(work)
 
 
 ABANDONED: list[Coroutine[Any, Any, None]] = []
-"""Kept, since a coroutine that is collected runs its clean-up."""
+"""Keeps abandoned coroutines alive, because collecting one runs its clean-up."""
 
 
 @pytest.fixture
@@ -276,10 +276,10 @@ def check(process: Process, examples: int, steps: int) -> None:
     )
 
 
-def test_any_sequence_publishes_once_and_never_what_was_cancelled(process: Process) -> None:
+def test_random_operations_publish_once_and_respect_cancels(process: Process) -> None:
     check(process, examples=12, steps=20)
 
 
 @pytest.mark.soak
-def test_many_sequences_publish_once_and_never_what_was_cancelled(process: Process) -> None:
+def test_many_random_operations_publish_once(process: Process) -> None:
     check(process, examples=300, steps=40)

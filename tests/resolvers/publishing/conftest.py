@@ -1,4 +1,4 @@
-"""An organization of its own for each test, on one database for a module: opening one takes longer than most tests."""
+"""An organization for each test. Tests of a module share a database, because opening one takes longer than a test."""
 
 import secrets
 from collections.abc import AsyncIterator, Iterable, Iterator
@@ -27,12 +27,12 @@ async def shared_stores(
         yield stores
 
 
-class SignInHere(SignIn):
-    """Signs people in to an organization of this test's own, unless another one is named."""
+class SignInToOwnOrganization(SignIn):
+    """Signs people in to this test's organization, unless another one is named."""
 
     def __init__(self, stores: Stores) -> None:
         super().__init__(stores)
-        self._here = f"org-{secrets.token_hex(6)}"
+        self._organization = f"org-{secrets.token_hex(6)}"
 
     async def __call__(
         self,
@@ -42,9 +42,9 @@ class SignInHere(SignIn):
         name: str | None = None,
         handle: str | None = None,
     ) -> Person:
-        return await super().__call__(id_, organization or self._here, roles, name, handle)
+        return await super().__call__(id_, organization or self._organization, roles, name, handle)
 
 
 @pytest.fixture
 def sign_in(shared_stores: Stores) -> SignIn:
-    return SignInHere(shared_stores)
+    return SignInToOwnOrganization(shared_stores)

@@ -1,4 +1,4 @@
-"""Connecting and disconnecting accounts: checks, rights, and that what opens them is never seen again."""
+"""Connecting and disconnecting accounts: checks, rights, and credentials that are never returned."""
 
 import json
 from typing import Any
@@ -32,7 +32,7 @@ async def connect(person: Person, **more: Any) -> Any:
     return await person.do(CONNECT, input=given)
 
 
-async def test_what_is_connected_is_listed_until_it_is_disconnected(ann: Person) -> None:
+async def test_account_is_listed_until_disconnected(ann: Person) -> None:
     account = await connect(ann)
     assert account["disconnectedAt"] is None
     assert (await ann.run(LIST))["connectedAccounts"] == [{"id": account["id"], "name": "Hook"}]
@@ -41,7 +41,7 @@ async def test_what_is_connected_is_listed_until_it_is_disconnected(ann: Person)
     assert (await ann.run(LIST))["connectedAccounts"] == []
 
 
-async def test_credentials_are_encrypted_at_rest_and_gone_when_disconnected(ann: Person) -> None:
+async def test_credentials_are_encrypted_then_deleted(ann: Person) -> None:
     account = await connect(ann, idempotencyKey="k")
     everything = []
     for name in await ann.stores.mongo.database.list_collection_names():
@@ -56,7 +56,7 @@ async def test_credentials_are_encrypted_at_rest_and_gone_when_disconnected(ann:
     assert "credentials" not in row
 
 
-async def test_a_repeated_key_connects_once_and_with_other_credentials_it_is_a_conflict(ann: Person) -> None:
+async def test_repeated_key_connects_once(ann: Person) -> None:
     first, second = await connect(ann, idempotencyKey="k"), await connect(ann, idempotencyKey="k")
     assert first["id"] == second["id"]
     given = {"network": "WEBHOOK", "name": "Hook", "baseUrl": "https://example.org/hook", "idempotencyKey": "k"}
@@ -79,9 +79,7 @@ async def test_a_repeated_key_connects_once_and_with_other_credentials_it_is_a_c
         ({"network": "SANDBOX", "credentials": "ok"}, "baseUrl"),
     ],
 )
-async def test_what_can_not_work_is_refused_without_repeating_it(
-    ann: Person, change: dict[str, Any], field: str
-) -> None:
+async def test_invalid_account_is_refused_without_echo(ann: Person, change: dict[str, Any], field: str) -> None:
     given = {"network": "WEBHOOK", "name": "Hook", "baseUrl": "https://example.org/hook", "credentials": SECRET}
     answer = await ann.ask(CONNECT, input=given | change)
     (error,) = answer["errors"]
@@ -101,7 +99,7 @@ async def test_every_network_can_be_connected(ann: Person, network: str, credent
     assert record.base_url == (base_url and base_url.rstrip("/"))
 
 
-async def test_without_keys_no_account_can_be_connected(
+async def test_connecting_without_encryption_keys_is_unavailable(
     mongodb_uri: str, redis_url: str, shared_database: str, ann: Person
 ) -> None:
     async with open_stores(mongodb_uri, redis_url, shared_database) as stores:
@@ -110,7 +108,7 @@ async def test_without_keys_no_account_can_be_connected(
         assert await keyless.code(CONNECT, input=given) == "UNAVAILABLE"
 
 
-async def test_disconnecting_fails_what_waits(ann: Person) -> None:
+async def test_disconnecting_fails_waiting_publications(ann: Person) -> None:
     account = await connect(ann)
     schedule = "mutation ($input: SchedulePostInput!) { done: schedulePost(input: $input) { id } }"
     given = {"text": "x", "toAccountIds": [account["id"]], "dueAt": "2030-01-01T00:00:00Z"}

@@ -1,4 +1,4 @@
-"""Addresses that clients give."""
+"""Web addresses from clients."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from storage.errors import BadUserInput
 
 
 @pytest.mark.parametrize("url", ["https://example.org", "http://example.org:8080/a?b=c", "https://例え.jp/x"])
-def test_web_addresses_are_taken_as_they_are(url: str) -> None:
+def test_web_address_is_returned_unchanged(url: str) -> None:
     assert web_address("url", url) == url
 
 
@@ -17,6 +17,6 @@ NO_ADDRESSES += ["https://example.org:99999/", "https://e.org/" + "x" * 2048]
 
 
 @pytest.mark.parametrize("url", NO_ADDRESSES)
-def test_everything_else_is_refused(url: str) -> None:
+def test_other_address_is_refused(url: str) -> None:
     with pytest.raises(BadUserInput):
         web_address("url", url)

@@ -1,4 +1,4 @@
-"""Whether every target takes a post."""
+"""Limits of targets and of maxLatenessS."""
 
 import pytest
 
@@ -19,14 +19,14 @@ TOPIC, HOME, X = TopicTarget("t", "c"), HomeFeedTarget("ann"), AccountTarget("a"
         ([], "x", "toHomeFeed"),
     ],
 )
-def test_the_one_that_does_not_take_it_is_named(targets: list[Target], text: str, says: str) -> None:
+def test_refusal_names_target(targets: list[Target], text: str, says: str) -> None:
     with pytest.raises(BadUserInput, match=says):
         check_targets(targets, text, [])
     if targets:
         check_targets(targets, "hello", [])
 
 
-def test_lateness_has_bounds() -> None:
+def test_max_lateness_out_of_range_is_refused() -> None:
     assert (max_lateness(1), max_lateness(MAX_LATENESS_S)) == (1, MAX_LATENESS_S)
     for seconds in (0, -1, MAX_LATENESS_S + 1):
         with pytest.raises(BadUserInput):

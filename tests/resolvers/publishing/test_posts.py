@@ -1,4 +1,4 @@
-"""Scheduling as a client does it: targets, limits, time zones, revisions, the timeline, and who sees what."""
+"""Scheduled posts through the API: targets, limits, time zones, revisions, the timeline and visibility."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -58,7 +58,7 @@ async def boss(sign_in: SignIn) -> Person:
     return await sign_in("boss", roles=[Role.OPERATOR])
 
 
-async def test_a_post_goes_to_several_targets(room: Room, boss: Person) -> None:
+async def test_post_goes_to_several_targets(room: Room, boss: Person) -> None:
     await boss.join(room.community)
     sandbox = await account(boss)
     post = await schedule(boss, toTopicIds=[room.topic, room.topic], toAccountIds=[sandbox])
@@ -73,7 +73,7 @@ async def test_a_post_goes_to_several_targets(room: Room, boss: Person) -> None:
     assert post["dueAt"] == "2030-01-01T00:00:00.000Z"
 
 
-async def test_at_least_one_target_is_needed_and_each_must_take_it(room: Room, boss: Person) -> None:
+async def test_post_beyond_limits_of_any_target_is_refused(room: Room, boss: Person) -> None:
     await boss.join(room.community)
     mastodon, instagram = await account(boss, "MASTODON", "t"), await account(boss, "INSTAGRAM", "1:t")
     bad = "BAD_USER_INPUT"
@@ -92,7 +92,7 @@ async def test_at_least_one_target_is_needed_and_each_must_take_it(room: Room, b
     assert (await schedule(boss, text="", media=[PNG]))["media"] == [{**PNG, "kind": "IMAGE"}]
 
 
-async def test_members_schedule_inside_and_operators_outside(room: Room, boss: Person) -> None:
+async def test_external_targets_need_operator(room: Room, boss: Person) -> None:
     sandbox = await account(boss)
     assert (await refused(room.ann, toAccountIds=[sandbox]))[0] == "FORBIDDEN"
     assert (await refused(room.eve, toTopicIds=[room.topic]))[0] == "FORBIDDEN"
@@ -100,13 +100,13 @@ async def test_members_schedule_inside_and_operators_outside(room: Room, boss: P
     assert (await schedule(room.ann, toTopicIds=[room.topic]))["state"] == "SCHEDULED"
 
 
-async def test_a_repeated_key_schedules_once(room: Room) -> None:
+async def test_repeated_key_schedules_once(room: Room) -> None:
     posts = await asyncio.gather(*(schedule(room.ann, idempotencyKey="k") for _ in range(3)))
     assert len({post["id"] for post in posts}) == 1
     assert (await refused(room.ann, idempotencyKey="k", text="other"))[0] == "CONFLICT"
 
 
-async def test_an_update_changes_what_it_names_and_keeps_the_rest(room: Room) -> None:
+async def test_update_changes_only_named_fields(room: Room) -> None:
     post = await schedule(room.ann, toTopicIds=[room.topic])
     changed = await room.ann.do(UPDATE, id=post["id"], input={"text": "edited", "toHomeFeed": False})
     assert (changed["text"], changed["revision"], changed["dueAt"]) == ("edited", 2, post["dueAt"])
@@ -120,7 +120,7 @@ async def test_an_update_changes_what_it_names_and_keeps_the_rest(room: Room) ->
     assert await room.ann.code(UPDATE, id=post["id"], input={"media": [PNG]}) == "BAD_USER_INPUT"
 
 
-async def test_updates_at_once_all_count_unless_they_name_a_revision(room: Room) -> None:
+async def test_concurrent_updates_without_revision_all_apply(room: Room) -> None:
     post = await schedule(room.ann)
     edits = [{"text": "a"}, {"timeZone": "Asia/Tokyo"}, {"maxLatenessS": 60}]
     await asyncio.gather(*(room.ann.do(UPDATE, id=post["id"], input=edit) for edit in edits))
@@ -128,7 +128,7 @@ async def test_updates_at_once_all_count_unless_they_name_a_revision(room: Room)
     assert (done["text"], done["timeZone"], done["maxLatenessS"], done["revision"]) == ("a", "Asia/Tokyo", 60, 4)
 
 
-async def test_a_cancelled_post_can_not_be_cancelled_or_changed_again(room: Room) -> None:
+async def test_cancelled_post_is_final(room: Room) -> None:
     post = await schedule(room.ann)
     cancelled = await room.ann.do(CANCEL, id=post["id"])
     assert (cancelled["state"], cancelled["editable"]) == ("CANCELLED", False)
@@ -136,7 +136,7 @@ async def test_a_cancelled_post_can_not_be_cancelled_or_changed_again(room: Room
     assert await room.ann.code(UPDATE, id=post["id"], input={"text": "x"}) == "CONFLICT"
 
 
-async def test_authors_see_their_own_and_operators_all(room: Room, boss: Person) -> None:
+async def test_authors_see_own_posts_and_operators_all(room: Room, boss: Person) -> None:
     mine, theirs = await schedule(room.ann), await schedule(room.bob)
     pages = {person.id: await person.do(PAGE, latest="now") for person in (room.ann, room.bob, room.eve, boss)}
     ids = {name: [item["id"] for item in page["items"]] for name, page in pages.items()}
@@ -147,7 +147,7 @@ async def test_authors_see_their_own_and_operators_all(room: Room, boss: Person)
     assert (await boss.do(CANCEL, id=mine["id"]))["state"] == "CANCELLED"
 
 
-async def test_the_timeline_is_by_due_time_and_by_state(room: Room) -> None:
+async def test_timeline_is_by_due_time_and_state(room: Room) -> None:
     dues = [f"2030-01-0{day}T00:00:00Z" for day in (3, 1, 2)]
     posts = [await schedule(room.ann, dueAt=due) for due in dues]
     await room.ann.do(CANCEL, id=posts[1]["id"])
@@ -162,7 +162,7 @@ async def test_the_timeline_is_by_due_time_and_by_state(room: Room) -> None:
     assert await room.ann.code(PAGE) == "BAD_USER_INPUT"
 
 
-async def test_a_post_due_at_once_wakes_a_worker(room: Room) -> None:
+async def test_post_due_soon_wakes_worker(room: Room) -> None:
     soon = (datetime.now(UTC) + timedelta(seconds=2)).isoformat()
     post = await schedule(room.ann, dueAt=soon)
     queue = room.ann.stores.keys.queue("publishing")

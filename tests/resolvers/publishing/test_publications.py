@@ -1,4 +1,4 @@
-"""What jobEvents and notifications tell of publications, and how a person settles one."""
+"""Publications in jobEvents and notifications, and their resolution by a person."""
 
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
@@ -53,9 +53,7 @@ def now() -> str:
     return (datetime.now(UTC) - timedelta(milliseconds=100)).isoformat()
 
 
-async def test_the_author_and_operators_hear_every_change_and_nobody_else(
-    room: Room, boss: Person, publisher: PostPublisher
-) -> None:
+async def test_changes_reach_author_and_operators_only(room: Room, boss: Person, publisher: PostPublisher) -> None:
     async with (
         room.ann.listening(LISTEN) as ann,
         boss.listening(LISTEN) as operator,
@@ -72,7 +70,7 @@ async def test_the_author_and_operators_hear_every_change_and_nobody_else(
         assert (await bob.event())["publication"]["scheduledPostId"] == other["id"]
 
 
-async def test_one_job_can_be_listened_to_and_resumed(room: Room) -> None:
+async def test_job_events_of_one_post_are_filtered(room: Room) -> None:
     first, second = await schedule(room.ann), await schedule(room.ann)
     async with room.ann.listening(LISTEN, job=second["id"]) as heard:
         await room.ann.do(CANCEL, id=first["id"])
@@ -84,9 +82,7 @@ async def test_one_job_can_be_listened_to_and_resumed(room: Room) -> None:
         assert error["extensions"]["code"] == "FORBIDDEN"
 
 
-async def test_an_unknown_one_is_notified_and_settled_by_a_person_once(
-    room: Room, boss: Person, publisher: PostPublisher
-) -> None:
+async def test_unknown_is_notified_and_resolved_once(room: Room, boss: Person, publisher: PostPublisher) -> None:
     lossy = await account(boss, credentials="lose")
     post = await schedule(boss, toHomeFeed=False, toAccountIds=[lossy], dueAt=now())
     await publish(publisher)
@@ -106,7 +102,7 @@ async def test_an_unknown_one_is_notified_and_settled_by_a_person_once(
     assert (await boss.do(GET, id=post["id"]))["state"] == "PUBLISHED"
 
 
-async def test_one_that_was_not_published_is_failed_and_says_so(
+async def test_resolution_as_not_published_fails_publication(
     boss: Person, room: Room, publisher: PostPublisher
 ) -> None:
     lossy = await account(boss, credentials="lose")
@@ -119,7 +115,7 @@ async def test_one_that_was_not_published_is_failed_and_says_so(
     assert (await boss.do(GET, id=post["id"]))["state"] == "PARTIAL"
 
 
-async def test_a_failure_is_notified(boss: Person, publisher: PostPublisher) -> None:
+async def test_failure_is_notified(boss: Person, publisher: PostPublisher) -> None:
     failing = await account(boss, credentials="fail")
     await schedule(boss, toHomeFeed=False, toAccountIds=[failing], dueAt=now())
     await publish(publisher)

@@ -1,4 +1,4 @@
-"""Due times: instants, zones, and local times that don't exist or exist twice."""
+"""Due times: instants, time zones, and local times that do not exist or occur twice."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -20,7 +20,7 @@ def moment(text: str, zone: str) -> str:
         ("2026-11-21T12:00:00Z", "UTC", "2026-11-21T12:00:00+00:00"),
         ("2026-11-21T21:00:00+09:00", "Asia/Tokyo", "2026-11-21T12:00:00+00:00"),
         ("2026-07-01T02:30:00+02:00", "Europe/Berlin", "2026-07-01T00:30:00+00:00"),
-        # In UTC, or with the offset of another place, it is an instant, whatever the clocks in Berlin show.
+        # In UTC, or with a foreign offset, it is an instant, whatever the clocks in Berlin show.
         ("2026-10-25T00:30:00Z", "Europe/Berlin", "2026-10-25T00:30:00+00:00"),
         ("2026-10-25T01:30:00Z", "Europe/Berlin", "2026-10-25T01:30:00+00:00"),
         ("2026-03-29T02:30:00+09:00", "Europe/Berlin", "2026-03-28T17:30:00+00:00"),
@@ -31,7 +31,7 @@ def moment(text: str, zone: str) -> str:
         ("2026-10-25T03:00:00+01:00", "Europe/Berlin", "2026-10-25T02:00:00+00:00"),
     ],
 )
-def test_what_is_meant_is_found(text: str, zone: str, meant: str) -> None:
+def test_due_moment_is_instant_meant(text: str, zone: str, meant: str) -> None:
     assert moment(text, zone) == meant
 
 
@@ -46,7 +46,7 @@ def test_what_is_meant_is_found(text: str, zone: str, meant: str) -> None:
         ("2026-04-05T01:45:00+10:30", "Australia/Lord_Howe", "14:45:00Z", "15:15:00Z", "occurs twice"),
     ],
 )
-def test_a_local_time_that_is_missing_or_there_twice_is_refused_with_both_readings(
+def test_ambiguous_local_time_is_refused_with_both_readings(
     text: str, zone: str, first: str, second: str, how: str
 ) -> None:
     with pytest.raises(BadUserInput) as refused:
@@ -60,12 +60,12 @@ def test_a_local_time_that_is_missing_or_there_twice_is_refused_with_both_readin
 
 
 @given(st.datetimes(datetime(2000, 1, 1), datetime(2200, 1, 1), timezones=st.timezones()))
-def test_no_moment_is_early_and_none_is_a_millisecond_late(written: datetime) -> None:
+def test_due_moment_rounds_up_to_millisecond(written: datetime) -> None:
     due_at = due_moment(written.astimezone(UTC), "Europe/Berlin")
     assert timedelta(0) <= due_at - written < timedelta(milliseconds=1)
     assert due_at.microsecond % 1000 == 0
 
 
-def test_a_time_that_no_timestamp_can_hold_is_refused() -> None:
+def test_due_time_beyond_timestamps_is_refused() -> None:
     with pytest.raises(BadUserInput):
         moment("9999-01-01T00:00:00Z", "UTC")

@@ -1,4 +1,4 @@
-"""A scenario for each test, on the module's database."""
+"""A publishing scenario for each test, on the module's database."""
 
 import pytest
 

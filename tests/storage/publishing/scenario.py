@@ -1,4 +1,4 @@
-"""Where publishing tests take place: an organization with a topic, an author who may do all, and accounts."""
+"""A scenario for publishing tests: an organization with a topic, an author with all rights, and accounts."""
 
 import secrets
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ IMAGE = ScheduledMedia("https://example.org/a.png", "A hill", MediaKind.IMAGE)
 
 @dataclass(frozen=True)
 class PublishingScenario:
-    """Ann writes; she is an OPERATOR and a member of the topic's community."""
+    """Ann is the author: an OPERATOR and a member of the topic's community."""
 
     stores: Stores
     place: Place
@@ -48,11 +48,11 @@ class PublishingScenario:
         return HomeFeedTarget(self.ann.id)
 
     def through(self, stores: Stores) -> "PublishingScenario":
-        """The same from another process."""
+        """Returns the scenario with another process's stores."""
         return replace(self, stores=stores, place=self.place.through(stores))
 
     async def now(self) -> datetime:
-        """The database's clock."""
+        """Returns the time of the database's clock."""
         answer = await self.stores.mongo.database.command("hello")
         now: datetime = answer["localTime"].replace(tzinfo=UTC)
         return now
@@ -60,58 +60,58 @@ class PublishingScenario:
     async def account(
         self, network: Network = Network.SANDBOX, secret: str = "ok", base_url: str | None = None
     ) -> ConnectedAccount:
-        """A connected account."""
+        """Connects an account."""
         new = NewAccount(self.organization_id, network, f"our {network.value}", base_url)
         return await self.stores.accounts.connect(new, secret, None)
 
     async def new(self, *targets: Target, in_s: float = 60.0, **more: Any) -> NewScheduledPost:
-        """What to schedule, due after so many seconds."""
+        """Returns a post to schedule, due in `in_s` seconds."""
         due_at = more.pop("due_at", None) or await self.now() + timedelta(seconds=in_s)
         base = NewScheduledPost(self.organization_id, self.ann.id, "hello", (), targets, due_at, "UTC", 3600)
         return replace(base, **more)
 
     async def schedule(self, *targets: Target, in_s: float = 60.0, **more: Any) -> ScheduledPost:
-        """A scheduled post to the topic, if no target is named."""
+        """Schedules a post, to the topic if no target is named."""
         new = await self.new(*(targets or (self.topic,)), in_s=in_s, **more)
         return await self.stores.scheduled_posts.schedule(new, None)
 
     async def publications(self, post: ScheduledPost) -> list[Publication]:
-        """Its publications as they are now."""
+        """Returns the post's publications as they are now."""
         return await self.stores.scheduled_posts.publications_of(post.id)
 
     async def only(self, post: ScheduledPost) -> Publication:
-        """Its one publication as it is now."""
+        """Returns the post's only publication as it is now."""
         (publication,) = await self.publications(post)
         return publication
 
     async def claimed(self, post: ScheduledPost) -> Publication:
-        """Its one publication, claimed from here."""
+        """Claims the post's only publication."""
         found = await self.stores.claims.claim(1000)
         (publication,) = [each for each in found if each.scheduled_post_id == post.id]
         return publication
 
     async def stored(self, publication: Publication) -> Document:
-        """The document behind it."""
+        """Returns the stored document."""
         row: Document | None = await self.stores.mongo["publications"].find_one({"_id": publication.id})
         assert row is not None
         return row
 
     async def pass_time(self, seconds: float) -> None:
-        """Lets time pass by moving every stored moment of the organization back."""
+        """Simulates time by moving every stored moment of the organization back."""
         await pass_time(self.stores, self.organization_id, seconds)
 
     async def messages(self) -> list[Document]:
-        """The topic's messages."""
+        """Returns the topic's messages."""
         return await self.place.messages()
 
     async def events(self) -> list[tuple[str, str]]:
-        """What the organization's jobs stream told: kind and id."""
+        """Returns kind and id of the events of the organization's jobs stream."""
         rows = self.stores.mongo["events"].find({"_id.s": f"jobs:{self.organization_id}"}).sort("_id", 1)
         return [(row["kind"], row["ref"]) async for row in rows]
 
 
 async def pass_time(stores: Stores, organization_id: str, seconds: float) -> None:
-    """Moves every stored moment of an organization's publications back, which is as good as waiting."""
+    """Simulates time by moving every stored moment of an organization's publications back."""
     publications, posts = stores.mongo["publications"], stores.mongo["scheduled_posts"]
     moments = ("due", "late_at", "wake_at", "upload_at", "mail_at", "step.at", "step.first_at", "upload.expires_at")
     for moment in moments:
@@ -124,7 +124,7 @@ def _back(moment: str, seconds: float) -> list[Document]:
 
 
 async def create_publishing_scenario(stores: Stores) -> PublishingScenario:
-    """A new one, in an organization of its own."""
+    """Creates a scenario in an organization of its own."""
     place = await found_place(stores, secrets.token_hex(6))
     roles = [Role.OPERATOR]
     ann = await stores.users.sign_in(place.organization_id, "ann", roles, "Ann", None, "ann@example.org")
@@ -132,5 +132,5 @@ async def create_publishing_scenario(stores: Stores) -> PublishingScenario:
 
 
 def account_target(account: ConnectedAccount) -> AccountTarget:
-    """The target that an account is."""
+    """Returns the target of an account."""
     return AccountTarget(account.id, account.network)

@@ -1,4 +1,4 @@
-"""Connected accounts in storage: scoped, encrypted, and forgotten."""
+"""Connected accounts are scoped to their organization, encrypted, and lose their credentials on disconnection."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.storage.publishing.scenario import PublishingScenario
 pytestmark = pytest.mark.anyio
 
 
-async def test_an_account_is_found_in_its_organization_only(scenario: PublishingScenario) -> None:
+async def test_account_is_found_in_its_organization_only(scenario: PublishingScenario) -> None:
     account = await scenario.account()
     assert await scenario.stores.accounts.find(scenario.organization_id, account.id) == account
     assert await scenario.stores.accounts.list_connected(scenario.organization_id) == [account]
@@ -18,7 +18,7 @@ async def test_an_account_is_found_in_its_organization_only(scenario: Publishing
         await scenario.stores.accounts.get("elsewhere", account.id)
 
 
-async def test_a_disconnected_account_can_not_be_opened_any_more(scenario: PublishingScenario) -> None:
+async def test_disconnected_account_has_no_credentials(scenario: PublishingScenario) -> None:
     account = await scenario.account(secret="ok")
     assert await scenario.stores.accounts.decrypt_credentials(account) == "ok"
     gone = await scenario.stores.accounts.disconnect(account)
@@ -31,7 +31,7 @@ async def test_a_disconnected_account_can_not_be_opened_any_more(scenario: Publi
     assert account.id not in [each.id for each in await scenario.stores.accounts.list_disconnected(100)]
 
 
-async def test_a_sealed_secret_moved_to_another_account_opens_nothing(scenario: PublishingScenario) -> None:
+async def test_credentials_of_other_account_do_not_decrypt(scenario: PublishingScenario) -> None:
     one, other = await scenario.account(secret="ok"), await scenario.account(secret="lose")
     accounts = scenario.stores.mongo["accounts"]
     row = await accounts.find_one({"_id": one.id})

@@ -1,4 +1,4 @@
-"""Leases: each publication goes to one, comes back when its holder dies, and sweeping costs what is due."""
+"""Each publication goes to one claimant, is claimed again after its lease, and sweeps read only what is due."""
 
 import asyncio
 from datetime import timedelta
@@ -17,18 +17,18 @@ pytestmark = pytest.mark.anyio
 
 
 async def claim(scenario: PublishingScenario, post: ScheduledPost) -> list[Publication]:
-    """What can be claimed of the post."""
+    """Claims the post's publications that are due."""
     return [each for each in await scenario.stores.claims.claim(1000) if each.scheduled_post_id == post.id]
 
 
-async def test_what_is_due_within_five_seconds_is_claimed_and_nothing_else(scenario: PublishingScenario) -> None:
+async def test_claim_takes_only_publications_due_within_5_s(scenario: PublishingScenario) -> None:
     near, far = await scenario.schedule(in_s=4.5), await scenario.schedule(in_s=30)
     claimed = await scenario.stores.claims.claim(1000)
     assert near.id in [each.scheduled_post_id for each in claimed]
     assert far.id not in [each.scheduled_post_id for each in claimed]
 
 
-async def test_of_many_who_claim_at_once_one_gets_it(scenario: PublishingScenario, another: OpenStores) -> None:
+async def test_concurrent_claims_take_each_publication_once(scenario: PublishingScenario, another: OpenStores) -> None:
     posts = [await scenario.schedule(in_s=1) for _ in range(20)]
     async with another() as stores:
         rooms = [scenario, scenario.through(stores)] * 5
@@ -37,7 +37,7 @@ async def test_of_many_who_claim_at_once_one_gets_it(scenario: PublishingScenari
     assert sorted(id_ for id_ in ids if id_ in {post.id for post in posts}) == sorted(post.id for post in posts)
 
 
-async def test_a_claim_that_its_holder_left_comes_back_with_a_new_fence(scenario: PublishingScenario) -> None:
+async def test_expired_claim_is_taken_under_new_fence(scenario: PublishingScenario) -> None:
     post = await scenario.schedule(in_s=4.5)
     (first,) = await claim(scenario, post)
     assert await claim(scenario, post) == []
@@ -48,7 +48,7 @@ async def test_a_claim_that_its_holder_left_comes_back_with_a_new_fence(scenario
     assert second.fence > first.fence
 
 
-async def test_only_the_holder_renews_and_releases(scenario: PublishingScenario) -> None:
+async def test_only_holder_renews_and_releases_claim(scenario: PublishingScenario) -> None:
     post = await scenario.schedule(in_s=-1)
     (first,) = await claim(scenario, post)
     await scenario.pass_time(LEASE_S + 1)
@@ -61,14 +61,14 @@ async def test_only_the_holder_renews_and_releases(scenario: PublishingScenario)
     assert len(await claim(scenario, post)) == 1
 
 
-async def test_what_was_moved_or_cancelled_is_not_claimed(scenario: PublishingScenario) -> None:
+async def test_cancelled_publication_is_not_claimed(scenario: PublishingScenario) -> None:
     post = await scenario.schedule(in_s=1)
     await scenario.stores.scheduled_posts.cancel(scenario.organization_id, post.id)
     assert await claim(scenario, post) == []
 
 
 def stages(plan: Any) -> list[Any]:
-    """Every stage of a query plan."""
+    """Returns every stage of a query plan."""
     if isinstance(plan, list):
         return [stage for each in plan for stage in stages(each)]
     if not isinstance(plan, dict):
@@ -76,8 +76,8 @@ def stages(plan: Any) -> list[Any]:
     return ([plan] if "stage" in plan else []) + stages(list(plan.values()))
 
 
-async def test_a_sweep_examines_what_is_due_and_not_what_waits(scenario: PublishingScenario) -> None:
-    """The same for a thousand as for a million: only index entries of moments that have come are looked at."""
+async def test_sweep_examines_only_due_index_entries(scenario: PublishingScenario) -> None:
+    """The cost does not depend on the number of waiting publications."""
     later = await scenario.now() + timedelta(hours=1)
     waiting = [{"_id": f"{scenario.organization_id}-{i}", "wake_at": later, "state": "X"} for i in range(2000)]
     publications = scenario.stores.mongo["publications"]
@@ -93,7 +93,7 @@ async def test_a_sweep_examines_what_is_due_and_not_what_waits(scenario: Publish
     await publications.delete_many({"_id": {"$in": [each["_id"] for each in waiting]}})
 
 
-async def test_an_upload_is_begun_ten_minutes_ahead_by_one(scenario: PublishingScenario) -> None:
+async def test_upload_is_claimed_once_ten_minutes_ahead(scenario: PublishingScenario) -> None:
     account = account_target(await scenario.account(Network.MASTODON, "token", "https://example.org"))
     post = await scenario.schedule(account, media=[IMAGE], in_s=660)
 

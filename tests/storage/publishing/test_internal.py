@@ -1,4 +1,4 @@
-"""Publishing inside is one transaction: exactly once, never early, with the message or post and what is told of it."""
+"""Publishing to an internal target is one transaction: exactly once, never early, with message or post and events."""
 
 import asyncio
 from datetime import timedelta
@@ -18,7 +18,7 @@ async def publish(scenario: PublishingScenario, publication: Publication, text: 
     return await scenario.stores.scheduled_posts.publish_message(publication, scenario.place.new(text))
 
 
-async def test_message_and_state_are_there_together(scenario: PublishingScenario) -> None:
+async def test_message_and_state_are_stored_together(scenario: PublishingScenario) -> None:
     publication = await scenario.claimed(await scenario.schedule(in_s=-1))
     done = await publish(scenario, publication)
     (message,) = await scenario.messages()
@@ -36,7 +36,7 @@ async def test_message_and_state_are_there_together(scenario: PublishingScenario
     assert await soon(told)
 
 
-async def test_the_home_feed_has_the_post(scenario: PublishingScenario) -> None:
+async def test_publication_to_home_feed_creates_post(scenario: PublishingScenario) -> None:
     publication = await scenario.claimed(await scenario.schedule(scenario.home, in_s=-1))
     new = NewPost(scenario.organization_id, "ann", "hello", ["https://example.org/a.png"], (), ())
     done = await scenario.stores.scheduled_posts.publish_post(publication, new)
@@ -47,7 +47,7 @@ async def test_the_home_feed_has_the_post(scenario: PublishingScenario) -> None:
         await scenario.stores.scheduled_posts.publish_post(publication, new)
 
 
-async def test_of_many_duplicate_triggers_one_publishes(scenario: PublishingScenario, another: OpenStores) -> None:
+async def test_concurrent_duplicates_publish_once(scenario: PublishingScenario, another: OpenStores) -> None:
     publication = await scenario.claimed(await scenario.schedule(in_s=-1))
     async with another() as stores:
         rooms = [scenario, scenario.through(stores)] * 10
@@ -57,7 +57,7 @@ async def test_of_many_duplicate_triggers_one_publishes(scenario: PublishingScen
     assert len(await scenario.messages()) == 1
 
 
-async def test_it_is_never_early(scenario: PublishingScenario) -> None:
+async def test_publishing_before_due_moment_is_refused(scenario: PublishingScenario) -> None:
     due_at = await scenario.now() + timedelta(seconds=2)
     publication = await scenario.claimed(await scenario.schedule(due_at=due_at))
     with pytest.raises(NotYetDue) as early:
@@ -68,7 +68,7 @@ async def test_it_is_never_early(scenario: PublishingScenario) -> None:
     assert (await publish(scenario, publication)).published_at
 
 
-async def test_an_old_fence_publishes_nothing(scenario: PublishingScenario) -> None:
+async def test_old_fence_publishes_nothing(scenario: PublishingScenario) -> None:
     post = await scenario.schedule(in_s=-1)
     first = await scenario.claimed(post)
     await scenario.pass_time(60)
@@ -78,7 +78,7 @@ async def test_an_old_fence_publishes_nothing(scenario: PublishingScenario) -> N
     assert (await publish(scenario, second)).state is PublicationState.PUBLISHED
 
 
-async def test_later_than_allowed_it_is_not_published(scenario: PublishingScenario) -> None:
+async def test_publishing_past_deadline_is_refused(scenario: PublishingScenario) -> None:
     post = await scenario.schedule(in_s=-1, max_lateness_s=60)
     await scenario.pass_time(60)
     with pytest.raises(DeadlinePassed):
@@ -86,7 +86,7 @@ async def test_later_than_allowed_it_is_not_published(scenario: PublishingScenar
     assert await scenario.messages() == []
 
 
-async def test_a_lost_one_does_not_take_its_batch_along(scenario: PublishingScenario) -> None:
+async def test_lost_claim_fails_alone_in_its_batch(scenario: PublishingScenario) -> None:
     posts = [await scenario.schedule(in_s=-1) for _ in range(10)]
     claims = {each.scheduled_post_id: each for each in await scenario.stores.claims.claim(1000)}
     for post in posts[::2]:

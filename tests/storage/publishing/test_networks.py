@@ -1,4 +1,4 @@
-"""What each network takes: lengths as it counts them, and which media may stand together."""
+"""Limits of each network: text length as the network counts it, and allowed combinations of media."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ SEEN = {"": 0, "abc": 3, "狼煙": 2, "e\u0301": 1, "\r\n": 1, "☺\ufe0f": 1, F
 
 
 @pytest.mark.parametrize(("text", "count"), SEEN.items())
-def test_characters_are_counted_as_people_see_them(text: str, count: int) -> None:
+def test_graphemes_are_user_perceived_characters(text: str, count: int) -> None:
     assert len(list(graphemes(text))) == count
     assert "".join(graphemes(text)) == text
 
@@ -44,14 +44,14 @@ def test_characters_are_counted_as_people_see_them(text: str, count: int) -> Non
         (Network.SANDBOX, "x" * 10_000),
     ],
 )
-def test_a_text_is_as_long_as_the_network_says(network: Network, fits: str) -> None:
+def test_text_length_is_limited_per_network(network: Network, fits: str) -> None:
     assert limit_violation(POST_LIMITS[network], fits, []) is None
     more = limit_violation(POST_LIMITS[network], "x" + fits, [])
     assert more is not None
     assert more[0] == "text"
 
 
-def test_bytes_count_where_the_network_counts_them() -> None:
+def test_text_bytes_are_limited_on_bluesky() -> None:
     assert limit_violation(POST_LIMITS[Network.BLUESKY], FAMILY * 170, []) == ("text", "at most 3000 bytes")
 
 
@@ -85,17 +85,17 @@ def test_bytes_count_where_the_network_counts_them() -> None:
         (Network.SANDBOX, [REEL], True),
     ],
 )
-def test_media_stand_together_as_the_network_says(network: Network, media: Sequence[MediaKind], fits: bool) -> None:
+def test_media_combinations_are_limited_per_network(network: Network, media: Sequence[MediaKind], fits: bool) -> None:
     wrong = limit_violation(POST_LIMITS[network], "hello", media)
     assert wrong is None if fits else wrong is not None and wrong[0] == "media"
 
 
-def test_inside_topics_take_text_and_feeds_take_images() -> None:
+def test_topics_take_text_and_home_feeds_take_images() -> None:
     assert limit_violation(TOPIC_LIMITS, "x" * 4000, []) is None
     assert limit_violation(TOPIC_LIMITS, "hello", [IMG]) == ("media", "no media: it takes text only")
     assert limit_violation(HOME_FEED_LIMITS, "hello", [IMG] * 10) is None
     assert limit_violation(HOME_FEED_LIMITS, "hello", [VID]) is not None
 
 
-def test_every_network_is_described() -> None:
+def test_every_network_has_limits_and_behaviour() -> None:
     assert POST_LIMITS.keys() == BEHAVIOURS.keys() == set(Network)

@@ -1,4 +1,4 @@
-"""Pages of scheduled posts against the timeline rule, by state too; and failing what waits for an account."""
+"""Pages of scheduled posts by due time and state, and failing the publications to a disconnected account."""
 
 import asyncio
 import itertools
@@ -14,7 +14,7 @@ from tests.storage.publishing.scenario import PublishingScenario, account_target
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_page_by_state_looks_past_what_is_in_other_states(scenario: PublishingScenario) -> None:
+async def test_page_by_state_skips_other_states(scenario: PublishingScenario) -> None:
     posts = [await scenario.schedule(in_s=100 + number) for number in range(130)]
     store, organization_id = scenario.stores.scheduled_posts, scenario.organization_id
     kept = [posts[3], posts[64], posts[128]]
@@ -32,7 +32,7 @@ async def test_a_page_by_state_looks_past_what_is_in_other_states(scenario: Publ
     assert (await store.page(organization_id, "bob", timeline_range(latest=NOW))).items == []
 
 
-async def test_everything_that_waits_for_an_account_fails_and_nothing_else(scenario: PublishingScenario) -> None:
+async def test_fail_waiting_fails_only_that_account(scenario: PublishingScenario) -> None:
     account, other = await scenario.account(), await scenario.account()
     waiting = [await scenario.schedule(account_target(account)) for _ in range(120)]
     untouched = await scenario.schedule(account_target(other), scenario.topic)
@@ -43,7 +43,7 @@ async def test_everything_that_waits_for_an_account_fails_and_nothing_else(scena
     assert await scenario.stores.scheduled_posts.fail_waiting(account) == 0
 
 
-async def test_a_page_by_state_examines_what_may_be_in_it_and_not_the_history(scenario: PublishingScenario) -> None:
+async def test_page_by_state_examines_only_candidates(scenario: PublishingScenario) -> None:
     store, organization_id = scenario.stores.scheduled_posts, scenario.organization_id
     account = account_target(await scenario.account())
     post = await scenario.schedule(account, scenario.topic, in_s=-1)
@@ -62,7 +62,7 @@ async def test_a_page_by_state_examines_what_may_be_in_it_and_not_the_history(sc
     assert "'SORT'" not in str(explained["queryPlanner"]["winningPlan"])
 
 
-def test_a_post_in_a_state_has_a_publication_in_a_needed_one() -> None:
+def test_needed_states_cover_every_post_state() -> None:
     every = list(PublicationState)
     mixed = [states for size in (1, 2, 3) for states in itertools.combinations_with_replacement(every, size)]
     assert all(needed_states([post_state(states)]) & set(states) for states in mixed)

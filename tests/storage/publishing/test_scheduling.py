@@ -1,4 +1,4 @@
-"""Scheduling, changing, cancelling: places on the timeline, revisions, fences, and what an edit does to uploads."""
+"""Scheduling, updating and cancelling: timestamps, revisions, fences, and the effect of edits on uploads."""
 
 import asyncio
 from dataclasses import replace
@@ -18,7 +18,7 @@ from tests.storage.publishing.scenario import IMAGE, PublishingScenario, account
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_post_takes_the_first_free_microsecond_at_its_due_time(scenario: PublishingScenario) -> None:
+async def test_timestamp_is_first_free_microsecond_at_due_time(scenario: PublishingScenario) -> None:
     due_at = await scenario.now() + timedelta(hours=1)
     posts = await asyncio.gather(*(scenario.schedule(due_at=due_at) for _ in range(120)))
     first = microseconds(due_at)
@@ -30,9 +30,7 @@ async def test_a_post_takes_the_first_free_microsecond_at_its_due_time(scenario:
     assert (await scenario.schedule(due_at=due_at)).timestamp == posts[0].timestamp
 
 
-async def test_processes_that_schedule_for_the_same_moment_never_meet(
-    scenario: PublishingScenario, another: OpenStores
-) -> None:
+async def test_concurrent_processes_get_distinct_timestamps(scenario: PublishingScenario, another: OpenStores) -> None:
     due_at = await scenario.now() + timedelta(hours=1)
     async with another() as stores:
         rooms = [scenario, scenario.through(stores)] * 20
@@ -40,7 +38,7 @@ async def test_processes_that_schedule_for_the_same_moment_never_meet(
     assert len({post.timestamp for post in posts}) == 40
 
 
-async def test_a_repeated_key_schedules_once(scenario: PublishingScenario) -> None:
+async def test_repeated_key_schedules_once(scenario: PublishingScenario) -> None:
     new = await scenario.new(scenario.topic)
     key = idempotency_key(scenario.organization_id, "ann", "schedulePost", "k", {"a": 1})
     schedule = scenario.stores.scheduled_posts.schedule
@@ -49,7 +47,7 @@ async def test_a_repeated_key_schedules_once(scenario: PublishingScenario) -> No
     assert len(await scenario.publications(first)) == 1
 
 
-async def test_what_could_only_fail_is_refused(scenario: PublishingScenario) -> None:
+async def test_due_time_past_deadline_is_refused(scenario: PublishingScenario) -> None:
     with pytest.raises(BadUserInput):
         await scenario.schedule(in_s=-20, max_lateness_s=10)
     post = await scenario.schedule(in_s=-20, max_lateness_s=30)
@@ -59,7 +57,7 @@ async def test_what_could_only_fail_is_refused(scenario: PublishingScenario) -> 
         )
 
 
-async def test_every_change_is_told_to_the_jobs_stream(scenario: PublishingScenario) -> None:
+async def test_every_change_emits_publication_changed(scenario: PublishingScenario) -> None:
     post = await scenario.schedule(scenario.topic, scenario.home)
     await scenario.stores.scheduled_posts.update(scenario.organization_id, post.id, ScheduledPostEdit(text="other"))
     await scenario.stores.scheduled_posts.cancel(scenario.organization_id, post.id)
@@ -67,7 +65,7 @@ async def test_every_change_is_told_to_the_jobs_stream(scenario: PublishingScena
     assert await scenario.events() == [("PublicationChanged", id_) for id_ in ids * 3]
 
 
-async def test_an_update_needs_the_newest_revision_when_it_names_one(scenario: PublishingScenario) -> None:
+async def test_update_from_old_revision_is_conflict(scenario: PublishingScenario) -> None:
     post = await scenario.schedule()
     update = scenario.stores.scheduled_posts.update
     changed = await update(scenario.organization_id, post.id, ScheduledPostEdit(text="second", revision=1))
@@ -79,7 +77,7 @@ async def test_an_update_needs_the_newest_revision_when_it_names_one(scenario: P
     assert sum(not isinstance(each, Conflict) for each in outcomes) == 1
 
 
-async def test_targets_that_stay_keep_their_publications(scenario: PublishingScenario) -> None:
+async def test_kept_target_keeps_its_publication(scenario: PublishingScenario) -> None:
     account = account_target(await scenario.account())
     post = await scenario.schedule(scenario.topic, scenario.home)
     before = await scenario.publications(post)
@@ -91,7 +89,7 @@ async def test_targets_that_stay_keep_their_publications(scenario: PublishingSce
     assert {each.state for each in after} == {PublicationState.SCHEDULED}
 
 
-async def test_update_and_cancel_win_against_a_held_claim(scenario: PublishingScenario) -> None:
+async def test_update_and_cancel_invalidate_claim(scenario: PublishingScenario) -> None:
     edited, cancelled = await scenario.schedule(in_s=0.2), await scenario.schedule(in_s=0.2)
     claims = await scenario.stores.claims.claim(1000)
     by_post = {each.scheduled_post_id: each for each in claims}
@@ -107,7 +105,7 @@ async def test_update_and_cancel_win_against_a_held_claim(scenario: PublishingSc
     assert (await scenario.only(cancelled)).state is PublicationState.CANCELLED
 
 
-async def test_cancelling_cancels_the_rest_and_with_nothing_left_it_is_a_conflict(scenario: PublishingScenario) -> None:
+async def test_cancel_cancels_unstarted_then_conflicts(scenario: PublishingScenario) -> None:
     post = await scenario.schedule(scenario.topic, scenario.home, in_s=-1)
     claims = [each for each in await scenario.stores.claims.claim(100) if each.scheduled_post_id == post.id]
     store = scenario.stores.scheduled_posts
@@ -122,7 +120,7 @@ async def test_cancelling_cancels_the_rest_and_with_nothing_left_it_is_a_conflic
         await store.cancel(scenario.organization_id, post.id)
 
 
-async def test_nothing_of_another_organization_is_changed(scenario: PublishingScenario) -> None:
+async def test_post_of_other_organization_is_not_found(scenario: PublishingScenario) -> None:
     post = await scenario.schedule()
     with pytest.raises(NotFound):
         await scenario.stores.scheduled_posts.cancel("elsewhere", post.id)
@@ -131,8 +129,8 @@ async def test_nothing_of_another_organization_is_changed(scenario: PublishingSc
     assert (await scenario.only(post)).state is PublicationState.SCHEDULED
 
 
-async def uploaded(scenario: PublishingScenario, expires_in_s: float | None) -> str:
-    """A post due in an hour, whose media are uploaded; its id."""
+async def post_with_upload(scenario: PublishingScenario, expires_in_s: float | None) -> str:
+    """Schedules a post whose media are uploaded, and returns its id."""
     account = account_target(await scenario.account(Network.MASTODON, "token", "https://example.org"))
     post = await scenario.schedule(account, media=[IMAGE], in_s=300)
     ((claimed, token),) = [
@@ -155,10 +153,10 @@ async def uploaded(scenario: PublishingScenario, expires_in_s: float | None) -> 
         (ScheduledPostEdit(max_lateness_s=60), MediaState.READY),
     ],
 )
-async def test_other_content_makes_an_upload_stale(
+async def test_edit_of_content_makes_upload_stale(
     scenario: PublishingScenario, edit: ScheduledPostEdit, state: MediaState
 ) -> None:
-    post_id = await uploaded(scenario, 86_400)
+    post_id = await post_with_upload(scenario, 86_400)
     await scenario.stores.scheduled_posts.update(scenario.organization_id, post_id, edit)
     (publication,) = await scenario.stores.scheduled_posts.publications_of(post_id)
     assert publication.media_state is state
@@ -167,17 +165,17 @@ async def test_other_content_makes_an_upload_stale(
 
 
 @pytest.mark.parametrize(("later_s", "state"), [(3000, MediaState.READY), (4000, MediaState.STALE)])
-async def test_a_due_time_past_the_expiry_makes_an_upload_stale(
+async def test_due_time_past_expiry_makes_upload_stale(
     scenario: PublishingScenario, later_s: float, state: MediaState
 ) -> None:
-    post_id = await uploaded(scenario, 3600)
+    post_id = await post_with_upload(scenario, 3600)
     edit = ScheduledPostEdit(due_at=await scenario.now() + timedelta(seconds=later_s))
     await scenario.stores.scheduled_posts.update(scenario.organization_id, post_id, edit)
     (publication,) = await scenario.stores.scheduled_posts.publications_of(post_id)
     assert publication.media_state is state
 
 
-async def test_an_upload_of_what_was_changed_meanwhile_is_not_kept(scenario: PublishingScenario) -> None:
+async def test_upload_of_edited_post_is_not_stored(scenario: PublishingScenario) -> None:
     account = account_target(await scenario.account(Network.MASTODON, "token", "https://example.org"))
     post = await scenario.schedule(account, media=[IMAGE], in_s=300)
     ((claimed, token),) = await scenario.stores.claims.claim_uploads(100)
@@ -197,7 +195,7 @@ async def test_an_upload_of_what_was_changed_meanwhile_is_not_kept(scenario: Pub
         (Network.WEBHOOK, MediaKind.VIDEO, None),
     ],
 )
-async def test_media_are_due_as_long_before_as_the_network_needs(
+async def test_upload_lead_follows_network_and_kind(
     scenario: PublishingScenario, network: Network, kind: MediaKind, lead_s: float | None
 ) -> None:
     media = [ScheduledMedia("https://example.org/a", "", kind)]

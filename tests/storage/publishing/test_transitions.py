@@ -1,4 +1,4 @@
-"""The state machine of a publication to the outside, step by step: what each allows, refuses, stores and tells."""
+"""The state machine of a publication to an external target: what each change allows, stores and emits."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -52,12 +52,12 @@ async def reclaimed(scenario: PublishingScenario, publication: Publication, afte
     return found
 
 
-async def notified(scenario: PublishingScenario) -> list[str]:
+async def notification_kinds(scenario: PublishingScenario) -> list[str]:
     rows = scenario.stores.mongo["notifications"].find({"_id.o": scenario.organization_id})
     return [row["kind"] async for row in rows]
 
 
-async def test_the_intent_is_stored_before_the_call_and_never_early(scenario: PublishingScenario) -> None:
+async def test_begin_stores_intent_at_due_moment(scenario: PublishingScenario) -> None:
     early = await claimed(scenario, in_s=4.5)
     with pytest.raises(NotYetDue):
         await step(scenario, BeginAttempt(early, CallPhase.CALLING, "key"))
@@ -68,7 +68,7 @@ async def test_the_intent_is_stored_before_the_call_and_never_early(scenario: Pu
     assert (begun.progress.phase, begun.progress.key, begun.progress.tries) == (CallPhase.CALLING, "key", 1)
 
 
-async def test_a_call_is_begun_once(scenario: PublishingScenario) -> None:
+async def test_second_begin_of_call_loses_claim(scenario: PublishingScenario) -> None:
     begun = await calling(scenario)
     with pytest.raises(ClaimLost):
         await step(scenario, BeginAttempt(begun, CallPhase.CALLING, "key"))
@@ -77,7 +77,7 @@ async def test_a_call_is_begun_once(scenario: PublishingScenario) -> None:
         await step(scenario, BeginAttempt(again, CallPhase.CALLING, "key"))
 
 
-async def test_a_cut_off_preparation_is_begun_again_with_the_first_key(scenario: PublishingScenario) -> None:
+async def test_repeated_preparation_keeps_first_key(scenario: PublishingScenario) -> None:
     begun = await step(scenario, BeginAttempt(await claimed(scenario), CallPhase.PREPARING, "first"))
     again = await reclaimed(scenario, begun, 10)
     with pytest.raises(ClaimLost):
@@ -92,7 +92,7 @@ async def test_a_cut_off_preparation_is_begun_again_with_the_first_key(scenario:
     )
 
 
-async def test_success_is_counted_from_the_call(scenario: PublishingScenario) -> None:
+async def test_published_at_is_start_of_call(scenario: PublishingScenario) -> None:
     begun = await calling(scenario)
     assert begun.progress is not None
     done = await step(scenario, MarkPublished(begun, "id", "https://example.org/1"))
@@ -103,16 +103,16 @@ async def test_success_is_counted_from_the_call(scenario: PublishingScenario) ->
         await step(scenario, MarkPublished(begun, "other", None))
 
 
-async def test_a_failure_is_final_and_told(scenario: PublishingScenario) -> None:
+async def test_failure_is_final_and_notified(scenario: PublishingScenario) -> None:
     done = await step(scenario, MarkFailed(await calling(scenario), "REFUSED", "no"))
     assert done.state is S.FAILED
     assert done.error is not None
     assert (done.error.code, done.error.message) == ("REFUSED", "no")
     assert "mail_at" in await scenario.stored(done)
-    assert await soon(lambda: notified(scenario)) == ["PUBLICATION_FAILED"]
+    assert await soon(lambda: notification_kinds(scenario)) == ["PUBLICATION_FAILED"]
 
 
-async def test_what_had_no_effect_is_tried_five_times(scenario: PublishingScenario) -> None:
+async def test_calls_without_effect_are_tried_five_times(scenario: PublishingScenario) -> None:
     publication = await claimed(scenario)
     for number in range(1, 5):
         begun = await step(scenario, BeginAttempt(publication, CallPhase.CALLING, "key"))
@@ -125,7 +125,7 @@ async def test_what_had_no_effect_is_tried_five_times(scenario: PublishingScenar
     assert (await step(scenario, ScheduleRetry(begun, 1, "no connection"))).state is S.FAILED
 
 
-async def test_no_try_follows_after_max_lateness(scenario: PublishingScenario) -> None:
+async def test_no_retry_follows_past_deadline(scenario: PublishingScenario) -> None:
     publication = await claimed(scenario, max_lateness_s=10)
     begun = await step(scenario, BeginAttempt(publication, CallPhase.CALLING, "key"))
     assert (await step(scenario, ScheduleRetry(begun, 30, "no connection"))).state is S.FAILED
@@ -137,33 +137,31 @@ async def test_no_try_follows_after_max_lateness(scenario: PublishingScenario) -
     assert (failed.state, failed.error.code) == (S.FAILED, "TOO_LATE")
 
 
-async def test_media_that_are_gone_are_uploaded_anew(scenario: PublishingScenario) -> None:
+async def test_lost_upload_becomes_stale(scenario: PublishingScenario) -> None:
     begun = await step(scenario, BeginAttempt(await claimed(scenario), CallPhase.PREPARING, "key"))
     begun = await step(scenario, StoreUploadAndBegin(begun, ["m"], None, "key"))
     waiting = await step(scenario, ScheduleRetry(begun, 0, "gone", upload_gone=True))
     assert (waiting.upload, waiting.media_state.value) == (None, "STALE")
 
 
-async def test_a_doubt_only_a_person_can_settle_is_told_at_once(scenario: PublishingScenario) -> None:
+async def test_unknown_for_person_is_notified_at_once(scenario: PublishingScenario) -> None:
     doubtful = await step(scenario, MarkUnknown(await calling(scenario), "no answer", MANUAL))
     assert doubtful.state is S.UNKNOWN
     assert "wake_at" not in await scenario.stored(doubtful)
-    assert await soon(lambda: notified(scenario)) == ["PUBLICATION_UNKNOWN"]
+    assert await soon(lambda: notification_kinds(scenario)) == ["PUBLICATION_UNKNOWN"]
 
 
-async def test_a_doubt_that_settles_itself_is_looked_at_again_and_told_to_nobody(scenario: PublishingScenario) -> None:
+async def test_reconcilable_unknown_is_not_notified(scenario: PublishingScenario) -> None:
     doubtful = await step(scenario, MarkUnknown(await calling(scenario), "no answer", ReconciliationPolicy(5, 3600)))
     again = await reclaimed(scenario, doubtful, 5.1)
     assert (await step(scenario, BeginReconciliation(again, ReconciliationPolicy(5, 3600)))).progress is not None
     done = await step(scenario, MarkPublished(again, "id", None))
     assert (done.state, done.error) == (S.PUBLISHED, None)
-    assert await notified(scenario) == []
+    assert await notification_kinds(scenario) == []
 
 
 @pytest.mark.parametrize("ask", [True, False])
-async def test_a_key_is_not_sent_again_when_the_network_may_have_forgotten_it(
-    scenario: PublishingScenario, ask: bool
-) -> None:
+async def test_reconciliation_past_retention_waits_for_person(scenario: PublishingScenario, ask: bool) -> None:
     settling = ReconciliationPolicy(5, 3600)
     doubtful = await step(scenario, MarkUnknown(await calling(scenario), "no answer", settling))
     again = await reclaimed(scenario, doubtful, 3590)
@@ -173,10 +171,10 @@ async def test_a_key_is_not_sent_again_when_the_network_may_have_forgotten_it(
     assert left.state is S.UNKNOWN
     assert not ask or left.progress is None
     assert "wake_at" not in await scenario.stored(left)
-    assert await soon(lambda: notified(scenario)) == ["PUBLICATION_UNKNOWN"]
+    assert await soon(lambda: notification_kinds(scenario)) == ["PUBLICATION_UNKNOWN"]
 
 
-async def test_a_person_settles_an_unknown_one_once(scenario: PublishingScenario) -> None:
+async def test_person_resolves_unknown_once(scenario: PublishingScenario) -> None:
     resolve = scenario.stores.scheduled_posts.resolve
     for published in (True, False):
         doubtful = await step(scenario, MarkUnknown(await calling(scenario), "no answer", MANUAL))
@@ -191,7 +189,7 @@ async def test_a_person_settles_an_unknown_one_once(scenario: PublishingScenario
         await resolve(await calling(scenario), True, None)
 
 
-async def test_a_person_of_another_organization_settles_nothing(scenario: PublishingScenario) -> None:
+async def test_resolution_by_other_organization_is_not_found(scenario: PublishingScenario) -> None:
     doubtful = await step(scenario, MarkUnknown(await calling(scenario), "no answer", MANUAL))
     with pytest.raises(NotFound):
         await scenario.stores.scheduled_posts.resolve(replace(doubtful, organization_id="elsewhere"), True, None)
@@ -238,7 +236,7 @@ async def in_state(scenario: PublishingScenario, state: PublicationState) -> Pub
 
 
 @pytest.mark.parametrize("state", list(S))
-async def test_only_what_the_drawing_shows_is_allowed(scenario: PublishingScenario, state: PublicationState) -> None:
+async def test_each_state_allows_only_drawn_transitions(scenario: PublishingScenario, state: PublicationState) -> None:
     allowed = set()
     for name, change in CHANGES.items():
         held = await in_state(scenario, state)
@@ -250,7 +248,7 @@ async def test_only_what_the_drawing_shows_is_allowed(scenario: PublishingScenar
     assert allowed == ALLOWED[state]
 
 
-def test_the_states_of_publications_make_the_state_of_their_post() -> None:
+def test_post_state_follows_publication_states() -> None:
     cases = {
         "SCHEDULED": [[S.SCHEDULED], [S.SCHEDULED, S.SCHEDULED]],
         "PUBLISHING": [[S.PUBLISHING, S.UNKNOWN], [S.SCHEDULED, S.PUBLISHED], [S.SCHEDULED, S.UNKNOWN]],
@@ -266,11 +264,11 @@ def test_the_states_of_publications_make_the_state_of_their_post() -> None:
 
 
 @pytest.mark.parametrize("lease_s", [CALL_LEASE_S, MANUAL_LEASE_S])
-async def test_the_lease_of_a_call_counts_from_its_beginning(scenario: PublishingScenario, lease_s: float) -> None:
+async def test_call_lease_counts_from_start_of_call(scenario: PublishingScenario, lease_s: float) -> None:
     begun = await step(scenario, BeginAttempt(await claimed(scenario), CallPhase.CALLING, "key", lease_s))
     assert begun.progress is not None
     assert (await scenario.stored(begun))["wake_at"] == begun.progress.at + timedelta(seconds=lease_s)
 
 
-def test_what_only_a_person_can_settle_is_held_for_longer_than_a_call_takes() -> None:
+def test_manual_lease_outlasts_call() -> None:
     assert MANUAL_LEASE_S > CALL_TIMEOUT_S + CALL_LEASE_S / 3
