@@ -1,8 +1,8 @@
-"""How late publications are that are due at one moment, beside arq's defer_until and a cron of minutes.
+"""Lateness of publications that are due at one moment, beside arq's defer_until and a cron of minutes.
 
-One worker publishes to ten topics and to a webhook on loopback. arq gets as many empty jobs for such a moment,
-with the poll delay that the product's workers use. A cron of minutes begins at second 0, so its lateness is drawn, not
-run. Then sweeps are timed while few and while many posts wait.
+One worker publishes to ten topics and to a webhook on loopback. arq runs as many empty jobs at such a moment, with the
+poll delay of the product's workers. A cron of minutes begins at second 0, so its lateness is computed, not measured.
+Then sweeps are timed while few and while many posts wait.
 """
 
 import asyncio
@@ -44,10 +44,10 @@ from tests.twins.webhook import WebhookTwin
 
 AHEAD_S = 1.5
 REPEATS = 10
-"""A single one tells little: arq's lateness is anything up to its poll delay."""
+"""Runs of a single publication. One run tells little: arq's lateness is anything up to its poll delay."""
 
 PHASE_S = 1.0
-"""When in a period of anybody's polling the due moment lies is drawn anew each time."""
+"""The due moment lies at a random point of this period, so that no polling interval is favoured."""
 
 TOPICS = 10
 SWEEPS = 20
@@ -57,7 +57,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @asynccontextmanager
 async def opened(folder: Path) -> AsyncIterator[Stores]:
-    """Storage on servers of the benchmark's own."""
+    """Opens stores on embedded servers."""
     mongod, valkey = Mongod(folder / "mongodb", find_mongod()), Valkey(folder / "redis", find_valkey())
     await mongod.start()
     await valkey.start()
@@ -69,34 +69,34 @@ async def opened(folder: Path) -> AsyncIterator[Stores]:
         await mongod.stop()
 
 
-async def rooms_of(stores: Stores) -> list[PublishingScenario]:
-    """One organization with its topics."""
+async def topic_scenarios(stores: Stores) -> list[PublishingScenario]:
+    """Creates one organization with its topics; returns a scenario for each topic."""
     first = await create_publishing_scenario(stores)
-    rooms = [first]
+    scenarios = [first]
     for number in range(1, TOPICS):
         topic = await stores.topics.create(first.place.community, "ann", f"Beacons {number}", None)
-        rooms.append(replace(first, place=replace(first.place, topic=topic)))
-    return rooms
+        scenarios.append(replace(first, place=replace(first.place, topic=topic)))
+    return scenarios
 
 
 async def due_together(
-    rooms: Sequence[PublishingScenario], targets: Sequence[Target], count: int, ahead_s: float
+    scenarios: Sequence[PublishingScenario], targets: Sequence[Target], count: int, ahead_s: float
 ) -> datetime:
-    """Schedules that many for one moment; the moment."""
-    due_at = await rooms[0].now() + timedelta(seconds=ahead_s + count / 150 + random.uniform(0, PHASE_S))
+    """Schedules `count` posts for one moment and returns the moment."""
+    due_at = await scenarios[0].now() + timedelta(seconds=ahead_s + count / 150 + random.uniform(0, PHASE_S))
     due_at = due_at.replace(microsecond=due_at.microsecond // 1000 * 1000)
 
     async def one(number: int) -> ScheduledPost:
         target = targets[number % len(targets)]
-        return await rooms[0].schedule(target, due_at=due_at, text=f"{due_at:%H%M%S%f} {number}")
+        return await scenarios[0].schedule(target, due_at=due_at, text=f"{due_at:%H%M%S%f} {number}")
 
     for first in range(0, count, 100):
         await asyncio.gather(*(one(number) for number in range(first, min(first + 100, count))))
     return due_at
 
 
-async def swept(publisher: PostPublisher, until: datetime, stores: Stores) -> None:
-    """A worker's sweeps, each second, until everything is done."""
+async def sweep_until_done(publisher: PostPublisher, until: datetime, stores: Stores) -> None:
+    """Sweeps once a second, as a worker does, until everything is published."""
     wanted = {"due": until, "state": {"$in": ["SCHEDULED", "PUBLISHING", "UNKNOWN"]}}
     while await stores.mongo["publications"].count_documents(wanted):
         await publisher.sweep()
@@ -104,36 +104,38 @@ async def swept(publisher: PostPublisher, until: datetime, stores: Stores) -> No
     await publisher.idle()
 
 
-async def inside(rooms: Sequence[PublishingScenario], publisher: PostPublisher, count: int) -> list[float]:
-    """Milliseconds from the due moment to the message's place in its topic, by the database's clock."""
-    stores = rooms[0].stores
-    due_at = await due_together(rooms, [room.topic for room in rooms], count, AHEAD_S)
-    await swept(publisher, due_at, stores)
-    return await begun(stores, due_at)
+async def internal_lateness(
+    scenarios: Sequence[PublishingScenario], publisher: PostPublisher, count: int
+) -> list[float]:
+    """Returns milliseconds from the due moment to the message's timestamp, by the database's clock."""
+    stores = scenarios[0].stores
+    due_at = await due_together(scenarios, [scenario.topic for scenario in scenarios], count, AHEAD_S)
+    await sweep_until_done(publisher, due_at, stores)
+    return await published_lateness(stores, due_at)
 
 
-async def outside(
-    room: PublishingScenario, publisher: PostPublisher, url: str, count: int
+async def external_lateness(
+    scenario: PublishingScenario, publisher: PostPublisher, url: str, count: int
 ) -> tuple[list[float], list[float]]:
-    """Milliseconds from the due moment until the call began, and until the receiver had read the request."""
-    account = account_target(await room.account(Network.WEBHOOK, WebhookTwin.secret, f"{url}/hook"))
-    due_at = await due_together([room], [account], count, AHEAD_S)
-    await swept(publisher, due_at, room.stores)
+    """Returns milliseconds from the due moment to the start of the call, and to its receipt."""
+    account = account_target(await scenario.account(Network.WEBHOOK, WebhookTwin.secret, f"{url}/hook"))
+    due_at = await due_together([scenario], [account], count, AHEAD_S)
+    await sweep_until_done(publisher, due_at, scenario.stores)
     async with httpx2.AsyncClient() as http:
         ledger = (await http.get(f"{url}/ledger")).json()
     assert len({id_ for id_, _ in ledger}) == len(ledger), "received twice"
-    return await begun(room.stores, due_at), [(at - due_at.timestamp()) * 1000 for _, at in ledger]
+    return await published_lateness(scenario.stores, due_at), [(at - due_at.timestamp()) * 1000 for _, at in ledger]
 
 
-async def begun(stores: Stores, due_at: datetime) -> list[float]:
-    """Milliseconds from the due moment to what the product tells as publishedAt, by the database's clock."""
+async def published_lateness(stores: Stores, due_at: datetime) -> list[float]:
+    """Returns milliseconds from the due moment to publishedAt, by the database's clock."""
     rows = stores.mongo["publications"].find({"due": due_at, "state": "PUBLISHED"}, {"published_at": 1})
     return [(row["published_at"] - due_at).total_seconds() * 1000 async for row in rows]
 
 
 @contextmanager
 def receiver() -> Iterator[str]:
-    """A receiver of webhooks in a process of its own; its address."""
+    """Starts a receiver of webhooks in a process of its own; yields its address."""
     command = [sys.executable, "-m", "benchmarks.receiver"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -144,7 +146,7 @@ def receiver() -> Iterator[str]:
 
 
 async def arq_deferred(redis_url: str, count: int) -> list[float]:
-    """Milliseconds from the due moment to the start of an empty job."""
+    """Returns milliseconds from the due moment to the start of an empty job."""
     late: list[float] = []
     due_at = datetime.now(UTC) + timedelta(seconds=AHEAD_S + count / 500 + random.uniform(0, PHASE_S))
 
@@ -162,7 +164,7 @@ async def arq_deferred(redis_url: str, count: int) -> list[float]:
         await asyncio.sleep(0.05)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    # The last jobs may not have written their results yet, and are called off.
+    # The last jobs may not have written their results yet, and are cancelled.
     with suppress(asyncio.CancelledError):
         await worker.close()
     await pool.aclose()
@@ -170,7 +172,7 @@ async def arq_deferred(redis_url: str, count: int) -> list[float]:
 
 
 async def sweep_ms(stores: Stores, waiting: int) -> tuple[float, int]:
-    """What a sweep costs with so many waiting: median milliseconds, and index entries looked at."""
+    """Returns the cost of a sweep while `waiting` posts wait: median milliseconds, and index entries examined."""
     later, publications = datetime.now(UTC) + timedelta(days=1), stores.mongo["publications"]
     have = await publications.count_documents({"state": "WAITING"})
     for first in range(have, waiting, 10_000):
@@ -188,7 +190,7 @@ async def sweep_ms(stores: Stores, waiting: int) -> tuple[float, int]:
 
 
 def quantiles(late: Sequence[float]) -> tuple[str, str, str]:
-    """p50, p99 and the greatest."""
+    """Returns p50, p99 and the maximum."""
     ordered = sorted(late)
     at = [ordered[min(len(ordered) - 1, int(len(ordered) * share))] for share in (0.5, 0.99)]
     return f"{at[0]:.0f}", f"{at[1]:.0f}", f"{ordered[-1]:.0f}"
@@ -201,14 +203,16 @@ async def measure(counts: Sequence[int], waiting: Sequence[int], console: Consol
         async with opened(Path(folder)) as stores:
             egress = Egress((ip_network("127.0.0.0/8"),))
             publisher = PostPublisher(stores, all_networks(egress, SandboxStore(stores.mongo)))
-            rooms = await rooms_of(stores)
+            scenarios = await topic_scenarios(stores)
             tune_interpreter()
             redis_url = "redis://{host}:{port}/{db}".format(**stores.redis.connection_pool.connection_kwargs)
             for count in counts:
                 times = max(2, REPEATS // count)
-                called = [await outside(rooms[0], publisher, url, count) for _ in range(times)]
+                called = [await external_lateness(scenarios[0], publisher, url, count) for _ in range(times)]
                 ways = {
-                    "Noroshi, topics": [x for _ in range(times) for x in await inside(rooms, publisher, count)],
+                    "Noroshi, topics": [
+                        x for _ in range(times) for x in await internal_lateness(scenarios, publisher, count)
+                    ],
                     "Noroshi, webhook: call begun": [late for starts, _ in called for late in starts],
                     "Noroshi, webhook: received": [late for _, arrivals in called for late in arrivals],
                     "arq defer_until": [x for _ in range(times) for x in await arq_deferred(redis_url, count)],
@@ -216,7 +220,7 @@ async def measure(counts: Sequence[int], waiting: Sequence[int], console: Consol
                 for way, late in ways.items():
                     assert len(late) == count * times, f"{way}: {len(late)} of {count * times}"
                     lateness.add_row(str(count), way, *quantiles(late), str(sum(each < 0 for each in late)))
-            lateness.add_row("any", "a cron of minutes (drawn)", "30000", "59400", "60000", "0")
+            lateness.add_row("any", "a cron of minutes (computed)", "30000", "59400", "60000", "0")
             for many in waiting:
                 took, examined = await sweep_ms(stores, many)
                 sweeps.add_row(f"{many:,}", f"{took:.1f}", str(examined))
@@ -227,8 +231,8 @@ async def measure(counts: Sequence[int], waiting: Sequence[int], console: Consol
 
 @app.command()
 def main(
-    posts: Annotated[list[int] | None, typer.Option(help="How many are due at one moment.")] = None,
-    waiting: Annotated[list[int] | None, typer.Option(help="How many wait while sweeps are timed.")] = None,
+    posts: Annotated[list[int] | None, typer.Option(help="Number of posts due at one moment.")] = None,
+    waiting: Annotated[list[int] | None, typer.Option(help="Number of posts that wait while sweeps are timed.")] = None,
 ) -> None:
     """Prints two tables."""
     uvloop.run(measure(posts or [1, 100, 1000], waiting or [1000, 1_000_000], Console(width=110)))

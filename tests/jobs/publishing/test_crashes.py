@@ -87,15 +87,15 @@ class CrashScenario:
         post = await self.scenario.schedule(*self.targets(), in_s=-1, media=self.media(), text=f"at {kill_at}")
         steps = await self.killable_worker.work(kill_at)
         await self.scenario.pass_time(16)
-        for publication in await self.settled(post):
+        for publication in await self.run_until_finished(post):
             target = publication.target
             if isinstance(target, AccountTarget):
                 there = len(self.networks[target.network][0].ledger) - before[target.network]
             else:
                 there = await self.published_internally(target, post.text)
             assert there <= 1, f"published {there} times when killed at step {kill_at}: {publication}"
-            known = publication.state is not PublicationState.UNKNOWN
-            if known or not isinstance(target, AccountTarget) or target.network is not Network.X:
+            is_known = publication.state is not PublicationState.UNKNOWN
+            if is_known or not isinstance(target, AccountTarget) or target.network is not Network.X:
                 expected = (PublicationState.PUBLISHED, 1)
                 assert (publication.state, there) == expected, f"killed at step {kill_at}: {publication}"
         return steps

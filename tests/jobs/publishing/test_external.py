@@ -23,7 +23,7 @@ from tests.twins.webhook import WebhookTwin
 pytestmark = pytest.mark.anyio
 
 S = PublicationState
-SETTLING = [network for network in TWINS if network is not Network.X]
+RECONCILABLE = [network for network in TWINS if network is not Network.X]
 AFTER = [Fault.FAIL_AFTER, Fault.CUT_AFTER]
 BEFORE = [Fault.FAIL_BEFORE, Fault.CUT_BEFORE]
 
@@ -42,7 +42,7 @@ async def notification_kinds(scenario: PublishingScenario) -> list[str]:
 
 
 @pytest.mark.parametrize("fault", [*AFTER, *BEFORE])
-@pytest.mark.parametrize("network", SETTLING)
+@pytest.mark.parametrize("network", RECONCILABLE)
 async def test_lost_answer_is_reconciled(
     scenario: PublishingScenario, publisher: PostPublisher, network: Network, fault: Fault
 ) -> None:
@@ -73,7 +73,7 @@ async def test_unanswered_call_times_out_and_is_reconciled(
 
 @pytest.mark.parametrize(
     ("network", "is_last"),
-    [*((network, False) for network in SETTLING), (Network.INSTAGRAM, True), (Network.WEBHOOK, True)],
+    [*((network, False) for network in RECONCILABLE), (Network.INSTAGRAM, True), (Network.WEBHOOK, True)],
 )
 async def test_late_effect_is_published_once_and_never_failed(
     scenario: PublishingScenario, publisher: PostPublisher, network: Network, is_last: bool

@@ -116,7 +116,7 @@ async def test_cancelled_claimed_post_is_not_published(scenario: PublishingScena
         assert {each.state for each in await scenario.publications(post)} == {S.CANCELLED}
 
 
-async def forbidden(publisher: PostPublisher, scenario: PublishingScenario, publication: Publication) -> bool:
+def failed_as_forbidden(publication: Publication) -> bool:
     error = publication.error
     return publication.state is S.FAILED and error is not None and error.code == "FORBIDDEN"
 
@@ -125,13 +125,13 @@ async def test_rights_are_checked_at_due_moment(scenario: PublishingScenario, pu
     account = await scenario.account()
     to_topic = await scenario.schedule(in_s=-1)
     await scenario.stores.communities.leave(scenario.place.community, "ann")
-    assert await forbidden(publisher, scenario, await run_once(publisher, scenario, to_topic))
-    outside = await scenario.schedule(account_target(account), in_s=-1)
+    assert failed_as_forbidden(await run_once(publisher, scenario, to_topic))
+    to_account = await scenario.schedule(account_target(account), in_s=-1)
     await scenario.stores.users.sign_in(scenario.organization_id, "ann", [Role.MEMBER], None, None)
-    assert await forbidden(publisher, scenario, await run_once(publisher, scenario, outside))
+    assert failed_as_forbidden(await run_once(publisher, scenario, to_account))
     home = await scenario.schedule(scenario.home, in_s=-1)
     await scenario.stores.users.sign_in(scenario.organization_id, "ann", [Role.SERVICE], None, None)
-    assert await forbidden(publisher, scenario, await run_once(publisher, scenario, home))
+    assert failed_as_forbidden(await run_once(publisher, scenario, home))
     assert await scenario.messages() == []
 
 
@@ -142,9 +142,9 @@ async def test_publication_to_disconnected_account_fails(
     waiting = await scenario.schedule(account_target(account), in_s=60)
     due = await scenario.schedule(account_target(account), in_s=-1)
     await scenario.stores.accounts.disconnect(account)
-    assert await forbidden(publisher, scenario, await run_once(publisher, scenario, due))
+    assert failed_as_forbidden(await run_once(publisher, scenario, due))
     assert await scenario.stores.scheduled_posts.fail_waiting(account) == 1
-    assert await forbidden(publisher, scenario, await scenario.only(waiting))
+    assert failed_as_forbidden(await scenario.only(waiting))
 
 
 async def test_outage_fails_only_publications_past_deadline(

@@ -112,8 +112,8 @@ async def test_upload_to_unreachable_server_is_retried(
 
 async def test_media_at_private_address_are_refused(scenario: PublishingScenario, publisher: PostPublisher) -> None:
     async with connected_twin(scenario, Network.MASTODON) as (twin, account):
-        inside = ScheduledMedia("http://10.0.0.1/a.png", "", MediaKind.IMAGE)
-        post = await scenario.schedule(account_target(account), in_s=-1, media=[inside])
+        private = ScheduledMedia("http://10.0.0.1/a.png", "", MediaKind.IMAGE)
+        post = await scenario.schedule(account_target(account), in_s=-1, media=[private])
         failed = await run_until_finished(publisher, scenario, post)
         assert failed.error is not None
         assert failed.error.code == "MEDIA_UNAVAILABLE"

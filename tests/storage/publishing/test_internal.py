@@ -30,10 +30,10 @@ async def test_message_and_state_are_stored_together(scenario: PublishingScenari
     assert done.lateness_ms is not None
     assert done.lateness_ms >= 1000
 
-    async def told() -> bool:
+    async def both_emitted() -> bool:
         return (await scenario.events()).count(("PublicationChanged", publication.id)) == 2
 
-    assert await soon(told)
+    assert await soon(both_emitted)
 
 
 async def test_publication_to_home_feed_creates_post(scenario: PublishingScenario) -> None:
