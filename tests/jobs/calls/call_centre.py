@@ -1,4 +1,4 @@
-"""A house that calls: stores of a worker, stores of a web process that takes reports, and the telephony twin."""
+"""A call centre for tests: stores, the telephony twin, and its client."""
 
 import asyncio
 import secrets
@@ -32,14 +32,14 @@ class CallCentre:
         return job_context(self.stores, telephony=self.telephony)
 
     async def launch(self, numbers: int, first: int = 0, **changes: Any) -> CallJob:
-        """A job with so many numbers, from the first one on."""
+        """Launches a job with so many consecutive numbers, beginning with number `first`."""
         rows = (f"+8190{10_000_000 + n},n{n}\n" for n in range(first, first + numbers))
         csv = "phone_number,name\n" + "".join(rows)
         new: NewCallJob = new_job(organization_id=self.org, **changes)
         return await self.stores.call_jobs.launch(new, csv, None)
 
     async def limit(self, concurrent: int, per_second: float) -> None:
-        """New limits. The judge allows what had its slot before, and not one call more."""
+        """Sets the limits. The twin allows the old number of calls until the surplus ones have ended."""
         self.twin.allowed = max(self.twin.allowed, concurrent)
         await self.stores.call_jobs.set_limits(self.org, concurrent, per_second)
         while len(await self.slots()) > concurrent:
@@ -50,7 +50,7 @@ class CallCentre:
         return await self.stores.call_jobs.get(self.org, job.id)
 
     async def states(self, job: CallJob) -> dict[str, str]:
-        """Each number's state."""
+        """Returns the state of each number."""
         tasks = await self.stores.call_jobs.tasks(await self.job(job), None, 0, 999)
         return {task.phone_number: task.state.value for task in tasks}
 
@@ -58,23 +58,23 @@ class CallCentre:
         limits = await self.stores.mongo["call_limits"].find_one({"_id": self.org})
         return [] if limits is None else list(limits["slots"])
 
-    async def reported(self, call_id: str, sequence: int, event: str, outcome: str | None) -> None:
-        ended = None if outcome is None else CallOutcome(outcome)
-        await self.stores.calls.report(call_id, sequence, CallReportEvent(event), ended)
+    async def report(self, call_id: str, sequence: int, event: str, outcome: str | None) -> None:
+        parsed = None if outcome is None else CallOutcome(outcome)
+        await self.stores.calls.report(call_id, sequence, CallReportEvent(event), parsed)
 
-    async def ask_now(self) -> None:
-        """Every call that is not over is due to be asked for."""
-        asked = {"org": self.org, "ask_at": {"$exists": True}}
-        await self.stores.mongo["call_tasks"].update_many(asked, [{"$set": {"ask_at": "$$NOW"}}])
+    async def make_calls_overdue(self) -> None:
+        """Makes every open call due for polling."""
+        wanted = {"org": self.org, "ask_at": {"$exists": True}}
+        await self.stores.mongo["call_tasks"].update_many(wanted, [{"$set": {"ask_at": "$$NOW"}}])
 
 
 @asynccontextmanager
-async def calling(stores: Stores, allowed: int, **more: Any) -> AsyncIterator[CallCentre]:
+async def call_centre(stores: Stores, allowed: int, **more: Any) -> AsyncIterator[CallCentre]:
     async with twin(allowed, **more) as made:
         telephony = WebhookTelephony(made.url, SECRET, "http://127.0.0.1:1/callbacks/telephony")
-        house = CallCentre(stores, made, telephony, f"org {secrets.token_hex(3)}")
-        made.report = made.report or house.reported
+        centre = CallCentre(stores, made, telephony, f"org {secrets.token_hex(3)}")
+        made.report = made.report or centre.report
         try:
-            yield house
+            yield centre
         finally:
             await telephony.aclose()

@@ -1,4 +1,4 @@
-"""Brokers against a telephony twin that counts for itself: never a call too many, never one too early, none twice."""
+"""Brokers against a telephony twin that counts active calls, start times and calls of each number itself."""
 
 import asyncio
 import time
@@ -18,150 +18,150 @@ from storage.calls.job_changes import JobAction
 from storage.calls.limiter import Superseded
 from storage.calls.records import CallJob, CallJobState
 from storage.stores import Stores
-from tests.jobs.calls.call_centre import CallCentre, calling
+from tests.jobs.calls.call_centre import CallCentre, call_centre
 from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.anyio
 
 
-def broker(house: CallCentre) -> Broker:
-    return Broker(house.stores.calls, house.telephony, house.org)
+def broker(centre: CallCentre) -> Broker:
+    return Broker(centre.stores.calls, centre.telephony, centre.org)
 
 
-async def run_with_wakes(house: CallCentre, made: Broker, fence: int = 1) -> None:
-    """As the manager runs it."""
-    listening = asyncio.create_task(house.stores.call_wake_ups.listen(lambda _org, _released: made.wake()))
+async def run_with_wake_ups(centre: CallCentre, subject: Broker, fence: int = 1) -> None:
+    """Runs a broker as the broker pool does."""
+    listening = asyncio.create_task(centre.stores.call_wake_ups.listen(lambda _org, _released: subject.wake()))
     try:
-        await made.run(fence)
+        await subject.run(fence)
     finally:
         listening.cancel()
 
 
-async def is_over(house: CallCentre, job: CallJob) -> bool:
-    return (await house.job(job)).state is CallJobState.COMPLETED
+async def is_over(centre: CallCentre, job: CallJob) -> bool:
+    return (await centre.job(job)).state is CallJobState.COMPLETED
 
 
-async def test_a_list_is_called_in_order_as_fast_as_limits_allow(stores: Stores) -> None:
-    async with calling(stores, 3) as house:
-        await house.limit(3, 20)
-        job = await house.launch(20)
-        await asyncio.wait_for(run_with_wakes(house, broker(house)), DEADLINE_S)
-        assert await is_over(house, job)
-        assert house.twin.faults == []
-        assert house.twin.most_active == 3
-        assert house.twin.rolling_faults(20) == []
-        # By the limiter's clock: two requests may overtake each other on their way.
-        tasks = await house.stores.call_jobs.tasks(job, None, 0, 100)
+async def test_list_is_called_in_order_within_limits(stores: Stores) -> None:
+    async with call_centre(stores, 3) as centre:
+        await centre.limit(3, 20)
+        job = await centre.launch(20)
+        await asyncio.wait_for(run_with_wake_ups(centre, broker(centre)), DEADLINE_S)
+        assert await is_over(centre, job)
+        assert centre.twin.faults == []
+        assert centre.twin.most_active == 3
+        assert centre.twin.rolling_faults(20) == []
+        # Start times show the order. Requests may overtake each other on their way to the twin.
+        tasks = await centre.stores.call_jobs.tasks(job, None, 0, 100)
         assert len(tasks) == 20
-        # On a busy machine a call may have been too late, and dialled again.
+        # On a busy machine a call may have been too late. It was requeued then, and is left out.
         begun = [task.started_at for task in tasks if task.started_at and task.call_id == f"{task.id}-1"]
         assert begun == sorted(begun)
-        assert set(house.twin.dialled.values()) == {1}
-        assert await house.slots() == []
+        assert set(centre.twin.dialled.values()) == {1}
+        assert await centre.slots() == []
 
 
-async def test_a_freed_slot_is_used_at_once_not_at_the_next_poll(stores: Stores) -> None:
-    async with calling(stores, 1, talk_s=(0.05, 0.05)) as house:
-        await house.limit(1, 100)
-        await house.launch(10)
+async def test_freed_slot_is_used_at_once(stores: Stores) -> None:
+    async with call_centre(stores, 1, talk_s=(0.05, 0.05)) as centre:
+        await centre.limit(1, 100)
+        await centre.launch(10)
         begun = time.monotonic()
-        await asyncio.wait_for(run_with_wakes(house, broker(house)), DEADLINE_S)
-        # Polling would take that long between any two of the ten calls.
+        await asyncio.wait_for(run_with_wake_ups(centre, broker(centre)), DEADLINE_S)
+        # With polling, each of the ten calls would wait for MAX_WAIT_S.
         assert time.monotonic() - begun < 4 * MAX_WAIT_S
 
 
-async def test_two_brokers_at_once_cancelled_again_and_again_never_call_too_many(stores: Stores) -> None:
-    """Cancelled in the middle of everything, with answers and reports lost, and the limit changed meanwhile."""
-    async with calling(stores, 6, lose_answers=0.1, lose_reports=0.1) as house:
-        await house.limit(6, 20)
-        job = await house.launch(60)
+async def test_concurrent_cancelled_brokers_keep_limits(stores: Stores) -> None:
+    """Brokers overlap and are cancelled at any point, answers and reports are lost, and limits change."""
+    async with call_centre(stores, 6, lose_answers=0.1, lose_reports=0.1) as centre:
+        await centre.limit(6, 20)
+        job = await centre.launch(60)
         tasks: list[asyncio.Task[None]] = []
         for fence in range(1, 13):
-            tasks.append(asyncio.create_task(run_with_wakes(house, broker(house), fence)))
+            tasks.append(asyncio.create_task(run_with_wake_ups(centre, broker(centre), fence)))
             await asyncio.sleep(0.15)
             if fence % 3 == 0:
                 tasks[-2].cancel()
             if fence == 4:
-                # Slots of lost calls are free once they were asked for.
-                asking = asyncio.create_task(settle_again_and_again(house))
-                await house.limit(3, 20)
-                asking.cancel()
+                # Slots of calls whose reports were lost are freed by polling.
+                polling = asyncio.create_task(poll_repeatedly(centre))
+                await centre.limit(3, 20)
+                polling.cancel()
             if fence == 8:
-                await house.limit(8, 20)
-        last = asyncio.create_task(run_with_wakes(house, broker(house), 20))
-        await until(lambda: finished(house, job))
+                await centre.limit(8, 20)
+        last = asyncio.create_task(run_with_wake_ups(centre, broker(centre), 20))
+        await until(lambda: is_over_after_polling(centre, job))
         for task in tasks:
             task.cancel()
         results = await asyncio.gather(*tasks, last, return_exceptions=True)
         kinds = (Superseded, asyncio.CancelledError, type(None))
         assert [result for result in results if not isinstance(result, kinds)] == []
-        assert house.twin.faults == []
-        assert house.twin.rolling_faults(20) == []
-        assert set(house.twin.dialled.values()) == {1}
-        assert len(house.twin.calls) == 60
-        assert await house.slots() == []
+        assert centre.twin.faults == []
+        assert centre.twin.rolling_faults(20) == []
+        assert set(centre.twin.dialled.values()) == {1}
+        assert len(centre.twin.calls) == 60
+        assert await centre.slots() == []
 
 
-async def finished(house: CallCentre, job: CallJob) -> bool:
-    """Asks for what was lost, without waiting for its time."""
-    await stores_settled(house)
-    return await is_over(house, job)
+async def is_over_after_polling(centre: CallCentre, job: CallJob) -> bool:
+    """Polls lost calls at once and returns whether the job is completed."""
+    await poll_now(centre)
+    return await is_over(centre, job)
 
 
-async def stores_settled(house: CallCentre) -> None:
-    await house.ask_now()
-    await poll_overdue_calls(house.jobs)
+async def poll_now(centre: CallCentre) -> None:
+    await centre.make_calls_overdue()
+    await poll_overdue_calls(centre.jobs)
 
 
-async def settle_again_and_again(house: CallCentre) -> None:
+async def poll_repeatedly(centre: CallCentre) -> None:
     while True:
-        await stores_settled(house)
+        await poll_now(centre)
         await asyncio.sleep(0.1)
 
 
-async def test_an_older_broker_stops_when_another_took_over(stores: Stores) -> None:
-    async with calling(stores, 2) as house:
-        await house.limit(2, 100)
-        await house.launch(30)
-        old = asyncio.create_task(run_with_wakes(house, broker(house), 1))
-        await until(lambda: any_called(house))
-        new = asyncio.create_task(run_with_wakes(house, broker(house), 2))
+async def test_older_broker_stops_after_takeover(stores: Stores) -> None:
+    async with call_centre(stores, 2) as centre:
+        await centre.limit(2, 100)
+        await centre.launch(30)
+        old = asyncio.create_task(run_with_wake_ups(centre, broker(centre), 1))
+        await until(lambda: has_calls(centre))
+        new = asyncio.create_task(run_with_wake_ups(centre, broker(centre), 2))
         with pytest.raises(Superseded):
             await asyncio.wait_for(old, DEADLINE_S)
         await asyncio.wait_for(new, DEADLINE_S)
         with pytest.raises(Superseded):
-            await broker(house).run(1)
-        assert house.twin.faults == []
+            await broker(centre).run(1)
+        assert centre.twin.faults == []
 
 
-async def any_called(house: CallCentre) -> bool:
-    return bool(house.twin.calls)
+async def has_calls(centre: CallCentre) -> bool:
+    return bool(centre.twin.calls)
 
 
-async def test_pausing_holds_at_once_and_resuming_goes_on(stores: Stores) -> None:
-    async with calling(stores, 2, talk_s=(0.05, 0.1)) as house:
-        await house.limit(2, 50)
-        job = await house.launch(12)
-        running = asyncio.create_task(run_with_wakes(house, broker(house)))
-        await until(lambda: any_called(house))
-        await house.stores.call_jobs.act(house.org, job.id, JobAction.PAUSE)
-        # What has a slot may still be on its way.
-        begun = {*await house.slots(), *house.twin.calls}
+async def test_pause_holds_at_once_and_resume_goes_on(stores: Stores) -> None:
+    async with call_centre(stores, 2, talk_s=(0.05, 0.1)) as centre:
+        await centre.limit(2, 50)
+        job = await centre.launch(12)
+        running = asyncio.create_task(run_with_wake_ups(centre, broker(centre)))
+        await until(lambda: has_calls(centre))
+        await centre.stores.call_jobs.act(centre.org, job.id, JobAction.PAUSE)
+        # Calls with a slot may still be on their way to the twin.
+        begun = {*await centre.slots(), *centre.twin.calls}
         await asyncio.wait_for(running, DEADLINE_S)
-        assert begun >= house.twin.calls.keys(), "Nothing begins in a paused job."
-        await house.stores.call_jobs.act(house.org, job.id, JobAction.RESUME)
-        await asyncio.wait_for(run_with_wakes(house, broker(house)), DEADLINE_S)
-        assert set(house.twin.dialled.values()) == {1}
-        assert len(house.twin.calls) == 12
+        assert begun >= centre.twin.calls.keys(), "A call of a paused job began."
+        await centre.stores.call_jobs.act(centre.org, job.id, JobAction.RESUME)
+        await asyncio.wait_for(run_with_wake_ups(centre, broker(centre)), DEADLINE_S)
+        assert set(centre.twin.dialled.values()) == {1}
+        assert len(centre.twin.calls) == 12
 
 
-class _Far(Broker):
-    """Its calls' moments come when they are told to."""
+class _HeldBroker(Broker):
+    """Holds committed calls until `due` is set."""
 
     committed: asyncio.Event
     due: asyncio.Event
 
-    async def _place_call(self, call: Call, moment: float) -> None:
+    async def _place_call(self, call: Call, due_s: float) -> None:
         self.committed.set()
         await self.due.wait()
         await super()._place_call(call, time.monotonic())
@@ -170,92 +170,92 @@ class _Far(Broker):
 @pytest.mark.parametrize(
     ("action", "state"), [(JobAction.PAUSE, "QUEUED"), (JobAction.CANCEL, "CANCELLED"), (None, "SKIPPED")]
 )
-async def test_what_is_stopped_between_commit_and_moment_is_not_dialled(
+async def test_call_stopped_after_its_commit_is_not_placed(
     stores: Stores, action: JobAction | None, state: str
 ) -> None:
-    async with calling(stores, 1) as house:
-        await house.limit(1, 100)
-        job = await house.launch(1)
-        made = _Far(stores.calls, house.telephony, house.org)
-        made.committed, made.due = asyncio.Event(), asyncio.Event()
-        running = asyncio.create_task(run_with_wakes(house, made))
-        await asyncio.wait_for(made.committed.wait(), DEADLINE_S)
+    async with call_centre(stores, 1) as centre:
+        await centre.limit(1, 100)
+        job = await centre.launch(1)
+        subject = _HeldBroker(stores.calls, centre.telephony, centre.org)
+        subject.committed, subject.due = asyncio.Event(), asyncio.Event()
+        running = asyncio.create_task(run_with_wake_ups(centre, subject))
+        await asyncio.wait_for(subject.committed.wait(), DEADLINE_S)
         if action is None:
-            await stores.do_not_call.add(house.org, ["+819010000000"])
+            await stores.do_not_call.add(centre.org, ["+819010000000"])
         else:
-            await stores.call_jobs.act(house.org, job.id, action)
-        made.due.set()
+            await stores.call_jobs.act(centre.org, job.id, action)
+        subject.due.set()
         await asyncio.wait_for(running, DEADLINE_S)
-        assert house.twin.dialled == {}
-        assert await house.states(job) == {"+819010000000": state}
-        assert await house.slots() == []
+        assert centre.twin.dialled == {}
+        assert await centre.states(job) == {"+819010000000": state}
+        assert await centre.slots() == []
 
 
-async def test_a_number_that_must_not_be_called_is_looked_at_before_each_dial(stores: Stores) -> None:
-    async with calling(stores, 1) as house:
-        await house.limit(1, 100)
-        job = await house.launch(4)
-        await house.stores.do_not_call.add(house.org, ["+819010000002"])
-        await asyncio.wait_for(run_with_wakes(house, broker(house)), DEADLINE_S)
-        states = await house.states(job)
+async def test_do_not_call_number_is_skipped(stores: Stores) -> None:
+    async with call_centre(stores, 1) as centre:
+        await centre.limit(1, 100)
+        job = await centre.launch(4)
+        await centre.stores.do_not_call.add(centre.org, ["+819010000002"])
+        await asyncio.wait_for(run_with_wake_ups(centre, broker(centre)), DEADLINE_S)
+        states = await centre.states(job)
         assert states["+819010000002"] == "SKIPPED"
-        assert "+819010000002" not in house.twin.dialled
-        assert len(house.twin.calls) == 3
+        assert "+819010000002" not in centre.twin.dialled
+        assert len(centre.twin.calls) == 3
 
 
-async def test_what_was_not_answered_is_tried_again_while_attempts_are_left(stores: Stores) -> None:
-    async with calling(stores, 2, outcome="NO_ANSWER", talk_s=(0.01, 0.02)) as house:
-        await house.limit(2, 100)
-        job = await house.launch(3, max_attempts=3, retry_delay_s=0)
-        await asyncio.wait_for(run_with_wakes(house, broker(house)), DEADLINE_S)
-        assert set(house.twin.dialled.values()) == {3}
-        assert set((await house.states(job)).values()) == {"FAILED"}
-        progress = (await house.job(job)).progress
+async def test_unanswered_number_is_retried_up_to_max_attempts(stores: Stores) -> None:
+    async with call_centre(stores, 2, outcome="NO_ANSWER", talk_s=(0.01, 0.02)) as centre:
+        await centre.limit(2, 100)
+        job = await centre.launch(3, max_attempts=3, retry_delay_s=0)
+        await asyncio.wait_for(run_with_wake_ups(centre, broker(centre)), DEADLINE_S)
+        assert set(centre.twin.dialled.values()) == {3}
+        assert set((await centre.states(job)).values()) == {"FAILED"}
+        progress = (await centre.job(job)).progress
         assert [(count.outcome.value, count.count) for count in progress.outcomes] == [("NO_ANSWER", 9)]
 
 
-async def test_a_late_call_is_refused_and_its_number_called_later(stores: Stores) -> None:
-    """The commit's answer was on its way for too long: nothing is sent, and nothing is lost."""
-    async with calling(stores, 1) as house:
-        await house.limit(1, 100)
-        job = await house.launch(2)
-        house.twin.hold = asyncio.Event()
-        running = asyncio.create_task(run_with_wakes(house, broker(house)))
-        await asyncio.wait_for(house.twin.held.wait(), DEADLINE_S)
+async def test_call_refused_as_late_is_requeued(stores: Stores) -> None:
+    """The twin holds the request for too long and refuses it."""
+    async with call_centre(stores, 1) as centre:
+        await centre.limit(1, 100)
+        job = await centre.launch(2)
+        centre.twin.hold = asyncio.Event()
+        running = asyncio.create_task(run_with_wake_ups(centre, broker(centre)))
+        await asyncio.wait_for(centre.twin.held.wait(), DEADLINE_S)
         await asyncio.sleep(0.5)
-        house.twin.hold.set()
+        centre.twin.hold.set()
         await asyncio.wait_for(running, DEADLINE_S)
-        assert sum(house.twin.refused.values()) >= 1
-        assert set(house.twin.dialled.values()) == {1}
-        tasks = await house.stores.call_jobs.tasks(await house.job(job), None, 0, 10)
+        assert sum(centre.twin.refused.values()) >= 1
+        assert set(centre.twin.dialled.values()) == {1}
+        tasks = await centre.stores.call_jobs.tasks(await centre.job(job), None, 0, 10)
         assert [task.attempts for task in tasks] == [1, 1]
 
 
-class _HeldUp(Broker):
-    """Its process stood still for a second before it could hand over the first call."""
+class _PausedProcessBroker(Broker):
+    """Its process is paused for a second before it hands over the first call."""
 
     dials = 0
 
-    async def _place_call(self, call: Call, moment: float) -> None:
+    async def _place_call(self, call: Call, due_s: float) -> None:
         self.dials += 1
-        await super()._place_call(call, moment - 1.0 if self.dials == 1 else moment)
+        await super()._place_call(call, due_s - 1.0 if self.dials == 1 else due_s)
 
 
-async def test_what_a_process_that_was_held_up_would_send_too_late_is_not_sent_at_all(stores: Stores) -> None:
-    """A service that knows no notAfter would make the call."""
-    async with calling(stores, 1) as house:
-        await house.limit(1, 100)
-        job = await house.launch(1)
-        made = _HeldUp(stores.calls, house.telephony, house.org)
-        await asyncio.wait_for(run_with_wakes(house, made), DEADLINE_S)
-        assert f"{job.id}-2-1" not in [*house.twin.calls, *house.twin.refused]
-        assert set(house.twin.dialled.values()) == {1}
-        (task,) = await house.stores.call_jobs.tasks(await house.job(job), None, 0, 10)
+async def test_late_call_of_paused_process_is_not_sent(stores: Stores) -> None:
+    """A service that ignores notAfter would make the call."""
+    async with call_centre(stores, 1) as centre:
+        await centre.limit(1, 100)
+        job = await centre.launch(1)
+        subject = _PausedProcessBroker(stores.calls, centre.telephony, centre.org)
+        await asyncio.wait_for(run_with_wake_ups(centre, subject), DEADLINE_S)
+        assert f"{job.id}-2-1" not in [*centre.twin.calls, *centre.twin.refused]
+        assert set(centre.twin.dialled.values()) == {1}
+        (task,) = await centre.stores.call_jobs.tasks(await centre.job(job), None, 0, 10)
         assert (task.state.value, task.attempts) == ("COMPLETED", 1)
 
 
-class _Interrupted:
-    """Runs a coroutine and throws CancelledError into it at its n-th await that really waits."""
+class _CancelAtAwait:
+    """Runs a coroutine and throws CancelledError into it at its n-th await that suspends."""
 
     def __init__(self, work: Any, at: int) -> None:
         self.work, self.at, self.awaits = work, at, 0
@@ -272,7 +272,7 @@ class _Interrupted:
             self.awaits += 1
             value, error = None, None
             if self.awaits == self.at:
-                # What it waited for goes on, as it does when a task is cancelled while a driver works.
+                # The awaited operation goes on, as it does when a task is cancelled during a driver's call.
                 error = asyncio.CancelledError()
                 if hasattr(waited, "_asyncio_future_blocking"):
                     waited._asyncio_future_blocking = False
@@ -283,14 +283,14 @@ class _Interrupted:
                 error = thrown
 
 
-class _Cancelled(Broker):
+class _CancelledBroker(Broker):
     """Cancelled at the n-th await of `run`, of the first `_start_call` or of the first `_place_call`."""
 
     where, at, awaits = "run", -1, 0
-    life: asyncio.Task[None] | None = None
+    running_task: asyncio.Task[None] | None = None
 
     async def run(self, fence: int) -> None:
-        self.life = asyncio.current_task()
+        self.running_task = asyncio.current_task()
         await self._interrupted("run", super().run(fence))
 
     async def _start_call(self, next_call: NextCall, fence: int) -> TimedStart | StartRefusal:
@@ -299,51 +299,55 @@ class _Cancelled(Broker):
         )
         return result
 
-    async def _place_call(self, call: Call, moment: float) -> None:
-        await self._interrupted("_place_call", super()._place_call(call, moment))
+    async def _place_call(self, call: Call, due_s: float) -> None:
+        await self._interrupted("_place_call", super()._place_call(call, due_s))
 
     async def _interrupted(self, name: str, work: Any) -> Any:
         if name != self.where or self.awaits:
             return await work
-        made = _Interrupted(work, self.at)
+        subject = _CancelAtAwait(work, self.at)
         try:
-            return await made
+            return await subject
         except asyncio.CancelledError:
-            assert self.life is not None
-            self.life.cancel()
+            assert self.running_task is not None
+            self.running_task.cancel()
             raise
         finally:
-            self.awaits = made.awaits
+            self.awaits = subject.awaits
 
 
-AT_ONCE = 12
+ORGANIZATIONS = 12
 
 
 @pytest.mark.parametrize("where", ["run", "_start_call", "_place_call"])
-async def test_cancelled_at_any_await_a_broker_leaks_no_slot(stores: Stores, where: str) -> None:
-    """At each await there is, a dozen organizations at once, until a run has none left to be cancelled at."""
+async def test_broker_cancelled_at_any_await_leaks_no_slot(stores: Stores, where: str) -> None:
+    """Cancels at each await in turn, for a dozen organizations at once, until a run has no further await."""
     brokers: dict[str, Broker] = {}
-    async with calling(stores, AT_ONCE, talk_s=(0.0, 0.01)) as house:
+    async with call_centre(stores, ORGANIZATIONS, talk_s=(0.0, 0.01)) as centre:
         listening = asyncio.create_task(stores.call_wake_ups.listen(lambda org, _released: brokers[org].wake()))
-        asking = asyncio.create_task(ask_again_and_again(house))
+        polling = asyncio.create_task(poll_overdue_repeatedly(centre))
         at = 1
-        while all(await asyncio.gather(*(cancelled_at(house, brokers, where, at + n) for n in range(AT_ONCE)))):
-            at += AT_ONCE
-        for task in (listening, asking):
+        while all(
+            await asyncio.gather(
+                *(finishes_after_cancel_at(centre, brokers, where, at + n) for n in range(ORGANIZATIONS))
+            )
+        ):
+            at += ORGANIZATIONS
+        for task in (listening, polling):
             task.cancel()
-        assert house.twin.faults == []
+        assert centre.twin.faults == []
 
 
-async def ask_again_and_again(house: CallCentre) -> None:
+async def poll_overdue_repeatedly(centre: CallCentre) -> None:
     while True:
-        await poll_overdue_calls(house.jobs)
+        await poll_overdue_calls(centre.jobs)
         await asyncio.sleep(0.2)
 
 
-async def cancelled_at(house: CallCentre, brokers: dict[str, Broker], where: str, at: int) -> bool:
-    """Whether there was such an await. The next broker finishes the list, and calls no number again."""
-    ours = replace(house, org=f"{house.org} {at}")
-    one = brokers[ours.org] = _Cancelled(ours.stores.calls, ours.telephony, ours.org)
+async def finishes_after_cancel_at(centre: CallCentre, brokers: dict[str, Broker], where: str, at: int) -> bool:
+    """Returns whether there was such an await. The next broker finishes the list and calls no number again."""
+    ours = replace(centre, org=f"{centre.org} {at}")
+    one = brokers[ours.org] = _CancelledBroker(ours.stores.calls, ours.telephony, ours.org)
     one.where, one.at = where, at
     await ours.stores.call_jobs.set_limits(ours.org, 1, 100)
     job = await ours.launch(2)

@@ -1,11 +1,12 @@
-"""Changes planned one after the other in memory, on a clock of one's own: what commits would leave."""
+"""Plans changes one after the other in memory, on a manual clock. The documents end as commits would leave them."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from storage.calls.job_changes import DRAFTS, JOBS, LaunchJob, NewCallJob
-from storage.calls.limiter import LIMITS, default_limits
+from storage.calls.documents import DRAFTS, JOBS, LIMITS, TASKS
+from storage.calls.job_changes import LaunchJob, NewCallJob
+from storage.calls.limiter import default_limits
 from storage.calls.records import CallJob, TaskKey
 from storage.errors import DomainError
 from storage.mongo import Document
@@ -19,8 +20,8 @@ Result = TypeVar("Result")
 
 
 def new_job(**changes: Any) -> NewCallJob:
-    """What a job is made of."""
-    made: dict[str, Any] = {
+    """Returns a valid new job with these changes."""
+    fields: dict[str, Any] = {
         "organization_id": ORG,
         "creator_id": "ann",
         "name": "Reminders",
@@ -31,12 +32,12 @@ def new_job(**changes: Any) -> NewCallJob:
         "retry_delay_s": 60,
         "expected_call_s": 60,
     }
-    return NewCallJob(**made | changes)
+    return NewCallJob(**fields | changes)
 
 
 @dataclass
 class InMemoryStream:
-    """Documents by collection and _id, and every event that was told."""
+    """A stream of jobs without a database: documents by collection and _id, emitted events and outbox rows."""
 
     now: datetime = BEGIN
     documents: dict[tuple[str, Any], Document] = field(default_factory=dict)
@@ -44,7 +45,7 @@ class InMemoryStream:
     rows: list[Document] = field(default_factory=list)
 
     def commit(self, change: Change[Result], *loaded: tuple[str, Any]) -> Result:
-        """The change's result; a DomainError changes nothing."""
+        """Plans the change and returns its result. Asserts that a DomainError changes nothing."""
         head = {"committed_at": self.now, "before": {}}
         batch = Batch(jobs_stream(ORG), head, first_timestamp=int(self.now.timestamp() * 1e6), next_n=1)
         for collection, id_ in [*change.needs(), *loaded]:
@@ -53,8 +54,8 @@ class InMemoryStream:
         try:
             result = change.plan(batch)
         except DomainError:
-            done = [*batch.written, *batch.events, *batch.outbox]
-            assert done == [], "A change that fails must change nothing."
+            effects = [*batch.written, *batch.events, *batch.outbox]
+            assert effects == [], "A change that fails must change nothing."
             raise
         for collection, id_ in batch.written.items():
             self._write(collection[0], id_, batch)
@@ -76,12 +77,12 @@ class InMemoryStream:
         self.documents[_key(collection, document["_id"])] = document
 
     def launch(self, numbers: int, **changes: Any) -> CallJob:
-        """A job with so many numbers."""
+        """Launches a job with so many numbers."""
         new = new_job(**changes)
         self.put(DRAFTS, {"_id": new.id})
         for row in range(2, numbers + 2):
             task = {"_id": {"j": new.id, "r": row}, "org": ORG, "phone": f"+8190{10_000_000 + row}", "variables": []}
-            self.put("call_tasks", task | {"state": "QUEUED", "queue": 0, "attempts": 0, "dials": 0})
+            self.put(TASKS, task | {"state": "QUEUED", "queue": 0, "attempts": 0, "dials": 0})
         return self.commit(LaunchJob(new, numbers, 0))
 
     def job(self, job_id: str) -> Document:
@@ -90,20 +91,20 @@ class InMemoryStream:
         return found
 
     def task(self, key: TaskKey) -> Document:
-        found = self.get("call_tasks", key.document_id)
+        found = self.get(TASKS, key.document_id)
         assert found is not None
         return found
 
     @property
     def tasks(self) -> list[Document]:
-        return [document for (collection, _), document in self.documents.items() if collection == "call_tasks"]
+        return [document for (collection, _), document in self.documents.items() if collection == TASKS]
 
     @property
     def limits(self) -> Document:
         return self.get(LIMITS, ORG) or default_limits(ORG)
 
     def wait(self, seconds: float) -> None:
-        """The clock goes on; it counts milliseconds."""
+        """Moves the clock forward, in whole milliseconds."""
         self.now += timedelta(milliseconds=round(seconds * 1000))
 
 

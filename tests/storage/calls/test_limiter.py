@@ -1,4 +1,4 @@
-"""The limiter, asked again and again by a broker in a hurry: what it allows at every rate, and when rates change."""
+"""The limiter under a broker that starts calls as early as it may: every rate, and changes of the rate."""
 
 import random
 from datetime import datetime, timedelta
@@ -15,25 +15,30 @@ RATES = (0.1, 0.5, 1.0, 2.5, 10.0, 100.0)
 MILLISECOND = timedelta(milliseconds=1)
 
 
-def dial(world: InMemoryStream, job_id: str, row: int, lead: timedelta = timedelta()) -> CallStart | StartRefusal:
+def start_call(
+    stream: InMemoryStream, job_id: str, row: int, lead: timedelta = timedelta()
+) -> CallStart | StartRefusal:
     key = TaskKey(job_id, row)
-    return world.commit(StartCall(ORG, key, 1, world.task(key)["phone"], lead))
+    return stream.commit(StartCall(ORG, key, 1, stream.task(key)["phone"], lead))
 
 
-def dial_soon(world: InMemoryStream, job_id: str, row: int) -> datetime:
-    """When the call starts that is asked for until it may; a millisecond before it could not be committed."""
-    first = world.limits["next_at"] - START_LOOKAHEAD
-    if first - MILLISECOND > world.now:
-        world.now = first - MILLISECOND
-        assert dial(world, job_id, row) is StartRefusal.TOO_EARLY
-        world.now = first
-    dialled = dial(world, job_id, row)
-    assert isinstance(dialled, CallStart)
-    return dialled.call.start_at
+def start_early(stream: InMemoryStream, job_id: str, row: int) -> datetime:
+    """Starts the call as early as it may be committed, and returns its start time.
+
+    A millisecond earlier the start is refused.
+    """
+    first = stream.limits["next_at"] - START_LOOKAHEAD
+    if first - MILLISECOND > stream.now:
+        stream.now = first - MILLISECOND
+        assert start_call(stream, job_id, row) is StartRefusal.TOO_EARLY
+        stream.now = first
+    start = start_call(stream, job_id, row)
+    assert isinstance(start, CallStart)
+    return start.call.start_at
 
 
-def too_close(starts: list[tuple[datetime, float]]) -> list[tuple[int, float]]:
-    """Starts that stand in one rolling second (below 1: in one of 1/rate seconds) with too many others.
+def find_close_starts(starts: list[tuple[datetime, float]]) -> list[tuple[int, float]]:
+    """Returns starts that share a rolling second with too many others. Below rate 1 a span of 1/rate seconds counts.
 
     Each start has the rate that it was made at. Any of them may be up to 100 ms late.
     """
@@ -46,69 +51,69 @@ def too_close(starts: list[tuple[datetime, float]]) -> list[tuple[int, float]]:
 
 
 @pytest.mark.parametrize("rate", RATES)
-def test_no_rolling_second_has_more_starts_than_allowed_however_hard_a_broker_tries(rate: float) -> None:
-    world = InMemoryStream()
-    world.commit(SetLimits(ORG, 1000, rate))
+def test_starts_as_early_as_allowed_keep_the_rate(rate: float) -> None:
+    stream = InMemoryStream()
+    stream.commit(SetLimits(ORG, 1000, rate))
     numbers = int(max(rate, 1)) * 2 + 3
-    job = world.launch(numbers)
-    starts = [(dial_soon(world, job.id, row), rate) for row in range(2, numbers + 2)]
-    assert too_close(starts) == []
-    # And no slower than that: the jitter, and a millisecond that instants are rounded by.
+    job = stream.launch(numbers)
+    starts = [(start_early(stream, job.id, row), rate) for row in range(2, numbers + 2)]
+    assert find_close_starts(starts) == []
+    # The limiter adds only the jitter and the rounding to milliseconds.
     took_s = (starts[-1][0] - starts[0][0]).total_seconds()
     assert took_s <= (numbers - 1) * (1 / rate if rate < 1 else 1 / int(rate)) * 1.1 + numbers * 0.1 * (rate < 1) + 0.4
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_no_rolling_second_has_starts_of_two_rates_that_together_are_too_many(seed: int) -> None:
-    chance, world = random.Random(seed), InMemoryStream()
-    job = world.launch(60)
+def test_starts_across_rate_changes_keep_both_rates(seed: int) -> None:
+    dice, stream = random.Random(seed), InMemoryStream()
+    job = stream.launch(60)
     rate, starts = 1.0, list[tuple[datetime, float]]()
     for row in range(2, 62):
-        if chance.random() < 0.2:
-            rate = chance.choice(RATES)
-            world.commit(SetLimits(ORG, 1000, rate))
+        if dice.random() < 0.2:
+            rate = dice.choice(RATES)
+            stream.commit(SetLimits(ORG, 1000, rate))
         elif row == 2:
-            world.commit(SetLimits(ORG, 1000, rate))
-        starts.append((dial_soon(world, job.id, row), rate))
-        world.wait(chance.choice([0, 0, 0, 0.01, 0.3]))
-    assert too_close(starts) == []
+            stream.commit(SetLimits(ORG, 1000, rate))
+        starts.append((start_early(stream, job.id, row), rate))
+        stream.wait(dice.choice([0, 0, 0, 0.01, 0.3]))
+    assert find_close_starts(starts) == []
 
 
-def test_a_slot_is_there_for_so_many_calls_as_are_allowed_and_again_when_one_has_ended() -> None:
-    world = InMemoryStream()
-    world.commit(SetLimits(ORG, 2, 100.0))
-    job = world.launch(4)
+def test_slots_are_limited_and_freed_when_a_call_ends() -> None:
+    stream = InMemoryStream()
+    stream.commit(SetLimits(ORG, 2, 100.0))
+    job = stream.launch(4)
     for row in (2, 3):
-        dial_soon(world, job.id, row)
-    world.wait(5)
-    assert dial(world, job.id, 4) is StartRefusal.NO_SLOT
-    world.commit(ReportCall(ORG, TaskKey(job.id, 2), 1, 1, CallReportEvent.ANSWERED, None))
-    assert dial(world, job.id, 4) is StartRefusal.NO_SLOT, "who talks has a slot"
-    world.commit(ReportCall(ORG, TaskKey(job.id, 2), 1, 2, CallReportEvent.ENDED, CallOutcome.ANSWERED))
-    assert isinstance(dial(world, job.id, 4), CallStart)
-    world.commit(SetLimits(ORG, 1, 100.0))
-    world.wait(5)
-    assert dial(world, job.id, 5) is StartRefusal.NO_SLOT, "a lower limit holds at once"
+        start_early(stream, job.id, row)
+    stream.wait(5)
+    assert start_call(stream, job.id, 4) is StartRefusal.NO_SLOT
+    stream.commit(ReportCall(ORG, TaskKey(job.id, 2), 1, 1, CallReportEvent.ANSWERED, None))
+    assert start_call(stream, job.id, 4) is StartRefusal.NO_SLOT, "An answered call keeps its slot."
+    stream.commit(ReportCall(ORG, TaskKey(job.id, 2), 1, 2, CallReportEvent.ENDED, CallOutcome.ANSWERED))
+    assert isinstance(start_call(stream, job.id, 4), CallStart)
+    stream.commit(SetLimits(ORG, 1, 100.0))
+    stream.wait(5)
+    assert start_call(stream, job.id, 5) is StartRefusal.NO_SLOT, "A lower limit holds at once."
 
 
 @pytest.mark.parametrize("rate", RATES)
-def test_a_new_rate_does_not_end_the_patience_that_the_telephony_side_asked_for(rate: float) -> None:
-    world = InMemoryStream()
-    world.commit(SetLimits(ORG, 10, 2.0))
-    job = world.launch(2)
-    dial_soon(world, job.id, 2)
-    world.commit(RequeueCall(ORG, TaskKey(job.id, 2), 1, hold_off_s=60.0))
-    until = world.now + timedelta(seconds=60)
-    world.commit(SetLimits(ORG, 10, rate))
-    assert dial_soon(world, job.id, 3) >= until
+def test_new_rate_keeps_hold_off_of_telephony_service(rate: float) -> None:
+    stream = InMemoryStream()
+    stream.commit(SetLimits(ORG, 10, 2.0))
+    job = stream.launch(2)
+    start_early(stream, job.id, 2)
+    stream.commit(RequeueCall(ORG, TaskKey(job.id, 2), 1, hold_off_s=60.0))
+    until = stream.now + timedelta(seconds=60)
+    stream.commit(SetLimits(ORG, 10, rate))
+    assert start_early(stream, job.id, 3) >= until
 
 
-def test_a_start_that_is_chosen_later_keeps_its_distance_from_the_next() -> None:
-    world = InMemoryStream()
-    world.commit(SetLimits(ORG, 10, 1.0))
-    job = world.launch(2)
-    first = dial(world, job.id, 2, lead=timedelta(seconds=1))
+def test_start_with_lead_keeps_distance_to_next_start() -> None:
+    stream = InMemoryStream()
+    stream.commit(SetLimits(ORG, 10, 1.0))
+    job = stream.launch(2)
+    first = start_call(stream, job.id, 2, lead=timedelta(seconds=1))
     assert isinstance(first, CallStart)
     assert first.delay_s == 1.0
-    assert dial_soon(world, job.id, 3) - first.call.start_at >= timedelta(seconds=1 + JITTER_S)
+    assert start_early(stream, job.id, 3) - first.call.start_at >= timedelta(seconds=1 + JITTER_S)
     assert first.gap_s >= 1 + JITTER_S

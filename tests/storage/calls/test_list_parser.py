@@ -1,4 +1,4 @@
-"""Lists: every kind of bad row with its line and column, what CSV allows, and whatever people may send."""
+"""Lists: every kind of bad row with its line and column, CSV syntax, and hostile input."""
 
 import csv
 import io
@@ -26,26 +26,26 @@ def errors(text: str) -> list[tuple[int, str | None]]:
     return [(row.row, row.column) for row in parse_list(text) if isinstance(row, CallRowError)]
 
 
-def test_numbers_are_brought_to_one_spelling_and_called_once() -> None:
+def test_numbers_are_normalized_and_duplicates_dropped() -> None:
     text = "phone_number\n+81 90-1234-5678\n+819012345678\n＋８１９０１２３４５６７９\n+1 (202) 555-0143\n"
     assert rows(text) == [(2, "+819012345678"), (4, "+819012345679"), (5, "+12025550143")]
 
 
-def test_the_other_columns_are_variables_in_their_order() -> None:
+def test_other_columns_become_variables_in_order() -> None:
     (row,) = parse_list('name,phone_number,due\n"Tanaka, Aya",+819012345678,\n')
     assert isinstance(row, ListRow)
     assert row.variables == [("name", "Tanaka, Aya"), ("due", "")]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_a_byte_order_mark_and_any_line_end_are_taken(end: str) -> None:
+def test_byte_order_mark_and_line_ends_are_accepted(end: str) -> None:
     assert rows(f"\ufeffphone_number,x{end}+819012345678,a{end}{end}+819012345679,b") == [
         (2, "+819012345678"),
         (4, "+819012345679"),
     ]
 
 
-def test_a_row_is_named_by_the_line_that_it_begins_on() -> None:
+def test_row_number_is_the_line_where_the_row_begins() -> None:
     text = 'x,phone_number\n"one\ntwo\r\nthree",+819012345678\n"a\nb",bad\nc,+819012345679\n'
     found = list(parse_list(text))
     assert [row.row for row in found] == [2, 5, 7]
@@ -54,7 +54,7 @@ def test_a_row_is_named_by_the_line_that_it_begins_on() -> None:
     assert first.variables == [("x", "one\ntwo\r\nthree")]
 
 
-def test_every_bad_row_is_told_with_its_column() -> None:
+def test_each_bad_row_is_reported_with_its_column() -> None:
     long = "x" * (list_parser.MAX_VALUE + 1)
     text = "phone_number,name\n,a\n09012345678,b\n+8112,c\n+819012345678\n"
     text += f"+819012345678,{long}\nabc,d\n+819012345678 ext 5,e\n"
@@ -84,11 +84,11 @@ def test_every_bad_row_is_told_with_its_column() -> None:
         ("phone_number," + ",".join(f"c{n}" for n in range(60)) + "\n", (1, None)),
     ],
 )
-def test_a_list_that_is_none_says_where(text: str, place: tuple[int, str | None]) -> None:
+def test_unusable_list_reports_line_and_column(text: str, place: tuple[int, str | None]) -> None:
     assert errors(text) == [place]
 
 
-def test_more_rows_or_bytes_than_allowed_are_bad_input() -> None:
+def test_too_many_rows_or_bytes_are_bad_input() -> None:
     with pytest.raises(BadUserInput, match="10 MB"):
         parse_list("x" * (MAX_BYTES + 1))
     with pytest.raises(BadUserInput, match="10 MB"):
@@ -97,19 +97,19 @@ def test_more_rows_or_bytes_than_allowed_are_bad_input() -> None:
         list(parse_list("phone_number\n" + "x\n" * (MAX_ROWS + 1)))
 
 
-def test_numbers_without_a_country_say_what_to_do() -> None:
+def test_number_without_country_code_explains_the_form() -> None:
     with pytest.raises(ValueError, match="beginning with"):
         phone_number("090-1234-5678")
     with pytest.raises(ValueError, match="no such"):
         phone_number("+999 12345678")
 
 
-def test_a_hundred_thousand_rows_are_checked_quickly_in_flat_memory() -> None:
+def test_100_000_rows_are_parsed_quickly_in_flat_memory() -> None:
     numbers = "".join(f"+8190{10_000_000 + n},name {n},some words\n" for n in range(MAX_ROWS))
     text = "phone_number,name,note\n" + numbers
     begun = time.thread_time()
     assert sum(1 for _ in parse_list(text)) == MAX_ROWS
-    # Of a processor: how long others keep it busy says nothing about the list.
+    # Processor time, so that other processes do not count.
     assert time.thread_time() - begun < 15
     tracemalloc.start()
     few = parse_list("phone_number,name,note\n" + numbers[: len(numbers) // 10])
@@ -117,17 +117,17 @@ def test_a_hundred_thousand_rows_are_checked_quickly_in_flat_memory() -> None:
         pass
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    # A tenth of the list: the part of the text, and the numbers that were seen.
+    # A tenth of the list: its text and the numbers seen.
     assert peak_bytes < 6_000_000
 
 
-nasty = st.text(st.sampled_from('+0123456789,"\n\r\ufeff\x00狼 phone_number\ud800'), max_size=200)
+hostile_text = st.text(st.sampled_from('+0123456789,"\n\r\ufeff\x00狼 phone_number\ud800'), max_size=200)
 cells = st.text(max_size=20) | st.sampled_from(["+819012345678", "+12025550143", '"', "", "+", "+8190123456789"])
 
 
 hostile = (
-    nasty
-    | nasty.map(lambda text: "phone_number,x\n" + text)
+    hostile_text
+    | hostile_text.map(lambda text: "phone_number,x\n" + text)
     | st.lists(cells, max_size=40).map(lambda row: "x,phone_number\n" + ",".join(row))
     | st.binary(max_size=200).map(lambda raw: raw.decode("utf-8", "surrogateescape"))
 )
@@ -135,19 +135,19 @@ hostile = (
 
 @settings(max_examples=200, deadline=None)
 @given(hostile)
-def test_whatever_is_sent_gives_rows_and_errors_and_never_a_traceback(text: str) -> None:
+def test_hostile_list_gives_rows_and_errors(text: str) -> None:
     assert_sound(text)
 
 
 @pytest.mark.soak
 @settings(max_examples=1000, deadline=None)
 @given(hostile)
-def test_a_thousand_hostile_lists(text: str) -> None:
+def test_1000_hostile_lists_give_rows_and_errors(text: str) -> None:
     assert_sound(text)
 
 
 def assert_sound(text: str) -> None:
-    """Rows rise, every number may be dialled, and something is said of every list."""
+    """Asserts that rows ascend, that every number is possible, and that every list gives a row or an error."""
     found = list(parse_list(text))
     assert found
     last = 0
@@ -160,7 +160,7 @@ def assert_sound(text: str) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.lists(cells.filter(lambda c: "\x00" not in c), min_size=2, max_size=2), max_size=20))
-def test_what_a_csv_writer_writes_is_read_back(table: list[list[str]]) -> None:
+def test_list_from_csv_writer_is_read_back(table: list[list[str]]) -> None:
     written = io.StringIO()
     csv.writer(written).writerows([["phone_number", "x"], *table])
     found = [row for row in parse_list(written.getvalue()) if isinstance(row, ListRow)]
@@ -177,5 +177,5 @@ def _same(number: str, cell: str) -> bool:
 
 
 @pytest.mark.parametrize("number", ["+12530000", "+15551234", "+4912"])
-def test_a_number_that_can_be_dialled_only_inside_its_area_is_a_bad_row(number: str) -> None:
+def test_number_valid_only_in_its_area_is_a_bad_row(number: str) -> None:
     assert errors(f"phone_number\n{number}\n") == [(2, "phone_number")]

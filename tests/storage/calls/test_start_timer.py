@@ -1,4 +1,4 @@
-"""Due times of starts by the database's clock, however long the commit took and whatever the clocks do."""
+"""Due times of starts, when commits are slow and when the database's clock is set."""
 
 import asyncio
 import math
@@ -17,49 +17,47 @@ from tests.waiting import until
 pytestmark = pytest.mark.anyio
 
 
-def dial(committed_at: datetime, delay_s: float) -> CallStart:
+def call_start(committed_at: datetime, delay_s: float) -> CallStart:
     start_at = committed_at + timedelta(seconds=delay_s)
     return CallStart(
         Call(CallKey(TaskKey("job", 2), 1), "acme", "+819012345678", "Hello", [], start_at), delay_s, gap_s=1.1
     )
 
 
-async def test_a_start_is_due_by_the_databases_clock_not_when_the_commit_was_answered(stores: Stores) -> None:
-    timer, begun = StartTimer(stores.mongo), time.monotonic()
+async def test_start_is_due_by_database_clock_not_by_answer(stores: Stores) -> None:
+    timer, requested = StartTimer(stores.mongo), time.monotonic()
     committed_at = await stores.mongo.now()
     await asyncio.sleep(0.3)
-    asked = time.monotonic()
-    moment = await timer.due_at(dial(committed_at, 0.2), begun)
-    assert begun + 0.2 <= moment < asked + 0.2
-    await asyncio.sleep(max(moment - time.monotonic(), 0))
-    assert await stores.mongo.now() >= committed_at + timedelta(seconds=0.2), "never early"
+    measured_at = time.monotonic()
+    due = await timer.due_at(call_start(committed_at, 0.2), requested)
+    assert requested + 0.2 <= due < measured_at + 0.2
+    await asyncio.sleep(max(due - time.monotonic(), 0))
+    assert await stores.mongo.now() >= committed_at + timedelta(seconds=0.2), "The call was due early."
 
 
-async def test_where_commits_take_long_starts_are_chosen_later_for_some_seconds_however_many_are_quick(
-    stores: Stores,
-) -> None:
+async def test_slow_commit_raises_lead_until_it_decays(stores: Stores) -> None:
     timer = StartTimer(stores.mongo)
     assert timer.lead == timedelta()
     committed_at = await stores.mongo.now()
     await asyncio.sleep(0.3)
-    await timer.due_at(dial(committed_at, 0.0), time.monotonic() - 0.3)
+    await timer.due_at(call_start(committed_at, 0.0), time.monotonic() - 0.3)
     assert timer.lead > timedelta()
-    asked, before, always = time.monotonic(), timer.lead, timedelta(seconds=JITTER_S / 2)
+    measured_at, lead_before, ignored = time.monotonic(), timer.lead, timedelta(seconds=JITTER_S / 2)
     for _ in range(60):
         timer._record(0.001, time.monotonic())
-    after = timer.lead
-    assert after + always >= (before + always) * math.exp((asked - time.monotonic()) / LEAD_DECAY_S)
+    lead_after = timer.lead
+    assert lead_after + ignored >= (lead_before + ignored) * math.exp((measured_at - time.monotonic()) / LEAD_DECAY_S)
 
-    async def is_forgotten() -> bool:
+    async def has_decayed() -> bool:
         return timer.lead < timedelta(seconds=0.1)
 
-    await until(is_forgotten, 10)
+    await until(has_decayed, 10)
 
 
 @pytest.mark.parametrize("off_s", [-3600, 3600])
-async def test_a_clock_that_was_set_moves_no_start_out_of_its_commit(stores: Stores, off_s: float) -> None:
-    timer, begun = StartTimer(stores.mongo), time.monotonic()
+async def test_set_clock_keeps_start_within_its_commit(stores: Stores, off_s: float) -> None:
+    timer, requested = StartTimer(stores.mongo), time.monotonic()
     committed_at = await stores.mongo.now() + timedelta(seconds=off_s)
-    moment = await timer.due_at(dial(committed_at, 0.5), begun)
-    assert begun + 0.5 <= moment <= time.monotonic() + 0.5
+    due = await timer.due_at(call_start(committed_at, 0.5), requested)
+    assert requested + 0.5 <= due <= time.monotonic() + 0.5
     assert timer.lead <= timedelta(seconds=MAX_LEAD_S)

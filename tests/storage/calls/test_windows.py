@@ -1,4 +1,4 @@
-"""Calling windows over zones, changes of the clocks, midnight and weekdays: no dial outside, none withheld inside."""
+"""Calling windows over time zones, changes of the clock, midnight and weekdays."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -24,14 +24,14 @@ windows = st.builds(
     st.lists(st.sampled_from(Weekday), min_size=1, unique=True).map(tuple),
 )
 instants = st.datetimes(datetime(2025, 1, 1), datetime(2027, 12, 31)).map(lambda naive: naive.replace(tzinfo=UTC))
-# Around changes of the clocks in the zones above.
+# Around changes of the clock in the zones above.
 changes = st.sampled_from(
     [datetime(2026, 3, 29, 1), datetime(2026, 10, 25, 1), datetime(2026, 3, 8, 7), datetime(2026, 11, 1, 6)]
 ).flatmap(lambda at: st.integers(-180, 180).map(lambda m: (at + timedelta(minutes=m)).replace(tzinfo=UTC)))
 
 
-def on_the_wall(window: CallingWindow, instant: datetime) -> bool:
-    """The rule in other words: by minutes of the local day."""
+def is_open_by_minutes(window: CallingWindow, instant: datetime) -> bool:
+    """States the rule in another way: by minutes of the local day."""
     local = instant.astimezone(ZoneInfo(window.time_zone))
     minute = local.hour * 60 + local.minute
     start, end = (int(text[:2]) * 60 + int(text[3:]) for text in (window.start, window.end))
@@ -43,16 +43,14 @@ def on_the_wall(window: CallingWindow, instant: datetime) -> bool:
 
 @settings(max_examples=400, deadline=None)
 @given(windows, instants | changes)
-def test_it_is_open_when_the_clock_on_the_wall_says_so(window: CallingWindow, instant: datetime) -> None:
-    assert window.is_open(instant) == on_the_wall(window, instant)
+def test_window_is_open_by_the_local_clock(window: CallingWindow, instant: datetime) -> None:
+    assert window.is_open(instant) == is_open_by_minutes(window, instant)
 
 
 @settings(max_examples=150, deadline=None)
 @given(windows, instants | changes)
-def test_nothing_is_withheld_inside_and_nothing_dialled_outside_until_the_next_change(
-    window: CallingWindow, instant: datetime
-) -> None:
-    """Walked minute by minute: the next change is the first minute that differs."""
+def test_window_keeps_its_state_until_next_change(window: CallingWindow, instant: datetime) -> None:
+    """Checks minute by minute that the next change is the first minute that differs."""
     is_open, change = window.is_open(instant), window.next_change(instant)
     at = instant.replace(second=0, microsecond=0) + timedelta(minutes=1)
     end = instant + timedelta(hours=30) if change is None else min(change, instant + timedelta(hours=30))
@@ -65,20 +63,20 @@ def test_nothing_is_withheld_inside_and_nothing_dialled_outside_until_the_next_c
         assert window.is_open(change - timedelta(minutes=1)) == is_open or change - instant < timedelta(minutes=1)
 
 
-def test_an_hour_that_is_skipped_opens_the_window_when_the_clock_jumps_over_its_start() -> None:
+def test_window_opens_when_clock_skips_its_start() -> None:
     window = CallingWindow("02:30", "04:00", "Europe/Berlin", WEEK)
     before = datetime(2026, 3, 29, 0, 0, tzinfo=UTC)
     assert window.next_change(before) == datetime(2026, 3, 29, 1, 0, tzinfo=UTC)
 
 
-def test_an_hour_that_comes_twice_is_inside_twice() -> None:
+def test_repeated_hour_is_inside_twice() -> None:
     window = CallingWindow("02:00", "02:30", "Europe/Berlin", WEEK)
     opened = [datetime(2026, 10, 25, hour, 10, tzinfo=UTC) for hour in (0, 1)]
     assert [window.is_open(at) for at in opened] == [True, True]
     assert not window.is_open(datetime(2026, 10, 25, 0, 40, tzinfo=UTC))
 
 
-def test_a_window_over_midnight_belongs_to_the_day_that_it_begins_on() -> None:
+def test_window_over_midnight_belongs_to_its_first_day() -> None:
     window = CallingWindow("22:00", "02:00", "Asia/Tokyo", (Weekday.FRI,))
     tokyo = ZoneInfo("Asia/Tokyo")
     assert window.is_open(datetime(2026, 11, 20, 23, tzinfo=tokyo))
@@ -87,7 +85,7 @@ def test_a_window_over_midnight_belongs_to_the_day_that_it_begins_on() -> None:
     assert not window.is_open(datetime(2026, 11, 20, 1, tzinfo=tokyo))
 
 
-def test_a_window_that_ends_when_it_begins_lasts_a_day() -> None:
+def test_window_with_equal_start_and_end_lasts_a_day() -> None:
     window = CallingWindow("09:00", "09:00", "UTC", (Weekday.MON,))
     assert window.next_change(datetime(2026, 11, 23, 9, tzinfo=UTC)) == datetime(2026, 11, 24, 9, tzinfo=UTC)
     assert CallingWindow("09:00", "09:00", "UTC", WEEK).next_change(datetime(2026, 11, 23, tzinfo=UTC)) is None
@@ -104,7 +102,7 @@ def test_a_window_that_ends_when_it_begins_lasts_a_day() -> None:
         (600, 6, 1.0, CallingWindow("12:00", "13:00", "UTC", WEEK), 24 * 3600 + 2400),
     ],
 )
-def test_the_earliest_end_counts_calls_starts_and_windows(
+def test_earliest_end_counts_calls_starts_and_windows(
     remaining: int, concurrent: int, rate: float, window: CallingWindow | None, expected_s: int | None
 ) -> None:
     at = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -112,8 +110,8 @@ def test_the_earliest_end_counts_calls_starts_and_windows(
     assert end == (None if expected_s is None else at + timedelta(seconds=expected_s))
 
 
-def walked(window: CallingWindow, at: datetime, left: timedelta) -> datetime | None:
-    """The rule as it reads: from one opening to the next."""
+def end_by_walking(window: CallingWindow, at: datetime, left: timedelta) -> datetime | None:
+    """States the rule in another way: walks from one opening to the next."""
     horizon = at + timedelta(days=3900)
     while at < horizon:
         change = window.next_change(at)
@@ -127,15 +125,13 @@ def walked(window: CallingWindow, at: datetime, left: timedelta) -> datetime | N
     return None
 
 
-# Two weeks and more, begun inside a window, with a change of the clocks in the second one.
+# More than two weeks from inside a window, with a change of the clock in the second week.
 @example(CallingWindow("09:00", "18:00", "Europe/Berlin", WEEK), datetime(2026, 10, 12, 7, 30, tzinfo=UTC), 200, 3600)
 @settings(max_examples=30, deadline=None)
 @given(windows, instants | changes, st.integers(1, 100), st.sampled_from([60, 3600]))
-def test_the_earliest_end_is_the_one_that_is_found_opening_by_opening(
-    window: CallingWindow, at: datetime, calls: int, call_s: int
-) -> None:
+def test_earliest_end_matches_walk_over_openings(window: CallingWindow, at: datetime, calls: int, call_s: int) -> None:
     found = earliest_end(calls, 1, 100.0, call_s, window, at)
-    expected = walked(window, at, timedelta(seconds=calls * call_s))
+    expected = end_by_walking(window, at, timedelta(seconds=calls * call_s))
     horizon = at + timedelta(days=3900)
     if found is not None and found < horizon:
         assert found == expected
@@ -143,7 +139,7 @@ def test_the_earliest_end_is_the_one_that_is_found_opening_by_opening(
         assert expected is None or expected >= horizon
 
 
-def test_an_end_years_ahead_is_found_by_weeks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_end_years_ahead_is_found_by_whole_weeks(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[datetime] = []
     next_change = CallingWindow.next_change
 
@@ -157,4 +153,4 @@ def test_an_end_years_ahead_is_found_by_weeks(monkeypatch: pytest.MonkeyPatch) -
     end = earliest_end(100_000, 1, 1.0, 180, window, at)
     assert end is not None
     assert end - at > timedelta(days=700)
-    assert len(looked) < 300, "two for each day would be more than a thousand"
+    assert len(looked) < 300, "Two for each day would be more than a thousand."
