@@ -1,7 +1,7 @@
-"""Calls on a scaled clock: how close a list comes to its limit, beside a broker that polls.
+"""Time to call a list, compared with the theoretical limit and with a broker that polls, on a scaled clock.
 
-Both run in this process with the simulator, on embedded servers. The polling broker is the article's: each
-(scaled) second it counts the active calls and starts what is free.
+Both brokers run in this process with the simulator, on embedded servers. Each (scaled) second the polling broker counts
+the active calls and starts as many as there are free slots.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 class PollingBroker(Broker):
-    """Looks once in a while, whatever happens: the broker of the article."""
+    """Plans at a fixed interval and ignores wake-ups."""
 
     poll_s = 1.0
 
@@ -37,22 +37,22 @@ class PollingBroker(Broker):
         await asyncio.sleep(wait_s)
 
 
-async def over(stores: Stores, org: str, job_id: str) -> float:
-    """When the job was over, on the monotonic clock."""
+async def wait_until_completed(stores: Stores, org: str, job_id: str) -> float:
+    """Waits until the job is completed. Returns the time by the monotonic clock."""
     while (await stores.call_jobs.get(org, job_id)).state is not CallJobState.COMPLETED:
         await asyncio.sleep(0.05)
     return time.monotonic()
 
 
 async def lists(numbers: int, speed: float) -> Table:
-    """One list by our broker and the same by a polling one, at once."""
+    """Measures the same list with both brokers at once."""
     table = Table(title=f"{numbers} numbers, {CONCURRENT} at a time, calls of 60 s on a clock {speed:g} times as fast")
-    for column in ("broker", "minutes", "the limit", "over it", "ms a call", "over it in real minutes"):
+    for column in ("broker", "minutes", "the limit", "over the limit", "ms a call", "over the limit in real minutes"):
         table.add_column(column, justify="right")
     async with servers() as (stores, _pid):
         limit_s, rounds = numbers / CONCURRENT * CALL_S, numbers / CONCURRENT
         PollingBroker.poll_s = 1 / speed
-        took_s = await _raced(stores, numbers, speed)
+        took_s = await _measure(stores, numbers, speed)
     for org, seconds in took_s.items():
         lost_s = (seconds - limit_s / speed) / rounds
         minutes = f"{seconds * speed / 60:.2f}", f"{limit_s / 60:.2f}", f"{(seconds * speed / limit_s - 1) * 100:.2f} %"
@@ -60,12 +60,12 @@ async def lists(numbers: int, speed: float) -> Table:
     return table
 
 
-async def _raced(stores: Stores, numbers: int, speed: float) -> dict[str, float]:
-    """How many seconds each broker took, after a short list that nobody measures."""
+async def _measure(stores: Stores, numbers: int, speed: float) -> dict[str, float]:
+    """Returns how many seconds each broker took, after a warm-up list."""
     telephony = simulator(stores, lambda _id: CALL_S, speed)
     brokers = {
-        "by events": Broker(stores.calls, telephony, "by events"),
-        "looks each second": PollingBroker(stores.calls, telephony, "looks each second"),
+        "event-driven": Broker(stores.calls, telephony, "event-driven"),
+        "polls each second": PollingBroker(stores.calls, telephony, "polls each second"),
     }
     listening = asyncio.create_task(stores.call_wake_ups.listen(lambda org, _released: brokers[org].wake()))
     took_s: dict[str, float] = {}
@@ -73,7 +73,7 @@ async def _raced(stores: Stores, numbers: int, speed: float) -> dict[str, float]
         ids = {org: await launch(stores, org, size, CONCURRENT, min(speed, 100)) for org in brokers}
         begun = time.monotonic()
         running = [asyncio.create_task(broker.run(1)) for broker in brokers.values()]
-        ends = await asyncio.gather(*(over(stores, org, ids[org]) for org in brokers))
+        ends = await asyncio.gather(*(wait_until_completed(stores, org, ids[org]) for org in brokers))
         await asyncio.gather(*running)
         took_s = {org: end - begun for org, end in zip(brokers, ends, strict=True)}
     listening.cancel()
@@ -84,9 +84,9 @@ async def _raced(stores: Stores, numbers: int, speed: float) -> dict[str, float]
 @app.command()
 def main(
     numbers: Annotated[int, typer.Option(help="Numbers of the list.")] = 600,
-    speed: Annotated[float, typer.Option(help="How much faster than life the list's clock runs.")] = 10.0,
+    speed: Annotated[float, typer.Option(help="How much faster than real time the list's clock runs.")] = 10.0,
 ) -> None:
-    """Measures a list beside a polling broker, and prints a table; takes as many minutes as the list, by the speed."""
+    """Measures a list with both brokers and prints a table. Takes the list's minutes, divided by the speed."""
     import uvloop
 
     Console(width=120).print(uvloop.run(lists(numbers, speed)))

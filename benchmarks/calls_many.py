@@ -1,6 +1,6 @@
-"""Many organizations that call all day, in one worker process: how many calls are active, and what that costs.
+"""Many organizations that call at the same time, in one worker process: active calls, and their cost.
 
-Judged by the simulator's own ledger: when each call began by the database's clock, and so how many were on the line.
+The simulator's ledger checks the limits: it has the start of each call by the database's clock.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What was there at one moment."""
+    """Counters at one instant."""
 
     active: int
     answers: dict[str, float]
@@ -46,35 +46,35 @@ class Sample:
 
 
 def length_s(talk_s: float, call_id: str) -> float:
-    """How long a call lasts: half as long to half as long again, so that calls that began together don't end so."""
+    """Returns how long a call lasts: 50 to 150 % of `talk_s`, so that calls which begin together end apart."""
     return talk_s * random.Random(call_id).uniform(0.5, 1.5)
 
 
 async def organizations(
     console: Console, count: int, active: int, talk_s: float, seconds: float, driver: Driver
 ) -> None:
-    """Prints a row for each quarter of a minute, then what the telephony side saw. Raises: AssertionError."""
+    """Prints a row every 15 s, then the check of the simulator's ledger. Raises: AssertionError."""
     async with servers(driver) as (stores, mongod_pid):
         jobs = job_context(stores, telephony=simulator(stores, partial(length_s, talk_s)))
-        await _launched(stores, count, active, talk_s, seconds)
+        await _launch_lists(stores, count, active, talk_s, seconds)
         title = f"{count} organizations, {active} calls of some {talk_s:g} s at once and 1 start/s each, one worker"
         table = Table(title=title)
         for column in ("after s", "active", "starts/s", "refused or late", "worker CPU %", "mongod CPU %", "MiB"):
             table.add_column(column, justify="right")
-        running = [asyncio.create_task(work) for work in (run_broker_pool(jobs), _swept(jobs))]
+        running = [asyncio.create_task(work) for work in (run_broker_pool(jobs), _poll_overdue(jobs))]
         try:
-            await _measured(table, stores, mongod_pid, seconds)
+            await _measure(table, stores, mongod_pid, seconds)
         finally:
             for task in running:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
             await jobs.telephony.aclose()
         console.print(table)
-        console.print(await _judged(stores, active, talk_s))
+        console.print(await _check_ledger(stores, active, talk_s))
 
 
-async def _launched(stores: Stores, count: int, active: int, talk_s: float, seconds: float) -> None:
-    """A list for each, long enough not to end meanwhile."""
+async def _launch_lists(stores: Stores, count: int, active: int, talk_s: float, seconds: float) -> None:
+    """Launches a list for each organization that is long enough for the whole measurement."""
     numbers = int(active * (seconds / talk_s + 2))
     places = asyncio.Semaphore(LAUNCHED_AT_ONCE)
 
@@ -85,13 +85,13 @@ async def _launched(stores: Stores, count: int, active: int, talk_s: float, seco
     await asyncio.gather(*(one(n) for n in range(count)))
 
 
-async def _swept(jobs: JobContext) -> None:
+async def _poll_overdue(jobs: JobContext) -> None:
     while True:
         await asyncio.sleep(SWEEP_S)
         await poll_overdue_calls(jobs)
 
 
-async def _measured(table: Table, stores: Stores, mongod_pid: int, seconds: float) -> None:
+async def _measure(table: Table, stores: Stores, mongod_pid: int, seconds: float) -> None:
     begun, before = time.monotonic(), await _sample(stores, mongod_pid)
     while time.monotonic() - begun < seconds:
         await asyncio.sleep(EVERY_S)
@@ -115,8 +115,8 @@ async def _sample(stores: Stores, mongod_pid: int) -> Sample:
     return Sample(rows[0]["active"], answers, cpu_times([os.getpid(), mongod_pid]))
 
 
-async def _judged(stores: Stores, active: int, talk_s: float) -> str:
-    """What the ledger says of each organization: the most at a time, and the shortest time between two starts."""
+async def _check_ledger(stores: Stores, active: int, talk_s: float) -> str:
+    """Checks the ledger: the most active calls of an organization, and the shortest time between two starts."""
     of_job = {job["_id"]: job["org"] async for job in stores.mongo["call_jobs"].find({}, {"org": 1})}
     calls: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
     numbers: defaultdict[str, int] = defaultdict(int)
@@ -133,25 +133,25 @@ async def _judged(stores: Stores, active: int, talk_s: float) -> str:
     )
     assert most <= active, verdict
     assert min(gaps) >= 1.0, verdict
-    assert set(numbers.values()) == {1}, "a number was called twice"
+    assert set(numbers.values()) == {1}, "A number was called twice."
     return verdict
 
 
 def _most_at_once(spans: list[tuple[float, float]]) -> int:
-    """At one moment an end comes before a beginning."""
+    """Returns the maximum number of overlapping spans. At the same instant, ends are counted before starts."""
     moments = sorted([(begun, 1) for begun, _ in spans] + [(ended, -1) for _, ended in spans])
     return max(accumulate(change for _, change in moments))
 
 
 @app.command()
 def main(
-    count: Annotated[int, typer.Option("--organizations", help="How many.")] = 500,
-    active: Annotated[int, typer.Option(help="Calls at a time of each.")] = 20,
-    talk_s: Annotated[float, typer.Option(help="How long calls last in the mean, in seconds.")] = 300.0,
-    seconds: Annotated[float, typer.Option(help="How long they call.")] = 420.0,
+    count: Annotated[int, typer.Option("--organizations", help="Number of organizations.")] = 500,
+    active: Annotated[int, typer.Option(help="Concurrent calls of each organization.")] = 20,
+    talk_s: Annotated[float, typer.Option(help="Mean length of a call in seconds.")] = 300.0,
+    seconds: Annotated[float, typer.Option(help="Seconds to measure.")] = 420.0,
     driver: Annotated[Driver, typer.Option(help="motor or pymongo.")] = "motor",
 ) -> None:
-    """Measures, and prints a table."""
+    """Measures many organizations and prints a table."""
     import uvloop
 
     uvloop.run(organizations(Console(width=120), count, active, talk_s, seconds, driver))

@@ -1,4 +1,4 @@
-"""What the benchmarks of calls work on: embedded servers with an empty database, a simulator, and lists."""
+"""Setup of the calls benchmarks: embedded servers with an empty database, a simulator, and lists."""
 
 import tempfile
 from collections.abc import AsyncIterator, Callable
@@ -16,7 +16,7 @@ from storage.stores import Stores, open_stores
 
 @asynccontextmanager
 async def servers(driver: Driver = "motor") -> AsyncIterator[tuple[Stores, int]]:
-    """Stores on an empty database, and the process id of its server. This process is tuned as workers are."""
+    """Yields stores on an empty database, and the server's process id. Tunes this process like a worker."""
     tune_interpreter()
     with tempfile.TemporaryDirectory(prefix="noroshi-benchmark-") as folder:
         mongod, valkey = Mongod(Path(folder) / "mongodb", find_mongod()), Valkey(Path(folder) / "redis", find_valkey())
@@ -32,12 +32,12 @@ async def servers(driver: Driver = "motor") -> AsyncIterator[tuple[Stores, int]]
 
 
 def simulator(stores: Stores, talk_s: Callable[[str], float], speed: float = 1.0) -> Simulator:
-    """Every call is answered at once, and lasts as long as `talk_s` says of its id, on the scaled clock."""
+    """Returns a simulator that answers every call at once. `talk_s` gives a call's length by its id."""
     return Simulator(stores.mongo, stores.calls.report, speed, lambda id_: Script(0, talk_s(id_), CallOutcome.ANSWERED))
 
 
 async def launch(stores: Stores, org: str, numbers: int, concurrent: int, per_second: float) -> str:
-    """The id of a job with so many numbers."""
+    """Launches a job with so many numbers. Returns its id."""
     await stores.call_jobs.set_limits(org, concurrent, per_second)
     csv = "phone_number\n" + "".join(f"+8190{10_000_000 + n}\n" for n in range(numbers))
     new = NewCallJob(org, "bench", "List", "Hello", None, None, 1, 60, 60)

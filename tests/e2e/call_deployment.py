@@ -1,4 +1,4 @@
-"""The calls area as processes: a web process, workers that may be killed, a Redis of its own, and the twin."""
+"""The calls area as real processes: a web process, workers that may be killed, a Redis, and the telephony twin."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ ORG = "acme"
 
 @dataclass
 class CallDeployment:
-    """A deployment with everything that calls need."""
+    """The processes, and an API client of one organization."""
 
     twin: Twin
     web: Web
@@ -59,11 +59,11 @@ class CallDeployment:
         return worker
 
     async def start_worker(self) -> Running:
-        """Starts a worker without blocking the twin, which lives in this process."""
+        """Starts one more worker process without blocking the twin, which runs in this process."""
         return await asyncio.to_thread(self.add_worker)
 
     async def limit(self, concurrent: int, per_second: float) -> None:
-        """Changes the limits. The checker allows calls that had their slot before, and no others."""
+        """Sets the limits. The twin allows the old number of calls until the surplus ones have ended."""
         self.twin.allowed = max(self.twin.allowed, concurrent)
         await self.api.run(LIMIT, input={"concurrentCalls": concurrent, "callsPerSecond": per_second})
         while await self.slots() > concurrent:
@@ -71,12 +71,12 @@ class CallDeployment:
         self.twin.allowed = concurrent
 
     async def slots(self) -> int:
-        """Returns the number of calls with a slot: active calls, and those being started."""
+        """Returns how many calls have a slot: active calls and those on their way to the twin."""
         row = await self.mongo["call_limits"].find_one({"_id": self.org})
         return 0 if row is None else len(row["slots"])
 
     async def launch(self, numbers: int, first: int = 0, **more: Any) -> str:
-        """Launches a job of `count` numbers and returns its id."""
+        """Launches a job with so many consecutive numbers, beginning with number `first`. Returns its id."""
         csv = "phone_number\n" + "".join(f"+8190{10_000_000 + first + n}\n" for n in range(numbers))
         launched = await self.api.run(LAUNCH, input={"name": "List", "scenario": "Hello", "csv": csv, **more})
         assert launched["launchCallJob"]["state"] == "RUNNING"
@@ -86,14 +86,14 @@ class CallDeployment:
         found: dict[str, Any] = (await self.api.run(JOB, id=id_))["callJob"]
         return found
 
-    async def dialling(self, but: int | None = None, deadline_s: float = 30) -> int:
-        """Waits until a process other than `but` holds the lock, and returns its id."""
-        return await dialling(self.mongo, self.org, but, deadline_s)
+    async def wait_for_holder(self, but: int | None = None, deadline_s: float = 30) -> int:
+        """Waits until a process other than `but` holds the lock. Returns its process id."""
+        return await wait_for_holder(self.mongo, self.org, but, deadline_s)
 
 
 @asynccontextmanager
 async def call_deployment(folder: Path, mongodb_uri: str, allowed: int, **more: Any) -> AsyncIterator[CallDeployment]:
-    """Starts a deployment with one worker."""
+    """Starts everything but workers."""
     valkey = Valkey(folder / "redis", find_valkey())
     await valkey.start()
     with ExitStack() as stack:
@@ -110,26 +110,26 @@ async def call_deployment(folder: Path, mongodb_uri: str, allowed: int, **more: 
     await valkey.stop(0)
 
 
-async def dialling(mongo: Mongo, org: str, but: int | None = None, deadline_s: float = 30) -> int:
-    """Waits until a process other than `but` holds the lock of the organization's broker, and returns its id."""
+async def wait_for_holder(mongo: Mongo, org: str, but: int | None = None, deadline_s: float = 30) -> int:
+    """Waits until a process other than `but` holds the lock of the organization's broker. Returns its process id."""
     ends_at = time.monotonic() + deadline_s
     while (pid := await _holder(mongo, org)) in (None, but):
-        assert time.monotonic() < ends_at, "nobody took over"
+        assert time.monotonic() < ends_at, "No process took over."
         await asyncio.sleep(0.02)
     assert pid is not None
     return pid
 
 
 async def _holder(mongo: Mongo, org: str) -> int | None:
-    """Returns the process that dials, by the lock that has not expired."""
+    """Returns the process id of the broker whose lock has not expired."""
     wanted = {"_id": f"call_broker:{org}", "unlock_key": {"$ne": None}, "$expr": {"$gt": ["$expires_at", "$$NOW"]}}
     row = await mongo["process_locks"].find_one(wanted)
     return None if row is None else int(row["holder"].rpartition("/")[2])
 
 
 @contextmanager
-def stopped(pid: int) -> Iterator[None]:
-    """Stops the process with SIGSTOP, and continues it afterwards."""
+def sigstopped(pid: int) -> Iterator[None]:
+    """Stops the process with SIGSTOP, and continues it at the end."""
     os.kill(pid, signal.SIGSTOP)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Worker processes that only call, with short leases, so that others take over soon."""
+"""Worker processes that only run brokers, on short leases, so that takeovers are quick."""
 
 import asyncio
 import os
@@ -13,51 +13,56 @@ from typing import Any
 
 from server.embedded import Valkey, find_valkey
 from storage.stores import open_stores
-from tests.e2e.call_deployment import dialling
-from tests.jobs.calls.call_centre import CallCentre, calling
+from tests.e2e.call_deployment import wait_for_holder
+from tests.jobs.calls.call_centre import CallCentre, call_centre
 
 LEASE_S = 1.5
 
 
 @dataclass
-class Fleet:
-    """The processes, their organizations, and a Redis of their own."""
+class WorkerFleet:
+    """The worker processes with their call centre and Redis."""
 
-    house: CallCentre
+    centre: CallCentre
     valkey: Valkey
     mongodb_uri: str
     database: str
     processes: list[Process] = field(default_factory=list)
 
     async def start(self) -> None:
-        """Starts one more process and waits until it works."""
-        urls = self.mongodb_uri, self.valkey.url, self.database, self.house.twin.url
+        """Starts one more process. Returns when it works."""
+        urls = self.mongodb_uri, self.valkey.url, self.database, self.centre.twin.url
         command = sys.executable, "-m", "tests.e2e.call_worker", *urls, str(LEASE_S)
         process = await asyncio.create_subprocess_exec(*command, stdout=PIPE)
         self.processes.append(process)
         assert process.stdout is not None
         assert await process.stdout.readline() == b"ready\n"
 
-    async def dialling(self, but: int | None = None) -> int:
-        """Waits until a process other than `but` holds the lock, and returns its id."""
-        return await dialling(self.house.stores.mongo, self.house.org, but)
+    async def wait_for_holder(self, but: int | None = None) -> int:
+        """Waits until a process other than `but` holds the lock. Returns its process id."""
+        return await wait_for_holder(self.centre.stores.mongo, self.centre.org, but)
 
     async def kill(self) -> int:
-        """Kills the process that dials, starts another one, and waits until another process dials."""
-        pid = await self.dialling()
+        """Kills the process that holds the lock, starts another one, and waits for the next holder."""
+        pid = await self.wait_for_holder()
         os.kill(pid, signal.SIGKILL)
         await self.start()
-        return await self.dialling(but=pid)
+        return await self.wait_for_holder(but=pid)
 
 
 @asynccontextmanager
-async def fleet(folder: Path, mongodb_uri: str, database: str, allowed: int, **more: Any) -> AsyncIterator[Fleet]:
-    """Starts a fleet of two processes."""
+async def worker_fleet(
+    folder: Path, mongodb_uri: str, database: str, allowed: int, **more: Any
+) -> AsyncIterator[WorkerFleet]:
+    """Starts two processes."""
     valkey = Valkey(folder / "redis", find_valkey())
     await valkey.start()
     try:
-        async with open_stores(mongodb_uri, valkey.url, database) as stores, calling(stores, allowed, **more) as house:
-            made = Fleet(house, valkey, mongodb_uri, database)
+        async with (
+            open_stores(mongodb_uri, valkey.url, database) as stores,
+            call_centre(stores, allowed, **more) as centre,
+        ):
+            made = WorkerFleet(centre, valkey, mongodb_uri, database)
             try:
                 await asyncio.gather(made.start(), made.start())
                 yield made

@@ -1,4 +1,4 @@
-"""A process that does only a worker's part in calls; its locks expire sooner.
+"""A worker process that only runs the broker pool and polls overdue calls. Its lock leases are short.
 
 python -m tests.e2e.call_worker MONGODB_URI REDIS_URL DATABASE TELEPHONY_URL LEASE_S
 """
@@ -17,18 +17,18 @@ from storage.stores import open_stores
 from tests.jobs.contexts import job_context
 from tests.jobs.providers.telephony.twin import SECRET
 
-ASK_EVERY_S = 0.5
-NOWHERE = "http://127.0.0.1:1/callbacks/telephony"
+POLL_EVERY_S = 0.5
+UNREACHABLE = "http://127.0.0.1:1/callbacks/telephony"
 
 
 async def work(mongodb_uri: str, redis_url: str, database: str, telephony_url: str, lease_s: float) -> None:
-    """Runs until SIGTERM."""
+    """Works until SIGTERM."""
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     async with open_stores(mongodb_uri, redis_url, database) as stores:
-        telephony = WebhookTelephony(telephony_url, SECRET, NOWHERE)
+        telephony = WebhookTelephony(telephony_url, SECRET, UNREACHABLE)
         jobs = job_context(replace(stores, locks=Locks(stores.mongo, lease_s)), telephony=telephony)
-        running = [asyncio.create_task(work) for work in (run_broker_pool(jobs), _ask(jobs))]
+        running = [asyncio.create_task(work) for work in (run_broker_pool(jobs), _poll(jobs))]
         print("ready", flush=True)
         await stop.wait()
         for task in running:
@@ -37,9 +37,9 @@ async def work(mongodb_uri: str, redis_url: str, database: str, telephony_url: s
         await telephony.aclose()
 
 
-async def _ask(jobs: JobContext) -> None:
+async def _poll(jobs: JobContext) -> None:
     while True:
-        await asyncio.sleep(ASK_EVERY_S)
+        await asyncio.sleep(POLL_EVERY_S)
         await poll_overdue_calls(jobs)
 
 

@@ -61,7 +61,7 @@ async def dial(stores: Stores, job: dict[str, Any], row: int = 2) -> str:
     return dialled.call.id
 
 
-async def test_a_list_becomes_a_job_whose_numbers_are_called_once(ann: Person) -> None:
+async def test_launched_list_becomes_job_without_duplicates(ann: Person) -> None:
     job = await ann.do(LAUNCH, input=a_list())
     assert (job["state"], job["rowErrorCount"]) == ("RUNNING", 0)
     assert job["progress"]["total"] == job["progress"]["queued"] == 2
@@ -71,7 +71,7 @@ async def test_a_list_becomes_a_job_whose_numbers_are_called_once(ann: Person) -
     assert await ann.do(READ, id=job["id"]) | {"estimatedEndAt": 0} == job | {"estimatedEndAt": 0}
 
 
-async def test_a_bad_row_rejects_the_whole_list_with_all_errors_and_dials_nothing(ann: Person, stores: Stores) -> None:
+async def test_list_with_bad_rows_is_rejected_with_all_errors(ann: Person, stores: Stores) -> None:
     job = await ann.do(LAUNCH, input=a_list(CSV + "bad,x\n090-1234-5678,y\n"))
     assert (job["state"], job["rowErrorCount"], job["tasks"], job["progress"]["total"]) == ("REJECTED", 2, [], 0)
     assert [(error["row"], error["column"]) for error in job["rowErrors"]] == [(5, "phone_number"), (6, "phone_number")]
@@ -80,7 +80,7 @@ async def test_a_bad_row_rejects_the_whole_list_with_all_errors_and_dials_nothin
     assert await stores.mongo["call_tasks"].count_documents({}) == 0
 
 
-async def test_a_job_with_a_start_waits_for_it_and_a_window_counts_in_the_estimate(ann: Person) -> None:
+async def test_job_with_start_is_scheduled_and_estimated(ann: Person) -> None:
     start_at = "2031-03-03T08:00:00.000Z"
     window = {"start": "09:00", "end": "17:00", "timeZone": "UTC", "weekdays": ["MON", "TUE"]}
     job = await ann.do(LAUNCH, input=a_list(startAt=start_at, window=window, expectedCallS=30))
@@ -88,7 +88,7 @@ async def test_a_job_with_a_start_waits_for_it_and_a_window_counts_in_the_estima
     assert job["estimatedEndAt"] == "2031-03-03T09:01:00.000Z"
 
 
-async def test_checking_stores_nothing(ann: Person, stores: Stores) -> None:
+async def test_checked_list_is_not_stored(ann: Person, stores: Stores) -> None:
     assert (await ann.do(CHECK, input=a_list()))["rows"] == 3
     bad = await ann.do(CHECK, input=a_list("phone_number\na\nb\nc\n"))
     assert (bad["rows"], bad["rowErrorCount"], len(bad["rowErrors"]), bad["estimatedEndAt"]) == (3, 3, 2, None)
@@ -96,7 +96,7 @@ async def test_checking_stores_nothing(ann: Person, stores: Stores) -> None:
     assert await stores.mongo["call_drafts"].count_documents({}) == 0
 
 
-async def test_launching_again_with_its_key_gives_the_same_job(ann: Person, stores: Stores) -> None:
+async def test_launch_with_same_key_returns_same_job(ann: Person, stores: Stores) -> None:
     first = await ann.do(LAUNCH, input=a_list(idempotencyKey="k"))
     again = await ann.do(LAUNCH, input=a_list(idempotencyKey="k"))
     assert again["id"] == first["id"]
@@ -104,9 +104,7 @@ async def test_launching_again_with_its_key_gives_the_same_job(ann: Person, stor
     assert await ann.code(LAUNCH, input=a_list(idempotencyKey="k", maxAttempts=2)) == "CONFLICT"
 
 
-async def test_a_job_of_the_far_future_is_read_although_nobody_can_say_when_it_ends(
-    ann: Person, stores: Stores
-) -> None:
+async def test_job_in_far_future_has_no_estimated_end(ann: Person, stores: Stores) -> None:
     tomorrow = (datetime.now(UTC) + timedelta(days=1)).isoformat()
     job = await ann.do(LAUNCH, input=a_list(startAt=tomorrow, expectedCallS=86_400))
     assert job["estimatedEndAt"] is not None
@@ -134,7 +132,7 @@ async def test_a_job_of_the_far_future_is_read_although_nobody_can_say_when_it_e
         ({"csv": "phone_number\n" + "x" * 11_000_000}, "csv"),
     ],
 )
-async def test_bad_arguments_are_named(ann: Person, more: dict[str, Any], field: str) -> None:
+async def test_bad_argument_is_named_in_the_error(ann: Person, more: dict[str, Any], field: str) -> None:
     for query in (LAUNCH, CHECK):
         assert (await ann.fails(query, input=a_list() | more))["field"] == field
 
@@ -150,7 +148,7 @@ async def test_jobs_are_paged_by_creation_and_filtered_by_state(ann: Person) -> 
     assert len({job["timestamp"] for job in made}) == 3
 
 
-async def test_pausing_resuming_and_cancelling(ann: Person) -> None:
+async def test_job_is_paused_resumed_and_cancelled(ann: Person) -> None:
     job = await ann.do(LAUNCH, input=a_list())
     assert (await ann.do(ACT, id=job["id"]))["state"] == "PAUSED"
     assert (await ann.do(ACT, id=job["id"]))["state"] == "PAUSED"
@@ -165,14 +163,14 @@ async def test_pausing_resuming_and_cancelling(ann: Person) -> None:
     assert (await ann.do(query, id=job["id"], s=["QUEUED"]))["tasks"] == []
 
 
-async def test_reports_move_a_number_and_repeat_harmlessly(ann: Person, stores: Stores) -> None:
+async def test_repeated_report_changes_nothing(ann: Person, stores: Stores) -> None:
     await ann.do(LIMITS, input={"concurrentCalls": 2, "callsPerSecond": 100})
     job = await ann.do(LAUNCH, input=a_list())
     call_id = await dial(stores, job)
-    told = {"callId": call_id, "sequence": 1, "event": "ANSWERED"}
-    assert (await ann.do(REPORT, input=told))["state"] == "IN_CALL"
-    assert (await ann.fails(REPORT, input=told | {"sequence": 2, "event": "ENDED"}))["field"] == "outcome"
-    ended = told | {"sequence": 2, "event": "ENDED", "outcome": "VOICEMAIL"}
+    report = {"callId": call_id, "sequence": 1, "event": "ANSWERED"}
+    assert (await ann.do(REPORT, input=report))["state"] == "IN_CALL"
+    assert (await ann.fails(REPORT, input=report | {"sequence": 2, "event": "ENDED"}))["field"] == "outcome"
+    ended = report | {"sequence": 2, "event": "ENDED", "outcome": "VOICEMAIL"}
     for _ in range(2):
         assert await ann.do(REPORT, input=ended) == {"state": "COMPLETED", "outcome": "VOICEMAIL", "attempts": 1}
     late = ended | {"sequence": 3, "outcome": "BUSY"}
@@ -185,16 +183,16 @@ async def test_reports_move_a_number_and_repeat_harmlessly(ann: Person, stores: 
 @pytest.mark.parametrize(
     ("after_s", "shown_s"), [(-3600, 0.0), (0.04, 0.04), (3600, None)], ids=["before its start", "within", "in future"]
 )
-async def test_a_call_ended_when_the_telephony_side_says_but_between_its_start_and_now(
+async def test_reported_end_is_limited_to_start_and_now(
     ann: Person, stores: Stores, after_s: float, shown_s: float | None
 ) -> None:
     await ann.do(LIMITS, input={"concurrentCalls": 1, "callsPerSecond": 100})
     job = await ann.do(LAUNCH, input=a_list())
-    told = {"callId": await dial(stores, job), "sequence": 1, "event": "ENDED", "outcome": "ANSWERED"}
+    report = {"callId": await dial(stores, job), "sequence": 1, "event": "ENDED", "outcome": "ANSWERED"}
     began = datetime.fromisoformat((await times(ann, job))["startedAt"])
     await asyncio.sleep(0.05)
     at = began + timedelta(seconds=after_s)
-    await ann.do(REPORT, input=told | {"at": at.isoformat()})
+    await ann.do(REPORT, input=report | {"at": at.isoformat()})
     ended = datetime.fromisoformat((await times(ann, job))["endedAt"])
     if shown_s is None:
         assert began < ended <= await stores.call_jobs.now()
@@ -208,9 +206,7 @@ async def times(ann: Person, job: dict[str, Any]) -> dict[str, str]:
     return found
 
 
-async def test_events_of_jobs_numbers_and_limits_reach_operators_only(
-    ann: Person, sign_in: SignIn, stores: Stores
-) -> None:
+async def test_call_events_reach_operators_only(ann: Person, sign_in: SignIn, stores: Stores) -> None:
     bob = await sign_in("bob")
     async with ann.listening(LISTEN) as heard:
         await ann.do(LIMITS, input={"concurrentCalls": 5, "callsPerSecond": 2.5})
@@ -230,7 +226,7 @@ async def test_events_of_jobs_numbers_and_limits_reach_operators_only(
         break
 
 
-async def test_each_role_may_what_it_should(ann: Person, sign_in: SignIn) -> None:
+async def test_call_fields_require_their_roles(ann: Person, sign_in: SignIn) -> None:
     member, operator, service = [
         await sign_in(role.value.lower(), roles=[role]) for role in (Role.MEMBER, Role.OPERATOR, Role.SERVICE)
     ]

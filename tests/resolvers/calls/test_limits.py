@@ -1,4 +1,4 @@
-"""Limits and do-not-call through the API."""
+"""Call limits and the do-not-call list through the API."""
 
 import pytest
 
@@ -18,7 +18,7 @@ async def ann(sign_in: SignIn) -> Person:
     return await sign_in("ann", roles=[Role.ADMIN])
 
 
-async def test_until_set_one_call_at_a_time_and_one_start_a_second(ann: Person) -> None:
+async def test_default_limits_are_one_call_and_one_per_second(ann: Person) -> None:
     default = {"id": "acme", "concurrentCalls": 1, "callsPerSecond": 1.0, "activeCalls": 0}
     assert await ann.do(READ) == default
     await ann.do(LIMITS, input={"concurrentCalls": 0, "callsPerSecond": 0.1})
@@ -29,11 +29,11 @@ async def test_until_set_one_call_at_a_time_and_one_start_a_second(ann: Person) 
     ("concurrent", "rate", "field"),
     [(-1, 1, "concurrentCalls"), (1001, 1, "concurrentCalls"), (1, 0.05, "callsPerSecond"), (1, 101, "callsPerSecond")],
 )
-async def test_limits_have_bounds(ann: Person, concurrent: int, rate: float, field: str) -> None:
+async def test_limits_out_of_bounds_are_refused(ann: Person, concurrent: int, rate: float, field: str) -> None:
     assert (await ann.fails(LIMITS, input={"concurrentCalls": concurrent, "callsPerSecond": rate}))["field"] == field
 
 
-async def test_numbers_are_compared_in_one_spelling_and_counted_once(ann: Person) -> None:
+async def test_do_not_call_numbers_are_normalized(ann: Person) -> None:
     assert await ann.do(ADD, n=["+81 90-1234-5678", "+819012345678", "+12025550143"]) == 2
     assert await ann.do(ADD, n=["+12025550143"]) == 0
     assert await ann.do(ASK, n=["+12025550144", "+1 202 555 0143", "+819012345678"]) == [False, True, True]
