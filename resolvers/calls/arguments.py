@@ -8,7 +8,7 @@ from resolvers.arguments import checked_text, checked_time_zone
 from resolvers.calls.inputs import CallingWindowInput, CallLimitsInput, LaunchCallJobInput
 from storage.calls.job_changes import NewCallJob
 from storage.calls.limiter import MAX_CONCURRENT, MAX_PER_SECOND, MIN_PER_SECOND
-from storage.calls.list_parser import phone_number
+from storage.calls.list_parser import parse_phone_number
 from storage.calls.windows import CallingWindow
 from storage.errors import BadUserInput
 from storage.identity.records import User
@@ -32,9 +32,9 @@ def new_call_job(viewer: User, input: LaunchCallJobInput) -> NewCallJob:
         scenario=checked_text("scenario", input.scenario, 1, MAX_SCENARIO),
         start_at=input.start_at if isinstance(input.start_at, datetime) else None,
         window=_window(input.window) if isinstance(input.window, CallingWindowInput) else None,
-        max_attempts=number("maxAttempts", input.max_attempts, 1, MAX_ATTEMPTS),
-        retry_delay_s=number("retryDelayS", input.retry_delay_s, 0, MAX_RETRY_DELAY_S),
-        expected_call_s=number("expectedCallS", input.expected_call_s, 1, MAX_CALL_S),
+        max_attempts=checked_number("maxAttempts", input.max_attempts, 1, MAX_ATTEMPTS),
+        retry_delay_s=checked_number("retryDelayS", input.retry_delay_s, 0, MAX_RETRY_DELAY_S),
+        expected_call_s=checked_number("expectedCallS", input.expected_call_s, 1, MAX_CALL_S),
     )
 
 
@@ -49,28 +49,28 @@ def _window(input: CallingWindowInput) -> CallingWindow:
     )
 
 
-def number(field: str, value: int, least: int, most: int) -> int:
+def checked_number(field: str, value: int, least: int, most: int) -> int:
     """Returns the number if it is in these bounds. Raises: BadUserInput."""
     if not least <= value <= most:
         raise BadUserInput(field, f"a number from {least} to {most}, not {value}")
     return value
 
 
-def limits(input: CallLimitsInput) -> tuple[int, float]:
+def checked_limits(input: CallLimitsInput) -> tuple[int, float]:
     """Returns the validated concurrent calls and calls a second. Raises: BadUserInput."""
-    concurrent = number("concurrentCalls", input.concurrent_calls, 0, MAX_CONCURRENT)
+    concurrent = checked_number("concurrentCalls", input.concurrent_calls, 0, MAX_CONCURRENT)
     rate = input.calls_per_second
     if not MIN_PER_SECOND <= rate <= MAX_PER_SECOND:
         raise BadUserInput("callsPerSecond", f"a number from {MIN_PER_SECOND} to {MAX_PER_SECOND:g}, not {rate}")
     return concurrent, rate
 
 
-def phone_numbers(values: Sequence[str]) -> list[str]:
+def checked_phone_numbers(values: Sequence[str]) -> list[str]:
     """Returns the numbers in E.164 form, in the given order. Raises: BadUserInput, also for more than 1000."""
     if len(values) > MAX_NUMBERS:
         raise BadUserInput("phoneNumbers", f"at most {MAX_NUMBERS} numbers")
     try:
-        return [phone_number(value) for value in values]
+        return [parse_phone_number(value) for value in values]
     except ValueError as error:
         raise BadUserInput(
             "phoneNumbers", "numbers with their country code, such as +819012345678", str(error)

@@ -10,7 +10,7 @@ from strawberry import ID, UNSET, Parent
 
 from resolvers.access import require
 from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, checked_limit, given, page_range
-from resolvers.calls.arguments import new_call_job, number
+from resolvers.calls.arguments import checked_number, new_call_job
 from resolvers.calls.inputs import LaunchCallJobInput
 from resolvers.context import Context, Info
 from storage.calls.job_changes import JobAction, NewCallJob
@@ -53,14 +53,14 @@ class CallListCheck:
         return len(self.errors)
 
 
-def operator(info: Info) -> User:
+def require_operator(info: Info) -> User:
     """Returns the viewer, who must be an operator. Raises: Unauthenticated, Forbidden."""
     return require(info, Role.OPERATOR)
 
 
 async def call_job(info: Info, id: CallJobId) -> CallJob:
     """Returns a job of the organization. Raises: NotFound."""
-    return await info.context.stores.call_jobs.get(operator(info).organization_id, id)
+    return await info.context.stores.call_jobs.get(require_operator(info).organization_id, id)
 
 
 async def call_jobs(
@@ -74,14 +74,14 @@ async def call_jobs(
     inclusive: Inclusive = True,
 ) -> Page[CallJob]:
     """Returns a page of the organization's jobs by creation."""
-    viewer = operator(info)
+    viewer = require_operator(info)
     asked = page_range(oldest, latest, limit, inclusive)
     return await info.context.stores.call_jobs.page(viewer.organization_id, states or None, asked)
 
 
 async def check_call_list(info: Info, input: List) -> CallListCheck:
     """Checks a list without storing it."""
-    new = await _checked(info, input)
+    new = await _validated(info, input)
     checked = await info.context.stores.call_jobs.check(input.csv)
     end_at = None if checked.errors else await _end_of_new(info.context, new, checked.tasks)
     return CallListCheck(checked.rows, checked.errors, end_at)
@@ -89,16 +89,16 @@ async def check_call_list(info: Info, input: List) -> CallListCheck:
 
 async def launch_call_job(info: Info, input: List) -> CallJob:
     """Stores a list and begins to call its numbers."""
-    new = await _checked(info, input)
+    new = await _validated(info, input)
     key = idempotency_key(
         new.organization_id, new.creator_id, "launchCallJob", given(input.idempotency_key), _arguments(new, input.csv)
     )
     return await info.context.stores.call_jobs.launch(new, input.csv, key)
 
 
-async def _checked(info: Info, input: LaunchCallJobInput) -> NewCallJob:
+async def _validated(info: Info, input: LaunchCallJobInput) -> NewCallJob:
     """Returns the validated input, without its list. Raises: BadUserInput, Unauthenticated, Forbidden."""
-    new = new_call_job(operator(info), input)
+    new = new_call_job(require_operator(info), input)
     if new.start_at is not None and new.start_at > await info.context.stores.call_jobs.now() + MAX_AHEAD:
         raise BadUserInput("startAt", f"a time at most {MAX_AHEAD.days} days ahead")
     return new
@@ -118,17 +118,17 @@ def _arguments(new: NewCallJob, csv: str) -> dict[str, object]:
 
 async def pause_call_job(info: Info, id: CallJobId) -> CallJob:
     """Pauses the job: none of its numbers is called until it is resumed."""
-    return await info.context.stores.call_jobs.act(operator(info).organization_id, id, JobAction.PAUSE)
+    return await info.context.stores.call_jobs.act(require_operator(info).organization_id, id, JobAction.PAUSE)
 
 
 async def resume_call_job(info: Info, id: CallJobId) -> CallJob:
     """Resumes the job."""
-    return await info.context.stores.call_jobs.act(operator(info).organization_id, id, JobAction.RESUME)
+    return await info.context.stores.call_jobs.act(require_operator(info).organization_id, id, JobAction.RESUME)
 
 
 async def cancel_call_job(info: Info, id: CallJobId) -> CallJob:
     """Cancels the job: none of its queued numbers is called."""
-    return await info.context.stores.call_jobs.act(operator(info).organization_id, id, JobAction.CANCEL)
+    return await info.context.stores.call_jobs.act(require_operator(info).organization_id, id, JobAction.CANCEL)
 
 
 async def estimated_end_at(root: Parent[CallJob], info: Info) -> datetime | None:
@@ -156,14 +156,14 @@ async def row_errors(
     root: Parent[CallJob], info: Info, after_row: AfterRow = 0, limit: RowLimit = 100
 ) -> list[CallRowError]:
     """Returns the bad rows of a rejected list."""
-    return await info.context.stores.call_jobs.row_errors(root, _row(after_row), checked_limit(limit))
+    return await info.context.stores.call_jobs.row_errors(root, _checked_row(after_row), checked_limit(limit))
 
 
 async def check_row_errors(
     root: Parent[CallListCheck], after_row: AfterRow = 0, limit: RowLimit = 100
 ) -> list[CallRowError]:
     """Returns the bad rows of a checked list."""
-    row, count = _row(after_row), checked_limit(limit)
+    row, count = _checked_row(after_row), checked_limit(limit)
     return [error for error in root.errors if error.row > row][:count]
 
 
@@ -178,8 +178,8 @@ async def tasks(
 ) -> list[CallTask]:
     """Returns the job's numbers in list order."""
     wanted = states or None
-    return await info.context.stores.call_jobs.tasks(root, wanted, _row(after_row), checked_limit(limit))
+    return await info.context.stores.call_jobs.tasks(root, wanted, _checked_row(after_row), checked_limit(limit))
 
 
-def _row(after_row: int) -> int:
-    return number("afterRow", after_row, 0, 10**MAX_DIGITS - 1)
+def _checked_row(after_row: int) -> int:
+    return checked_number("afterRow", after_row, 0, 10**MAX_DIGITS - 1)

@@ -6,9 +6,9 @@ from typing import Annotated
 import strawberry
 
 from resolvers.access import require
-from resolvers.calls import arguments
+from resolvers.calls.arguments import checked_limits, checked_number, checked_phone_numbers
 from resolvers.calls.inputs import CallLimitsInput, CallReportInput
-from resolvers.calls.jobs import operator
+from resolvers.calls.jobs import require_operator
 from resolvers.context import Info
 from storage.calls.records import MAX_SEQUENCE, CallLimits, CallOutcome, CallTask
 from storage.identity.roles import Role
@@ -21,7 +21,7 @@ PhoneNumbers = Annotated[
 
 async def call_limits(info: Info) -> CallLimits:
     """Returns the organization's limits."""
-    return await info.context.stores.call_jobs.limits(operator(info).organization_id)
+    return await info.context.stores.call_jobs.limits(require_operator(info).organization_id)
 
 
 async def set_call_limits(
@@ -29,29 +29,29 @@ async def set_call_limits(
 ) -> CallLimits:
     """Sets the organization's limits, at once."""
     viewer = require(info, Role.ADMIN)
-    concurrent, per_second = arguments.limits(input)
+    concurrent, per_second = checked_limits(input)
     return await info.context.stores.call_jobs.set_limits(viewer.organization_id, concurrent, per_second)
 
 
 async def do_not_call(info: Info, phone_numbers: PhoneNumbers) -> list[bool]:
     """Returns for each number whether it must not be called."""
-    viewer = operator(info)
-    numbers = arguments.phone_numbers(phone_numbers)
+    viewer = require_operator(info)
+    numbers = checked_phone_numbers(phone_numbers)
     blocked = await info.context.stores.do_not_call.among(viewer.organization_id, numbers)
     return [number in blocked for number in numbers]
 
 
 async def add_do_not_call(info: Info, phone_numbers: PhoneNumbers) -> int:
     """Forbids calls to the numbers. Returns how many were new."""
-    viewer = operator(info)
-    numbers = arguments.phone_numbers(phone_numbers)
+    viewer = require_operator(info)
+    numbers = checked_phone_numbers(phone_numbers)
     return await info.context.stores.do_not_call.add(viewer.organization_id, numbers)
 
 
 async def remove_do_not_call(info: Info, phone_numbers: PhoneNumbers) -> int:
     """Allows calls to the numbers again. Returns how many were listed."""
-    viewer = operator(info)
-    numbers = arguments.phone_numbers(phone_numbers)
+    viewer = require_operator(info)
+    numbers = checked_phone_numbers(phone_numbers)
     return await info.context.stores.do_not_call.remove(viewer.organization_id, numbers)
 
 
@@ -60,7 +60,7 @@ async def report_call(
 ) -> CallTask:
     """Applies a report of the telephony service."""
     viewer = require(info, Role.SERVICE)
-    sequence = arguments.number("sequence", input.sequence, 0, MAX_SEQUENCE)
+    sequence = checked_number("sequence", input.sequence, 0, MAX_SEQUENCE)
     outcome = input.outcome if isinstance(input.outcome, CallOutcome) else None
     at = input.at if isinstance(input.at, datetime) else None
     return await info.context.stores.calls.report(

@@ -205,7 +205,7 @@ class StartCall(_TaskChange, Change[CallStart | StartRefusal]):
             "ask_at": start_at + POLL_AFTER,
         }
         self.set_state(batch, job, task, CallTaskState.DIALLING)
-        return call_of(key, job, task, latest)
+        return latest_call(key, job, task, latest)
 
 
 def _is_callable(job: CallJobDocument, task: CallTaskDocument, now: datetime, start_at: datetime) -> bool:
@@ -216,7 +216,7 @@ def _is_callable(job: CallJobDocument, task: CallTaskDocument, now: datetime, st
     return is_open and task["queue"] <= now.timestamp() * 1_000_000
 
 
-def call_of(key: CallKey, job: CallJobDocument, task: CallTaskDocument, latest: LatestCall) -> Call:
+def latest_call(key: CallKey, job: CallJobDocument, task: CallTaskDocument, latest: LatestCall) -> Call:
     """Returns the task's latest call as the telephony service knows it."""
     variables = [(name, value) for name, value in task["variables"]]
     return Call(key, job["org"], task["phone"], job["scenario"], variables, latest["start_at"], latest.get("reference"))

@@ -24,7 +24,7 @@ from storage.calls.call_changes import (
     RequeueCall,
     StartCall,
     StartRefusal,
-    call_of,
+    latest_call,
 )
 from storage.calls.documents import (
     DO_NOT_CALL,
@@ -45,7 +45,7 @@ from storage.calls.records import (
     CallReportEvent,
     CallTask,
     TaskKey,
-    call_key,
+    parse_call_id,
 )
 from storage.calls.start_timer import StartTimer
 from storage.calls.wake_ups import WakeUpChannel
@@ -154,7 +154,7 @@ class CallStore:
         await self._sequencer.commit(jobs_stream(organization_id), TakeOver(organization_id, fence))
         stored: CallLimitsDocument | None = await self._mongo[LIMITS].find_one({"_id": organization_id})
         limits = stored or default_limits(organization_id)
-        ids = [call_key(id_).task.document_id for id_ in limits["slots"]]
+        ids = [parse_call_id(id_).task.document_id for id_ in limits["slots"]]
         soon = {"$max": ["$$NOW", {"$add": ["$call.start_at", _ms(NOT_FOUND_TRUSTED_AFTER)]}]}
         earlier = [{"$set": {"ask_at": {"$min": ["$ask_at", soon]}}}]
         await self._tasks.update_many({"_id": {"$in": ids}, "ask_at": {"$exists": True}}, earlier)
@@ -260,7 +260,7 @@ class CallStore:
         With `org`, only calls of that organization are found. `at` is when the event happened by the reporter's clock.
         Raises: NotFound, BadUserInput.
         """
-        key = call_key(call_id)
+        key = parse_call_id(call_id)
         organization_id = await self._organization_of(key.task.job_id)
         if organization_id is None or org not in (None, organization_id):
             raise NotFound("call", call_id)
@@ -310,7 +310,7 @@ class CallStore:
 
         Raises: NotFound for text that cannot be a callId.
         """
-        key = call_key(call_id)
+        key = parse_call_id(call_id)
         wanted = {"_id": key.task.document_id, "call.n": key.number, "call.reference": {"$exists": False}}
         await self._tasks.update_one(wanted, {"$set": {"call.reference": reference}})
 
@@ -350,7 +350,7 @@ class CallStore:
 
 def _overdue_call(task: _DueTask, job: CallJobDocument) -> OverdueCall:
     latest = task["call"]
-    call = call_of(CallKey(TaskKey.from_id(task["_id"]), latest["n"]), job, task, latest)
+    call = latest_call(CallKey(TaskKey.from_id(task["_id"]), latest["n"]), job, task, latest)
     return OverdueCall(call, latest["seq"] == UNREPORTED, (task["now"] - call.start_at).total_seconds())
 
 

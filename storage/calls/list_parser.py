@@ -133,12 +133,12 @@ def _row(line: int, names: list[str], cells: list[str] | _InvalidRow) -> ListRow
 
 def _number(cell: str) -> str:
     try:
-        return phone_number(cell)
+        return parse_phone_number(cell)
     except ValueError as error:
         raise _InvalidRow(str(error), PHONE_NUMBER) from None
 
 
-def phone_number(text: str) -> str:
+def parse_phone_number(text: str) -> str:
     """Returns the number in E.164 form, such as "+819012345678". Raises: ValueError with a message for people."""
     text = text.strip()
     if not text:

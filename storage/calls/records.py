@@ -200,7 +200,7 @@ class CallKey:
         return f"{self.task.id}-{self.number}"
 
 
-def call_key(id_: str) -> CallKey:
+def parse_call_id(id_: str) -> CallKey:
     """Returns the key of a callId. Raises: NotFound for text that cannot be a callId."""
     job_id, *numbers = id_.rsplit("-", 2)
     if not job_id or len(numbers) != 2 or not all(map(_is_number, numbers)):

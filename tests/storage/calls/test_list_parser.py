@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.calls import list_parser
-from storage.calls.list_parser import MAX_BYTES, MAX_ROWS, ListRow, parse_list, phone_number
+from storage.calls.list_parser import MAX_BYTES, MAX_ROWS, ListRow, parse_list, parse_phone_number
 from storage.calls.records import CallRowError
 from storage.errors import BadUserInput
 
@@ -99,9 +99,9 @@ def test_too_many_rows_or_bytes_are_bad_input() -> None:
 
 def test_number_without_country_code_explains_the_form() -> None:
     with pytest.raises(ValueError, match="beginning with"):
-        phone_number("090-1234-5678")
+        parse_phone_number("090-1234-5678")
     with pytest.raises(ValueError, match="no such"):
-        phone_number("+999 12345678")
+        parse_phone_number("+999 12345678")
 
 
 def test_100_000_rows_are_parsed_quickly_in_flat_memory() -> None:
@@ -171,7 +171,7 @@ def test_list_from_csv_writer_is_read_back(table: list[list[str]]) -> None:
 
 def _same(number: str, cell: str) -> bool:
     try:
-        return phone_number(cell) == number
+        return parse_phone_number(cell) == number
     except ValueError:
         return False
 
