@@ -1,7 +1,7 @@
-"""Polls the telephony service for overdue calls. Any worker does. A call that nobody can tell about becomes UNKNOWN.
+"""Polls the telephony service for overdue calls, in any worker. A call without a known outcome becomes UNKNOWN.
 
-An answer ends a slot, time alone never does: while the service does not answer, a call keeps its slot. No number is
-called twice.
+A slot ends with an answer, never by time alone: while the service does not answer, a call keeps its slot. An unclear
+call is never repeated.
 """
 
 import asyncio
@@ -69,7 +69,7 @@ async def _settle(jobs: JobContext, overdue: OverdueCall, found: Found) -> None:
             # The call was answered, and may still be one of the active ones.
             return
         case Untraceable() if not overdue.is_unreported:
-            await calls.mark_unknown(call, "The telephony service cannot tell which call it is.", keeps_slot=True)
+            await calls.mark_unknown(call, "The telephony service cannot identify the call.", keeps_slot=True)
         case Ended(outcome=outcome) if outcome is not None:
             await calls.report(call.id, LAST_SEQUENCE, CallReportEvent.ENDED, outcome)
         case Ended() | Untraceable():

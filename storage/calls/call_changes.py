@@ -291,7 +291,7 @@ class RequeueCall(_TaskChange, Change[bool]):
     events = 2
     number: int
     hold_off_s: float = 0.0
-    """How long the organization starts no call, because the telephony service asked for it."""
+    """How long the organization starts no call, as the telephony service requested."""
 
     def plan(self, batch: Batch) -> bool:
         """Returns False and changes nothing when the call was reported on, since it did happen then."""
@@ -347,7 +347,7 @@ class FailCall(_TaskChange, Change[bool]):
 
 @dataclass(slots=True)
 class MarkCallUnknown(_TaskChange, Change[bool]):
-    """Marks a call whose outcome nobody can tell. It keeps its slot when the telephony service did not answer."""
+    """Marks a call without a known outcome. It keeps its slot when the telephony service did not answer."""
 
     events = 2
     number: int

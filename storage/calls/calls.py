@@ -291,7 +291,7 @@ class CallStore:
         return await self._settle(call, FailCall(call.organization_id, call.key.task, call.key.number, error))
 
     async def mark_unknown(self, call: Call, error: str, keeps_slot: bool) -> bool:
-        """Marks a call whose outcome nobody can tell. Returns whether this changed anything."""
+        """Marks a call without a known outcome. Returns whether this changed anything."""
         change = MarkCallUnknown(call.organization_id, call.key.task, call.key.number, error, keeps_slot)
         return await self._settle(call, change)
 

@@ -165,9 +165,9 @@ class CallLimitsDocument(TypedDict):
     next_at: datetime
     """No call may start earlier."""
     hold_until: NotRequired[datetime]
-    """Until when the telephony service asked not to be called. New limits do not shorten it."""
+    """Until when the telephony service forbids starts. New limits do not shorten it."""
     fence: int
-    """The fence of the broker that dials. It only grows."""
+    """The fence of the current broker. It only grows."""
 
 
 class PhoneNumberId(TypedDict):

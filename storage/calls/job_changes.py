@@ -132,8 +132,8 @@ def emit_job_changed(batch: Batch, job: CallJobDocument, at_once: bool) -> None:
 
 def job_event_delay(job: CallJobDocument, at: datetime) -> timedelta | None:
     """Returns how long progress of the job must wait before it is emitted, or None for not at all."""
-    told = job.get("told_at")
-    return None if told is None or not told <= at < told + JOB_EVENT_INTERVAL else told + JOB_EVENT_INTERVAL - at
+    last = job.get("told_at")
+    return None if last is None or not last <= at < last + JOB_EVENT_INTERVAL else last + JOB_EVENT_INTERVAL - at
 
 
 def emit_task_changed(batch: Batch, job: CallJobDocument, task: CallTaskDocument) -> None:

@@ -80,7 +80,7 @@ class Limiter:
         return True
 
     def hold_off(self, until: datetime) -> None:
-        """Forbids starts before `until`, as the telephony service asked."""
+        """Forbids starts before `until`, as the telephony service requested."""
         self.document["next_at"] = max(self.document["next_at"], until)
         self.document["hold_until"] = max(self._hold_until, until)
 
@@ -98,7 +98,7 @@ class Limiter:
 
     @property
     def _hold_until(self) -> datetime:
-        """Until when the telephony service asked for patience. New limits do not shorten it."""
+        """Until when the telephony service forbids starts. New limits do not shorten it."""
         return self.document.get("hold_until", _EPOCH)
 
     def check_fence(self, fence: int) -> None:

@@ -1,4 +1,4 @@
-"""Wake-ups tell brokers that something changed for their organization: at once in this process, by Redis to others.
+"""Wake-ups notify brokers of changes in their organization: directly in this process, through Redis in others.
 
 A wake-up is only a hint. Brokers also plan again when their next start is due, and every few seconds.
 """

@@ -40,7 +40,7 @@ class FixedAnswer:
 
 
 async def start_call(centre: CallCentre, age_s: float) -> str:
-    """Starts the only call of a new list, so long ago, without an answer. Returns its id."""
+    """Starts the only call of a new list, dated back by `age_s` and without an answer. Returns its id."""
     job = await centre.launch(1)
     task = TaskKey(job.id, 2)
     while not isinstance(

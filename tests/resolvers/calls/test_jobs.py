@@ -54,11 +54,11 @@ def a_list(csv: str = CSV, **more: Any) -> dict[str, Any]:
     return {"name": "Reminders", "scenario": "Hello", "csv": csv, **more}
 
 
-async def dial(stores: Stores, job: dict[str, Any], row: int = 2) -> str:
+async def start_call(stores: Stores, job: dict[str, Any], row: int = 2) -> str:
     number = next(task["phoneNumber"] for task in job["tasks"] if task["row"] == row)
-    dialled = await stores.calls.start("acme", NextCall(TaskKey(job["id"], row), number), 1)
-    assert isinstance(dialled, TimedStart)
-    return dialled.call.id
+    start = await stores.calls.start("acme", NextCall(TaskKey(job["id"], row), number), 1)
+    assert isinstance(start, TimedStart)
+    return start.call.id
 
 
 async def test_launched_list_becomes_job_without_duplicates(ann: Person) -> None:
@@ -166,7 +166,7 @@ async def test_job_is_paused_resumed_and_cancelled(ann: Person) -> None:
 async def test_repeated_report_changes_nothing(ann: Person, stores: Stores) -> None:
     await ann.do(LIMITS, input={"concurrentCalls": 2, "callsPerSecond": 100})
     job = await ann.do(LAUNCH, input=a_list())
-    call_id = await dial(stores, job)
+    call_id = await start_call(stores, job)
     report = {"callId": call_id, "sequence": 1, "event": "ANSWERED"}
     assert (await ann.do(REPORT, input=report))["state"] == "IN_CALL"
     assert (await ann.fails(REPORT, input=report | {"sequence": 2, "event": "ENDED"}))["field"] == "outcome"
@@ -188,7 +188,7 @@ async def test_reported_end_is_limited_to_start_and_now(
 ) -> None:
     await ann.do(LIMITS, input={"concurrentCalls": 1, "callsPerSecond": 100})
     job = await ann.do(LAUNCH, input=a_list())
-    report = {"callId": await dial(stores, job), "sequence": 1, "event": "ENDED", "outcome": "ANSWERED"}
+    report = {"callId": await start_call(stores, job), "sequence": 1, "event": "ENDED", "outcome": "ANSWERED"}
     began = datetime.fromisoformat((await times(ann, job))["startedAt"])
     await asyncio.sleep(0.05)
     at = began + timedelta(seconds=after_s)
@@ -208,17 +208,17 @@ async def times(ann: Person, job: dict[str, Any]) -> dict[str, str]:
 
 async def test_call_events_reach_operators_only(ann: Person, sign_in: SignIn, stores: Stores) -> None:
     bob = await sign_in("bob")
-    async with ann.listening(LISTEN) as heard:
+    async with ann.listening(LISTEN) as events:
         await ann.do(LIMITS, input={"concurrentCalls": 5, "callsPerSecond": 2.5})
-        assert await heard.event() == {"kind": "CallLimitsChanged", "limits": {"concurrentCalls": 5}}
+        assert await events.event() == {"kind": "CallLimitsChanged", "limits": {"concurrentCalls": 5}}
         job = await ann.do(LAUNCH, input=a_list())
-        assert await heard.event() == {"kind": "CallJobChanged", "job": {"id": job["id"], "state": "RUNNING"}}
-        call_id = await dial(stores, job)
-        event = await heard.event()
+        assert await events.event() == {"kind": "CallJobChanged", "job": {"id": job["id"], "state": "RUNNING"}}
+        call_id = await start_call(stores, job)
+        event = await events.event()
         assert event == {"kind": "CallTaskChanged", "task": {"phoneNumber": "+819012345678", "state": "DIALLING"}}
         ended = {"callId": call_id, "sequence": 1, "event": "ENDED", "outcome": "ANSWERED"}
         await ann.do(REPORT, input=ended)
-        kinds = [(await heard.event())["kind"] for _ in range(2)]
+        kinds = [(await events.event())["kind"] for _ in range(2)]
         assert sorted(kinds) == ["CallJobChanged", "CallTaskChanged"]
     assert await bob.code(READ, id=job["id"]) == "FORBIDDEN"
     async for answer in bob.answers(LISTEN, job=job["id"]):

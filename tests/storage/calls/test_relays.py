@@ -27,9 +27,9 @@ async def call_all_at_once(stores: Stores) -> str:
     job = await stores.call_jobs.launch(new_job(), csv, None)
     for row in range(2, NUMBERS + 2):
         next_call = NextCall(TaskKey(job.id, row), f"+8190{10_000_000 + row - 2}")
-        while not isinstance(dial := await stores.calls.start(ORG, next_call, 1), TimedStart):
+        while not isinstance(start := await stores.calls.start(ORG, next_call, 1), TimedStart):
             await asyncio.sleep(0.005)
-        await stores.calls.report(dial.call.id, 1, CallReportEvent.ENDED, CallOutcome.ANSWERED)
+        await stores.calls.report(start.call.id, 1, CallReportEvent.ENDED, CallOutcome.ANSWERED)
     return job.id
 
 
