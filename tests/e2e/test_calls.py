@@ -35,7 +35,7 @@ async def is_over(deployment: CallDeployment, job_id: str) -> bool:
     return bool((await deployment.job(job_id))["state"] == "COMPLETED")
 
 
-async def test_hand_over_redis_kill_and_new_limits_lose_no_call(tmp_path: Path, mongodb_uri: str) -> None:
+async def test_call_limits_hold_through_takeover_and_redis_loss(tmp_path: Path, mongodb_uri: str) -> None:
     async with call_deployment(tmp_path, mongodb_uri, 6, talk_s=(0.3, 0.9)) as deployment:
         await deployment.start_worker()
         await deployment.limit(6, 8)
@@ -65,7 +65,7 @@ async def test_hand_over_redis_kill_and_new_limits_lose_no_call(tmp_path: Path, 
                         last[event["task"]["id"]] = event["task"]["state"]
 
 
-async def test_kills_sigstop_and_redis_loss_break_no_limit(tmp_path: Path, mongodb_uri: str, database: str) -> None:
+async def test_call_limits_hold_through_combined_faults(tmp_path: Path, mongodb_uri: str, database: str) -> None:
     """Two processes on short leases. Each is killed, or stopped past its lease and continued beside its successor."""
     async with worker_fleet(tmp_path, mongodb_uri, database, 6, talk_s=(0.2, 0.6), lose_answers=0.05) as fleet:
         centre = fleet.centre
@@ -89,7 +89,9 @@ async def test_kills_sigstop_and_redis_loss_break_no_limit(tmp_path: Path, mongo
 
 
 @pytest.mark.soak
-async def test_30_kills_on_short_leases_break_no_limit(tmp_path: Path, mongodb_uri: str, database: str) -> None:
+async def test_call_limits_hold_through_30_kills_on_short_leases(
+    tmp_path: Path, mongodb_uri: str, database: str
+) -> None:
     """Takes three minutes: brokers with leases of 1.5 s are killed and stopped and lose Redis."""
     losses = {"lose_answers": 0.02, "lose_reports": 0.02}
     async with worker_fleet(tmp_path, mongodb_uri, database, 6, talk_s=(0.3, 1.5), **losses) as fleet:
@@ -132,7 +134,7 @@ async def takeover_after_sigterm(deployment: CallDeployment, pid: int) -> float:
 
 
 @pytest.mark.soak
-async def test_30_kills_on_normal_leases_break_no_limit(tmp_path: Path, mongodb_uri: str) -> None:
+async def test_call_limits_hold_through_30_kills_on_real_leases(tmp_path: Path, mongodb_uri: str) -> None:
     """Takes nine minutes: after each kill a lease of 15 s expires."""
     async with call_deployment(
         tmp_path, mongodb_uri, 6, talk_s=(0.3, 1.5), lose_answers=0.02, lose_reports=0.02
@@ -175,7 +177,7 @@ async def takeover_after_kill(deployment: CallDeployment, pid: int) -> float:
 
 
 @pytest.mark.soak
-async def test_20_organizations_are_taken_over_in_time(tmp_path: Path, mongodb_uri: str) -> None:
+async def test_takeover_of_20_organizations_is_in_time(tmp_path: Path, mongodb_uri: str) -> None:
     async with call_deployment(tmp_path, mongodb_uri, 100, talk_s=(1.0, 2.0)) as deployment:
         orgs = [f"org-{number}" for number in range(20)]
         for org in orgs:
