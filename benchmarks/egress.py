@@ -1,0 +1,117 @@
+"""The HTTP client of the address guard beside httpcore2's pool with a backend that resolves and checks addresses.
+
+A thousand POSTs to one receiver are started at once, as when a thousand posts are due at one moment. Each round runs
+both clients, one after the other. The table shows when the last request had arrived, and the sender's processor time.
+
+    .venv/bin/python -m benchmarks.egress [--rounds 7] [--count 1000]
+"""
+
+import argparse
+import asyncio
+import ipaddress
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import anyio
+import httpcore2
+import httpx2
+import orjson
+import uvloop
+
+from jobs.providers.egress import GuardedTransport, check_addresses
+
+LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"),)
+KEPT_S = 1.0
+
+
+class CheckedBackend(httpcore2.AnyIOBackend):
+    """Resolves a name in threads, checks its addresses and connects to the first one."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(8)
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        loop = asyncio.get_running_loop()
+        found = await loop.run_in_executor(self._threads, socket.getaddrinfo, host, port)
+        addresses = list(dict.fromkeys(str(address[0]) for *_, address in found))
+        check_addresses(addresses, port, LOOPBACK)
+        return await super().connect_tcp(addresses[0], port, timeout, local_address, socket_options)
+
+
+class PooledTransport(httpx2.AsyncHTTPTransport):
+    """httpx2's transport over httpcore2's pool with the checking backend."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self._pool = httpcore2.AsyncConnectionPool(
+            max_connections=count, keepalive_expiry=KEPT_S, network_backend=CheckedBackend()
+        )
+
+
+async def send_all(transport: httpx2.AsyncBaseTransport, port: int, count: int) -> tuple[float, float]:
+    """Milliseconds until the last request had arrived, and of processor time."""
+    url = f"http://127.0.0.1:{port}/post"
+
+    async def send(number: int) -> None:
+        content = orjson.dumps({"publicationId": str(number), "text": "The beacon is lit " * 5})
+        headers = {"webhook-id": str(number), "content-type": "application/json"}
+        response = await transport.handle_async_request(httpx2.Request("POST", url, headers=headers, content=content))
+        await response.aread()
+        await response.aclose()
+
+    started, cpu = time.time(), time.process_time()
+    async with anyio.create_task_group() as group:
+        for number in range(count):
+            group.start_soon(send, number)
+    cpu_ms = (time.process_time() - cpu) * 1000
+    async with httpx2.AsyncClient() as client:
+        arrived = (await client.get(f"http://127.0.0.1:{port}/ledger")).json()
+    assert len(arrived) == count
+    return (max(at for _, at in arrived) - started) * 1000, cpu_ms
+
+
+async def run(rounds: int, count: int) -> None:
+    """Prints the medians of both clients."""
+    command = [sys.executable, "-m", "benchmarks.receiver"]
+    receiver = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=Path(__file__).parents[1])
+    assert receiver.stdout is not None
+    port = int(receiver.stdout.readline())
+    figures: dict[str, list[tuple[float, float]]] = {"address guard": [], "httpcore2's pool": []}
+    try:
+        for _ in range(rounds):
+            guard = GuardedTransport(LOOPBACK)
+            figures["address guard"].append(await send_all(guard, port, count))
+            await guard.aclose()
+            pooled = PooledTransport(count)
+            figures["httpcore2's pool"].append(await send_all(pooled, port, count))
+            await pooled.aclose()
+    finally:
+        receiver.terminate()
+        receiver.wait()
+    print(f"{count} requests at once, medians of {rounds} interleaved rounds")
+    print("| client | last request arrived, ms | processor time, ms |\n| --- | --- | --- |")
+    for name, rows in figures.items():
+        print(
+            "| {} | {:.0f} | {:.0f} |".format(name, *(statistics.median(column) for column in zip(*rows, strict=True)))
+        )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--count", type=int, default=1000)
+    given = parser.parse_args()
+    uvloop.run(run(given.rounds, given.count))
