@@ -1,11 +1,11 @@
-"""docs/settings.md is what the settings say."""
+"""docs/settings.md is generated from the settings."""
 
 from pathlib import Path
 
 from server.commands.settings_page import settings_page
 from server.settings import Settings, variable
 
-PAGE = Path(__file__).parents[3] / "docs" / "settings.md"
+PAGE = Path(__file__).parents[3] / "docs/settings.md"
 
 
 def test_settings_page_is_up_to_date() -> None:
