@@ -1,4 +1,4 @@
-"""Work outside a request: arq functions by queue, sweepers over MongoDB, and loops. This is the registry."""
+"""Registry of work outside requests: arq functions by queue, sweepers over MongoDB, and loops."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from jobs.mail.aggregation import fold_mail
 from jobs.mail.summary import report_bounces
 from jobs.publishing.failure_mails import send_failure_mails
 from jobs.publishing.sweepers import fail_disconnected, publish_due, upload_media, wake
-from jobs.streams import move_outbox, prune_events
+from jobs.streams import prune_events, relay_outbox
 from storage.queue import FAN_OUT, PREVIEWS, PUBLISHING
 
 
 @dataclass(frozen=True, slots=True)
 class Sweeper:
-    """Runs every `every_s` seconds in every worker; running twice at once must be harmless."""
+    """A function that every worker runs every `every_s` seconds. Concurrent runs must be harmless."""
 
     name: str
     every_s: float
@@ -29,7 +29,7 @@ class Sweeper:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """Runs for ever in every worker, and again after a failure; locks tell which worker does what."""
+    """A function that every worker runs until it stops, and restarts after a failure. Locks divide the work."""
 
     name: str
     run: Callable[[JobContext], Awaitable[None]]
@@ -51,7 +51,7 @@ FUNCTIONS: dict[str, list[Function]] = {
 LOOPS: list[Loop] = [Loop("call_manager", run_broker_pool), Loop("fold_mail", fold_mail)]
 
 SWEEPERS: list[Sweeper] = [
-    Sweeper("move_outbox", 2.0, move_outbox),
+    Sweeper("move_outbox", 2.0, relay_outbox),
     Sweeper("find_lost_previews", 5.0, find_lost_previews),
     Sweeper("finish_fan_outs", 1.0, finish_fan_outs),
     Sweeper("retry_failed_inserts", 1.0, retry_failed_inserts),

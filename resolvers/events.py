@@ -1,4 +1,4 @@
-"""What every subscription gives: events with cursors. And subscriptions that are one viewer's own."""
+"""Events of subscriptions with their cursors, and subscriptions that belong to one viewer."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -24,7 +24,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What every event carries: the cursor to resume from, and when."""
+    """Base of all events: the cursor to resume from, and the instant."""
 
     cursor: Cursor
     at: datetime
@@ -32,19 +32,19 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class StreamReady(Event):
-    """A position: the subscription goes on from here."""
+    """The position from which a subscription continues. `resumed`: no event before it was missed."""
 
     resumed: bool
 
 
 class ViewerEventSource(ABC):
-    """One viewer's own subscription: iterated, it gives that viewer's events, and nobody else's."""
+    """A subscription of one viewer. Iteration yields the events of this viewer only."""
 
     viewer: User
 
     @abstractmethod
     def __aiter__(self) -> AsyncGenerator[Event, None]:
-        """The events. Each class names its own, from which the schema is checked."""
+        """Yields events. Each class annotates its types, which the schema's tests check."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,35 +61,37 @@ class JobEventView:
 
 
 Record = TypeVar("Record", bound=Event)
-Show = Callable[[Cursor, HydratedEvent], Record | None]
-"""The event's record; None where the viewer must not see it."""
+ToRecord = Callable[[Cursor, HydratedEvent], Record | None]
+"""Returns the event's record, or None if the viewer may not see it."""
 
 
 async def viewer_events(
-    hub: Hub, stream: Stream, since: Position | None, show: Show[Record]
+    hub: Hub, stream: Stream, since: Position | None, to_record: ToRecord[Record]
 ) -> AsyncGenerator[StreamReady | Record, None]:
-    """One viewer's events of one stream. After a failure it goes on from where it was."""
+    """Yields one viewer's events of one stream. After a failure it continues from its position."""
     position = since
     while True:
         try:
-            async with aclosing(follow_events(hub, stream, position)) as steps:
-                async for step in steps:
-                    if isinstance(step, IdleTimeout):
+            async with aclosing(follow_events(hub, stream, position)) as items:
+                async for item in items:
+                    if isinstance(item, IdleTimeout):
                         continue
-                    position = step.position
-                    event = _shown(stream, step, show)
+                    position = item.position
+                    event = _record(stream, item, to_record)
                     if event is not None:
                         yield event
         except DomainError:
             raise
         except Exception as error:
-            # The log will be there again, and an error would end the subscription for good.
-            log.warning("listener_waits", stream=stream.name, error=repr(error))
+            # The failure is temporary, and an error would end the subscription.
+            log.warning("subscription_restarted", stream=stream.name, error=repr(error))
         await asyncio.sleep(RESTART_S)
 
 
-def _shown(stream: Stream, step: SubscriptionStart | StreamEvent, show: Show[Record]) -> StreamReady | Record | None:
-    cursor = format_cursor(stream, step.position)
-    if isinstance(step, SubscriptionStart):
-        return StreamReady(cursor, step.at, step.resumed)
-    return show(cursor, step.event)
+def _record(
+    stream: Stream, item: SubscriptionStart | StreamEvent, to_record: ToRecord[Record]
+) -> StreamReady | Record | None:
+    cursor = format_cursor(stream, item.position)
+    if isinstance(item, SubscriptionStart):
+        return StreamReady(cursor, item.at, item.resumed)
+    return to_record(cursor, item.event)

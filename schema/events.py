@@ -1,4 +1,4 @@
-"""What subscriptions deliver."""
+"""GraphQL types of the events that subscriptions deliver."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -16,63 +16,63 @@ from storage.streams.log import Cursor
 
 @strawberry.interface(
     description=(
-        "Each event carries the cursor to resume from. Delivery is at least once, in order; events with equal cursors "
-        "are the same event."
+        "An event of a subscription. Delivery is at least once and in order. Events with equal cursors are the same "
+        "event."
     )
 )
 class Event:
-    cursor: Cursor = strawberry.field(description="Where to resume from, as `since`.")
-    at: datetime = strawberry.field(description="When it happened, by the database's clock.")
+    cursor: Cursor = strawberry.field(description="Pass it as `since` to resume after this event.")
+    at: datetime = strawberry.field(description="When the event happened, by the database's clock.")
 
 
 class OfKind:
-    """An event's GraphQL type is named by its record's kind."""
+    """Base of types that are named like the kind of their records."""
 
     @classmethod
     def is_type_of(cls, record: Any, _info: object) -> bool:
-        """Whether the record is of this type."""
+        """Returns whether the record is of this type."""
         return bool(record.kind == cls.__name__) if hasattr(record, "kind") else False
 
 
 @strawberry.type(
     description=(
-        "First on every subscription, and again after any break on the server's side. A position, not an event: it is "
-        "never counted among the events."
+        "First item of every subscription, sent again after each interruption on the server's side. It marks a "
+        "position and is not an event itself."
     )
 )
 class StreamReady(Event):
     resumed: bool = strawberry.field(
         description=(
-            "True: everything after the given `since` follows, and `cursor` is that `since`. False: fetch afresh (no "
-            "since was given, or it is too old, or the stream was reset), then go on with what follows; `cursor` is "
-            "the head at that moment."
+            "True: all events after the given `since` follow, and `cursor` is that `since`. False: no `since` was "
+            "given, or it is too old, or the stream was reset. Then fetch the current state and apply the events that "
+            "follow; `cursor` is the end of the stream at that moment."
         )
     )
 
     @classmethod
     def is_type_of(cls, record: object, _info: object) -> bool:
-        """Whether the record is of this type."""
+        """Returns whether the record is of this type."""
         return isinstance(record, records.StreamReady)
 
 
 @strawberry.type(description="A new message.")
 class MessagePosted(OfKind, Event):
-    message: Message = strawberry.field(description="As it is now.")
+    message: Message = strawberry.field(description="The message in its current state.")
 
 
 @strawberry.type(description="A message's text or link preview changed.")
 class MessageEdited(OfKind, Event):
-    message: Message = strawberry.field(description="As it is now.")
+    message: Message = strawberry.field(description="The message in its current state.")
 
 
 @strawberry.type(description="A message was deleted.")
 class MessageDeleted(OfKind, Event):
-    message: Message = strawberry.field(description="The tombstone.")
+    message: Message = strawberry.field(description="The tombstone that is left of the message.")
 
 
-@strawberry.type(description="Somebody reacted to a message, or took a reaction back.")
+@strawberry.type(description="A reaction to a message was added or removed.")
 class ReactionsChanged(OfKind, Event):
-    message: Message = strawberry.field(description="As it is now.")
+    message: Message = strawberry.field(description="The message in its current state.")
 
 
 @strawberry.type(description="A new topic in the community.")
@@ -80,75 +80,77 @@ class TopicCreated(OfKind, Event):
     topic: Topic = strawberry.field(description="The topic.")
 
 
-@strawberry.type(description="A topic has new messages; told at most once a second for each topic.")
+@strawberry.type(description="A topic has new messages. Sent at most once a second for each topic.")
 class TopicActivity(OfKind, Event):
     topic: Topic = strawberry.field(description="The topic.")
 
 
 TopicEvent = Annotated[
     StreamReady | MessagePosted | MessageEdited | MessageDeleted | ReactionsChanged,
-    strawberry.union("TopicEvent", description="What happens to the messages of a topic."),
+    strawberry.union("TopicEvent", description="Changes of the messages of a topic."),
 ]
 
 CommunityEvent = Annotated[
     StreamReady | TopicCreated | TopicActivity,
-    strawberry.union("CommunityEvent", description="What happens to the topics of a community."),
+    strawberry.union("CommunityEvent", description="Changes of the topics of a community."),
 ]
 
 
-@strawberry.type(description="A post of the viewer's came further on its way into the followers' feeds, or is through.")
+@strawberry.type(description="The delivery of one of the viewer's posts to the followers' feeds progressed or ended.")
 class FanOutChanged(OfKind, Event):
-    fan_out: FanOut = strawberry.field(description="As it is now.")
+    fan_out: FanOut = strawberry.field(description="The fan-out in its current state.")
 
 
-@strawberry.type(description="A call job changed: its state at once, its progress at most twice a second.")
+@strawberry.type(description="A call job changed. Changes of state are sent at once, progress at most twice a second.")
 class CallJobChanged(OfKind, Event):
-    job: CallJob = strawberry.field(description="As it is now.")
+    job: CallJob = strawberry.field(description="The job in its current state.")
 
 
 @strawberry.type(
-    description="A number of a call job changed; at most ten a second of a job, the last change of each too."
+    description=(
+        "A task of a call job changed. At most ten are sent a second for each job; the last change is always sent."
+    )
 )
 class CallTaskChanged(OfKind, Event):
-    task: CallTask = strawberry.field(description="As it is now.")
+    task: CallTask = strawberry.field(description="The task in its current state.")
 
 
 @strawberry.type(description="The call limits were set.")
 class CallLimitsChanged(OfKind, Event):
-    limits: CallLimits = strawberry.field(description="As they are now.")
+    limits: CallLimits = strawberry.field(description="The current limits.")
 
 
-@strawberry.type(description="A publication was scheduled, changed, or moved on. Its author hears it, and OPERATORs.")
+@strawberry.type(description="A publication was scheduled or changed. Sent to its author and to operators.")
 class PublicationChanged(OfKind, Event):
-    publication: Publication = strawberry.field(description="As it is now.")
+    publication: Publication = strawberry.field(description="The publication in its current state.")
 
 
-@strawberry.type(description="A post came into the viewer's home feed.")
+@strawberry.type(description="A post was added to the viewer's home feed.")
 class PostArrived(OfKind, Event):
-    post: Post = strawberry.field(description="As it is now.")
+    post: Post = strawberry.field(description="The post in its current state.")
 
 
-@strawberry.type(description="A post left the viewer's home feed: it was deleted.")
+@strawberry.type(description="A post was removed from the viewer's home feed because it was deleted.")
 class PostRemoved(OfKind, Event):
-    post_id: ID = strawberry.field(description="Which it was.")
+    post_id: ID = strawberry.field(description="Id of the removed post.")
 
 
-@strawberry.type(description="The viewer was told of something.")
+@strawberry.type(description="The viewer has a new notification.")
 class NotificationArrived(OfKind, Event):
-    notification: Notification = strawberry.field(description="What it is.")
+    notification: Notification = strawberry.field(description="The notification.")
 
 
 HomeFeedEvent = Annotated[
     StreamReady | PostArrived | PostRemoved,
-    strawberry.union("HomeFeedEvent", description="What happens to the viewer's home feed."),
+    strawberry.union("HomeFeedEvent", description="Changes of the viewer's home feed."),
 ]
 
 NotificationEvent = Annotated[
     StreamReady | NotificationArrived,
-    strawberry.union("NotificationEvent", description="What the viewer is told of."),
+    strawberry.union("NotificationEvent", description="New notifications of the viewer."),
 ]
 
 JobEvent = Annotated[
     StreamReady | PublicationChanged | CallJobChanged | CallTaskChanged | CallLimitsChanged | FanOutChanged,
-    strawberry.union("JobEvent", description="What happens to an organization's jobs."),
+    strawberry.union("JobEvent", description="Changes of an organization's publications, call jobs and fan-outs."),
 ]

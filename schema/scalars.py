@@ -51,7 +51,7 @@ def _parse_instant(value: object) -> datetime:
 
 def _parse_cursor(value: object) -> str:
     if not isinstance(value, str) or len(value) > MAX_CURSOR:
-        raise _bad_value("Cursor", "a cursor that this subscription gave")
+        raise _bad_value("Cursor", "a cursor from this subscription")
     return value
 
 

@@ -14,7 +14,7 @@ class Keys:
         return f"{self.prefix}:stream:{stream}"
 
     def write_lease(self, stream: str) -> list[str]:
-        """Strings, 200 and 30 ms: who commits to a stream, and who does so next.
+        """Strings, 200 and 30 ms: the holder of a stream's write lease, and the next holder.
 
         Owner: storage/streams/write_leases.py.
         """

@@ -1,4 +1,4 @@
-"""All of storage, opened together: what resolvers and jobs are handed."""
+"""Composition root of storage: opens every store of a process and closes them."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -56,7 +56,7 @@ NO_ADDRESS_KEYS = AddressKeys()
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """One process's access to state. Everything in it is safe to use concurrently."""
+    """One process's access to state. All fields are safe for concurrent use."""
 
     mongo: Mongo
     redis: Redis

@@ -1,1 +1,1 @@
-"""Event streams: sequencer, log, hub, outbox and subscriptions."""
+"""Event streams: changes are committed by the sequencer, read from the log, and delivered by the hub."""

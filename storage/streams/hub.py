@@ -1,8 +1,8 @@
-"""One pub/sub connection a process, and what local subscribers of each stream hear from it (docs/semantics.md, 3).
+"""Delivers events to the subscribers of one process, over one pub/sub connection (docs/semantics.md, 3).
 
-Per stream: subscribe and await the confirmation, read the head, then go live; drop what was handed on, fill any hole
-from the log; the same again after every reconnect. Every 10 s the heads of all local streams are compared, which heals
-a lost PUBLISH, a flushed Redis and a dead one. Nothing is promised by Redis; everything is read from the log.
+For each stream: subscribe, await the confirmation, read the head, then go live. Duplicates are dropped and gaps are
+read from the log; the same happens after each reconnect. Every 10 s the heads of all local streams are compared, so
+lost messages only delay events. No guarantee depends on Redis.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from storage.streams.publisher import decode
 COMPARE_EVERY_S = 10.0
 CONFIRM_TIMEOUT_S = 2.0
 MAX_QUEUE = 256
-MAX_HEARD = 2000
+MAX_RECEIVED = 2000
 RECONNECT_S = (0.05, 2.0)
 
 log = structlog.get_logger(__name__)
@@ -33,35 +33,35 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class HydratedEvent:
-    """An event with what it speaks of, read once for all subscribers; None where that is gone for good."""
+    """An event with its subject, the object that it refers to. The subject is None if the object was deleted."""
 
     event: Event
     subject: Any
 
 
 Hydrate = Callable[[Stream, Sequence[Event]], Awaitable[Mapping[int, Any]]]
-"""Reads what events speak of, as it is now, by their numbers."""
+"""Reads the current subjects of events, by event number, without deleted ones."""
 
 
 class PositionExpired(Exception):
-    """The log no longer has what would come next."""
+    """The log no longer has all events after the position."""
 
 
 def is_resumable(position: Position, head: Head) -> bool:
-    """Whether everything after the position can still be had."""
+    """Returns whether the log still has all events after the position."""
     return position.epoch == head.epoch and head.floor <= position.n <= head.n
 
 
 @dataclass(slots=True, eq=False)
 class Subscriber:
-    """A bounded queue. One that overflows is emptied, and its reader goes on from the log."""
+    """A bounded queue of events. When it overflows it is emptied, and its reader continues from the log."""
 
     queue: deque[HydratedEvent] = field(default_factory=deque)
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     overflowed: bool = False
 
     def push(self, event: HydratedEvent) -> None:
-        """Hands on the next event."""
+        """Appends the next event."""
         if len(self.queue) >= MAX_QUEUE:
             self.overflow()
         elif not self.overflowed:
@@ -69,7 +69,7 @@ class Subscriber:
             self.ready.set()
 
     def overflow(self) -> None:
-        """Empties the queue; the reader goes on from the log."""
+        """Empties the queue and tells the reader to continue from the log."""
         self.queue.clear()
         self.overflowed = True
         self.ready.set()
@@ -77,23 +77,30 @@ class Subscriber:
 
 
 @dataclass(slots=True, eq=False)
-class _Local:
-    """What this process knows of a stream that somebody here listens to."""
+class _LocalStream:
+    """State of a stream that has subscribers in this process."""
 
     stream: Stream
     last: int = 0
+    """Number of the last event that subscribers were given."""
+
     epoch: str = ""
     wanted: int = 0
-    asked: int = 0
-    heard: dict[int, Event] = field(default_factory=dict)
+    """Number of the last event that is known to exist."""
+
+    pull_requests: int = 0
+    received: dict[int, Event] = field(default_factory=dict)
+    """Published events that subscribers were not given yet."""
+
     subscribers: set[Subscriber] = field(default_factory=set)
     confirmed: asyncio.Event = field(default_factory=asyncio.Event)
     pulling: asyncio.Task[None] | None = None
-    primed: bool = False
+    is_primed: bool = False
+    """Whether `last` and `epoch` are set."""
 
 
 class Hub:
-    """Hands committed events to local subscribers, in order, each once."""
+    """Delivers committed events to local subscribers, in order, each once."""
 
     def __init__(
         self,
@@ -108,19 +115,19 @@ class Hub:
         self._keys = keys
         self._log = event_log
         self._hydrate = hydrate
-        self._locals: dict[str, _Local] = {}
+        self._locals: dict[str, _LocalStream] = {}
         self._pubsub: PubSub | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        """Begins to listen."""
+        """Starts listening."""
         self._tasks = [
             asyncio.create_task(self._listen(), name="hub listen"),
             asyncio.create_task(self._compare(), name="hub compare"),
         ]
 
     async def close(self) -> None:
-        """Stops; subscribers hear nothing more."""
+        """Stops. Subscribers receive no further events."""
         pulls = [local.pulling for local in self._locals.values() if local.pulling is not None]
         for task in [*self._tasks, *pulls]:
             task.cancel()
@@ -131,10 +138,10 @@ class Hub:
 
     @asynccontextmanager
     async def subscribe(self, stream: Stream) -> AsyncIterator[Subscriber]:
-        """A subscriber of the stream, from now on. What happens after this returns is in its queue or in the log."""
+        """Yields a new subscriber. Every later event is in its queue or, after an overflow, in the log."""
         subscriber = Subscriber()
         is_new = stream.name not in self._locals
-        local = self._locals.setdefault(stream.name, _Local(stream))
+        local = self._locals.setdefault(stream.name, _LocalStream(stream))
         local.subscribers.add(subscriber)
         SUBSCRIBERS.inc()
         try:
@@ -150,17 +157,17 @@ class Hub:
                 await self._send_unsubscribe(local)
 
     async def head(self, stream: Stream) -> Head:
-        """Where the stream stands in the log."""
+        """Returns the stream's head in the log."""
         return await self._log.head(stream)
 
     async def replay(self, stream: Stream, position: Position) -> list[HydratedEvent]:
-        """What the log has after the position, a part at a time.
+        """Returns the next events after the position, at most as many as one read of the log returns.
 
-        Raises: PositionExpired when something after the position is no longer there.
+        Raises: PositionExpired if the log no longer has all events after the position.
         """
         events = await self._log.read(stream, position.n)
         numbers = [event.n for event in events]
-        # The floor is read after the events: had it passed the position meanwhile, some could be missing before them.
+        # The floor is read after the events. If it has passed the position meanwhile, events may be missing.
         head = await self._log.head(stream)
         if not is_resumable(position, head) or numbers != list(range(position.n + 1, position.n + 1 + len(events))):
             raise PositionExpired
@@ -170,23 +177,23 @@ class Hub:
         subjects = await self._hydrate(stream, events) if events else {}
         return [HydratedEvent(event, subjects.get(event.n)) for event in events]
 
-    async def _prime(self, local: _Local) -> None:
-        """Waits for Redis's word that the channel is subscribed, then reads the head: what comes later is heard."""
+    async def _prime(self, local: _LocalStream) -> None:
+        """Reads the head after Redis has confirmed the channel, so that all later events are received."""
         with suppress(TimeoutError):
-            # Without Redis the comparison of heads carries the events, more slowly.
+            # Without Redis, the comparison of heads delivers the events, more slowly.
             async with asyncio.timeout(CONFIRM_TIMEOUT_S):
                 await local.confirmed.wait()
-        if not local.primed:
+        if not local.is_primed:
             head = await self._log.head(local.stream)
-            if not local.primed:
-                local.last, local.epoch, local.primed = head.n, head.epoch, True
+            if not local.is_primed:
+                local.last, local.epoch, local.is_primed = head.n, head.epoch, True
 
-    async def _send_subscribe(self, local: _Local) -> None:
+    async def _send_subscribe(self, local: _LocalStream) -> None:
         if self._pubsub is not None:
             with suppress(RedisError, OSError):
                 await self._pubsub.subscribe(self._keys.channel(local.stream.name))
 
-    async def _send_unsubscribe(self, local: _Local) -> None:
+    async def _send_unsubscribe(self, local: _LocalStream) -> None:
         if self._pubsub is not None:
             with suppress(RedisError, OSError):
                 await self._pubsub.unsubscribe(self._keys.channel(local.stream.name))
@@ -201,9 +208,9 @@ class Hub:
                     while True:
                         message = await pubsub.get_message(timeout=COMPARE_EVERY_S)
                         if message is not None:
-                            self._hear(message)
+                            self._receive(message)
             except Exception as error:
-                # Whatever it was, somebody's broken message too: without this task the process would be deaf.
+                # This may be a malformed message, too. Without this task, the process would receive no more events.
                 RECONNECTS.inc()
                 log.warning("hub_disconnected", error=repr(error))
             finally:
@@ -212,8 +219,8 @@ class Hub:
             delay_s = min(delay_s * 2, RECONNECT_S[1])
 
     async def _attach(self, pubsub: PubSub) -> None:
-        """Subscribes all local streams on a new connection; the confirmations make them catch up."""
-        # One channel of the hub's own keeps the connection subscribed when nobody listens to anything.
+        """Subscribes to all local streams on a new connection. The confirmations make them catch up."""
+        # The hub's own channel keeps the connection subscribed while there is no local stream.
         await pubsub.subscribe(self._keys.channel("hub"))
         self._pubsub = pubsub
         for local in list(self._locals.values()):
@@ -224,57 +231,57 @@ class Hub:
         for local in self._locals.values():
             local.confirmed.clear()
 
-    def _hear(self, message: dict[str, Any]) -> None:
+    def _receive(self, message: dict[str, Any]) -> None:
         name = message["channel"].decode().removeprefix(self._keys.channel(""))
         local = self._locals.get(name)
         if local is None:
             return
         if message["type"] == "subscribe":
             local.confirmed.set()
-            if local.primed:
+            if local.is_primed:
                 self._pull(local, local.last + 1)
-        elif message["type"] == "message" and local.primed:
+        elif message["type"] == "message" and local.is_primed:
             epoch, events = decode(message["data"])
-            if epoch == local.epoch and len(local.heard) < MAX_HEARD:
-                local.heard.update((event.n, event) for event in events if event.n > local.last)
+            if epoch == local.epoch and len(local.received) < MAX_RECEIVED:
+                local.received.update((event.n, event) for event in events if event.n > local.last)
             self._pull(local, events[-1].n)
 
-    def _pull(self, local: _Local, wanted: int) -> None:
-        """Brings the stream's subscribers up to number `wanted`, or what the log has by now."""
+    def _pull(self, local: _LocalStream, wanted: int) -> None:
+        """Delivers events up to number `wanted`, or up to the end of the log if that comes first."""
         local.wanted = max(local.wanted, wanted)
-        local.asked += 1
+        local.pull_requests += 1
         if local.pulling is None:
             local.pulling = asyncio.create_task(self._run_pull(local), name=f"pull {local.stream.name}")
 
-    async def _run_pull(self, local: _Local) -> None:
+    async def _run_pull(self, local: _LocalStream) -> None:
         try:
             while local.subscribers and local.wanted > local.last:
-                asked = local.asked
+                requests = local.pull_requests
                 events = await self._next(local)
                 for event in events:
                     local.last = event.event.n
-                    local.heard.pop(local.last, None)
+                    local.received.pop(local.last, None)
                     for subscriber in local.subscribers:
                         subscriber.push(event)
-                if not events and local.asked == asked:
-                    # The log ends here: the number that was asked for was a guess, and nobody knew better meanwhile.
+                if not events and local.pull_requests == requests:
+                    # The log ends before the wanted number, which was a guess, and no other request came meanwhile.
                     local.wanted = local.last
         except Exception as error:
-            # Nobody waits for this task. The next message or comparison starts another.
+            # Nothing awaits this task. The next message or comparison starts another.
             local.wanted = local.last
             log.warning("pull_failed", stream=local.stream.name, error=repr(error))
         finally:
             local.pulling = None
 
-    async def _next(self, local: _Local) -> list[HydratedEvent]:
-        """What follows `last`: as it was heard where that has no hole, from the log otherwise."""
-        heard: list[Event] = []
-        while (event := local.heard.get(local.last + 1 + len(heard))) is not None:
-            heard.append(event)
-        if heard:
-            EVENTS_RECEIVED.labels("redis").inc(len(heard))
-            return await self._hydrated(local.stream, heard)
-        local.heard.clear()
+    async def _next(self, local: _LocalStream) -> list[HydratedEvent]:
+        """Returns the events after `last`: the published ones if the next is among them, otherwise from the log."""
+        published: list[Event] = []
+        while (event := local.received.get(local.last + 1 + len(published))) is not None:
+            published.append(event)
+        if published:
+            EVENTS_RECEIVED.labels("redis").inc(len(published))
+            return await self._hydrated(local.stream, published)
+        local.received.clear()
         try:
             events = await self.replay(local.stream, Position(local.epoch, local.last))
             EVENTS_RECEIVED.labels("log").inc(len(events))
@@ -283,8 +290,8 @@ class Hub:
             await self._reset(local)
             return []
 
-    async def _reset(self, local: _Local) -> None:
-        """The stream was pruned past us, or is another one now: woken subscribers find that out from the log."""
+    async def _reset(self, local: _LocalStream) -> None:
+        """Adopts the head of a stream that was pruned past `last` or created again; subscribers turn to the log."""
         head = await self._log.head(local.stream)
         local.last, local.epoch = head.n, head.epoch
         for subscriber in local.subscribers:
@@ -299,8 +306,8 @@ class Hub:
                 log.warning("compare_failed", error=repr(error))
 
     async def compare(self) -> None:
-        """Compares all local streams with their heads, and pulls what no message told of."""
-        primed = [local for local in self._locals.values() if local.primed]
+        """Compares all local streams with their heads, and pulls events whose messages were lost."""
+        primed = [local for local in self._locals.values() if local.is_primed]
         heads = await self._log.heads([local.stream for local in primed])
         for local in primed:
             head = heads.get(local.stream)

@@ -1,7 +1,7 @@
-"""The event log: what happened in each stream, in order, as references. Owns streams, cursors, replay and pruning.
+"""The event log: the events of each stream, in order, as references. Owns streams, cursors, replay and pruning.
 
-Events are appended by the sequencer, in the transaction of the change. `n` is contiguous per stream. They are kept for
-24 hours; the floor is raised before anything is deleted, so a reader knows what it can't have (docs/semantics.md, 3).
+The sequencer appends events in the transaction of the change. Their numbers have no gaps. They are kept for 24 hours.
+Pruning raises a stream's floor before it deletes events, so readers know what is gone (docs/semantics.md, 3).
 """
 
 import base64
@@ -20,7 +20,7 @@ from storage.errors import BadUserInput, NotFound
 from storage.mongo import Document, Mongo, older_than
 
 Cursor = NewType("Cursor", str)
-"""A position as clients see it: opaque, to be compared for equality only."""
+"""A position as clients see it: an opaque string, comparable for equality only."""
 
 KEPT_S = 24 * 3600
 REPLAY_LIMIT = 500
@@ -28,24 +28,24 @@ REPLAY_LIMIT = 500
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """One sequence of events, by kind and id. A topic's head is the topic's own document."""
+    """A sequence of events, identified by kind and id. The head of a topic's stream is the topic's own document."""
 
     kind: str
     id: str
 
     @property
     def name(self) -> str:
-        """How the log, the channels and the outbox call it."""
+        """The name in the log, the channels and the outbox."""
         return f"{self.kind}:{self.id}"
 
     @property
     def heads(self) -> str:
-        """The collection that holds its head."""
+        """The collection of its head."""
         return "topics" if self.kind == "topic" else "streams"
 
     @property
     def head_id(self) -> str:
-        """Its head's _id there: streams of different kinds may have the same id."""
+        """The _id of its head in that collection. Streams of different kinds may have the same id."""
         return self.id if self.kind == "topic" else self.name
 
 
@@ -61,14 +61,14 @@ def jobs_stream_owner(stream: Stream) -> str:
 
 
 def parse_stream_name(name: str) -> Stream:
-    """The stream that a name stands for."""
+    """Returns the stream of a name."""
     kind, _, id_ = name.partition(":")
     return Stream(kind, id_)
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Where a stream stands: the last n, the first n that replay can't give (floor), and its incarnation (epoch)."""
+    """State of a stream: its last event number, the last pruned number (floor), and its incarnation (epoch)."""
 
     n: int
     floor: int
@@ -77,7 +77,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One change in a stream. `ref` says where the changed thing is found; `at` is the database's clock."""
+    """A change in a stream. `ref` refers to the changed object; `at` is by the database's clock."""
 
     n: int
     kind: str
@@ -87,26 +87,26 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A point in one incarnation of a stream; outside it is the opaque Cursor."""
+    """A point in one incarnation of a stream. Clients see it as a Cursor."""
 
     epoch: str
     n: int
 
 
 def format_cursor(stream: Stream, position: Position) -> Cursor:
-    """The opaque string of a position."""
+    """Returns the opaque string of a position."""
     text = f"{_digest(stream)}.{position.epoch}.{position.n}"
     return Cursor(base64.urlsafe_b64encode(text.encode()).decode().rstrip("="))
 
 
 def parse_cursor(stream: Stream, cursor: str) -> Position:
-    """Raises: BadUserInput for what is no cursor of this stream."""
+    """Returns the position of a cursor. Raises: BadUserInput if it is not a cursor of this stream."""
     try:
         padded = cursor.encode() + b"=" * (-len(cursor) % 4)
         digest, epoch, n = base64.b64decode(padded, b"-_", validate=True).decode().split(".")
         position = Position(epoch, int(n))
     except ValueError:
-        raise BadUserInput("since", "a cursor that this subscription gave") from None
+        raise BadUserInput("since", "a cursor from this subscription") from None
     if digest != _digest(stream):
         raise BadUserInput("since", "a cursor of this stream, not of another one")
     return position
@@ -117,20 +117,20 @@ def _digest(stream: Stream) -> str:
 
 
 class EventLog:
-    """Reading the log and keeping it short. Writing belongs to the sequencer alone."""
+    """Reads and prunes the log. Only the sequencer writes it."""
 
     def __init__(self, mongo: Mongo) -> None:
         self._mongo = mongo
 
     async def head(self, stream: Stream) -> Head:
-        """Where the stream stands now. A stream that nothing happened in begins here. Raises: NotFound for a topic."""
+        """Returns the stream's head, and creates that of a new stream. Raises: NotFound for a topic that is missing."""
         found = await self._mongo.find(stream.heads, {"_id": stream.head_id}, _HEAD_FIELDS)
         if not found and stream.heads == "topics":
             raise NotFound(stream.kind, stream.id)
-        return _head(found[0] if found else await self._begin(stream))
+        return _head(found[0] if found else await self._create_head(stream))
 
-    async def _begin(self, stream: Stream) -> Document:
-        """The head, which is made if it is not there."""
+    async def _create_head(self, stream: Stream) -> Document:
+        """Creates the head unless another process has."""
         head: Document | None = await self._mongo[stream.heads].find_one_and_update(
             {"_id": stream.head_id},
             {"$setOnInsert": {"n": 0, "floor": 0, "epoch": secrets.token_hex(4)}},
@@ -141,7 +141,7 @@ class EventLog:
         return head or {}
 
     async def heads(self, streams: Sequence[Stream]) -> dict[Stream, Head]:
-        """Where many streams stand, in one query a collection."""
+        """Returns the heads of many streams with one query for each collection. Missing streams are left out."""
         found: dict[Stream, Head] = {}
         for collection in {stream.heads for stream in streams}:
             wanted = {stream.head_id: stream for stream in streams if stream.heads == collection}
@@ -150,23 +150,23 @@ class EventLog:
         return found
 
     async def read(self, stream: Stream, after: int, limit: int = REPLAY_LIMIT) -> list[Event]:
-        """Events with n > after, ascending, at most `limit`."""
+        """Returns events with numbers above `after`, ascending, at most `limit`."""
         low, high = {"s": stream.name, "n": after}, {"s": stream.name, "n": 2**62}
         found = await self._mongo.find("events", {"_id": {"$gt": low, "$lt": high}}, None, [("_id", 1)], limit)
         return [_event(document) for document in found]
 
     async def prune(self, kept_s: float = KEPT_S, batch: int = 1000) -> int:
-        """Forgets what is older than 24 h: raises each stream's floor first, then deletes. Returns how many went."""
+        """Deletes events older than 24 hours, after raising each stream's floor. Returns how many it found."""
         old = self._mongo["events"].find(older_than("at", kept_s), {"_id": 1}).sort("at", 1)
         rows = await old.limit(batch).to_list(None)
         floors: dict[str, int] = {}
         for row in rows:
             floors[row["_id"]["s"]] = max(floors.get(row["_id"]["s"], 0), row["_id"]["n"])
         for name, floor in floors.items():
-            await self._forget(parse_stream_name(name), floor)
+            await self._delete_up_to(parse_stream_name(name), floor)
         return len(rows)
 
-    async def _forget(self, stream: Stream, floor: int) -> None:
+    async def _delete_up_to(self, stream: Stream, floor: int) -> None:
         await self._mongo[stream.heads].update_one({"_id": stream.head_id}, {"$max": {"floor": floor}})
         low, high = {"s": stream.name, "n": 0}, {"s": stream.name, "n": floor}
         await self._mongo["events"].delete_many({"_id": {"$gte": low, "$lte": high}})

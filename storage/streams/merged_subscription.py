@@ -1,5 +1,8 @@
-"""One subscription's way through several streams at once: their events as they come, under one cursor with a position
-for each. Without gaps, as each stream by itself (storage/streams/subscription.py)."""
+"""A subscription to several streams at once, under one cursor that holds a position in each.
+
+Events of different streams are interleaved as they arrive. Each stream has no gaps, as in
+storage/streams/subscription.py.
+"""
 
 import asyncio
 import base64
@@ -14,20 +17,25 @@ from storage.streams.hub import Hub, HydratedEvent, is_resumable
 from storage.streams.log import Cursor, Head, Position, Stream
 from storage.streams.subscription import IdleTimeout, StreamEvent, SubscriptionStart, follow_events
 
-LOOK_EVERY_S = 10.0
+REFRESH_EVERY_S = 10.0
+"""How often the set of streams is read again."""
+
 RECENT = 20
+"""How many events of a new stream are replayed if its starting position has expired."""
+
 MAX_WAITING = 64
+"""Items that wait for the reader. The streams pause when there are more."""
 
 Positions = dict[str, Position]
-"""Where each stream is, by the stream's digest; of the main one under ""."""
+"""Positions by the digest of the stream; the main stream's digest is empty."""
 
 Others = Callable[[], Awaitable[Mapping[Stream, Position]]]
-"""The streams to follow beside the main one, as of now, and where to begin with each that is new."""
+"""Returns the streams to follow besides the main one, and the position where each starts if it is new."""
 
 
 @dataclass(frozen=True, slots=True)
 class MergedStart:
-    """Where the subscription starts. `resumed`: everything after the asked cursor follows, in every stream."""
+    """The cursor where a subscription starts. `resumed`: it is the requested one, and all later events follow."""
 
     cursor: Cursor
     resumed: bool
@@ -36,7 +44,7 @@ class MergedStart:
 
 @dataclass(frozen=True, slots=True)
 class MergedEvent:
-    """One event of one of the streams; `cursor` has what was handed on of all of them."""
+    """An event of one of the streams, and the cursor after it."""
 
     cursor: Cursor
     stream: Stream
@@ -44,21 +52,21 @@ class MergedEvent:
 
 
 def format_positions(main: Stream, positions: Positions) -> Cursor:
-    """The opaque string of all positions."""
+    """Returns the opaque string of all positions."""
     parts = [f"{name}.{each.epoch}.{each.n}" for name, each in sorted(positions.items())]
     text = ";".join([_digest(main), *parts])
     return Cursor(base64.urlsafe_b64encode(text.encode()).decode().rstrip("="))
 
 
 def parse_positions(main: Stream, cursor: str) -> Positions:
-    """Raises: BadUserInput for what is no cursor of this subscription."""
+    """Returns the positions of a cursor. Raises: BadUserInput if it is not a cursor of this subscription."""
     try:
         padded = cursor.encode() + b"=" * (-len(cursor) % 4)
         digest, *parts = base64.b64decode(padded, b"-_", validate=True).decode().split(";")
         split = [part.split(".") for part in parts]
         positions = {name: Position(epoch, int(n)) for name, epoch, n in split}
     except ValueError:
-        raise BadUserInput("since", "a cursor that this subscription gave") from None
+        raise BadUserInput("since", "a cursor from this subscription") from None
     if digest != _digest(main) or "" not in positions:
         raise BadUserInput("since", "a cursor of this subscription, not of another one")
     return positions
@@ -69,122 +77,122 @@ def _digest(stream: Stream) -> str:
 
 
 @dataclass(slots=True)
-class _Following:
-    """The streams that are followed, each by a task of its own, which wait when nobody takes what they found."""
+class _FollowedStreams:
+    """The streams of a subscription. Each has a task, which waits while the reader is slow."""
 
     hub: Hub
     main: Stream
     positions: Positions = field(default_factory=dict)
     tasks: dict[Stream, asyncio.Task[None]] = field(default_factory=dict)
-    found: asyncio.Queue[tuple[Stream, SubscriptionStart | StreamEvent | Exception]] = field(
+    items: asyncio.Queue[tuple[Stream, SubscriptionStart | StreamEvent | Exception]] = field(
         default_factory=lambda: asyncio.Queue(MAX_WAITING)
     )
 
     def name(self, stream: Stream) -> str:
-        """How positions call it."""
+        """The stream's key in positions."""
         return "" if stream == self.main else _digest(stream)
 
     @property
     def cursor(self) -> Cursor:
-        """Where all of them are."""
+        """The cursor of all positions."""
         return format_positions(self.main, self.positions)
 
-    def add(self, stream: Stream, begin: Position) -> None:
-        """Follows the stream from there."""
-        self.positions[self.name(stream)] = begin
-        self.tasks[stream] = asyncio.create_task(self._pump(stream, begin), name=f"follow {stream.name}")
+    def add(self, stream: Stream, start: Position) -> None:
+        """Starts following the stream from the position."""
+        self.positions[self.name(stream)] = start
+        self.tasks[stream] = asyncio.create_task(self._pump(stream, start), name=f"follow {stream.name}")
 
     async def drop(self, stream: Stream) -> None:
-        """Follows it no more."""
+        """Stops following the stream."""
         task = self.tasks.pop(stream)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         self.positions.pop(self.name(stream), None)
 
-    async def _pump(self, stream: Stream, begin: Position) -> None:
+    async def _pump(self, stream: Stream, start: Position) -> None:
         try:
-            async with aclosing(follow_events(self.hub, stream, begin)) as steps:
-                async for step in steps:
-                    if not isinstance(step, IdleTimeout):
-                        await self.found.put((stream, step))
+            async with aclosing(follow_events(self.hub, stream, start)) as items:
+                async for item in items:
+                    if not isinstance(item, IdleTimeout):
+                        await self.items.put((stream, item))
         except Exception as error:
-            await self.found.put((stream, error))
+            await self.items.put((stream, error))
 
     async def next(self) -> tuple[Stream, SubscriptionStart | StreamEvent] | None:
-        """What one of them found; None when nothing came for a while. Raises: what following raised."""
+        """Returns the next item of any stream, or None after ten seconds without one. Raises: errors of following."""
         try:
-            async with asyncio.timeout(LOOK_EVERY_S):
-                stream, step = await self.found.get()
+            async with asyncio.timeout(REFRESH_EVERY_S):
+                stream, item = await self.items.get()
         except TimeoutError:
             return None
-        if isinstance(step, Exception):
-            raise step
-        return stream, step
+        if isinstance(item, Exception):
+            raise item
+        return stream, item
 
 
 async def follow_merged(
     hub: Hub, main: Stream, others: Others, since: Positions | None
 ) -> AsyncGenerator[MergedStart | MergedEvent, None]:
-    """Ready first, and again after a break that can't be healed; then each event once, in the order of its stream.
+    """Yields a MergedStart, then each event once, in the order of its stream; another MergedStart after a gap.
 
-    A stream that is new among `others` is followed from where they say, one that is gone no more, within ten seconds.
+    Changes of the streams that `others` returns take effect within ten seconds.
     """
-    following = _Following(hub, main)
+    following = _FollowedStreams(hub, main)
     try:
-        yield await _begin(following, others, since)
-        looked_at = asyncio.get_running_loop().time()
+        yield await _start_all(following, others, since)
+        refreshed_at = asyncio.get_running_loop().time()
         while True:
             found = await following.next()
             if found is not None and found[0] in following.tasks:
-                step = _moved(following, *found)
-                if step is not None:
-                    yield step
-            if asyncio.get_running_loop().time() - looked_at >= LOOK_EVERY_S:
-                await _look(following, await others())
-                looked_at = asyncio.get_running_loop().time()
+                item = _advance(following, *found)
+                if item is not None:
+                    yield item
+            if asyncio.get_running_loop().time() - refreshed_at >= REFRESH_EVERY_S:
+                await _refresh(following, await others())
+                refreshed_at = asyncio.get_running_loop().time()
     finally:
         for stream in list(following.tasks):
             await following.drop(stream)
 
 
-async def _begin(following: _Following, others: Others, since: Positions | None) -> MergedStart:
-    """Resumed only when every stream can be; else all begin where they are now."""
+async def _start_all(following: _FollowedStreams, others: Others, since: Positions | None) -> MergedStart:
+    """Resumes all streams of the cursor if each can be; otherwise all start at their heads."""
     hub, asked = following.hub, {following.main: Position("", 0), **await others()}
     heads = {stream: await hub.head(stream) for stream in asked}
-    known = since or {}
-    starts = {stream: known.get(following.name(stream), begin) for stream, begin in asked.items()}
-    # One that was not followed at the cursor may have nothing old to give; that is no reason to begin anew.
-    given = [stream for stream in asked if following.name(stream) in known]
+    requested = since or {}
+    starts = {stream: requested.get(following.name(stream), start) for stream, start in asked.items()}
+    # A stream that is not in the cursor may start late without a gap, so it does not prevent resuming.
+    given = [stream for stream in asked if following.name(stream) in requested]
     resumed = since is not None and all(is_resumable(starts[stream], heads[stream]) for stream in given)
     for stream, head in heads.items():
         following.add(stream, _start(starts[stream], head) if resumed else Position(head.epoch, head.n))
     return MergedStart(following.cursor, resumed, datetime.now(UTC))
 
 
-def _moved(
-    following: _Following, stream: Stream, step: SubscriptionStart | StreamEvent
+def _advance(
+    following: _FollowedStreams, stream: Stream, item: SubscriptionStart | StreamEvent
 ) -> MergedStart | MergedEvent | None:
-    name, at = following.name(stream), step.position
+    name, at = following.name(stream), item.position
     if (
-        isinstance(step, StreamEvent)
+        isinstance(item, StreamEvent)
         and at.epoch == following.positions[name].epoch
         and at.n <= following.positions[name].n
     ):
-        return None  # found before the stream was left, and followed again since
+        return None  # delivered before the stream was dropped and added again
     following.positions[name] = at
-    if isinstance(step, StreamEvent):
-        return MergedEvent(following.cursor, stream, step.event)
-    return None if step.resumed else MergedStart(following.cursor, False, step.at)
+    if isinstance(item, StreamEvent):
+        return MergedEvent(following.cursor, stream, item.event)
+    return None if item.resumed else MergedStart(following.cursor, False, item.at)
 
 
-def _start(begin: Position, head: Head) -> Position:
-    """Where to begin with a stream that is new: what happened since it became one must not be missed."""
-    return begin if is_resumable(begin, head) else Position(head.epoch, max(head.floor, head.n - RECENT))
+def _start(start: Position, head: Head) -> Position:
+    """Returns where a new stream starts: at the given position, or a few events back if that has expired."""
+    return start if is_resumable(start, head) else Position(head.epoch, max(head.floor, head.n - RECENT))
 
 
-async def _look(following: _Following, wanted: Mapping[Stream, Position]) -> None:
-    for stream, begin in wanted.items():
+async def _refresh(following: _FollowedStreams, wanted: Mapping[Stream, Position]) -> None:
+    for stream, start in wanted.items():
         if stream not in following.tasks:
-            following.add(stream, _start(begin, await following.hub.head(stream)))
+            following.add(stream, _start(start, await following.hub.head(stream)))
     for stream in following.tasks.keys() - wanted.keys() - {following.main}:
         await following.drop(stream)

@@ -1,4 +1,4 @@
-"""Tells every process's hub of committed events by Redis pub/sub. A hint: what is lost here is read from the log."""
+"""Publishes committed events to the hubs of all processes by Redis pub/sub. Hubs read lost messages from the log."""
 
 import asyncio
 from collections.abc import Sequence
@@ -30,16 +30,16 @@ class Publisher:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begins to send."""
+        """Starts sending."""
         self._task = asyncio.create_task(self._run(), name="publisher")
 
     def publish(self, stream: Stream, epoch: str, events: Sequence[Event]) -> None:
-        """Sends the events soon. Drops them when too many wait: the hubs find them in the log."""
+        """Queues the events for sending. Drops them if the queue is full: hubs read them from the log."""
         with suppress(asyncio.QueueFull):
             self._waiting.put_nowait((self._keys.channel(stream.name), encode(epoch, events)))
 
     async def close(self) -> None:
-        """Sends what waits, for a moment, then stops."""
+        """Sends queued events for at most one second, then stops."""
         if self._task is None:
             return
         with suppress(TimeoutError):
@@ -69,12 +69,12 @@ class Publisher:
 
 
 def encode(epoch: str, events: Sequence[Event]) -> bytes:
-    """Events on the wire."""
+    """Encodes events of one epoch for pub/sub."""
     rows = [(e.n, e.kind, e.ref, e.at) for e in events]
     return orjson.dumps({"epoch": epoch, "events": rows})
 
 
 def decode(payload: bytes) -> tuple[str, list[Event]]:
-    """Epoch and events, of which there is at least one."""
+    """Returns the epoch and the events, of which there is at least one."""
     message = orjson.loads(payload)
     return message["epoch"], [Event(n, kind, ref, datetime.fromisoformat(at)) for n, kind, ref, at in message["events"]]

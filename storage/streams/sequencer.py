@@ -1,8 +1,8 @@
-"""Group commit: the one way a message or an event gets its place in a stream.
+"""Group commit: the only way to write messages and events to a stream.
 
-For each process and stream one transaction is in flight; what arrives meanwhile forms the next batch of at most 100.
-Numbers and timestamps are allocated in the transaction that writes the documents, on the stream's head, at majority: so
-the order of numbers is the order of commits, and whoever sees timestamp b sees every smaller one for ever
+Each process has at most one transaction in flight per stream. Changes that arrive meanwhile form the next batch, of at
+most 100. Event numbers and timestamps are allocated on the stream's head in the transaction that writes the documents,
+at majority. So numbers follow the order of commits, and a reader that sees a timestamp sees all smaller ones
 (docs/semantics.md, 1; ADR 3).
 """
 
@@ -29,15 +29,19 @@ from storage.streams.write_leases import WriteLeases
 MAX_BATCH = 100
 
 JOBS_AT_ONCE = 8
-"""Organizations' streams of jobs that a process writes at the same time. What waits meanwhile goes in one commit: with
-hundreds of busy ones commits get larger, not slower, and starts of calls count on quick ones (ADR 20)."""
+"""Streams of jobs that a process writes at the same time. With hundreds of busy organizations, commits then get larger
+instead of slower; starts of calls depend on fast commits (ADR 20)."""
 
 ADMISSION_S = 20.0
-"""How long a stream of jobs waits for its turn among many. Whoever gives up tries again, which is no less work."""
+"""How long a stream of jobs waits for one of those places. Longer than a client waits: a retry is no less work."""
 
 Result = TypeVar("Result")
-Committed = Callable[[Stream, str, Sequence[Event]], None]
-Told = Callable[[str], None]
+OnCommit = Callable[[Stream, str, Sequence[Event]], None]
+"""Called with a stream, its epoch and its new events."""
+
+OnOutboxRows = Callable[[str], None]
+"""Called with the name of a stream that has new outbox rows."""
+
 BeforeAnswer = Callable[[Batch], Awaitable[None]]
 
 log = structlog.get_logger(__name__)
@@ -45,7 +49,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(slots=True)
 class _Member:
-    """A change that waits, and what became of it when it was last planned."""
+    """A submitted change with the result or error of its last planning."""
 
     change: Change[Any]
     answer: asyncio.Future[Any]
@@ -53,7 +57,7 @@ class _Member:
     error: Exception | None = None
 
     def settle(self, error: Exception | None = None) -> None:
-        """Answers whoever still waits."""
+        """Resolves the answer, unless the caller has given up."""
         failure = error or self.error
         if self.answer.done():
             return
@@ -64,14 +68,14 @@ class _Member:
 
 
 @dataclass(slots=True)
-class _Lane:
-    """What waits for one stream."""
+class _StreamQueue:
+    """The changes that wait for one stream, and the task that commits them."""
 
     task: asyncio.Task[None] | None = None
     waiting: deque[_Member] = field(default_factory=deque)
 
-    def take(self) -> list[_Member]:
-        """The members of the next batch, first come first."""
+    def next_batch(self) -> list[_Member]:
+        """Removes and returns the members of the next batch, in the order of arrival."""
         return [self.waiting.popleft() for _ in range(min(MAX_BATCH, len(self.waiting)))]
 
 
@@ -82,56 +86,56 @@ class Sequencer:
         self,
         mongo: Mongo,
         write_leases: WriteLeases,
-        committed: Committed,
-        told: Told,
+        on_commit: OnCommit,
+        on_outbox_rows: OnOutboxRows,
         before_answer: BeforeAnswer | None = None,
     ) -> None:
-        """`committed` hears of a stream's new events once they are durable, `told` of streams with outbox rows.
+        """`on_commit` and `on_outbox_rows` are called after the batch is durable.
 
-        `before_answer` is started for a topic's batches in their order, and awaited before anyone hears that they are
-        durable.
+        `before_answer` is started for each batch of a topic, in their order, and awaited before its callers are
+        answered.
         """
         self._before_answer = before_answer
         self._mongo = mongo
         self._write_leases = write_leases
-        self._committed = committed
-        self._told = told
-        self._lanes: dict[Stream, _Lane] = {}
+        self._on_commit = on_commit
+        self._on_outbox_rows = on_outbox_rows
+        self._queues: dict[Stream, _StreamQueue] = {}
         self._answering: dict[Stream, asyncio.Task[None]] = {}
         self._jobs = asyncio.Semaphore(JOBS_AT_ONCE)
 
     async def commit(self, stream: Stream, change: Change[Result]) -> Result:
-        """The change's result, once it is durable.
+        """Commits the change and returns its result when it is durable.
 
-        Raises: what planning raises; AlreadyDone for a repeated idempotency key; NotFound without such a stream;
-        Unavailable when the outcome is open: repeat with the idempotency key.
+        Raises: the errors of `plan`; AlreadyDone for a repeated idempotency key; NotFound for a topic that does not
+        exist; Unavailable if the outcome is unknown, so that the caller may repeat it with the same idempotency key.
         """
-        lane = self._lanes.setdefault(stream, _Lane())
+        queue = self._queues.setdefault(stream, _StreamQueue())
         answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        lane.waiting.append(_Member(change, answer))
-        if lane.task is None:
-            lane.task = asyncio.create_task(self._drain(stream, lane), name=f"sequencer {stream.name}")
+        queue.waiting.append(_Member(change, answer))
+        if queue.task is None:
+            queue.task = asyncio.create_task(self._drain(stream, queue), name=f"sequencer {stream.name}")
         return await answer
 
     async def close(self) -> None:
-        """Waits until everything that was handed in is settled."""
-        tasks = [lane.task for lane in self._lanes.values() if lane.task is not None]
+        """Waits until all submitted changes are settled."""
+        tasks = [queue.task for queue in self._queues.values() if queue.task is not None]
         await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.gather(*self._answering.values(), return_exceptions=True)
 
-    async def _drain(self, stream: Stream, lane: _Lane) -> None:
-        while lane.waiting:
+    async def _drain(self, stream: Stream, queue: _StreamQueue) -> None:
+        while queue.waiting:
             try:
                 async with self._admitted(stream):
-                    await self._settle(stream, lane.take())
+                    await self._settle(stream, queue.next_batch())
             except Unavailable as error:
-                for member in lane.take():
+                for member in queue.next_batch():
                     member.settle(error)
-        del self._lanes[stream]
+        del self._queues[stream]
 
     @asynccontextmanager
     async def _admitted(self, stream: Stream) -> AsyncIterator[None]:
-        """Waits while too many other streams of jobs are written. Raises: Unavailable when that takes too long."""
+        """Limits how many streams of jobs are written at once. Raises: Unavailable after waiting too long."""
         if stream.kind != "jobs":
             yield
             return
@@ -146,7 +150,7 @@ class Sequencer:
             self._jobs.release()
 
     async def _settle(self, stream: Stream, members: list[_Member]) -> None:
-        """Commits the members and answers each. What MongoDB refuses as a whole is tried one by one."""
+        """Commits the members and answers each. If MongoDB refuses the batch, commits its members one by one."""
         try:
             batch = await self._try(stream, members)
         except Exception as error:
@@ -164,14 +168,14 @@ class Sequencer:
             if self._before_answer is None or stream.kind != "topic":
                 _settle_all(members)
                 return
-            # The next batch is committed meanwhile; answers keep the order of commits.
+            # The next batch is committed meanwhile. Answers keep the order of commits.
             task = asyncio.create_task(self._answer(previous, batch, members), name=f"answer {stream.name}")
             self._answering[stream] = task
 
     async def _answer(self, previous: asyncio.Task[None] | None, batch: Batch, members: list[_Member]) -> None:
         assert self._before_answer is not None
         try:
-            # All at once: while Redis is away each takes as long as a pool's lease.
+            # Concurrently with earlier batches: without Redis, each takes as long as the lease of a hot page.
             await self._before_answer(batch)
             if previous is not None:
                 await asyncio.wait([previous])
@@ -182,9 +186,9 @@ class Sequencer:
 
     def _announce(self, batch: Batch) -> None:
         if batch.events:
-            self._committed(batch.stream, batch.head["epoch"], batch.events)
+            self._on_commit(batch.stream, batch.head["epoch"], batch.events)
         for name in {row["stream"] for row in batch.outbox}:
-            self._told(name)
+            self._on_outbox_rows(name)
 
     async def _try(self, stream: Stream, members: list[_Member]) -> Batch:
         BATCH_MEMBERS.labels(stream.kind).observe(len(members))
@@ -259,7 +263,7 @@ def _settle_all(members: Sequence[_Member]) -> None:
 
 
 def _plan(batch: Batch, member: _Member, used: dict[tuple[str, ...], Document]) -> None:
-    """Plans one member; what it raises is its own, and never its batch's."""
+    """Plans one member. Its DomainError fails this member only, not the batch."""
     change, key = member.change, member.change.idempotency
     member.result = member.error = None
     try:

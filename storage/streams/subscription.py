@@ -1,6 +1,6 @@
-"""One subscription's way through a stream: ready, replay, live, without gaps (docs/semantics.md, 3).
+"""A subscription to one stream: its start, replayed events, then live events, without gaps (docs/semantics.md, 3).
 
-Everything is bounded: a reader that can't keep up is fed from the log at its own pace, and loses nothing.
+Queues are bounded. A slow reader receives events from the log at its own pace and loses none.
 """
 
 import asyncio
@@ -13,11 +13,12 @@ from storage.streams.hub import Hub, HydratedEvent, PositionExpired, Subscriber,
 from storage.streams.log import Position, Stream
 
 IDLE_S = 2.0
+"""How long a stream is quiet before IdleTimeout."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionStart:
-    """Where a subscription starts. `resumed`: everything after the asked position follows."""
+    """The position where a subscription starts. `resumed`: it is the requested one, and all later events follow."""
 
     position: Position
     resumed: bool
@@ -26,7 +27,7 @@ class SubscriptionStart:
 
 @dataclass(frozen=True, slots=True)
 class IdleTimeout:
-    """Nothing happened for two seconds: time to look whether the reader may still listen."""
+    """No event arrived for two seconds. Callers use it to check again whether the viewer may still subscribe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,35 +40,35 @@ class StreamEvent:
 
 @dataclass(frozen=True, slots=True)
 class EventBatch:
-    """Events that arrived together, at least one, in order. `position` is the last one's."""
+    """One or more events that arrived together, in order, and the position of the last one."""
 
     position: Position
     events: Sequence[HydratedEvent]
 
 
-Step = SubscriptionStart | IdleTimeout | StreamEvent
+SubscriptionItem = SubscriptionStart | IdleTimeout | StreamEvent
 
 
-async def follow_events(hub: Hub, stream: Stream, since: Position | None) -> AsyncGenerator[Step, None]:
-    """Ready first, and again after a break that can't be healed; then each event once, in order.
+async def follow_events(hub: Hub, stream: Stream, since: Position | None) -> AsyncGenerator[SubscriptionItem, None]:
+    """Yields a SubscriptionStart, then each event once, in order; another SubscriptionStart if events were pruned.
 
-    Events whose object is gone are left out. Close the generator when done (contextlib.aclosing), or the stream stays
-    subscribed.
+    Events whose subject was deleted are left out. Close the generator (contextlib.aclosing): until then the stream
+    stays subscribed.
     """
-    async with aclosing(follow_batches(hub, stream, since)) as steps:
-        async for step in steps:
-            if not isinstance(step, EventBatch):
-                yield step
+    async with aclosing(follow_batches(hub, stream, since)) as items:
+        async for item in items:
+            if not isinstance(item, EventBatch):
+                yield item
                 continue
-            for event in step.events:
+            for event in item.events:
                 if event.subject is not None:
-                    yield StreamEvent(Position(step.position.epoch, event.event.n), event)
+                    yield StreamEvent(Position(item.position.epoch, event.event.n), event)
 
 
 async def follow_batches(
     hub: Hub, stream: Stream, since: Position | None
 ) -> AsyncGenerator[SubscriptionStart | IdleTimeout | EventBatch, None]:
-    """The same, with the events that arrived together in one step, those without an object too."""
+    """Yields the same in batches of events that arrived together, including events whose subject was deleted."""
     async with hub.subscribe(stream) as subscriber:
         while True:
             head = await hub.head(stream)
@@ -76,9 +77,9 @@ async def follow_batches(
             yield SubscriptionStart(start, resumed, datetime.now(UTC))
             since = None
             try:
-                async with aclosing(_run(hub, stream, subscriber, start)) as steps:
-                    async for step in steps:
-                        yield step
+                async with aclosing(_run(hub, stream, subscriber, start)) as items:
+                    async for item in items:
+                        yield item
             except PositionExpired:
                 continue
 
@@ -86,28 +87,28 @@ async def follow_batches(
 async def _run(
     hub: Hub, stream: Stream, subscriber: Subscriber, position: Position
 ) -> AsyncGenerator[EventBatch | IdleTimeout, None]:
-    """Alternates between the log and the queue. Raises: PositionExpired."""
+    """Alternates between the log and the queue. Raises: PositionExpired if events were pruned."""
     while True:
-        # From here on the queue collects again what comes while the log is read.
+        # From here on, the queue collects the events that arrive while the log is read.
         subscriber.overflowed = False
         while events := await hub.replay(stream, position):
             position = Position(position.epoch, events[-1].event.n)
             yield EventBatch(position, events)
-        async with aclosing(_live(subscriber, position)) as steps:
-            async for step in steps:
-                if isinstance(step, EventBatch):
-                    position = step.position
-                yield step
+        async with aclosing(_live(subscriber, position)) as items:
+            async for item in items:
+                if isinstance(item, EventBatch):
+                    position = item.position
+                yield item
 
 
 async def _live(subscriber: Subscriber, position: Position) -> AsyncGenerator[EventBatch | IdleTimeout, None]:
-    """What the hub hands on, until there is a hole."""
+    """Yields events from the queue until there is a gap."""
     while not subscriber.overflowed:
-        events, hole = _drain(subscriber, position.n)
+        events, has_gap = _drain(subscriber, position.n)
         if events:
             position = Position(position.epoch, events[-1].event.n)
             yield EventBatch(position, events)
-        if hole:
+        if has_gap:
             return
         if subscriber.queue or subscriber.overflowed:
             continue
@@ -120,7 +121,7 @@ async def _live(subscriber: Subscriber, position: Position) -> AsyncGenerator[Ev
 
 
 def _drain(subscriber: Subscriber, last: int) -> tuple[list[HydratedEvent], bool]:
-    """What waits in the queue after `last`, without gap, and whether a gap follows."""
+    """Removes and returns the queued events that follow `last` directly, and whether a gap comes after them."""
     events: list[HydratedEvent] = []
     while subscriber.queue:
         n = subscriber.queue[0].event.n

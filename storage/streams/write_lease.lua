@@ -1,9 +1,9 @@
--- Whose turn it is to commit to a stream. Who waits is next: whoever just had the turn does not get it again meanwhile.
+-- Lease on committing to a stream. A waiting process is next: the last holder does not get the lease before it.
 --
--- KEYS  1 turn (string: who has it)   2 next (string: who gets it then)
+-- KEYS  1 lease (string: token of the holder)   2 next (string: token of the next holder)
 -- ARGV  1 command, 2 token of the caller, then
---   take lease_ms next_ms   -> 1 when it is the caller's turn now, 0 when it has to ask again within next_ms
---   release                 -> 1, or 0 when the turn was no longer the caller's
+--   take lease_ms next_ms   -> 1 if the caller holds the lease now, 0 if it has to ask again within next_ms
+--   release                 -> 1, or 0 if the caller no longer held the lease
 local command, token = ARGV[1], ARGV[2]
 
 local function take(lease_ms, next_ms)

@@ -1,8 +1,8 @@
-"""Whose turn it is to commit to a stream, between processes: a short lease in Redis. A hint; safety is in MongoDB.
+"""Write leases: short leases in Redis that order the commits of several processes to one stream.
 
-Two processes that post to one topic conflict in MongoDB, and the loser starts over. Once that was seen, they take
-turns for a while, and who waits comes before who was just there. Without Redis they conflict again, and nothing else
-changes.
+Two processes that write to one stream conflict in MongoDB, and one of them starts over. After a conflict they use
+leases for some seconds; a waiting process comes before the last holder. Leases are a hint: without Redis, transactions
+conflict more often and stay correct.
 """
 
 import asyncio
@@ -20,24 +20,28 @@ from storage.keys import Keys
 from storage.streams.log import Stream
 
 CONTENDED_S = 5.0
+"""How long a stream counts as contended after a conflict."""
+
 LEASE_MS = 200
-# How long the next turn is kept for one that waits, and no longer asks.
 NEXT_MS = 30
+"""How long the next lease is reserved for a waiting process that no longer polls."""
+
 POLL_S = 0.002
-PATIENCE_S = 0.1
+MAX_WAIT_S = 0.1
+"""After this, a process commits without a lease."""
 
 _SCRIPT = Path(__file__).with_name("write_lease.lua").read_text()
 
 
 @dataclass(slots=True)
 class WriteLease:
-    """One commit. More than one try means that another process was there."""
+    """The lease of one commit. More than one try means a conflict with another process."""
 
     tries: int = 0
 
 
 class WriteLeases:
-    """Orders commits to contended streams. Uncontended ones cost no round trip."""
+    """Orders commits to contended streams. Other streams cost no round trip."""
 
     def __init__(self, redis: Redis, keys: Keys) -> None:
         self._script = redis.register_script(_SCRIPT)
@@ -46,7 +50,7 @@ class WriteLeases:
 
     @asynccontextmanager
     async def acquire(self, stream: Stream) -> AsyncIterator[WriteLease]:
-        """Waits at most 100 ms for the turn, then goes on without it."""
+        """Waits at most 100 ms for the lease, then continues without it."""
         lease = WriteLease()
         token = await self._wait(stream) if self._is_contended(stream) else None
         try:
@@ -66,9 +70,9 @@ class WriteLeases:
 
     async def _wait(self, stream: Stream) -> str | None:
         keys, token = self._keys.write_lease(stream.name), secrets.token_hex(8)
-        end = time.monotonic() + PATIENCE_S
+        end = time.monotonic() + MAX_WAIT_S
         with suppress(RedisError, OSError, TimeoutError):
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(MAX_WAIT_S):
                 while time.monotonic() < end:
                     if await self._script(keys=keys, args=["take", token, LEASE_MS, NEXT_MS]):
                         return token
@@ -77,5 +81,5 @@ class WriteLeases:
 
     async def _release(self, stream: Stream, token: str) -> None:
         with suppress(RedisError, OSError, TimeoutError):
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(MAX_WAIT_S):
                 await self._script(keys=self._keys.write_lease(stream.name), args=["release", token])

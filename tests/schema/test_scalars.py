@@ -211,7 +211,7 @@ def test_a_cursor_is_handed_through_as_it_is() -> None:
 @pytest.mark.parametrize("value", [7, 7.5, None, True, [], {}, "a" * 10_001])
 def test_what_is_no_short_string_is_no_cursor(value: object) -> None:
     extensions = refusal(CURSOR, value)
-    assert extensions == {"code": "BAD_USER_INPUT", "expected": "a cursor that this subscription gave"}
+    assert extensions == {"code": "BAD_USER_INPUT", "expected": "a cursor from this subscription"}
 
 
 def test_timestamps_are_numbers_only_inside() -> None:

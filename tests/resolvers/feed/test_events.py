@@ -110,7 +110,7 @@ async def test_events_of_unfollowed_or_blocked_author_are_withheld(sign_in: Sign
 
 
 async def test_subscribed_reader_is_never_absent(sign_in: SignIn, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(storage.streams.merged_subscription, "LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr(storage.streams.merged_subscription, "REFRESH_EVERY_S", 0.05)
     monkeypatch.setattr(resolvers.feed.events, "SEEN_EVERY_S", 0.0)
     ann, bob = await sign_in("ann"), await sign_in("bob")
     await bob.follow(ann)

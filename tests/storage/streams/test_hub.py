@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from server.embedded import Valkey
 from storage.stores import Stores
-from storage.streams.hub import MAX_QUEUE, Hub, HydratedEvent, PositionExpired, Subscriber, _Local, is_resumable
+from storage.streams.hub import MAX_QUEUE, Hub, HydratedEvent, PositionExpired, Subscriber, _LocalStream, is_resumable
 from storage.streams.log import REPLAY_LIMIT, Event, EventLog, Head, Position, Stream
 from storage.streams.publisher import encode
 from tests.storage.listening import Listener, listening
@@ -137,7 +137,7 @@ async def test_a_message_that_comes_while_the_log_is_read_after_reconnecting_is_
             assert await soon(is_heard)
 
         async def is_heard() -> bool:
-            return 2 in hub._locals[far.stream.name].heard
+            return 2 in hub._locals[far.stream.name].received
 
         await far.post()
         assert await listener.has_heard(1)
@@ -274,7 +274,7 @@ async def test_leaving_and_coming_back_at_once_hears_everything(place: Place, an
 class Unhurried(Hub):
     """A hub that takes its time to subscribe."""
 
-    async def _send_subscribe(self, local: _Local) -> None:
+    async def _send_subscribe(self, local: _LocalStream) -> None:
         await asyncio.sleep(60)
 
 

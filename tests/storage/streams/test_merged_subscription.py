@@ -122,7 +122,7 @@ async def test_a_stream_that_joined_while_nobody_listened_is_caught_up_from_its_
 
 
 async def test_streams_join_and_leave_while_one_listens(ensemble: Ensemble, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(storage.streams.merged_subscription, "LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr(storage.streams.merged_subscription, "REFRESH_EVERY_S", 0.05)
     async with aclosing(ensemble.follow()) as steps:
         await following(steps)
         new = ensemble.join()

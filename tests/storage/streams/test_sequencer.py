@@ -312,9 +312,9 @@ async def test_an_idle_sequencer_keeps_nothing_of_a_stream(place: Place) -> None
 
     async def keeps_nothing() -> bool:
         # What earlier tests left to be told to others comes and goes.
-        return not place.stores.sequencer._lanes
+        return not place.stores.sequencer._queues
 
-    assert place.stream not in place.stores.sequencer._lanes
+    assert place.stream not in place.stores.sequencer._queues
     assert await soon(keeps_nothing)
 
 

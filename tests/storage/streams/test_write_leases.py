@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from server.embedded import Valkey
 from storage.keys import Keys
 from storage.streams.log import Stream
-from storage.streams.write_leases import LEASE_MS, PATIENCE_S, WriteLeases
+from storage.streams.write_leases import LEASE_MS, MAX_WAIT_S, WriteLeases
 from tests.storage.faults import hanging
 
 pytestmark = pytest.mark.anyio
@@ -35,7 +35,7 @@ def lasting(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def patient(lasting: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiters who don't give up either, and whose place is kept for them."""
-    monkeypatch.setattr("storage.streams.write_leases.PATIENCE_S", 60.0)
+    monkeypatch.setattr("storage.streams.write_leases.MAX_WAIT_S", 60.0)
     monkeypatch.setattr("storage.streams.write_leases.NEXT_MS", 60_000)
 
 
@@ -103,7 +103,7 @@ async def test_who_waits_comes_before_who_was_just_there(own_valkey: Valkey) -> 
 
 @pytest.mark.usefixtures("lasting")
 async def test_who_no_longer_waits_is_not_waited_for(own_valkey: Valkey, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("storage.streams.write_leases.PATIENCE_S", 60.0)
+    monkeypatch.setattr("storage.streams.write_leases.MAX_WAIT_S", 60.0)
     async with contended(own_valkey.url) as one, contended(own_valkey.url) as other:
         async with one.acquire(STREAM):
             gone = asyncio.create_task(took_s(other))
@@ -121,7 +121,7 @@ async def test_other_streams_do_not_wait(own_valkey: Valkey) -> None:
 @pytest.mark.usefixtures("lasting")
 async def test_a_turn_that_takes_long_is_waited_for_a_moment_only(own_valkey: Valkey) -> None:
     async with contended(own_valkey.url) as one, contended(own_valkey.url) as other, one.acquire(STREAM):
-        assert PATIENCE_S * 0.9 <= await took_s(other) < ENOUGH_S
+        assert MAX_WAIT_S * 0.9 <= await took_s(other) < ENOUGH_S
 
 
 @pytest.mark.usefixtures("patient")
