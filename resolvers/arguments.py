@@ -1,4 +1,4 @@
-"""Arguments that many fields share, described once, and the checks of what clients send."""
+"""Arguments that many fields share, and the validation of argument values."""
 
 import re
 from functools import cache
@@ -15,28 +15,32 @@ MAX_LIST = 999
 
 Oldest = Annotated[
     Timestamp | None,
-    strawberry.argument(description="Lower bound. Alone or with `latest`, items come in ascending order from here."),
+    strawberry.argument(description="Lower bound of the page. With it, items are in ascending order from it."),
 ]
 Latest = Annotated[
     Timestamp | None,
     strawberry.argument(
-        description='Upper bound; "now" means none, so the newest page. Alone, items come in descending order.'
+        description='Upper bound of the page; "now": none. Without `oldest`, items are in descending order from it.'
     ),
 ]
-PageLimit = Annotated[int, strawberry.argument(description="How many items at most, 1 to 999.")]
+PageLimit = Annotated[int, strawberry.argument(description="Maximum number of items, 1 to 999.")]
 Inclusive = Annotated[bool, strawberry.argument(description="Whether items exactly at a bound belong to the page.")]
-ListLimit = Annotated[int, strawberry.argument(description=f"How many at most, 1 to {MAX_LIST}.")]
-After = Annotated[strawberry.ID | None, strawberry.argument(description="Id of the last one seen.")]
+ListLimit = Annotated[int, strawberry.argument(description=f"Maximum number of items, 1 to {MAX_LIST}.")]
+After = Annotated[
+    strawberry.ID | None,
+    strawberry.argument(description="Id of the last item of the previous page. Omitted or null: the first page."),
+]
 Since = Annotated[
     Cursor | None,
     strawberry.argument(
-        description="The cursor of the last event that was handled: what follows continues exactly after it."
+        description="Cursor of the last event that the client handled. Events continue right after it. "
+        "Omitted or null: only new events."
     ),
 ]
 
 
 def page_range(oldest: object, latest: object, limit: int, inclusive: bool) -> Range:
-    """The range that the four timeline arguments mean. Raises: BadUserInput."""
+    """Returns the range that the four timeline arguments mean. Raises: BadUserInput."""
     return timeline_range(_given(oldest), _given(latest), limit, inclusive)
 
 
@@ -45,32 +49,32 @@ def _given(bound: object) -> int | None:
 
 
 def checked_timestamp(field: str, timestamp: int) -> Timestamp:
-    """A timestamp that must be one, not "now". Raises: BadUserInput."""
+    """Returns a timestamp that may not be "now". Raises: BadUserInput."""
     if timestamp == NOW:
         raise BadUserInput(field, 'a timestamp; "now" is for latest only')
     return Timestamp(timestamp)
 
 
 def given(value: str | None) -> str | None:
-    """An optional argument: None when it was left out or null."""
+    """Returns an optional argument; None if it was omitted or null."""
     return value if isinstance(value, str) else None
 
 
 def checked_limit(limit: int, field: str = "limit") -> int:
-    """A limit of a plain list. Raises: BadUserInput."""
+    """Returns the limit of a list without a timeline, 1 to 999. Raises: BadUserInput."""
     if not 1 <= limit <= MAX_LIST:
         raise BadUserInput(field, f"a number from 1 to {MAX_LIST}, not {limit}")
     return limit
 
 
 def checked_text(field: str, value: str, least: int, most: int) -> str:
-    """A text of that many characters, not only white space, that can be stored. Raises: BadUserInput."""
+    """Returns a text of `least` to `most` characters that is storable and not blank. Raises: BadUserInput."""
     try:
         value.encode()
     except UnicodeEncodeError:
         raise BadUserInput(field, "text without lone surrogates") from None
     if len(value) > most or (value and not value.strip()) or len(value) < least:
-        raise BadUserInput(field, f"{least} to {most} characters, not only white space; these are {len(value)}")
+        raise BadUserInput(field, f"{least} to {most} characters, not only white space (it has {len(value)})")
     return value
 
 
@@ -87,7 +91,7 @@ def checked_time_zone(name: str) -> str:
     return name
 
 
-# One grapheme of Unicode's emoji: a flag, a keycap, or a pictograph with its modifiers, joined to others by ZWJ.
+# An emoji of Unicode is a flag, a keycap, or a pictograph with modifiers, possibly joined to others by ZWJ.
 _PICTOGRAPH = (
     "[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u21aa\u231a-\u23ff\u24c2\u25aa-\u27bf\u2934\u2935"
     "\u2b05-\u2b55\u3030\u303d\u3297\u3299\U0001f000-\U0001f1e5\U0001f200-\U0001f3fa\U0001f400-\U0001faff]"
@@ -99,7 +103,7 @@ _EMOJI = re.compile(
 
 
 def checked_emoji(value: str) -> str:
-    """One emoji: one grapheme. Raises: BadUserInput."""
+    """Returns an emoji of exactly one grapheme. Raises: BadUserInput."""
     if not _EMOJI.fullmatch(value):
-        raise BadUserInput("emoji", "one emoji")
+        raise BadUserInput("emoji", "exactly one emoji")
     return value

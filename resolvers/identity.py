@@ -1,4 +1,4 @@
-"""Users: who asks, finding others, blocking."""
+"""Users: the viewer, lookups and search, blocks."""
 
 from typing import Annotated
 
@@ -15,70 +15,79 @@ MAX_QUERY = 100
 
 
 async def viewer(info: Info) -> User | None:
-    """The signed-in user, as stored now: what is in the context may be a minute old, on a socket as old as that."""
+    """Returns the signed-in user as stored now. The context's copy may be a minute old, or as old as the socket."""
     viewer = info.context.viewer
     return None if viewer is None else await info.context.stores.users.get(viewer.organization_id, viewer.id)
 
 
-async def user(info: Info, id: Annotated[ID, strawberry.argument(description="The user's id.")]) -> User:
-    """A user of the viewer's organization."""
+async def user(info: Info, id: Annotated[ID, strawberry.argument(description="Id of the user.")]) -> User:
+    """Returns a user of the viewer's organization."""
     return await info.context.stores.users.get(signed_in(info).organization_id, id)
 
 
 async def users(
     info: Info,
-    query: Annotated[str, strawberry.argument(description="The beginning of a handle, a name, or a word of it.")],
+    query: Annotated[
+        str,
+        strawberry.argument(
+            description="Prefix of a handle, a name or a word of a name: 1 to 100 characters. A leading @ is ignored."
+        ),
+    ],
     community_id: Annotated[
-        ID | None, strawberry.argument(description="Members of this community come first.")
+        ID | None, strawberry.argument(description="Id of a community whose members come first.")
     ] = strawberry.UNSET,
     limit: ListLimit = 10,
 ) -> list[User]:
-    """Users by the beginning of their handle or name."""
-    asker = member(info)
+    """Searches users by prefixes of their handle or name."""
+    viewer = member(info)
     stores = info.context.stores
     wanted = query.strip().removeprefix("@")
     if not 1 <= len(wanted) <= MAX_QUERY:
         raise BadUserInput("query", f"1 to {MAX_QUERY} characters")
     community = given(community_id)
     if community is not None:
-        await stores.communities.get(asker.organization_id, community)
-    return await stores.users.search(asker.organization_id, wanted, checked_limit(limit), community)
+        await stores.communities.get(viewer.organization_id, community)
+    return await stores.users.search(viewer.organization_id, wanted, checked_limit(limit), community)
 
 
 async def blocked_users(info: Info) -> list[User]:
-    """Whom the viewer blocked, by handle."""
-    asker = signed_in(info)
+    """Lists the users whom the viewer blocked, by handle."""
+    viewer = signed_in(info)
     visibility = await info.context.visibility()
-    found = await info.context.stores.users.find_many(asker.organization_id, visibility.blocked)
+    found = await info.context.stores.users.find_many(viewer.organization_id, visibility.blocked)
     return sorted(found, key=lambda user: user.handle)
 
 
-async def block_user(info: Info, user_id: Annotated[ID, strawberry.argument(description="Whom to block.")]) -> User:
-    """Blocks somebody."""
-    asker = member(info)
-    if user_id == asker.id:
-        raise BadUserInput("userId", "somebody else: nobody can block themselves")
+async def block_user(
+    info: Info, user_id: Annotated[ID, strawberry.argument(description="Id of the user to block.")]
+) -> User:
+    """Blocks a user."""
+    viewer = member(info)
+    if user_id == viewer.id:
+        raise BadUserInput("userId", "the id of another user; you cannot block yourself")
     stores = info.context.stores
-    await stores.users.get(asker.organization_id, user_id)
-    await stores.relations.block(asker.organization_id, asker.id, user_id)
-    return await stores.users.get(asker.organization_id, user_id)
+    await stores.users.get(viewer.organization_id, user_id)
+    await stores.relations.block(viewer.organization_id, viewer.id, user_id)
+    return await stores.users.get(viewer.organization_id, user_id)
 
 
-async def unblock_user(info: Info, user_id: Annotated[ID, strawberry.argument(description="Whom to unblock.")]) -> User:
+async def unblock_user(
+    info: Info, user_id: Annotated[ID, strawberry.argument(description="Id of the user to unblock.")]
+) -> User:
     """Ends a block."""
-    asker = member(info)
+    viewer = member(info)
     stores = info.context.stores
-    found = await stores.users.get(asker.organization_id, user_id)
-    await stores.relations.unblock(asker.organization_id, asker.id, user_id)
+    found = await stores.users.get(viewer.organization_id, user_id)
+    await stores.relations.unblock(viewer.organization_id, viewer.id, user_id)
     return found
 
 
 async def following(root: Parent[User], info: Info) -> bool:
-    """Whether the viewer follows this user."""
-    asker = signed_in(info)
-    return await info.context.stores.relations.follows(asker.organization_id, asker.id, root.id)
+    """Returns whether the viewer follows the user."""
+    viewer = signed_in(info)
+    return await info.context.stores.relations.follows(viewer.organization_id, viewer.id, root.id)
 
 
 async def blocked(root: Parent[User], info: Info) -> bool:
-    """Whether the viewer has blocked this user."""
+    """Returns whether the viewer has blocked the user."""
     return root.id in (await info.context.visibility()).blocked

@@ -1,41 +1,47 @@
-"""The input objects of mutations, as clients write them."""
+"""Input objects of the mutations of communities, topics, messages and posts."""
 
 import strawberry
 
-_KEY = "The same key from the same user within 24 hours returns what it made; with other arguments it is a CONFLICT."
+_KEY = (
+    "Makes retries safe. The same key from the same user within 24 hours returns the object that the "
+    "first call created; with other arguments it is a CONFLICT."
+)
 
 
-@strawberry.input(description="What a community is called and about.")
+@strawberry.input(description="A new community.")
 class CreateCommunityInput:
-    name: str = strawberry.field(description="1 to 100 characters.")
-    description: str = strawberry.field(default="", description="At most 2000 characters.")
+    name: str = strawberry.field(description="Name, 1 to 100 characters.")
+    description: str = strawberry.field(default="", description="Description, at most 2000 characters.")
     idempotency_key: str | None = strawberry.field(default=strawberry.UNSET, description=_KEY)
 
 
-@strawberry.input(description="A new topic of a community that the viewer has joined.")
+@strawberry.input(description="A new topic of a community.")
 class CreateTopicInput:
-    community_id: strawberry.ID = strawberry.field(description="The community.")
-    title: str = strawberry.field(description="1 to 200 characters.")
+    community_id: strawberry.ID = strawberry.field(description="Id of a community that the viewer has joined.")
+    title: str = strawberry.field(description="Title, 1 to 200 characters.")
     idempotency_key: str | None = strawberry.field(default=strawberry.UNSET, description=_KEY)
 
 
-@strawberry.input(description="Text, a stamp, or both.")
+@strawberry.input(description="A new message: a text, a stamp, or both.")
 class PostMessageInput:
-    topic_id: strawberry.ID = strawberry.field(description="The topic; its community must be joined.")
+    topic_id: strawberry.ID = strawberry.field(description="Id of a topic whose community the viewer has joined.")
     text: str = strawberry.field(
-        default="", description="At most 4000 characters. @handle mentions somebody; the first link gets a preview."
+        default="",
+        description="Text, at most 4000 characters; empty only with a stamp. @handle mentions a user; the first link "
+        "gets a preview.",
     )
     stamp_id: strawberry.ID | None = strawberry.field(default=strawberry.UNSET, description="Id of one of `stamps`.")
     idempotency_key: str | None = strawberry.field(default=strawberry.UNSET, description=_KEY)
 
 
-@strawberry.input(description="A new post for those who follow the viewer.")
+@strawberry.input(description="A new post for the viewer's followers.")
 class CreatePostInput:
     text: str = strawberry.field(
-        description="At most 4000 characters; empty only with media. @handle mentions somebody, #tag is a hashtag; the "
-        "first link gets a preview."
+        description="Text, at most 4000 characters; empty only with media. @handle mentions a user, #tag is a "
+        "hashtag; the first link gets a preview."
     )
     media_urls: list[str] = strawberry.field(
-        default_factory=list, description="Up to 10 http or https addresses of pictures, shown by way of this server."
+        default_factory=list,
+        description="Up to 10 http or https URLs of images. Clients get URLs of this server's image proxy instead.",
     )
     idempotency_key: str | None = strawberry.field(default=strawberry.UNSET, description=_KEY)

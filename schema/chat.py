@@ -1,4 +1,4 @@
-"""Communities, topics, messages, reactions and stamps."""
+"""GraphQL types of communities, topics, messages, reactions and stamps."""
 
 from datetime import datetime
 from typing import Annotated
@@ -15,127 +15,156 @@ from schema.timeline import OfPage, Timeline
 from storage.timeline import Timestamp
 
 
-@strawberry.type(description="A place with members and topics.")
+@strawberry.type(description="A group of users of one organization, with topics to talk in.")
 class Community:
-    id: ID = strawberry.field(description="Opaque.")
-    name: str = strawberry.field(description="What it is called.")
-    description: str = strawberry.field(description="What it is about; may be empty.")
-    member_count: int = strawberry.field(description="How many belong to it.")
-    joined: bool = field(resolvers.chat.communities.joined, "Whether the viewer belongs to it.")
+    id: ID = strawberry.field(description="Unique identifier. Treat as an opaque string.")
+    name: str = strawberry.field(description="Name, 1 to 100 characters.")
+    description: str = strawberry.field(description="Description, at most 2000 characters; may be empty.")
+    member_count: int = strawberry.field(description="Number of members.")
+    joined: bool = field(resolvers.chat.communities.joined, "Whether the viewer is a member.")
     members: list[User] = field(
-        resolvers.chat.communities.members, "By handle; `after` is the id of the last one seen."
+        resolvers.chat.communities.members,
+        "Members by handle. `after` is the id of the last user of the previous page.",
     )
     topics: list[Annotated["Topic", strawberry.lazy("schema.chat")]] = field(
         resolvers.chat.communities.latest_topics,
-        "The most recently active; communityTopics pages through all.",
+        "The most recently active topics. `communityTopics` pages through all.",
     )
 
 
-@strawberry.type(description="A small picture to answer with.")
+@strawberry.type(description="A picture from the catalogue that a message can consist of.")
 class Stamp:
-    id: ID = strawberry.field(description="To be used as stampId.")
-    name: str = strawberry.field(description="What it shows.")
-    image_url: str = strawberry.field(description="An SVG, relative to the server's origin.")
+    id: ID = strawberry.field(description="Value for `stampId` in `postMessage`.")
+    name: str = strawberry.field(description="Name of the picture, in English.")
+    image_url: str = strawberry.field(description="Path of an SVG file, relative to the server's origin.")
 
 
-@strawberry.type(description="What a linked page says of itself.")
+@strawberry.type(description="Title, summary and image of a linked page.")
 class LinkPreview:
-    url: str = strawberry.field(description="The linked page.")
-    title: str = strawberry.field(description="Its title.")
-    description: str | None = strawberry.field(description="Its summary.")
-    image_url: str | None = strawberry.field(description="Its image, by way of this server.")
-    site_name: str | None = strawberry.field(description="The site that it belongs to.")
+    url: str = strawberry.field(description="URL of the linked page.")
+    title: str = strawberry.field(description="Title of the page.")
+    description: str | None = strawberry.field(description="Summary of the page; null if it has none.")
+    image_url: str | None = strawberry.field(
+        description="URL of the page's image on this server's image proxy; null if it has none."
+    )
+    site_name: str | None = strawberry.field(description="Name of the page's site; null if it has none.")
 
 
-@strawberry.type(description="One emoji under a message, without those whom the viewer blocked.")
+@strawberry.type(
+    description="An emoji of a message and the users who reacted with it, without users whom the viewer blocked."
+)
 class Reaction:
-    emoji: str = strawberry.field(description="One grapheme.")
-    count: int = strawberry.field(description="How many reacted so.")
-    reacted: bool = strawberry.field(description="Whether the viewer is among them.")
+    emoji: str = strawberry.field(description="One emoji: a single grapheme.")
+    count: int = strawberry.field(description="Number of users who reacted with the emoji.")
+    reacted: bool = strawberry.field(description="Whether the viewer reacted with the emoji.")
     users: list[User] = field(
-        resolvers.chat.messages.reaction_users, "Who reacted so, the first ones first.", for_audiences=True
+        resolvers.chat.messages.reaction_users, "Users who reacted with the emoji, earliest first.", for_audiences=True
     )
 
 
-@strawberry.type(description="A message of a topic, or its tombstone.")
+@strawberry.type(description="A message of a topic, or the tombstone of a deleted one.")
 class Message:
-    id: ID = strawberry.field(description="Unique across topics, safe as a client cache key.")
-    timestamp: Timestamp = strawberry.field(description="Unique and strictly increasing within the topic.")
-    topic_id: ID = strawberry.field(description="The topic that it stands in.")
-    author: User = shared_field(resolvers.chat.messages.author, "Who wrote it.", many=resolvers.chat.messages.authors)
-    text: str = strawberry.field(description="As written; empty where there is only a stamp, and on a tombstone.")
+    id: ID = strawberry.field(description="Unique identifier across all topics. Treat as an opaque string.")
+    timestamp: Timestamp = strawberry.field(
+        description="Position in the topic: unique, and greater than that of every earlier message."
+    )
+    topic_id: ID = strawberry.field(description="Id of the topic.")
+    author: User = shared_field(
+        resolvers.chat.messages.author, "User who wrote the message.", many=resolvers.chat.messages.authors
+    )
+    text: str = strawberry.field(
+        description="Text as written; empty if the message has only a stamp, and on a tombstone."
+    )
     stamp: Stamp | None = shared_field(
-        resolvers.chat.messages.stamp, "The stamp, if any.", many=resolvers.chat.messages.stamps_of_many
+        resolvers.chat.messages.stamp,
+        "Stamp of the message; null if it has none.",
+        many=resolvers.chat.messages.stamps_of_many,
     )
     mentions: list[User] = shared_field(
         resolvers.chat.messages.mentions,
-        "Whom the text mentions, in that order.",
+        "Users whom the text mentions, in the order of mention; at most 50.",
         many=resolvers.chat.messages.mentions_of_many,
     )
     reactions: list[Reaction] = field(
         resolvers.chat.messages.reactions,
-        "At most 30 different ones, in the order of first use.",
+        "Reactions in the order of first use; at most 30 different emojis.",
         many=resolvers.chat.messages.reactions_of_many,
         for_audiences=True,
     )
     link_preview: LinkPreview | None = shared_field(
         resolvers.chat.messages.link_preview,
-        "Of the first link in the text; comes a moment after posting, as a MessageEdited event.",
+        "Preview of the first link in the text. Null until it was fetched, and if there is none; its arrival is a "
+        "MessageEdited event.",
         many=resolvers.chat.messages.link_previews,
     )
-    edited_at: datetime | None = strawberry.field(description="When the author changed it last.")
+    edited_at: datetime | None = strawberry.field(description="When the author last edited the text; null if never.")
     deleted_at: datetime | None = strawberry.field(
-        description="A deleted message stays as a tombstone: empty text, no stamp, no reactions."
+        description="When the message was deleted; null if it was not. A tombstone has no text, stamp or reactions."
     )
 
 
-@strawberry.type(description="Messages in the order of the range.")
+@strawberry.type(description="A page of messages.")
 class MessageTimeline(OfPage, Timeline):
-    items: list[Message] = strawberry.field(description="The page.")
+    items: list[Message] = strawberry.field(description="Items of the page, in the order of the range.")
 
 
 @strawberry.type(description="A chat room of a community.")
 class Topic:
-    id: ID = strawberry.field(description="Opaque.")
-    title: str = strawberry.field(description="What it is about.")
-    community: Community = shared_field(resolvers.chat.topics.community, "The community that it belongs to.")
-    created_at: datetime = strawberry.field(description="When it was opened.")
-    last_activity: Timestamp = strawberry.field(description="Of the last message, or of its creation.")
+    id: ID = strawberry.field(description="Unique identifier. Treat as an opaque string.")
+    title: str = strawberry.field(description="Title, 1 to 200 characters.")
+    community: Community = shared_field(resolvers.chat.topics.community, "Community of the topic.")
+    created_at: datetime = strawberry.field(description="When the topic was created.")
+    last_activity: Timestamp = strawberry.field(
+        description="Timestamp of the last message, or of the topic's creation if there is none."
+    )
     last_message: Message | None = field(
         resolvers.chat.topics.last_message,
-        "Null for those who have not joined, as are readUpTo and messages.",
+        "Newest message that is not by a blocked user; null if there is none, or if the viewer has not "
+        "joined the community.",
         many=resolvers.chat.topics.last_messages,
     )
     unread_count: int = field(
         resolvers.chat.topics.unread_count,
-        "Messages after the viewer's read mark, counted up to 100.",
+        "Number of messages after the viewer's read mark, without own, deleted and hidden ones, counted up to 100; 0 "
+        "if the viewer has not joined the community.",
         many=resolvers.chat.topics.unread_counts,
     )
     read_up_to: Timestamp | None = field(
-        resolvers.chat.topics.read_up_to, "The viewer's read mark.", many=resolvers.chat.topics.read_marks
+        resolvers.chat.topics.read_up_to,
+        "Timestamp of the viewer's read mark; null if there is none, or if the viewer has not joined the community.",
+        many=resolvers.chat.topics.read_marks,
     )
-    messages: MessageTimeline | None = field(resolvers.chat.topics.messages_of, "Its timeline.")
+    messages: MessageTimeline | None = field(
+        resolvers.chat.topics.messages_of, "Messages of the topic; null if the viewer has not joined the community."
+    )
 
 
-@strawberry.type(description="Topics by last activity.")
+@strawberry.type(description="A page of topics by last activity.")
 class TopicTimeline(OfPage, Timeline):
-    items: list[Topic] = strawberry.field(description="The page.")
+    items: list[Topic] = strawberry.field(description="Items of the page, in the order of the range.")
 
 
-@strawberry.type(description="A topic that is posted to a lot right now.")
+@strawberry.type(description="A topic with a high posting rate.")
 class TrendingTopic:
-    topic: Topic = strawberry.field(description="The topic.")
-    messages_per_minute: float = strawberry.field(description="Its posting rate, decaying over some minutes.")
+    topic: Topic = strawberry.field(description="Topic with that rate.")
+    messages_per_minute: float = strawberry.field(
+        description="Posting rate in messages per minute, decaying with a time constant of 5 minutes."
+    )
 
 
-@strawberry.type(description="Somebody reacted to a message of the viewer's.")
+@strawberry.type(description="A reaction to one of the viewer's messages.")
 class ReceivedReaction:
-    timestamp: Timestamp = strawberry.field(description="Unique and increasing for the viewer.")
-    emoji: str = strawberry.field(description="One grapheme.")
-    user: User = field(resolvers.chat.messages.received_from, "Who reacted.")
-    message: Message = field(resolvers.chat.messages.received_on, "What they reacted to; messagesAround shows it.")
+    timestamp: Timestamp = strawberry.field(
+        description="Position on the viewer's timeline of reactions: unique and increasing."
+    )
+    emoji: str = strawberry.field(description="One emoji: a single grapheme.")
+    user: User = field(resolvers.chat.messages.received_from, "User who reacted.")
+    message: Message = field(
+        resolvers.chat.messages.received_on,
+        "Message that the user reacted to. `messagesAround` reads it in its context.",
+    )
 
 
-@strawberry.type(description="Received reactions by time.")
+@strawberry.type(description="A page of received reactions by time.")
 class ReactionTimeline(OfPage, Timeline):
-    items: list[ReceivedReaction] = strawberry.field(description="The page.")
+    items: list[ReceivedReaction] = strawberry.field(description="Items of the page, in the order of the range.")

@@ -1,4 +1,4 @@
-"""Users and roles."""
+"""GraphQL types of users and roles."""
 
 import strawberry
 from strawberry import ID
@@ -7,17 +7,23 @@ import resolvers.identity
 from schema.binding import field
 from storage.identity.roles import Role
 
-strawberry.enum(Role, description="ADMIN includes OPERATOR includes MEMBER; SERVICE stands alone.")
+strawberry.enum(
+    Role,
+    description="Permission of a token. ADMIN includes OPERATOR, OPERATOR includes MEMBER; SERVICE includes no "
+    "other role.",
+)
 
 
-@strawberry.type(description="Somebody of the viewer's organization.")
+@strawberry.type(description="A user of the viewer's organization.")
 class User:
-    id: ID = strawberry.field(description="The subject of their tokens; unique within the organization.")
-    handle: str = strawberry.field(description="What @mentions name; given once, unique within the organization.")
-    name: str = strawberry.field(description="What people call them.")
-    organization_id: ID = strawberry.field(description="The organization that they belong to.")
-    roles: list[Role] = strawberry.field(description="What they may do, as of their newest token.")
-    follower_count: int = strawberry.field(description="How many follow them.")
-    following_count: int = strawberry.field(description="How many they follow.")
+    id: ID = strawberry.field(description="Subject (`sub`) of the user's tokens, unique within the organization.")
+    handle: str = strawberry.field(
+        description="Name for @mentions, such as `ann-2`; unique within the organization, never changes."
+    )
+    name: str = strawberry.field(description="Display name, from the newest token.")
+    organization_id: ID = strawberry.field(description="Id of the user's organization.")
+    roles: list[Role] = strawberry.field(description="Roles of the user's newest token, without implied ones.")
+    follower_count: int = strawberry.field(description="Number of users who follow this user.")
+    following_count: int = strawberry.field(description="Number of users whom this user follows.")
     following: bool = field(resolvers.identity.following, "Whether the viewer follows this user.")
     blocked: bool = field(resolvers.identity.blocked, "Whether the viewer has blocked this user.")

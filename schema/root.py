@@ -1,4 +1,4 @@
-"""Query, Mutation, Subscription: one field a thing that clients can do. The table of contents of the product."""
+"""The root types Query, Mutation and Subscription: one field for each use case of the product."""
 
 from functools import cache
 from typing import Any
@@ -49,213 +49,266 @@ from schema.publishing import ConnectedAccount, Publication, ScheduledPost, Sche
 from schema.scalars import SCALARS
 
 
-@strawberry.type(description="Everything that can be read.")
+@strawberry.type(description="All reads. Unless a description says otherwise, a field needs the role MEMBER.")
 class Query:
-    viewer: User | None = field(resolvers.identity.viewer, "The signed-in user; null without a token.")
-    user: User | None = field(resolvers.identity.user, "A user of the viewer's organization.")
+    viewer: User | None = field(resolvers.identity.viewer, "Signed-in user; null without a token. Needs no role.")
+    user: User | None = field(resolvers.identity.user, "User of the viewer's organization, by id. Needs no role.")
     users: list[User] = field(
         resolvers.identity.users,
-        "By handle or name, for mentions and for following; members of one community first when one is given.",
+        "Users whose handle, name or a word of the name starts with `query`, by handle; for mentions and follows.",
     )
-    blocked_users: list[User] = field(resolvers.identity.blocked_users, "Whom the viewer blocked, by handle.")
+    blocked_users: list[User] = field(
+        resolvers.identity.blocked_users, "Users whom the viewer blocked, by handle. Needs no role."
+    )
     communities: list[Community] = field(
-        resolvers.chat.communities.communities, "By name; `after` is the id of the last one seen."
+        resolvers.chat.communities.communities, "Communities of the organization, by name."
     )
-    community: Community | None = field(resolvers.chat.communities.community, "One community.")
-    topic: Topic | None = field(resolvers.chat.topics.topic, "One topic.")
+    community: Community | None = field(resolvers.chat.communities.community, "Community of the organization, by id.")
+    topic: Topic | None = field(resolvers.chat.topics.topic, "Topic of the organization, by id.")
     community_topics: TopicTimeline = field(
-        resolvers.chat.communities.community_topics, "A community's topics by last activity."
+        resolvers.chat.communities.community_topics, "Topics of a community, by last activity."
     )
-    message: Message | None = field(resolvers.chat.messages.message, "One message, if the viewer may see it.")
+    message: Message | None = field(
+        resolvers.chat.messages.message, "Message by id. FORBIDDEN if the viewer has not joined the community."
+    )
     messages: MessageTimeline = field(
-        resolvers.chat.topics.messages, "A topic's timeline. FORBIDDEN without having joined.", for_audiences=True
+        resolvers.chat.topics.messages,
+        "Messages of a topic. FORBIDDEN if the viewer has not joined the community.",
+        for_audiences=True,
     )
     messages_around: MessageTimeline = field(
         resolvers.chat.topics.messages_around,
-        "limit messages centred on a timestamp, ascending: up to half older, the rest at or after it.",
+        "At most `limit` messages around a timestamp, ascending: up to half of them older, the rest at or after it.",
         for_audiences=True,
     )
     trending_topics: list[TrendingTopic] = field(
         resolvers.chat.communities.trending_topics,
-        "Topics by recent posting rate, hottest first; of the whole organization.",
+        "Topics of the whole organization by posting rate, highest first.",
     )
-    stamps: list[Stamp] = field(resolvers.chat.stamps.stamps, "All stamps that can be posted.")
+    stamps: list[Stamp] = field(
+        resolvers.chat.stamps.stamps, "Catalogue of stamps that messages can consist of. Needs no token."
+    )
     reactions_received: ReactionTimeline = field(
-        resolvers.chat.messages.reactions_received, "Who reacted to the viewer's messages."
+        resolvers.chat.messages.reactions_received, "Reactions to the viewer's messages."
     )
     connected_accounts: list[ConnectedAccount] = field(
         resolvers.publishing.accounts.connected_accounts,
-        "The organization's connected accounts, oldest first. Needs the role OPERATOR.",
+        "Connected accounts of the organization, oldest first. Needs the role OPERATOR.",
     )
     scheduled_post: ScheduledPost | None = field(
-        resolvers.publishing.posts.scheduled_post, "One scheduled post of the viewer's; to an OPERATOR anybody's."
+        resolvers.publishing.posts.scheduled_post,
+        "Scheduled post by id: the viewer's own; for an OPERATOR any of the organization.",
     )
     scheduled_posts: ScheduledPostTimeline = field(
         resolvers.publishing.posts.scheduled_posts,
-        "By due time: the viewer's own, to an OPERATOR the organization's.",
+        "Scheduled posts by due time: the viewer's own; for an OPERATOR all of the organization.",
     )
     address_book: list[AddressStanding] = field(
-        resolvers.mail.book.address_book, "One row per asked address, same order, duplicates kept; at most 1000."
+        resolvers.mail.book.address_book,
+        "Standing of each given address, in the given order, duplicates kept; at most 1000. Needs the role OPERATOR or "
+        "SERVICE.",
     )
     domain_standings: list[DomainStanding] = field(
-        resolvers.mail.book.domain_standings, "One row per asked domain, same order; at most 1000."
+        resolvers.mail.book.domain_standings,
+        "Standing of each given domain, in the given order; at most 1000. Needs the role OPERATOR or SERVICE.",
     )
     bounce_rates: list[BounceRate] = field(
-        resolvers.mail.book.bounce_rates, "By UTC day, both ends included; all domains together when none is named."
+        resolvers.mail.book.bounce_rates,
+        "Bounce rates by UTC day, both ends included; of all domains together if none is given. Needs "
+        "the role OPERATOR or SERVICE.",
     )
     home_feed: HomeFeedTimeline = field(
-        resolvers.feed.home.home_feed, "The posts of those whom the viewer follows, and the own ones."
+        resolvers.feed.home.home_feed, "Posts of the viewer and of the users whom the viewer follows."
     )
-    local_feed: PostTimeline = field(resolvers.feed.posts.local_feed, "Everyone's posts in the viewer's organization.")
-    post: Post | None = field(resolvers.feed.posts.post, "One post.")
-    posts: PostTimeline = field(resolvers.feed.posts.posts, "One author's posts; none of somebody blocked.")
-    hashtag_posts: PostTimeline = field(resolvers.feed.posts.hashtag_posts, "Posts with a hashtag.")
+    local_feed: PostTimeline = field(resolvers.feed.posts.local_feed, "Posts of all users of the organization.")
+    post: Post | None = field(resolvers.feed.posts.post, "Post by id.")
+    posts: PostTimeline = field(
+        resolvers.feed.posts.posts, "Posts of one author; empty if the viewer blocked the author."
+    )
+    hashtag_posts: PostTimeline = field(resolvers.feed.posts.hashtag_posts, "Posts of the organization with a hashtag.")
     notifications: NotificationTimeline = field(
-        resolvers.feed.notifications.notifications, "What the viewer was told: mentions, reactions, follows."
+        resolvers.feed.notifications.notifications,
+        "Notifications of the viewer: mentions, reactions, follows and failed publications.",
     )
     unread_notification_count: int = field(
-        resolvers.feed.notifications.unread_notification_count, "How many notifications lie after the read mark."
+        resolvers.feed.notifications.unread_notification_count, "Number of notifications after the viewer's read mark."
     )
-    call_job: CallJob | None = field(resolvers.calls.jobs.call_job, "One call job. For operators.")
-    call_jobs: CallJobTimeline = field(resolvers.calls.jobs.call_jobs, "Call jobs by creation. For operators.")
+    call_job: CallJob | None = field(resolvers.calls.jobs.call_job, "Call job by id. Needs the role OPERATOR.")
+    call_jobs: CallJobTimeline = field(
+        resolvers.calls.jobs.call_jobs, "Call jobs of the organization, by creation. Needs the role OPERATOR."
+    )
     call_limits: CallLimits = field(
-        resolvers.calls.limits.call_limits, "How much the organization may call at once. For operators."
+        resolvers.calls.limits.call_limits, "Limits of the organization's calls. Needs the role OPERATOR."
     )
     do_not_call: list[bool] = field(
-        resolvers.calls.limits.do_not_call, "Which numbers must not be called, in the order of asking. For operators."
+        resolvers.calls.limits.do_not_call,
+        "Whether each given number is on the do-not-call list, in the given order. Needs the role OPERATOR.",
     )
     check_call_list: CallListCheck = field(
-        resolvers.calls.jobs.check_call_list, "Checks a list without storing or dialling anything. For operators."
+        resolvers.calls.jobs.check_call_list,
+        "Validates a call list without storing or dialling anything. Needs the role OPERATOR.",
     )
 
 
-@strawberry.type(description="Everything that can be changed.")
+@strawberry.type(description="All changes. Unless a description says otherwise, a field needs the role MEMBER.")
 class Mutation:
     create_community: Community = mutation(
-        resolvers.chat.communities.create_community, "Founds a community; the viewer is its first member."
+        resolvers.chat.communities.create_community, "Creates a community with the viewer as its first member."
     )
-    join_community: Community = mutation(resolvers.chat.communities.join_community, "Joins a community; twice is once.")
+    join_community: Community = mutation(resolvers.chat.communities.join_community, "Joins a community. Idempotent.")
     leave_community: Community = mutation(
-        resolvers.chat.communities.leave_community, "Leaves a community; ends its subscriptions within 5 seconds."
+        resolvers.chat.communities.leave_community,
+        "Leaves a community. The viewer's subscriptions to its topics end within 5 seconds. Idempotent.",
     )
-    create_topic: Topic = mutation(resolvers.chat.communities.create_topic, "Opens a topic in a joined community.")
-    post_message: Message = mutation(resolvers.chat.messages.post_message, "Posts to a topic. Durable when it returns.")
-    edit_message: Message = mutation(resolvers.chat.messages.edit_message, "Replaces the text of one's own message.")
+    create_topic: Topic = mutation(
+        resolvers.chat.communities.create_topic, "Creates a topic in a community that the viewer has joined."
+    )
+    post_message: Message = mutation(
+        resolvers.chat.messages.post_message,
+        "Posts a message to a topic. The message is durable when the mutation returns.",
+    )
+    edit_message: Message = mutation(
+        resolvers.chat.messages.edit_message, "Replaces the text of the viewer's own message."
+    )
     delete_message: Message = mutation(
-        resolvers.chat.messages.delete_message, "Leaves a tombstone. One's own; ADMIN any."
+        resolvers.chat.messages.delete_message,
+        "Replaces a message by a tombstone: the viewer's own; for an ADMIN any. Idempotent.",
     )
-    add_reaction: Message = mutation(resolvers.chat.messages.add_reaction, "Reacts to a message; twice is once.")
+    add_reaction: Message = mutation(resolvers.chat.messages.add_reaction, "Adds a reaction to a message. Idempotent.")
     remove_reaction: Message = mutation(
-        resolvers.chat.messages.remove_reaction, "Takes a reaction back; without one nothing changes."
+        resolvers.chat.messages.remove_reaction, "Removes the viewer's reaction from a message. Idempotent."
     )
-    mark_read: Topic = mutation(resolvers.chat.topics.mark_read, "Moves the read mark forward; it never moves back.")
+    mark_read: Topic = mutation(
+        resolvers.chat.topics.mark_read, "Moves the viewer's read mark forward. An older timestamp changes nothing."
+    )
     block_user: User = mutation(
-        resolvers.identity.block_user, "Hides somebody's messages, reactions and events, and ends follows both ways."
+        resolvers.identity.block_user,
+        "Hides a user's messages, posts, reactions and events from the viewer, and ends follows in both directions.",
     )
-    unblock_user: User = mutation(resolvers.identity.unblock_user, "Ends a block.")
+    unblock_user: User = mutation(resolvers.identity.unblock_user, "Ends a block. Idempotent.")
     connect_account: ConnectedAccount = mutation(
-        resolvers.publishing.accounts.connect_account, "Connects an account. Needs the role OPERATOR."
+        resolvers.publishing.accounts.connect_account,
+        "Connects an account of a social network. Needs the role OPERATOR.",
     )
     disconnect_account: ConnectedAccount = mutation(
         resolvers.publishing.accounts.disconnect_account,
-        "Forgets what opens an account, for good, and fails what waits for it. Needs the role OPERATOR.",
+        "Deletes an account's credentials for good, and fails publications that wait for it. Needs the role OPERATOR.",
     )
     schedule_post: ScheduledPost = mutation(
-        resolvers.publishing.posts.schedule_post, "Schedules a post to one or several targets. Durable when it returns."
+        resolvers.publishing.posts.schedule_post,
+        "Schedules a post to one or more targets. The post is durable when the mutation returns.",
     )
     update_scheduled_post: ScheduledPost = mutation(
         resolvers.publishing.posts.update_scheduled_post,
-        "Changes one's own scheduled post. CONFLICT once something of it has started.",
+        "Changes the viewer's own scheduled post. CONFLICT if one of its publications has started.",
     )
     cancel_scheduled_post: ScheduledPost = mutation(
         resolvers.publishing.posts.cancel_scheduled_post,
-        "Cancels what has not started; CONFLICT with nothing left. One's own; an OPERATOR any.",
+        "Cancels the publications that have not started: of the viewer's own post; for an OPERATOR of any. CONFLICT if "
+        "all have started.",
     )
     resolve_publication: Publication = mutation(
         resolvers.publishing.publications.resolve_publication,
-        "Settle a publication whose outcome is unknown, after looking at the account.",
+        "Settles a publication whose outcome is unknown, after a person has checked the account.",
     )
     record_deliveries: RecordDeliveriesResult = mutation(
         resolvers.mail.deliveries.record_deliveries,
-        "At-least-once safe: events are counted once by eventId. At most 1000 a call.",
+        "Records delivery events, at most 1000 per call. Each `eventId` counts once, so a call may be "
+        "repeated. Needs the role SERVICE.",
     )
     unblock_address: AddressStanding = mutation(
-        resolvers.mail.book.unblock_address, "Starts an address's counters over; who and why is kept."
+        resolvers.mail.book.unblock_address,
+        "Unblocks an address and resets its counters. The user and the reason are stored. Needs the role OPERATOR.",
     )
     set_domain_blocked: DomainStanding = mutation(
         resolvers.mail.book.set_domain_blocked,
-        "Block or allow a domain by hand; null goes back to the rule. Who and why is kept.",
+        "Blocks or allows a domain manually; null restores the rule. The user and the reason are stored. "
+        "Needs the role OPERATOR.",
     )
     follow: User = mutation(
         resolvers.feed.follows.follow,
-        "Follows somebody, and brings their newest posts into the home feed; twice is once.",
+        "Follows a user, and adds their newest posts to the viewer's home feed. Idempotent.",
     )
     unfollow: User = mutation(
-        resolvers.feed.follows.unfollow, "Follows somebody no more, and takes their posts out of the home feed."
+        resolvers.feed.follows.unfollow,
+        "Ends a follow, and removes the user's posts from the viewer's home feed. Idempotent.",
     )
     create_post: Post = mutation(
         resolvers.feed.posts.create_post,
-        "Posts. When it returns, the post is durable and in the author's own feed; workers bring it to the followers.",
+        "Creates a post. It is durable and in the author's own feed when the mutation returns; workers add it to the "
+        "followers' feeds.",
     )
     delete_post: Post = mutation(
-        resolvers.feed.posts.delete_post, "Takes a post out of every feed. One's own; ADMIN any."
+        resolvers.feed.posts.delete_post, "Deletes a post from every feed: the viewer's own; for an ADMIN any."
     )
     mark_notifications_read: int = mutation(
         resolvers.feed.notifications.mark_notifications_read,
-        "Moves the read mark forward, never back. Returns how many are still unread.",
+        "Moves the viewer's read mark of notifications forward. Returns the number of unread ones.",
     )
     set_call_limits: CallLimits = mutation(
         resolvers.calls.limits.set_call_limits,
-        "Holds for every call that begins from now on; calls under way go on. ADMIN only.",
+        "Sets the limits of the organization's calls. They apply to calls that begin later. Needs the role ADMIN.",
     )
     launch_call_job: CallJob = mutation(
         resolvers.calls.jobs.launch_call_job,
-        "Begins to call a list. With any bad row the job is REJECTED, and nothing is dialled. For operators.",
+        "Creates a job that calls a list. A list with an invalid row is REJECTED, and nothing is "
+        "dialled. Needs the role OPERATOR.",
     )
     pause_call_job: CallJob = mutation(
-        resolvers.calls.jobs.pause_call_job, "Begins no more calls of it; those under way go on. For operators."
+        resolvers.calls.jobs.pause_call_job,
+        "Pauses a job: no further calls begin, calls in progress continue. Needs the role OPERATOR.",
     )
-    resume_call_job: CallJob = mutation(resolvers.calls.jobs.resume_call_job, "Goes on with it. For operators.")
+    resume_call_job: CallJob = mutation(
+        resolvers.calls.jobs.resume_call_job, "Resumes a paused job. Needs the role OPERATOR."
+    )
     cancel_call_job: CallJob = mutation(
         resolvers.calls.jobs.cancel_call_job,
-        "Ends it; what was not called yet is CANCELLED, calls under way go on. For operators.",
+        "Ends a job: calls that have not begun are CANCELLED, calls in progress continue. Needs the role OPERATOR.",
     )
     add_do_not_call: int = mutation(
-        resolvers.calls.limits.add_do_not_call, "Numbers that no job calls; returns how many were new. For operators."
+        resolvers.calls.limits.add_do_not_call,
+        "Adds numbers to the do-not-call list. Returns how many were new. Needs the role OPERATOR.",
     )
     remove_do_not_call: int = mutation(
-        resolvers.calls.limits.remove_do_not_call, "Allows them again; returns how many were there. For operators."
+        resolvers.calls.limits.remove_do_not_call,
+        "Removes numbers from the do-not-call list. Returns how many were listed. Needs the role OPERATOR.",
     )
     report_call: CallTask = mutation(
         resolvers.calls.limits.report_call,
-        "How the telephony side reports progress; idempotent by (callId, sequence). SERVICE only.",
+        "Reports the progress of a call from the telephony service. Idempotent by (callId, sequence). Needs the role "
+        "SERVICE.",
     )
 
 
-@strawberry.type(description="Everything that can be listened to. Each begins with StreamReady.")
+@strawberry.type(
+    description="All subscriptions. Each starts with `StreamReady`, which has a cursor to resume from, and needs "
+    "the role MEMBER."
+)
 class Subscription:
     topic_events: TopicEvent = subscription(
-        resolvers.chat.events.topic_events, "What happens to the messages of a topic. FORBIDDEN without having joined."
+        resolvers.chat.events.topic_events,
+        "Posted, edited and deleted messages of a topic, and their reactions. FORBIDDEN if the viewer "
+        "has not joined the community.",
     )
     community_events: CommunityEvent = subscription(
         resolvers.chat.events.community_events,
-        "New topics, and which topics have new messages (at most once a second each): what a sidebar needs.",
+        "New topics of a community, and topics with new messages, each at most once per second.",
     )
     home_feed_events: HomeFeedEvent = subscription(
-        resolvers.feed.events.home_feed_events, "Posts that come into the viewer's home feed, and that leave it."
+        resolvers.feed.events.home_feed_events, "Posts that are added to the viewer's home feed or removed from it."
     )
     notification_events: NotificationEvent = subscription(
-        resolvers.feed.events.notification_events, "What the viewer is told of."
+        resolvers.feed.events.notification_events, "New notifications of the viewer."
     )
     job_events: JobEvent = subscription(
         resolvers.job_events.job_events,
-        "Publications, call jobs and fan-outs of the viewer's organization, or of one of them; what the viewer may not "
-        "see is withheld.",
+        "Changes of publications, call jobs and fan-outs of the viewer's organization, or of one of "
+        "them, as far as the viewer may see them.",
     )
 
 
 def build_schema(*extensions: type[SchemaExtension], executor: type[Executor[Any]] | None = None) -> strawberry.Schema:
-    """The schema, with further extensions around the presentation of errors, and another executor than Strawberry's."""
+    """Returns the schema, with further extensions around the presentation of errors, and with a custom executor."""
     return _Schema(
         query=Query,
         mutation=Mutation,
@@ -267,14 +320,14 @@ def build_schema(*extensions: type[SchemaExtension], executor: type[Executor[Any
 
 
 class _Names(NameConverter):
-    """Strawberry's, which asks for the names of arguments again whenever a field is resolved."""
+    """Strawberry's converter with a cache, since Strawberry converts argument names whenever a field is resolved."""
 
     apply_naming_config = cache(NameConverter.apply_naming_config)
 
 
 class _Schema(strawberry.Schema):
     def process_errors(self, errors: object, execution_context: object = None) -> None:
-        """Nothing: PresentErrors logs what is unexpected, and expected errors are no news."""
+        """Logs nothing: PresentErrors logs unexpected errors, and expected errors need no log."""
 
 
 schema = build_schema()

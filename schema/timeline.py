@@ -1,4 +1,4 @@
-"""The interface of every list that is ordered by time."""
+"""The GraphQL interface of lists that are ordered by time."""
 
 import strawberry
 
@@ -7,26 +7,30 @@ from storage.timeline import Timestamp
 
 @strawberry.interface(
     description=(
-        "Every list that is ordered by time pages by the same rule: oldest only: ascending from oldest. latest only: "
-        "descending from latest. Both: ascending from oldest. Neither: BAD_USER_INPUT. limit 1..999, default 50. "
-        "inclusive: whether items at the bounds belong to the page."
+        "A page of a list that is ordered by time. All such lists have the same arguments. `oldest` alone or with "
+        "`latest`: ascending from `oldest`. `latest` alone: descending from `latest`. Neither: BAD_USER_INPUT. `limit` "
+        "is 1 to 999, 50 by default. `inclusive` says whether items exactly at a bound belong to the page."
     )
 )
 class Timeline:
     has_older: bool = strawberry.field(
-        description="True when items older than this page exist (outside the given bounds too)."
+        description="Whether items older than this page exist, within or outside the given bounds."
     )
     has_newer: bool = strawberry.field(
-        description="True when items newer than this page exist (outside the given bounds too)."
+        description="Whether items newer than this page exist, within or outside the given bounds."
     )
-    oldest: Timestamp | None = strawberry.field(description="Of the page's oldest item; null on an empty page.")
-    newest: Timestamp | None = strawberry.field(description="Of the page's newest item; null on an empty page.")
+    oldest: Timestamp | None = strawberry.field(
+        description="Timestamp of the page's oldest item; null if the page is empty."
+    )
+    newest: Timestamp | None = strawberry.field(
+        description="Timestamp of the page's newest item; null if the page is empty."
+    )
 
 
 class OfPage:
-    """A page's GraphQL type is known by the field that returns it, so any record is of it."""
+    """Accepts every record as a page, since the field that returns the page determines its GraphQL type."""
 
     @classmethod
     def is_type_of(cls, _record: object, _info: object) -> bool:
-        """Always."""
+        """Returns True."""
         return True

@@ -1,1 +1,1 @@
-"""Communities, topics, messages and reactions, as a client uses them."""
+"""Resolvers of communities, topics, messages, reactions and stamps."""

@@ -1,4 +1,4 @@
-"""Communities and their topics: finding, founding, joining, leaving."""
+"""Communities and their topics: listing, creating, joining and leaving."""
 
 from typing import Annotated
 
@@ -30,18 +30,21 @@ MAX_NAME = 100
 MAX_DESCRIPTION = 2000
 MAX_TITLE = 200
 
-CommunityId = Annotated[ID, strawberry.argument(description="The community's id.")]
+CommunityId = Annotated[ID, strawberry.argument(description="Id of the community.")]
 
 
 async def communities(
     info: Info,
     joined: Annotated[
-        bool | None, strawberry.argument(description="Only those joined, or only the others; all when left out.")
+        bool | None,
+        strawberry.argument(
+            description="true: only those that the viewer has joined; false: only the others. Omitted or null: all."
+        ),
     ] = UNSET,
     after: After = UNSET,
     limit: ListLimit = 50,
 ) -> list[Community]:
-    """The organization's communities by name."""
+    """Lists the organization's communities by name."""
     viewer = member(info)
     wanted = joined if isinstance(joined, bool) else None
     return await info.context.stores.communities.list_by_name(
@@ -50,17 +53,17 @@ async def communities(
 
 
 async def community(info: Info, id: CommunityId) -> Community:
-    """One community."""
+    """Returns a community of the viewer's organization."""
     return await info.context.stores.communities.get(member(info).organization_id, id)
 
 
 async def joined(root: Parent[Community], info: Info) -> bool:
-    """Whether the viewer belongs to it."""
+    """Returns whether the viewer is a member."""
     return await info.context.stores.communities.is_member(root.id, member(info).id)
 
 
 async def members(root: Parent[Community], info: Info, after: After = UNSET, limit: ListLimit = 50) -> list[User]:
-    """Members by handle."""
+    """Lists members by handle."""
     users = info.context.stores.users
     last = given(after)
     handle = None if last is None else (await users.get(root.organization_id, last)).handle
@@ -69,15 +72,16 @@ async def members(root: Parent[Community], info: Info, after: After = UNSET, lim
 
 
 async def latest_topics(root: Parent[Community], info: Info, limit: ListLimit = 20) -> list[Topic]:
-    """The most recently active topics."""
+    """Lists the most recently active topics."""
     newest = timeline_range(latest=-1, limit=checked_limit(limit))
     return list((await info.context.stores.topics.page(root.id, newest)).items)
 
 
 async def create_community(
-    info: Info, input: Annotated[CreateCommunityInput, strawberry.argument(description="The new community.")]
+    info: Info,
+    input: Annotated[CreateCommunityInput, strawberry.argument(description="Name and description of the community.")],
 ) -> Community:
-    """Founds a community and joins it."""
+    """Creates a community with the viewer as its first member."""
     viewer = member(info)
     new = NewCommunity(
         viewer.organization_id,
@@ -104,9 +108,9 @@ async def leave_community(info: Info, community_id: CommunityId) -> Community:
 
 
 async def create_topic(
-    info: Info, input: Annotated[CreateTopicInput, strawberry.argument(description="The new topic.")]
+    info: Info, input: Annotated[CreateTopicInput, strawberry.argument(description="Community and title of the topic.")]
 ) -> Topic:
-    """Opens a topic."""
+    """Creates a topic."""
     viewer = member(info)
     title = checked_text("title", input.title, 1, MAX_TITLE)
     found = await joined_community(info, input.community_id)
@@ -123,12 +127,12 @@ async def community_topics(
     limit: PageLimit = 50,
     inclusive: Inclusive = True,
 ) -> Page[Topic]:
-    """A community's topics by last activity."""
+    """Returns a page of a community's topics by last activity."""
     asked = page_range(oldest, latest, limit, inclusive)
     found = await info.context.stores.communities.get(member(info).organization_id, community_id)
     return await info.context.stores.topics.page(found.id, asked)
 
 
 async def trending_topics(info: Info, limit: ListLimit = 10) -> list[TrendingTopic]:
-    """The organization's hottest topics."""
+    """Lists the organization's topics by posting rate."""
     return await info.context.stores.topics.trending(member(info).organization_id, checked_limit(limit))

@@ -1,4 +1,4 @@
-"""Subscriptions: which stream a viewer may listen to, and what its events look like."""
+"""Subscriptions to topics and communities: access, and the records of their events."""
 
 import asyncio
 import time
@@ -28,7 +28,7 @@ RECHECK_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class MessageEvent(Event):
-    """Something happened to a message; `kind` is the event's GraphQL type."""
+    """An event of a topic's stream. `kind` is the event's GraphQL type."""
 
     kind: str
     message: Message
@@ -36,7 +36,7 @@ class MessageEvent(Event):
 
 @dataclass(frozen=True, slots=True)
 class TopicEvent(Event):
-    """Something happened in a community; `kind` is the event's GraphQL type."""
+    """An event of a community's stream. `kind` is the event's GraphQL type."""
 
     kind: str
     topic: Topic
@@ -46,11 +46,11 @@ EventRecord = StreamReady | MessageEvent | TopicEvent
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """A stream that the viewer may listen to. Iterated, it gives this one viewer's events.
+class ChatEventSource:
+    """A viewer's subscription to a stream of the chat area. Iteration yields the viewer's events.
 
-    Servers that know many sources of one stream may read the stream once for all of them, asking `hidden_from` and
-    `may_listen` on the way (server/graphql/broadcasts.py). `community_id` is the community that must be joined, if any.
+    A server may instead read the stream once for all its subscribers and apply `hidden_from` and `may_listen`
+    (server/graphql/broadcasts.py). `community_id` is the community whose members may listen; None admits everyone.
     """
 
     context: Context
@@ -60,11 +60,11 @@ class Source:
     community_id: str | None
 
     def ready(self, step: SubscriptionStart) -> StreamReady:
-        """The record of a beginning."""
+        """Returns the record of a subscription's start."""
         return StreamReady(format_cursor(self.stream, step.position), step.at, step.resumed)
 
     def record(self, epoch: str, event: HydratedEvent) -> EventRecord:
-        """The record of an event whose object is there."""
+        """Returns the record of an event."""
         cursor = format_cursor(self.stream, Position(epoch, event.event.n))
         if isinstance(event.subject, Message):
             return MessageEvent(cursor, event.event.at, event.event.kind, event.subject)
@@ -72,45 +72,46 @@ class Source:
 
     @staticmethod
     def now() -> datetime:
-        """When a beginning happens that no step of the stream tells of."""
+        """Returns the time of a start that the stream does not report."""
         return datetime.now(UTC)
 
     async def settle(self, position: Position) -> None:
-        """Returns when nobody who is told this position gets a page without what came before it.
+        """Returns when every page that is read from now on contains everything up to the position.
 
-        Its messages come as no event any more, and a post that has not returned yet may be missing in a pool.
+        A subscription that starts there delivers no earlier events, and a post that has not returned yet may be missing
+        in the hot page.
         """
         if self.stream.kind == "topic":
             await self.context.stores.messages.settle(self.stream.id, position.n)
 
     async def hidden_from(self, events: Sequence[HydratedEvent]) -> list[frozenset[str]]:
-        """For each event the ids of those who must not see it: they blocked its author."""
+        """Returns for each event the ids of the users who must not see it, since they blocked its author."""
         authors = list({event.subject.author_id for event in events if isinstance(event.subject, Message)})
-        look_up, organization_id = self.context.stores.relations.blockers_of, self.viewer.organization_id
-        found = await asyncio.gather(*(look_up(organization_id, author) for author in authors))
+        blockers_of, organization_id = self.context.stores.relations.blockers_of, self.viewer.organization_id
+        found = await asyncio.gather(*(blockers_of(organization_id, author) for author in authors))
         blockers = dict(zip(authors, found, strict=True))
         return [blockers.get(getattr(event.subject, "author_id", ""), frozenset()) for event in events]
 
     async def departures(self) -> int:
-        """Grows whenever somebody who belonged where one must belong no longer does."""
+        """Returns a number that grows whenever a user loses the right to listen."""
         if self.community_id is None:
             return 0
         return await self.context.stores.communities.departures(self.community_id)
 
     async def may_listen(self, user_ids: Collection[str]) -> AbstractSet[str]:
-        """Those of the users who belong where one must belong, now."""
+        """Returns those of the users who may listen now."""
         if self.community_id is None:
             return set(user_ids)
         return await self.context.stores.communities.members_among(self.community_id, user_ids)
 
     async def __aiter__(self) -> AsyncIterator[EventRecord]:
-        """The viewer's events. Raises: Forbidden, at the latest 5 s after the viewer left."""
+        """Yields the viewer's events. Raises: Forbidden, at most 5 s after the viewer left the community."""
         checked_at = time.monotonic()
         async with aclosing(follow_events(self.context.stores.hub, self.stream, self.since)) as steps:
             async for step in steps:
                 if time.monotonic() - checked_at >= RECHECK_S:
                     if not await self.may_listen([self.viewer.id]):
-                        raise left()
+                        raise left_community()
                     checked_at = time.monotonic()
                 if isinstance(step, SubscriptionStart):
                     if not step.resumed:
@@ -124,25 +125,25 @@ class Source:
         return self.viewer.id in hidden_from
 
 
-def left() -> Forbidden:
-    """Why a subscription ends whose viewer may no longer listen."""
+def left_community() -> Forbidden:
+    """Returns the error that ends the subscription of a viewer who left the community."""
     return Forbidden("You left the community.")
 
 
-async def topic_events(info: Info, topic_id: TopicId, since: Since = UNSET) -> Source:
-    """What happens to the messages of a topic, without those of whom the viewer blocked."""
+async def topic_events(info: Info, topic_id: TopicId, since: Since = UNSET) -> ChatEventSource:
+    """Subscribes to a topic's messages, without those of users whom the viewer blocked."""
     viewer = member(info)
     topic = await joined_topic(info, topic_id)
     return _source(info, viewer, Stream("topic", topic.id), given(since), topic.community_id)
 
 
-async def community_events(info: Info, community_id: CommunityId, since: Since = UNSET) -> Source:
-    """New topics of a community, and which topics have new messages."""
+async def community_events(info: Info, community_id: CommunityId, since: Since = UNSET) -> ChatEventSource:
+    """Subscribes to a community's new topics and to the activity of its topics."""
     viewer = member(info)
     community = await info.context.stores.communities.get(viewer.organization_id, community_id)
     return _source(info, viewer, Stream("community", community.id), given(since), None)
 
 
-def _source(info: Info, viewer: User, stream: Stream, since: str | None, community_id: str | None) -> Source:
+def _source(info: Info, viewer: User, stream: Stream, since: str | None, community_id: str | None) -> ChatEventSource:
     position = None if since is None else parse_cursor(stream, since)
-    return Source(info.context, viewer, stream, position, community_id)
+    return ChatEventSource(info.context, viewer, stream, position, community_id)

@@ -1,4 +1,4 @@
-"""Messages and reactions: posting, editing, deleting, reacting, and what a message shows."""
+"""Messages and reactions: posting, editing, deleting, reacting, and the fields of a message."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -37,12 +37,12 @@ from storage.timeline import Page
 
 MAX_TEXT = 4000
 
-MessageId = Annotated[ID, strawberry.argument(description="The message's id.")]
-Emoji = Annotated[str, strawberry.argument(description="One emoji.")]
+MessageId = Annotated[ID, strawberry.argument(description="Id of the message.")]
+Emoji = Annotated[str, strawberry.argument(description="One emoji: a single grapheme.")]
 
 
 async def message(info: Info, id: MessageId) -> Message:
-    """One message, if the viewer may see it."""
+    """Returns a message that the viewer may see."""
     viewer = member(info)
     key = await _readable(info, viewer, id)
     found = await info.context.stores.messages.get(key)
@@ -52,9 +52,9 @@ async def message(info: Info, id: MessageId) -> Message:
 
 
 async def post_message(
-    info: Info, input: Annotated[PostMessageInput, strawberry.argument(description="The new message.")]
+    info: Info, input: Annotated[PostMessageInput, strawberry.argument(description="Topic and content of the message.")]
 ) -> Message:
-    """Posts to a topic."""
+    """Posts a message to a topic."""
     viewer = member(info)
     stamp_id = _checked_stamp(given(input.stamp_id))
     body = checked_text("text", input.text, 1 if stamp_id is None else 0, MAX_TEXT)
@@ -64,45 +64,50 @@ async def post_message(
     mentions = await find_mentioned(info.context.stores.users, viewer.organization_id, body)
     new = NewMessage(topic.id, topic.community_id, viewer.id, body, stamp_id, mentions)
     posted = await info.context.stores.messages.post(new, key)
-    await _wake_preview(info, posted)
+    await _enqueue_preview(info, posted)
     return posted
 
 
 async def edit_message(
-    info: Info, id: MessageId, text: Annotated[str, strawberry.argument(description="The new text.")]
+    info: Info,
+    id: MessageId,
+    text: Annotated[
+        str,
+        strawberry.argument(description="New text, at most 4000 characters; empty only if the message has a stamp."),
+    ],
 ) -> Message:
-    """Replaces the text of one's own message."""
+    """Replaces the text of the viewer's own message."""
     viewer = member(info)
-    body = _checked_text(text)
+    body = checked_text("text", text, 0, MAX_TEXT)
     key = await _readable(info, viewer, id)
     mentions = await find_mentioned(info.context.stores.users, viewer.organization_id, body)
     edited = await info.context.stores.messages.edit(key, viewer.id, body, mentions)
-    await _wake_preview(info, edited)
+    await _enqueue_preview(info, edited)
     return edited
 
 
 async def delete_message(info: Info, id: MessageId) -> Message:
-    """Leaves a tombstone."""
+    """Replaces a message by a tombstone: the viewer's own, or any for an ADMIN."""
     viewer = member(info)
     is_admin = Role.ADMIN in granted(info.context)
-    # An ADMIN need not have joined to clean up.
+    # An ADMIN need not be a member.
     key = (await _located(info, viewer, id))[0] if is_admin else await _readable(info, viewer, id)
     return await info.context.stores.messages.delete(key, viewer.id, is_admin)
 
 
 async def add_reaction(info: Info, message_id: MessageId, emoji: Emoji) -> Message:
-    """Reacts to a message."""
+    """Adds a reaction of the viewer."""
     viewer = member(info)
-    checked = _checked_emoji(emoji)
-    key = await _seen(info, viewer, message_id)
+    checked = checked_emoji(emoji)
+    key = await _visible(info, viewer, message_id)
     return await info.context.stores.messages.add_reaction(viewer.organization_id, key, viewer.id, checked)
 
 
 async def remove_reaction(info: Info, message_id: MessageId, emoji: Emoji) -> Message:
-    """Takes a reaction back."""
+    """Removes a reaction of the viewer."""
     viewer = member(info)
-    checked = _checked_emoji(emoji)
-    key = await _seen(info, viewer, message_id)
+    checked = checked_emoji(emoji)
+    key = await _visible(info, viewer, message_id)
     return await info.context.stores.messages.remove_reaction(viewer.organization_id, key, viewer.id, checked)
 
 
@@ -113,7 +118,7 @@ async def reactions_received(
     limit: PageLimit = 50,
     inclusive: Inclusive = True,
 ) -> Page[ReceivedReaction]:
-    """Who reacted to the viewer's messages."""
+    """Returns a page of the reactions to the viewer's messages."""
     viewer = member(info)
     asked = page_range(oldest, latest, limit, inclusive)
     visibility = await info.context.visibility()
@@ -121,44 +126,44 @@ async def reactions_received(
 
 
 async def author(root: Parent[Message], info: Info) -> User:
-    """Who wrote it."""
+    """Returns the author of a message."""
     return await info.context.stores.users.get(member(info).organization_id, root.author_id)
 
 
 async def authors(messages: Sequence[Message], info: Info) -> list[User]:
-    """Who wrote each."""
+    """Returns the author of each message."""
     ids = [message.author_id for message in messages]
     return await info.context.stores.users.get_all(member(info).organization_id, ids)
 
 
 async def mentions(root: Parent[Message], info: Info) -> list[User]:
-    """Whom the text mentions."""
+    """Returns the users that a text mentions."""
     return await info.context.stores.users.find_many(member(info).organization_id, root.mention_ids)
 
 
 async def mentions_of_many(messages: Sequence[Message], info: Info) -> list[list[User]]:
-    """Whom each text mentions."""
+    """Returns the users that each text mentions."""
     ids = [message.mention_ids for message in messages]
     return await info.context.stores.users.find_each(member(info).organization_id, ids)
 
 
 async def stamp(root: Parent[Message]) -> Stamp | None:
-    """The stamp, or None."""
+    """Returns the stamp of a message, or None."""
     return None if root.stamp_id is None else find_stamp(root.stamp_id)
 
 
 async def stamps_of_many(messages: Sequence[Message], _info: Info) -> list[Stamp | None]:
-    """The stamp of each, or None."""
+    """Returns the stamp of each message, or None."""
     return [None if message.stamp_id is None else find_stamp(message.stamp_id) for message in messages]
 
 
 async def reactions(root: Parent[Message], info: Info) -> list[Reaction]:
-    """The reactions as the viewer sees them."""
+    """Returns the reactions to a message as the audience sees them."""
     return (await reactions_of_many([root], info))[0]
 
 
 async def reactions_of_many(messages: Sequence[Message], info: Info) -> list[list[Reaction]]:
-    """The reactions of each message as the audience sees them."""
+    """Returns the reactions to each message as the audience sees them."""
     member(info)
     if not any(message.reaction_counts for message in messages):
         return [[] for _ in messages]
@@ -167,24 +172,24 @@ async def reactions_of_many(messages: Sequence[Message], info: Info) -> list[lis
 
 
 async def link_preview(root: Parent[Message], info: Info) -> LinkPreview | None:
-    """The preview, its image by way of this server."""
+    """Returns the link preview of a message, or None."""
     return shown_preview(root.link_preview, info)
 
 
 async def link_previews(messages: Sequence[Message], info: Info) -> list[LinkPreview | None]:
-    """The preview of each."""
+    """Returns the link preview of each message, or None."""
     return [shown_preview(message.link_preview, info) for message in messages]
 
 
 def shown_preview(preview: LinkPreview | None, info: Info) -> LinkPreview | None:
-    """A preview as clients see it: its image comes by way of this server."""
+    """Returns a preview whose image address leads to this server's proxy."""
     if preview is None or preview.image_url is None:
         return preview
     return replace(preview, image_url=info.context.sign_image(preview.image_url))
 
 
 async def reaction_users(root: Parent[Reaction], info: Info, limit: ListLimit = 10) -> list[User]:
-    """Who reacted so, the first ones first."""
+    """Lists the users who reacted with the emoji, earliest first."""
     viewer = member(info)
     visibility = await info.context.visibility()
     ids = await info.context.stores.reactions.users(root.message, root.emoji, checked_limit(limit), visibility.blocked)
@@ -192,17 +197,17 @@ async def reaction_users(root: Parent[Reaction], info: Info, limit: ListLimit = 
 
 
 async def received_from(root: Parent[ReceivedReaction], info: Info) -> User:
-    """Who reacted."""
+    """Returns the user who reacted."""
     return await info.context.stores.users.get(member(info).organization_id, root.user_id)
 
 
 async def received_on(root: Parent[ReceivedReaction], info: Info) -> Message:
-    """The message that was reacted to."""
+    """Returns the message that the reaction belongs to."""
     return await info.context.stores.messages.get(root.message)
 
 
 async def _located(info: Info, viewer: User, id_: str) -> tuple[MessageKey, Topic]:
-    """Where a message of the viewer's organization would be. Raises: NotFound."""
+    """Returns the key and the topic of a message of the viewer's organization, existing or not. Raises: NotFound."""
     key = message_key(id_)
     topic = await info.context.stores.topics.find(viewer.organization_id, key.topic_id)
     if topic is None:
@@ -211,14 +216,14 @@ async def _located(info: Info, viewer: User, id_: str) -> tuple[MessageKey, Topi
 
 
 async def _readable(info: Info, viewer: User, id_: str) -> MessageKey:
-    """The same, in a community that the viewer belongs to. Raises: NotFound, Forbidden."""
+    """Returns the key of a message in a community that the viewer has joined. Raises: NotFound, Forbidden."""
     key, topic = await _located(info, viewer, id_)
     await joined_topic(info, topic.id)
     return key
 
 
-async def _seen(info: Info, viewer: User, id_: str) -> MessageKey:
-    """A message that the viewer sees: not one of somebody blocked. Raises: NotFound, Forbidden."""
+async def _visible(info: Info, viewer: User, id_: str) -> MessageKey:
+    """Returns the key of a message that exists and whose author is not blocked. Raises: NotFound, Forbidden."""
     key = await _readable(info, viewer, id_)
     found = await info.context.stores.messages.get(key)
     if found.author_id in (await info.context.visibility()).blocked:
@@ -226,7 +231,7 @@ async def _seen(info: Info, viewer: User, id_: str) -> MessageKey:
     return key
 
 
-async def _wake_preview(info: Info, message: Message) -> None:
+async def _enqueue_preview(info: Info, message: Message) -> None:
     if first_url(message.text) is not None and message.link_preview is None:
         await info.context.stores.queue.enqueue(PREVIEWS, "chat.preview_link", message.topic_id, message.timestamp)
 
@@ -235,11 +240,3 @@ def _checked_stamp(stamp_id: str | None) -> str | None:
     if stamp_id is not None and find_stamp(stamp_id) is None:
         raise BadUserInput("stampId", "the id of one of `stamps`")
     return stamp_id
-
-
-def _checked_text(body: str) -> str:
-    return checked_text("text", body, 0, MAX_TEXT)
-
-
-def _checked_emoji(value: str) -> str:
-    return checked_emoji(value)

@@ -1,8 +1,8 @@
-"""The stamps that ship with the product."""
+"""The catalogue of stamps."""
 
 from storage.chat.stamps import STAMPS, Stamp
 
 
 async def stamps() -> list[Stamp]:
-    """All stamps."""
+    """Returns all stamps."""
     return list(STAMPS)

@@ -1,4 +1,4 @@
-"""A topic as its reader sees it: its last message, what is unread, and its timeline."""
+"""Topics as the viewer sees them: last message, unread count, read mark and timeline."""
 
 import asyncio
 from collections.abc import Sequence
@@ -14,26 +14,26 @@ from storage.chat.hot_pages import is_hot
 from storage.chat.records import Community, Message, Topic
 from storage.timeline import Page, Range, Timestamp
 
-TopicId = Annotated[ID, strawberry.argument(description="The topic's id.")]
+TopicId = Annotated[ID, strawberry.argument(description="Id of the topic.")]
 
 
 async def topic(info: Info, id: TopicId) -> Topic:
-    """One topic."""
+    """Returns a topic of the viewer's organization."""
     return await info.context.stores.topics.get(member(info).organization_id, id)
 
 
 async def community(root: Parent[Topic], info: Info) -> Community:
-    """The community that it belongs to."""
+    """Returns the community of a topic."""
     return await info.context.stores.communities.get(root.organization_id, root.community_id)
 
 
 async def last_message(root: Parent[Topic], info: Info) -> Message | None:
-    """The newest message that the viewer may see."""
+    """Returns the newest message that the viewer may see, or None."""
     return (await last_messages([root], info))[0]
 
 
 async def last_messages(topics: Sequence[Topic], info: Info) -> list[Message | None]:
-    """The same of each."""
+    """Returns the newest message of each topic that the viewer may see, or None."""
     joined = await _joined(topics, info)
     visibility = await info.context.visibility()
     last = iter(await info.context.stores.messages.last_of_each(_heads(topics, joined), visibility.blocked))
@@ -41,12 +41,12 @@ async def last_messages(topics: Sequence[Topic], info: Info) -> list[Message | N
 
 
 async def unread_count(root: Parent[Topic], info: Info) -> int:
-    """Messages after the read mark."""
+    """Returns the number of messages after the viewer's read mark."""
     return (await unread_counts([root], info))[0]
 
 
 async def unread_counts(topics: Sequence[Topic], info: Info) -> list[int]:
-    """The same of each."""
+    """Returns the number of messages after the viewer's read mark in each topic."""
     viewer, joined = member(info), await _joined(topics, info)
     visibility = await info.context.visibility()
     heads = _heads(topics, joined)
@@ -55,12 +55,12 @@ async def unread_counts(topics: Sequence[Topic], info: Info) -> list[int]:
 
 
 async def read_up_to(root: Parent[Topic], info: Info) -> Timestamp | None:
-    """The viewer's read mark."""
+    """Returns the viewer's read mark, or None."""
     return (await read_marks([root], info))[0]
 
 
 async def read_marks(topics: Sequence[Topic], info: Info) -> list[Timestamp | None]:
-    """The same of each."""
+    """Returns the viewer's read mark in each topic, or None."""
     joined = await _joined(topics, info)
     ids = [topic.id for topic in topics if topic.community_id in joined]
     marks = iter(await info.context.stores.topics.read_marks(ids, member(info).id))
@@ -75,7 +75,7 @@ async def messages_of(
     limit: PageLimit = 50,
     inclusive: Inclusive = True,
 ) -> Page[Message] | None:
-    """The topic's timeline; None for those who have not joined."""
+    """Returns a page of the topic's timeline; None if the viewer has not joined the community."""
     asked = page_range(oldest, latest, limit, inclusive)
     if not await _is_joined(root, info):
         return None
@@ -91,7 +91,7 @@ async def messages(
     limit: PageLimit = 50,
     inclusive: Inclusive = True,
 ) -> Page[Message]:
-    """A topic's timeline."""
+    """Returns a page of a topic's timeline."""
     viewer = member(info)
     asked = page_range(oldest, latest, limit, inclusive)
     topics = info.context.stores.topics
@@ -106,10 +106,13 @@ async def messages(
 async def messages_around(
     info: Info,
     topic_id: TopicId,
-    timestamp: Annotated[Timestamp, strawberry.argument(description="The centre; no message need be exactly there.")],
+    timestamp: Annotated[
+        Timestamp,
+        strawberry.argument(description="Centre of the page. No message needs to have exactly this timestamp."),
+    ],
     limit: PageLimit = 50,
 ) -> Page[Message]:
-    """The messages around a timestamp."""
+    """Returns the messages around a timestamp."""
     member(info)
     centre = checked_timestamp("timestamp", timestamp)
     checked = page_range(centre, UNSET, limit, True).limit
@@ -121,9 +124,11 @@ async def messages_around(
 async def mark_read(
     info: Info,
     topic_id: TopicId,
-    timestamp: Annotated[Timestamp, strawberry.argument(description="Of the newest message that was read.")],
+    timestamp: Annotated[
+        Timestamp, strawberry.argument(description="Timestamp of the newest message that the viewer has read.")
+    ],
 ) -> Topic:
-    """Moves the read mark forward."""
+    """Moves the viewer's read mark forward."""
     viewer = member(info)
     read = checked_timestamp("timestamp", timestamp)
     found = await joined_topic(info, topic_id)
@@ -136,7 +141,7 @@ async def _is_joined(topic: Topic, info: Info) -> bool:
 
 
 async def _joined(topics: Sequence[Topic], info: Info) -> set[str]:
-    """The ids of the topics' communities that the viewer has joined."""
+    """Returns the ids of those of the topics' communities that the viewer has joined."""
     ids = {topic.community_id for topic in topics}
     return await info.context.stores.communities.joined_among(ids, member(info).id)
 
@@ -146,5 +151,5 @@ def _heads(topics: Sequence[Topic], joined: set[str]) -> list[tuple[str, int]]:
 
 
 async def _page(info: Info, topic: Topic, asked: Range, blocked: frozenset[str]) -> Page[Message]:
-    pages = info.context.stores.messages
-    return await pages.page(topic.id, asked, blocked, hot=is_hot(topic), last=topic.last_activity)
+    store = info.context.stores.messages
+    return await store.page(topic.id, asked, blocked, hot=is_hot(topic), last=topic.last_activity)

@@ -15,7 +15,7 @@ import structlog
 from graphql.execution import Executor
 from prometheus_client import Counter
 
-from resolvers.chat.events import Source, left
+from resolvers.chat.events import ChatEventSource, left_community
 from server.graphql.event_execution import Execution
 from server.graphql.socket_writer import Wire, text_frame_header
 from storage.errors import DomainError
@@ -107,7 +107,7 @@ class Broadcast:
     """One stream followed for one operation. `position` is the last event that was handed on."""
 
     execution: Execution
-    source: Source
+    source: ChatEventSource
     closed: Callable[["Broadcast"], None]
     position: Position | None = None
     listeners: set[Listener] = field(default_factory=set)
@@ -307,7 +307,7 @@ class Broadcast:
         for listener in listeners:
             listener.checked = True
             if listener.viewer_id not in allowed:
-                listener.end(left())
+                listener.end(left_community())
 
 
 class Broadcasts:
@@ -316,7 +316,7 @@ class Broadcasts:
     def __init__(self) -> None:
         self._broadcasts: dict[Hashable, Broadcast] = {}
 
-    def get(self, key: Hashable, executor: Executor[Any], source: Source) -> Broadcast:
+    def get(self, key: Hashable, executor: Executor[Any], source: ChatEventSource) -> Broadcast:
         """The broadcast of that key; a new one runs by this executor and source."""
         broadcast = self._broadcasts.get(key)
         if broadcast is None:

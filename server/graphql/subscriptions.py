@@ -18,7 +18,7 @@ from graphql import (
 )
 from graphql.execution import Executor
 
-from resolvers.chat.events import Source
+from resolvers.chat.events import ChatEventSource
 from resolvers.context import Context
 from resolvers.events import ViewerEventSource
 from schema.sharing import depends_on_viewer
@@ -42,7 +42,7 @@ class Subscribed:
 
     key: Hashable
     executor: Executor[Any]
-    source: Source
+    source: ChatEventSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +89,12 @@ async def subscribe(
     return Subscribed(key, executor, source)
 
 
-async def _source(executor: Executor[Any]) -> Source | ViewerEventSource | None:
+async def _source(executor: Executor[Any]) -> ChatEventSource | ViewerEventSource | None:
     created = create_source_event_stream(executor)
     stream = await created if isinstance(created, Awaitable) else created
     if isinstance(stream, ExecutionResult):
         raise NotStarted(list(stream.errors or ()))
-    return stream if isinstance(stream, Source | ViewerEventSource) else None
+    return stream if isinstance(stream, ChatEventSource | ViewerEventSource) else None
 
 
 def _rights(context: Context) -> Hashable:

@@ -1,10 +1,13 @@
-"""Reading reactions: as one viewer sees them, who reacted, and what a user received."""
+"""Reads of reactions: as a viewer sees them, by message and emoji, and as received by an author."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from pymongo.asynchronous.collection import AsyncCollection
+
 from storage.batch_loader import BatchLoader
+from storage.chat.documents import ReactionDocument, ReactionDocumentId, ReceivedReactionDocument
 from storage.chat.records import Message, Reaction, ReceivedReaction
 from storage.mongo import Document, Mongo
 from storage.mongo.distinct import values_among
@@ -27,26 +30,27 @@ class Visibility(NamedTuple):
         return list(self.blocked if self.viewer_id is None else (self.viewer_id, *self.blocked))
 
 
-_Asked = tuple[Visibility, str, tuple[int, ...]]
-"""The visibility, a topic's id, and the timestamps of its messages."""
+_PageKey = tuple[Visibility, str, tuple[int, ...]]
+"""The visibility, a topic's id, and the timestamps of a page of its messages."""
 
-_Rows = dict[int, list[Document]]
-"""Of one topic, by timestamp."""
+_ReactionIds = dict[int, list[ReactionDocumentId]]
+"""Reactions to messages of one topic, by the timestamp of the message."""
 
 MAX_PAGES = 100
-"""So many are looked for at once, of at most a thousand messages each."""
+"""Maximum number of pages, each of at most a thousand messages, whose reactions one query reads."""
 
 
 class ReactionStore:
-    """Reactions under messages. Those of blocked users do not exist for the viewer, not even in the counts."""
+    """Reads reactions. Reactions of users whom the viewer blocked are left out of lists and counts."""
 
     def __init__(self, mongo: Mongo) -> None:
         self._mongo = mongo
-        self._reactions = mongo["reactions"]
-        self._rows: BatchLoader[_Asked, _Rows] = BatchLoader(self._load, MAX_PAGES)
+        self._reactions: AsyncCollection[ReactionDocument] = mongo["reactions"]
+        self._received: AsyncCollection[ReceivedReactionDocument] = mongo["received_reactions"]
+        self._ids: BatchLoader[_PageKey, _ReactionIds] = BatchLoader(self._load, MAX_PAGES)
 
     async def of_messages(self, messages: Sequence[Message], visibility: Visibility) -> list[list[Reaction]]:
-        """Each message's reactions in the order of first use."""
+        """Returns the reactions to each message, in the order of first use."""
         if not visibility.user_ids:
             return [reactions_of_others(message) for message in messages]
         timestamps: defaultdict[str, list[int]] = defaultdict(list)
@@ -54,24 +58,24 @@ class ReactionStore:
             if message.reaction_counts:
                 timestamps[message.topic_id].append(message.timestamp)
         asked = [(visibility, topic_id, tuple(each)) for topic_id, each in timestamps.items()]
-        rows = dict(zip(timestamps, await self._rows.get_many(asked) if asked else (), strict=True))
+        ids = dict(zip(timestamps, await self._ids.get_many(asked) if asked else (), strict=True))
         return [
-            _reactions(message, visibility, rows[message.topic_id].get(message.timestamp, ()))
+            _reactions(message, visibility, ids[message.topic_id].get(message.timestamp, ()))
             if message.reaction_counts
             else []
             for message in messages
         ]
 
     async def reacting_among(self, messages: Sequence[Message], user_ids: Collection[str]) -> set[str]:
-        """Those of the users, at most 1000, who reacted to any of the messages."""
+        """Returns those of the users, at most 1000, who reacted to any of the messages, and possibly others of them."""
         keys = [message.key for message in messages if message.reaction_counts]
         topics, timestamps = {key.topic_id for key in keys}, [key.timestamp for key in keys]
-        # Timestamps of another topic find some in vain, never too few.
+        # A timestamp may also match a message of another topic, which adds users but misses none.
         wanted = {"_id.t": {"$in": list(topics)}, "_id.ts": {"$in": timestamps}, "_id.u": {"$in": list(user_ids)}}
         return await values_among(self._mongo, "reactions", "_id.u", wanted)
 
     async def users(self, key: MessageKey, emoji: str, limit: int, blocked: frozenset[str]) -> list[str]:
-        """Ids of those who reacted so, the first ones first."""
+        """Returns the ids of the users who reacted with the emoji, earliest first."""
         wanted: Document = {"_id.t": key.topic_id, "_id.ts": key.timestamp, "_id.e": emoji}
         if blocked:
             wanted["_id.u"] = {"$nin": list(blocked)}
@@ -81,45 +85,47 @@ class ReactionStore:
     async def received(
         self, organization_id: str, user_id: str, asked: Range, blocked: frozenset[str]
     ) -> Page[ReceivedReaction]:
-        """Who reacted to the user's messages, as a timeline of the user's own."""
+        """Returns a page of the reactions to the user's messages, by the time of reception."""
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[ReceivedReaction]:
             owner = {"o": organization_id, "u": user_id}
             wanted: Document = {"_id": {"$gte": {**owner, "ts": low}, "$lte": {**owner, "ts": high}}}
             if blocked:
                 wanted["from"] = {"$nin": list(blocked)}
-            cursor = self._mongo["received_reactions"].find(wanted).sort("_id", 1 if ascending else -1).limit(limit)
-            return [_received(row) for row in await cursor.to_list(None)]
+            cursor = self._received.find(wanted).sort("_id", 1 if ascending else -1).limit(limit)
+            return [_received_record(document) for document in await cursor.to_list(None)]
 
         return await read_page(asked, fetch, lambda received: received.timestamp)
 
-    async def _load(self, asked: Sequence[_Asked]) -> dict[_Asked, _Rows]:
-        """The rows of the viewer and of those they blocked, and perhaps others' too; one read."""
+    async def _load(self, asked: Sequence[_PageKey]) -> dict[_PageKey, _ReactionIds]:
+        """Reads the reactions of all viewers and of the users they blocked; other users may be among them."""
         wanted = [
             {"_id.t": topic_id, "_id.ts": {"$in": timestamps}, "_id.u": {"$in": visibility.user_ids}}
             for visibility, topic_id, timestamps in asked
         ]
-        rows: defaultdict[str, defaultdict[int, list[Document]]] = defaultdict(lambda: defaultdict(list))
-        for row in await self._mongo.find("reactions", {"$or": wanted}, {"_id": 1}):
-            id_ = row["_id"]
-            rows[id_["t"]][id_["ts"]].append(id_)
-        return {each: rows[each[1]] for each in asked}
+        fields = {"_id": 1}
+        found: list[ReactionDocument] = await self._mongo.find("reactions", {"$or": wanted}, fields)
+        ids: defaultdict[str, defaultdict[int, list[ReactionDocumentId]]] = defaultdict(lambda: defaultdict(list))
+        for reaction in found:
+            id_ = reaction["_id"]
+            ids[id_["t"]][id_["ts"]].append(id_)
+        return {each: ids[each[1]] for each in asked}
 
 
 def reactions_of_others(message: Message) -> list[Reaction]:
-    """For somebody who blocked nobody and is not among those who reacted."""
+    """Returns the reactions as seen by a viewer who did not react and blocked nobody."""
     key = message.key
     return [Reaction(key, emoji, count, False) for emoji, count in message.reaction_counts]
 
 
-def _reactions(message: Message, visibility: Visibility, rows: Sequence[Document]) -> list[Reaction]:
-    if not rows:
+def _reactions(message: Message, visibility: Visibility, ids: Sequence[ReactionDocumentId]) -> list[Reaction]:
+    if not ids:
         return reactions_of_others(message)
     key = message.key
-    mine = {row["e"] for row in rows if row["u"] == visibility.viewer_id}
+    mine = {each["e"] for each in ids if each["u"] == visibility.viewer_id}
     if not visibility.blocked:
         return [Reaction(key, emoji, count, emoji in mine) for emoji, count in message.reaction_counts]
-    hidden = Counter(row["e"] for row in rows if row["u"] in visibility.blocked)
+    hidden = Counter(each["e"] for each in ids if each["u"] in visibility.blocked)
     return [
         Reaction(key, emoji, count - hidden[emoji], emoji in mine)
         for emoji, count in message.reaction_counts
@@ -127,5 +133,6 @@ def _reactions(message: Message, visibility: Visibility, rows: Sequence[Document
     ]
 
 
-def _received(row: Document) -> ReceivedReaction:
-    return ReceivedReaction(Timestamp(row["_id"]["ts"]), row["emoji"], row["from"], MessageKey(row["topic"], row["ts"]))
+def _received_record(document: ReceivedReactionDocument) -> ReceivedReaction:
+    message = MessageKey(document["topic"], document["ts"])
+    return ReceivedReaction(Timestamp(document["_id"]["ts"]), document["emoji"], document["from"], message)

@@ -40,7 +40,7 @@ def test_one_emoji_of_whatever_making_is_an_emoji(value: str) -> None:
 def test_anything_but_one_emoji_is_refused(value: str) -> None:
     with pytest.raises(BadUserInput) as refused:
         checked_emoji(value)
-    assert refused.value.extensions == {"code": "BAD_USER_INPUT", "field": "emoji", "expected": "one emoji"}
+    assert refused.value.extensions == {"code": "BAD_USER_INPUT", "field": "emoji", "expected": "exactly one emoji"}
 
 
 @pytest.mark.parametrize("value", ["a", "a" * 5, "  a  ", "日本語です", "\u0000"])

@@ -123,7 +123,7 @@ async def test_nobody_blocks_themselves_or_who_does_not_exist(room: Room) -> Non
     assert await room.ann.fails(block, id="ann") == {
         "code": "BAD_USER_INPUT",
         "field": "userId",
-        "expected": "somebody else: nobody can block themselves",
+        "expected": "the id of another user; you cannot block yourself",
     }
     assert await room.ann.code(block, id="nobody") == "NOT_FOUND"
     assert await room.ann.code(block.replace("blockUser", "unblockUser"), id="nobody") == "NOT_FOUND"

@@ -106,7 +106,7 @@ async def test_what_is_no_single_emoji_is_refused(room: Room) -> None:
     message = await room.ann.post(room.topic)
     for query in (REACT, UNREACT):
         refusal = await room.bob.fails(query, id=message["id"], emoji="👍👍")
-        assert refusal == {"code": "BAD_USER_INPUT", "field": "emoji", "expected": "one emoji"}
+        assert refusal == {"code": "BAD_USER_INPUT", "field": "emoji", "expected": "exactly one emoji"}
 
 
 async def test_a_received_reaction_leads_to_the_message_and_its_surroundings(room: Room) -> None:

@@ -9,7 +9,7 @@ from graphql import GraphQLSchema, print_schema
 from strawberry.schema.config import StrawberryConfig
 
 from resolvers.access import member
-from resolvers.chat.events import Source
+from resolvers.chat.events import ChatEventSource
 from resolvers.context import Context, Info
 from schema.binding import subscription
 from schema.errors import presented
@@ -120,9 +120,9 @@ async def test_topics_are_not_mixed_up(place: Place) -> None:
     assert (await subscribed(place)).key != (await subscribed(other)).key
 
 
-async def own_events(info: Info) -> Source:
+async def own_events(info: Info) -> ChatEventSource:
     viewer = member(info)
-    return Source(info.context, viewer, user_stream(viewer.organization_id, viewer.id), None, None)
+    return ChatEventSource(info.context, viewer, user_stream(viewer.organization_id, viewer.id), None, None)
 
 
 @strawberry.type
