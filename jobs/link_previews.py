@@ -1,4 +1,4 @@
-"""Link previews: a job after each message or post with a link, and the sweeper that finds those whose job was lost."""
+"""Link previews: a job for each message or post with a link, and the sweeper that finds lost jobs."""
 
 from contextlib import suppress
 from typing import Any
@@ -23,7 +23,7 @@ log = structlog.get_logger(__name__)
 
 
 async def preview_link(ctx: dict[str, Any], topic_id: str, timestamp: int) -> None:
-    """Fetches the preview of the message's first link and stores it as an edit. What is gone by now is done."""
+    """Fetches the preview of a message's first link and stores it as an edit. A missing message is a success."""
     jobs: JobContext = ctx["jobs"]
     key = MessageKey(topic_id, timestamp)
     message = await jobs.stores.messages.find(key)
@@ -36,7 +36,7 @@ async def preview_link(ctx: dict[str, Any], topic_id: str, timestamp: int) -> No
 
 
 async def preview_post_link(ctx: dict[str, Any], organization_id: str, timestamp: int) -> None:
-    """The same for a post, whose preview comes without an event."""
+    """Fetches the preview of a post's first link and stores it, without an event."""
     jobs: JobContext = ctx["jobs"]
     key = PostKey(organization_id, timestamp)
     post = await jobs.stores.posts.find(key)
@@ -46,7 +46,7 @@ async def preview_post_link(ctx: dict[str, Any], organization_id: str, timestamp
 
 
 async def _fetch(ctx: dict[str, Any], url: str) -> LinkPreview | None:
-    """What the page says of itself; None when nothing, or when it could not be had. Raises: Retry."""
+    """Returns the preview of a page; None if it has none, or if the last attempt failed. Raises: Retry."""
     jobs: JobContext = ctx["jobs"]
     try:
         return _record(await fetch_preview(jobs.egress, url))
@@ -63,7 +63,7 @@ def _record(found: Preview | None) -> LinkPreview | None:
 
 
 async def find_lost_previews(jobs: JobContext) -> int:
-    """Queues again every message and post that has waited for its preview for 20 s. Returns how many."""
+    """Enqueues every message and post that has waited for its preview for 20 s. Returns their number."""
     queue = jobs.stores.queue
     messages = await jobs.stores.messages.awaiting_preview(LOST_AFTER_S, SWEEP_LIMIT)
     for message in messages:

@@ -1,4 +1,4 @@
-"""The checks of what clients send, and that a refusal names the field as the client wrote it."""
+"""Validation of arguments. A refusal names the field as the client wrote it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -32,57 +32,57 @@ NO_EMOJIS = [
 
 
 @pytest.mark.parametrize("value", EMOJIS)
-def test_one_emoji_of_whatever_making_is_an_emoji(value: str) -> None:
+def test_checked_emoji_accepts_one_grapheme(value: str) -> None:
     assert checked_emoji(value) == value
 
 
 @pytest.mark.parametrize("value", NO_EMOJIS)
-def test_anything_but_one_emoji_is_refused(value: str) -> None:
+def test_checked_emoji_refuses_everything_else(value: str) -> None:
     with pytest.raises(BadUserInput) as refused:
         checked_emoji(value)
     assert refused.value.extensions == {"code": "BAD_USER_INPUT", "field": "emoji", "expected": "exactly one emoji"}
 
 
 @pytest.mark.parametrize("value", ["a", "a" * 5, "  a  ", "日本語です", "\u0000"])
-def test_a_text_within_its_limits_stays_as_it_is(value: str) -> None:
+def test_checked_text_returns_text_within_limits(value: str) -> None:
     assert checked_text("title", value, 1, 5) == value
 
 
 @pytest.mark.parametrize("value", ["", "a" * 6, " ", "\u3000", "\ud800", "a\udc00"])
-def test_a_text_that_is_too_short_too_long_blank_or_no_text_is_refused_by_its_field(value: str) -> None:
+def test_checked_text_refuses_wrong_length_and_blank_text(value: str) -> None:
     with pytest.raises(BadUserInput) as refused:
         checked_text("title", value, 1, 5)
     assert refused.value.details["field"] == "title"
 
 
-def test_a_text_that_may_be_empty_may_still_not_be_blank() -> None:
+def test_checked_text_refuses_blank_text_that_may_be_empty() -> None:
     assert checked_text("description", "", 0, 5) == ""
     with pytest.raises(BadUserInput):
         checked_text("description", " ", 0, 5)
 
 
 @pytest.mark.parametrize("limit", [1, 50, 999])
-def test_a_limit_within_its_bounds_is_kept(limit: int) -> None:
+def test_checked_limit_returns_limit_within_bounds(limit: int) -> None:
     assert checked_limit(limit) == limit
     assert page_range(UNSET, NOW, limit, True).limit == limit
 
 
 @pytest.mark.parametrize("limit", [0, -1, 1000, 2**31 - 1])
 @pytest.mark.parametrize("check", [checked_limit, lambda limit: page_range(UNSET, NOW, limit, True)])
-def test_a_limit_outside_its_bounds_is_refused_and_never_clamped(check: Callable[[int], Any], limit: int) -> None:
+def test_limit_outside_bounds_is_refused(check: Callable[[int], Any], limit: int) -> None:
     with pytest.raises(BadUserInput) as refused:
         check(limit)
     assert refused.value.details["field"] == "limit"
 
 
-def test_left_out_and_null_are_the_same_for_optional_arguments() -> None:
+def test_given_treats_omitted_and_null_alike() -> None:
     assert given(UNSET) is None
     assert given(None) is None
     assert given("") == ""
     assert page_range(None, 5, 1, True) == page_range(UNSET, 5, 1, True)
 
 
-def test_the_word_now_is_no_moment() -> None:
+def test_checked_timestamp_refuses_now() -> None:
     assert checked_timestamp("timestamp", 5) == 5
     with pytest.raises(BadUserInput) as refused:
         checked_timestamp("timestamp", NOW)
@@ -123,7 +123,7 @@ REFUSED = [
 
 
 @pytest.mark.anyio
-async def test_a_refusal_names_the_field_as_the_client_wrote_it_and_what_was_expected(room: Room) -> None:
+async def test_refusal_names_field_and_expectation(room: Room) -> None:
     for query, field in REFUSED:
         written = query.replace("LONG", "x" * 5000)
         written = written.replace("$topic", f'"{room.topic}"').replace("$community", f'"{room.community}"')

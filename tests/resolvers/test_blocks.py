@@ -1,4 +1,4 @@
-"""Who is blocked is hidden from who blocked them, in every count too, and notices nothing (docs/semantics.md, 2)."""
+"""Blocked users are hidden from the blocker, in counts too, and notice nothing (docs/semantics.md, 2)."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ async def message(person: Person, id_: str) -> dict[str, Any]:
     return found
 
 
-async def test_messages_of_the_blocked_are_on_no_page(room: Room) -> None:
+async def test_messages_of_blocked_users_are_on_no_page(room: Room) -> None:
     for number in range(6):
         await (room.ann if number % 2 else room.bob).post(room.topic, str(number))
     await room.ann.block(room.bob)
@@ -38,7 +38,7 @@ async def test_messages_of_the_blocked_are_on_no_page(room: Room) -> None:
     assert await room.bob.texts(room.topic) == ["0", "1", "2", "3", "4", "5"]
 
 
-async def test_a_page_is_filled_up_with_what_may_be_seen_and_the_hidden_does_not_count_beyond_it(room: Room) -> None:
+async def test_hidden_messages_count_neither_on_nor_beyond_a_page(room: Room) -> None:
     posted = [await (room.ann if number in (1, 3) else room.bob).post(room.topic, str(number)) for number in range(6)]
     await room.ann.block(room.bob)
     page = await room.ann.page(room.topic, latest="now", limit=2)
@@ -51,7 +51,7 @@ async def test_a_page_is_filled_up_with_what_may_be_seen_and_the_hidden_does_not
     assert [item["text"] for item in around["messagesAround"]["items"]] == ["1", "3"]
 
 
-async def test_a_message_of_the_blocked_is_like_one_that_does_not_exist(room: Room) -> None:
+async def test_message_of_a_blocked_user_looks_missing(room: Room) -> None:
     hidden = (await room.bob.post(room.topic))["id"]
     await room.ann.block(room.bob)
     answer = await room.ann.ask(MESSAGE, id=hidden)
@@ -63,7 +63,7 @@ async def test_a_message_of_the_blocked_is_like_one_that_does_not_exist(room: Ro
     assert (await message(room.bob, hidden))["reactions"] == []
 
 
-async def test_the_last_message_and_what_is_unread_skip_the_blocked(room: Room) -> None:
+async def test_last_message_and_unread_count_skip_blocked_users(room: Room) -> None:
     await room.eve.join(room.community)
     await room.eve.post(room.topic, "from eve")
     await room.bob.post(room.topic, "from bob")
@@ -77,7 +77,7 @@ async def test_the_last_message_and_what_is_unread_skip_the_blocked(room: Room) 
     assert (after["unreadCount"], after["lastMessage"]) == (0, None)
 
 
-async def test_reactions_of_the_blocked_are_gone_from_the_counts_too(room: Room) -> None:
+async def test_reaction_counts_leave_out_blocked_users(room: Room) -> None:
     posted = (await room.ann.post(room.topic))["id"]
     await room.eve.join(room.community)
     for person, emoji in ((room.bob, "🌊"), (room.bob, "👍"), (room.eve, "👍"), (room.ann, "👍")):
@@ -89,7 +89,7 @@ async def test_reactions_of_the_blocked_are_gone_from_the_counts_too(room: Room)
     assert [each["count"] for each in (await message(room.eve, posted))["reactions"]] == [1, 3]
 
 
-async def test_received_reactions_of_the_blocked_are_gone(room: Room) -> None:
+async def test_received_reactions_leave_out_blocked_users(room: Room) -> None:
     posted = (await room.ann.post(room.topic))["id"]
     await room.eve.join(room.community)
     for person in (room.bob, room.eve):
@@ -100,14 +100,14 @@ async def test_received_reactions_of_the_blocked_are_gone(room: Room) -> None:
     assert page == {"items": [{"emoji": "👍", "user": {"id": "bob"}}], "hasOlder": False, "hasNewer": False}
 
 
-async def test_mentions_of_the_blocked_stay_as_they_are_part_of_what_others_wrote(room: Room) -> None:
+async def test_mentions_of_blocked_users_stay(room: Room) -> None:
     await room.eve.join(room.community)
     await room.ann.block(room.bob)
     posted = (await room.eve.post(room.topic, "Ask @bob"))["id"]
     assert (await message(room.ann, posted))["mentions"] == [{"id": "bob"}]
 
 
-async def test_events_of_the_blocked_are_withheld(room: Room) -> None:
+async def test_events_of_blocked_users_are_withheld(room: Room) -> None:
     await room.eve.join(room.community)
     await room.ann.block(room.bob)
     async with room.ann.listening(LISTEN, topic=room.topic) as heard:
@@ -119,7 +119,7 @@ async def test_events_of_the_blocked_are_withheld(room: Room) -> None:
         assert (event["type"], event["message"]["text"]) == ("MessagePosted", "seen")
 
 
-async def test_a_block_counts_for_a_subscription_that_is_open_already(room: Room) -> None:
+async def test_block_applies_to_open_subscriptions(room: Room) -> None:
     await room.eve.join(room.community)
     async with room.ann.listening(LISTEN, topic=room.topic) as heard:
         await room.bob.post(room.topic, "before")
@@ -130,7 +130,7 @@ async def test_a_block_counts_for_a_subscription_that_is_open_already(room: Room
         assert (await heard.event())["message"]["text"] == "seen"
 
 
-async def test_the_blocked_notices_nothing(room: Room) -> None:
+async def test_blocked_user_notices_nothing(room: Room) -> None:
     posted = await room.ann.post(room.topic, "Hello @bob")
     await room.ann.block(room.bob)
     assert (await message(room.bob, posted["id"]))["text"] == "Hello @bob"
@@ -141,7 +141,7 @@ async def test_the_blocked_notices_nothing(room: Room) -> None:
     assert (await room.bob.run('{ user(id: "ann") { blocked } }'))["user"] == {"blocked": False}
 
 
-async def test_a_block_ends_follows_both_ways(room: Room) -> None:
+async def test_block_ends_follows_in_both_directions(room: Room) -> None:
     mongo = room.ann.stores.mongo
     for one, other in (("ann", "bob"), ("bob", "ann"), ("eve", "bob")):
         await mongo["follows"].insert_one({"org": "acme", "follower": one, "followee": other})
@@ -161,7 +161,7 @@ async def test_a_block_ends_follows_both_ways(room: Room) -> None:
     assert (await room.eve.run(FOLLOWS, id="bob"))["user"]["following"]
 
 
-async def test_unblocking_shows_everything_again_but_the_follows(room: Room) -> None:
+async def test_unblocking_restores_everything_but_follows(room: Room) -> None:
     posted = (await room.ann.post(room.topic, "from ann"))["id"]
     await room.bob.post(room.topic, "from bob")
     await room.bob.run(REACT, id=posted, emoji="👍")
@@ -174,7 +174,7 @@ async def test_unblocking_shows_everything_again_but_the_follows(room: Room) -> 
     assert await room.ann.texts(room.topic) == ["from ann", "from bob"]
 
 
-async def test_a_block_holds_in_one_organization_only(room: Room, sign_in: SignIn) -> None:
+async def test_block_holds_in_one_organization_only(room: Room, sign_in: SignIn) -> None:
     """Users of the same ids elsewhere are other people."""
     ann, bob = await sign_in("ann", "elsewhere"), await sign_in("bob", "elsewhere")
     community = await ann.found()

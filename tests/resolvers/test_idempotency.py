@@ -66,14 +66,14 @@ async def elsewhere(mongodb_uri: str, redis_url: str, database: str, mongo_drive
         yield stores
 
 
-async def test_the_same_key_and_arguments_give_the_same_thing_once(creation: Creation, room: Room) -> None:
+async def test_same_key_and_arguments_return_one_object(creation: Creation, room: Room) -> None:
     before = await creation.count(room)
     ids = {await creation.by(room.ann, room, idempotencyKey="k") for _ in range(3)}
     assert len(ids) == 1
     assert await creation.count(room) == before + 1
 
 
-async def test_other_arguments_are_a_conflict_and_change_nothing(creation: Creation, room: Room) -> None:
+async def test_same_key_with_other_arguments_conflicts(creation: Creation, room: Room) -> None:
     made = await creation.by(room.ann, room, idempotencyKey="k")
     before = await creation.count(room)
     refusal = await creation.refusal(room.ann, room, idempotencyKey="k", **creation.other)
@@ -82,26 +82,26 @@ async def test_other_arguments_are_a_conflict_and_change_nothing(creation: Creat
     assert await creation.by(room.ann, room, idempotencyKey="k") == made
 
 
-async def test_other_keys_no_keys_and_other_people_are_independent(creation: Creation, room: Room) -> None:
+async def test_other_keys_and_other_users_are_independent(creation: Creation, room: Room) -> None:
     made = [await creation.by(room.ann, room, idempotencyKey=key) for key in ("k", "l", "K", "k ")]
     made += [await creation.by(room.ann, room, **none) for none in ({}, {}, {"idempotencyKey": None})]
     made += [await creation.by(room.bob, room, idempotencyKey="k")]
     assert len(set(made)) == len(made)
 
 
-async def test_one_key_may_be_used_for_every_mutation(room: Room) -> None:
+async def test_one_key_is_valid_once_per_mutation(room: Room) -> None:
     made = [await creation.by(room.ann, room, idempotencyKey="k") for creation in CREATIONS]
     assert [await creation.by(room.ann, room, idempotencyKey="k") for creation in CREATIONS] == made
 
 
-async def test_duplicates_at_the_same_moment_make_one(creation: Creation, room: Room) -> None:
+async def test_concurrent_duplicates_create_one_object(creation: Creation, room: Room) -> None:
     before = await creation.count(room)
     ids = await asyncio.gather(*(creation.by(room.ann, room, idempotencyKey="k") for _ in range(8)))
     assert len(set(ids)) == 1
     assert await creation.count(room) == before + 1
 
 
-async def test_duplicates_on_two_processes_at_the_same_moment_make_one(
+async def test_concurrent_duplicates_in_two_processes_create_one(
     creation: Creation, room: Room, elsewhere: Stores
 ) -> None:
     """Each gets it, also who finds the key while the first try is being made durable."""
@@ -115,9 +115,7 @@ async def test_duplicates_on_two_processes_at_the_same_moment_make_one(
     assert await creation.count(room) == before + ROUNDS
 
 
-async def test_of_two_with_other_arguments_at_the_same_moment_one_is_a_conflict(
-    creation: Creation, room: Room, elsewhere: Stores
-) -> None:
+async def test_concurrent_reuse_of_a_key_conflicts_once(creation: Creation, room: Room, elsewhere: Stores) -> None:
     there = Person(elsewhere, room.ann.user, room.ann.roles)
     inputs = [
         {**creation.input(room), "idempotencyKey": "k"},
@@ -131,7 +129,7 @@ async def test_of_two_with_other_arguments_at_the_same_moment_one_is_a_conflict(
     assert await creation.count(room) == before + 1
 
 
-async def test_a_key_has_one_to_two_hundred_characters(creation: Creation, room: Room) -> None:
+async def test_key_has_one_to_two_hundred_characters(creation: Creation, room: Room) -> None:
     for key in ("", "k" * 201):
         refusal = await creation.refusal(room.ann, room, idempotencyKey=key)
         assert refusal == {"code": "BAD_USER_INPUT", "field": "idempotencyKey", "expected": "1 to 200 characters"}
@@ -139,7 +137,7 @@ async def test_a_key_has_one_to_two_hundred_characters(creation: Creation, room:
         assert await creation.by(room.ann, room, idempotencyKey=key)
 
 
-async def test_a_repeated_post_gives_the_message_as_it_is_now(room: Room) -> None:
+async def test_repeated_post_returns_the_message_as_it_is_now(room: Room) -> None:
     selected = "{ id text deletedAt reactions { emoji } }"
     query = f"mutation ($input: PostMessageInput!) {{ done: postMessage(input: $input) {selected} }}"
     input_ = {"topicId": room.topic, "text": "Hello", "idempotencyKey": "k"}
@@ -155,7 +153,7 @@ async def test_a_repeated_post_gives_the_message_as_it_is_now(room: Room) -> Non
     assert len((await room.ann.page(room.topic))["items"]) == 1
 
 
-async def test_a_repeated_founding_gives_the_community_as_it_is_now(room: Room) -> None:
+async def test_repeated_creation_returns_the_community_as_it_is_now(room: Room) -> None:
     query = "mutation ($input: CreateCommunityInput!) { done: createCommunity(input: $input) { id memberCount } }"
     input_ = {"name": "Sailors", "idempotencyKey": "k"}
     first = await room.ann.do(query, input=input_)
@@ -163,7 +161,7 @@ async def test_a_repeated_founding_gives_the_community_as_it_is_now(room: Room) 
     assert await room.ann.do(query, input=input_) == {"id": first["id"], "memberCount": 2}
 
 
-async def test_a_repeated_topic_is_given_as_it_is_now(room: Room) -> None:
+async def test_repeated_creation_returns_the_topic_as_it_is_now(room: Room) -> None:
     query = "mutation ($input: CreateTopicInput!) { done: createTopic(input: $input) { id lastActivity } }"
     input_ = {"communityId": room.community, "title": "Nets", "idempotencyKey": "k"}
     first = await room.ann.do(query, input=input_)
@@ -172,14 +170,14 @@ async def test_a_repeated_topic_is_given_as_it_is_now(room: Room) -> None:
 
 
 @pytest.mark.parametrize("mutation", ["createTopic", "postMessage"])
-async def test_a_failed_try_stores_no_key(room: Room, mutation: str) -> None:
+async def test_failed_attempt_stores_no_key(room: Room, mutation: str) -> None:
     (creation,) = [each for each in CREATIONS if each.mutation == mutation]
     assert (await creation.refusal(room.eve, room, idempotencyKey="k", **creation.other))["code"] == "FORBIDDEN"
     await room.eve.join(room.community)
     assert await creation.by(room.eve, room, idempotencyKey="k")
 
 
-async def test_a_try_with_bad_input_stores_no_key(creation: Creation, room: Room) -> None:
+async def test_attempt_with_bad_input_stores_no_key(creation: Creation, room: Room) -> None:
     bad = {"createCommunity": "name", "createTopic": "title"}.get(creation.mutation, "text")
     refusal = await creation.refusal(room.ann, room, idempotencyKey="k", **{bad: "x" * 5000})
     assert refusal["code"] == "BAD_USER_INPUT"
@@ -193,7 +191,7 @@ async def test_keys_are_kept_for_a_day(room: Room) -> None:
     assert [index["expireAfterSeconds"] for index in indexes.values() if "expireAfterSeconds" in index] == [24 * 3600]
 
 
-async def test_one_posted_under_a_key_is_told_of_once(room: Room) -> None:
+async def test_post_with_a_key_is_emitted_once(room: Room) -> None:
     for _ in range(3):
         await room.ann.post(room.topic, idempotencyKey="k")
     events = room.ann.stores.mongo["events"].find({"_id.s": f"topic:{room.topic}", "kind": "MessagePosted"})

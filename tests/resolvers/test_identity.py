@@ -1,4 +1,4 @@
-"""Who asks, finding others, and the list of those one blocked."""
+"""The viewer, lookup and search of users, and the list of blocked users."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ async def search(person: Person, query: str, **more: Any) -> list[str]:
     return [user["handle"] for user in answer.data["users"]]
 
 
-async def test_the_viewer_is_who_signed_in_and_nobody_without_a_token(sign_in: SignIn) -> None:
+async def test_viewer_is_the_signed_in_user_or_null(sign_in: SignIn) -> None:
     ann = await sign_in("ann-17", name="Ann Lee", handle="Ann", roles=[Role.OPERATOR])
     assert (await ann.run(f"{{ viewer {{ {USER} }} }}"))["viewer"] == {
         "id": "ann-17",
@@ -41,7 +41,7 @@ async def test_the_viewer_is_who_signed_in_and_nobody_without_a_token(sign_in: S
     assert await Person(sign_in.stores).run("{ viewer { id } }") == {"viewer": None}
 
 
-async def test_a_user_is_found_by_id_and_who_is_not_there_is_null_with_an_error(sign_in: SignIn) -> None:
+async def test_user_is_found_by_id_or_null_with_error(sign_in: SignIn) -> None:
     ann = await sign_in("ann")
     await sign_in("bob", name="Bob")
     query = "query ($id: ID!) { user(id: $id) { name } }"
@@ -52,8 +52,8 @@ async def test_a_user_is_found_by_id_and_who_is_not_there_is_null_with_an_error(
 
 
 @pytest.fixture
-async def crowd(sign_in: SignIn) -> Person:
-    """Ann, who asks, and some to be found."""
+async def searcher(sign_in: SignIn) -> Person:
+    """Signs in ann, who searches, and users to find."""
     for id_, name in (
         ("mika", "Mika Sato"),
         ("mina", "Mina Mori"),
@@ -68,7 +68,7 @@ async def crowd(sign_in: SignIn) -> Person:
     return await sign_in("ann")
 
 
-async def test_users_are_found_by_the_beginning_of_handle_name_or_a_word_of_it(crowd: Person) -> None:
+async def test_users_are_found_by_prefix(searcher: Person) -> None:
     for query, handles in (
         ("mi", ["mika", "mina", "u2"]),
         ("MIK", ["mika", "u2"]),
@@ -84,13 +84,13 @@ async def test_users_are_found_by_the_beginning_of_handle_name_or_a_word_of_it(c
         (".*", []),
         ("$", []),
     ):
-        assert await search(crowd, query) == handles, query
+        assert await search(searcher, query) == handles, query
 
 
-async def test_a_search_gives_so_many_and_no_more(crowd: Person) -> None:
-    assert await search(crowd, "mi", limit=2) == ["mika", "mina"]
-    assert await search(crowd, "a" * 100) == []
-    answer = await crowd.schema.execute(SEARCH, {"query": "a" * 101}, context_value=crowd.context)
+async def test_search_returns_at_most_limit_users(searcher: Person) -> None:
+    assert await search(searcher, "mi", limit=2) == ["mika", "mina"]
+    assert await search(searcher, "a" * 100) == []
+    answer = await searcher.schema.execute(SEARCH, {"query": "a" * 101}, context_value=searcher.context)
     assert answer.errors
     assert answer.errors[0].extensions == {
         "code": "BAD_USER_INPUT",
@@ -99,26 +99,26 @@ async def test_a_search_gives_so_many_and_no_more(crowd: Person) -> None:
     }
 
 
-async def test_members_of_the_community_come_first_each_part_by_handle(crowd: Person, sign_in: SignIn) -> None:
-    community = await crowd.found()
+async def test_search_lists_members_first_then_others_by_handle(searcher: Person, sign_in: SignIn) -> None:
+    community = await searcher.found()
     for id_ in ("u2", "mina"):
         await (await sign_in(id_)).join(community)
-    assert await search(crowd, "mi", community=community) == ["mina", "u2", "mika"]
-    assert await search(crowd, "mi", community=community, limit=1) == ["mina"]
-    assert await search(crowd, "mi", community=community, limit=2) == ["mina", "u2"]
-    assert await search(crowd, "mi", community=None) == ["mika", "mina", "u2"]
+    assert await search(searcher, "mi", community=community) == ["mina", "u2", "mika"]
+    assert await search(searcher, "mi", community=community, limit=1) == ["mina"]
+    assert await search(searcher, "mi", community=community, limit=2) == ["mina", "u2"]
+    assert await search(searcher, "mi", community=None) == ["mika", "mina", "u2"]
 
 
-async def test_a_new_name_is_found_and_the_old_one_is_not(crowd: Person, sign_in: SignIn) -> None:
-    community = await crowd.found()
+async def test_search_finds_the_new_name_only(searcher: Person, sign_in: SignIn) -> None:
+    community = await searcher.found()
     await (await sign_in("kato")).join(community)
     await sign_in("kato", name="Ren Abe")
-    assert await search(crowd, "abe", community=community) == ["kato"]
-    assert await search(crowd, "abe") == ["kato"]
-    assert await search(crowd, "ren kato", community=community) == []
+    assert await search(searcher, "abe", community=community) == ["kato"]
+    assert await search(searcher, "abe") == ["kato"]
+    assert await search(searcher, "ren kato", community=community) == []
 
 
-async def test_nobody_blocks_themselves_or_who_does_not_exist(room: Room) -> None:
+async def test_blocking_oneself_or_an_unknown_user_is_refused(room: Room) -> None:
     block = "mutation ($id: ID!) { blockUser(userId: $id) { id } }"
     assert await room.ann.fails(block, id="ann") == {
         "code": "BAD_USER_INPUT",
@@ -129,7 +129,7 @@ async def test_nobody_blocks_themselves_or_who_does_not_exist(room: Room) -> Non
     assert await room.ann.code(block.replace("blockUser", "unblockUser"), id="nobody") == "NOT_FOUND"
 
 
-async def test_blocked_users_are_listed_by_handle_and_marked_wherever_they_are_shown(room: Room) -> None:
+async def test_blocked_users_are_listed_by_handle_and_marked(room: Room) -> None:
     for other in (room.eve, room.bob, room.eve):
         await room.ann.block(other)
     listed = "{ blockedUsers { id blocked } }"
@@ -142,7 +142,7 @@ async def test_blocked_users_are_listed_by_handle_and_marked_wherever_they_are_s
     assert (await room.ann.run(listed))["blockedUsers"] == both[1:]
 
 
-async def test_the_viewer_is_shown_as_stored_now_not_as_when_they_signed_in(sign_in: SignIn) -> None:
+async def test_viewer_is_read_as_stored_now(sign_in: SignIn) -> None:
     ann, _bob = await sign_in("ann"), await sign_in("bob")
     before = await ann.run("{ viewer { followingCount } }")
     await ann.run('mutation { follow(userId: "bob") { id } }')

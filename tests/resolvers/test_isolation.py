@@ -71,11 +71,11 @@ async def everything(stores: Stores) -> dict[str, list[str]]:
     return {name: sorted([repr(document) async for document in stores.mongo[name].find()]) for name in names}
 
 
-def test_the_walk_meets_every_kind_of_object_that_has_ids() -> None:
+def test_generated_operations_cover_every_type_with_ids() -> None:
     assert {kind for field in WITH_IDS for kind in field.kinds} == set(never_existed())
 
 
-async def test_ids_of_another_organization_are_answered_like_ids_that_never_existed(theirs: World, ours: World) -> None:
+async def test_ids_of_another_organization_look_like_unknown_ids(theirs: World, ours: World) -> None:
     await settled(ours.stores)
     before = await everything(ours.stores)
     for field in WITH_IDS:
@@ -91,7 +91,7 @@ async def test_ids_of_another_organization_are_answered_like_ids_that_never_exis
     assert await everything(ours.stores) == before
 
 
-async def test_malformed_and_half_true_ids_of_messages_are_not_found_either(theirs: World, ours: World) -> None:
+async def test_malformed_message_ids_are_not_found(theirs: World, ours: World) -> None:
     topic, _, timestamp = theirs.ids["Message"].rpartition("-")
     shapes = ["", "-", "nonsense", topic, f"{topic}-", f"{topic}-x", f"{topic}-1", f"{ours.ids['Topic']}-{timestamp}"]
     shapes += [f"{ours.ids['Topic']}-{'9' * 30}", f"{topic}-{timestamp}-{timestamp}", f"{ours.ids['Topic']}-٣"]
@@ -101,7 +101,7 @@ async def test_malformed_and_half_true_ids_of_messages_are_not_found_either(thei
             assert [error["extensions"]["code"] for error in answer["errors"]] == ["NOT_FOUND"], f"{field}({shape})"
 
 
-def test_only_these_fields_of_objects_take_ids() -> None:
+def test_object_fields_that_take_ids_are_known() -> None:
     """The walk calls root fields. What else takes ids has a test of its own."""
     types = [type_ for name, type_ in schema._schema.type_map.items() if not name.startswith("__")]
     objects = [type_ for type_ in types if isinstance(type_, GraphQLObjectType) and type_.name not in ROOTS]
@@ -109,9 +109,7 @@ def test_only_these_fields_of_objects_take_ids() -> None:
     assert [str(field) for field in fields if field.kinds] == ["Community.members"]
 
 
-async def test_the_member_that_a_list_goes_on_after_is_looked_for_in_the_own_organization(
-    theirs: World, ours: World
-) -> None:
+async def test_members_after_a_user_of_another_organization(theirs: World, ours: World) -> None:
     query = "query ($id: ID!, $after: ID) { community(id: $id) { members(after: $after) { id } } }"
     answers = [
         await ours.ann.ask(query, id=ours.ids["Community"], after=after) for after in (theirs.dog.id, "nobody-at-all")
@@ -122,7 +120,7 @@ async def test_the_member_that_a_list_goes_on_after_is_looked_for_in_the_own_org
         assert answer["data"] == {"community": None}
 
 
-async def test_the_same_operations_succeed_with_the_own_ids(theirs: World) -> None:
+async def test_generated_operations_succeed_with_own_ids(theirs: World) -> None:
     for field in WITH_IDS:
         answer = await answer_to(theirs.ann, field, await ids_for(field, theirs))
         assert answer["errors"] == [], field
@@ -130,7 +128,7 @@ async def test_the_same_operations_succeed_with_the_own_ids(theirs: World) -> No
 
 
 @pytest.mark.parametrize("name", ["ann", "cat", "dog", "chief"])
-async def test_no_field_shows_anything_of_another_organization(theirs: World, ours: World, name: str) -> None:
+async def test_no_field_returns_data_of_another_organization(theirs: World, ours: World, name: str) -> None:
     """Ann and Cat of B have the ids of A's Ann and Cat: an id alone must lead nowhere."""
     asker = getattr(ours, name)
     foreign = [theirs.mark, *theirs.ids.values()]
@@ -150,7 +148,7 @@ SHOWS = {
 """What the event of a subscription shows the id of, when `World.stir` stirred."""
 
 
-async def test_no_event_of_another_organization_is_heard(theirs: World, ours: World) -> None:
+async def test_no_event_of_another_organization_is_received(theirs: World, ours: World) -> None:
     for field in (each for each in FIELDS if each.root == "Subscription"):
         await settled(ours.stores)
         async with ours.ann.listening(field.bare().text(), **field.bare().variables(ours.ids)) as heard:
@@ -185,7 +183,7 @@ def marked(data: Any, mark: str) -> Iterator[str]:
             yield from marked(value, mark)
 
 
-async def test_every_text_that_can_be_shown_has_the_mark_that_the_walk_looks_for(theirs: World) -> None:
+async def test_every_returned_text_has_its_organizations_mark(theirs: World) -> None:
     await settled(theirs.stores)
     shown = [
         await answer_to(theirs.chief, field, theirs.ids, query=theirs.mark) for field in FIELDS if field.root == "Query"

@@ -1,4 +1,4 @@
-"""Communities: founding, finding, joining and leaving; their members and topics (docs/semantics.md, 2)."""
+"""Communities: creating, listing, joining and leaving; members and topics (docs/semantics.md, 2)."""
 
 import asyncio
 from typing import Any
@@ -50,14 +50,14 @@ async def topics(person: Person, community: str, **bounds: Any) -> dict[str, Any
     return page
 
 
-async def test_the_founder_is_the_first_member(sign_in: SignIn) -> None:
+async def test_founder_is_the_first_member(sign_in: SignIn) -> None:
     ann = await sign_in("ann")
     community = await ann.found("Fishers", description="Of the bay")
     expected = {"name": "Fishers", "description": "Of the bay", "memberCount": 1, "joined": True}
     assert await about(ann, community) == expected
 
 
-async def test_of_a_community_not_joined_one_sees_name_description_and_member_count(room: Room) -> None:
+async def test_community_shows_its_basics_to_non_members(room: Room) -> None:
     assert await about(room.eve, room.community) == {
         "name": "Fishers",
         "description": "",
@@ -66,7 +66,7 @@ async def test_of_a_community_not_joined_one_sees_name_description_and_member_co
     }
 
 
-async def test_joining_and_leaving_twice_is_once(room: Room) -> None:
+async def test_join_and_leave_are_idempotent(room: Room) -> None:
     for _ in range(2):
         await room.eve.join(room.community)
         assert (await about(room.eve, room.community))["memberCount"] == 3
@@ -76,7 +76,7 @@ async def test_joining_and_leaving_twice_is_once(room: Room) -> None:
     assert not (await about(room.eve, room.community))["joined"]
 
 
-async def test_the_member_count_holds_when_many_join_and_leave_at_once(room: Room, sign_in: SignIn) -> None:
+async def test_member_count_holds_under_concurrent_joins_and_leaves(room: Room, sign_in: SignIn) -> None:
     people = [await sign_in(f"crowd{number}") for number in range(6)]
     await asyncio.gather(*(person.join(room.community) for person in people for _ in range(2)))
     assert (await about(room.ann, room.community))["memberCount"] == 8
@@ -84,7 +84,7 @@ async def test_the_member_count_holds_when_many_join_and_leave_at_once(room: Roo
     assert (await about(room.ann, room.community))["memberCount"] == 4
 
 
-async def test_communities_are_paged_by_name_whatever_its_case_and_width(sign_in: SignIn) -> None:
+async def test_communities_are_paged_by_folded_name(sign_in: SignIn) -> None:
     ann = await sign_in("ann")
     for name in ("pier", "Anchor", "Ｂuoy", "anchor", "Zeal", "狼煙"):
         await ann.found(name)
@@ -99,7 +99,7 @@ async def test_communities_are_paged_by_name_whatever_its_case_and_width(sign_in
     assert seen == everything
 
 
-async def test_communities_are_told_apart_by_whether_they_are_joined(sign_in: SignIn) -> None:
+async def test_joined_selects_joined_or_other_communities(sign_in: SignIn) -> None:
     ann, bob = await sign_in("ann"), await sign_in("bob")
     for person, name in ((ann, "a"), (bob, "b"), (ann, "c"), (bob, "d")):
         await person.found(name)
@@ -111,7 +111,7 @@ async def test_communities_are_told_apart_by_whether_they_are_joined(sign_in: Si
     assert await names(ann, joined=True, after=first) == ["c"]
 
 
-async def test_a_list_cannot_go_on_after_what_does_not_exist(room: Room) -> None:
+async def test_list_after_an_unknown_id_is_not_found(room: Room) -> None:
     assert await room.ann.code(LIST, after=NOWHERE) == "NOT_FOUND"
     assert await room.ann.code(MEMBERS, id=room.community, after="nobody") == "NOT_FOUND"
 
@@ -127,19 +127,19 @@ async def test_members_are_paged_by_handle(room: Room, sign_in: SignIn) -> None:
     assert seen == ["aaron", "ann", "bob", "mika", "zoe"]
 
 
-async def test_a_list_of_members_goes_on_after_one_who_left_meanwhile(room: Room) -> None:
+async def test_list_of_members_continues_after_one_who_left(room: Room) -> None:
     await room.ann.leave(room.community)
     page = (await room.eve.run(MEMBERS, id=room.community, after="ann"))["community"]["members"]
     assert [member["id"] for member in page] == ["bob"]
 
 
-async def test_only_members_open_topics(room: Room) -> None:
+async def test_create_topic_by_a_non_member_is_forbidden(room: Room) -> None:
     create = 'mutation ($id: ID!) { createTopic(input: {communityId: $id, title: "Nets"}) { id } }'
     assert await room.eve.code(create, id=room.community) == "FORBIDDEN"
     assert await room.bob.code(create, id=room.community) is None
 
 
-async def test_topics_are_paged_by_their_last_activity(room: Room) -> None:
+async def test_topics_are_paged_by_last_activity(room: Room) -> None:
     nets, buoys = await room.ann.open_topic(room.community, "Nets"), await room.ann.open_topic(room.community, "Buoys")
     await room.ann.post(room.topic)
     posted = await room.bob.post(nets)
@@ -156,7 +156,7 @@ async def test_topics_are_paged_by_their_last_activity(room: Room) -> None:
     assert [topic["title"] for topic in ascending["items"]] == ["Buoys", "Tides", "Nets"]
 
 
-async def test_paging_topics_misses_none_of_those_that_were_opened_at_once(room: Room) -> None:
+async def test_paging_misses_no_concurrently_created_topic(room: Room) -> None:
     opened = await asyncio.gather(*(room.ann.open_topic(room.community) for _ in range(7)))
     seen: list[str] = []
     bounds: dict[str, Any] = {"latest": "now"}
@@ -166,7 +166,7 @@ async def test_paging_topics_misses_none_of_those_that_were_opened_at_once(room:
     assert sorted(seen) == sorted([*opened, room.topic])
 
 
-async def test_a_community_shows_its_most_recently_active_topics(room: Room) -> None:
+async def test_community_topics_are_the_most_recently_active(room: Room) -> None:
     nets = await room.ann.open_topic(room.community, "Nets")
     await room.ann.post(room.topic)
     found = (await room.eve.run(LATEST, id=room.community))["community"]["topics"]
@@ -175,7 +175,7 @@ async def test_a_community_shows_its_most_recently_active_topics(room: Room) -> 
     assert (await room.eve.run(LATEST, id=room.community, limit=1))["community"]["topics"] == [{"title": "Nets"}]
 
 
-async def test_trending_topics_are_ranked_by_their_rate_over_the_whole_organization(room: Room) -> None:
+async def test_trending_topics_rank_the_whole_organization(room: Room) -> None:
     nets, _ = await room.ann.open_topic(room.community, "Nets"), await room.ann.open_topic(room.community, "Quiet")
     await asyncio.gather(*(room.bob.post(room.topic) for _ in range(4)), *(room.bob.post(nets) for _ in range(9)))
     found = (await room.eve.run(TRENDING))["trendingTopics"]

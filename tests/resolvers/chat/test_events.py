@@ -1,4 +1,4 @@
-"""Subscriptions: ready first, then every change once and in order, for those who may see it (docs/semantics.md, 3)."""
+"""Subscriptions: StreamReady, then each visible change once and in order (docs/semantics.md, 3)."""
 
 import asyncio
 from contextlib import aclosing
@@ -38,14 +38,14 @@ async def refusal(person: Person, query: str, **variables: Any) -> dict[str, Any
     return extensions
 
 
-async def test_a_subscription_begins_with_a_position_that_resumes_nothing(room: Room) -> None:
+async def test_new_subscription_starts_with_an_unresumed_position(room: Room) -> None:
     await room.ann.post(room.topic, "before")
     ready = (await first(room.bob, LISTEN, topic=room.topic))["data"]["topicEvents"]
     assert (ready["type"], ready["resumed"]) == ("StreamReady", False)
     assert ready["cursor"]
 
 
-async def test_every_change_of_a_message_is_told_in_order_with_the_message_as_it_is(room: Room) -> None:
+async def test_every_change_of_a_message_is_emitted_in_order(room: Room) -> None:
     async with room.bob.listening(LISTEN, topic=room.topic) as heard:
         posted = await room.ann.post(room.topic, "Ebb")
         event = await heard.event()
@@ -62,7 +62,7 @@ async def test_every_change_of_a_message_is_told_in_order_with_the_message_as_it
         assert (event["type"], event["message"]) == ("MessageDeleted", tombstone)
 
 
-async def test_what_follows_a_cursor_is_told_from_there(room: Room) -> None:
+async def test_subscription_continues_after_its_cursor(room: Room) -> None:
     async with room.bob.listening(LISTEN, topic=room.topic) as heard:
         await room.ann.post(room.topic, "1")
         cursor = (await heard.event())["cursor"]
@@ -75,7 +75,7 @@ async def test_what_follows_a_cursor_is_told_from_there(room: Room) -> None:
     assert texts == ["2", "3"]
 
 
-async def test_text_that_was_deleted_is_never_told_again(room: Room) -> None:
+async def test_replayed_events_never_contain_deleted_text(room: Room) -> None:
     ready = (await first(room.bob, LISTEN, topic=room.topic))["data"]["topicEvents"]
     posted = await room.ann.post(room.topic, "Secret")
     await room.ann.run(EDIT, id=posted["id"], text="Secret still")
@@ -86,7 +86,7 @@ async def test_text_that_was_deleted_is_never_told_again(room: Room) -> None:
     assert {event["message"]["text"] for event in events} == {""}
 
 
-async def test_a_cursor_of_another_stream_or_none_at_all_is_refused(room: Room) -> None:
+async def test_cursor_of_another_stream_or_malformed_is_refused(room: Room) -> None:
     sidebar = (await first(room.bob, SIDEBAR, community=room.community))["data"]["communityEvents"]["cursor"]
     other = await room.ann.open_topic(room.community, "Nets")
     there = (await first(room.bob, LISTEN, topic=other))["data"]["topicEvents"]["cursor"]
@@ -96,9 +96,7 @@ async def test_a_cursor_of_another_stream_or_none_at_all_is_refused(room: Room) 
         assert refused["expected"]
 
 
-async def test_only_members_listen_to_a_topic_and_everybody_of_the_organization_to_a_community(
-    room: Room, sign_in: SignIn
-) -> None:
+async def test_topic_events_need_membership_community_events_do_not(room: Room, sign_in: SignIn) -> None:
     zoe = await sign_in("zoe", "elsewhere")
     assert (await refusal(room.eve, LISTEN, topic=room.topic))["code"] == "FORBIDDEN"
     assert (await refusal(zoe, LISTEN, topic=room.topic))["code"] == "NOT_FOUND"
@@ -112,8 +110,8 @@ async def test_only_members_listen_to_a_topic_and_everybody_of_the_organization_
         assert (event["type"], event["topic"]) == ("TopicActivity", {"title": "Tides", "lastMessage": None})
 
 
-async def test_who_leaves_hears_no_more_within_five_seconds(room: Room) -> None:
-    assert RECHECK_S < 4, "the rest is for the look-up and the way"
+async def test_leaving_ends_the_subscription_within_five_seconds(room: Room) -> None:
+    assert RECHECK_S < 4, "No time is left for the lookup and the delivery."
     async with room.bob.listening(LISTEN, topic=room.topic) as heard:
         await room.bob.leave(room.community)
         with pytest.raises(GraphQLFailed) as left:
@@ -121,7 +119,7 @@ async def test_who_leaves_hears_no_more_within_five_seconds(room: Room) -> None:
     assert left.value.codes == ["FORBIDDEN"]
 
 
-async def test_many_messages_are_at_most_one_activity_a_second(room: Room) -> None:
+async def test_topic_activity_is_emitted_at_most_once_a_second(room: Room) -> None:
     async with room.bob.listening(SIDEBAR, community=room.community) as heard:
         await asyncio.gather(*(room.ann.post(room.topic, str(number)) for number in range(10)))
         await room.ann.post(room.topic, "last")

@@ -17,7 +17,7 @@ query ($topic: ID!, $at: Timestamp!, $limit: Int! = 50) {
 """
 
 
-async def test_a_posted_message_is_on_the_page_and_found_by_its_id(room: Room) -> None:
+async def test_posted_message_is_on_the_page_and_found_by_id(room: Room) -> None:
     posted = await room.ann.post(room.topic, "Ebb at six", stampId="hello")
     assert (posted["text"], posted["author"]["id"], posted["topicId"]) == ("Ebb at six", "ann", room.topic)
     assert posted["stamp"] == {"id": "hello"}
@@ -26,18 +26,18 @@ async def test_a_posted_message_is_on_the_page_and_found_by_its_id(room: Room) -
     assert (await room.bob.run(MESSAGE, id=posted["id"]))["message"]["text"] == "Ebb at six"
 
 
-async def test_timestamps_grow_with_every_message(room: Room) -> None:
+async def test_timestamps_increase_with_every_message(room: Room) -> None:
     stamps = [(await room.ann.post(room.topic, str(number)))["timestamp"] for number in range(5)]
     assert stamps == sorted(set(stamps))
 
 
-async def test_a_text_is_stored_as_it_was_written(room: Room) -> None:
+async def test_text_is_stored_as_written(room: Room) -> None:
     for text in ("x", "x" * 4000, " x ", "👨‍👩‍👧" * 500, "a\nb\tc", "\u0000", "狼煙"):
         assert (await room.ann.post(room.topic, text))["text"] == text
         assert (await room.bob.page(room.topic))["items"][0]["text"] == text
 
 
-async def test_a_text_that_says_nothing_or_too_much_or_is_no_text_is_refused(room: Room) -> None:
+async def test_blank_long_or_malformed_text_is_refused(room: Room) -> None:
     empty: tuple[dict[str, str], ...] = (
         {},
         {"text": ""},
@@ -53,7 +53,7 @@ async def test_a_text_that_says_nothing_or_too_much_or_is_no_text_is_refused(roo
     assert (await room.ann.page(room.topic))["items"] == []
 
 
-async def test_a_stamp_needs_no_text_and_must_exist(room: Room) -> None:
+async def test_stamp_needs_no_text_and_must_exist(room: Room) -> None:
     posted = await room.ann.do(POST, input={"topicId": room.topic, "stampId": "hello"})
     assert (posted["text"], posted["stamp"]) == ("", {"id": "hello"})
     refusal = await room.ann.fails(POST, input={"topicId": room.topic, "text": "a", "stampId": "nonesuch"})
@@ -93,12 +93,12 @@ async def test_mentions_are_resolved_in_the_order_of_the_text(room: Room, sign_i
         assert [user["handle"] for user in found] == handles, text
 
 
-async def test_people_of_other_organizations_are_never_mentioned(room: Room, sign_in: SignIn) -> None:
+async def test_users_of_other_organizations_are_not_mentioned(room: Room, sign_in: SignIn) -> None:
     await sign_in("eve", "elsewhere", handle="zoe")
     assert (await room.ann.post(room.topic, "@zoe"))["mentions"] == []
 
 
-async def test_a_text_mentions_fifty_people_at_most(room: Room, sign_in: SignIn) -> None:
+async def test_text_mentions_at_most_fifty_users(room: Room, sign_in: SignIn) -> None:
     names = [f"crowd{number}" for number in range(52)]
     for name in names:
         await sign_in(name)
@@ -106,7 +106,7 @@ async def test_a_text_mentions_fifty_people_at_most(room: Room, sign_in: SignIn)
     assert [user["handle"] for user in mentioned] == names[:50]
 
 
-async def test_the_author_edits_and_the_mentions_follow(room: Room) -> None:
+async def test_edit_replaces_text_and_mentions(room: Room) -> None:
     posted = await room.ann.post(room.topic, "Ebb at six @bob")
     edited = await room.ann.do(EDIT, id=posted["id"], text="Ebb at seven @eve")
     assert (edited["id"], edited["timestamp"], edited["text"]) == (
@@ -119,7 +119,7 @@ async def test_the_author_edits_and_the_mentions_follow(room: Room) -> None:
     assert (await room.bob.page(room.topic))["items"] == [edited]
 
 
-async def test_nobody_else_edits_not_even_an_admin(room: Room, sign_in: SignIn) -> None:
+async def test_edit_by_another_user_or_admin_is_forbidden(room: Room, sign_in: SignIn) -> None:
     posted = await room.ann.post(room.topic)
     admin = await sign_in("root", roles=[Role.ADMIN])
     await admin.join(room.community)
@@ -128,27 +128,27 @@ async def test_nobody_else_edits_not_even_an_admin(room: Room, sign_in: SignIn) 
     assert await room.ann.texts(room.topic) == ["Hello"]
 
 
-async def test_an_edit_obeys_the_limits_of_a_text(room: Room) -> None:
+async def test_edit_obeys_the_limits_of_a_text(room: Room) -> None:
     posted = await room.ann.post(room.topic)
     for text in ("", " ", "x" * 4001, "\ud800"):
         refusal = await room.ann.fails(EDIT, id=posted["id"], text=text)
         assert (refusal["code"], refusal["field"]) == ("BAD_USER_INPUT", "text"), text
 
 
-async def test_the_text_beside_a_stamp_may_be_taken_away(room: Room) -> None:
+async def test_text_of_a_message_with_stamp_may_be_removed(room: Room) -> None:
     posted = await room.ann.post(room.topic, "Hello", stampId="hello")
     edited = await room.ann.do(EDIT, id=posted["id"], text="")
     assert (edited["text"], edited["stamp"]) == ("", {"id": "hello"})
 
 
-async def test_who_left_can_neither_read_nor_edit_nor_delete(room: Room) -> None:
+async def test_former_member_cannot_read_edit_or_delete(room: Room) -> None:
     posted = await room.ann.post(room.topic)
     await room.ann.leave(room.community)
     for query, more in ((MESSAGE, {}), (EDIT, {"text": "Changed"}), (DELETE, {})):
         assert await room.ann.code(query, id=posted["id"], **more) == "FORBIDDEN"
 
 
-async def test_a_deleted_message_stays_as_a_tombstone_in_its_place(room: Room) -> None:
+async def test_deleted_message_becomes_a_tombstone_in_place(room: Room) -> None:
     await room.ann.post(room.topic, "before")
     posted = await room.ann.post(room.topic, "Secret @bob", stampId="hello")
     await room.ann.post(room.topic, "after")
@@ -173,13 +173,13 @@ async def test_a_deleted_message_stays_as_a_tombstone_in_its_place(room: Room) -
     assert "Secret" not in stored
 
 
-async def test_deleting_twice_is_deleting_once(room: Room) -> None:
+async def test_delete_is_idempotent(room: Room) -> None:
     posted = await room.ann.post(room.topic)
     first = await room.ann.do(DELETE, id=posted["id"])
     assert await room.ann.do(DELETE, id=posted["id"]) == first
 
 
-async def test_only_the_author_and_an_admin_delete(room: Room, sign_in: SignIn) -> None:
+async def test_only_author_and_admin_delete(room: Room, sign_in: SignIn) -> None:
     posted = await room.ann.post(room.topic)
     operator, admin = await sign_in("op", roles=[Role.OPERATOR]), await sign_in("root", roles=[Role.ADMIN])
     await operator.join(room.community)
@@ -189,14 +189,14 @@ async def test_only_the_author_and_an_admin_delete(room: Room, sign_in: SignIn) 
     assert await room.ann.texts(room.topic) == [""]
 
 
-async def test_an_admin_deletes_nothing_of_another_organization(room: Room, sign_in: SignIn) -> None:
+async def test_admin_deletes_nothing_of_another_organization(room: Room, sign_in: SignIn) -> None:
     posted = await room.ann.post(room.topic)
     admin = await sign_in("root", "elsewhere", roles=[Role.ADMIN])
     assert await admin.code(DELETE, id=posted["id"]) == "NOT_FOUND"
     assert await room.ann.texts(room.topic) == ["Hello"]
 
 
-async def test_a_tombstone_can_neither_be_edited_nor_reacted_to(room: Room) -> None:
+async def test_tombstone_accepts_no_edit_or_reaction(room: Room) -> None:
     posted = await room.ann.post(room.topic)
     await room.bob.run(REACT, id=posted["id"], emoji="👍")
     tombstone = await room.ann.do(DELETE, id=posted["id"])
@@ -205,7 +205,7 @@ async def test_a_tombstone_can_neither_be_edited_nor_reacted_to(room: Room) -> N
     assert await room.bob.do(UNREACT, id=posted["id"], emoji="👍") == tombstone
 
 
-async def test_the_timestamp_of_a_deleted_message_is_never_used_again(room: Room) -> None:
+async def test_timestamp_of_a_deleted_message_is_not_reused(room: Room) -> None:
     posted = await room.ann.post(room.topic)
     await room.ann.run(DELETE, id=posted["id"])
     again = await room.ann.post(room.topic)
@@ -213,19 +213,19 @@ async def test_the_timestamp_of_a_deleted_message_is_never_used_again(room: Room
     assert again["id"] != posted["id"]
 
 
-async def test_messages_around_a_timestamp_are_half_older_and_the_rest_at_or_after_it(room: Room) -> None:
+async def test_messages_around_are_half_older_half_newer(room: Room) -> None:
     posted = [await room.ann.post(room.topic, str(number)) for number in range(9)]
     page = (await room.bob.run(AROUND, topic=room.topic, at=posted[4]["timestamp"], limit=5))["messagesAround"]
     assert [item["text"] for item in page["items"]] == ["2", "3", "4", "5", "6"]
     assert (page["hasOlder"], page["hasNewer"]) == (True, True)
 
 
-async def test_the_word_now_is_no_timestamp_to_look_around(room: Room) -> None:
+async def test_messages_around_now_are_refused(room: Room) -> None:
     refusal = await room.ann.fails(AROUND, topic=room.topic, at="now")
     assert (refusal["code"], refusal["field"]) == ("BAD_USER_INPUT", "timestamp")
 
 
-async def test_the_image_of_a_preview_comes_by_way_of_this_server(room: Room) -> None:
+async def test_preview_image_is_served_by_the_image_proxy(room: Room) -> None:
     url = "https://tides.example/"
     posted = await room.ann.post(room.topic, f"See {url}")
     for image, shown in (("https://tides.example/a.png", "/images/signed/https://tides.example/a.png"), (None, None)):
@@ -236,7 +236,7 @@ async def test_the_image_of_a_preview_comes_by_way_of_this_server(room: Room) ->
         assert found == {"url": url, "title": "Tides", "imageUrl": shown, "siteName": None}
 
 
-async def test_a_preview_goes_when_its_link_goes_and_stays_when_the_link_stays(room: Room) -> None:
+async def test_preview_stays_only_while_its_link_stays(room: Room) -> None:
     url = "https://tides.example/"
     posted = await room.ann.post(room.topic, f"See {url}")
     preview = LinkPreview(url, "Tides", None, None, None)

@@ -1,4 +1,4 @@
-"""Reactions: one per message, person and emoji; who reacted; and what one received (docs/semantics.md, 2)."""
+"""Reactions: one per message, user and emoji; their users; received reactions (docs/semantics.md, 2)."""
 
 import asyncio
 from typing import Any
@@ -41,7 +41,7 @@ async def received(person: Person, **bounds: Any) -> dict[str, Any]:
     return page
 
 
-async def test_reactions_are_counted_by_emoji_in_the_order_of_first_use(room: Room) -> None:
+async def test_reactions_are_in_order_of_first_use(room: Room) -> None:
     message = await room.ann.post(room.topic)
     await react(room.bob, message, "🌊", "👍")
     await react(room.ann, message, "👍")
@@ -52,14 +52,14 @@ async def test_reactions_are_counted_by_emoji_in_the_order_of_first_use(room: Ro
     assert [reaction["reacted"] for reaction in await reactions(room.ann, message)] == [False, True]
 
 
-async def test_the_mutation_answers_with_the_message_as_it_is_then(room: Room) -> None:
+async def test_add_reaction_returns_the_changed_message(room: Room) -> None:
     message = await room.ann.post(room.topic)
     done = await room.bob.do(REACT, id=message["id"], emoji="👍")
     assert done["reactions"] == [{"emoji": "👍", "count": 1, "reacted": True, "users": [{"handle": "bob"}]}]
     assert (await room.bob.do(UNREACT, id=message["id"], emoji="👍"))["reactions"] == []
 
 
-async def test_the_same_reaction_twice_changes_nothing_and_tells_nobody(room: Room) -> None:
+async def test_repeated_reaction_changes_and_emits_nothing(room: Room) -> None:
     message = await room.ann.post(room.topic)
     await react(room.bob, message, "👍")
     before = await room.bob.stores.mongo["topics"].find_one({"_id": room.topic}, {"n": 1})
@@ -68,7 +68,7 @@ async def test_the_same_reaction_twice_changes_nothing_and_tells_nobody(room: Ro
     assert [reaction["count"] for reaction in await reactions(room.bob, message)] == [1]
 
 
-async def test_taking_back_what_is_not_there_changes_nothing(room: Room) -> None:
+async def test_removing_a_missing_reaction_changes_nothing(room: Room) -> None:
     message = await room.ann.post(room.topic)
     await react(room.bob, message, "👍")
     await room.ann.run(UNREACT, id=message["id"], emoji="👍")
@@ -79,7 +79,7 @@ async def test_taking_back_what_is_not_there_changes_nothing(room: Room) -> None
     assert await reactions(room.bob, message) == []
 
 
-async def test_many_at_once_are_all_counted(room: Room, sign_in: SignIn) -> None:
+async def test_concurrent_reactions_of_many_users_are_counted(room: Room, sign_in: SignIn) -> None:
     message = await room.ann.post(room.topic)
     people = [await sign_in(f"crowd{number}") for number in range(12)]
     for person in people:
@@ -91,7 +91,7 @@ async def test_many_at_once_are_all_counted(room: Room, sign_in: SignIn) -> None
     assert len((await reactions(room.ann, message, limit=3))[0]["users"]) == 3
 
 
-async def test_a_message_has_thirty_different_reactions_at_most(room: Room) -> None:
+async def test_message_has_at_most_thirty_different_reactions(room: Room) -> None:
     message = await room.ann.post(room.topic)
     await react(room.bob, message, *FACES[:30])
     assert await room.ann.code(REACT, id=message["id"], emoji=FACES[30]) == "CONFLICT"
@@ -102,14 +102,14 @@ async def test_a_message_has_thirty_different_reactions_at_most(room: Room) -> N
     assert [reaction["emoji"] for reaction in await reactions(room.ann, message)] == [FACES[0], *FACES[2:]]
 
 
-async def test_what_is_no_single_emoji_is_refused(room: Room) -> None:
+async def test_reaction_other_than_one_emoji_is_refused(room: Room) -> None:
     message = await room.ann.post(room.topic)
     for query in (REACT, UNREACT):
         refusal = await room.bob.fails(query, id=message["id"], emoji="👍👍")
         assert refusal == {"code": "BAD_USER_INPUT", "field": "emoji", "expected": "exactly one emoji"}
 
 
-async def test_a_received_reaction_leads_to_the_message_and_its_surroundings(room: Room) -> None:
+async def test_received_reaction_leads_to_its_message(room: Room) -> None:
     await room.ann.post(room.topic, "before")
     message = await room.ann.post(room.topic)
     await react(room.bob, message, "🌊", "👍")
@@ -122,7 +122,7 @@ async def test_a_received_reaction_leads_to_the_message_and_its_surroundings(roo
     assert message["id"] in [item["id"] for item in around]
 
 
-async def test_received_reactions_are_a_timeline(room: Room) -> None:
+async def test_received_reactions_follow_the_timeline_rule(room: Room) -> None:
     message = await room.ann.post(room.topic)
     await react(room.bob, message, *FACES[:5])
     newest = await received(room.ann, latest="now", limit=2)
@@ -134,7 +134,7 @@ async def test_received_reactions_are_a_timeline(room: Room) -> None:
     assert (await room.ann.fails(RECEIVED))["code"] == "BAD_USER_INPUT"
 
 
-async def test_what_was_taken_back_or_deleted_or_is_ones_own_is_not_received(room: Room) -> None:
+async def test_removed_deleted_and_own_reactions_are_not_received(room: Room) -> None:
     kept, deleted = await room.ann.post(room.topic), await room.ann.post(room.topic)
     await react(room.ann, kept, "👍")
     await react(room.bob, kept, "🌊", "👍")

@@ -1,4 +1,4 @@
-"""The stamps that can be posted, and that who posts one shows it."""
+"""The catalogue of stamps, and messages with stamps."""
 
 import pytest
 
@@ -10,14 +10,14 @@ pytestmark = pytest.mark.anyio
 LIST = "{ stamps { id name imageUrl } }"
 
 
-async def test_every_stamp_is_listed_with_a_picture_of_this_server(room: Room) -> None:
+async def test_stamps_are_listed_with_their_pictures(room: Room) -> None:
     listed = (await room.ann.run(LIST))["stamps"]
     assert listed == [{"id": each.id, "name": each.name, "imageUrl": each.image_url} for each in STAMPS]
     assert len({stamp["id"] for stamp in listed}) == len(listed) > 0
     assert all(stamp["imageUrl"].startswith("/stamps/") for stamp in listed)
 
 
-async def test_every_listed_stamp_can_be_posted(room: Room) -> None:
+async def test_every_stamp_can_be_posted(room: Room) -> None:
     query = """
     mutation ($input: PostMessageInput!) { postMessage(input: $input) { stamp { id name imageUrl } } }
     """

@@ -1,4 +1,4 @@
-"""A topic as its readers see it: its page and what is unread; of one not joined, the title (docs/semantics.md, 2)."""
+"""Topics as members and non-members see them: page, last message, unread count (docs/semantics.md, 2)."""
 
 import asyncio
 from datetime import datetime
@@ -41,7 +41,7 @@ async def mark_read(person: Person, topic: str, timestamp: str) -> dict[str, Any
     return marked
 
 
-async def test_a_member_sees_the_last_message_and_the_page(room: Room) -> None:
+async def test_member_sees_last_message_and_page(room: Room) -> None:
     empty = await seen(room.bob, room.topic)
     assert (empty["lastMessage"], empty["readUpTo"], empty["unreadCount"]) == (None, None, 0)
     assert empty["messages"] == {"items": []}
@@ -56,7 +56,7 @@ async def test_a_member_sees_the_last_message_and_the_page(room: Room) -> None:
     assert found["messages"] == {"items": [{"text": "second"}, {"text": "first"}]}
 
 
-async def test_who_has_not_joined_sees_the_title_and_nothing_that_was_said_without_an_error(room: Room) -> None:
+async def test_non_member_sees_title_and_null_fields_without_error(room: Room) -> None:
     posted = await room.ann.post(room.topic)
     await room.eve.join(room.community)
     await mark_read(room.eve, room.topic, posted["timestamp"])
@@ -68,7 +68,7 @@ async def test_who_has_not_joined_sees_the_title_and_nothing_that_was_said_witho
     assert [found[name] for name in ("lastMessage", "readUpTo", "messages", "unreadCount")] == [None, None, None, 0]
 
 
-async def test_who_has_not_joined_is_refused_the_messages_themselves(room: Room) -> None:
+async def test_messages_are_forbidden_to_non_members(room: Room) -> None:
     posted = await room.ann.post(room.topic)
     assert await room.eve.code(PAGE, topic=room.topic, latest="now") == "FORBIDDEN"
     assert await room.eve.code(AROUND, topic=room.topic) == "FORBIDDEN"
@@ -80,12 +80,12 @@ async def test_who_has_not_joined_is_refused_the_messages_themselves(room: Room)
         assert answer["errors"][0]["extensions"]["code"] == "FORBIDDEN"
 
 
-async def test_wrong_bounds_are_told_to_who_has_not_joined_too(room: Room) -> None:
+async def test_wrong_bounds_are_refused_before_membership(room: Room) -> None:
     query = "query ($id: ID!) { topic(id: $id) { messages { oldest } } }"
     assert (await room.eve.fails(query, id=room.topic))["code"] == "BAD_USER_INPUT"
 
 
-async def test_a_page_follows_the_timeline_rule(room: Room) -> None:
+async def test_page_follows_the_timeline_rule(room: Room) -> None:
     posted = [await room.ann.post(room.topic, str(number)) for number in range(6)]
     at = [message["timestamp"] for message in posted]
     for bounds, texts, older, newer in (
@@ -102,7 +102,7 @@ async def test_a_page_follows_the_timeline_rule(room: Room) -> None:
         assert (page["hasOlder"], page["hasNewer"]) == (older, newer), bounds
 
 
-async def test_every_message_after_the_read_mark_is_unread(room: Room) -> None:
+async def test_messages_after_the_read_mark_are_unread(room: Room) -> None:
     posted = [await room.ann.post(room.topic, str(number)) for number in range(4)]
     assert await unread(room.bob, room.topic) == 4
     marked = await mark_read(room.bob, room.topic, posted[1]["timestamp"])
@@ -110,7 +110,7 @@ async def test_every_message_after_the_read_mark_is_unread(room: Room) -> None:
     assert await unread(room.ann, room.topic) == 0
 
 
-async def test_the_read_mark_never_moves_back(room: Room) -> None:
+async def test_mark_read_never_moves_back(room: Room) -> None:
     posted = [await room.ann.post(room.topic, str(number)) for number in range(3)]
     late, early = posted[2]["timestamp"], posted[0]["timestamp"]
     await mark_read(room.bob, room.topic, late)
@@ -119,7 +119,7 @@ async def test_the_read_mark_never_moves_back(room: Room) -> None:
     assert (await seen(room.bob, room.topic))["readUpTo"] == late
 
 
-async def test_read_marks_belong_to_one_reader_and_one_topic(room: Room) -> None:
+async def test_read_marks_belong_to_one_reader_and_topic(room: Room) -> None:
     other = await room.ann.open_topic(room.community, "Nets")
     await room.ann.post(other)
     posted = await room.ann.post(room.topic)
@@ -129,7 +129,7 @@ async def test_read_marks_belong_to_one_reader_and_one_topic(room: Room) -> None
     assert (await seen(room.eve, room.topic))["readUpTo"] is None
 
 
-async def test_ones_own_and_deleted_messages_are_not_unread(room: Room) -> None:
+async def test_own_and_deleted_messages_are_not_unread(room: Room) -> None:
     await room.bob.post(room.topic)
     deleted, _ = await room.ann.post(room.topic), await room.ann.post(room.topic)
     await room.ann.run(DELETE, id=deleted["id"])
@@ -137,7 +137,7 @@ async def test_ones_own_and_deleted_messages_are_not_unread(room: Room) -> None:
     assert await unread(room.ann, room.topic) == 1
 
 
-async def test_unread_messages_are_counted_up_to_a_hundred(room: Room) -> None:
+async def test_unread_count_is_capped_at_a_hundred(room: Room) -> None:
     await asyncio.gather(*(room.ann.post(room.topic) for _ in range(99)))
     assert await unread(room.bob, room.topic) == 99
     await asyncio.gather(*(room.ann.post(room.topic) for _ in range(6)))

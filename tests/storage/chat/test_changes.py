@@ -1,4 +1,4 @@
-"""What may happen to a message, and to whom it is told."""
+"""Changes of messages and reactions, their events, and their outbox rows."""
 
 import asyncio
 
@@ -25,7 +25,7 @@ async def take_back(place: Place, message: Message, user: str, emoji: str = "�
     return await place.stores.messages.remove_reaction(place.organization_id, message.key, user, emoji)
 
 
-async def test_a_message_is_what_was_posted(place: Place) -> None:
+async def test_posted_message_has_the_posted_content(place: Place) -> None:
     new = NewMessage(place.topic.id, place.community.id, "ann", "狼煙 @bob", "tea", ["bob"])
     message = await place.stores.messages.post(new)
     assert (message.text, message.stamp_id, list(message.mention_ids)) == ("狼煙 @bob", "tea", ["bob"])
@@ -34,7 +34,7 @@ async def test_a_message_is_what_was_posted(place: Place) -> None:
     assert await kinds(place) == ["MessagePosted"]
 
 
-async def test_an_edit_changes_the_text_and_says_when(place: Place) -> None:
+async def test_edit_replaces_text_and_sets_edited_at(place: Place) -> None:
     message = await place.post()
     edited = await place.stores.messages.edit(message.key, "ann", "new @cyd", ["cyd"])
     assert (edited.text, list(edited.mention_ids), edited.timestamp) == ("new @cyd", ["cyd"], message.timestamp)
@@ -42,14 +42,14 @@ async def test_an_edit_changes_the_text_and_says_when(place: Place) -> None:
     assert await kinds(place) == ["MessagePosted", "MessageEdited"]
 
 
-async def test_only_its_author_edits_a_message(place: Place) -> None:
+async def test_edit_by_another_user_is_forbidden(place: Place) -> None:
     message = await place.post()
     with pytest.raises(Forbidden):
         await place.stores.messages.edit(message.key, "bob", "mine now", ())
     assert await place.stores.messages.get(message.key) == message
 
 
-async def test_an_edit_that_would_leave_nothing_is_refused(place: Place) -> None:
+async def test_edit_to_empty_text_without_stamp_is_refused(place: Place) -> None:
     message = await place.post()
     with pytest.raises(BadUserInput):
         await place.stores.messages.edit(message.key, "ann", "", ())
@@ -57,7 +57,7 @@ async def test_an_edit_that_would_leave_nothing_is_refused(place: Place) -> None
     assert (await place.stores.messages.edit(stamped.key, "ann", "", ())).text == ""
 
 
-async def test_only_its_author_or_an_admin_deletes_a_message(place: Place) -> None:
+async def test_delete_by_neither_author_nor_admin_is_forbidden(place: Place) -> None:
     one, other = await place.post(), await place.post()
     with pytest.raises(Forbidden):
         await place.stores.messages.delete(one.key, "bob", False)
@@ -65,14 +65,14 @@ async def test_only_its_author_or_an_admin_deletes_a_message(place: Place) -> No
     assert (await place.stores.messages.delete(other.key, "bob", True)).deleted_at is not None
 
 
-async def test_deleting_twice_is_deleting_once(place: Place) -> None:
+async def test_delete_is_idempotent(place: Place) -> None:
     message = await place.post()
     first = await place.stores.messages.delete(message.key, "ann", False)
     assert await place.stores.messages.delete(message.key, "ann", False) == first
     assert await kinds(place) == ["MessagePosted", "MessageDeleted"]
 
 
-async def test_a_tombstone_is_neither_edited_nor_reacted_to(place: Place) -> None:
+async def test_edit_and_reaction_of_a_tombstone_conflict(place: Place) -> None:
     message = await place.post()
     await place.stores.messages.delete(message.key, "ann", False)
     with pytest.raises(Conflict):
@@ -81,7 +81,7 @@ async def test_a_tombstone_is_neither_edited_nor_reacted_to(place: Place) -> Non
         await react(place, message, "bob")
 
 
-async def test_nothing_is_stored_of_what_a_message_has_not(place: Place) -> None:
+async def test_empty_fields_of_a_message_are_not_stored(place: Place) -> None:
     message = await place.post()
 
     async def fields() -> set[str]:
@@ -101,7 +101,7 @@ async def test_nothing_is_stored_of_what_a_message_has_not(place: Place) -> None
     assert await fields() == plain | {"deleted_at"}
 
 
-async def test_what_was_never_posted_can_not_be_changed(place: Place) -> None:
+async def test_changes_of_a_missing_message_are_not_found(place: Place) -> None:
     never = MessageKey(place.topic.id, 5)
     messages = place.stores.messages
     for change in (
@@ -116,7 +116,7 @@ async def test_what_was_never_posted_can_not_be_changed(place: Place) -> None:
     assert await place.messages() == []
 
 
-async def test_reactions_are_one_per_user_and_emoji_both_ways(place: Place) -> None:
+async def test_adding_and_removing_a_reaction_are_idempotent(place: Place) -> None:
     message = await place.post()
     for user in ("bob", "bob", "cyd"):
         await react(place, message, user)
@@ -128,7 +128,7 @@ async def test_reactions_are_one_per_user_and_emoji_both_ways(place: Place) -> N
     assert (await kinds(place)).count("ReactionsChanged") == 5
 
 
-async def test_all_reactions_of_one_moment_are_counted(place: Place) -> None:
+async def test_concurrent_reactions_are_all_counted(place: Place) -> None:
     message = await place.post()
     users = [f"user{number}" for number in range(30)]
     await asyncio.gather(*(react(place, message, user) for user in users for _ in range(2)))
@@ -136,7 +136,7 @@ async def test_all_reactions_of_one_moment_are_counted(place: Place) -> None:
     assert (await place.stores.messages.get(message.key)).reaction_counts == (("👍", 20),)
 
 
-async def test_a_message_takes_thirty_different_emojis_and_no_more(place: Place) -> None:
+async def test_thirty_first_emoji_of_a_message_conflicts(place: Place) -> None:
     message = await place.post()
     emojis = [chr(0x1F600 + number) for number in range(MAX_EMOJIS + 1)]
     for emoji in emojis[:-1]:
@@ -148,7 +148,7 @@ async def test_a_message_takes_thirty_different_emojis_and_no_more(place: Place)
     assert len((await react(place, message, "bob", emojis[-1])).reaction_counts) == MAX_EMOJIS
 
 
-async def test_the_author_is_told_of_others_reactions_and_not_of_the_own(place: Place, another: OpenStores) -> None:
+async def test_only_reactions_of_others_are_relayed_to_the_author(place: Place, another: OpenStores) -> None:
     message = await place.post()
     async with another() as stores:
         await stores.outbox.close()

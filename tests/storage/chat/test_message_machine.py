@@ -1,4 +1,4 @@
-"""A topic against a model of it: any sequence of posts, repeats, edits, deletions, reactions and pages."""
+"""A topic against a model: any sequence of posts, repetitions, edits, deletions, reactions and pages."""
 
 import asyncio
 from collections import Counter
@@ -33,15 +33,15 @@ LIMITS = st.integers(1, 6)
 
 @dataclass(frozen=True)
 class Process:
-    """One process's storage, and the loop it runs on."""
+    """The storage of one process, and the event loop that it runs on."""
 
     runner: asyncio.Runner
     stores: Stores
 
 
 @dataclass
-class Known:
-    """What the model knows of a message."""
+class ModelMessage:
+    """A message of the model."""
 
     author: str
     text: str
@@ -50,7 +50,7 @@ class Known:
 
 
 class MessageMachine(RuleBasedStateMachine):
-    """Every rule does the same to the topic and to the model."""
+    """Applies every rule to the topic and to the model."""
 
     process: ClassVar[Process]
     posted = Bundle("posted")
@@ -60,7 +60,7 @@ class MessageMachine(RuleBasedStateMachine):
         self.run = self.process.runner.run
         self.place: Place = self.run(found_place(self.process.stores))
         self.messages = self.process.stores.messages
-        self.model: dict[int, Known] = {}
+        self.model: dict[int, ModelMessage] = {}
         self.keys: dict[tuple[str, str], tuple[str, int]] = {}
         self.event_count = 0
         self.read: list[int] = []
@@ -74,7 +74,7 @@ class MessageMachine(RuleBasedStateMachine):
 
     @rule(target=posted, posts=st.lists(st.tuples(USERS, TEXTS, KEYS), min_size=1, max_size=6))
     def post(self, posts: list[tuple[str, str, str | None]]) -> Any:
-        """All at once: they share a batch, and may repeat each other's keys."""
+        """Posts concurrently: posts share a batch, and may repeat each other's keys."""
         work = (self.place.post(text, author, key) for author, text, key in posts)
         outcomes = self.run(gathered(work))
         return multiple(*(self.check_post(*post, outcome) for post, outcome in zip(posts, outcomes, strict=True)))
@@ -91,10 +91,10 @@ class MessageMachine(RuleBasedStateMachine):
         return used[1]
 
     def add(self, author: str, text: str, key: str | None, message: Message) -> int:
-        """A new message lies above everything that was ever there or was shown."""
+        """Asserts that the timestamp exceeds every timestamp that was stored or returned, and adds the message."""
         assert message.timestamp > max([0, *self.model, *self.read])
         assert (message.author_id, message.text, message.deleted_at) == (author, text, None)
-        self.model[message.timestamp] = Known(author, text)
+        self.model[message.timestamp] = ModelMessage(author, text)
         self.event_count += 1
         if key:
             self.keys[author, key] = text, message.timestamp
@@ -173,14 +173,14 @@ class MessageMachine(RuleBasedStateMachine):
 
     @rule(limit=LIMITS, posts=st.integers(0, 3))
     def read_on_while_others_post(self, limit: int, posts: int) -> None:
-        """A reader who pages by `oldest` misses nothing, whatever arrives meanwhile."""
+        """Asserts that a reader who pages by `oldest` misses no message that arrives meanwhile."""
         cursor = self.read[-1] if self.read else 0
         asked = timeline_range(oldest=cursor, limit=limit, inclusive=False)
         reading = self.messages.page(self.place.topic.id, asked)
         page, messages = self.run(both(reading, gathered(self.place.post("more") for _ in range(posts))))
         self.read += [message.timestamp for message in page.items]
         for message in sorted(messages, key=lambda message: message.timestamp):
-            self.model[message.timestamp] = Known("ann", "more")
+            self.model[message.timestamp] = ModelMessage("ann", "more")
             self.event_count += 1
         assert self.read == self.timeline[: len(self.read)]
 
@@ -205,7 +205,7 @@ class MessageMachine(RuleBasedStateMachine):
         assert [message["_id"]["ts"] for message in await self.place.messages()] == self.timeline
 
     async def check_what_was_received(self) -> None:
-        """Each author hears of everybody else's reactions, soon."""
+        """Asserts that each author eventually receives the reactions of all other users."""
         for author in ("ann", "bob", "cyd"):
             expected = {
                 (timestamp, emoji, user)
@@ -240,7 +240,7 @@ async def both(one: Coroutine[Any, Any, Any], other: Coroutine[Any, Any, Any]) -
 
 @contextmanager
 def machine(mongodb_uri: str, redis_url: str, database: str, driver: Driver) -> Iterator[type[MessageMachine]]:
-    """The machine on storage that runs on a loop of its own, since Hypothesis is not asynchronous."""
+    """Yields the machine bound to storage on an event loop of its own, since Hypothesis is synchronous."""
     with asyncio.Runner() as runner:
         opened = open_stores(mongodb_uri, redis_url, database, driver)
         stores = runner.run(opened.__aenter__())
@@ -260,7 +260,7 @@ def sized(examples: int, steps: int) -> settings:
     )
 
 
-def test_any_history_of_a_topic_is_what_the_model_says(
+def test_topic_agrees_with_model_in_any_history(
     mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver
 ) -> None:
     with machine(mongodb_uri, redis_url, database, mongo_driver) as bound:
@@ -268,7 +268,7 @@ def test_any_history_of_a_topic_is_what_the_model_says(
 
 
 @pytest.mark.soak
-def test_any_long_history_of_a_topic_is_what_the_model_says(
+def test_topic_agrees_with_model_in_any_long_history(
     mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver
 ) -> None:
     with machine(mongodb_uri, redis_url, database, mongo_driver) as bound:

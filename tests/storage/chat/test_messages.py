@@ -1,4 +1,4 @@
-"""Messages as they are read: around a moment, without the blocked, the last one, and what waits for a preview."""
+"""Reads of messages: around a timestamp, without blocked authors, the last one, and those that await a preview."""
 
 import itertools
 import random
@@ -21,7 +21,7 @@ AUTHORS = ["ann", "bob", "cyd"]
 
 
 async def written(stores: Stores, authors: dict[int, str]) -> str:
-    """A topic with messages at chosen moments, past the sequencer."""
+    """Inserts messages with chosen timestamps directly, and returns their topic's id."""
     topic_id = new_id()
     documents = [
         {"_id": {"t": topic_id, "ts": timestamp}, "author": author, "text": "", "reactions": []}
@@ -32,7 +32,7 @@ async def written(stores: Stores, authors: dict[int, str]) -> str:
     return topic_id
 
 
-async def test_around_any_moment_at_most_half_is_older_and_the_rest_is_newer(shared_stores: Stores) -> None:
+async def test_around_has_at_most_half_the_limit_older(shared_stores: Stores) -> None:
     topic_id = await written(shared_stores, dict.fromkeys(TIMELINE, "ann"))
     for timestamp, limit in itertools.product([0, *range(18, 30), END], [1, 2, 3, 4, 5, 6, 999]):
         page = await shared_stores.messages.around(topic_id, timestamp, limit)
@@ -40,7 +40,7 @@ async def test_around_any_moment_at_most_half_is_older_and_the_rest_is_newer(sha
         assert seen == expected_around(TIMELINE, timestamp, limit), (timestamp, limit)
 
 
-async def test_around_is_never_refilled_from_the_older_side(shared_stores: Stores) -> None:
+async def test_around_does_not_fill_up_with_older_messages(shared_stores: Stores) -> None:
     topic_id = await written(shared_stores, dict.fromkeys(TIMELINE, "ann"))
     page = await shared_stores.messages.around(topic_id, 27, 4)
     assert [message.timestamp for message in page.items] == [23, 24, 27]
@@ -50,16 +50,14 @@ async def test_around_is_never_refilled_from_the_older_side(shared_stores: Store
     assert (page.has_older, page.has_newer) == (False, True)
 
 
-async def test_around_in_an_empty_topic_is_an_empty_page(shared_stores: Stores) -> None:
+async def test_around_of_an_empty_topic_is_empty(shared_stores: Stores) -> None:
     page = await shared_stores.messages.around(new_id(), 20, 4)
     assert (page.items, page.has_older, page.has_newer, page.oldest, page.newest) == ([], False, False, None, None)
 
 
 @pytest.mark.parametrize("upwards", [True, False])
 @pytest.mark.parametrize("limit", [1, 2, 3, 7])
-async def test_walking_with_blocked_authors_is_short_only_at_the_end_and_covers_everything_once(
-    shared_stores: Stores, limit: int, upwards: bool
-) -> None:
+async def test_paging_with_blocked_authors_fills_every_page(shared_stores: Stores, limit: int, upwards: bool) -> None:
     for seed in range(12):
         chance = random.Random(seed)
         authors = {timestamp: chance.choice(AUTHORS) for timestamp in range(1, 40) if chance.random() < 0.6}
@@ -71,7 +69,7 @@ async def test_walking_with_blocked_authors_is_short_only_at_the_end_and_covers_
 
 
 async def walk(stores: Stores, topic_id: str, blocked: frozenset[str], limit: int, upwards: bool) -> list[int]:
-    """Every page from one end to the other. Only the last one may be short."""
+    """Reads every page from one end to the other. Only the last one may be short."""
     walked: list[int] = []
     asked = timeline_range(oldest=0, limit=limit) if upwards else timeline_range(latest=NOW, limit=limit)
     while True:
@@ -79,21 +77,21 @@ async def walk(stores: Stores, topic_id: str, blocked: frozenset[str], limit: in
         walked += [message.timestamp for message in page.items]
         if not (page.has_newer if upwards else page.has_older):
             return walked
-        assert len(page.items) == limit, "more lies beyond a short page"
+        assert len(page.items) == limit, "A short page was not the last one."
         if upwards:
             asked = timeline_range(oldest=walked[-1], limit=limit, inclusive=False)
         else:
             asked = timeline_range(latest=walked[-1], limit=limit, inclusive=False)
 
 
-async def test_a_message_of_a_blocked_author_does_not_count_for_what_lies_beyond(shared_stores: Stores) -> None:
+async def test_blocked_message_beyond_the_page_does_not_count(shared_stores: Stores) -> None:
     topic_id = await written(shared_stores, {20: "bob", 21: "ann", 22: "bob"})
     page = await shared_stores.messages.page(topic_id, timeline_range(oldest=21, latest=21), frozenset({"bob"}))
     assert [message.timestamp for message in page.items] == [21]
     assert (page.has_older, page.has_newer) == (False, False)
 
 
-async def test_knowing_the_last_timestamp_changes_no_page(shared_stores: Stores) -> None:
+async def test_last_timestamp_changes_no_page(shared_stores: Stores) -> None:
     topic_id = await written(shared_stores, dict.fromkeys(range(20, 26), "bob") | {26: "ann"})
     for blocked in (frozenset[str](), frozenset({"ann"}), frozenset({"bob"})):
         for bounds in itertools.product((None, 19, 22, 26), (None, 22, 25, 26, 30), (1, 3, 50), (True, False)):
@@ -105,7 +103,7 @@ async def test_knowing_the_last_timestamp_changes_no_page(shared_stores: Stores)
             assert await shared_stores.messages.page(topic_id, asked, blocked, last=26) == page, bounds
 
 
-async def test_the_last_message_is_the_newest_that_is_visible(shared_stores: Stores) -> None:
+async def test_last_message_is_the_newest_visible_one(shared_stores: Stores) -> None:
     topic_id = await written(shared_stores, {20: "ann", 21: "bob"})
     last = await shared_stores.messages.last(topic_id, 21)
     assert last is not None
@@ -117,14 +115,14 @@ async def test_the_last_message_is_the_newest_that_is_visible(shared_stores: Sto
     assert await shared_stores.messages.last("nothing was said here", 21) is None
 
 
-async def test_a_message_that_was_never_there_is_none_or_not_found(place: Place) -> None:
+async def test_missing_message_is_none_or_not_found(place: Place) -> None:
     missing = MessageKey(place.topic.id, 5)
     assert await place.stores.messages.find(missing) is None
     with pytest.raises(NotFound):
         await place.stores.messages.get(missing)
 
 
-async def test_a_tombstone_keeps_its_place_and_nothing_else(place: Place) -> None:
+async def test_tombstone_keeps_timestamp_and_author_only(place: Place) -> None:
     message = await place.post("see https://example.com")
     await place.stores.messages.add_reaction(place.organization_id, message.key, "bob", "👍")
     tombstone = await place.stores.messages.delete(message.key, "ann", False)
@@ -137,12 +135,12 @@ async def test_a_tombstone_keeps_its_place_and_nothing_else(place: Place) -> Non
 
 
 async def waiting_previews(place: Place) -> list[MessageKey]:
-    """Those of the topic, of any age."""
+    """Returns the topic's messages that await a preview, of any age."""
     keys = await place.stores.messages.awaiting_preview(-60, 1000)
     return [key for key in keys if key.topic_id == place.topic.id]
 
 
-async def test_only_messages_with_a_link_wait_for_a_preview_until_they_get_one(place: Place) -> None:
+async def test_message_with_a_link_awaits_its_preview(place: Place) -> None:
     messages = place.stores.messages
     plain, linked = await place.post("hello"), await place.post("see https://example.com")
     assert await waiting_previews(place) == [linked.key]
@@ -156,7 +154,7 @@ async def test_only_messages_with_a_link_wait_for_a_preview_until_they_get_one(p
     assert await waiting_previews(place) == []
 
 
-async def test_a_preview_of_a_link_that_is_no_longer_the_first_is_dropped(place: Place) -> None:
+async def test_preview_of_a_replaced_link_is_dropped(place: Place) -> None:
     messages = place.stores.messages
     message = await place.post("see https://example.com")
     await messages.edit(message.key, "ann", "see https://example.org", ())
@@ -165,7 +163,7 @@ async def test_a_preview_of_a_link_that_is_no_longer_the_first_is_dropped(place:
     assert await waiting_previews(place) == [message.key]
 
 
-async def test_fresh_messages_are_left_to_their_job_before_anybody_sweeps_for_them(place: Place) -> None:
+async def test_sweep_ignores_messages_that_waited_briefly(place: Place) -> None:
     await place.post("see https://example.com")
     keys = await place.stores.messages.awaiting_preview(60, 1000)
     assert all(key.topic_id != place.topic.id for key in keys)

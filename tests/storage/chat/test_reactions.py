@@ -1,4 +1,4 @@
-"""Reactions as one viewer sees them: those of the blocked do not exist, not even in the counts."""
+"""Reactions as a viewer sees them: reactions of blocked users are left out of lists and counts."""
 
 import asyncio
 
@@ -14,7 +14,7 @@ NOBODY: frozenset[str] = frozenset()
 
 
 async def reacted(place: Place, *reactions: tuple[str, str]) -> Message:
-    """A message of ann's with these (user, emoji) in order."""
+    """Posts a message of ann, and adds reactions by (user, emoji) in order."""
     message = await place.post()
     for user, emoji in reactions:
         message = await place.stores.messages.add_reaction(place.organization_id, message.key, user, emoji)
@@ -26,19 +26,19 @@ async def seen(place: Place, message: Message, viewer: str, blocked: frozenset[s
     return [(reaction.emoji, reaction.count, reaction.reacted) for reaction in reactions]
 
 
-async def test_counts_come_in_the_order_of_first_use_with_ones_own_marked(place: Place) -> None:
+async def test_counts_are_in_order_of_first_use_with_own_marked(place: Place) -> None:
     message = await reacted(place, ("bob", "👍"), ("cyd", "🎉"), ("cyd", "👍"))
     assert await seen(place, message, "cyd") == [("👍", 2, True), ("🎉", 1, True)]
     assert await seen(place, message, "ann") == [("👍", 2, False), ("🎉", 1, False)]
 
 
-async def test_the_blocked_are_missing_from_the_counts_and_their_emojis_from_the_list(place: Place) -> None:
+async def test_reactions_of_blocked_users_are_left_out(place: Place) -> None:
     message = await reacted(place, ("bob", "👍"), ("cyd", "🎉"), ("cyd", "👍"))
     assert await seen(place, message, "ann", frozenset({"cyd"})) == [("👍", 1, False)]
     assert await seen(place, message, "ann", frozenset({"bob", "cyd"})) == []
 
 
-async def test_many_messages_and_viewers_of_one_moment_do_not_mix(place: Place) -> None:
+async def test_concurrent_reads_of_reactions_do_not_mix(place: Place) -> None:
     one = await reacted(place, ("bob", "👍"))
     other = await reacted(place, ("cyd", "👍"), ("bob", "🎉"))
     asked = [(one, "bob", NOBODY), (other, "bob", NOBODY), (one, "ann", frozenset({"bob"})), (other, "cyd", NOBODY)]
@@ -50,7 +50,7 @@ async def test_many_messages_and_viewers_of_one_moment_do_not_mix(place: Place) 
     ]
 
 
-async def test_who_reacted_is_told_in_order_up_to_the_limit_without_the_blocked(place: Place) -> None:
+async def test_users_are_in_order_of_reaction_up_to_the_limit(place: Place) -> None:
     message = await reacted(place, ("bob", "👍"), ("cyd", "👍"), ("dan", "👍"), ("eve", "🎉"))
     users = place.stores.reactions.users
     assert await users(message.key, "👍", 10, NOBODY) == ["bob", "cyd", "dan"]

@@ -1,4 +1,4 @@
-"""Topics: their places in lists, read marks that never move back, and what is unread."""
+"""Topics: lists, read marks and unread counts."""
 
 import asyncio
 
@@ -20,7 +20,7 @@ def key(place: Place, title: str) -> IdempotencyKey | None:
     return idempotency_key(place.organization_id, "ann", "createTopic", "k", {"title": title})
 
 
-async def test_a_new_topic_is_told_to_its_community_once(place: Place) -> None:
+async def test_create_topic_emits_one_event_for_a_repeated_key(place: Place) -> None:
     topics = place.stores.topics
     made = await asyncio.gather(*(topics.create(place.community, "ann", "New", key(place, "New")) for _ in range(5)))
     assert len({topic.id for topic in made}) == 1
@@ -31,7 +31,7 @@ async def test_a_new_topic_is_told_to_its_community_once(place: Place) -> None:
         await topics.create(place.community, "ann", "Other", key(place, "Other"))
 
 
-async def test_a_topic_of_another_organization_is_not_found(place: Place) -> None:
+async def test_topic_of_another_organization_is_not_found(place: Place) -> None:
     topics = place.stores.topics
     assert await topics.get(place.organization_id, place.topic.id) == place.topic
     assert await topics.find("another", place.topic.id) is None
@@ -43,7 +43,7 @@ async def last_activity(place: Place) -> int:
     return (await place.stores.topics.get(place.organization_id, place.topic.id)).last_activity
 
 
-async def test_the_last_activity_is_the_last_messages_and_moves_with_nothing_else(place: Place) -> None:
+async def test_last_activity_moves_with_new_messages_only(place: Place) -> None:
     assert await last_activity(place) == int(place.topic.created_at.timestamp() * 1000) * 1000
     message = await place.post(key="k")
     assert await last_activity(place) == message.timestamp
@@ -56,7 +56,7 @@ async def test_the_last_activity_is_the_last_messages_and_moves_with_nothing_els
     assert await last_activity(place) == max(message.timestamp for message in both)
 
 
-async def test_a_repeated_key_does_not_warm_a_topic(place: Place) -> None:
+async def test_repeated_key_does_not_raise_the_heat(place: Place) -> None:
     await place.post(key="k")
     before = await place.stores.mongo["topics"].find_one({"_id": place.topic.id}, {"heat": 1})
     for _ in range(5):
@@ -77,7 +77,7 @@ async def test_topics_are_listed_by_last_activity(place: Place) -> None:
     assert await listed() == [other.id, place.topic.id]
 
 
-async def test_trending_ranks_the_organizations_topics_by_their_rate(place: Place) -> None:
+async def test_trending_ranks_topics_by_posting_rate(place: Place) -> None:
     hot = Place(place.stores, place.community, await place.stores.topics.create(place.community, "ann", "Hot", None))
     await place.stores.topics.create(place.community, "ann", "Quiet", None)
     await asyncio.gather(*(hot.post() for _ in range(20)), *(place.post() for _ in range(5)))
@@ -88,7 +88,7 @@ async def test_trending_ranks_the_organizations_topics_by_their_rate(place: Plac
     assert len(await place.stores.topics.trending(place.organization_id, 1)) == 1
 
 
-async def test_a_read_mark_never_moves_back(place: Place) -> None:
+async def test_read_mark_never_decreases(place: Place) -> None:
     topics = place.stores.topics
     assert await topics.read_up_to(place.topic.id, "bob") is None
     await asyncio.gather(*(topics.mark_read(place.topic.id, "bob", timestamp) for timestamp in (5, 9, 7)))
@@ -97,11 +97,11 @@ async def test_a_read_mark_never_moves_back(place: Place) -> None:
 
 
 async def last_of(place: Place) -> int:
-    """The timestamp of the topic's head."""
+    """Returns the timestamp of the topic's head."""
     return (await place.stores.topics.get(place.organization_id, place.topic.id)).last_activity
 
 
-async def test_whoever_has_read_to_the_end_has_nothing_unread(place: Place) -> None:
+async def test_reader_at_the_end_has_nothing_unread(place: Place) -> None:
     newest = await place.post()
     assert await place.stores.topics.unread_count(place.topic.id, await last_of(place), "bob", NOBODY) == 1
     await place.stores.topics.mark_read(place.topic.id, "bob", newest.timestamp)
@@ -110,7 +110,7 @@ async def test_whoever_has_read_to_the_end_has_nothing_unread(place: Place) -> N
     assert await place.stores.topics.unread_count(place.topic.id, await last_of(place), "bob", NOBODY) == 1
 
 
-async def test_ones_own_deleted_and_blocked_messages_are_not_unread(place: Place) -> None:
+async def test_own_deleted_and_blocked_messages_are_not_unread(place: Place) -> None:
     first, *_, gone = [await place.post(author=author) for author in ("ann", "bob", "cyd", "ann", "ann")]
     await place.stores.messages.delete(gone.key, "ann", False)
 
@@ -124,11 +124,11 @@ async def test_ones_own_deleted_and_blocked_messages_are_not_unread(place: Place
     assert await unread("bob") == 2
 
 
-async def test_unread_messages_are_counted_to_a_hundred(place: Place) -> None:
+async def test_unread_count_stops_at_a_hundred(place: Place) -> None:
     await asyncio.gather(*(place.post() for _ in range(UNREAD_CAP + 10)))
     assert await place.stores.topics.unread_count(place.topic.id, await last_of(place), "bob", NOBODY) == UNREAD_CAP
 
 
-async def test_topics_are_read_together_whatever_their_organization(place: Place) -> None:
+async def test_by_id_finds_topics_of_any_organization(place: Place) -> None:
     found = await place.stores.topics.by_id([place.topic.id, place.topic.id, "nowhere"])
     assert found == {place.topic.id: place.topic}
