@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from storage.calls.documents import DRAFTS, JOBS, LIMITS, TASKS
+from storage.calls.documents import DRAFTS, JOBS, LIMITS, TASKS, CallLimitsDocument
 from storage.calls.job_changes import LaunchJob, NewCallJob
 from storage.calls.limiter import default_limits
 from storage.calls.records import CallJob, TaskKey
@@ -42,7 +42,7 @@ class InMemoryStream:
     now: datetime = BEGIN
     documents: dict[tuple[str, Any], Document] = field(default_factory=dict)
     events: list[tuple[datetime, str, Any]] = field(default_factory=list)
-    rows: list[Document] = field(default_factory=list)
+    rows: list[Any] = field(default_factory=list)
 
     def commit(self, change: Change[Result], *loaded: tuple[str, Any]) -> Result:
         """Plans the change and returns its result. Asserts that a DomainError changes nothing."""
@@ -57,8 +57,8 @@ class InMemoryStream:
             effects = [*batch.written, *batch.events, *batch.outbox]
             assert effects == [], "A change that fails must change nothing."
             raise
-        for collection, id_ in batch.written.items():
-            self._write(collection[0], id_, batch)
+        for (written, _), id_ in batch.written.items():
+            self._write(written, id_, batch)
         self.events += [(self.now, event.kind, event.ref) for event in batch.events]
         self.rows += batch.outbox
         return result
@@ -100,8 +100,9 @@ class InMemoryStream:
         return [document for (collection, _), document in self.documents.items() if collection == TASKS]
 
     @property
-    def limits(self) -> Document:
-        return self.get(LIMITS, ORG) or default_limits(ORG)
+    def limits(self) -> CallLimitsDocument:
+        stored: Any = self.get(LIMITS, ORG)
+        return stored or default_limits(ORG)
 
     def wait(self, seconds: float) -> None:
         """Moves the clock forward, in whole milliseconds."""

@@ -9,7 +9,6 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from storage.calls.call_changes import (
-    DO_NOT_CALL,
     Call,
     CallStart,
     FailCall,
@@ -19,6 +18,7 @@ from storage.calls.call_changes import (
     StartCall,
     StartRefusal,
 )
+from storage.calls.documents import DO_NOT_CALL
 from storage.calls.job_changes import ActOnJob, JobAction, RefreshJobState, SetLimits, TakeOver
 from storage.calls.limiter import Superseded
 from storage.calls.records import ACTIVE_STATES, CallJobState, CallOutcome, CallReportEvent, CallTaskState, TaskKey
@@ -40,7 +40,6 @@ class CallMachine(RuleBasedStateMachine):
         self.rate = 1.0
         self.starts: list[tuple[Any, float]] = []
         self.calls: dict[str, Call] = {}
-        self.settled: set[str] = set()
         self.requeued: set[str] = set()
         self.final: dict[tuple[str, int], str] = {}
         self.jobs: list[str] = []
