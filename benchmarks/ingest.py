@@ -38,7 +38,7 @@ async def run(stores: Stores, org: str, number: int, domains: int, addresses: in
             events.append(DeliveryEvent(f"{org}{place}", whom, now, smtp_code=code, enhanced_status=status))
         await stores.ledger.record(org, "benchmark", events)
     durable_s = time.perf_counter() - began_s
-    while await stores.folder.waiting():
+    while await stores.aggregator.pending_partitions():
         await asyncio.sleep(0.02)
     return durable_s, time.perf_counter() - began_s
 
@@ -47,9 +47,15 @@ async def measure(number: int, addresses: int) -> None:
     """Both shapes of traffic."""
     table = Table("domains", "addresses", "events", "recorded/s", "folded/s")
     async with databases("motor") as servers:
-        command = [sys.executable, "-m", "tests.storage.mail.folding_process", servers.mongodb_uri, servers.redis_url]
+        command = [
+            sys.executable,
+            "-m",
+            "tests.storage.mail.aggregation_process",
+            servers.mongodb_uri,
+            servers.redis_url,
+        ]
         root = Path(__file__).parents[1]
-        with subprocess.Popen([*command, DATABASE], cwd=root, env=environment()) as folder:
+        with subprocess.Popen([*command, DATABASE], cwd=root, env=environment()) as aggregator:
             try:
                 async with open_stores(
                     servers.mongodb_uri, servers.redis_url, DATABASE, address_keys=ADDRESS_KEYS
@@ -59,7 +65,7 @@ async def measure(number: int, addresses: int) -> None:
                         rates = (f"{number / durable_s:,.0f}", f"{number / folded_s:,.0f}")
                         table.add_row(str(domains), f"{addresses:,}", f"{number:,}", *rates)
             finally:
-                folder.kill()
+                aggregator.kill()
     Console(width=120).print(table)
 
 

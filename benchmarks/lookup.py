@@ -35,8 +35,8 @@ from benchmarks.load import post_request
 from benchmarks.lookup_load import Job, Report
 from server.auth.tokens import mint
 from server.web import listen
-from storage.mail.facts import conclude, conclude_domain, new_address, new_domain
-from storage.mail.folding import domain_id
+from storage.mail.aggregation import domain_id
+from storage.mail.counters import new_address, new_domain, summarize, summarize_domain
 from storage.stores import open_stores
 from tests.keys import ADDRESS_KEYS, AS_SETTING
 from tests.product import NOROSHI, eventually
@@ -104,7 +104,7 @@ async def fill(servers: Databases, addresses: int) -> None:
             await stores.mongo["mail_addresses"].insert_many(rows, ordered=False)
         domains = [new_domain(ORGANIZATION, f"d{number}.example") for number in range(DOMAINS)]
         for each in domains:
-            conclude_domain(each)
+            summarize_domain(each)
             each["_id"] = domain_id(ORGANIZATION, each["domain"])
         await stores.mongo["mail_domains"].insert_many(domains)
 
@@ -116,7 +116,7 @@ def _document(number: int) -> dict[str, object]:
     if number % 20 == 0:
         entry |= {"hards": [[1_763_100_000_000, "550 5.1.1"]]}  # type: ignore[dict-item]
     document["by"].append(entry)
-    conclude(document)
+    summarize(document)
     return {"_id": ADDRESS_KEYS.id(ORGANIZATION, written), **document}
 
 

@@ -10,7 +10,7 @@ from jobs.calls.polling import poll_overdue_calls, sweep_abandoned_lists
 from jobs.context import JobContext
 from jobs.fan_out import fan_out, finish_fan_outs, rebuild_feed, rebuild_feeds, retry_failed_inserts, settle_follows
 from jobs.link_previews import find_lost_previews, preview_link, preview_post_link
-from jobs.mail.aggregation import fold_mail
+from jobs.mail.aggregation import aggregate_mail
 from jobs.mail.summary import report_bounces
 from jobs.publishing.failure_mails import send_failure_mails
 from jobs.publishing.sweepers import fail_disconnected, publish_due, upload_media, wake
@@ -48,7 +48,7 @@ FUNCTIONS: dict[str, list[Function]] = {
 }
 
 
-LOOPS: list[Loop] = [Loop("call_manager", run_broker_pool), Loop("fold_mail", fold_mail)]
+LOOPS: list[Loop] = [Loop("call_manager", run_broker_pool), Loop("fold_mail", aggregate_mail)]
 
 SWEEPERS: list[Sweeper] = [
     Sweeper("move_outbox", 2.0, relay_outbox),

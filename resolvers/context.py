@@ -11,7 +11,7 @@ from storage.chat.reactions import Visibility
 from storage.errors import Unauthenticated
 from storage.identity.records import User
 from storage.identity.roles import Role
-from storage.mail.migration import OldBook
+from storage.mail.legacy_book import LegacyBook
 from storage.stores import Stores
 
 
@@ -28,7 +28,7 @@ class Context:
     viewer: User | None = None
     roles: frozenset[Role] = frozenset()
     connection_params: dict[str, Any] | None = None
-    old_book: OldBook | None = None
+    legacy_book: LegacyBook | None = None
     coalesced: Audience | None = None
     """The audience of a coalesced query. Use cases read `audience`."""
 

@@ -10,7 +10,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from jobs.providers.egress import Egress
-from jobs.providers.old_book import old_book
+from jobs.providers.legacy_book import legacy_book
 from schema.root import build_schema
 from server.auth.tokens import TokenVerifier
 from server.auth.viewers import Viewers
@@ -24,7 +24,7 @@ from server.http.images import ImageCache, images_route
 from server.http.ingest import ingest_routes
 from server.http.pages import page_routes
 from server.settings import Settings
-from storage.mail.migration import OldBook
+from storage.mail.legacy_book import LegacyBook
 from storage.secrets.image_urls import ImageUrls
 from storage.secrets.shared_secrets import shared_secret
 from storage.secrets.versioned_keys import versioned_keys
@@ -76,7 +76,7 @@ def create_app(settings: Settings) -> Application:
                 versioned_keys(settings.credential_keys or ""),
                 settings.keys_of_addresses,
             ) as stores,
-            old_book(settings.legacy_book_url, settings.legacy_share) as older,
+            legacy_book(settings.legacy_book_url, settings.legacy_share) as older,
         ):
             app.state.stores = stores
             # Added here, before the pages, since they need what is open only now.
@@ -88,7 +88,7 @@ def create_app(settings: Settings) -> Application:
     return Application(routes=routes, middleware=_middleware(settings), lifespan=lifespan)
 
 
-async def _open(app: Application, settings: Settings, stores: Stores, egress: Egress, older: OldBook | None) -> None:
+async def _open(app: Application, settings: Settings, stores: Stores, egress: Egress, older: LegacyBook | None) -> None:
     image_urls = ImageUrls(settings.base_url, await shared_secret(stores.mongo, "image_urls"))
     viewers = Viewers(_verifier(settings), stores.users)
     schema = build_schema(DocumentLimitsExtension, executor=CompiledExecutor)

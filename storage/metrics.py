@@ -36,8 +36,8 @@ FEED_ITEMS_PUSHED = Counter(
     "noroshi_feed_items", "Items pushed into home feeds, by whether the database took them.", ["outcome"]
 )
 MAIL_EVENTS = Counter("noroshi_mail_events", "Delivery events that were read, by what they count as.", ["outcome"])
-MAIL_FOLDED = Counter("noroshi_mail_folded", "Delivery events that were folded into the address book.")
-MAIL_FOLD_SECONDS = Histogram(
+MAIL_EVENTS_AGGREGATED = Counter("noroshi_mail_folded", "Delivery events that were folded into the address book.")
+MAIL_AGGREGATION_SECONDS = Histogram(
     "noroshi_mail_fold_seconds",
     "From the start of a fold until it was durable.",
     buckets=(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5),

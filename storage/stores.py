@@ -28,10 +28,10 @@ from storage.indexes import ensure_indexes
 from storage.keys import Keys
 from storage.locks import Locks
 from storage.mail.addresses import AddressKeys
+from storage.mail.aggregation import Aggregator
 from storage.mail.book import AddressBook
-from storage.mail.folding import Folder
-from storage.mail.gate import Gate
 from storage.mail.ledger import Ledger
+from storage.mail.lookup_limiter import LookupLimiter
 from storage.mail.rates import Rates
 from storage.mail.reports import ReportStore
 from storage.mongo import Driver, Mongo, connect
@@ -87,10 +87,10 @@ class Stores:
     hub: Hub
     queue: JobQueue
     ledger: Ledger
-    folder: Folder
+    aggregator: Aggregator
     address_book: AddressBook
     bounce_rates: Rates
-    lookups: Gate
+    lookup_limiter: LookupLimiter
     reports: ReportStore
 
 
@@ -178,10 +178,10 @@ async def _running(
         queue=JobQueue(arq, keys),
         locks=locks,
         ledger=Ledger(mongo, address_keys),
-        folder=Folder(mongo, locks),
+        aggregator=Aggregator(mongo, locks),
         address_book=AddressBook(mongo, address_keys),
         bounce_rates=Rates(mongo),
-        lookups=Gate(),
+        lookup_limiter=LookupLimiter(),
         reports=ReportStore(mongo),
     )
     publisher.start()

@@ -50,7 +50,7 @@ TESTED_ELSEWHERE = {
     "resolvers/context.py": "tests/resolvers/test_blocks.py",
     "resolvers/audience.py": "tests/server/graphql/test_coalescing.py",
     "jobs/context.py": "tests/server/test_worker.py",
-    "storage/mail/migration.py": "tests/resolvers/mail/test_migration.py",
+    "storage/mail/legacy_book.py": "tests/resolvers/mail/test_lookup.py",
     "storage/mail/records.py": "tests/storage/mail/test_rates.py",
     "storage/metrics.py": "tests/server/http/test_health.py",
     "storage/identity/roles.py": "tests/resolvers/test_access.py",

@@ -12,7 +12,7 @@ from jobs.calls.broker_pool import process_name
 from jobs.context import JobContext
 from storage.errors import Unavailable
 from storage.locks import Lock, LockLost
-from storage.mail.folding import BATCH
+from storage.mail.aggregation import BATCH
 from storage.mail.ledger import PARTITIONS
 from storage.stores import Stores
 
@@ -28,12 +28,12 @@ RETRY_S = 1.0
 log = structlog.get_logger(__name__)
 
 
-async def fold_mail(jobs: JobContext) -> None:
+async def aggregate_mail(jobs: JobContext) -> None:
     """Folds what waits, for ever."""
-    await Folders(jobs.stores).run()
+    await AggregationLoops(jobs.stores).run()
 
 
-class Folders:
+class AggregationLoops:
     """One worker's."""
 
     def __init__(self, stores: Stores) -> None:
@@ -51,7 +51,7 @@ class Folders:
 
     async def _watch(self) -> None:
         while True:
-            for partition in await self._stores.folder.waiting():
+            for partition in await self._stores.aggregator.pending_partitions():
                 self._work[partition].set()
             await asyncio.sleep(LOOK_EVERY_S)
 
@@ -62,7 +62,7 @@ class Folders:
             try:
                 async with self._stores.locks.held(f"mail:{partition}", process_name()) as lock:
                     if lock is not None:
-                        await self._fold(lock, partition)
+                        await self._aggregate(lock, partition)
                         continue
             except (LockLost, Unavailable, PyMongoError) as error:
                 log.warning("fold_failed", partition=partition, next_batch=self._batch[partition], error=repr(error))
@@ -73,11 +73,11 @@ class Folders:
             work.clear()
             await asyncio.sleep(RETRY_S)
 
-    async def _fold(self, lock: Lock, partition: int) -> None:
+    async def _aggregate(self, lock: Lock, partition: int) -> None:
         """Folds until nothing came for a while."""
         work = self._work[partition]
         while True:
-            while await self._fold_batch(lock, partition):
+            while await self._aggregate_batch(lock, partition):
                 pass
             work.clear()
             try:
@@ -86,11 +86,11 @@ class Folders:
             except TimeoutError:
                 return
 
-    async def _fold_batch(self, lock: Lock, partition: int) -> bool:
+    async def _aggregate_batch(self, lock: Lock, partition: int) -> bool:
         """Folds a batch; whether it was full. After a failure the next one is half as big, then they double again."""
         async with self._turns:
             size = self._batch[partition]
             self._batch[partition] = max(size // 2, 1)
-            folded = await self._stores.folder.fold(lock, partition, size)
+            folded = await self._stores.aggregator.aggregate(lock, partition, size)
         self._batch[partition] = min(size * 2, BATCH)
         return folded == size

@@ -25,7 +25,7 @@ _DELIVERED_OR_NOT = {"sent", "deferred", "bounced"}
 
 
 @dataclass(slots=True)
-class PostfixLog:
+class PostfixLogReader:
     """The reader of one log. `waiting` is what deferred messages wait for, by queue id: a state to keep."""
 
     local_zone: tzinfo | None = None

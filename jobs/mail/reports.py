@@ -28,14 +28,14 @@ _STATUS = re.compile(r"(?<![\d.])([245]\.\d{1,3}\.\d{1,3})(?![\d.])")
 logging.getLogger("flufl.bounce").setLevel(logging.CRITICAL + 1)
 
 
-class NoReport(Exception):
+class NotADeliveryReport(Exception):
     """The message is neither a DSN nor an ARF report, nor anything like one."""
 
 
 def delivery_events(content: bytes, now: datetime) -> list[DeliveryEvent]:
     """What the report says; empty when it says nothing that counts, such as that a message is late.
 
-    Raises: NoReport.
+    Raises: NotADeliveryReport.
     """
     message = message_from_bytes(content, policy=compat32)
     id_ = sha256((message.get("Message-ID") or "").encode(errors="replace") or content).hexdigest()
@@ -100,7 +100,7 @@ def _guessed(message: Message, content: bytes, id_: str, at: datetime) -> list[D
     temporary, permanent = _failures(message)
     found = sorted({each.decode("ascii", "replace") for each in {*temporary, *permanent}})
     if not found:
-        raise NoReport("This is no report of a delivery.")
+        raise NotADeliveryReport("This is no report of a delivery.")
     text = content.decode("utf-8", "replace")[-MAX_TEXT * 4 :]
     status = _STATUS.search(text)
     code = _smtp_code(text) or (550 if permanent else 450)

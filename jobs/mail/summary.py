@@ -16,7 +16,7 @@ import structlog
 from jobs.context import JobContext
 from jobs.providers.mailer import Mail, MailDelayed, MailRefused
 from jobs.providers.signed_webhooks import sign
-from storage.mail.instants import DAY_MS, milliseconds
+from storage.mail.epoch_time import DAY_MS, epoch_ms
 from storage.mail.rates import MIN_SENT, day_of
 from storage.mail.records import BounceRate
 from storage.secrets.shared_secrets import shared_secret
@@ -87,7 +87,7 @@ async def report_bounces(jobs: JobContext) -> int:
     now = await jobs.stores.mongo.now()
     today = day_of(now)
     due = [(day, "alarm", org, rate) for day in (today - 1, today) for org, rate in await _alarming(jobs, day)]
-    if jobs.bounce_report_to is not None and milliseconds(now) % DAY_MS >= SUMMARY_AFTER_MS:
+    if jobs.bounce_report_to is not None and epoch_ms(now) % DAY_MS >= SUMMARY_AFTER_MS:
         yesterday = await jobs.stores.bounce_rates.of_day(today - 1)
         due += [(today - 1, "summary", org, rate) for org, rate in yesterday.items()]
     return sum([await _report(jobs, *each) for each in due])

@@ -19,7 +19,7 @@ import orjson
 import structlog
 from pymongo.errors import PyMongoError
 
-from jobs.mail.postfix import PostfixLog
+from jobs.mail.postfix import PostfixLogReader
 from storage.mail.records import DeliveryEvent, RecordDeliveriesResult
 from storage.mongo import Document, Mongo
 
@@ -39,7 +39,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
-class Followed:
+class FollowedFile:
     """A file that is read: its first line's digest, how far it is read, and since when it is not the newest."""
 
     head: str
@@ -72,10 +72,10 @@ class Tail:
     state: Path
     record: Record
     mongo: Mongo
-    log: PostfixLog = field(default_factory=PostfixLog)
+    log: PostfixLogReader = field(default_factory=PostfixLogReader)
     lines: int = 0
     events: int = 0
-    _files: list[Followed] = field(default_factory=list)
+    _files: list[FollowedFile] = field(default_factory=list)
     _past: set[str] = field(default_factory=set)
 
     async def run(self) -> None:
@@ -120,11 +120,11 @@ class Tail:
         return count
 
     async def _take(self, lines: list[bytes]) -> None:
-        now = await _at_last(self.mongo.now)
+        now = await _retry(self.mongo.now)
         # Read once: the log remembers who waits, so a line that is read again may say something else.
         events = [event for line in lines for event in self.log.read(line, now)]
         for start in range(0, len(events), BATCH_LINES):
-            result = await _at_last(partial(self.record, events[start : start + BATCH_LINES]))
+            result = await _retry(partial(self.record, events[start : start + BATCH_LINES]))
             self.events += result.accepted
             log.info("mail_log", taken=result.accepted, known=result.duplicates, refused=len(result.rejected))
 
@@ -142,16 +142,16 @@ class Tail:
             return
         if newest is not None:
             newest.retired_at = time.monotonic()
-        self._files.append(Followed(head, 0, stream))
+        self._files.append(FollowedFile(head, 0, stream))
         self._follow_missed()
 
-    def _go_on_in_copy(self, file: Followed) -> None:
+    def _go_on_in_copy(self, file: FollowedFile) -> None:
         """Reads what was copied and emptied instead of renamed to its end in the copy, if there is one."""
         file.stream.close()
         self._files.remove(file)
         copy = self._find(file.head, self._rotated())
         if copy is not None:
-            self._files.insert(0, Followed(file.head, file.offset, copy, time.monotonic()))
+            self._files.insert(0, FollowedFile(file.head, file.offset, copy, time.monotonic()))
 
     def _follow_missed(self) -> None:
         """Reads what came and was rotated away since the last look, or while nobody looked."""
@@ -160,7 +160,7 @@ class Tail:
             stream = _opened(path)
             head = _head(stream) if stream is not None else None
             if stream is not None and head is not None and head not in known:
-                self._files.insert(0, Followed(head, 0, stream, time.monotonic()))
+                self._files.insert(0, FollowedFile(head, 0, stream, time.monotonic()))
             elif stream is not None:
                 stream.close()
 
@@ -192,7 +192,7 @@ class Tail:
             if stream is None:
                 log.warning("mail_log_gone", offset=known["offset"])
                 continue
-            self._files.append(Followed(known["head"], known["offset"], stream))
+            self._files.append(FollowedFile(known["head"], known["offset"], stream))
         for older in self._files[:-1]:
             older.retired_at = time.monotonic()
 
@@ -217,7 +217,7 @@ class Tail:
         fresh.replace(self.state)
 
 
-async def _at_last(work: Callable[[], Awaitable[Result]]) -> Result:
+async def _retry(work: Callable[[], Awaitable[Result]]) -> Result:
     """Does it again, ever more slowly, until the database does it. Events are known by their ids: none counts twice."""
     retry_s = RETRY_S
     while True:

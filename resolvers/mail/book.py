@@ -9,7 +9,7 @@ import strawberry
 from resolvers.access import require
 from resolvers.arguments import checked_text, given
 from resolvers.context import Info
-from resolvers.mail.migration import look_up
+from resolvers.mail.lookup import look_up
 from storage.errors import BadUserInput
 from storage.identity.roles import Role
 from storage.mail.addresses import normalize, normalize_domain
@@ -31,7 +31,7 @@ async def address_book(
     """A standing for each address, in the order of asking."""
     asker = require(info, Role.OPERATOR, Role.SERVICE)
     at_most_1000("addresses", addresses)
-    async with info.context.stores.lookups.turn():
+    async with info.context.stores.lookup_limiter.slot():
         return await look_up(info.context, asker.organization_id, addresses)
 
 

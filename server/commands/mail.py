@@ -16,7 +16,7 @@ from server.processes import StartupError
 if TYPE_CHECKING:
     from server.settings import Settings
     from storage.mail.book import AddressBook
-    from storage.mail.imports import Imports, OldStanding
+    from storage.mail.imports import Imports, LegacyStanding
     from storage.mail.ledger import Ledger
     from storage.mongo import Mongo
 
@@ -98,11 +98,11 @@ def report(
 
 
 async def _report(office: Office, org: str, content: bytes) -> None:
-    from jobs.mail.reports import NoReport, delivery_events
+    from jobs.mail.reports import NotADeliveryReport, delivery_events
 
     try:
         events = delivery_events(content, await office.mongo.now())
-    except NoReport as error:
+    except NotADeliveryReport as error:
         raise StartupError(str(error)) from None
     result = await office.ledger.record(org, REPORTS, events)
     for each in result.rejected:
@@ -126,7 +126,7 @@ def import_(
     _run(lambda office: _import(office, org, source, rows), data_dir)
 
 
-async def _import(office: Office, org: str, source: str, rows: "Sequence[OldStanding]") -> None:
+async def _import(office: Office, org: str, source: str, rows: "Sequence[LegacyStanding]") -> None:
     with _progress("Import", len(rows)) as done:
         for start in range(0, len(rows), CHUNK):
             await office.imports.bring(org, source, rows[start : start + CHUNK])
@@ -141,7 +141,7 @@ def verify(file: Csv, org: Org, data_dir: DataDir = None) -> None:
     _run(lambda office: _verify(office, org, rows), data_dir)
 
 
-async def _verify(office: Office, org: str, rows: "Sequence[OldStanding]") -> None:
+async def _verify(office: Office, org: str, rows: "Sequence[LegacyStanding]") -> None:
     differences = shadows = 0
     with _progress("Verify", len(rows)) as done:
         for start in range(0, len(rows), CHUNK):
@@ -196,12 +196,12 @@ def _content(file: Path) -> bytes:
         raise StartupError(f"{file} can't be read: {error.strerror}.") from error
 
 
-def _rows(file: Path) -> "list[OldStanding]":
+def _rows(file: Path) -> "list[LegacyStanding]":
     """The rows, the last one of each address. Raises: StartupError that names the line."""
     from storage.mail.addresses import normalize
-    from storage.mail.imports import OldStanding
+    from storage.mail.imports import LegacyStanding
 
-    rows: dict[str, OldStanding] = {}
+    rows: dict[str, LegacyStanding] = {}
     for line, row in _read_csv(file):
         address = normalize((row.get("address") or "").strip())
         if address is None:
@@ -212,7 +212,7 @@ def _rows(file: Path) -> "list[OldStanding]":
             raise StartupError(f"{file}, line {line}: expected whole numbers.") from None
         if min(counts) < 0:
             raise StartupError(f"{file}, line {line}: expected numbers from 0 on.")
-        rows[address.text] = OldStanding(address.text, *counts)
+        rows[address.text] = LegacyStanding(address.text, *counts)
     return list(rows.values())
 
 

@@ -15,7 +15,7 @@ from rich.table import Table
 from server.settings import Settings
 from storage.heartbeats import mail_tails, workers
 from storage.keys import Keys
-from storage.mail.instants import midnight
+from storage.mail.epoch_time import midnight
 from storage.mail.ledger import PARTITIONS, backlog
 from storage.mail.rates import day_of
 from storage.mail.reports import ReportStore

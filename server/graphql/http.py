@@ -45,8 +45,8 @@ from server.graphql.websocket import SocketAdapter, SocketHandler
 from storage.errors import BadUserInput, DomainError
 from storage.identity.records import User
 from storage.identity.roles import Role, with_included
-from storage.mail.gate import Gate
-from storage.mail.migration import OldBook
+from storage.mail.legacy_book import LegacyBook
+from storage.mail.lookup_limiter import LookupLimiter
 from storage.stores import Stores
 
 MAX_BODY_BYTES = 1_000_000
@@ -90,7 +90,7 @@ class GraphQLView(GraphQL[Context, None]):
         viewers: Viewers,
         sign_image: Callable[[str], str],
         allowed_origins: tuple[str, ...],
-        old_book: OldBook | None = None,
+        legacy_book: LegacyBook | None = None,
     ) -> None:
         super().__init__(
             schema,
@@ -108,8 +108,8 @@ class GraphQLView(GraphQL[Context, None]):
         self.core_schema: GraphQLSchema = schema._schema
         self._stores = stores
         self._sign_image = sign_image
-        self._old_book = old_book
-        self._lookups = Gate()
+        self._legacy_book = legacy_book
+        self._lookups = LookupLimiter()
         self._coalescer = QueryCoalescer()
         self._coalescible = CoalescibleQueries(self.core_schema)
 
@@ -175,7 +175,7 @@ class GraphQLView(GraphQL[Context, None]):
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Context:
         """A request's context with its viewer; a socket's gets the viewer from connection_init."""
-        context = Context(self._stores, self._sign_image, old_book=self._old_book)
+        context = Context(self._stores, self._sign_image, legacy_book=self._legacy_book)
         if isinstance(request, Request):
             admit(context, await self.viewers.session(request.headers.get("authorization")))
         return context
@@ -221,7 +221,7 @@ class GraphQLView(GraphQL[Context, None]):
     ) -> ExecutionResult:
         """The result of a query or mutation; subscriptions go over WebSocket."""
         # Large lists are most of what there is to compute, so those that are too many are refused before that.
-        async with self._lookups.turn() if LOOKUP in (request_data.query or "") else nullcontext():
+        async with self._lookups.slot() if LOOKUP in (request_data.query or "") else nullcontext():
             return await self._execute(request_data, context)
 
     async def _execute(self, asked: GraphQLRequestData | CoalescibleQuery, context: Context) -> ExecutionResult:

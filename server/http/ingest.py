@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from jobs.mail.reports import NoReport, delivery_events
+from jobs.mail.reports import NotADeliveryReport, delivery_events
 from server.auth.viewers import Viewers
 from server.graphql.http import BodyTooLarge, limited
 from storage.errors import BadUserInput, DomainError, Forbidden, Unauthenticated
@@ -69,7 +69,7 @@ def ingest_routes(stores: Stores, viewers: Viewers) -> list[Route]:
     async def reports(asker: User, body: bytes) -> RecordDeliveriesResult:
         try:
             events = delivery_events(body, await stores.mongo.now())
-        except NoReport as error:
+        except NotADeliveryReport as error:
             raise BadUserInput("body", "one DSN or ARF message", str(error)) from None
         return await stores.ledger.record(asker.organization_id, asker.id, events)
 

@@ -12,9 +12,9 @@ from typing import Any
 from pymongo import UpdateOne
 
 from storage.mail.addresses import Address, AddressKeys, normalize, normalize_all, normalize_domain
-from storage.mail.facts import Facts, conclude_domain, forget, new_domain
-from storage.mail.folding import Addresses, domain_id, save
-from storage.mail.instants import milliseconds
+from storage.mail.aggregation import AddressDocuments, domain_id, save_write
+from storage.mail.counters import Facts, new_domain, reset_counters, summarize_domain
+from storage.mail.epoch_time import epoch_ms
 from storage.mail.records import AddressStanding, DomainStanding
 from storage.mail.standings import domain_standing, invalid, invalid_domain, standing
 from storage.metrics import MAIL_SHADOW
@@ -25,7 +25,7 @@ MAX_DOMAINS = 20_000
 
 
 @dataclass(slots=True)
-class _Domains:
+class _DomainCache:
     """An organization's domains as this process has read them; all are forgotten together."""
 
     until: float
@@ -38,7 +38,7 @@ class AddressBook:
     def __init__(self, mongo: Mongo, keys: AddressKeys) -> None:
         self._mongo = mongo
         self._keys = keys
-        self._domains: dict[str, _Domains] = {}
+        self._domains: dict[str, _DomainCache] = {}
 
     async def look_up(self, organization_id: str, asked: Sequence[str]) -> list[AddressStanding]:
         """A standing for each, in the order of asking. Raises: Unavailable without address keys."""
@@ -62,11 +62,11 @@ class AddressBook:
         newest, *older = self._keys.ids(organization_id, address.text)
 
         async def work(session: Session) -> None:
-            now = milliseconds(await self._mongo.now())
-            addresses = Addresses(self._mongo, session)
+            now = epoch_ms(await self._mongo.now())
+            addresses = AddressDocuments(self._mongo, session)
             await addresses.load({newest: older})
             document = addresses.get(newest, organization_id, address.domain)
-            forget(document, now)
+            reset_counters(document, now)
             document["unblocked"] |= {"by": by, "reason": reason}
             await addresses.save(now)
             await self._note(organization_id, newest, "unblock", by, reason, session)
@@ -86,8 +86,8 @@ class AddressBook:
             document.pop("hand", None)
             if blocked is not None:
                 document["hand"] = {"blocked": blocked, "by": by, "reason": reason, "at": await self._mongo.now()}
-            conclude_domain(document)
-            await self._mongo["mail_domains"].bulk_write([save(document, id_)], session=session)
+            summarize_domain(document)
+            await self._mongo["mail_domains"].bulk_write([save_write(document, id_)], session=session)
             does = {True: "block", False: "allow", None: "leave to the rule"}[blocked]
             await self._note(organization_id, domain, does, by, reason, session)
 
@@ -140,7 +140,7 @@ class AddressBook:
         cached = self._domains.get(organization_id)
         if cached is None or cached.until < now or len(cached.known) > MAX_DOMAINS:
             self._domains = {org: each for org, each in self._domains.items() if each.until >= now}
-            cached = self._domains[organization_id] = _Domains(now + DOMAIN_TTL_S)
+            cached = self._domains[organization_id] = _DomainCache(now + DOMAIN_TTL_S)
         if missing := domains - cached.known.keys():
             cached.known |= await self._read_domains(organization_id, missing)
         return cached.known

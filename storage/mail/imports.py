@@ -7,9 +7,9 @@ from pymongo import DeleteOne
 
 from storage.errors import BadUserInput
 from storage.mail.addresses import AddressKeys, normalize
-from storage.mail.facts import Facts, conclude, conclude_domain, imported, new_domain, of_source
-from storage.mail.folding import Addresses, Write, domain_id, save
-from storage.mail.instants import milliseconds
+from storage.mail.aggregation import AddressDocuments, Write, domain_id, save_write
+from storage.mail.counters import Facts, latest_import, new_domain, source_entry, summarize, summarize_domain
+from storage.mail.epoch_time import epoch_ms
 from storage.mongo import Document, Mongo, Session
 
 CHUNK = 500
@@ -20,7 +20,7 @@ COUNTS = ("success", "soft", "hard")
 
 
 @dataclass(frozen=True, slots=True)
-class OldStanding:
+class LegacyStanding:
     """A row of an older book."""
 
     address: str
@@ -36,7 +36,7 @@ class Imports:
         self._mongo = mongo
         self._keys = keys
 
-    async def bring(self, organization_id: str, source: str, rows: Sequence[OldStanding]) -> None:
+    async def bring(self, organization_id: str, source: str, rows: Sequence[LegacyStanding]) -> None:
         """Takes rows in, 500 in a transaction; they replace what an earlier import said of the same addresses.
 
         Raises: BadUserInput for what is no address, before anything of its 500 rows is written.
@@ -46,27 +46,27 @@ class Imports:
         for start in range(0, len(rows), CHUNK):
             await self._bring(organization_id, source, rows[start : start + CHUNK])
 
-    async def _bring(self, org: str, source: str, rows: Sequence[OldStanding]) -> None:
+    async def _bring(self, org: str, source: str, rows: Sequence[LegacyStanding]) -> None:
         found = [normalize(row.address) for row in rows]
         ids = [self._keys.ids(org, each.text) if each else [] for each in found]
 
         async def work(session: Session) -> None:
-            now = milliseconds(await self._mongo.now())
-            addresses, domains = Addresses(self._mongo, session), _Domains(self._mongo, session, org)
+            now = epoch_ms(await self._mongo.now())
+            addresses, domains = AddressDocuments(self._mongo, session), _DomainDocuments(self._mongo, session, org)
             await addresses.load({newest: older for newest, *older in filter(None, ids)})
             await domains.load({each.domain for each in found if each})
             for row, address, named in zip(rows, found, ids, strict=True):
                 if address is None:
                     raise BadUserInput("address", "a mail address")
                 document = addresses.get(named[0], org, address.domain)
-                before = imported(document)
-                of_source(document, source)["import"] = {
+                before = latest_import(document)
+                source_entry(document, source)["import"] = {
                     "at": now,
                     "success": row.success,
                     "soft": row.soft_bounce,
                     "hard": row.hard_bounce,
                 }
-                domains.change(address.domain, before, imported(document))
+                domains.change(address.domain, before, latest_import(document))
             await addresses.save(now)
             await domains.save()
 
@@ -113,14 +113,14 @@ class Imports:
         async def work(session: Session) -> None:
             rows = self._mongo["mail_addresses"].find({"_id": {"$in": ids}, "org": org}, session=session)
             documents = await rows.to_list(None)
-            domains = _Domains(self._mongo, session, org)
+            domains = _DomainDocuments(self._mongo, session, org)
             await domains.load({document["domain"] for document in documents})
             writes: list[Write] = []
             for document in documents:
-                before = imported(document)
+                before = latest_import(document)
                 writes.append(_without(document, without, "unblocked"))
-                domains.change(document["domain"], before, imported(document))
-                conclude(document)
+                domains.change(document["domain"], before, latest_import(document))
+                summarize(document)
             await self._mongo["mail_addresses"].bulk_write(writes, ordered=False, session=session)
             await domains.save()
 
@@ -131,7 +131,7 @@ class Imports:
             rows = await self._mongo["mail_domains"].find({"_id": {"$in": ids}}, session=session).to_list(None)
             writes = [_without(document, without, "hand") for document in rows]
             for document in rows:
-                conclude_domain(document)
+                summarize_domain(document)
             if writes:
                 await self._mongo["mail_domains"].bulk_write(writes, ordered=False, session=session)
 
@@ -143,10 +143,10 @@ def _without(document: Facts, source: str | None, by_hand: str) -> Write:
     document["by"] = [entry for entry in document["by"] if entry["source"] != source]
     if not document["by"] and by_hand not in document:
         return DeleteOne({"_id": document["_id"]})
-    return save(document, document["_id"])
+    return save_write(document, document["_id"])
 
 
-class _Domains:
+class _DomainDocuments:
     """The domains of a chunk of rows, and how their sums of old rows change."""
 
     def __init__(self, mongo: Mongo, session: Session, organization_id: str) -> None:
@@ -166,7 +166,7 @@ class _Domains:
         """Notes that one address's row says something else now."""
         changes = {name: after.get(name, 0) - before.get(name, 0) for name in COUNTS}
         if any(changes.values()):
-            entry = of_source(self._found[domain], ROWS_OF_OLD_BOOKS)
+            entry = source_entry(self._found[domain], ROWS_OF_OLD_BOOKS)
             for name, change in changes.items():
                 entry[name] = entry.get(name, 0) + change
             self._changed.add(domain)
@@ -175,13 +175,13 @@ class _Domains:
         writes: list[Write] = []
         for domain in sorted(self._changed):
             document = self._found[domain]
-            entry = of_source(document, ROWS_OF_OLD_BOOKS)
+            entry = source_entry(document, ROWS_OF_OLD_BOOKS)
             if not any(entry.get(name) for name in COUNTS):
                 document["by"].remove(entry)
             if document.get("_id") is not None and not document["by"] and "hand" not in document:
                 writes.append(DeleteOne({"_id": document["_id"]}))
                 continue
-            conclude_domain(document)
-            writes.append(save(document, domain_id(self._org, domain)))
+            summarize_domain(document)
+            writes.append(save_write(document, domain_id(self._org, domain)))
         if writes:
             await self._collection.bulk_write(writes, ordered=False, session=self._session)

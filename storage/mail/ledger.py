@@ -15,8 +15,8 @@ from pymongo.errors import BulkWriteError
 from storage.errors import DomainError
 from storage.mail.addresses import AddressKeys, normalize
 from storage.mail.classifier import COMPLAINED, NO_CONNECTION, Outcome, Rule, classify
-from storage.mail.facts import Row
-from storage.mail.instants import milliseconds
+from storage.mail.counters import LedgerEvent
+from storage.mail.epoch_time import epoch_ms
 from storage.mail.records import DeliveryEvent, DeliveryEventKind, RecordDeliveriesResult, RejectedDelivery
 from storage.metrics import MAIL_EVENTS
 from storage.mongo import DUPLICATE_KEY, Document, Mongo
@@ -30,7 +30,7 @@ MAX_ID = 1000
 _STATUS = re.compile(r"[245]\.\d{1,3}\.\d{1,3}", re.ASCII)
 
 
-class _Refused(DomainError):
+class _InvalidEvent(DomainError):
     """An event can't be taken in."""
 
 
@@ -66,7 +66,7 @@ class Ledger:
         for index, event in enumerate(events):
             try:
                 rows.append(self._row(organization_id, source, event, now))
-            except _Refused as error:
+            except _InvalidEvent as error:
                 rejected.append(RejectedDelivery(index, event.event_id, error.message))
         duplicates = await self._insert(rows) if rows else 0
         if len(rows) > duplicates:
@@ -91,7 +91,7 @@ class Ledger:
     def _row(self, organization_id: str, source: str, event: DeliveryEvent, now: datetime) -> Document:
         address = normalize(event.address)
         if address is None:
-            raise _Refused("address: this is no mail address")
+            raise _InvalidEvent("address: this is no mail address")
         _check(event, now)
         rule = _outcome(event)
         MAIL_EVENTS.labels(rule.outcome).inc()
@@ -126,15 +126,15 @@ def _outcome(event: DeliveryEvent) -> Rule:
 
 def _check(event: DeliveryEvent, now: datetime) -> None:
     if not 1 <= len(event.event_id) <= MAX_ID or len(event.message_id or "") > MAX_ID:
-        raise _Refused(f"eventId, messageId: at most {MAX_ID} characters, eventId at least one")
+        raise _InvalidEvent(f"eventId, messageId: at most {MAX_ID} characters, eventId at least one")
     if event.at < now - ACCEPTED_AGE:
-        raise _Refused("at: older than 13 days")
+        raise _InvalidEvent("at: older than 13 days")
     if event.at > now + ACCEPTED_AHEAD:
-        raise _Refused("at: more than an hour ahead of the server's clock")
+        raise _InvalidEvent("at: more than an hour ahead of the server's clock")
     if event.smtp_code is not None and not 200 <= event.smtp_code <= 599:
-        raise _Refused("smtpCode: expected a reply code from 200 to 599")
+        raise _InvalidEvent("smtpCode: expected a reply code from 200 to 599")
     if event.enhanced_status is not None and not _STATUS.fullmatch(event.enhanced_status):
-        raise _Refused('enhancedStatus: expected a status such as "5.1.1"')
+        raise _InvalidEvent('enhancedStatus: expected a status such as "5.1.1"')
 
 
 def digest(*parts: str, size: int) -> bytes:
@@ -147,14 +147,14 @@ def partition(domain: str) -> int:
     return crc32(domain.encode()) % PARTITIONS
 
 
-def row_of(document: Document) -> Row:
+def ledger_event(document: Document) -> LedgerEvent:
     """A ledger row as folds want it."""
-    return Row(
+    return LedgerEvent(
         id=document["_id"],
         source=document["source"],
         address=document["address"],
         domain=document["domain"],
-        at=milliseconds(document["at"]),
+        at=epoch_ms(document["at"]),
         outcome=Outcome(document["outcome"]),
         message=document["message"],
         smtp_code=document.get("smtp"),

@@ -3,8 +3,8 @@
 from collections import defaultdict
 from datetime import datetime
 
-from storage.mail.folding import domain_id
-from storage.mail.instants import DAY_MS, midnight, milliseconds
+from storage.mail.aggregation import domain_id
+from storage.mail.epoch_time import DAY_MS, epoch_ms, midnight
 from storage.mail.records import BounceRate
 from storage.metrics import BOUNCE_RATE, DOMAIN_BOUNCE_RATE
 from storage.mongo import Document, Mongo
@@ -115,7 +115,7 @@ class Rates:
 
 def day_of(at: datetime) -> int:
     """The UTC day of an instant, counted since the Unix epoch."""
-    return milliseconds(at) // DAY_MS
+    return epoch_ms(at) // DAY_MS
 
 
 def _sums(success: int, bounced: int) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from storage.mail.instants import instant
+from storage.mail.epoch_time import from_epoch_ms
 
 
 class DeliveryEventKind(StrEnum):
@@ -104,7 +104,7 @@ class AddressStanding:
     @property
     def last_event_at(self) -> datetime | None:
         """When the last known event happened; few ask, and none of a thousand is computed for them."""
-        return instant(self.last_at_ms) if self.last_at_ms else None
+        return from_epoch_ms(self.last_at_ms) if self.last_at_ms else None
 
 
 @dataclass(frozen=True, slots=True)

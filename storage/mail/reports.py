@@ -1,4 +1,4 @@
-"""Which summaries and alarms were sent: one claim each, so that workers don't send them twice and forget none."""
+"""Which summaries and alarms were sent: one claim each, so that workers don't send them twice and lose none."""
 
 import secrets
 

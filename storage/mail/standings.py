@@ -4,8 +4,8 @@ from datetime import datetime
 from typing import Any
 
 from storage.mail.classifier import RULES
-from storage.mail.facts import Facts
-from storage.mail.instants import instant
+from storage.mail.counters import Facts
+from storage.mail.epoch_time import from_epoch_ms
 from storage.mail.records import AddressStanding, DomainStanding, Verdict, VerdictRule
 
 UNKNOWN = Verdict(VerdictRule.UNKNOWN_ADDRESS, "No mail to this address is known.")
@@ -56,7 +56,7 @@ def _not_blocked(told: Facts) -> Verdict:
 
 def _minute(at: int | datetime) -> str:
     # strftime takes four times as long.
-    when = at if isinstance(at, datetime) else instant(at)
+    when = at if isinstance(at, datetime) else from_epoch_ms(at)
     return f"{when.isoformat(' ', 'minutes')[:16]} UTC"
 
 
@@ -90,7 +90,7 @@ def _domain_verdict(told: Facts) -> tuple[bool, Verdict]:
         return False, DELIVERABLE
     at, code, days, messages = dead
     if days:
-        until = f"{instant(at):%Y-%m-%d}"
+        until = f"{from_epoch_ms(at):%Y-%m-%d}"
         detail = f"No connection on the last {days} days of mail, until {until}, for {messages} messages or more."
     else:
         detail = f"Answered {_meaning(code)} at {_minute(at)}."

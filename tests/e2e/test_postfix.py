@@ -8,14 +8,14 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from jobs.mail.reports import NoReport, delivery_events
+from jobs.mail.reports import NotADeliveryReport, delivery_events
 from jobs.mail.tail import Tail
 from storage.stores import Stores, open_stores
 from tests.e2e.postfix import postfix, receiver
 from tests.keys import ADDRESS_KEYS
 from tests.programs import require_postfix
 from tests.storage.mail.model import outcome
-from tests.storage.mail.office import Office
+from tests.storage.mail.organization_mail import OrganizationMail
 
 pytestmark = pytest.mark.anyio
 
@@ -31,7 +31,7 @@ async def stores(mongodb_uri: str, redis_url: str, database: str) -> AsyncIterat
 
 async def test_address_book_matches_real_postfix(stores: Stores, tmp_path: Path) -> None:
     require_postfix()
-    office = Office(stores, "acme")
+    mail = OrganizationMail(stores, "acme")
     record = partial(stores.ledger.record, "acme", "postfix")
     async with receiver() as there:
         # Outside tmp_path, which Postfix's users cannot enter.
@@ -48,10 +48,10 @@ async def test_address_book_matches_real_postfix(stores: Stores, tmp_path: Path)
             while await tail.step():
                 pass
             tail.close()
-    await office.fold()
+    await mail.aggregate()
     told = {
         each.address.partition("@")[0]: (each.success, each.soft_bounce, each.hard_bounce, each.blocked)
-        for each in await office.standings(addresses)
+        for each in await mail.standings(addresses)
     }
     assert told == {
         "fine": (1, 0, 0, False),
@@ -67,10 +67,10 @@ async def test_address_book_matches_real_postfix(stores: Stores, tmp_path: Path)
     }
     assert there.answered["grey@reader.example", 450] == 1
     assert there.answered["full@reader.example", 452] > 1
-    reader, dead = await office.domain("reader.example"), await office.domain("dead.example")
+    reader, dead = await mail.domain("reader.example"), await mail.domain("dead.example")
     assert (reader.success, reader.soft_bounce, reader.hard_bounce) == (3, 3, 2)
     assert (dead.success, dead.soft_bounce, dead.hard_bounce, dead.blocked) == (0, 1, 0, False)
-    assert (await office.domain("sender.example")).success == len(BOUNCED)
+    assert (await mail.domain("sender.example")).success == len(BOUNCED)
     await _its_reports_say_the_same(stores, there.taken)
 
 
@@ -80,7 +80,7 @@ async def _its_reports_say_the_same(stores: Stores, messages: list[bytes]) -> No
     for message in messages:
         try:
             events = delivery_events(message, await stores.mongo.now())
-        except NoReport:
+        except NotADeliveryReport:
             continue  # The bounce messages themselves.
         found |= {event.address.partition("@")[0]: outcome(event).value for event in events}
     assert found == {

@@ -17,7 +17,7 @@ from storage.idempotency import idempotency_key
 from storage.indexes import INDEXES, ensure_indexes
 from storage.mail.addresses import Address
 from storage.mail.book import AddressBook
-from storage.mail.imports import Imports, OldStanding
+from storage.mail.imports import Imports, LegacyStanding
 from storage.mail.ledger import Ledger, backlog
 from storage.mail.rates import day_of
 from storage.mongo import Document
@@ -180,16 +180,16 @@ async def use_mail(place: Place) -> None:
     people = [f"a{number}@d{number % 3}.example" for number in range(30)]
     await ledger.record(org, "mta", [ok(each) for each in people])
     await backlog(mongo)
-    for partition in await place.stores.folder.waiting():
+    for partition in await place.stores.aggregator.pending_partitions():
         lock = await place.stores.locks.acquire(f"mail:{partition}")
         assert lock is not None
-        await place.stores.folder.fold(lock, partition)
+        await place.stores.aggregator.aggregate(lock, partition)
     await book.look_up(org, people)
     await book.unblock(org, Address(people[0], "d0.example"), "op", "why")
     await book.set_domain_blocked(org, "d0.example", True, "op", "why")
     await book.note_differences(org, await book.look_up(org, people), {people[1]: True})
     await book.differences(org, people)
-    await imports.bring(org, "old", [OldStanding(each, 1, 0, 0) for each in people])
+    await imports.bring(org, "old", [LegacyStanding(each, 1, 0, 0) for each in people])
     await imports.sources(org)
     await imports.rebuild(org, None, lambda _: None)
     day = day_of(await mongo.now())

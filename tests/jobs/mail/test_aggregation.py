@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from jobs.mail.aggregation import AT_ONCE, Folders
+from jobs.mail.aggregation import AT_ONCE, AggregationLoops
 from storage.errors import Unavailable
 from storage.ids import new_id
 from storage.locks import Lock
-from storage.mail.folding import Folder
+from storage.mail.aggregation import Aggregator
 from storage.mail.ledger import PARTITIONS, partition
 from storage.stores import Stores
 from tests.storage.mail.events import ok
-from tests.storage.mail.office import Office
+from tests.storage.mail.organization_mail import OrganizationMail
 from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
@@ -27,18 +27,18 @@ pytestmark = pytest.mark.anyio
 class Watched:
     """A folder that remembers how many of its folds ran at once."""
 
-    folder: Folder
+    aggregator: Aggregator
     running: int = 0
     most: int = 0
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.folder, name)
+        return getattr(self.aggregator, name)
 
-    async def fold(self, lock: Lock, partition: int, limit: int) -> int:
+    async def aggregate(self, lock: Lock, partition: int, limit: int) -> int:
         self.running += 1
         self.most = max(self.most, self.running)
         try:
-            return await self.folder.fold(lock, partition, limit)
+            return await self.aggregator.aggregate(lock, partition, limit)
         finally:
             self.running -= 1
 
@@ -49,16 +49,16 @@ class Slow(Watched):
 
     tried: list[int] = field(default_factory=list)
 
-    async def fold(self, lock: Lock, partition: int, limit: int) -> int:
+    async def aggregate(self, lock: Lock, partition: int, limit: int) -> int:
         self.tried.append(limit)
         if limit > 300:
             raise Unavailable("The database is busy.")
-        return await super().fold(lock, partition, limit)
+        return await super().aggregate(lock, partition, limit)
 
 
 @asynccontextmanager
-async def folding(stores: Stores) -> AsyncIterator[None]:
-    task = asyncio.create_task(Folders(stores).run())
+async def aggregating(stores: Stores) -> AsyncIterator[None]:
+    task = asyncio.create_task(AggregationLoops(stores).run())
     try:
         yield
         assert not task.done()
@@ -71,36 +71,36 @@ async def test_a_batch_that_runs_out_of_time_is_halved_until_it_goes_through(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("jobs.mail.aggregation.RETRY_S", 0.01)
-    office, slow = Office(stores, new_id()), Slow(stores.folder)
-    await office.record(*(ok(f"a{number}@one.example") for number in range(400)))
-    async with folding(replace(stores, folder=slow)):
+    mail, slow = OrganizationMail(stores, new_id()), Slow(stores.aggregator)
+    await mail.record(*(ok(f"a{number}@one.example") for number in range(400)))
+    async with aggregating(replace(stores, aggregator=slow)):
         await until(lambda: _nothing_waits(stores), 30)
     assert slow.tried[:3] == [1000, 500, 250]
-    assert (await office.domain("one.example")).success == 400
+    assert (await mail.domain("one.example")).success == 400
 
 
 async def test_a_partition_that_can_not_be_folded_stops_no_other(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("jobs.mail.aggregation.RETRY_S", 0.01)
-    office, place = Office(stores, new_id()), partition("broken.example")
-    await office.record(ok("ann@broken.example"))
+    mail, place = OrganizationMail(stores, new_id()), partition("broken.example")
+    await mail.record(ok("ann@broken.example"))
     await stores.mongo["mail_ledger"].update_one({"domain": "broken.example"}, {"$unset": {"outcome": ""}})
     with capture_logs() as logs:
-        async with folding(stores):
+        async with aggregating(stores):
             await until(lambda: _is_true(any(each["event"] == "fold_broken" for each in logs)), 30)
             others = [f"d{number}.example" for number in range(60) if partition(f"d{number}.example") != place]
-            await office.record(*(ok(f"a@{domain}") for domain in others))
+            await mail.record(*(ok(f"a@{domain}") for domain in others))
             await until(lambda: _only_waits(stores, place), 30)
-    assert (await office.domain(others[0])).success == 1
+    assert (await mail.domain(others[0])).success == 1
 
 
 async def _nothing_waits(stores: Stores) -> bool:
-    return not await stores.folder.waiting()
+    return not await stores.aggregator.pending_partitions()
 
 
 async def _only_waits(stores: Stores, place: int) -> bool:
-    return await stores.folder.waiting() == [place]
+    return await stores.aggregator.pending_partitions() == [place]
 
 
 async def _is_true(found: bool) -> bool:
@@ -108,12 +108,12 @@ async def _is_true(found: bool) -> bool:
 
 
 async def test_all_partitions_are_folded_and_few_at_once(stores: Stores) -> None:
-    office = Office(stores, new_id())
+    mail = OrganizationMail(stores, new_id())
     domains = [f"d{number}.example" for number in range(100)]
     assert {partition(each) for each in domains} == set(range(PARTITIONS))
-    await office.record(*(ok(f"a{number}@{domain}") for number in range(10) for domain in domains))
-    watched = Watched(stores.folder)
-    async with folding(replace(stores, folder=watched)):
+    await mail.record(*(ok(f"a{number}@{domain}") for number in range(10) for domain in domains))
+    watched = Watched(stores.aggregator)
+    async with aggregating(replace(stores, aggregator=watched)):
         await until(lambda: _nothing_waits(stores), 30)
     assert watched.most <= AT_ONCE
-    assert (await office.domain("d7.example")).success == 10
+    assert (await mail.domain("d7.example")).success == 10

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from jobs.mail.postfix import PostfixLog
+from jobs.mail.postfix import PostfixLogReader
 from storage.mail.classifier import Outcome
 from storage.mail.records import DeliveryEvent
 from tests.storage.mail.model import outcome
@@ -34,8 +34,8 @@ EXPIRED = QUEUE + "from=<n@example.com>, status=expired, returned to sender"
 REMOVED = QUEUE + "removed"
 
 
-def read(*lines: str, log: PostfixLog | None = None) -> list[DeliveryEvent]:
-    reader = log or PostfixLog(UTC)
+def read(*lines: str, log: PostfixLogReader | None = None) -> list[DeliveryEvent]:
+    reader = log or PostfixLogReader(UTC)
     return [event for line in lines for event in reader.read(line.encode() + b"\n", NOW)]
 
 
@@ -71,7 +71,7 @@ def test_a_message_that_expired_is_told_of_each_who_still_waited() -> None:
 
 
 def test_who_waits_is_forgotten_with_the_message() -> None:
-    log = PostfixLog(UTC)
+    log = PostfixLogReader(UTC)
     read(DEFERRED, REMOVED, EXPIRED, log=log)
     assert log.waiting == {}
     read(DEFERRED, log=log)
@@ -96,7 +96,7 @@ def test_all_other_lines_say_nothing(line: str) -> None:
 
 
 def test_old_style_lines_are_of_the_last_twelve_months_in_the_local_zone() -> None:
-    tokyo = PostfixLog(ZoneInfo("Asia/Tokyo"))
+    tokyo = PostfixLogReader(ZoneInfo("Asia/Tokyo"))
     old = "Nov 21 20:00:00" + SENT[len("2026-11-21T11:00:00.123456+00:00") :]
     assert read(old, log=tokyo)[0].at == datetime(2026, 11, 21, 11, 0, tzinfo=UTC)
     assert read(old.replace("Nov 21", "Dec  3"), log=tokyo)[0].at == datetime(2025, 12, 3, 11, 0, tzinfo=UTC)
@@ -105,6 +105,6 @@ def test_old_style_lines_are_of_the_last_twelve_months_in_the_local_zone() -> No
 
 def test_a_line_just_after_midnight_of_new_years_eve_is_of_this_year() -> None:
     line = "Dec 31 23:59:59" + SENT[len("2026-11-21T11:00:00.123456+00:00") :]
-    (event,) = PostfixLog(UTC).read(line.encode(), datetime(2027, 1, 1, 0, 0, 5, tzinfo=UTC))
+    (event,) = PostfixLogReader(UTC).read(line.encode(), datetime(2027, 1, 1, 0, 0, 5, tzinfo=UTC))
     assert event.at == datetime(2026, 12, 31, 23, 59, 59, tzinfo=UTC)
     assert event.at < NOW + timedelta(days=365)

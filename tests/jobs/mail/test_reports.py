@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from jobs.mail.reports import NoReport, delivery_events
+from jobs.mail.reports import NotADeliveryReport, delivery_events
 from storage.mail.classifier import Outcome
 from storage.mail.records import DeliveryEvent, DeliveryEventKind
 from tests.storage.mail.model import outcome
@@ -203,7 +203,7 @@ def test_a_guessed_bounce_without_a_reason_charges_nobody() -> None:
     ],
 )
 def test_what_is_no_report_is_refused(text: str) -> None:
-    with pytest.raises(NoReport):
+    with pytest.raises(NotADeliveryReport):
         read(text)
 
 

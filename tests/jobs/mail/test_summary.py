@@ -27,7 +27,7 @@ from storage.stores import Stores
 from tests.http_server import http_server
 from tests.jobs.contexts import job_context
 from tests.storage.mail.events import hard, ok
-from tests.storage.mail.office import Office
+from tests.storage.mail.organization_mail import OrganizationMail
 
 pytestmark = pytest.mark.anyio
 
@@ -49,7 +49,7 @@ async def send(stores: Stores, fine: int, bad: int, days: int = 0) -> None:
     """Mail of that many days ago, just now by the clock."""
     at = await stores.mongo.now() - timedelta(days=days)
     events = [ok(f"a{n}@example.org", at=at) for n in range(fine)]
-    await Office(stores, "acme").take(*events, *(hard(f"b{n}@x.example", at=at) for n in range(bad)))
+    await OrganizationMail(stores, "acme").take(*events, *(hard(f"b{n}@x.example", at=at) for n in range(bad)))
 
 
 def mails(tmp_path: Path) -> list[Any]:

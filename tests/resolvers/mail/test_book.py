@@ -8,7 +8,7 @@ from storage.identity.roles import Role
 from storage.stores import Stores
 from tests.resolvers.people import Person, SignIn
 from tests.storage.mail.events import event, hard, ok, soft, today
-from tests.storage.mail.office import Office
+from tests.storage.mail.organization_mail import OrganizationMail
 
 pytestmark = pytest.mark.anyio
 
@@ -44,12 +44,12 @@ async def operator(sign_in: SignIn) -> Person:
 
 
 @pytest.fixture
-def office(stores: Stores) -> Office:
-    return Office(stores, "acme")
+def mail(stores: Stores) -> OrganizationMail:
+    return OrganizationMail(stores, "acme")
 
 
-async def test_a_standing_says_whether_to_send_and_why(operator: Person, office: Office) -> None:
-    await office.take(ok("ann@example.org"), hard("Bob@Example.org"))
+async def test_a_standing_says_whether_to_send_and_why(operator: Person, mail: OrganizationMail) -> None:
+    await mail.take(ok("ann@example.org"), hard("Bob@Example.org"))
     (ann, bob, odd) = await operator.do(BOOK, addresses=["ann@example.org", "bob@EXAMPLE.org", "odd"])
     assert (ann["blocked"], ann["success"], ann["verdict"]["rule"]) == (False, 1, "DELIVERABLE")
     assert (bob["blocked"], bob["hardBounce"], bob["verdict"]["rule"]) == (True, 1, "HARD_BOUNCED")
@@ -67,15 +67,15 @@ async def test_a_thousand_addresses_at_once_and_not_one_more(operator: Person) -
         assert (refused["code"], refused["field"]) == ("BAD_USER_INPUT", name)
 
 
-async def test_domains_in_the_order_of_asking(operator: Person, office: Office) -> None:
-    await office.take(event("ann@gone.example", 550, "5.1.2"))
+async def test_domains_in_the_order_of_asking(operator: Person, mail: OrganizationMail) -> None:
+    await mail.take(event("ann@gone.example", 550, "5.1.2"))
     found = await operator.do(DOMAINS, domains=["new.example", "GONE.example", "no domain"])
     assert [each["id"] for each in found] == ["new.example", "gone.example", "no domain"]
     assert [each["verdict"]["rule"] for each in found] == ["UNKNOWN_ADDRESS", "DOMAIN_DEAD", "INVALID_ADDRESS"]
 
 
-async def test_rates_of_days(operator: Person, office: Office) -> None:
-    await office.take(*(ok(f"a{n}@example.org") for n in range(49)), hard("b@example.org"), soft("c@other.example"))
+async def test_rates_of_days(operator: Person, mail: OrganizationMail) -> None:
+    await mail.take(*(ok(f"a{n}@example.org") for n in range(49)), hard("b@example.org"), soft("c@other.example"))
     days = {"from": (today() - timedelta(days=1)).isoformat(), "to": today().isoformat()}
     before, day = await operator.do(RATES, **days)
     assert (before["sent"], before["rate"]) == (0, 0.0)
@@ -94,15 +94,15 @@ async def test_rates_of_days_that_make_no_sense(operator: Person, change: dict[s
     assert (refused["code"], refused["field"]) == ("BAD_USER_INPUT", field)
 
 
-async def test_an_operator_unblocks_and_says_why(operator: Person, office: Office) -> None:
-    await office.take(hard())
+async def test_an_operator_unblocks_and_says_why(operator: Person, mail: OrganizationMail) -> None:
+    await mail.take(hard())
     done = await operator.do(UNBLOCK, address="Ann@example.org", reason="typo in our list")
     assert (done["blocked"], done["hardBounce"], done["verdict"]["rule"]) == (False, 0, "UNBLOCKED")
     assert "op-1" in done["verdict"]["detail"]
     assert "typo in our list" in done["verdict"]["detail"]
 
 
-async def test_a_domain_by_hand_and_back(operator: Person, office: Office) -> None:
+async def test_a_domain_by_hand_and_back(operator: Person, mail: OrganizationMail) -> None:
     done = await operator.do(SET_BLOCKED, domain="Example.ORG", blocked=True, reason="spam trap")
     assert (done["domain"], done["blocked"], done["verdict"]["rule"]) == ("example.org", True, "BY_HAND")
     (found,) = await operator.do(BOOK, addresses=["ann@example.org"])

@@ -7,7 +7,7 @@ from storage.ids import new_id
 from storage.stores import Stores
 from tests.resolvers.people import Person, SignIn
 from tests.storage.mail.events import today
-from tests.storage.mail.office import Office
+from tests.storage.mail.organization_mail import OrganizationMail
 
 pytestmark = pytest.mark.anyio
 
@@ -24,27 +24,27 @@ async def service(sign_in: SignIn) -> Person:
 
 
 @pytest.fixture
-def office(stores: Stores) -> Office:
-    return Office(stores, "acme")
+def mail(stores: Stores) -> OrganizationMail:
+    return OrganizationMail(stores, "acme")
 
 
 def event(**more: object) -> dict[str, object]:
     return {"eventId": new_id(), "address": "ann@example.org", "at": today().isoformat(), **more}
 
 
-async def test_events_are_taken_in_once(service: Person, office: Office) -> None:
+async def test_events_are_taken_in_once(service: Person, mail: OrganizationMail) -> None:
     events = [event(smtpCode=550, enhancedStatus="5.1.1", diagnostic="User unknown", messageId="4Q"), event()]
     assert await service.do(RECORD, events=events) == {"accepted": 2, "duplicates": 0, "rejected": []}
     assert await service.do(RECORD, events=events) == {"accepted": 0, "duplicates": 2, "rejected": []}
-    assert await office.fold() == 2
-    found = await office.standing()
+    assert await mail.aggregate() == 2
+    found = await mail.standing()
     assert (found.hard_bounce, found.soft_bounce) == (1, 0)
 
 
-async def test_a_complaint_is_an_event_too(service: Person, office: Office) -> None:
+async def test_a_complaint_is_an_event_too(service: Person, mail: OrganizationMail) -> None:
     await service.do(RECORD, events=[event(kind="COMPLAINT")])
-    await office.fold()
-    assert (await office.standing()).blocked
+    await mail.aggregate()
+    assert (await mail.standing()).blocked
 
 
 async def test_what_can_not_be_taken_in_is_told_by_its_place(service: Person) -> None:

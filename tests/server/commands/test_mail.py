@@ -17,7 +17,7 @@ from tests.jobs.mail.test_reports import DSN
 from tests.keys import ADDRESS_KEYS, AS_SETTING
 from tests.product import NOROSHI, environment, eventually
 from tests.storage.mail.events import hard, today
-from tests.storage.mail.office import Office
+from tests.storage.mail.organization_mail import OrganizationMail
 
 ROWS = "address,success,soft_bounce,hard_bounce\nAnn@Example.org,3,0,0\nbob@example.org,0,1,2\n"
 
@@ -36,13 +36,13 @@ def _environment(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> 
 
 
 @pytest.fixture
-def at_office(mongodb_uri: str, redis_url: str, database: str) -> Callable[[Callable[[Office], Any]], Any]:
-    """Runs something in acme's office."""
+def with_mail(mongodb_uri: str, redis_url: str, database: str) -> Callable[[Callable[[OrganizationMail], Any]], Any]:
+    """Runs something in acme's mail."""
 
-    def run_there(work: Callable[[Office], Coroutine[None, None, Any]]) -> Any:
+    def run_there(work: Callable[[OrganizationMail], Coroutine[None, None, Any]]) -> Any:
         async def there() -> Any:
             async with open_stores(mongodb_uri, redis_url, database, address_keys=ADDRESS_KEYS) as stores:
-                return await work(Office(stores, "acme"))
+                return await work(OrganizationMail(stores, "acme"))
 
         return asyncio.run(there())
 
@@ -57,7 +57,7 @@ def rows(tmp_path: Path) -> Path:
 
 
 def test_rows_are_imported_and_verified(
-    rows: Path, at_office: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+    rows: Path, with_mail: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["mail", "verify", str(rows), "--org", "acme"]) == 1
     shown = capsys.readouterr().out
@@ -67,18 +67,18 @@ def test_rows_are_imported_and_verified(
     assert "2 addresses imported" in capsys.readouterr().out
     assert run(["mail", "verify", str(rows), "--org", "acme"]) == 0
     assert "2 addresses, 0 differ" in capsys.readouterr().out
-    standing = at_office(lambda office: office.standing("bob@example.org"))
+    standing = with_mail(lambda mail: mail.standing("bob@example.org"))
     assert (standing.blocked, standing.soft_bounce, standing.hard_bounce) == (True, 1, 2)
 
 
 def test_differences_of_lookups_are_listed(
-    rows: Path, at_office: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+    rows: Path, with_mail: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def look_up(office: Office) -> None:
-        found = await office.standings(["ann@example.org", "bob@example.org"])
-        await office.stores.address_book.note_differences("acme", found, {"ann@example.org": True})
+    async def look_up(mail: OrganizationMail) -> None:
+        found = await mail.standings(["ann@example.org", "bob@example.org"])
+        await mail.stores.address_book.note_differences("acme", found, {"ann@example.org": True})
 
-    at_office(look_up)
+    with_mail(look_up)
     run(["mail", "verify", str(rows), "--org", "acme"])
     shown = capsys.readouterr().out
     assert "ann@example.org: in lookups, only the older book blocked it" in shown
@@ -86,13 +86,13 @@ def test_differences_of_lookups_are_listed(
 
 
 def test_a_source_is_taken_out_as_if_it_had_never_been(
-    rows: Path, at_office: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+    rows: Path, with_mail: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(["mail", "import", str(rows), "--org", "acme", "--source", "mysql"])
-    at_office(lambda office: office.take(hard("ann@example.org"), source="broken"))
-    assert at_office(lambda office: office.standing()).blocked
+    with_mail(lambda mail: mail.take(hard("ann@example.org"), source="broken"))
+    assert with_mail(lambda mail: mail.standing()).blocked
     assert run(["mail", "rebuild", "--org", "acme", "--without", "broken"]) == 0
-    assert not at_office(lambda office: office.standing()).blocked
+    assert not with_mail(lambda mail: mail.standing()).blocked
     assert run(["mail", "rebuild", "--org", "acme", "--without", "brken"]) == 1
     assert "it has: mysql" in capsys.readouterr().err
     assert run(["mail", "rebuild", "--org", "acme"]) == 0
@@ -100,7 +100,7 @@ def test_a_source_is_taken_out_as_if_it_had_never_been(
 
 
 def test_a_report_is_taken_from_a_file(
-    tmp_path: Path, at_office: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, with_mail: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "report.eml"
     file.write_text(DSN.replace("20 Nov 2026", today().strftime("%d %b %Y")))
@@ -110,8 +110,8 @@ def test_a_report_is_taken_from_a_file(
         "3 events taken, 0 known before.",
         "0 events taken, 3 known before.",
     ]
-    at_office(lambda office: office.fold())
-    assert at_office(lambda office: office.standing("gone@example.org")).blocked
+    with_mail(lambda mail: mail.aggregate())
+    assert with_mail(lambda mail: mail.standing("gone@example.org")).blocked
 
 
 def test_a_report_is_taken_from_the_standard_input(variables: dict[str, str]) -> None:
@@ -137,7 +137,7 @@ def test_a_report_is_taken_from_the_standard_input(variables: dict[str, str]) ->
     ],
 )
 def test_a_bad_file_is_one_line_and_nothing_is_written(
-    rows: Path, text: str, words: str, at_office: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+    rows: Path, text: str, words: str, with_mail: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows.write_text(text)
     assert run(["mail", "import", str(rows), "--org", "acme", "--source", "x"]) == 1
@@ -145,7 +145,7 @@ def test_a_bad_file_is_one_line_and_nothing_is_written(
     assert shown.out == ""
     assert words in shown.err
     assert shown.err.count("\n") == 1
-    assert at_office(lambda office: office.standing("ann@example.org")).success == 0
+    assert with_mail(lambda mail: mail.standing("ann@example.org")).success == 0
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixtu
 
 
 def test_a_log_is_followed_through_kills(
-    tmp_path: Path, variables: dict[str, str], at_office: Callable[..., Any]
+    tmp_path: Path, variables: dict[str, str], with_mail: Callable[..., Any]
 ) -> None:
     log = tmp_path / "mail.log"
 
@@ -189,22 +189,22 @@ def test_a_log_is_followed_through_kills(
     for round_ in range(2):
         write(round_ * 40, round_ * 40 + 40)
         with subprocess.Popen(command, env=environment(**variables), stderr=subprocess.DEVNULL) as tail:
-            assert eventually(lambda n=round_: at_office(_counted) >= n * 40 + 20)  # type: ignore[misc]
+            assert eventually(lambda n=round_: with_mail(_counted) >= n * 40 + 20)  # type: ignore[misc]
             tail.kill()
     with subprocess.Popen(command, env=environment(**variables), stderr=subprocess.PIPE) as tail:
-        assert eventually(lambda: at_office(_counted) == 80)
-        assert eventually(lambda: ("acme", str(log)) in [(each["org"], each["file"]) for each in at_office(_signs)])
+        assert eventually(lambda: with_mail(_counted) == 80)
+        assert eventually(lambda: ("acme", str(log)) in [(each["org"], each["file"]) for each in with_mail(_signs)])
         tail.terminate()
         assert tail.stderr is not None
         assert b"@example.org" not in tail.stderr.read()
 
 
-async def _counted(office: Office) -> int:
-    return await office.stores.mongo["mail_ledger"].count_documents({})
+async def _counted(mail: OrganizationMail) -> int:
+    return await mail.stores.mongo["mail_ledger"].count_documents({})
 
 
-async def _signs(office: Office) -> list[Document]:
-    return await mail_tails(office.stores.mongo)
+async def _signs(mail: OrganizationMail) -> list[Document]:
+    return await mail_tails(mail.stores.mongo)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from storage.ids import new_id
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
 from tests.keys import ADDRESS_KEYS
-from tests.storage.mail.office import Office
+from tests.storage.mail.organization_mail import OrganizationMail
 
 
 @pytest.fixture(scope="module")
@@ -20,6 +20,6 @@ async def mail_stores(
 
 
 @pytest.fixture
-def office(mail_stores: Stores) -> Office:
+def mail(mail_stores: Stores) -> OrganizationMail:
     """An organization in whose book nothing stands."""
-    return Office(mail_stores, new_id())
+    return OrganizationMail(mail_stores, new_id())

@@ -9,7 +9,7 @@ import pytest
 from storage.mail.addresses import Address, normalize
 from storage.mail.records import VerdictRule
 from tests.storage.mail.events import event, hard, ok, refused, soft
-from tests.storage.mail.office import Office
+from tests.storage.mail.organization_mail import OrganizationMail
 from tests.storage.places import soon
 
 pytestmark = pytest.mark.anyio
@@ -17,34 +17,36 @@ pytestmark = pytest.mark.anyio
 ANN = Address("ann@example.org", "example.org")
 
 
-async def reads(office: Office, asked: list[str]) -> list[dict[str, Any]]:
+async def reads(mail: OrganizationMail, asked: list[str]) -> list[dict[str, Any]]:
     """What a lookup reads, as MongoDB's profiler saw it."""
-    database = office.stores.mongo.database
+    database = mail.stores.mongo.database
     await database.command("profile", 0)
     await database["system.profile"].drop()
     await database.command("profile", 2)
     try:
-        await office.stores.address_book.look_up(office.org, asked)
+        await mail.stores.address_book.look_up(mail.org, asked)
     finally:
         await database.command("profile", 0)
     return await database["system.profile"].find({"op": {"$in": ["query", "getmore"]}}).to_list(None)
 
 
-async def test_a_thousand_addresses_are_two_reads_by_index_and_one_when_their_domains_are_known(office: Office) -> None:
+async def test_a_thousand_addresses_are_two_reads_by_index_and_one_when_their_domains_are_known(
+    mail: OrganizationMail,
+) -> None:
     addresses = [f"a{number}@d{number % 50}.example" for number in range(1000)]
-    await office.take(*(ok(each) for each in addresses[:900]))
-    found = await reads(office, addresses)
+    await mail.take(*(ok(each) for each in addresses[:900]))
+    found = await reads(mail, addresses)
     assert [each["ns"].partition(".")[2] for each in found] == ["mail_addresses", "mail_domains"]
     assert {each["planSummary"] for each in found} == {"IXSCAN { _id: 1, told: 1 }"}
     # Neither a document nor a second answer is fetched for them.
     assert [(each["docsExamined"], each["nreturned"]) for each in found] == [(0, 900), (0, 50)]
-    assert [each["ns"].partition(".")[2] for each in await reads(office, addresses)] == ["mail_addresses"]
+    assert [each["ns"].partition(".")[2] for each in await reads(mail, addresses)] == ["mail_addresses"]
 
 
-async def test_the_order_of_asking_is_kept_and_so_are_repetitions(office: Office) -> None:
-    await office.take(hard("bob@example.org"), ok("Ann@Example.org"))
+async def test_the_order_of_asking_is_kept_and_so_are_repetitions(mail: OrganizationMail) -> None:
+    await mail.take(hard("bob@example.org"), ok("Ann@Example.org"))
     asked = ["bob@example.org", "ANN@example.org", "nonsense", "bob@example.org", "new@example.org"]
-    found = await office.standings(asked)
+    found = await mail.standings(asked)
     assert [each.address for each in found] == asked
     assert [each.verdict.rule.value for each in found] == [
         "HARD_BOUNCED", "DELIVERABLE", "INVALID_ADDRESS", "HARD_BOUNCED", "UNKNOWN_ADDRESS",
@@ -55,94 +57,96 @@ async def test_the_order_of_asking_is_kept_and_so_are_repetitions(office: Office
     assert found[1].last_event_at is not None
 
 
-async def test_a_domain_is_read_again_after_five_seconds(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_domain_is_read_again_after_five_seconds(
+    mail: OrganizationMail, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("storage.mail.book.DOMAIN_TTL_S", 3)
-    await office.standing()
-    await office.take(event("ann@example.org", 550, "5.1.2"))
-    assert not (await office.stores.address_book.domain_standings(office.org, ["example.org"]))[0].blocked
+    await mail.standing()
+    await mail.take(event("ann@example.org", 550, "5.1.2"))
+    assert not (await mail.stores.address_book.domain_standings(mail.org, ["example.org"]))[0].blocked
 
     async def is_blocked() -> bool:
-        return (await office.stores.address_book.domain_standings(office.org, ["example.org"]))[0].blocked
+        return (await mail.stores.address_book.domain_standings(mail.org, ["example.org"]))[0].blocked
 
     assert await soon(is_blocked)
 
 
-async def test_unblocking_starts_over_and_tells_who_and_why(office: Office) -> None:
-    await office.take(hard(), soft(days=3), ok(days=2))
-    found = await office.stores.address_book.unblock(office.org, ANN, "op-1", "they called us")
+async def test_unblocking_starts_over_and_tells_who_and_why(mail: OrganizationMail) -> None:
+    await mail.take(hard(), soft(days=3), ok(days=2))
+    found = await mail.stores.address_book.unblock(mail.org, ANN, "op-1", "they called us")
     assert (found.blocked, found.success, found.soft_bounce, found.hard_bounce) == (False, 0, 0, 0)
     assert found.verdict.rule is VerdictRule.UNBLOCKED
     assert "op-1" in found.verdict.detail
     assert "they called us" in found.verdict.detail
-    (row,) = await office.stores.mongo["mail_audit"].find({"org": office.org}).to_list(None)
+    (row,) = await mail.stores.mongo["mail_audit"].find({"org": mail.org}).to_list(None)
     assert (row["does"], row["by"], row["reason"]) == ("unblock", "op-1", "they called us")
-    assert row["subject"] == (await office.stores.mongo["mail_addresses"].find_one({"org": office.org}))["_id"]
+    assert row["subject"] == (await mail.stores.mongo["mail_addresses"].find_one({"org": mail.org}))["_id"]
 
 
-async def test_after_unblocking_only_new_events_count(office: Office) -> None:
-    await office.take(hard())
-    await office.stores.address_book.unblock(office.org, ANN, "op", "asked")
-    await office.take(hard(days=1), event(complaint=True))
-    assert not (await office.standing()).blocked
-    later = await office.stores.mongo.now() + timedelta(seconds=1)
-    await office.take(hard(at=later))
-    assert (await office.standing()).verdict.rule is VerdictRule.HARD_BOUNCED
+async def test_after_unblocking_only_new_events_count(mail: OrganizationMail) -> None:
+    await mail.take(hard())
+    await mail.stores.address_book.unblock(mail.org, ANN, "op", "asked")
+    await mail.take(hard(days=1), event(complaint=True))
+    assert not (await mail.standing()).blocked
+    later = await mail.stores.mongo.now() + timedelta(seconds=1)
+    await mail.take(hard(at=later))
+    assert (await mail.standing()).verdict.rule is VerdictRule.HARD_BOUNCED
 
 
-async def test_an_address_that_is_not_known_can_be_unblocked(office: Office) -> None:
-    found = await office.stores.address_book.unblock(office.org, ANN, "op", "to be sure")
+async def test_an_address_that_is_not_known_can_be_unblocked(mail: OrganizationMail) -> None:
+    found = await mail.stores.address_book.unblock(mail.org, ANN, "op", "to be sure")
     assert found.verdict.rule is VerdictRule.UNBLOCKED
 
 
-async def test_folds_and_people_at_once_lose_nothing(office: Office) -> None:
+async def test_folds_and_people_at_once_lose_nothing(mail: OrganizationMail) -> None:
     others = [Address(f"a{number}@example.org", "example.org") for number in range(20)]
-    book = office.stores.address_book
-    await office.record(*(ok(each.text) for each in others))
+    book = mail.stores.address_book
+    await mail.record(*(ok(each.text) for each in others))
     await asyncio.gather(
-        office.fold(),
-        *(book.unblock(office.org, each, "op", "why") for each in others),
-        *(book.set_domain_blocked(office.org, "example.org", True, "op", "why") for _ in range(5)),
+        mail.aggregate(),
+        *(book.unblock(mail.org, each, "op", "why") for each in others),
+        *(book.set_domain_blocked(mail.org, "example.org", True, "op", "why") for _ in range(5)),
     )
-    assert (await office.domain()).success == 20
-    assert (await office.domain()).verdict.rule is VerdictRule.BY_HAND
+    assert (await mail.domain()).success == 20
+    assert (await mail.domain()).verdict.rule is VerdictRule.BY_HAND
     for each in others:
-        assert (await office.standing(each.text)).success in (0, 1)
-    assert await office.stores.mongo["mail_audit"].count_documents({"org": office.org}) == 25
+        assert (await mail.standing(each.text)).success in (0, 1)
+    assert await mail.stores.mongo["mail_audit"].count_documents({"org": mail.org}) == 25
 
 
-async def test_a_domain_is_blocked_and_allowed_by_hand_until_the_rule_decides_again(office: Office) -> None:
-    book = office.stores.address_book
-    await office.take(event("ann@example.org", 550, "5.1.2"), ok("bob@example.org"))
-    assert (await office.domain()).verdict.rule is VerdictRule.DOMAIN_DEAD
-    assert (await office.standing("bob@example.org")).verdict.rule is VerdictRule.DOMAIN_DEAD
-    allowed = await book.set_domain_blocked(office.org, "example.org", False, "op-2", "moved house")
+async def test_a_domain_is_blocked_and_allowed_by_hand_until_the_rule_decides_again(mail: OrganizationMail) -> None:
+    book = mail.stores.address_book
+    await mail.take(event("ann@example.org", 550, "5.1.2"), ok("bob@example.org"))
+    assert (await mail.domain()).verdict.rule is VerdictRule.DOMAIN_DEAD
+    assert (await mail.standing("bob@example.org")).verdict.rule is VerdictRule.DOMAIN_DEAD
+    allowed = await book.set_domain_blocked(mail.org, "example.org", False, "op-2", "moved house")
     assert (allowed.blocked, allowed.verdict.rule) == (False, VerdictRule.BY_HAND)
     assert "op-2" in allowed.verdict.detail
-    assert not (await office.standing("bob@example.org")).blocked
+    assert not (await mail.standing("bob@example.org")).blocked
     # What the address itself did still counts.
-    assert (await office.standing("ann@example.org")).verdict.rule is VerdictRule.HARD_BOUNCED
-    assert (await book.set_domain_blocked(office.org, "example.org", None, "op", "done")).blocked
-    blocked = await book.set_domain_blocked(office.org, "new.example", True, "op", "a competitor's")
+    assert (await mail.standing("ann@example.org")).verdict.rule is VerdictRule.HARD_BOUNCED
+    assert (await book.set_domain_blocked(mail.org, "example.org", None, "op", "done")).blocked
+    blocked = await book.set_domain_blocked(mail.org, "new.example", True, "op", "a competitor's")
     assert (blocked.blocked, blocked.verdict.rule) == (True, VerdictRule.BY_HAND)
-    assert (await office.standing("x@new.example")).verdict.rule is VerdictRule.BY_HAND
+    assert (await mail.standing("x@new.example")).verdict.rule is VerdictRule.BY_HAND
     assert (
-        await book.set_domain_blocked(office.org, "new.example", None, "op", "")
+        await book.set_domain_blocked(mail.org, "new.example", None, "op", "")
     ).verdict.rule is not VerdictRule.BY_HAND
 
 
-async def test_domains_are_told_in_the_order_of_asking(office: Office) -> None:
+async def test_domains_are_told_in_the_order_of_asking(mail: OrganizationMail) -> None:
     failures = [refused(f"a{n}@dead.example", days=n % 3) for n in range(21)]
-    await office.take(*failures, ok("ann@fine.example"))
+    await mail.take(*failures, ok("ann@fine.example"))
     asked = ["FINE.example", "dead.example", "not a domain", "new.example"]
-    found = await office.stores.address_book.domain_standings(office.org, asked)
+    found = await mail.stores.address_book.domain_standings(mail.org, asked)
     assert [each.domain for each in found] == ["fine.example", "dead.example", "not a domain", "new.example"]
     assert [each.blocked for each in found] == [False, True, True, False]
     assert (found[1].id, found[1].soft_bounce) == ("dead.example", 21)
 
 
-async def test_one_organizations_book_is_not_anothers(office: Office) -> None:
-    other = Office(office.stores, f"{office.org}-other")
-    await office.take(hard())
+async def test_one_organizations_book_is_not_anothers(mail: OrganizationMail) -> None:
+    other = OrganizationMail(mail.stores, f"{mail.org}-other")
+    await mail.take(hard())
     assert (await other.standing()).verdict.rule is VerdictRule.UNKNOWN_ADDRESS
     assert (await other.domain()).hard_bounce == 0
     assert normalize("ann@example.org") == ANN

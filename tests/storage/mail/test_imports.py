@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from storage.errors import BadUserInput
 from storage.ids import new_id
-from storage.mail.imports import Imports, OldStanding
+from storage.mail.imports import Imports, LegacyStanding
 from storage.stores import Stores
 from tests.keys import ADDRESS_KEYS
 from tests.storage.mail.events import any_events, hard, ok, soft
 from tests.storage.mail.model import Model
-from tests.storage.mail.office import Office
+from tests.storage.mail.organization_mail import OrganizationMail
 
 pytestmark = pytest.mark.anyio
 
@@ -25,13 +25,13 @@ def imports(mail_stores: Stores) -> Imports:
     return Imports(mail_stores.mongo, ADDRESS_KEYS)
 
 
-async def everything(office: Office) -> dict[str, list[str]]:
+async def everything(mail: OrganizationMail) -> dict[str, list[str]]:
     """The whole book of an organization, but for its name."""
     shown = {}
     for name in ("mail_addresses", "mail_domains", "mail_days", "mail_sources"):
         key = "org" if name in ("mail_addresses", "mail_domains") else "_id.org"
-        rows = await office.stores.mongo[name].find({key: office.org}).to_list(None)
-        shown[name] = sorted(repr(_plain(row, office.org)) for row in rows)
+        rows = await mail.stores.mongo[name].find({key: mail.org}).to_list(None)
+        shown[name] = sorted(repr(_plain(row, mail.org)) for row in rows)
     return shown
 
 
@@ -45,93 +45,95 @@ def _plain(value: Any, org: str) -> Any:
 
 
 async def test_rows_count_as_of_the_import_and_a_later_success_clears_their_bounces(
-    office: Office, imports: Imports
+    mail: OrganizationMail, imports: Imports
 ) -> None:
-    await imports.bring(office.org, "mysql", [OldStanding("Ann@example.org", 5, 2, 1)])
-    found = await office.standing()
+    await imports.bring(mail.org, "mysql", [LegacyStanding("Ann@example.org", 5, 2, 1)])
+    found = await mail.standing()
     assert (found.success, found.soft_bounce, found.hard_bounce, found.blocked) == (5, 2, 1, True)
     assert "in the older book" in found.verdict.detail
-    domain = await office.domain()
+    domain = await mail.domain()
     assert (domain.success, domain.soft_bounce, domain.hard_bounce) == (5, 2, 1)
-    await office.take(ok(days=1))
-    assert (await office.standing()).hard_bounce == 1
-    await office.take(ok(at=await office.stores.mongo.now()))
-    found = await office.standing()
+    await mail.take(ok(days=1))
+    assert (await mail.standing()).hard_bounce == 1
+    await mail.take(ok(at=await mail.stores.mongo.now()))
+    found = await mail.standing()
     assert (found.success, found.soft_bounce, found.hard_bounce, found.blocked) == (7, 0, 0, False)
 
 
-async def test_a_later_import_replaces_what_an_earlier_one_said(office: Office, imports: Imports) -> None:
-    await imports.bring(office.org, "one", [OldStanding("ann@example.org", 5, 2, 1)])
+async def test_a_later_import_replaces_what_an_earlier_one_said(mail: OrganizationMail, imports: Imports) -> None:
+    await imports.bring(mail.org, "one", [LegacyStanding("ann@example.org", 5, 2, 1)])
     for source in ("one", "other"):
-        await imports.bring(office.org, source, [OldStanding("ann@example.org", 1, 0, 0)])
-        found, domain = await office.standing(), await office.domain()
+        await imports.bring(mail.org, source, [LegacyStanding("ann@example.org", 1, 0, 0)])
+        found, domain = await mail.standing(), await mail.domain()
         assert (found.success, found.soft_bounce, found.hard_bounce, found.blocked) == (1, 0, 0, False)
         assert (domain.success, domain.soft_bounce, domain.hard_bounce) == (1, 0, 0)
 
 
-async def test_without_the_later_import_the_earlier_one_counts_again(office: Office, imports: Imports) -> None:
-    await imports.bring(office.org, "one", [OldStanding("ann@example.org", 5, 2, 1)])
-    before = await everything(office)
-    later = [OldStanding("ann@example.org", 1, 0, 0), OldStanding("b@c.example", 1, 1, 1)]
-    await imports.bring(office.org, "other", later)
-    await imports.rebuild(office.org, "other", lambda done: None)
-    assert await everything(office) == before
-    await imports.rebuild(office.org, "one", lambda done: None)
-    assert await everything(office) == {name: [] for name in before}
+async def test_without_the_later_import_the_earlier_one_counts_again(mail: OrganizationMail, imports: Imports) -> None:
+    await imports.bring(mail.org, "one", [LegacyStanding("ann@example.org", 5, 2, 1)])
+    before = await everything(mail)
+    later = [LegacyStanding("ann@example.org", 1, 0, 0), LegacyStanding("b@c.example", 1, 1, 1)]
+    await imports.bring(mail.org, "other", later)
+    await imports.rebuild(mail.org, "other", lambda done: None)
+    assert await everything(mail) == before
+    await imports.rebuild(mail.org, "one", lambda done: None)
+    assert await everything(mail) == {name: [] for name in before}
 
 
-async def test_what_is_no_address_is_refused(office: Office, imports: Imports) -> None:
+async def test_what_is_no_address_is_refused(mail: OrganizationMail, imports: Imports) -> None:
     with pytest.raises(BadUserInput):
-        await imports.bring(office.org, "one", [OldStanding("a@b.example", 1, 0, 0), OldStanding("nobody", 1, 0, 0)])
-    assert (await office.standing("a@b.example")).success == 0
+        await imports.bring(
+            mail.org, "one", [LegacyStanding("a@b.example", 1, 0, 0), LegacyStanding("nobody", 1, 0, 0)]
+        )
+    assert (await mail.standing("a@b.example")).success == 0
 
 
 @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 10**6))
 async def test_the_book_without_a_source_is_the_book_that_never_had_it(mail_stores: Stores, seed: int) -> None:
-    with_it, never = Office(mail_stores, new_id()), Office(mail_stores, new_id())
+    with_it, never = OrganizationMail(mail_stores, new_id()), OrganizationMail(mail_stores, new_id())
     imports, dice = Imports(mail_stores.mongo, ADDRESS_KEYS), random.Random(seed)
     events = list(any_events(dice, 120, addresses=8))
     bad = [each for each in events if dice.random() < 0.4]
     good = [each for each in events if each not in bad]
-    rows = [OldStanding(f"a{n}@hot.example", n, n % 2, n % 3) for n in range(5)]
+    rows = [LegacyStanding(f"a{n}@hot.example", n, n % 2, n % 3) for n in range(5)]
     await imports.bring(with_it.org, "broken rows", rows)
     await with_it.record(*bad[::2], source="broken")
-    await with_it.fold()
+    await with_it.aggregate()
     await with_it.take(*good)
     await with_it.record(*bad[1::2], source="broken")  # still waits when it is taken out
     for source in ("broken", "broken rows"):
         await imports.rebuild(with_it.org, source, lambda done: None)
     await never.take(*good)
-    assert await with_it.fold() == 0
+    assert await with_it.aggregate() == 0
     assert await everything(with_it) == await everything(never)
     model = Model()
     model.take(good)
     await with_it.assert_is(model)
 
 
-async def test_ids_of_a_source_that_was_taken_out_may_come_again(office: Office, imports: Imports) -> None:
+async def test_ids_of_a_source_that_was_taken_out_may_come_again(mail: OrganizationMail, imports: Imports) -> None:
     event = hard()
-    await office.take(event, source="broken")
-    await imports.rebuild(office.org, "broken", lambda done: None)
-    assert (await office.record(event, source="mended")).accepted == 1
+    await mail.take(event, source="broken")
+    await imports.rebuild(mail.org, "broken", lambda done: None)
+    assert (await mail.record(event, source="mended")).accepted == 1
 
 
-async def test_a_source_is_taken_out_while_others_are_folded(office: Office, imports: Imports) -> None:
+async def test_a_source_is_taken_out_while_others_are_folded(mail: OrganizationMail, imports: Imports) -> None:
     for part in range(5):
-        await office.record(*(soft(f"a{n}@example.org", days=part) for n in range(40)), source="broken")
-        await office.record(*(ok(f"a{n}@example.org", days=part) for n in range(40)))
-    await asyncio.gather(office.fold(limit=20), imports.rebuild(office.org, "broken", lambda done: None))
-    await office.fold()
-    await imports.rebuild(office.org, "broken", lambda done: None)
-    found = await office.standings([f"a{n}@example.org" for n in range(40)])
+        await mail.record(*(soft(f"a{n}@example.org", days=part) for n in range(40)), source="broken")
+        await mail.record(*(ok(f"a{n}@example.org", days=part) for n in range(40)))
+    await asyncio.gather(mail.aggregate(limit=20), imports.rebuild(mail.org, "broken", lambda done: None))
+    await mail.aggregate()
+    await imports.rebuild(mail.org, "broken", lambda done: None)
+    found = await mail.standings([f"a{n}@example.org" for n in range(40)])
     assert [(each.success, each.soft_bounce) for each in found] == [(5, 0)] * 40
-    assert (await office.domain()).soft_bounce == 0
+    assert (await mail.domain()).soft_bounce == 0
 
 
-async def test_what_people_did_stays(office: Office, imports: Imports) -> None:
-    await office.take(hard(), source="broken")
-    await office.stores.address_book.set_domain_blocked(office.org, "example.org", True, "op", "why")
-    await imports.rebuild(office.org, "broken", lambda done: None)
-    assert (await office.domain()).blocked
-    assert await imports.sources(office.org) == []
+async def test_what_people_did_stays(mail: OrganizationMail, imports: Imports) -> None:
+    await mail.take(hard(), source="broken")
+    await mail.stores.address_book.set_domain_blocked(mail.org, "example.org", True, "op", "why")
+    await imports.rebuild(mail.org, "broken", lambda done: None)
+    assert (await mail.domain()).blocked
+    assert await imports.sources(mail.org) == []

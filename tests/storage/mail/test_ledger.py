@@ -12,35 +12,35 @@ from storage.mail.addresses import normalize
 from storage.mail.ledger import ACCEPTED_AGE, PARTITIONS, partition
 from storage.mail.records import DeliveryEvent, RecordDeliveriesResult
 from tests.storage.mail.events import event, hard, ok, soft
-from tests.storage.mail.office import Office
+from tests.storage.mail.organization_mail import OrganizationMail
 
 pytestmark = pytest.mark.anyio
 
 
-async def record(office: Office, *events: DeliveryEvent) -> RecordDeliveriesResult:
-    return await office.stores.ledger.record(office.org, "mta", events)
+async def record(mail: OrganizationMail, *events: DeliveryEvent) -> RecordDeliveriesResult:
+    return await mail.stores.ledger.record(mail.org, "mta", events)
 
 
-async def test_an_event_that_comes_again_is_a_duplicate_in_one_call_and_in_many(office: Office) -> None:
+async def test_an_event_that_comes_again_is_a_duplicate_in_one_call_and_in_many(mail: OrganizationMail) -> None:
     one, other = hard(), ok()
-    result = await record(office, one, one, other)
+    result = await record(mail, one, one, other)
     assert (result.accepted, result.duplicates) == (2, 1)
-    result = await record(office, other, one, hard("bob@example.org", id_=one.event_id))
+    result = await record(mail, other, one, hard("bob@example.org", id_=one.event_id))
     assert (result.accepted, result.duplicates) == (0, 3)
-    await office.fold()
-    assert (await office.standing()).hard_bounce == 1
+    await mail.aggregate()
+    assert (await mail.standing()).hard_bounce == 1
 
 
-async def test_ten_senders_of_the_same_events_at_once_are_one(office: Office) -> None:
+async def test_ten_senders_of_the_same_events_at_once_are_one(mail: OrganizationMail) -> None:
     events = [ok() for _ in range(50)]
-    results = await asyncio.gather(*(record(office, *events) for _ in range(10)))
+    results = await asyncio.gather(*(record(mail, *events) for _ in range(10)))
     assert sum(each.accepted for each in results) == 50
     assert sum(each.duplicates for each in results) == 450
 
 
-async def test_an_id_belongs_to_its_organization(office: Office) -> None:
-    other = Office(office.stores, f"{office.org}-other")
-    assert (await record(office, hard(id_="same"))).accepted == 1
+async def test_an_id_belongs_to_its_organization(mail: OrganizationMail) -> None:
+    other = OrganizationMail(mail.stores, f"{mail.org}-other")
+    assert (await record(mail, hard(id_="same"))).accepted == 1
     assert (await record(other, hard(id_="same"))).accepted == 1
 
 
@@ -60,51 +60,51 @@ async def test_an_id_belongs_to_its_organization(office: Office) -> None:
     ],
 )
 async def test_what_makes_no_sense_is_told_and_the_rest_is_taken(
-    office: Office, change: dict[str, Any], says: str
+    mail: OrganizationMail, change: dict[str, Any], says: str
 ) -> None:
     bad = replace(hard(id_="bad"), **change)
-    result = await record(office, ok(), bad, ok())
+    result = await record(mail, ok(), bad, ok())
     assert (result.accepted, result.duplicates) == (2, 0)
     (rejected,) = result.rejected
     assert (rejected.index, rejected.event_id) == (1, bad.event_id)
     assert says in rejected.message
 
 
-async def test_what_is_taken_in_can_not_be_forgotten_before_it_is_refused(office: Office) -> None:
-    now = await office.stores.mongo.now()
+async def test_what_is_taken_in_can_not_be_forgotten_before_it_is_refused(mail: OrganizationMail) -> None:
+    now = await mail.stores.mongo.now()
     result = await record(
-        office, ok(at=now - ACCEPTED_AGE + timedelta(minutes=1)), ok(at=now - ACCEPTED_AGE - timedelta(minutes=1))
+        mail, ok(at=now - ACCEPTED_AGE + timedelta(minutes=1)), ok(at=now - ACCEPTED_AGE - timedelta(minutes=1))
     )
     assert (result.accepted, len(result.rejected)) == (1, 1)
-    indexes = await office.stores.mongo["mail_ledger"].index_information()
+    indexes = await mail.stores.mongo["mail_ledger"].index_information()
     kept_s = {name: each["expireAfterSeconds"] for name, each in indexes.items() if "expireAfterSeconds" in each}
     assert kept_s == {"folded_at_1": LEDGER_KEPT_S}
     assert timedelta(seconds=LEDGER_KEPT_S) > ACCEPTED_AGE
 
 
-async def test_only_what_was_folded_is_forgotten(office: Office) -> None:
-    await record(office, ok())
-    rows = office.stores.mongo["mail_ledger"]
-    row = await rows.find_one({"org": office.org})
+async def test_only_what_was_folded_is_forgotten(mail: OrganizationMail) -> None:
+    await record(mail, ok())
+    rows = mail.stores.mongo["mail_ledger"]
+    row = await rows.find_one({"org": mail.org})
     assert row is not None
     assert "folded_at" not in row
-    await office.fold()
-    row = await rows.find_one({"org": office.org})
+    await mail.aggregate()
+    row = await rows.find_one({"org": mail.org})
     assert row is not None
     assert "waiting" not in row
-    assert abs(row["folded_at"] - await office.stores.mongo.now()) < timedelta(minutes=1)
+    assert abs(row["folded_at"] - await mail.stores.mongo.now()) < timedelta(minutes=1)
 
 
-async def test_no_text_that_may_hold_an_address_is_kept(office: Office) -> None:
+async def test_no_text_that_may_hold_an_address_is_kept(mail: OrganizationMail) -> None:
     secret = "canary.person@example.org"
     told = event(secret, 550, "5.1.1", f"<{secret}> unknown", id_=f"id-{secret}", message=f"message-{secret}")
-    await office.take(told, soft(secret, message=secret))
+    await mail.take(told, soft(secret, message=secret))
     address = normalize(secret)
     assert address is not None
-    await office.stores.address_book.unblock(office.org, address, "op", "asked")
-    names = await office.stores.mongo.database.list_collection_names()
+    await mail.stores.address_book.unblock(mail.org, address, "op", "asked")
+    names = await mail.stores.mongo.database.list_collection_names()
     for name in names:
-        async for document in office.stores.mongo[name].find():
+        async for document in mail.stores.mongo[name].find():
             assert "canary" not in repr(document), name
 
 

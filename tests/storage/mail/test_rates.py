@@ -8,21 +8,21 @@ from storage.mail.rates import MIN_SENT, SHOWN_DOMAINS, day_of
 from storage.mail.records import BounceRate, DeliveryEvent
 from storage.metrics import DOMAIN_BOUNCE_RATE
 from tests.storage.mail.events import event, hard, ok, soft, today
-from tests.storage.mail.office import Office
+from tests.storage.mail.organization_mail import OrganizationMail
 
 pytestmark = pytest.mark.anyio
 
 
-async def rows(office: Office, domain: str | None = None) -> list[tuple[int, int]]:
+async def rows(mail: OrganizationMail, domain: str | None = None) -> list[tuple[int, int]]:
     """Sent and bounced, from two days before yesterday until yesterday."""
     last = day_of(today())
-    found = await office.stores.bounce_rates.between(office.org, domain, last - 2, last)
+    found = await mail.stores.bounce_rates.between(mail.org, domain, last - 2, last)
     assert [each.day for each in found] == [today().replace(hour=0) - timedelta(days=back) for back in (2, 1, 0)]
     return [(each.sent, each.bounced) for each in found]
 
 
-async def test_a_day_has_what_had_an_outcome_on_it(office: Office) -> None:
-    await office.take(
+async def test_a_day_has_what_had_an_outcome_on_it(mail: OrganizationMail) -> None:
+    await mail.take(
         *(ok(f"a{n}@example.org") for n in range(7)),
         hard("b@example.org"),
         hard("b@other.example"),
@@ -32,47 +32,49 @@ async def test_a_day_has_what_had_an_outcome_on_it(office: Office) -> None:
         event("d@example.org", 550, "5.7.1"),
         ok("a@example.org", days=2),
     )
-    assert await rows(office) == [(1, 0), (0, 0), (10, 3)]
-    assert await rows(office, "example.org") == [(1, 0), (0, 0), (9, 2)]
-    assert await rows(office, "new.example") == [(0, 0), (0, 0), (0, 0)]
+    assert await rows(mail) == [(1, 0), (0, 0), (10, 3)]
+    assert await rows(mail, "example.org") == [(1, 0), (0, 0), (9, 2)]
+    assert await rows(mail, "new.example") == [(0, 0), (0, 0), (0, 0)]
 
 
-async def test_the_sums_of_the_organizations_of_a_day(office: Office) -> None:
-    await office.take(ok(), hard("b@example.org"))
+async def test_the_sums_of_the_organizations_of_a_day(mail: OrganizationMail) -> None:
+    await mail.take(ok(), hard("b@example.org"))
     day = day_of(today())
-    found = (await office.stores.bounce_rates.of_day(day))[office.org]
+    found = (await mail.stores.bounce_rates.of_day(day))[mail.org]
     assert (found.sent, found.bounced, found.rate) == (2, 1, 0.5)
-    assert await office.stores.bounce_rates.of_day(day - 300) == {}
+    assert await mail.stores.bounce_rates.of_day(day - 300) == {}
 
 
-async def test_the_domains_with_the_most_bounces(office: Office) -> None:
-    await office.take(hard("a@one.example"), hard("b@two.example"), hard("c@two.example"), ok("d@three.example"))
-    worst = await office.stores.bounce_rates.worst_domains(office.org, day_of(today()))
+async def test_the_domains_with_the_most_bounces(mail: OrganizationMail) -> None:
+    await mail.take(hard("a@one.example"), hard("b@two.example"), hard("c@two.example"), ok("d@three.example"))
+    worst = await mail.stores.bounce_rates.worst_domains(mail.org, day_of(today()))
     assert [(each.domain, each.sent, each.bounced) for each in worst] == [("two.example", 2, 2), ("one.example", 1, 1)]
 
 
-async def test_the_domains_with_the_highest_rates_are_told_with_enough_mail_only(office: Office) -> None:
-    def mail(domain: str, fine: int, bad: int, days: float = 0) -> list[DeliveryEvent]:
+async def test_the_domains_with_the_highest_rates_are_told_with_enough_mail_only(mail: OrganizationMail) -> None:
+    def mail_to(domain: str, fine: int, bad: int, days: float = 0) -> list[DeliveryEvent]:
         answers = [ok] * fine + [hard] * bad
         return [answer(f"a{n}@{domain}", days=days) for n, answer in enumerate(answers)]
 
-    await office.take(*mail("small.example", 35, 15), *mail("big.example", 190, 10), *mail("fine.example", 60, 0))
-    await office.take(*mail("tiny.example", 0, 49), *mail("past.example", 0, 60, days=1))
-    day, rates = day_of(today()), office.stores.bounce_rates
+    await mail.take(
+        *mail_to("small.example", 35, 15), *mail_to("big.example", 190, 10), *mail_to("fine.example", 60, 0)
+    )
+    await mail.take(*mail_to("tiny.example", 0, 49), *mail_to("past.example", 0, 60, days=1))
+    day, rates = day_of(today()), mail.stores.bounce_rates
 
     async def highest(day: int, above: float) -> list[tuple[str | None, float]]:
-        return [(each.domain, each.rate) for org, each in await rates.highest(day, above) if org == office.org]
+        return [(each.domain, each.rate) for org, each in await rates.highest(day, above) if org == mail.org]
 
     assert await highest(day, 0) == [("small.example", 0.3), ("big.example", 0.05)]
     assert await highest(day, 0.05) == [("small.example", 0.3)]
     assert await highest(day - 1, 0.05) == [("past.example", 1.0)]
 
 
-async def test_the_worst_few_domains_of_today_are_metrics(office: Office) -> None:
-    at = await office.stores.mongo.now()
+async def test_the_worst_few_domains_of_today_are_metrics(mail: OrganizationMail) -> None:
+    at = await mail.stores.mongo.now()
     many = [hard(f"a{n}@d{d}.example", at=at) for d in range(SHOWN_DOMAINS + 5) for n in range(MIN_SENT)]
-    await office.take(*many)
-    await office.stores.bounce_rates.show()
+    await mail.take(*many)
+    await mail.stores.bounce_rates.show()
     (family,) = DOMAIN_BOUNCE_RATE.collect()
     assert len(family.samples) == SHOWN_DOMAINS
     assert {each.value for each in family.samples} == {1.0}

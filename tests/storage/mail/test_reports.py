@@ -5,21 +5,21 @@ import asyncio
 import pytest
 
 from storage.mail.reports import ReportStore
-from tests.storage.mail.office import Office
+from tests.storage.mail.organization_mail import OrganizationMail
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_one_of_many_claims_it_and_nobody_once_it_was_sent(
-    office: Office, monkeypatch: pytest.MonkeyPatch
+    mail: OrganizationMail, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = ReportStore(office.stores.mongo)
-    assert sum(await asyncio.gather(*(store.claim(office.org, 1, "alarm") for _ in range(10)))) == 1
-    assert await store.claim(office.org, 2, "alarm")
-    assert await store.claim(office.org, 1, "summary")
+    store = ReportStore(mail.stores.mongo)
+    assert sum(await asyncio.gather(*(store.claim(mail.org, 1, "alarm") for _ in range(10)))) == 1
+    assert await store.claim(mail.org, 2, "alarm")
+    assert await store.claim(mail.org, 1, "summary")
     monkeypatch.setattr("storage.mail.reports.CLAIM_S", 0)
     await asyncio.sleep(0.005)
-    assert await store.claim(office.org, 1, "alarm")
-    await store.sent(office.org, 1, "alarm")
+    assert await store.claim(mail.org, 1, "alarm")
+    await store.sent(mail.org, 1, "alarm")
     await asyncio.sleep(0.005)
-    assert not await store.claim(office.org, 1, "alarm")
+    assert not await store.claim(mail.org, 1, "alarm")

@@ -14,22 +14,22 @@ from functools import partial
 from pymongo import DeleteOne, InsertOne, ReplaceOne, UpdateOne
 
 from storage.locks import Lock, LockLost, Locks
-from storage.mail.facts import (
-    Counts,
+from storage.mail.counters import (
     Facts,
-    Row,
-    absorb,
-    absorb_into_domain,
-    conclude,
-    conclude_domain,
+    LedgerEvent,
+    OutcomeCounts,
+    add_event,
+    add_event_to_domain,
     merge,
     new_address,
     new_domain,
     prune,
+    summarize,
+    summarize_domain,
 )
-from storage.mail.instants import milliseconds
-from storage.mail.ledger import row_of
-from storage.metrics import MAIL_FOLD_SECONDS, MAIL_FOLDED
+from storage.mail.epoch_time import epoch_ms
+from storage.mail.ledger import ledger_event
+from storage.metrics import MAIL_AGGREGATION_SECONDS, MAIL_EVENTS_AGGREGATED
 from storage.mongo import Document, Mongo, Session
 
 BATCH = 1000
@@ -38,7 +38,7 @@ Write = InsertOne[Document] | ReplaceOne[Document] | DeleteOne
 
 
 @dataclass(frozen=True, slots=True)
-class _Reached:
+class _Checkpoint:
     """Where the batch after a full one begins, until then (monotonic): what slow writers bring in behind waits for it.
 
     From the index's beginning each batch would have to pass all that left it lately; MongoDB keeps that for minutes.
@@ -48,70 +48,70 @@ class _Reached:
     until: float
 
 
-class Folder:
+class Aggregator:
     """Folds the partitions of the ledger."""
 
     def __init__(self, mongo: Mongo, locks: Locks) -> None:
         self._mongo = mongo
         self._locks = locks
-        self._reached: dict[int, _Reached] = {}
+        self._checkpoints: dict[int, _Checkpoint] = {}
 
-    async def waiting(self) -> list[int]:
+    async def pending_partitions(self) -> list[int]:
         """The partitions in which rows wait."""
         # The range says that the field is there: else the whole ledger would be read for it.
         found: list[int] = await self._mongo["mail_ledger"].distinct("waiting", {"waiting": {"$gte": 0}})
         return found
 
-    async def fold(self, lock: Lock, partition: int, limit: int = BATCH) -> int:
+    async def aggregate(self, lock: Lock, partition: int, limit: int = BATCH) -> int:
         """Folds at most `limit` rows of a partition in one transaction. Returns how many; 0 means that none wait.
 
         Raises: LockLost when the lock belongs to a later holder.
         """
 
         started = time.monotonic()
-        reached = self._reached.pop(partition, None)
+        reached = self._checkpoints.pop(partition, None)
         if reached is not None and reached.until < started:
             reached = None
         since = {} if reached is None else {"recorded_at": {"$gte": reached.recorded_at}}
-        rows = await self._mongo.transact(partial(self._fold, lock, {"waiting": partition, **since}, limit))
+        rows = await self._mongo.transact(partial(self._aggregate, lock, {"waiting": partition, **since}, limit))
         if not rows:
-            return await self.fold(lock, partition, limit) if reached else 0
+            return await self.aggregate(lock, partition, limit) if reached else 0
         if len(rows) == limit:
             until = reached.until if reached else started + REACHED_S
-            self._reached[partition] = _Reached(rows[-1]["recorded_at"], until)
-        MAIL_FOLD_SECONDS.observe(time.monotonic() - started)
-        MAIL_FOLDED.inc(len(rows))
+            self._checkpoints[partition] = _Checkpoint(rows[-1]["recorded_at"], until)
+        MAIL_AGGREGATION_SECONDS.observe(time.monotonic() - started)
+        MAIL_EVENTS_AGGREGATED.inc(len(rows))
         return len(rows)
 
-    async def _fold(self, lock: Lock, wanted: Document, limit: int, session: Session) -> list[Document]:
+    async def _aggregate(self, lock: Lock, wanted: Document, limit: int, session: Session) -> list[Document]:
         await self._locks.guard(lock, session)
         found = self._mongo["mail_ledger"].find(wanted, session=session, batch_size=limit + 1)
         rows = await found.sort("recorded_at", 1).limit(limit).to_list(None)
         if rows:
-            await _Fold(self._mongo, session, rows).run(lock)
+            await _Batch(self._mongo, session, rows).run(lock)
         return rows
 
 
-class _Fold:
+class _Batch:
     """One batch inside its transaction."""
 
     def __init__(self, mongo: Mongo, session: Session, documents: list[Document]) -> None:
         self._mongo = mongo
         self._session = session
         self._documents = documents
-        self._days: dict[tuple[str, str, int], Counts] = defaultdict(Counts)
+        self._days: dict[tuple[str, str, int], OutcomeCounts] = defaultdict(OutcomeCounts)
 
     async def run(self, lock: Lock) -> None:
-        addresses = Addresses(self._mongo, self._session)
+        addresses = AddressDocuments(self._mongo, self._session)
         await addresses.load({document["address"]: document.get("older", ()) for document in self._documents})
         domains = await self._domains()
         for document in self._documents:
-            row = row_of(document)
+            row = ledger_event(document)
             org = document["org"]
-            counts = absorb(addresses.get(row.address, org, row.domain), row)
-            absorb_into_domain(domains[org, row.domain], row, counts)
+            counts = add_event(addresses.get(row.address, org, row.domain), row)
+            add_event_to_domain(domains[org, row.domain], row, counts)
             self._count(org, row, counts)
-        now = milliseconds(max(document["recorded_at"] for document in self._documents))
+        now = epoch_ms(max(document["recorded_at"] for document in self._documents))
         await addresses.save(now)
         await self._save_domains(domains.values())
         await self._save_days(lock)
@@ -127,11 +127,11 @@ class _Fold:
     async def _save_domains(self, domains: Iterable[Facts]) -> None:
         writes: list[Write] = []
         for document in domains:
-            conclude_domain(document)
-            writes.append(save(document, domain_id(document["org"], document["domain"])))
+            summarize_domain(document)
+            writes.append(save_write(document, domain_id(document["org"], document["domain"])))
         await self._mongo["mail_domains"].bulk_write(writes, ordered=False, session=self._session)
 
-    def _count(self, org: str, row: Row, counts: Counts) -> None:
+    def _count(self, org: str, row: LedgerEvent, counts: OutcomeCounts) -> None:
         day = self._days[org, row.source, row.day]
         day.success += counts.success
         day.soft += counts.soft
@@ -161,7 +161,7 @@ class _Fold:
             raise LockLost(lock.name)  # somebody else folded some of them: never seen while locks are fenced
 
 
-class Addresses:
+class AddressDocuments:
     """Documents of addresses in a transaction: read together, changed in memory, written together.
 
     A document that lies under an older key's hash moves to the newest's, and leaves word of where it went.
@@ -217,8 +217,8 @@ class Addresses:
         writes: list[Write | UpdateOne] = []
         for id_, document in self._found.items():
             prune(document, now_ms)
-            conclude(document)
-            writes.append(save(document, id_))
+            summarize(document)
+            writes.append(save_write(document, id_))
         for old, new in self._moved:
             word = {"_id": "$_id", "moved": new, "moved_at": "$$NOW"}
             writes.append(UpdateOne({"_id": old}, [{"$replaceWith": word}]))
@@ -239,7 +239,7 @@ def domain_id(organization_id: str, domain: str) -> str:
     return f"{domain} {organization_id}"
 
 
-def save(document: Facts, id_: object) -> InsertOne[Document] | ReplaceOne[Document]:
+def save_write(document: Facts, id_: object) -> InsertOne[Document] | ReplaceOne[Document]:
     """The write that saves a document which was read in the same transaction, or made."""
     if document.get("_id") is None:
         return InsertOne({**document, "_id": id_})

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 
-from jobs.mail.aggregation import Folders
+from jobs.mail.aggregation import AggregationLoops
 from storage.stores import open_stores
 from tests.keys import ADDRESS_KEYS
 
@@ -13,7 +13,7 @@ async def main() -> None:
     async with open_stores(mongodb_uri, redis_url, database, address_keys=ADDRESS_KEYS) as stores:
         # A killed folder's lease must not hold up the test: the fences are what is tested.
         stores.locks._ttl_s, stores.locks._stop_s = 2.0, 1.6
-        await Folders(stores).run()
+        await AggregationLoops(stores).run()
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from jobs.providers.old_book import old_book
-from storage.mail.migration import OldBookFailed
+from jobs.providers.legacy_book import legacy_book
+from storage.mail.legacy_book import LegacyBookError
 from tests.http_server import http_server
 
 pytestmark = pytest.mark.anyio
@@ -36,7 +36,7 @@ async def answering(content: bytes, status: int = 200) -> AsyncIterator[tuple[st
 
 async def test_it_is_asked_and_believed() -> None:
     results = {"results": [{"address": ASKED[1], "blocked": True}, {"address": ASKED[0], "blocked": False}]}
-    async with answering(orjson.dumps(results)) as (url, asked), old_book(url, 30) as book:
+    async with answering(orjson.dumps(results)) as (url, asked), legacy_book(url, 30) as book:
         assert book is not None
         assert book.share == 30
         assert await book.ask(ASKED) == {ASKED[0]: False, ASKED[1]: True}
@@ -58,20 +58,20 @@ async def test_it_is_asked_and_believed() -> None:
     ],
 )
 async def test_an_odd_answer_is_a_failure_that_tells_no_address(content: bytes, status: int) -> None:
-    async with answering(content, status) as (url, _), old_book(url, 30) as book:
+    async with answering(content, status) as (url, _), legacy_book(url, 30) as book:
         assert book is not None
-        with pytest.raises(OldBookFailed) as failed:
+        with pytest.raises(LegacyBookError) as failed:
             await book.ask(ASKED)
     assert "example.org" not in str(failed.value)
 
 
 async def test_nobody_there_is_a_failure() -> None:
-    async with old_book("http://127.0.0.1:1/", 30) as book:
+    async with legacy_book("http://127.0.0.1:1/", 30) as book:
         assert book is not None
-        with pytest.raises(OldBookFailed):
+        with pytest.raises(LegacyBookError):
             await book.ask(ASKED)
 
 
 async def test_without_an_address_there_is_none() -> None:
-    async with old_book(None, 30) as book:
+    async with legacy_book(None, 30) as book:
         assert book is None

@@ -9,21 +9,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.mail import facts
-from storage.mail.facts import (
-    KEPT,
+from storage.mail import counters
+from storage.mail.counters import (
+    MAX_BOUNCES,
     Facts,
-    absorb,
-    absorb_into_domain,
-    conclude,
-    conclude_domain,
-    forget,
+    add_event,
+    add_event_to_domain,
     new_address,
     new_domain,
     prune,
+    reset_counters,
+    summarize,
+    summarize_domain,
 )
-from storage.mail.instants import DAY_MS, milliseconds
-from storage.mail.ledger import Ledger, row_of
+from storage.mail.epoch_time import DAY_MS, epoch_ms
+from storage.mail.ledger import Ledger, ledger_event
 from storage.mail.records import DeliveryEvent, VerdictRule
 from tests.keys import ADDRESS_KEYS
 from tests.storage.mail.events import ANSWERS, event, hard, ok, refused, soft, today
@@ -40,19 +40,19 @@ class Book:
         self.domain = new_domain("acme", DOMAIN)
         self._seen: set[str] = set()
 
-    def fold(self, events: Iterable[DeliveryEvent], source: str = "mta") -> None:
+    def aggregate(self, events: Iterable[DeliveryEvent], source: str = "mta") -> None:
         ledger, now = Ledger(None, ADDRESS_KEYS), today() + timedelta(days=1)  # type: ignore[arg-type]
         for each in events:
             if each.event_id in self._seen:
                 continue
             self._seen.add(each.event_id)
-            row = row_of(ledger._row("acme", source, each, now))
+            row = ledger_event(ledger._row("acme", source, each, now))
             document = self.addresses.setdefault(each.address, new_address("acme", DOMAIN))
-            absorb_into_domain(self.domain, row, absorb(document, row))
+            add_event_to_domain(self.domain, row, add_event(document, row))
         for document in self.addresses.values():
-            prune(document, milliseconds(now))
-            conclude(document)
-        conclude_domain(self.domain)
+            prune(document, epoch_ms(now))
+            summarize(document)
+        summarize_domain(self.domain)
 
     def told(self, address: str = ADDRESS) -> Told:
         return _told(self.addresses[address]["told"], "saw")
@@ -67,7 +67,7 @@ def _told(told: Facts, blocking: str) -> Told:
 
 def folded(*events: DeliveryEvent) -> Book:
     book = Book()
-    book.fold(events)
+    book.aggregate(events)
     return book
 
 
@@ -104,7 +104,7 @@ def test_any_order_any_repetition_and_any_batches_give_what_the_whole_set_says(
     while repeated:
         size = data.draw(st.integers(1, len(repeated)))
         batch, repeated = repeated[:size], repeated[size:]
-        book.fold(batch)
+        book.aggregate(batch)
     for address in model.addresses:
         assert book.told(address) == model.address(address)
     assert book.domain_told() == model.domain(DOMAIN)
@@ -118,7 +118,7 @@ def test_three_days_of_failed_connections_in_any_order_kill_a_domain(
     model, book = Model(), Book()
     failures = [refused(f"{a}@example.org", days=d, message=f"{m if few else (m, d)}") for m, d, a in order]
     model.take(failures)
-    book.fold(failures)
+    book.aggregate(failures)
     assert book.domain_told().blocked is not few
     assert book.domain_told() == model.domain(DOMAIN)
 
@@ -137,35 +137,35 @@ class Counted(bytes):
 
 def crowd(number: int, days: float = 0, first: int = 0) -> list[list[Any]]:
     """So many soft bounces of a day, each of a message of its own, as they are stored."""
-    at = milliseconds(today() - timedelta(days=days))
+    at = epoch_ms(today() - timedelta(days=days))
     return [[(first + n).to_bytes(8), at // DAY_MS, at + n, "452 4.2.2"] for n in range(number)]
 
 
 def test_an_address_that_bounced_very_often_costs_no_search_for_each_event() -> None:
     book = folded(soft(days=1))
     book.addresses[ADDRESS]["by"][0]["messages"] += crowd(40_000, days=2)
-    row = row_of(Ledger(None, ADDRESS_KEYS)._row("acme", "mta", soft(), today()))  # type: ignore[arg-type]
+    row = ledger_event(Ledger(None, ADDRESS_KEYS)._row("acme", "mta", soft(), today()))  # type: ignore[arg-type]
     Counted.comparisons = 0
     for number in range(1000):
-        absorb(book.addresses[ADDRESS], replace(row, message=Counted(number.to_bytes(8))))
+        add_event(book.addresses[ADDRESS], replace(row, message=Counted(number.to_bytes(8))))
     assert Counted.comparisons < 10_000
 
 
 def test_bounces_beyond_the_kept_ones_are_sums_of_days_and_the_verdict_is_the_same() -> None:
     book = folded(soft(days=0.2), hard(days=0.1))
     entry = book.addresses[ADDRESS]["by"][0]
-    entry["messages"] += crowd(3000, days=1) + crowd(KEPT, days=3)
-    entry["hards"] += [[milliseconds(today() - timedelta(days=5)) + n, "550 5.1.1"] for n in range(KEPT + 500)]
-    book.fold([])
-    assert (len(entry["messages"]), len(entry["hards"])) == (KEPT, KEPT)
+    entry["messages"] += crowd(3000, days=1) + crowd(MAX_BOUNCES, days=3)
+    entry["hards"] += [[epoch_ms(today() - timedelta(days=5)) + n, "550 5.1.1"] for n in range(MAX_BOUNCES + 500)]
+    book.aggregate([])
+    assert (len(entry["messages"]), len(entry["hards"])) == (MAX_BOUNCES, MAX_BOUNCES)
     assert [each[1] for each in entry["old_softs"] + entry["old_hards"]] == [3001, 501]
-    assert book.told() == Told(0, 3001 + KEPT, KEPT + 501, blocked=True)
+    assert book.told() == Told(0, 3001 + MAX_BOUNCES, MAX_BOUNCES + 501, blocked=True)
     assert rule(book) is VerdictRule.HARD_BOUNCED
-    book.fold([ok(days=4)])
-    assert book.told() == Told(1, 3001 + KEPT, 1, blocked=True)
-    book.fold([ok(days=0.05)])
+    book.aggregate([ok(days=4)])
+    assert book.told() == Told(1, 3001 + MAX_BOUNCES, 1, blocked=True)
+    book.aggregate([ok(days=0.05)])
     assert book.told() == Told(2, 0, 0)
-    prune(book.addresses[ADDRESS], milliseconds(today() + timedelta(days=20)))
+    prune(book.addresses[ADDRESS], epoch_ms(today() + timedelta(days=20)))
     assert "old_softs" not in {name for name, value in entry.items() if value}
 
 
@@ -178,11 +178,11 @@ def test_in_any_order_sums_of_days_leave_every_verdict_as_it_is(
     model.take(history)
     order = data.draw(st.permutations(history))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(facts, "KEPT", 2)
+        patch.setattr(counters, "MAX_BOUNCES", 2)
         while order:
             size = data.draw(st.integers(1, len(order)))
             batch, order = order[:size], order[size:]
-            book.fold(batch)
+            book.aggregate(batch)
         for address in model.addresses:
             assert book.told(address).blocked == model.address(address).blocked
             assert (book.told(address).hard > 0) == (model.address(address).hard > 0)
@@ -191,9 +191,9 @@ def test_in_any_order_sums_of_days_leave_every_verdict_as_it_is(
 
 
 def test_a_days_sum_knows_its_latest_bounce_whichever_came_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(facts, "KEPT", 1)
+    monkeypatch.setattr(counters, "MAX_BOUNCES", 1)
     book = folded(soft(), soft(days=1), soft(days=1.9), ok(days=2))
-    book.fold([soft(days=2.2)])
+    book.aggregate([soft(days=2.2)])
     assert rule(book) is VerdictRule.SOFT_BOUNCED_REPEATEDLY
 
 
@@ -292,28 +292,28 @@ def test_a_success_before_the_three_days_changes_nothing() -> None:
 
 def test_unblocking_starts_over_and_late_news_of_before_does_not_come_back() -> None:
     book = folded(hard(days=2), ok(days=3), soft(days=1, message="m"))
-    forget(book.addresses[ADDRESS], milliseconds(today() - timedelta(days=0.5)))
-    book.fold([hard(days=1.5), ok(days=0.9), event(complaint=True, days=0.8), soft(days=1, message="m")])
+    reset_counters(book.addresses[ADDRESS], epoch_ms(today() - timedelta(days=0.5)))
+    book.aggregate([hard(days=1.5), ok(days=0.9), event(complaint=True, days=0.8), soft(days=1, message="m")])
     assert book.told() == Told()
     assert book.domain_told() == Told(2, 1, 2)
-    book.fold([hard(days=0.2)])
+    book.aggregate([hard(days=0.2)])
     assert book.told() == Told(0, 0, 1, blocked=True)
 
 
 def test_what_two_sources_say_is_told_together() -> None:
     book = Book()
-    book.fold([hard(days=2), soft(days=1, message="m")], "one")
-    book.fold([ok(days=1.5), soft(days=1, message="m")], "other")
+    book.aggregate([hard(days=2), soft(days=1, message="m")], "one")
+    book.aggregate([ok(days=1.5), soft(days=1, message="m")], "other")
     assert book.told() == Told(1, 1, 0)
 
 
 def test_bounces_from_before_the_window_are_forgotten_only_where_a_success_cleared_them() -> None:
     book = folded(hard(days=12), soft(days=12), ok(days=5))
     held = folded(hard(days=12), soft(days=12))
-    later = milliseconds(today() + timedelta(days=10))
+    later = epoch_ms(today() + timedelta(days=10))
     for each in (book, held):
         prune(each.addresses[ADDRESS], later)
-        conclude(each.addresses[ADDRESS])
+        summarize(each.addresses[ADDRESS])
     assert book.told() == Told(1, 0, 0)
     assert book.addresses[ADDRESS]["by"][0]["messages"] == []
     assert held.told() == Told(0, 1, 1, blocked=True)

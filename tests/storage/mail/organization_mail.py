@@ -10,7 +10,7 @@ from tests.storage.mail.model import Model, Told
 
 
 @dataclass
-class Office:
+class OrganizationMail:
     """One organization, through one process."""
 
     stores: Stores
@@ -28,12 +28,12 @@ class Office:
             lock = await self.stores.locks.acquire(f"mail:{partition}")
         return lock
 
-    async def fold(self, limit: int = 1000) -> int:
+    async def aggregate(self, limit: int = 1000) -> int:
         """Folds all that waits; how many events."""
         folded = 0
-        for partition in await self.stores.folder.waiting():
+        for partition in await self.stores.aggregator.pending_partitions():
             lock = await self.lock(partition)
-            while found := await self.stores.folder.fold(lock, partition, limit):
+            while found := await self.stores.aggregator.aggregate(lock, partition, limit):
                 folded += found
             await self.stores.locks.release(lock)
         return folded
@@ -41,7 +41,7 @@ class Office:
     async def take(self, *events: DeliveryEvent, source: str = "mta") -> None:
         """Records and folds."""
         await self.record(*events, source=source)
-        await self.fold()
+        await self.aggregate()
 
     async def standings(self, addresses: Sequence[str]) -> list[AddressStanding]:
         found: list[AddressStanding] = []

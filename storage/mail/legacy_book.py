@@ -7,22 +7,22 @@ from zlib import crc32
 from storage.mail.addresses import normalize
 
 
-class OldBookFailed(Exception):
+class LegacyBookError(Exception):
     """The older book did not answer, or not in a way that can be read."""
 
 
 @dataclass(frozen=True, slots=True)
-class OldBook:
+class LegacyBook:
     """The older book: for which share of the addresses it answers (0 to 100), and how it is asked.
 
-    `ask` tells of each address whether it is blocked. Raises: OldBookFailed.
+    `ask` tells of each address whether it is blocked. Raises: LegacyBookError.
     """
 
     share: int
     ask: Callable[[Sequence[str]], Awaitable[Mapping[str, bool]]]
 
 
-def is_answered_by_old(written: str, share: int) -> bool:
+def is_answered_by_legacy(written: str, share: int) -> bool:
     """Whether an address is among the share. The same for one address always; a greater share has all of a smaller."""
     address = normalize(written)
     return address is not None and crc32(address.text.encode()) % 100 < share

@@ -13,7 +13,7 @@ PATIENCE_S = 1.0
 RETRY_AFTER_MS = 1000
 
 
-class Gate:
+class LookupLimiter:
     """One process's."""
 
     def __init__(self, running: int = RUNNING, waiting: int = WAITING, patience_s: float = PATIENCE_S) -> None:
@@ -24,7 +24,7 @@ class Gate:
         self._patience_s = patience_s
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
+    async def slot(self) -> AsyncIterator[None]:
         """One lookup. Raises: RateLimited when too many are there already."""
         await self._enter()
         MAIL_LOOKUPS.labels("served").inc()

@@ -6,13 +6,13 @@ from contextlib import asynccontextmanager
 import httpx2
 import orjson
 
-from storage.mail.migration import OldBook, OldBookFailed
+from storage.mail.legacy_book import LegacyBook, LegacyBookError
 
 TIMEOUT_S = 2.0
 
 
 @asynccontextmanager
-async def old_book(url: str | None, share: int) -> AsyncIterator[OldBook | None]:
+async def legacy_book(url: str | None, share: int) -> AsyncIterator[LegacyBook | None]:
     """The book at the address, which is asked with one POST at a time and connection; None without an address."""
     if url is None:
         yield None
@@ -22,7 +22,7 @@ async def old_book(url: str | None, share: int) -> AsyncIterator[OldBook | None]
         async def ask(addresses: Sequence[str]) -> Mapping[str, bool]:
             return await _ask(http, url, addresses)
 
-        yield OldBook(share, ask)
+        yield LegacyBook(share, ask)
 
 
 async def _ask(http: httpx2.AsyncClient, url: str, addresses: Sequence[str]) -> Mapping[str, bool]:
@@ -34,7 +34,7 @@ async def _ask(http: httpx2.AsyncClient, url: str, addresses: Sequence[str]) -> 
         told = {each["address"]: each["blocked"] for each in results}
     except (httpx2.HTTPError, ValueError, KeyError, TypeError) as error:
         # Not the error's own words: they may hold what was asked.
-        raise OldBookFailed(type(error).__name__) from None
+        raise LegacyBookError(type(error).__name__) from None
     if not all(isinstance(told.get(address), bool) for address in addresses):
-        raise OldBookFailed("it left addresses out")
+        raise LegacyBookError("it left addresses out")
     return told

@@ -13,7 +13,7 @@ from pymongo.errors import PyMongoError
 from resolvers.context import Context
 from storage.errors import Unavailable
 from storage.mail.addresses import normalize
-from storage.mail.migration import OldBook, OldBookFailed, is_answered_by_old
+from storage.mail.legacy_book import LegacyBook, LegacyBookError, is_answered_by_legacy
 from storage.mail.records import AddressStanding, Verdict, VerdictRule
 from storage.mail.standings import invalid
 
@@ -25,8 +25,8 @@ log = structlog.get_logger(__name__)
 
 async def look_up(context: Context, organization_id: str, addresses: Sequence[str]) -> list[AddressStanding]:
     """A standing for each address, in the order of asking; by the older book for its share."""
-    book, old = context.stores.address_book, context.old_book
-    shared = [] if old is None else [each for each in addresses if is_answered_by_old(each, old.share)]
+    book, old = context.stores.address_book, context.legacy_book
+    shared = [] if old is None else [each for each in addresses if is_answered_by_legacy(each, old.share)]
     if old is None or not shared:
         return await _ours_or_theirs(context, organization_id, addresses)
     ours, theirs = await asyncio.gather(
@@ -40,7 +40,7 @@ async def _ours_or_theirs(context: Context, org: str, addresses: Sequence[str]) 
     try:
         return await context.stores.address_book.look_up(org, addresses)
     except (PyMongoError, Unavailable):
-        old = context.old_book
+        old = context.legacy_book
         theirs = await _asked(old, list(dict.fromkeys(addresses))) if old is not None else {}
         if not theirs:
             raise
@@ -48,12 +48,12 @@ async def _ours_or_theirs(context: Context, org: str, addresses: Sequence[str]) 
         return [_theirs_alone(each, theirs) for each in addresses]
 
 
-async def _asked(old: OldBook, addresses: Sequence[str]) -> Mapping[str, bool]:
+async def _asked(old: LegacyBook, addresses: Sequence[str]) -> Mapping[str, bool]:
     """What the older book says; nothing when it fails."""
     try:
         return await old.ask(addresses)
-    except OldBookFailed as error:
-        log.warning("old_book_failed", error=str(error))
+    except LegacyBookError as error:
+        log.warning("legacy_book_failed", error=str(error))
         return {}
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from storage.mail.classifier import EXPIRED, KILLS_DOMAIN, Outcome
-from storage.mail.instants import DAY_MS
+from storage.mail.epoch_time import DAY_MS
 from storage.mail.records import VerdictRule
 
 Facts = dict[str, Any]
@@ -23,13 +23,13 @@ HISTORY_DAYS = 400
 RECENT_DAYS = 3
 """Yesterday and today, and tomorrow by the clocks of mail servers that are ahead."""
 
-OLD = ("old_softs", "old_hards")
-KEPT = 10_000
+DAILY_SUMS = ("old_softs", "old_hards")
+MAX_BOUNCES = 10_000
 """So many bounces of an address are kept one by one for each source, the newest; older ones as sums of their days."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LedgerEvent:
     """An event as the ledger keeps it. `message` tells messages apart, `failed` is a connection that failed."""
 
     id: bytes
@@ -61,7 +61,7 @@ class Row:
 
 
 @dataclass(slots=True)
-class Counts:
+class OutcomeCounts:
     """What a day's events add to a domain."""
 
     success: int = 0
@@ -77,7 +77,7 @@ def new_address(organization_id: str, domain: str) -> Facts:
     return {"org": organization_id, "domain": domain, "by": []}
 
 
-def of_source(document: Facts, source: str) -> Facts:
+def source_entry(document: Facts, source: str) -> Facts:
     """What one source said; made when it is the first time."""
     by: list[Facts] = document["by"]
     for entry in by:
@@ -87,11 +87,11 @@ def of_source(document: Facts, source: str) -> Facts:
     return by[-1]
 
 
-def absorb(document: Facts, row: Row) -> Counts:
+def add_event(document: Facts, row: LedgerEvent) -> OutcomeCounts:
     """Adds an event to its address, which is then to be pruned. Returns what it counts for the domain."""
-    entry = of_source(document, row.source)
+    entry = source_entry(document, row.source)
     entry["last"] = max(entry.get("last", 0), row.at)
-    counts = Counts()
+    counts = OutcomeCounts()
     # What came before somebody unblocked the address counts for the domain only.
     is_new = row.at > _unblocked_at(document)
     match row.outcome:
@@ -117,7 +117,7 @@ def _unblocked_at(document: Facts) -> int:
     return int(unblocked.get("at", -1))
 
 
-def _note_message(entry: Facts, row: Row, soft_at: int) -> bool:
+def _note_message(entry: Facts, row: LedgerEvent, soft_at: int) -> bool:
     """Notes a message's soft bounce of a day at its latest; whether that message and day are new."""
     by_message, key = _by_message(entry), (row.message, row.day)
     noted = by_message.get(key)
@@ -144,32 +144,32 @@ def prune(document: Facts, now: int) -> None:
         if messages := entry.get("messages"):
             listed = list(messages.values()) if isinstance(messages, dict) else messages
             kept = [each for each in listed if each[1] >= oldest_day or each[2] > ok]
-            entry["messages"] = _newest(
+            entry["messages"] = _keep_newest(
                 entry, "old_softs", kept, lambda each: (each[1], each[2]), lambda each: each[2:]
             )
         if hards := entry.get("hards"):
             kept = [each for each in hards if each[0] // DAY_MS >= oldest_day or each[0] >= ok]
-            entry["hards"] = _newest(entry, "old_hards", kept, lambda each: each[0], lambda each: each)
-        for sums in OLD:
+            entry["hards"] = _keep_newest(entry, "old_hards", kept, lambda each: each[0], lambda each: each)
+        for sums in DAILY_SUMS:
             if sums in entry:
                 entry[sums] = [each for each in entry[sums] if each[0] >= oldest_day or each[2] >= ok]
 
 
-def _newest(
+def _keep_newest(
     entry: Facts, sums: str, bounces: list[Any], when: Callable[[Any], Any], bounce: Callable[[Any], list[Any]]
 ) -> list[Any]:
     """The newest of the bounces. The others go into the sums of their days: day, how many, the latest and its code."""
-    if len(bounces) <= KEPT:
+    if len(bounces) <= MAX_BOUNCES:
         return bounces
     bounces.sort(key=when)
-    for each in bounces[:-KEPT]:
+    for each in bounces[:-MAX_BOUNCES]:
         at, code = bounce(each)
         if at:
-            _add_old(entry, sums, [at // DAY_MS, 1, at, code])
-    return bounces[-KEPT:]
+            _add_daily_sum(entry, sums, [at // DAY_MS, 1, at, code])
+    return bounces[-MAX_BOUNCES:]
 
 
-def _add_old(entry: Facts, sums: str, added: list[Any]) -> None:
+def _add_daily_sum(entry: Facts, sums: str, added: list[Any]) -> None:
     days: list[list[Any]] = entry.setdefault(sums, [])
     for each in reversed(days):
         if each[0] == added[0]:
@@ -178,7 +178,7 @@ def _add_old(entry: Facts, sums: str, added: list[Any]) -> None:
     days.append(added)
 
 
-def forget(document: Facts, at: int) -> None:
+def reset_counters(document: Facts, at: int) -> None:
     """Starts the counters over as of an instant. Which messages were counted for the domain stays known."""
     document["unblocked"] = {"at": max(at, document.get("told", {}).get("last", 0))}
     for entry in document["by"]:
@@ -191,38 +191,40 @@ def forget(document: Facts, at: int) -> None:
 def merge(document: Facts, other: Facts) -> None:
     """Adds what is known under another hash of the same address; no event may be in both."""
     for theirs in other["by"]:
-        ours = of_source(document, theirs["source"])
+        ours = source_entry(document, theirs["source"])
         for name in ("ok", "last", "complaint"):
             if name in theirs:
                 ours[name] = max(ours.get(name, 0), theirs[name])
         ours["success"] = ours.get("success", 0) + theirs.get("success", 0)
         for name in ("hards", "messages"):
             ours[name] = [*ours.get(name, ()), *theirs.get(name, ())]
-        for name in OLD:
+        for name in DAILY_SUMS:
             for each in theirs.get(name, ()):
-                _add_old(ours, name, each)
+                _add_daily_sum(ours, name, each)
         if "import" in theirs:
             ours.setdefault("import", theirs["import"])
     if "unblocked" in other:
         document.setdefault("unblocked", other["unblocked"])
 
 
-def imported(document: Facts) -> Facts:
+def latest_import(document: Facts) -> Facts:
     """What the latest import said of an address; empty when none did."""
     found: list[Facts] = [entry["import"] for entry in document["by"] if "import" in entry]
     return max(found, key=lambda entry: (entry["at"], entry["success"], entry["soft"], entry["hard"]), default={})
 
 
-def conclude(document: Facts) -> None:
+def summarize(document: Facts) -> None:
     """Writes down under `told` what follows from all sources together: what a lookup reads, without zeros."""
-    by, old = document["by"], imported(document)
+    by, old = document["by"], latest_import(document)
     if old and old["at"] <= _unblocked_at(document):
         old = {}
     ok = max((entry.get("ok", 0) for entry in by), default=0)
     hards = [each for entry in by for each in entry.get("hards", ()) if each[0] >= ok]
     softs = list(_softs(by, ok).values())
     # What was summed up counts as a whole: a success in the middle of a day does not take a day's sum apart.
-    old_softs, old_hards = ([each for entry in by for each in entry.get(name, ()) if each[2] >= ok] for name in OLD)
+    old_softs, old_hards = (
+        [each for entry in by for each in entry.get(name, ()) if each[2] >= ok] for name in DAILY_SUMS
+    )
     counts = old if old and old["at"] >= ok else {}
     days = {at // DAY_MS for at, _ in softs} | {each[0] for each in old_softs}
     if counts.get("soft"):
@@ -231,17 +233,17 @@ def conclude(document: Facts) -> None:
     if counts.get("hard"):
         latest_hards.append([old["at"], "in the older book"])
     complaint = max((entry.get("complaint", 0) for entry in by), default=0)
-    document["told"] = _without_zeros(
+    document["told"] = _omit_zeros(
         success=sum(entry.get("success", 0) for entry in by) + old.get("success", 0),
         soft=len(softs) + sum(each[1] for each in old_softs) + counts.get("soft", 0),
         hard=len(hards) + sum(each[1] for each in old_hards) + counts.get("hard", 0),
         last=max((entry.get("last", 0) for entry in by), default=0),
-        saw=_saw(complaint, latest_hards, [*softs, *(each[2:] for each in old_softs)], days),
+        saw=_blocking_reason(complaint, latest_hards, [*softs, *(each[2:] for each in old_softs)], days),
         unblocked=document.get("unblocked"),
     )
 
 
-def _without_zeros(**told: Any) -> Facts:
+def _omit_zeros(**told: Any) -> Facts:
     """An index holds it too, for each address and each domain."""
     return {name: value for name, value in told.items() if value}
 
@@ -256,7 +258,7 @@ def _softs(by: Iterable[Facts], ok: int) -> dict[tuple[bytes, int], list[Any]]:
     return softs
 
 
-def _saw(complaint: int, hards: list[Any], softs: list[Any], days: set[int]) -> list[Any] | None:
+def _blocking_reason(complaint: int, hards: list[Any], softs: list[Any], days: set[int]) -> list[Any] | None:
     """The rule that blocks, and what it saw: an instant, a code, a number of days. None when nothing blocks."""
     if complaint:
         return [VerdictRule.COMPLAINED, complaint, "", 0]
@@ -275,9 +277,9 @@ def new_domain(organization_id: str, domain: str) -> Facts:
     return {"org": organization_id, "domain": domain, "by": []}
 
 
-def absorb_into_domain(document: Facts, row: Row, counts: Counts) -> None:
+def add_event_to_domain(document: Facts, row: LedgerEvent, counts: OutcomeCounts) -> None:
     """Adds an event, and what it counts, to its domain."""
-    entry = of_source(document, row.source)
+    entry = source_entry(document, row.source)
     if row.status in KILLS_DOMAIN and row.outcome is Outcome.HARD:
         entry["gone"] = max(entry.get("gone", [0, ""]), [row.at, row.code])
     day = _day(entry, row.day)
@@ -300,7 +302,7 @@ def _day(entry: Facts, day: int) -> list[Any]:
     return found
 
 
-def conclude_domain(document: Facts) -> None:
+def summarize_domain(document: Facts) -> None:
     """Writes down under `told` what follows from all sources together, and lets old days go into the sums."""
     by = document["by"]
     for entry in by:
@@ -312,7 +314,7 @@ def conclude_domain(document: Facts) -> None:
     }
     gone = max((entry["gone"] for entry in by if "gone" in entry), default=None)
     dead = [*gone, 0, 0] if gone else _unreachable(days)
-    document["told"] = _without_zeros(**sums, dead=dead, hand=document.get("hand"))
+    document["told"] = _omit_zeros(**sums, dead=dead, hand=document.get("hand"))
     document["recent"] = _recent(days)
 
 

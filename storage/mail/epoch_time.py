@@ -7,12 +7,12 @@ DAY_MS = 86_400_000
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
 
-def milliseconds(at: datetime) -> int:
+def epoch_ms(at: datetime) -> int:
     """Since the Unix epoch."""
     return (at - _EPOCH) // timedelta(milliseconds=1)
 
 
-def instant(at_ms: int) -> datetime:
+def from_epoch_ms(at_ms: int) -> datetime:
     """The same moment as an aware UTC datetime."""
     # A double tells microseconds apart until the year 2242, and the nearest one of a millisecond is exact.
     return datetime.fromtimestamp(at_ms / 1000, UTC)
@@ -20,4 +20,4 @@ def instant(at_ms: int) -> datetime:
 
 def midnight(day: int) -> datetime:
     """When a day, counted since the Unix epoch, begins."""
-    return instant(day * DAY_MS)
+    return from_epoch_ms(day * DAY_MS)

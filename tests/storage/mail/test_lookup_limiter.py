@@ -5,17 +5,17 @@ import asyncio
 import pytest
 
 from storage.errors import RateLimited
-from storage.mail.gate import Gate
+from storage.mail.lookup_limiter import LookupLimiter
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_some_run_some_wait_and_the_rest_is_refused_at_once() -> None:
-    gate, go_on, running, most = Gate(running=2, waiting=3, patience_s=60), asyncio.Event(), 0, 0
+    limiter, go_on, running, most = LookupLimiter(running=2, waiting=3, patience_s=60), asyncio.Event(), 0, 0
 
     async def look_up() -> None:
         nonlocal running, most
-        async with gate.turn():
+        async with limiter.slot():
             running += 1
             most = max(most, running)
             await go_on.wait()
@@ -31,22 +31,22 @@ async def test_some_run_some_wait_and_the_rest_is_refused_at_once() -> None:
 
 
 async def test_who_waited_too_long_is_refused_and_the_place_is_free_for_others() -> None:
-    gate = Gate(running=1, waiting=1, patience_s=0.05)
-    async with gate.turn():
+    limiter = LookupLimiter(running=1, waiting=1, patience_s=0.05)
+    async with limiter.slot():
         with pytest.raises(RateLimited):
-            async with gate.turn():
+            async with limiter.slot():
                 pass
-    async with gate.turn():
+    async with limiter.slot():
         pass
 
 
 async def test_who_is_cancelled_while_waiting_takes_no_place() -> None:
-    gate = Gate(running=1, waiting=1)
-    async with gate.turn():
-        waiter = asyncio.create_task(gate.turn().__aenter__())
+    limiter = LookupLimiter(running=1, waiting=1)
+    async with limiter.slot():
+        waiter = asyncio.create_task(limiter.slot().__aenter__())
         await asyncio.sleep(0)
         waiter.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiter
-    async with gate.turn():
+    async with limiter.slot():
         pass
