@@ -1,25 +1,44 @@
-"""Idempotency keys: the same key from the same user for the same mutation returns what it made (docs/semantics.md, 1).
+"""Idempotency keys: repeating a mutation with the same key returns the result of the first use (docs/semantics.md, 1).
 
-A key is stored in the transaction that does the work, so a failed try stores none. Kept for 24 hours.
+A key is stored in the transaction that does the work, so a failed attempt stores none. It is kept for 24 hours.
 """
 
 import hashlib
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
-
-import orjson
+from typing import Any, TypedDict
 
 from storage.errors import BadUserInput, Conflict
 from storage.mongo import Document, Mongo, Session
 
 KEPT_S = 24 * 3600
 MAX_LENGTH = 200
+DIGEST_PREFIX = "input:"
+"""Marks digests of the whole input. Digests without it come from earlier versions, which chose the arguments."""
+
+
+class KeyId(TypedDict):
+    """A key, with its user and mutation."""
+
+    org: str
+    user: str
+    mutation: str
+    key: str
+
+
+class KeyDocument(TypedDict):
+    """A used key, in `idempotency`. MongoDB deletes it `KEPT_S` seconds after `at`."""
+
+    _id: KeyId
+    digest: str
+    result: str
+    at: datetime
 
 
 class AlreadyDone(Exception):
-    """The key was used before with the same arguments. `id` is what it made; read it as it is now."""
+    """The key was used before with the same input. `id` names the result, which the caller reads anew."""
 
     def __init__(self, id_: str) -> None:
         super().__init__(id_)
@@ -28,7 +47,7 @@ class AlreadyDone(Exception):
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyKey:
-    """Who did what under which key, and a digest of the arguments."""
+    """A client's key for one mutation, and a digest of the mutation's input."""
 
     organization_id: str
     user_id: str
@@ -37,53 +56,63 @@ class IdempotencyKey:
     digest: str
 
     @property
-    def id(self) -> Document:
-        """Its document's _id."""
+    def id(self) -> KeyId:
+        """The _id of its document."""
         return {"org": self.organization_id, "user": self.user_id, "mutation": self.mutation, "key": self.key}
 
-    def row(self, result: str, at: datetime) -> Document:
-        """The document that remembers the id of what was made."""
+    def row(self, result: str, at: datetime) -> KeyDocument:
+        """Returns the document that stores the id of the result."""
         return {"_id": self.id, "digest": self.digest, "result": result, "at": at}
 
     @property
     def use(self) -> tuple[str, ...]:
-        """What two uses of one key have in common, whatever their arguments."""
-        return tuple(self.id.values())
+        """Identifies the key regardless of the input."""
+        return self.organization_id, self.user_id, self.mutation, self.key
 
-    def check(self, row: Document) -> None:
-        """Always raises: AlreadyDone, or Conflict when the earlier use had other arguments."""
-        if row["digest"] != self.digest:
-            raise Conflict("This idempotencyKey was used with other arguments.")
+    def check(self, row: KeyDocument) -> None:
+        """Always raises: AlreadyDone, or Conflict if the earlier use had another input.
+
+        The input cannot be compared with a digest from an earlier version, so it is taken to be the same.
+        """
+        if row["digest"].startswith(DIGEST_PREFIX) and row["digest"] != self.digest:
+            raise Conflict("This idempotencyKey was used with other arguments. Use a new key.")
         raise AlreadyDone(row["result"])
 
 
 def idempotency_key(
-    organization_id: str, user_id: str, mutation: str, key: str | None, arguments: dict[str, Any]
+    organization_id: str, user_id: str, mutation: str, key: str | None, arguments: Mapping[str, Any]
 ) -> IdempotencyKey | None:
-    """The key as it is stored; None without one. Raises: BadUserInput for an empty or overlong key."""
+    """Returns the key with a digest of the arguments, which are JSON values, or None without a key.
+
+    Raises: BadUserInput for an empty or overlong key.
+    """
     if key is None:
         return None
     if not 1 <= len(key) <= MAX_LENGTH:
         raise BadUserInput("idempotencyKey", f"1 to {MAX_LENGTH} characters")
-    encoded = orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS)
-    return IdempotencyKey(organization_id, user_id, mutation, key, hashlib.sha256(encoded).hexdigest())
+    # Escapes lone surrogates, which have no UTF-8 encoding.
+    encoded = json.dumps(arguments, sort_keys=True).encode()
+    digest = DIGEST_PREFIX + hashlib.sha256(encoded).hexdigest()
+    return IdempotencyKey(organization_id, user_id, mutation, key, digest)
 
 
-async def used_keys(mongo: Mongo, keys: Iterable[IdempotencyKey], session: Session) -> dict[tuple[str, ...], Document]:
-    """The rows of those keys that were used before, by `use`."""
+async def used_keys(
+    mongo: Mongo, keys: Iterable[IdempotencyKey], session: Session
+) -> dict[tuple[str, ...], KeyDocument]:
+    """Returns the documents of the keys that were used before, by `use`."""
     ids = [key.id for key in keys]
     if not ids:
         return {}
-    rows = await mongo.find("idempotency", {"_id": {"$in": ids}}, session=session)
-    return {tuple(row["_id"].values()): row for row in rows}
+    rows: list[KeyDocument] = await mongo.find("idempotency", {"_id": {"$in": ids}}, session=session)
+    return {(row["_id"]["org"], row["_id"]["user"], row["_id"]["mutation"], row["_id"]["key"]): row for row in rows}
 
 
 async def claim(mongo: Mongo, key: IdempotencyKey | None, result: str, session: Session) -> None:
-    """Remembers inside a transaction that the key makes `result`. Raises: AlreadyDone, Conflict."""
+    """Stores in a transaction that the key produces `result`. Raises: AlreadyDone, Conflict."""
     if key is None:
         return
     for row in (await used_keys(mongo, [key], session)).values():
         key.check(row)
-    # A pipeline, since only there the database's own clock can be written.
-    row = {"digest": key.digest, "result": result, "at": "$$NOW"}
-    await mongo["idempotency"].update_one({"_id": key.id}, [{"$set": row}], upsert=True, session=session)
+    # Only an update pipeline can store the database's own clock.
+    row_: Document = {"digest": key.digest, "result": result, "at": "$$NOW"}
+    await mongo["idempotency"].update_one({"_id": key.id}, [{"$set": row_}], upsert=True, session=session)

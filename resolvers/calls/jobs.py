@@ -9,10 +9,11 @@ import strawberry
 from strawberry import ID, UNSET, Parent
 
 from resolvers.access import require
-from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, checked_limit, given, page_range
+from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, checked_limit, page_range
 from resolvers.calls.arguments import checked_number, new_call_job
 from resolvers.calls.inputs import LaunchCallJobInput
 from resolvers.context import Context, Info
+from resolvers.idempotency import input_key
 from storage.calls.job_changes import JobAction, NewCallJob
 from storage.calls.records import (
     MAX_DIGITS,
@@ -26,7 +27,6 @@ from storage.calls.records import (
 )
 from storage.calls.windows import earliest_end
 from storage.errors import BadUserInput
-from storage.idempotency import idempotency_key
 from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.timeline import Page
@@ -90,9 +90,7 @@ async def check_call_list(info: Info, input: List) -> CallListCheck:
 async def launch_call_job(info: Info, input: List) -> CallJob:
     """Stores a list and begins to call its numbers."""
     new = await _validated(info, input)
-    key = idempotency_key(
-        new.organization_id, new.creator_id, "launchCallJob", given(input.idempotency_key), _arguments(new, input.csv)
-    )
+    key = input_key(require_operator(info), "launchCallJob", input)
     return await info.context.stores.call_jobs.launch(new, input.csv, key)
 
 
@@ -102,18 +100,6 @@ async def _validated(info: Info, input: LaunchCallJobInput) -> NewCallJob:
     if new.start_at is not None and new.start_at > await info.context.stores.call_jobs.now() + MAX_AHEAD:
         raise BadUserInput("startAt", f"a time at most {MAX_AHEAD.days} days ahead")
     return new
-
-
-def _arguments(new: NewCallJob, csv: str) -> dict[str, object]:
-    return {
-        "name": new.name,
-        "scenario": new.scenario,
-        # A lone surrogate is reported as a bad row. The digest only has to distinguish the list from others.
-        "csv": csv.encode("utf-8", "backslashreplace").decode(),
-        "startAt": new.start_at,
-        "window": None if new.window is None else new.window.document,
-        "attempts": [new.max_attempts, new.retry_delay_s, new.expected_call_s],
-    }
 
 
 async def pause_call_job(info: Info, id: CallJobId) -> CallJob:

@@ -19,10 +19,10 @@ from resolvers.arguments import (
     page_range,
 )
 from resolvers.context import Info
+from resolvers.idempotency import input_key
 from resolvers.inputs import CreateCommunityInput, CreateTopicInput
 from storage.chat.communities import NewCommunity
 from storage.chat.records import Community, Topic, TrendingTopic
-from storage.idempotency import idempotency_key
 from storage.identity.records import User
 from storage.timeline import Page, timeline_range
 
@@ -88,8 +88,7 @@ async def create_community(
         checked_text("name", input.name, 1, MAX_NAME),
         checked_text("description", input.description, 0, MAX_DESCRIPTION),
     )
-    arguments = {"name": new.name, "description": new.description}
-    key = idempotency_key(viewer.organization_id, viewer.id, "createCommunity", given(input.idempotency_key), arguments)
+    key = input_key(viewer, "createCommunity", input)
     return await info.context.stores.communities.create(new, viewer, key)
 
 
@@ -114,8 +113,7 @@ async def create_topic(
     viewer = member(info)
     title = checked_text("title", input.title, 1, MAX_TITLE)
     found = await joined_community(info, input.community_id)
-    arguments = {"communityId": found.id, "title": title}
-    key = idempotency_key(viewer.organization_id, viewer.id, "createTopic", given(input.idempotency_key), arguments)
+    key = input_key(viewer, "createTopic", input)
     return await info.context.stores.topics.create(found, viewer.id, title, key)
 
 

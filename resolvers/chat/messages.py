@@ -21,12 +21,12 @@ from resolvers.arguments import (
     page_range,
 )
 from resolvers.context import Info
+from resolvers.idempotency import input_key
 from resolvers.inputs import PostMessageInput
 from storage.chat.changes import NewMessage
 from storage.chat.records import Message, Reaction, ReceivedReaction, Topic
 from storage.chat.stamps import Stamp, find_stamp
 from storage.errors import BadUserInput, NotFound
-from storage.idempotency import idempotency_key
 from storage.identity.mentions import find_mentioned
 from storage.identity.records import User
 from storage.identity.roles import Role
@@ -59,8 +59,7 @@ async def post_message(
     stamp_id = _checked_stamp(given(input.stamp_id))
     body = checked_text("text", input.text, 1 if stamp_id is None else 0, MAX_TEXT)
     topic = await joined_topic(info, input.topic_id)
-    arguments = {"topicId": topic.id, "text": body, "stampId": stamp_id}
-    key = idempotency_key(viewer.organization_id, viewer.id, "postMessage", given(input.idempotency_key), arguments)
+    key = input_key(viewer, "postMessage", input)
     mentions = await find_mentioned(info.context.stores.users, viewer.organization_id, body)
     new = NewMessage(topic.id, topic.community_id, viewer.id, body, stamp_id, mentions)
     posted = await info.context.stores.messages.post(new, key)

@@ -8,14 +8,14 @@ import strawberry
 from strawberry import ID, UNSET, Parent
 
 from resolvers.access import granted, member
-from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, checked_text, given, page_range
+from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, checked_text, page_range
 from resolvers.chat.messages import shown_preview
 from resolvers.context import Info
+from resolvers.idempotency import input_key
 from resolvers.inputs import CreatePostInput
 from storage.errors import BadUserInput, NotFound
 from storage.feed.changes import NewPost
 from storage.feed.records import FanOutState, Post
-from storage.idempotency import idempotency_key
 from storage.identity.mentions import MAX_HASHTAG, find_hashtags, find_mentioned, normalize_hashtag
 from storage.identity.records import User
 from storage.identity.roles import Role
@@ -40,8 +40,7 @@ async def create_post(
     if len(media) > MAX_MEDIA:
         raise BadUserInput("mediaUrls", f"at most {MAX_MEDIA} addresses; there are {len(media)}")
     body = checked_text("text", input.text, 0 if media else 1, MAX_TEXT)
-    arguments = {"text": body, "mediaUrls": media}
-    key = idempotency_key(viewer.organization_id, viewer.id, "createPost", given(input.idempotency_key), arguments)
+    key = input_key(viewer, "createPost", input)
     mentions = await find_mentioned(info.context.stores.users, viewer.organization_id, body)
     new = NewPost(viewer.organization_id, viewer.id, body, media, mentions, find_hashtags(body))
     posted = await info.context.stores.posts.create(new, key)

@@ -9,10 +9,10 @@ from strawberry import ID
 from resolvers.access import require
 from resolvers.arguments import checked_text, given
 from resolvers.context import Info
+from resolvers.idempotency import input_key
 from resolvers.publishing.addresses import web_address
 from resolvers.publishing.inputs import ConnectAccountInput
 from storage.errors import BadUserInput
-from storage.idempotency import idempotency_key
 from storage.identity.roles import Role
 from storage.publishing.accounts import NewAccount
 from storage.publishing.networks import BEHAVIOURS, Network
@@ -38,13 +38,7 @@ async def connect_account(
     name = checked_text("name", input.name, 1, MAX_NAME)
     base_url = _base_url(input.network, given(input.base_url))
     credentials = _credentials(input.network, input.credentials)
-    arguments = {
-        "network": input.network.value,
-        "name": name,
-        "baseUrl": base_url,
-        "credentials": accounts.fingerprint(credentials),
-    }
-    key = idempotency_key(viewer.organization_id, viewer.id, "connectAccount", given(input.idempotency_key), arguments)
+    key = input_key(viewer, "connectAccount", input, credentials=accounts.fingerprint(credentials))
     return await accounts.connect(NewAccount(viewer.organization_id, input.network, name, base_url), credentials, key)
 
 

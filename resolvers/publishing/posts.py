@@ -7,12 +7,12 @@ import strawberry
 from strawberry import ID, UNSET, Parent
 
 from resolvers.access import granted, member
-from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, given, page_range
+from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, page_range
 from resolvers.context import Info
+from resolvers.idempotency import input_key
 from resolvers.publishing.arguments import new_scheduled_post, scheduled_post_edit
 from resolvers.publishing.inputs import SchedulePostInput, UpdateScheduledPostInput
 from storage.errors import Conflict, Forbidden
-from storage.idempotency import idempotency_key
 from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.publishing.records import (
@@ -20,11 +20,8 @@ from storage.publishing.records import (
     PublicationState,
     ScheduledPost,
     ScheduledPostState,
-    media_documents,
     post_state,
-    target_document,
 )
-from storage.publishing.scheduling import NewScheduledPost
 from storage.queue import PUBLISHING
 from storage.timeline import Page
 
@@ -64,21 +61,8 @@ async def schedule_post(
     """Schedules a post."""
     viewer = member(info)
     new = await new_scheduled_post(info, viewer, input)
-    key = idempotency_key(
-        viewer.organization_id, viewer.id, "schedulePost", given(input.idempotency_key), _arguments(new)
-    )
+    key = input_key(viewer, "schedulePost", input)
     return await _wake_worker(info, await info.context.stores.scheduled_posts.schedule(new, key))
-
-
-def _arguments(new: NewScheduledPost) -> dict[str, object]:
-    return {
-        "text": new.text,
-        "media": media_documents(new.media),
-        "targets": [target_document(each) for each in new.targets],
-        "dueAt": new.due_at.isoformat(),
-        "timeZone": new.time_zone,
-        "maxLatenessS": new.max_lateness_s,
-    }
 
 
 async def update_scheduled_post(

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from bson import ObjectId
 from pymongo import DeleteOne, InsertOne, ReplaceOne
 
-from storage.idempotency import IdempotencyKey
+from storage.idempotency import IdempotencyKey, KeyDocument
 from storage.mongo import Document, Mongo, Session, Write
 from storage.streams.documents import OutboxDocument
 from storage.streams.log import Event, Stream
@@ -49,7 +49,7 @@ class Batch:
 
     events: list[Event] = field(default_factory=list)
     outbox: list[OutboxDocument] = field(default_factory=list)
-    keys: list[Document] = field(default_factory=list)
+    keys: list[KeyDocument] = field(default_factory=list)
     """Idempotency keys to store."""
 
     loaded: set[DocumentKey] = field(default_factory=set)

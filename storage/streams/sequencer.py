@@ -18,9 +18,9 @@ import structlog
 from pymongo import InsertOne
 
 from storage.errors import DomainError, NotFound, Unavailable
-from storage.idempotency import AlreadyDone, used_keys
+from storage.idempotency import AlreadyDone, KeyDocument, used_keys
 from storage.metrics import BATCH_MEMBERS, COMMIT_RETRIES, COMMIT_SECONDS
-from storage.mongo import Document, Mongo, Session, Write, unavailable
+from storage.mongo import Mongo, Session, Write, unavailable
 from storage.streams.changes import Batch, Change
 from storage.streams.heads import head_correction, head_update, spread_us
 from storage.streams.log import Event, Stream
@@ -262,7 +262,7 @@ def _settle_all(members: Sequence[_Member]) -> None:
         member.settle()
 
 
-def _plan(batch: Batch, member: _Member, used: dict[tuple[str, ...], Document]) -> None:
+def _plan(batch: Batch, member: _Member, used: dict[tuple[str, ...], KeyDocument]) -> None:
     """Plans one member. Its DomainError fails this member only, not the batch."""
     change, key = member.change, member.change.idempotency
     member.result = member.error = None

@@ -2,12 +2,22 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from strawberry import ID, UNSET
+from strawberry.types.base import StrawberryObjectDefinition
 
+from resolvers.idempotency import input_key
+from resolvers.inputs import PostMessageInput
+from resolvers.publishing.inputs import ConnectAccountInput, ScheduledMediaInput, SchedulePostInput
+from schema.root import schema
+from storage.idempotency import IdempotencyKey
+from storage.identity.records import User
 from storage.mongo import Driver
+from storage.publishing.networks import MediaKind, Network
 from storage.stores import Stores, open_stores
 from tests.resolvers.people import DELETE, EDIT, REACT, Person, Room
 
@@ -196,3 +206,54 @@ async def test_post_with_a_key_is_emitted_once(room: Room) -> None:
         await room.ann.post(room.topic, idempotencyKey="k")
     events = room.ann.stores.mongo["events"].find({"_id.s": f"topic:{room.topic}", "kind": "MessagePosted"})
     assert len([event async for event in events]) == 1
+
+
+ANN = User("ann", "ann", "Ann", "acme", (), 0, 0)
+
+
+def inputs_with_keys() -> list[Any]:
+    """Returns every input type of the schema that has an idempotency key."""
+    definitions = (each.definition for each in schema.schema_converter.type_map.values())
+    origins = [each.origin for each in definitions if isinstance(each, StrawberryObjectDefinition) and each.is_input]
+    return [each for each in origins if "idempotency_key" in {field.name for field in fields(each)}]
+
+
+def test_every_input_with_a_key_is_found() -> None:
+    assert len(inputs_with_keys()) == 7
+
+
+@pytest.mark.parametrize("input_type", inputs_with_keys())
+def test_digest_covers_every_field_of_the_input(input_type: Any) -> None:
+    original = input_type(**{field.name: "a" for field in fields(input_type)})
+    names = [field.name for field in fields(input_type) if field.name != "idempotency_key"]
+    keys = [input_key(ANN, "m", original), *(input_key(ANN, "m", replace(original, **{name: "b"})) for name in names)]
+    assert len({key.digest for key in keys if key is not None}) == len(names) + 1
+
+
+def test_digest_covers_nested_values() -> None:
+    def key(*media: ScheduledMediaInput) -> IdempotencyKey | None:
+        due_at = datetime(2026, 11, 21, tzinfo=UTC)
+        return input_key(ANN, "m", SchedulePostInput(text="a", due_at=due_at, media=[*media], idempotency_key="k"))
+
+    image, video = (ScheduledMediaInput(url="u", kind=kind) for kind in (MediaKind.IMAGE, MediaKind.VIDEO))
+    assert key(image) == key(ScheduledMediaInput(url="u"))
+    assert len({key(), key(image), key(video), key(video, image)}) == 4
+
+
+@pytest.mark.parametrize("stamp_id", [UNSET, None])
+def test_omitted_field_equals_null(stamp_id: Any) -> None:
+    expected = input_key(ANN, "m", PostMessageInput(topic_id=ID("t"), text="\ud800", idempotency_key="k"))
+    given = PostMessageInput(topic_id=ID("t"), text="\ud800", stamp_id=stamp_id, idempotency_key="k")
+    assert input_key(ANN, "m", given) == expected
+
+
+def test_omitted_key_is_none() -> None:
+    assert input_key(ANN, "m", PostMessageInput(topic_id=ID("t"), text="a")) is None
+
+
+def test_fingerprint_replaces_the_secret() -> None:
+    def key(credentials: str, fingerprint: str) -> IdempotencyKey | None:
+        account = ConnectAccountInput(network=Network.SANDBOX, name="a", credentials=credentials, idempotency_key="k")
+        return input_key(ANN, "m", account, credentials=fingerprint)
+
+    assert key("one", "f") == key("two", "f") != key("one", "g")

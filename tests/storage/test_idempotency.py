@@ -1,6 +1,7 @@
-"""Idempotency keys: whose they are, what they remember, and that reuse with other arguments is told."""
+"""Idempotency keys: their scope, the stored result, and conflicts with another input."""
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from storage.stores import Stores
 pytestmark = pytest.mark.anyio
 
 
-def made(
+def new_key(
     key: str = "k", user: str = "ann", mutation: str = "post", org: str = "acme", **arguments: Any
 ) -> IdempotencyKey:
     found = idempotency_key(org, user, mutation, key, arguments)
@@ -22,64 +23,75 @@ def made(
     return found
 
 
-def test_without_a_key_there_is_none() -> None:
+def test_missing_key_is_none() -> None:
     assert idempotency_key("acme", "ann", "post", None, {}) is None
 
 
 @pytest.mark.parametrize("key", ["", "x" * 201])
-def test_an_empty_or_overlong_key_is_refused(key: str) -> None:
+def test_empty_or_overlong_key_is_refused(key: str) -> None:
     with pytest.raises(BadUserInput) as refused:
         idempotency_key("acme", "ann", "post", key, {})
     assert refused.value.extensions["field"] == "idempotencyKey"
 
 
-def test_a_key_belongs_to_a_user_of_an_organization_and_a_mutation() -> None:
-    keys = [made(), made(user="bob"), made(mutation="edit"), made(org="other"), made("l")]
+def test_key_is_scoped_to_organization_user_and_mutation() -> None:
+    keys = [new_key(), new_key(user="bob"), new_key(mutation="edit"), new_key(org="other"), new_key("l")]
     assert len({key.use for key in keys}) == len(keys)
-    assert made(text="a").use == made(text="b").use
+    assert new_key(text="a").use == new_key(text="b").use
 
 
-def test_the_order_of_arguments_does_not_matter_and_their_values_do() -> None:
-    assert made(a=1, b=2).digest == made(b=2, a=1).digest
-    assert made(a=1).digest != made(a=2).digest
+def test_digest_ignores_argument_order_and_covers_values() -> None:
+    assert new_key(a=1, b=2).digest == new_key(b=2, a=1).digest
+    assert new_key(a=1).digest != new_key(a=2).digest
 
 
-async def claimed(stores: Stores, key: IdempotencyKey | None, result: str) -> None:
+async def commit_claim(stores: Stores, key: IdempotencyKey | None, result: str) -> None:
     async def work(session: Session) -> None:
         await claim(stores.mongo, key, result, session)
 
     await stores.mongo.transact(work)
 
 
-async def test_a_claimed_key_remembers_what_was_made(shared_stores: Stores) -> None:
+async def test_repeated_key_returns_result_or_conflicts(shared_stores: Stores) -> None:
     org = new_id()
-    await claimed(shared_stores, made(org=org, text="a"), "first")
+    await commit_claim(shared_stores, new_key(org=org, text="a"), "first")
     with pytest.raises(AlreadyDone) as done:
-        await claimed(shared_stores, made(org=org, text="a"), "second")
+        await commit_claim(shared_stores, new_key(org=org, text="a"), "second")
     assert done.value.id == "first"
     with pytest.raises(Conflict):
-        await claimed(shared_stores, made(org=org, text="b"), "third")
+        await commit_claim(shared_stores, new_key(org=org, text="b"), "third")
 
 
-async def test_of_many_claims_at_once_one_wins_and_the_others_are_told_of_it(shared_stores: Stores) -> None:
-    key = made(org=new_id())
-    claims = (claimed(shared_stores, key, str(number)) for number in range(10))
+async def test_concurrent_claims_agree_on_one_result(shared_stores: Stores) -> None:
+    key = new_key(org=new_id())
+    claims = (commit_claim(shared_stores, key, str(number)) for number in range(10))
     outcomes = await asyncio.gather(*claims, return_exceptions=True)
     done = [outcome for outcome in outcomes if isinstance(outcome, AlreadyDone)]
     assert outcomes.count(None) == 1
     assert [outcome.id for outcome in done] == [str(outcomes.index(None))] * 9
 
 
-async def test_without_a_key_nothing_is_claimed(shared_stores: Stores) -> None:
+async def test_missing_key_stores_nothing(shared_stores: Stores) -> None:
     before = await shared_stores.mongo["idempotency"].count_documents({})
-    await claimed(shared_stores, None, "x")
+    await commit_claim(shared_stores, None, "x")
     assert await shared_stores.mongo["idempotency"].count_documents({}) == before
 
 
-async def test_keys_are_kept_for_a_day(shared_stores: Stores) -> None:
+async def test_keys_expire_after_a_day(shared_stores: Stores) -> None:
     indexes = await shared_stores.mongo["idempotency"].index_information()
     assert indexes["at_1"]["expireAfterSeconds"] == KEPT_S == 86_400
-    await claimed(shared_stores, made(org=(org := new_id())), "x")
+    await commit_claim(shared_stores, new_key(org=(org := new_id())), "x")
     row = await shared_stores.mongo["idempotency"].find_one({"_id.org": org})
     assert row is not None
     assert row["at"] is not None
+
+
+@pytest.mark.parametrize("arguments", [{"text": "a"}, {"text": "b"}])
+async def test_key_of_an_earlier_version_returns_its_result(shared_stores: Stores, arguments: dict[str, str]) -> None:
+    """Earlier versions stored a bare digest of chosen arguments, which cannot be compared."""
+    key = new_key(org=new_id(), **arguments)
+    row = {"_id": key.id, "digest": "5e" * 32, "result": "first", "at": datetime.now(UTC)}
+    await shared_stores.mongo["idempotency"].insert_one(row)
+    with pytest.raises(AlreadyDone) as done:
+        await commit_claim(shared_stores, key, "second")
+    assert done.value.id == "first"

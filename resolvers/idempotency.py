@@ -1,0 +1,35 @@
+"""Idempotency keys of mutations. The digest covers every field of the input, so that none can be forgotten."""
+
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+from strawberry import UNSET
+
+from storage.idempotency import IdempotencyKey, idempotency_key
+from storage.identity.records import User
+
+
+def input_key(viewer: User, mutation: str, input: Any, **replaced: str) -> IdempotencyKey | None:
+    """Returns the idempotency key of an input object with a field `idempotency_key`, or None without a key.
+
+    `replaced` are values that the digest covers instead of a field's own value: fingerprints of secrets.
+    Raises: BadUserInput for an empty or overlong key.
+    """
+    arguments = _plain(input) | replaced
+    key = arguments.pop("idempotency_key")
+    return idempotency_key(viewer.organization_id, viewer.id, mutation, key, arguments)
+
+
+def _plain(value: Any) -> Any:
+    """Returns an input value as JSON values. A field that was left out is null."""
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return None if value is UNSET else value
