@@ -115,8 +115,6 @@ class Mongo:
 
     async def close(self) -> None:
         """Closes all connections."""
-        if self.reads is not None:
-            await self.reads.close()
         await awaited(self.client.close())
 
 

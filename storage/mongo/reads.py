@@ -12,9 +12,9 @@ tests/storage/mongo/test_reads.py fails when PyMongo changes one of them:
 """
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from bson.codec_options import DEFAULT_CODEC_OPTIONS
 from pymongo import _csot
@@ -29,9 +29,7 @@ from pymongo.topology_description import TopologyDescription
 
 Document = dict[str, Any]
 Sort = Sequence[tuple[str, int]]
-Result = TypeVar("Result")
 
-CLOSE_TIMEOUT_S = 1.0
 MAX_BATCH = 100_000
 """Documents per answer. An answer ends at 16 MB in any case."""
 
@@ -46,40 +44,14 @@ class SingleRoundTripReads:
         self._timeout_s = timeout_s
         self._topology: TopologyDescription | None = None
         self._primary: Server | None = None
-        self._tasks: set[asyncio.Task[Any]] = set()
 
     async def find(
         self, collection: str, wanted: Document, fields: Document | None, sort: Sort, limit: int, hint: str | None
     ) -> list[Document]:
         """Returns the documents. On failure, repeats the read through the driver, which raises the precise error.
 
-        A cancelled caller returns at once. The read continues, since cancelling it would close its connection.
-        Raises: PyMongoError.
+        Cancelling a read closes its connection, as with the driver's own reads. Raises: PyMongoError.
         """
-        return await self._shielded(self._find(collection, wanted, fields, sort, limit, hint))
-
-    async def close(self) -> None:
-        """Waits briefly for reads in progress, and cancels the rest."""
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=CLOSE_TIMEOUT_S)
-        for task in self._tasks:
-            task.cancel()
-
-    async def _shielded(self, read: Coroutine[Any, Any, Result]) -> Result:
-        task = asyncio.create_task(read)
-        self._tasks.add(task)
-        task.add_done_callback(self._end)
-        return await asyncio.shield(task)
-
-    def _end(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled():
-            # Retrieves the exception so that asyncio does not log it when the caller was cancelled.
-            task.exception()
-
-    async def _find(
-        self, collection: str, wanted: Document, fields: Document | None, sort: Sort, limit: int, hint: str | None
-    ) -> list[Document]:
         # Outside of `try`: the driver would wait for a missing primary a second time.
         server = await self._select_primary()
         command = _find_command(collection, wanted, fields, sort, limit, hint)
