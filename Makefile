@@ -58,7 +58,7 @@ wheel: setup web ## Build the wheel, with the web client in it, into dist/
 soak: setup web ## Run the soak tests, on both MongoDB drivers
 	NOROSHI_MONGO_DRIVER=motor $(BIN)/pytest -m soak --timeout 0 $(ARGS)
 	NOROSHI_MONGO_DRIVER=pymongo $(BIN)/pytest -m soak --timeout 0 $(ARGS)
-	NOROSHI_MONGO_DRIVER=pymongo $(BIN)/pytest tests/storage
+	NOROSHI_MONGO_DRIVER=motor $(BIN)/pytest tests/storage
 
 screenshots: setup web ## Take the screenshots of docs/ of a product with demo data
 	$(BIN)/python -m tests.e2e.screenshots

@@ -123,9 +123,9 @@ class Settings(BaseSettings):
         description="The name of the MongoDB database, and the prefix of Redis keys and channels.",
     )
     mongo_driver: Literal["motor", "pymongo"] = _setting(
-        "motor",
+        "pymongo",
         expected="motor or pymongo",
-        description="The MongoDB driver: Motor, or PyMongo's own asyncio client.",
+        description="The MongoDB driver: PyMongo's own asyncio client, or Motor, which is deprecated and slower.",
     )
     auth_secret: Annotated[str, AfterValidator(_long_secret)] | None = _setting(
         None,

@@ -34,7 +34,7 @@ from storage.mail.ledger import Ledger
 from storage.mail.lookup_limiter import LookupLimiter
 from storage.mail.rates import Rates
 from storage.mail.reports import ReportStore
-from storage.mongo import Driver, Mongo, connect
+from storage.mongo import DEFAULT_DRIVER, Driver, Mongo, connect
 from storage.notifications import NotificationStore
 from storage.publishing.accounts import AccountStore
 from storage.publishing.claims import ClaimStore
@@ -99,7 +99,7 @@ async def open_stores(
     mongodb_uri: str,
     redis_url: str,
     database: str,
-    driver: Driver = "motor",
+    driver: Driver = DEFAULT_DRIVER,
     fan_out_max_followers: int = FAN_OUT_MAX_FOLLOWERS,
     credential_keys: Mapping[str, bytes] = NO_KEYS,
     address_keys: AddressKeys = NO_ADDRESS_KEYS,

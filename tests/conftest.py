@@ -82,8 +82,8 @@ def database(reused: ReusedDatabase) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def mongo_driver() -> Driver:
-    """The MongoDB driver of the storage tests: motor unless NOROSHI_MONGO_DRIVER is pymongo."""
-    return cast(Driver, os.environ.get("NOROSHI_MONGO_DRIVER", "motor"))
+    """The MongoDB driver of the storage tests: pymongo unless NOROSHI_MONGO_DRIVER is motor."""
+    return cast(Driver, os.environ.get("NOROSHI_MONGO_DRIVER", "pymongo"))
 
 
 @pytest.fixture

@@ -1,12 +1,13 @@
 """MongoDB: the client, transactions, and errors. The public interface of this package."""
 
-from storage.mongo.client import Collection, Driver, Mongo, Update, Write, connect, older_than
+from storage.mongo.client import DEFAULT_DRIVER, Collection, Driver, Mongo, Update, Write, connect, older_than
 from storage.mongo.errors import DUPLICATE_KEY, is_duplicate, unavailable
 from storage.mongo.reads import Document, Sort
 from storage.mongo.transactions import APP_NAME, MAJORITY, TRANSACTION_DEADLINE_S, Session
 
 __all__ = [
     "APP_NAME",
+    "DEFAULT_DRIVER",
     "DUPLICATE_KEY",
     "MAJORITY",
     "TRANSACTION_DEADLINE_S",

@@ -27,7 +27,7 @@ def refusal(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> str:
 def test_defaults_need_no_environment() -> None:
     settings = Settings.from_environment()
     assert (settings.mongodb_uri, settings.redis_url, settings.auth_secret) == (None, None, None)
-    assert (settings.database, settings.mongo_driver) == ("noroshi", "motor")
+    assert (settings.database, settings.mongo_driver) == ("noroshi", "pymongo")
     assert (settings.host, settings.port, settings.data_dir) == ("127.0.0.1", 8000, Path(".noroshi"))
     assert settings.base_url == "http://127.0.0.1:8000"
 
