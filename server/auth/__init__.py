@@ -1,1 +1,1 @@
-"""Who sends a request: tokens, their verification and the viewers they stand for."""
+"""Authentication: tokens, their verification, and the sessions of their users."""

@@ -1,15 +1,13 @@
-"""Bearer tokens: verified for every request and socket, minted for tests and the command line.
+"""Bearer tokens: their verification, and their creation for the command line and for tests.
 
-Which algorithms count is decided by configuration, never by the token: HS256 under the shared secret, or
-RS256 and ES256 under the keys of an identity provider. What a role may do is not decided here.
+The configuration decides which algorithms are accepted, never the token: HS256 with the shared secret, or RS256 and
+ES256 with the keys of an identity provider.
 """
 
 import asyncio
-import hashlib
 import math
 import re
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -19,18 +17,17 @@ import jwt
 import structlog
 
 from storage.errors import Unauthenticated, Unavailable
+from storage.identity.roles import Role
 
-ROLES = frozenset({"MEMBER", "OPERATOR", "SERVICE", "ADMIN"})
 PUBLIC_KEY_ALGORITHMS = ("RS256", "ES256")
 TOKEN_MAX_CHARS = 16_384
 TEXT_MAX_CHARS = 200
-VERIFIED_MAX = 10_000
 KEYS_MAX_AGE_S = 300.0
 REFETCH_INTERVAL_S = 10.0
 RETRY_WITHOUT_KEYS_S = 1.0
 FETCH_TIMEOUT_S = 5.0
 
-# Control characters, line separators, and lone surrogates, which no UTF-8 store can hold.
+# Control characters, line separators, and lone surrogates, which UTF-8 can't encode.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+")
 _BEARER = re.compile(r"bearer +([A-Za-z0-9._~+/=-]+) *", re.IGNORECASE)
@@ -39,7 +36,7 @@ log = structlog.get_logger(__name__)
 
 
 class TokenInvalid(Unauthenticated):
-    """The token was never valid: another one is needed."""
+    """The token was never valid."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"The bearer token is not valid: {reason}.")
@@ -47,7 +44,7 @@ class TokenInvalid(Unauthenticated):
 
 
 class TokenExpired(Unauthenticated):
-    """The token was valid until its `exp`: the same user may come back with a fresh one."""
+    """The token was valid until its `exp`. The same user can continue with a new token."""
 
     def __init__(self) -> None:
         super().__init__("The bearer token has expired.")
@@ -55,25 +52,20 @@ class TokenExpired(Unauthenticated):
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """Who the bearer is. `roles` is never empty; `expires_at` is in Unix seconds."""
+    """The verified claims of a token. `roles` is never empty; `expires_at` is in Unix seconds."""
 
     user_id: str
     organization_id: str
-    roles: frozenset[str]
+    roles: frozenset[Role]
     expires_at: float
     name: str | None
     handle: str | None
     email: str | None = None
-    """Where mail reaches them; what is no address is left out."""
-
-
-def digest(text: str) -> bytes:
-    """What a secret is remembered by."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+    """The claim `email`, else `sub`, if it is a mail address."""
 
 
 def bearer(header: str | None) -> str | None:
-    """The token in an Authorization value; None without one. Raises: TokenInvalid for any other shape."""
+    """Returns the token of an Authorization header; None without a header. Raises: TokenInvalid."""
     if header is None:
         return None
     match = _BEARER.fullmatch(header.strip(" \t"))
@@ -95,7 +87,7 @@ def mint(
     audience: str | None = None,
     issuer: str | None = None,
 ) -> str:
-    """An HS256 token for a verifier with the same secret (and audience and issuer, where it has them)."""
+    """Returns an HS256 token for a verifier with the same secret, audience and issuer."""
     now = time.time()
     payload: dict[str, Any] = {"sub": user_id, "org": organization_id, "roles": list(roles)}
     payload |= {"iat": int(now), "exp": now + ttl_s}
@@ -105,10 +97,9 @@ def mint(
 
 
 class TokenVerifier:
-    """Turns tokens into claims.
+    """Verifies tokens and returns their claims.
 
-    With a `jwks_url` only the provider's RS256 and ES256 tokens count, and the secret is not used. The last
-    10,000 tokens are remembered by hash: a signature is checked once, and at every request only `exp`.
+    With a `jwks_url` only the provider's RS256 and ES256 tokens are valid, and the secret is not used.
     """
 
     def __init__(
@@ -122,28 +113,28 @@ class TokenVerifier:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         if not jwks_url and not secret:
-            raise ValueError("A secret or a JWKS URL is needed to verify tokens.")
+            raise ValueError("Expected a secret or a JWKS URL to verify tokens with.")
         self._secret = secret or ""
         self._keys = ProviderKeys(jwks_url, monotonic) if jwks_url else None
         self._audience, self._issuer, self._now = audience, issuer, now
-        self._verified: OrderedDict[tuple[int, bytes], Claims] = OrderedDict()
 
     async def verify(self, token: str) -> Claims:
-        """The claims of a token that is valid now, without leeway.
+        """Returns the claims of a token that is valid now, without leeway.
 
-        Raises: TokenInvalid; TokenExpired when only the time is against it; Unavailable when the provider's
-        keys are needed and can't be had.
+        Raises: TokenInvalid; TokenExpired when the token is valid but for its expiry; Unavailable when the provider's
+        keys can't be fetched.
         """
         if len(token) > TOKEN_MAX_CHARS:
             raise TokenInvalid("too long")
-        place = (self.generation(), digest(token))
-        claims = self._verified.get(place) or await self._check(token)
-        self._remember(place, claims)
+        claims = await self._check(token)
         self.check_expiry(claims.expires_at)
         return claims
 
     def generation(self) -> int:
-        """Of the keys: what was verified under another one is to be verified again. To be asked at every request."""
+        """Returns the generation of the keys. Claims that were verified under another generation are out of date.
+
+        Call it on every request: it refreshes old keys in the background.
+        """
         return self._keys.current_generation() if self._keys else 0
 
     def check_expiry(self, expires_at: float) -> None:
@@ -151,25 +142,19 @@ class TokenVerifier:
         if expires_at <= self._now():
             raise TokenExpired
 
-    def _remember(self, place: tuple[int, bytes], claims: Claims) -> None:
-        self._verified[place] = claims
-        self._verified.move_to_end(place)
-        if len(self._verified) > VERIFIED_MAX:
-            self._verified.popitem(last=False)
-
     async def _check(self, token: str) -> Claims:
-        """Everything but the expiry: signature, audience, issuer, `nbf`, and the shape of each claim."""
+        """Checks everything but the expiry: signature, audience, issuer, `nbf`, and the form of each claim."""
         try:
             payload = await self._signed_payload(token)
         except (jwt.PyJWTError, ValueError, TypeError) as error:
-            raise TokenInvalid(_why(error)) from error
+            raise TokenInvalid(_reason(error)) from error
         not_before = payload.get("nbf")
-        if not_before is not None and _moment(not_before, "nbf") > self._now():
+        if not_before is not None and _unix_time(not_before, "nbf") > self._now():
             raise TokenInvalid("not valid yet")
         return _claims(payload)
 
     async def _signed_payload(self, token: str) -> dict[str, Any]:
-        # The times are compared here with our own clock; PyJWT would take "99" and true for a time.
+        # Times are checked in this module, with its clock: PyJWT accepts "99" and true as a time.
         options: Any = {"verify_exp": False, "verify_nbf": False, "verify_iat": False, "verify_jti": False}
         checks: Any = {"audience": self._audience, "issuer": self._issuer, "options": options}
         if self._keys is None:
@@ -182,8 +167,8 @@ class TokenVerifier:
 class ProviderKeys:
     """The public keys of an identity provider, by key id.
 
-    Fetched when first needed, again for an unknown key id (at most once in 10 s), and in the background when
-    older than 5 minutes, so that a withdrawn key stops counting. A failed fetch keeps the keys there are.
+    Keys are fetched when first needed, again for an unknown key id (at most once in 10 s), and in the background
+    when older than 5 minutes, so that withdrawn keys become invalid. A failed fetch keeps the present keys.
     """
 
     def __init__(self, url: str, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -194,13 +179,17 @@ class ProviderKeys:
         self._fetching: asyncio.Task[None] | None = None
 
     def current_generation(self) -> int:
-        """Grows whenever the keys were replaced; starts a fetch in the background when they are old."""
-        if self._keys and self._monotonic() - self._fetched_at > KEYS_MAX_AGE_S:
-            self._start_fetch()
+        """Returns a number that grows with each replacement of the keys; refreshes old keys in the background."""
+        self._refresh_old_keys()
         return self._generation
 
+    def _refresh_old_keys(self) -> None:
+        if self._keys and self._monotonic() - self._fetched_at > KEYS_MAX_AGE_S:
+            self._start_fetch()
+
     async def for_header(self, header: Mapping[str, Any]) -> jwt.PyJWK:
-        """The key that a token's header names. Raises: TokenInvalid, or Unavailable when it can't be told."""
+        """Returns the key that a token's header names. Raises: TokenInvalid; Unavailable when keys can't be fetched."""
+        self._refresh_old_keys()
         algorithm, kid = header.get("alg"), header.get("kid")
         if algorithm not in PUBLIC_KEY_ALGORITHMS:
             raise TokenInvalid("its algorithm is not accepted")
@@ -208,7 +197,7 @@ class ProviderKeys:
         if key is None:
             await self._fetch_now()
             key = self._find(kid, algorithm)
-        return key or self._refuse()
+        return key or self._unknown_key()
 
     def _find(self, kid: str | None, algorithm: str) -> jwt.PyJWK | None:
         if kid is not None:
@@ -216,14 +205,14 @@ class ProviderKeys:
         fitting = [key for (_, name), key in self._keys.items() if name == algorithm]
         return fitting[0] if len(fitting) == 1 else None
 
-    def _refuse(self) -> NoReturn:
-        # After a failed fetch the key may well exist: "never valid" would send the client away for good.
+    def _unknown_key(self) -> NoReturn:
+        # After a failed fetch the key may exist. TokenInvalid would make the client give up.
         if self._tried_at > self._fetched_at:
             raise Unavailable("The identity provider's keys can't be fetched.")
         raise TokenInvalid("its key is unknown")
 
     async def _fetch_now(self) -> None:
-        """Joins the fetch under way or starts one. A caller that gives up does not end it for the others."""
+        """Waits for the running fetch, or starts one. A cancelled caller does not cancel the fetch."""
         self._start_fetch()
         if self._fetching is not None:
             await asyncio.shield(self._fetching)
@@ -258,7 +247,7 @@ class ProviderKeys:
 
 
 def _signing_keys(document: object) -> dict[tuple[str | None, str], jwt.PyJWK]:
-    """The usable keys of a JWK set; what is for other algorithms or other uses is left out."""
+    """Returns the keys of a JWK set, without keys for other algorithms or other uses."""
     entries = document.get("keys") if isinstance(document, dict) else None
     if not isinstance(entries, list):
         raise ValueError("not a JWK set")
@@ -268,8 +257,8 @@ def _signing_keys(document: object) -> dict[tuple[str | None, str], jwt.PyJWK]:
 
 def _signing_key(entry: dict[str, Any]) -> jwt.PyJWK | None:
     algorithm = {"RSA": "RS256", "EC": "ES256"}.get(str(entry.get("kty")))
-    unfit = entry.get("alg", algorithm) != algorithm or entry.get("use", "sig") != "sig"
-    if algorithm is None or unfit or not isinstance(entry.get("kid"), str | None):
+    is_for_other_use = entry.get("alg", algorithm) != algorithm or entry.get("use", "sig") != "sig"
+    if algorithm is None or is_for_other_use or not isinstance(entry.get("kid"), str | None):
         return None
     try:
         return jwt.PyJWK(entry, algorithm)
@@ -282,7 +271,7 @@ def _claims(payload: Mapping[str, Any]) -> Claims:
         user_id=_text(payload.get("sub"), "sub"),
         organization_id=_text(payload.get("org"), "org"),
         roles=_roles(payload.get("roles")),
-        expires_at=_moment(payload.get("exp"), "exp"),
+        expires_at=_unix_time(payload.get("exp"), "exp"),
         name=_optional_text(payload.get("name"), "name"),
         handle=_optional_text(payload.get("handle"), "handle"),
         email=_address(payload.get("email")) or _address(payload.get("sub")),
@@ -304,34 +293,34 @@ def _address(value: object) -> str | None:
 
 
 def is_address(text: str) -> bool:
-    """Whether mail can be sent there, by its form."""
+    """Returns whether the text has the form of a mail address."""
     return len(text) <= TEXT_MAX_CHARS and _ADDRESS.fullmatch(text) is not None
 
 
-def _roles(value: object) -> frozenset[str]:
-    """The known ones; a token that names none of them is a member's."""
+def _roles(value: object) -> frozenset[Role]:
+    """Returns the known roles of a token; MEMBER when it names none of them."""
     if value is None:
-        return frozenset({"MEMBER"})
+        return frozenset({Role.MEMBER})
     if not isinstance(value, list) or not all(isinstance(role, str) for role in value):
         raise TokenInvalid("roles must be a list of strings")
-    return ROLES.intersection(value) or frozenset({"MEMBER"})
+    return frozenset(role for role in Role if role.value in value) or frozenset({Role.MEMBER})
 
 
-def _moment(value: object, claim: str) -> float:
-    # A bool is an int to Python, and NaN compares false with every clock.
+def _unix_time(value: object, claim: str) -> float:
+    # bool is a subclass of int, and NaN compares as false with every time.
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e12:
         raise TokenInvalid(f"{claim} must be a number of Unix seconds")
     return float(value)
 
 
-def _why(error: Exception) -> str:
-    """A reason that repeats nothing of the token."""
+def _reason(error: Exception) -> str:
+    """Returns a reason that repeats no part of the token."""
     reasons: dict[type[Exception], str] = {
-        jwt.InvalidSignatureError: "the signature does not fit",
+        jwt.InvalidSignatureError: "the signature does not match",
         jwt.InvalidAlgorithmError: "its algorithm is not accepted",
-        jwt.InvalidAudienceError: "it is meant for another audience",
-        jwt.InvalidIssuerError: "it comes from another issuer",
+        jwt.InvalidAudienceError: "its audience is another one",
+        jwt.InvalidIssuerError: "its issuer is another one",
         jwt.MissingRequiredClaimError: "a claim is missing",
         jwt.InvalidKeyError: "its key is too weak",
     }
-    return next((why for kind, why in reasons.items() if isinstance(error, kind)), "malformed")
+    return next((reason for kind, reason in reasons.items() if isinstance(error, kind)), "malformed")

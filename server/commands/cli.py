@@ -8,7 +8,6 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +15,7 @@ import typer
 
 from server.commands.mail import mail_app
 from server.processes import StartupError, end_with
+from storage.identity.roles import Role
 
 if TYPE_CHECKING:
     from server.settings import Settings
@@ -45,15 +45,6 @@ Port = Annotated[
     typer.Option(min=0, max=65535, help="Default: 8000. 0 takes a free one.", show_default=False),
 ]
 Parent = Annotated[int | None, typer.Option(hidden=True, help="End when this process, the parent, is gone.")]
-
-
-class Role(StrEnum):
-    """What a token may allow."""
-
-    MEMBER = "MEMBER"
-    OPERATOR = "OPERATOR"
-    SERVICE = "SERVICE"
-    ADMIN = "ADMIN"
 
 
 def main() -> None:

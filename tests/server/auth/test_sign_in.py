@@ -9,6 +9,7 @@ from server.auth.sign_in import sign_for, with_auth_secret
 from server.auth.tokens import TokenVerifier
 from server.processes import StartupError
 from server.settings import Settings
+from storage.identity.roles import Role
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ async def test_a_demo_users_token_is_accepted_with_audience_and_issuer(data_dir:
     verifier = TokenVerifier(secret=settings.auth_secret, audience="us", issuer="me")
     claims = await verifier.verify(sign_for(settings, Visitor()))
     assert (claims.user_id, claims.organization_id, claims.name, claims.handle) == ("u1", "o1", "Mika", "mika")
-    assert claims.roles == {"MEMBER", "ADMIN"}
+    assert claims.roles == {Role.MEMBER, Role.ADMIN}
 
 
 def test_the_data_folders_secret_stays_the_same_and_a_given_one_comes_first(data_dir: Path) -> None:

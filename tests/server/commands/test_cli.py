@@ -7,9 +7,9 @@ from pathlib import Path
 import jwt
 import pytest
 
-from server.auth.tokens import ROLES
 from server.commands.cli import run
 from server.embedded import prepare_data_dir, stored_secret
+from storage.identity.roles import Role
 from tests.product import NOROSHI, environment
 
 COMMANDS = ("up", "web", "worker", "token", "demo", "schema", "mail")
@@ -116,7 +116,7 @@ def test_a_token_does_not_name_an_address_that_is_none(
     assert "'mika' is not a mail address" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("role", sorted(ROLES))
+@pytest.mark.parametrize("role", [role.value for role in Role])
 def test_every_role_can_be_given(
     role: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
