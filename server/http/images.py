@@ -1,14 +1,15 @@
 """GET /images/{signature}/{encoded URL}: images of previews and media, fetched through the address guard and cached.
 
-Serves only addresses that the API has signed, and only raster images by their own bytes, never by the sent header.
+Serves only addresses that the API has signed, and only raster images. Their bytes decide, not the header that was sent.
 """
 
 import asyncio
 import hashlib
-from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 
+from cachetools import LRUCache
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -23,13 +24,14 @@ MAX_AGE_S = 86_400
 FAILURE_TTL_S = 30.0
 
 _ACCEPT = ("image/avif", "image/webp", "image/png", "image/jpeg", "image/gif", "*/*")
-_ENTRY_OVERHEAD_BYTES = 512
+# Address, headers and objects of a cached outcome.
+_ENTRY_OVERHEAD_BYTES = 1024
 _SAFE = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"}
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A raster image: its bytes, their type as the bytes themselves tell, and a strong ETag."""
+    """A raster image with the media type of its bytes and a strong ETag."""
 
     body: bytes
     media_type: str
@@ -38,41 +40,40 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why there is no image, as an HTTP status, and until when (of the loop's clock) that is not tried again."""
+    """A failed fetch: the status of the response, and the loop time until which it is not repeated."""
 
     status: HTTPStatus
     until_s: float
 
 
 class ImageCache:
-    """Images by remote URL in this process: the least recently used leave first when `max_bytes` is reached.
+    """This process's cache of images by remote URL, which evicts the least recently used beyond `max_bytes`.
 
-    At most `max_fetches` fetches run at once, and one for a URL, which all who wait for it share.
+    At most `max_fetches` fetches run at once. Concurrent requests for a URL share one fetch.
     """
 
     def __init__(self, egress: Egress, max_bytes: int = 64 * 1024 * 1024, max_fetches: int = 8) -> None:
         self._egress = egress
-        self._max_bytes = max_bytes
         self._slots = asyncio.Semaphore(max_fetches)
-        self._kept: OrderedDict[str, Image | Failure] = OrderedDict()
-        self._kept_bytes = 0
+        self._outcomes: LRUCache[str, Image | Failure] = LRUCache(max_bytes, getsizeof=_size_bytes)
         self._fetches: dict[str, asyncio.Task[Image | Failure]] = {}
 
     async def get(self, url: str) -> Image | Failure:
-        """The image at `url`, or why there is none; a failure is remembered for 30 s."""
-        kept = self._kept.get(url)
-        if isinstance(kept, Image) or (kept and kept.until_s > asyncio.get_running_loop().time()):
-            self._kept.move_to_end(url)
-            return kept
+        """Returns the image at `url`, or the failure to fetch it, which is cached for 30 s."""
+        cached = self._outcomes.get(url)
+        if isinstance(cached, Image) or (cached and cached.until_s > asyncio.get_running_loop().time()):
+            return cached
         if url not in self._fetches:
-            self._fetches[url] = asyncio.create_task(self._fetch_and_keep(url))
-        # Who hangs up must not end the fetch that others wait for.
+            self._fetches[url] = asyncio.create_task(self._fetch_and_cache(url))
+        # A client that disconnects must not cancel the fetch of others.
         return await asyncio.shield(self._fetches[url])
 
-    async def _fetch_and_keep(self, url: str) -> Image | Failure:
+    async def _fetch_and_cache(self, url: str) -> Image | Failure:
         try:
             outcome = await self._fetch(url)
-            self._keep(url, outcome)
+            # An image larger than the whole cache is served without being cached.
+            with suppress(ValueError):
+                self._outcomes[url] = outcome
             return outcome
         finally:
             del self._fetches[url]
@@ -94,17 +95,9 @@ class ImageCache:
             return _failure(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
         return Image(fetched.body, media_type, f'"{hashlib.sha256(fetched.body).hexdigest()[:32]}"')
 
-    def _keep(self, url: str, outcome: Image | Failure) -> None:
-        if (replaced := self._kept.pop(url, None)) is not None:
-            self._kept_bytes -= _size_bytes(url, replaced)
-        self._kept[url] = outcome
-        self._kept_bytes += _size_bytes(url, outcome)
-        while self._kept_bytes > self._max_bytes:
-            self._kept_bytes -= _size_bytes(*self._kept.popitem(last=False))
-
 
 def images_route(image_urls: ImageUrls, cache: ImageCache) -> Route:
-    """The route that serves what `image_urls` signed. Otherwise 404 (not signed), 413, 415 or 502."""
+    """Returns the route of signed images. Errors: 404 (not signed), 413, 415, 502."""
 
     async def image(request: Request) -> Response:
         remote_url = image_urls.verify(request.path_params["signature"], request.path_params["encoded"])
@@ -117,7 +110,7 @@ def images_route(image_urls: ImageUrls, cache: ImageCache) -> Route:
 
 
 def raster_type(body: bytes) -> str | None:
-    """The media type of a PNG, JPEG, GIF, WebP or AVIF by its first bytes; None for anything else, SVG included."""
+    """Returns the media type of a PNG, JPEG, GIF, WebP or AVIF by its first bytes; None for all else, also SVG."""
     if body.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if body.startswith(b"\xff\xd8\xff"):
@@ -132,7 +125,7 @@ def raster_type(body: bytes) -> str | None:
 def _is_avif(body: bytes) -> bool:
     if body[4:8] != b"ftyp":
         return False
-    # An ISO media file: its first box names the major brand, a version, and the brands it is compatible with.
+    # The first box of an ISO media file names the major brand, a version, and the compatible brands.
     end = min(int.from_bytes(body[:4]), 256)
     brands = {body[8:12], *(body[at : at + 4] for at in range(16, end, 4))}
     return not brands.isdisjoint({b"avif", b"avis"})
@@ -140,14 +133,14 @@ def _is_avif(body: bytes) -> bool:
 
 def _answer(request: Request, image: Image) -> Response:
     headers = _SAFE | {"ETag": image.etag, "Cache-Control": f"public, max-age={MAX_AGE_S}, immutable"}
-    known = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
-    if image.etag in known or "*" in known:
+    etags = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
+    if image.etag in etags or "*" in etags:
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
     return Response(image.body, media_type=image.media_type, headers=headers)
 
 
 def _refusal(status: HTTPStatus) -> Response:
-    # Kept here only: a copy outside would live on after the 30 s.
+    # Other caches would keep a failure for longer than 30 s.
     return Response(status_code=status, headers=_SAFE | {"Cache-Control": "no-store"})
 
 
@@ -155,6 +148,5 @@ def _failure(status: HTTPStatus) -> Failure:
     return Failure(status, asyncio.get_running_loop().time() + FAILURE_TTL_S)
 
 
-def _size_bytes(url: str, outcome: Image | Failure) -> int:
-    body_bytes = len(outcome.body) if isinstance(outcome, Image) else 0
-    return body_bytes + len(url) + _ENTRY_OVERHEAD_BYTES
+def _size_bytes(outcome: Image | Failure) -> int:
+    return _ENTRY_OVERHEAD_BYTES + (len(outcome.body) if isinstance(outcome, Image) else 0)

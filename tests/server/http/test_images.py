@@ -241,7 +241,7 @@ async def test_an_image_larger_than_the_cache_is_served_and_failures_take_room_t
         assert (await site.get("/")).status_code == 200
         for n in range(30):
             assert (await site.get(f"/missing/{n}")).status_code == 502
-        assert len(site.cache._kept) < 10
+        assert len(site.cache._outcomes) < 10
 
 
 @pytest.mark.anyio
