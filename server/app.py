@@ -1,4 +1,4 @@
-"""The web application: opens the stores, wires everything together, and serves the routes of docs/interfaces.md."""
+"""The web application: opens the stores, connects all parts, and serves the routes of docs/interfaces.md."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -33,39 +33,14 @@ from storage.stores import Stores, open_stores
 GRAPHQL = "/graphql"
 
 
-class Application(Starlette):
-    """Starlette, past which queries and mutations go: its middlewares and routes cost as much as a coalesced answer.
-
-    Between them and their view is only what they need of it, the rule for other origins.
-    """
-
-    graphql: ASGIApp | None = None
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers one request, or serves one socket or the lifespan to its end."""
-        if self.graphql is not None and scope["type"] == "http" and scope["path"] == GRAPHQL:
-            await self.graphql(scope, receive, send)
-        else:
-            await super().__call__(scope, receive, send)
-
-    def serve_graphql(self, view: GraphQLView) -> None:
-        """From now on."""
-        # The routes are for sockets, and send whoever wrote a slash too many to the right place.
-        self.router.routes[:0] = [Route(GRAPHQL, view), WebSocketRoute(GRAPHQL, view)]
-        app: ASGIApp = view
-        for middleware, args, kwargs in reversed(self.user_middleware):
-            app = middleware(app, *args, **kwargs)
-        self.graphql = app
-
-
-def create_app(settings: Settings) -> Application:
-    """The application for these settings, whose servers must be named. Nothing is opened before the lifespan begins."""
+def create_app(settings: Settings) -> Starlette:
+    """Returns the application. The settings must name MongoDB and Redis. The lifespan opens the connections."""
     assert settings.mongodb_uri is not None
     assert settings.redis_url is not None
     servers = settings.mongodb_uri, settings.redis_url
 
     @asynccontextmanager
-    async def lifespan(app: Application) -> AsyncIterator[None]:
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
         egress = Egress(settings.egress_allow)
         async with (
             open_stores(
@@ -79,26 +54,44 @@ def create_app(settings: Settings) -> Application:
             legacy_book(settings.legacy_book_url, settings.legacy_share) as older,
         ):
             app.state.stores = stores
-            # Added here, before the pages, since they need what is open only now.
-            await _open(app, settings, stores, egress, older)
+            await _add_routes_of_stores(app, settings, stores, egress, older)
             yield
         await egress.aclose()
 
     routes = [*health.ROUTES, *demo_sign_in_routes(settings), *page_routes()]
-    return Application(routes=routes, middleware=_middleware(settings), lifespan=lifespan)
+    return Starlette(routes=routes, middleware=_middleware(settings), lifespan=lifespan)
 
 
-async def _open(app: Application, settings: Settings, stores: Stores, egress: Egress, older: LegacyBook | None) -> None:
+async def _add_routes_of_stores(
+    app: Starlette, settings: Settings, stores: Stores, egress: Egress, older: LegacyBook | None
+) -> None:
+    """Adds the routes that need open stores, in front of the others."""
     image_urls = ImageUrls(settings.base_url, await shared_secret(stores.mongo, "image_urls"))
     viewers = Viewers(_verifier(settings), stores.users)
     schema = build_schema(DocumentLimitsExtension, executor=CompiledExecutor)
     view = GraphQLView(schema, stores, viewers, image_urls.sign, settings.allowed_origins, older)
     app.router.routes[:0] = [
+        # For sockets, and for a path with a slash too many. Requests are dispatched before the router.
+        Route(GRAPHQL, view),
+        WebSocketRoute(GRAPHQL, view),
         images_route(image_urls, ImageCache(egress)),
         *callback_routes(settings, stores),
         *ingest_routes(stores, viewers),
     ]
-    app.serve_graphql(view)
+    _dispatch_before_router(app, view)
+
+
+def _dispatch_before_router(app: Starlette, view: ASGIApp) -> None:
+    """Dispatches GraphQL requests before Starlette's middleware and router, which cost as much as a coalesced answer."""
+    others = app.middleware_stack or app.build_middleware_stack()
+    for middleware, args, kwargs in reversed(app.user_middleware):
+        view = middleware(view, *args, **kwargs)
+
+    async def dispatch(scope: Scope, receive: Receive, send: Send) -> None:
+        is_graphql = scope["type"] == "http" and scope["path"] == GRAPHQL
+        await (view if is_graphql else others)(scope, receive, send)
+
+    app.middleware_stack = dispatch
 
 
 def _verifier(settings: Settings) -> TokenVerifier:
