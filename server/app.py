@@ -82,7 +82,7 @@ async def _add_routes_of_stores(
 
 
 def _dispatch_before_router(app: Starlette, view: ASGIApp) -> None:
-    """Dispatches GraphQL requests before Starlette's middleware and router, which cost as much as a coalesced answer."""
+    """Dispatches GraphQL requests before Starlette's middleware and router, which cost as much as a shared answer."""
     others = app.middleware_stack or app.build_middleware_stack()
     for middleware, args, kwargs in reversed(app.user_middleware):
         view = middleware(view, *args, **kwargs)
