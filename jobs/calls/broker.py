@@ -9,7 +9,7 @@ import time
 
 import structlog
 
-from jobs.providers.telephony import Answer, Began, NotNow, Refused, Telephony, Unclear
+from jobs.providers.telephony import CallDeferred, CallRefused, CallStarted, StartOutcome, StartUncertain, Telephony
 from storage.calls.call_changes import Call, StartRefusal
 from storage.calls.calls import CallStore, NextCall, TimedStart, WorkPlan
 from storage.calls.limiter import JITTER_S
@@ -130,15 +130,15 @@ class Broker:
             log.warning("call_check_failed", call_id=call.id, error=repr(error))
             return False
 
-    async def _settle(self, call: Call, answer: Answer) -> None:
+    async def _settle(self, call: Call, answer: StartOutcome) -> None:
         match answer:
-            case Began(reference=str() as reference):
+            case CallStarted(reference=str() as reference):
                 await self._calls.store_reference(call.id, reference)
-            case NotNow(hold_off_s=hold_off_s):
+            case CallDeferred(hold_off_s=hold_off_s):
                 await self._calls.requeue(call, hold_off_s)
-            case Refused(reason=reason):
+            case CallRefused(reason=reason):
                 await self._calls.fail(call, reason)
-            case Unclear(reason=reason):
+            case StartUncertain(reason=reason):
                 log.warning("call_start_unclear", call_id=call.id, reason=reason)
                 await self._calls.poll_early(call)
 

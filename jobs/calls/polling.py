@@ -9,7 +9,7 @@ import asyncio
 import structlog
 
 from jobs.context import JobContext
-from jobs.providers.telephony import Active, Ended, Found, Never, Silent, Untraceable
+from jobs.providers.telephony import CallActive, CallEnded, CallState, CallUnknown, CallUntraceable, ServiceSilent
 from storage.calls.call_changes import NOT_FOUND_TRUSTED_AFTER
 from storage.calls.calls import OverdueCall
 from storage.calls.limiter import JITTER_S
@@ -60,25 +60,25 @@ def _may_be_unlisted(jobs: JobContext, overdue: OverdueCall) -> bool:
     return is_nameless and overdue.age_s < LISTED_AFTER_S
 
 
-async def _settle(jobs: JobContext, overdue: OverdueCall, found: Found) -> None:
+async def _settle(jobs: JobContext, overdue: OverdueCall, found: CallState) -> None:
     calls, call = jobs.stores.calls, overdue.call
     match found:
-        case Active():
+        case CallActive():
             return
-        case Untraceable() if not overdue.is_unreported and overdue.age_s <= UNKNOWN_AFTER_S:
+        case CallUntraceable() if not overdue.is_unreported and overdue.age_s <= UNKNOWN_AFTER_S:
             # The call was answered, and may still be one of the active ones.
             return
-        case Untraceable() if not overdue.is_unreported:
+        case CallUntraceable() if not overdue.is_unreported:
             await calls.mark_unknown(call, "The telephony service cannot identify the call.", keeps_slot=True)
-        case Ended(outcome=outcome) if outcome is not None:
+        case CallEnded(outcome=outcome) if outcome is not None:
             await calls.report(call.id, LAST_SEQUENCE, CallReportEvent.ENDED, outcome)
-        case Ended() | Untraceable():
+        case CallEnded() | CallUntraceable():
             await calls.mark_unknown(call, "The telephony service does not know how the call ended.", keeps_slot=False)
-        case Never() if not overdue.is_unreported:
+        case CallUnknown() if not overdue.is_unreported:
             await calls.mark_unknown(call, "The telephony service has lost the call.", keeps_slot=False)
-        case Never() if overdue.age_s > JITTER_S + NOT_FOUND_TRUSTED_AFTER.total_seconds():
+        case CallUnknown() if overdue.age_s > JITTER_S + NOT_FOUND_TRUSTED_AFTER.total_seconds():
             await calls.requeue(call)
-        case Never():
+        case CallUnknown():
             await calls.poll_early(call)
-        case Silent(reason=reason) if overdue.age_s > UNKNOWN_AFTER_S:
+        case ServiceSilent(reason=reason) if overdue.age_s > UNKNOWN_AFTER_S:
             await calls.mark_unknown(call, f"The telephony service does not answer: {reason}", keeps_slot=True)

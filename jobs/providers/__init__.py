@@ -1,1 +1,1 @@
-"""The world outside: one protocol a kind, one class a provider."""
+"""Clients of outside services: one protocol per kind of service, one class per provider."""

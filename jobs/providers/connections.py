@@ -1,7 +1,7 @@
-"""HTTP/1.1 connections to checked addresses, kept for a second after use. Leads to one name at one address each.
+"""HTTP/1.1 connections to checked addresses, kept for a second after use and reused only for the same name and address.
 
-Which addresses may be reached is the address guard's to say (egress.py). Knows no redirects, cookies and retries, nor a
-deadline but that of connecting: who sends limits the whole.
+The address guard decides which addresses may be reached (egress.py). This module follows no redirects, keeps no
+cookies, retries nothing, and limits only the time to connect; callers limit the whole request.
 """
 
 import asyncio
@@ -14,14 +14,14 @@ import httpx2
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 KEPT_S = 1.0
-"""Shorter than any server keeps a connection that is not used: what crosses its end would leave an outcome unknown."""
+"""Less than servers keep idle connections: a request that crosses the server's close leaves its outcome unknown."""
 
 MAX_HEAD_BYTES = 64 * 1024
 MAX_UNREAD_BYTES = 256 * 1024
 
 
 class Peer(NamedTuple):
-    """Whom a connection leads to. Kept ones are found by all of it: two names may share an address."""
+    """The destination of a connection and the key of kept ones. Two names may share an address."""
 
     scheme: str
     name: str
@@ -30,7 +30,7 @@ class Peer(NamedTuple):
 
 
 class Answer:
-    """An answer as it arrives; the parser calls the `on_` methods, which must not raise."""
+    """A response as it arrives. The parser calls the `on_` methods, which must not raise."""
 
     def __init__(self) -> None:
         self.parser = HttpResponseParser(self)
@@ -45,7 +45,7 @@ class Answer:
         self._arrived = asyncio.Event()
 
     def feed(self, data: bytes) -> None:
-        """Takes what arrived. What is no HTTP, or never comes to a body's next piece, is a failure."""
+        """Parses received bytes. Malformed HTTP, or too many bytes without body content, is a failure."""
         self._bare_bytes += len(data)
         try:
             self.parser.feed_data(data)
@@ -57,63 +57,63 @@ class Answer:
         self._arrived.set()
 
     def fail(self, failure: httpx2.TransportError) -> None:
-        """Nothing more comes. What was complete by then stays so."""
+        """Fails the response, unless it is complete."""
         if not self.is_complete and self.failure is None:
             self.failure = failure
         self._arrived.set()
 
     def end(self) -> None:
-        """The connection has ended, which is the end of some bodies."""
+        """Handles the end of the connection, which completes bodies of unknown length."""
         if self.status and self.ends_with_connection and self.failure is None:
             self.is_complete = True
         self.fail(httpx2.RemoteProtocolError("the connection was closed before the answer was complete"))
 
     async def more(self) -> None:
-        """Returns when something has arrived since. Raises: httpx2.TransportError when nothing will."""
+        """Waits until more has arrived. Raises: httpx2.TransportError when nothing more will."""
         if self.failure is not None:
             raise self.failure
         self._arrived.clear()
         await self._arrived.wait()
 
     def on_message_begin(self) -> None:
-        """Of the answer, of a "Continue" before it, or of what nobody asked for."""
+        """Starts a message: the response, a 1xx response before it, or an unexpected one."""
         self._lines = []
-        # Nobody asked for a second answer, so nobody could tell whose it is.
+        # A second response belongs to no request, so the connection cannot be reused.
         self.leaves_connection_usable = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header, or one after a chunked body."""
+        """Adds a header, or a trailer of a chunked body."""
         self._lines.append((name, value))
 
     def on_headers_complete(self) -> None:
-        """The answer is known from here on; its body is not."""
+        """Makes status and headers available; the body is still to come."""
         status = self.parser.get_status_code()
-        if status < 200 or self.status:  # "Continue" and such come before the answer.
+        if status < 200 or self.status:  # 1xx responses precede the final one.
             return
         self.status, self.headers = status, self._lines
         names = {name.lower() for name, _ in self.headers}
         self.ends_with_connection = not names & {b"content-length", b"transfer-encoding"}
 
     def on_chunk_header(self) -> None:
-        """A piece of a chunked body follows."""
+        """Starts a chunk of the body."""
         self._bare_bytes = 0
 
     def on_body(self, piece: bytes) -> None:
-        """A piece of the body."""
+        """Adds bytes of the body."""
         if not self.is_complete:
             self._bare_bytes = 0
             self.pieces.append(piece)
             self.unread_bytes += len(piece)
 
     def on_message_complete(self) -> None:
-        """The body has ended by what its headers said."""
+        """Completes the body as its headers announced."""
         if self.status and not self.is_complete:
             self.is_complete = True
             self.leaves_connection_usable = self.parser.should_keep_alive()
 
 
 class Connection(asyncio.Protocol):
-    """One connection; one request at a time."""
+    """A connection that carries one request at a time."""
 
     def __init__(self, peer: Peer) -> None:
         self.peer = peer
@@ -125,16 +125,16 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_usable(self) -> bool:
-        """Whether another request may be sent: it is open, and everything on it was asked for and read."""
+        """Whether another request may be sent: the connection is open, and every byte on it was expected and read."""
         return self._is_usable and self._transport is not None and not self._transport.is_closing()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It is open."""
+        """Marks the connection open."""
         self._transport, self._is_usable = cast(asyncio.Transport, transport), True
         self._writable.set()
 
     def data_received(self, data: bytes) -> None:
-        """Hands it to the answer that is waited for; who speaks unasked is hung up on."""
+        """Passes bytes to the current response; unexpected bytes close the connection."""
         if self._answer is None:
             self.close()
             return
@@ -145,15 +145,15 @@ class Connection(asyncio.Protocol):
             self._transport.pause_reading()
 
     def pause_writing(self) -> None:
-        """The other side takes no more for now."""
+        """Suspends writing while the peer does not read."""
         self._writable.clear()
 
     def resume_writing(self) -> None:
-        """The other side takes more again."""
+        """Resumes writing."""
         self._writable.set()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """It has ended: in order, or by an error."""
+        """Handles the end of the connection, with or without an error."""
         self._is_usable = False
         self._writable.set()
         if self._answer is None:
@@ -164,10 +164,10 @@ class Connection(asyncio.Protocol):
             self._answer.fail(httpx2.ReadError(f"{type(error).__name__}: {error}"))
 
     async def send(self, request: httpx2.Request) -> Answer:
-        """Sends the request; the answer has its status and headers by then. Raises: httpx2.TransportError."""
+        """Sends a request, and returns the response once it has status and headers. Raises: httpx2.TransportError."""
         head = _head(request)
         self._answer = answer = Answer()
-        # A connection that ends meanwhile is told by the answer, which may have come before the end of the request.
+        # When the connection ends during the write, the response reports it; it may have arrived before.
         try:
             await self._write(head + request.content)
         except httpx2.RequestNotRead:
@@ -187,7 +187,7 @@ class Connection(asyncio.Protocol):
             await self._writable.wait()
 
     async def pieces(self, answer: Answer) -> AsyncIterator[bytes]:
-        """The answer's body as it arrives; no more of it is kept than 256 KB. Raises: httpx2.TransportError."""
+        """Yields the response's body as it arrives; buffers at most 256 KB. Raises: httpx2.TransportError."""
         assert self._transport is not None
         while True:
             while answer.pieces:
@@ -200,27 +200,27 @@ class Connection(asyncio.Protocol):
             await answer.more()
 
     def finish(self) -> None:
-        """The answer is done with, read or not."""
+        """Ends the response, whether it was read or not."""
         answer, self._answer = self._answer, None
         if answer is None or not answer.leaves_connection_usable or answer.pieces:
             self.close()
 
     def close(self) -> None:
-        """Ends it at once."""
+        """Closes the connection at once."""
         self._is_usable = False
         if self._transport is not None:
             self._transport.abort()
 
 
 class Connections:
-    """Opens connections, and keeps those that were used within the last second."""
+    """Opens connections, and keeps used ones for a second."""
 
     def __init__(self, ssl_context: ssl.SSLContext | None = None) -> None:
         self._ssl = ssl_context or httpx2.create_ssl_context()
         self._kept: defaultdict[Peer, list[Connection]] = defaultdict(list)
 
     def kept(self, peer: Peer) -> Connection | None:
-        """One that was kept, if there is one: from now on the caller's."""
+        """Returns a kept connection, which the caller then owns, or None."""
         waiting = self._kept.get(peer, [])
         while waiting:
             connection = waiting.pop()
@@ -231,7 +231,7 @@ class Connections:
         return None
 
     async def open(self, peer: Peer, timeout_s: float | None) -> Connection:
-        """A new one. Raises: httpx2.ConnectError, httpx2.ConnectTimeout; nothing was sent then."""
+        """Opens a connection. Raises: httpx2.ConnectError, httpx2.ConnectTimeout; nothing was sent then."""
         tls, name = (self._ssl, peer.name) if peer.scheme == "https" else (None, None)
         connect = asyncio.get_running_loop().create_connection
         try:
@@ -246,7 +246,7 @@ class Connections:
         return connection
 
     def keep(self, connection: Connection) -> None:
-        """Keeps it for a second, if it may be used again."""
+        """Keeps the connection for a second, if it may be reused."""
         connection.finish()
         if connection.is_usable:
             self._kept[connection.peer].append(connection)
@@ -265,7 +265,7 @@ class Connections:
             del self._kept[connection.peer]
 
     async def aclose(self) -> None:
-        """Closes what was kept; what is in use is closed by who uses it."""
+        """Closes kept connections; connections in use are closed by their users."""
         for peer in list(self._kept):
             while (connection := self.kept(peer)) is not None:
                 connection.close()
@@ -273,7 +273,7 @@ class Connections:
 
 
 class Body(httpx2.AsyncByteStream):
-    """An answer's body, whose end gives the connection back."""
+    """A response's body. Closing it returns the connection."""
 
     def __init__(self, connections: Connections, connection: Connection, answer: Answer) -> None:
         self._connections = connections
@@ -286,14 +286,14 @@ class Body(httpx2.AsyncByteStream):
             yield piece
 
     async def aclose(self) -> None:
-        """Twice is once."""
+        """Returns the connection; a second call does nothing."""
         connection, self._connection = self._connection, None
         if connection is not None:
             self._connections.keep(connection)
 
 
 def _head(request: httpx2.Request) -> bytes:
-    """The request up to its body. Raises: httpx2.LocalProtocolError for what would be another request, or none."""
+    """Returns the request line and headers. Raises: httpx2.LocalProtocolError for a header with a line break."""
     lines = [b"%s %s HTTP/1.1" % (request.method.encode("ascii"), request.url.raw_path)]
     lines += [b"%s: %s" % header for header in request.headers.raw]
     head = b"\r\n".join([*lines, b"", b""])

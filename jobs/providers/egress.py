@@ -1,8 +1,8 @@
-"""The address guard: the only way to reach a URL that a user gave.
+"""The address guard: the only way to request a URL that a user gave.
 
-Connects only to addresses that were checked in the same step, so a name that changes its answer (DNS rebinding) gains
-nothing, and every redirect is checked anew. Connections are kept for a second, and used again only for the same name at
-an address that was checked just now. Keeps no cookies, reads no proxy settings.
+It connects only to addresses that were checked in the same step, so a name that changes its addresses (DNS rebinding)
+gains nothing, and it checks every redirect anew. A kept connection is reused only for the same name at an address that
+was checked just now. The guard keeps no cookies and reads no proxy settings.
 """
 
 import asyncio
@@ -30,26 +30,26 @@ PUBLIC_PORTS = frozenset({80, 443})
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _NAT64 = IPv6Network("64:ff9b::/96")
 _GLOBAL_UNICAST_V6 = IPv6Network("2000::/3")
-# Set aside by IANA, yet global to the `ipaddress` of some Python versions: protocol assignments, 6to4 relays,
-# Teredo and its kin, documentation.
+# Reserved by IANA, yet global to `ipaddress` of some Python versions: protocol assignments, 6to4 relays, Teredo and
+# related ranges, documentation.
 _SET_ASIDE = tuple(map(ip_network, ("192.0.0.0/24", "192.88.99.0/24", "2001::/23", "3fff::/20")))
 
 
 class EgressRefused(Exception):
-    """The URL, its address or its answer is not acceptable. Trying again changes nothing."""
+    """The URL, its address or its response is not acceptable. A retry changes nothing."""
 
 
 class EgressTooLarge(EgressRefused):
-    """The answer holds more bytes than were asked for."""
+    """The response is larger than allowed."""
 
 
 class EgressFailed(Exception):
-    """The network or the other side did not do its part. May be tried again."""
+    """The network or the server failed. A retry may succeed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """An answer: `url` is the last one after redirects, `content_type` the header as sent ("" when none was)."""
+    """A response. `url` is the last one after redirects; `content_type` is the header as sent, "" without one."""
 
     url: str
     status: int
@@ -66,7 +66,7 @@ class _Wanted:
 
 
 def is_public(address: Address) -> bool:
-    """Whether packets to `address` end at a public unicast host, also when it only carries an IPv4 address."""
+    """Returns whether packets to `address` reach a public unicast host, also for IPv6 forms of IPv4 addresses."""
     if isinstance(address, IPv6Address):
         carried = _carried(address)
         if carried is not None:
@@ -77,7 +77,7 @@ def is_public(address: Address) -> bool:
 
 
 def check_addresses(addresses: Iterable[str], port: int, allow: tuple[Network, ...]) -> None:
-    """Raises EgressRefused unless each of a name's addresses may be reached: one private answer spoils them all."""
+    """Checks every address of a name. Raises: EgressRefused when one of them may not be reached."""
     for text in addresses:
         address = ip_address(text)
         mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
@@ -100,9 +100,9 @@ def _within(address: Address, networks: tuple[Network, ...]) -> bool:
 
 
 def web_url(text: str, base: str | None = None) -> httpx2.URL:
-    """The http(s) URL that `text` spells, relative to `base` when given. Raises EgressRefused when it is none.
+    """Parses an http(s) URL, relative to `base` when given. Raises: EgressRefused when it is none.
 
-    Says nothing of the address behind it: only what connects can.
+    Does not check the address behind it; the transport does that when it connects.
     """
     if len(text) > MAX_URL_CHARS:
         raise EgressRefused(f"the URL is longer than {MAX_URL_CHARS} characters")
@@ -117,7 +117,9 @@ def _checked_url(url: httpx2.URL) -> httpx2.URL:
         raise EgressRefused(f"scheme {url.scheme!r} is neither http nor https")
     if url.userinfo:
         raise EgressRefused("the URL carries credentials")
-    if not url.host or "%" in url.host:  # What no name may hold comes percent-encoded, and so do IPv6 zones.
+    if (
+        not url.host or "%" in url.host
+    ):  # Characters that host names cannot hold are percent-encoded, and so are IPv6 zones.
         raise EgressRefused("the URL names no host")
     if not 1 <= _port(url) <= 65535:
         raise EgressRefused(f"there is no port {url.port}")
@@ -129,23 +131,23 @@ def _port(url: httpx2.URL) -> int:
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """A transport for any httpx2 client that connects to nothing but checked addresses.
+    """A transport for any httpx2 client that connects to checked addresses only.
 
-    Refuses with EgressRefused, before a socket is opened; a name that does not resolve is a ConnectError. Names in TLS
-    and in the Host header stay those of the URL. `allow` may be reached on any port, the public only on 80 and 443.
+    Raises EgressRefused before it opens a socket; a name that does not resolve is a ConnectError. TLS and the Host
+    header use the URL's name. Networks in `allow` may be reached on any port, public addresses on 80 and 443 only.
     """
 
     def __init__(self, allow: tuple[Network, ...] = (), ssl_context: ssl.SSLContext | None = None) -> None:
         self._allow = allow
         self._connections = Connections(ssl_context)
-        # Threads of its own: names that resolve slowly must not hold up what else the process resolves.
+        # A thread pool of its own: slow lookups of names must not delay other lookups of the process.
         self._resolvers = ThreadPoolExecutor(8, thread_name_prefix="egress-resolver")
         self._lookups: dict[tuple[str, int], asyncio.Future[list[str]]] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Sends the request to the first of the name's addresses that takes a connection.
+        """Sends the request to the first address of the name that accepts a connection.
 
-        Of the request's timeouts only `connect` counts: who sends limits the whole.
+        Of the request's timeouts only `connect` applies; callers limit the whole request.
         """
         connection = await self._connected(request)
         try:
@@ -182,7 +184,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         return list(dict.fromkeys(answers))
 
     def _lookup(self, name: str, port: int) -> asyncio.Future[list[str]]:
-        """One for all who ask while it is under way."""
+        """Resolves a name; concurrent callers share one lookup."""
         known = self._lookups.get((name, port))
         if known is None:
             loop = asyncio.get_running_loop()
@@ -193,10 +195,10 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
     def _looked_up(self, name: str, port: int, found: asyncio.Future[list[str]]) -> None:
         del self._lookups[name, port]
         if not found.cancelled():
-            found.exception()  # marked as seen: whoever asked may be gone
+            found.exception()  # Retrieves the exception so that asyncio does not log it.
 
     async def aclose(self) -> None:
-        """Closes what is kept; a lookup under way is left to end by itself."""
+        """Closes kept connections; a running lookup ends on its own."""
         self._resolvers.shutdown(wait=False)
         await self._connections.aclose()
 
@@ -211,7 +213,7 @@ def _look_up(name: str, port: int) -> list[str]:
 
 
 class Egress:
-    """GETs what users point at, through the guard. One serves a whole process."""
+    """Fetches user-given URLs through the guard. A process uses one."""
 
     def __init__(
         self,
@@ -234,11 +236,11 @@ class Egress:
         timeout_s: float | None = None,
         truncate: bool = False,
     ) -> Fetched:
-        """Follows at most 3 redirects, within `timeout_s` for everything together.
+        """Sends GET and follows at most 3 redirects, within `timeout_s` in total.
 
-        `accept` is sent, and a 2xx of another type is refused unread ("*/*" takes all). `max_bytes` counts after
-        decompression: more is EgressTooLarge, or with `truncate` left unread. The body is empty unless 2xx.
-        Raises: EgressRefused (final), EgressFailed (may be tried again).
+        `accept` is sent, and a 2xx response of another type is refused unread ("*/*" accepts all). `max_bytes` counts
+        decompressed bytes: a larger body raises EgressTooLarge, or is cut with `truncate`. The body is empty unless the
+        status is 2xx. Raises: EgressRefused (final), EgressFailed (a retry may succeed).
         """
         limit_s = self._timeout_s if timeout_s is None else timeout_s
         limit_bytes = self._max_bytes if max_bytes is None else max_bytes
@@ -274,7 +276,7 @@ class Egress:
             await response.aclose()
 
     async def aclose(self) -> None:
-        """Closes the transport; afterwards nothing can be fetched."""
+        """Closes the transport."""
         await self.transport.aclose()
 
 

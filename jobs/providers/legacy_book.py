@@ -1,4 +1,4 @@
-"""The older bounce book over HTTP (docs/interfaces.md): asked while it still answers for a share of the addresses."""
+"""Client of a legacy bounce book over HTTP, which answers some lookups during a migration (docs/interfaces.md)."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -13,7 +13,7 @@ TIMEOUT_S = 2.0
 
 @asynccontextmanager
 async def legacy_book(url: str | None, share: int) -> AsyncIterator[LegacyBook | None]:
-    """The book at the address, which is asked with one POST at a time and connection; None without an address."""
+    """Opens the book at a URL; yields None without one. Each POST uses a connection of its own."""
     if url is None:
         yield None
         return
@@ -31,10 +31,10 @@ async def _ask(http: httpx2.AsyncClient, url: str, addresses: Sequence[str]) -> 
         response = await http.post(url, content=body, headers={"content-type": "application/json"})
         response.raise_for_status()
         results = orjson.loads(response.content)["results"]
-        told = {each["address"]: each["blocked"] for each in results}
+        blocked_by_address = {each["address"]: each["blocked"] for each in results}
     except (httpx2.HTTPError, ValueError, KeyError, TypeError) as error:
-        # Not the error's own words: they may hold what was asked.
+        # The exception's text may hold the addresses that were sent.
         raise LegacyBookError(type(error).__name__) from None
-    if not all(isinstance(told.get(address), bool) for address in addresses):
-        raise LegacyBookError("it left addresses out")
-    return told
+    if not all(isinstance(blocked_by_address.get(address), bool) for address in addresses):
+        raise LegacyBookError("the response lacks some of the addresses")
+    return blocked_by_address

@@ -1,7 +1,7 @@
-"""What a web page says about itself: title, description, image, site. Fetched through the address guard only.
+"""Metadata of web pages for link previews: title, description, image, site name. Fetched through the address guard.
 
-Hostile pages are expected. Tags are picked out in linear time, never built into a tree: a page of 512 KiB of nested
-elements or of one tag's attributes keeps HTML tree builders busy for many seconds, and a worker's event loop with them.
+Pages may be hostile. Tags are matched in linear time and never built into a tree: 512 KiB of nested elements or of one
+tag's attributes would occupy an HTML tree builder, and so a worker's event loop, for many seconds.
 """
 
 import re
@@ -34,7 +34,7 @@ _SITES = ("og:site_name", "application-name")
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Plain text without control characters, capped; `url` is as asked for, `image_url` the original remote address."""
+    """Metadata as plain text, truncated. `url` is the requested one, `image_url` the image's remote address."""
 
     url: str
     title: str
@@ -44,9 +44,9 @@ class Preview:
 
 
 async def fetch_preview(egress: Egress, url: str) -> Preview | None:
-    """The preview of the page at `url` within 3 s, or None when there is none to be had: refused, no page, no title.
+    """Fetches the preview of a page within 3 s. Returns None for a refused URL, another type, or a missing title.
 
-    Reads at most 512 KiB of the page and ignores the rest. Raises: EgressFailed, when another try may give one.
+    Reads at most 512 KiB of the page. Raises: EgressFailed when a retry may succeed.
     """
     started = time.monotonic()
     try:
@@ -55,16 +55,16 @@ async def fetch_preview(egress: Egress, url: str) -> Preview | None:
         return None
     if page.status == 429 or page.status >= 500:
         raise EgressFailed(f"the page answers {page.status}")
-    said = read_page(page)
-    if not {"title", "image", "site"} <= said.keys() and (address := said.get("oembed")):
-        said = await _oembed(egress, address, TIMEOUT_S - (time.monotonic() - started)) | said
-    return _preview(url, said)
+    metadata = read_page(page)
+    if not {"title", "image", "site"} <= metadata.keys() and (address := metadata.get("oembed")):
+        metadata = await _oembed(egress, address, TIMEOUT_S - (time.monotonic() - started)) | metadata
+    return _preview(url, metadata)
 
 
 def read_page(page: Fetched) -> dict[str, str]:
-    """What an HTML page says, by `title`, `description`, `image`, `site` and `oembed`; nothing empty, never raises."""
+    """Returns the page's metadata by `title`, `description`, `image`, `site` and `oembed`, without empty values."""
     facts = _facts(_decoded(page))
-    return _kept(
+    return _non_empty(
         title=_text(_first(facts, _TITLES), MAX_TITLE_CHARS),
         description=_text(_first(facts, _DESCRIPTIONS), MAX_DESCRIPTION_CHARS),
         image=_web_url(_first(facts, _IMAGES), page.url),
@@ -76,26 +76,26 @@ def read_page(page: Fetched) -> dict[str, str]:
 async def _oembed(egress: Egress, address: str, timeout_s: float) -> dict[str, str]:
     try:
         answer = await egress.get(address, accept=_OEMBED_ANSWERS, max_bytes=MAX_OEMBED_BYTES, timeout_s=timeout_s)
-        said = orjson.loads(answer.body)
+        metadata = orjson.loads(answer.body)
     except (EgressRefused, EgressFailed, orjson.JSONDecodeError):
         return {}
-    if not isinstance(said, dict):
+    if not isinstance(metadata, dict):
         return {}
-    texts = {name: value for name, value in said.items() if isinstance(value, str)}
-    return _kept(
+    texts = {name: value for name, value in metadata.items() if isinstance(value, str)}
+    return _non_empty(
         title=_text(texts.get("title", ""), MAX_TITLE_CHARS),
         image=_web_url(texts.get("thumbnail_url", ""), answer.url),
         site=_text(texts.get("provider_name", ""), MAX_SITE_CHARS),
     )
 
 
-def _preview(url: str, said: Mapping[str, str]) -> Preview | None:
-    if "title" not in said:
+def _preview(url: str, metadata: Mapping[str, str]) -> Preview | None:
+    if "title" not in metadata:
         return None
-    return Preview(url, said["title"], said.get("description"), said.get("image"), said.get("site"))
+    return Preview(url, metadata["title"], metadata.get("description"), metadata.get("image"), metadata.get("site"))
 
 
-def _kept(**texts: str) -> dict[str, str]:
+def _non_empty(**texts: str) -> dict[str, str]:
     return {name: text for name, text in texts.items() if text}
 
 
@@ -103,7 +103,7 @@ def _first(facts: Mapping[str, str], names: tuple[str, ...]) -> str:
     return next((facts[name] for name in names if name in facts), "")
 
 
-# Joiners are format characters too, but hold emoji together; the other ones reorder or hide text.
+# Joiners are format characters but hold emoji together; other format characters reorder or hide text.
 _JOINERS = "\u200c\u200d"
 
 
@@ -124,7 +124,7 @@ def _web_url(raw: str, base: str) -> str:
 MAX_TAG_CHARS = 4096
 MAX_TAGS = 1000
 
-# Each pattern consumes what it has looked at, or gives up after MAX_TAG_CHARS: no page is read more than a few times.
+# Each pattern consumes its input or gives up after MAX_TAG_CHARS, so a page is scanned a few times at most.
 _POINTS = re.compile(
     r"<!--.*?(?:-->|\Z)"
     r"|<(script|style)\b.*?(?:</\1\b|\Z)"
@@ -137,15 +137,15 @@ _ATTRIBUTE = re.compile(r"""([^\s"'<>/=]++)(?:\s*+=\s*+(?:"([^"]*+)(?:"|\Z)|'([^
 
 
 def _facts(html: str) -> dict[str, str]:
-    """The first of each that is not blank: metadata by lower-case name, `<title>` and `<oembed>` by these names."""
+    """Returns the first non-blank value of each lower-case metadata name, and of `<title>` and `<oembed>`."""
     facts: dict[str, str] = {}
-    for name, value in _said(html):
+    for name, value in _metadata_of(html):
         if value.strip():
             facts.setdefault(name, value)
     return facts
 
 
-def _said(html: str) -> Iterator[tuple[str, str]]:
+def _metadata_of(html: str) -> Iterator[tuple[str, str]]:
     tags = 0
     for point in _POINTS.finditer(html):
         if point["title"] is not None:
@@ -153,10 +153,10 @@ def _said(html: str) -> Iterator[tuple[str, str]]:
         elif point["tag"] and tags < MAX_TAGS:
             tags += 1
             tag = _TAG.match(html, point.start(), point.start() + MAX_TAG_CHARS)
-            yield from _tag_said(_attributes(tag[0])) if tag else ()
+            yield from _tag_metadata(_attributes(tag[0])) if tag else ()
 
 
-def _tag_said(attributes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _tag_metadata(attributes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     if "content" in attributes:
         for key in ("property", "name"):
             if name := attributes.get(key, "").strip().lower():
@@ -172,8 +172,8 @@ def _attributes(tag: str) -> dict[str, str]:
     return found
 
 
-# The WHATWG's labels that pages use, by Python's codec. A closed list: some of Python's codecs (punycode, idna,
-# unicode_escape) take quadratic time or do what no page should.
+# The WHATWG labels that pages use, by Python codec. A closed list: some Python codecs (punycode, idna,
+# unicode_escape) take quadratic time or are unsafe.
 _CODECS = {
     "utf-8": ("utf8", "unicode-1-1-utf-8"),
     "cp932": ("shift-jis", "sjis", "x-sjis", "ms-kanji", "windows-31j", "ms932"),
@@ -206,7 +206,7 @@ def _decoded(page: Fetched) -> str:
 
 def _declared_inside(body: bytes) -> str | None:
     codec = _declared(_CHARSET_OF_PAGE, body[:_PRESCAN_BYTES].decode("latin-1"))
-    # What can be read as ASCII is not in UTF-16, whatever it says.
+    # Content that decodes as ASCII is not UTF-16, even when it declares UTF-16.
     return None if codec and codec.startswith("utf_16") else codec
 
 

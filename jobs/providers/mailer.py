@@ -1,4 +1,4 @@
-"""Sends mail through SMTP or, where no server is set, keeps it as files. Says when a mail can't be sent for good."""
+"""Sends mail by SMTP, or stores it as files where no server is set. Distinguishes final refusals from delays."""
 
 import asyncio
 import secrets
@@ -15,16 +15,16 @@ PORTS = {"smtp": 25, "smtps": 465}
 
 
 class MailRefused(Exception):
-    """The server refuses this mail, or the address is none: sending it again changes nothing."""
+    """The server refuses this mail, or the address is invalid. A retry changes nothing."""
 
 
 class MailDelayed(Exception):
-    """The server can't be reached, or does not take it now."""
+    """The server is unreachable or does not accept the mail now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """A mail to somebody. Without an address it can only be kept."""
+    """A mail. Without an address it can only be stored."""
 
     to_name: str
     to_address: str | None
@@ -33,22 +33,22 @@ class Mail:
 
 
 class Mailer:
-    """One for each worker process."""
+    """Sends a worker process's mails."""
 
     def __init__(self, url: str | None, sender: str, folder: Path) -> None:
-        """`url` is smtp://user:password@host:port, or smtps://. Without one, mails are kept in the folder."""
+        """`url` is smtp://user:password@host:port or smtps://. Without one, mails are stored in the folder."""
         self._url = None if url is None else urlsplit(url)
         self._sender = sender
         self._folder = folder
 
     async def send(self, mail: Mail, id_: str) -> None:
-        """Sends or keeps the mail. The same id gives the same Message-ID. Raises: MailRefused, MailDelayed."""
+        """Sends or stores the mail. The same id gives the same Message-ID. Raises: MailRefused, MailDelayed."""
         message = _message(mail, self._sender, id_)
         if self._url is None:
             await asyncio.to_thread(self._keep, message, id_)
             return
         if mail.to_address is None:
-            raise MailRefused("Nobody knows the address.")
+            raise MailRefused("The recipient has no mail address.")
         try:
             await self._deliver(message)
         except (aiosmtplib.SMTPRecipientsRefused, aiosmtplib.SMTPResponseException) as error:
@@ -71,7 +71,7 @@ class Mailer:
 
     def _keep(self, message: EmailMessage, id_: str) -> None:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # Renamed into place, so that nobody reads half a mail.
+        # Renamed into place, so that no reader sees half a mail.
         fresh = self._folder / f".{id_}.{secrets.token_hex(4)}"
         fresh.write_bytes(message.as_bytes())
         fresh.replace(self._folder / f"{id_}.eml")
@@ -90,7 +90,7 @@ def _message(mail: Mail, sender: str, id_: str) -> EmailMessage:
 
 
 def _plain(text: str) -> str:
-    """The text without what has a meaning in headers."""
+    """Returns the text without characters that have a meaning in headers."""
     return "".join(" " if each in '"\\<>:;,@()[]' or not each.isprintable() else each for each in text)
 
 

@@ -1,6 +1,6 @@
-"""Standard Webhooks: signing what we send, and checking what is sent to us (docs/interfaces.md). Pure; keeps nothing.
+"""Standard Webhooks: signs outgoing messages and verifies incoming ones (docs/interfaces.md). Pure; keeps no state.
 
-Whoever receives must remember ids itself: a message that was signed once may come again.
+Receivers must remember ids themselves, since a signed message may be replayed.
 """
 
 import base64
@@ -19,26 +19,26 @@ _VERSION = "v1,"
 
 
 class SignatureRefused(Exception):
-    """The message is not signed by the secret, or not recently. The message says which."""
+    """The message is not signed by the secret, or not recently; the text says which."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """What was checked: the id that names the message on every try, and when it was signed (Unix seconds)."""
+    """A verified message: its id, which is the same on every attempt, and when it was signed (Unix seconds)."""
 
     id: str
     timestamp: int
 
 
 def sign(secret: str, id_: str, timestamp: int, content: bytes) -> dict[str, str]:
-    """The headers of a message. `content` is the body as it is sent; of a GET the path with its query."""
+    """Returns the headers of a message. `content` is the body, or the path with its query for GET."""
     return {ID: id_, TIMESTAMP: str(timestamp), SIGNATURE: _VERSION + _digest(secret, id_, timestamp, content)}
 
 
 def verify(secret: str, headers: Mapping[str, str], content: bytes, now_s: float) -> Signed:
-    """What the headers say, once they are believed. `headers` are asked for in lower case.
+    """Verifies a message by its headers, whose names are in lower case.
 
-    Raises: SignatureRefused for a missing header, one more than 300 s old or ahead, and no signature that fits.
+    Raises: SignatureRefused for a missing header, an age beyond 300 s in either direction, or no matching signature.
     """
     id_, timestamp = headers.get(ID, ""), headers.get(TIMESTAMP, "")
     if not (id_ and timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= 12):
@@ -47,7 +47,7 @@ def verify(secret: str, headers: Mapping[str, str], content: bytes, now_s: float
     if abs(now_s - signed.timestamp) > TOLERANCE_S:
         raise SignatureRefused(f"{TIMESTAMP} is more than {TOLERANCE_S} s away from now")
     expected = _digest(secret, id_, signed.timestamp, content).encode()
-    # Every one is compared, each in constant time.
+    # Compares every signature, each in constant time.
     fitting = [hmac.compare_digest(each.encode(), expected) for each in _signatures(headers.get(SIGNATURE, ""))]
     if not any(fitting):
         raise SignatureRefused(f"no {SIGNATURE} fits")

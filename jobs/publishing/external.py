@@ -14,14 +14,14 @@ import structlog
 from jobs.providers.social.network import (
     Account,
     Author,
+    CallRefused,
+    MediaUpload,
     NoEffect,
     NotPublished,
+    OutcomeUncertain,
     OutgoingPost,
-    Refused,
     SocialNetwork,
-    Uncertain,
-    Uploaded,
-    UploadGone,
+    UploadExpired,
 )
 from jobs.providers.social.registry import Networks
 from jobs.publishing.internal import FORBIDDEN
@@ -144,15 +144,15 @@ class ExternalPublisher:
         except ClaimLost:
             return
 
-    async def upload_ahead(self, publication: Publication) -> Uploaded:
+    async def upload_ahead(self, publication: Publication) -> MediaUpload:
         """Uploads media before the due moment. Raises: PublishingForbidden, and as SocialNetwork.upload."""
         post = await self._stores.scheduled_posts.get(publication.organization_id, publication.scheduled_post_id)
         return await self._upload_media(await self._prepare(publication, post))
 
-    async def _upload_media(self, call: Call) -> Uploaded:
+    async def _upload_media(self, call: Call) -> MediaUpload:
         try:
             return await call.network.upload(call.account, call.post)
-        except (Refused, NoEffect):
+        except (CallRefused, NoEffect):
             raise
         except Exception as error:
             # An upload publishes nothing, so any failure may be retried.
@@ -171,11 +171,11 @@ class ExternalPublisher:
             if not has_media and call.publication.state is not PublicationState.FAILED:
                 call = await self._upload(call)
             return None if call.publication.state is PublicationState.FAILED else await self._call(call)
-        except Refused as error:
+        except CallRefused as error:
             return MarkFailed(call.publication, error.code, str(error))
-        except (NoEffect, UploadGone) as error:
+        except (NoEffect, UploadExpired) as error:
             return _retry(call, error)
-        except Uncertain as error:
+        except OutcomeUncertain as error:
             return MarkUnknown(call.publication, str(error), call.reconciliation)
 
     async def _prepare(self, publication: Publication, post: ScheduledPost) -> Call:
@@ -236,17 +236,17 @@ class ExternalPublisher:
         return ClaimLease(lambda: self._stores.claims.renew(publication, lease_s), lease_s, call.since_s)
 
     async def _call(self, call: Call) -> MarkPublished:
-        """Calls the network. An unexpected error becomes Uncertain. Raises: as SocialNetwork.publish, ClaimLost."""
+        """Calls the network; an unexpected error is OutcomeUncertain. Raises: as SocialNetwork.publish, ClaimLost."""
         upload = call.publication.upload
         references = () if upload is None else upload.references
         try:
             async with self._lease(call).hold():
                 published = await call.network.publish(call.account, call.post, call.key, references)
-        except (Refused, NoEffect, UploadGone, Uncertain, ClaimLost):
+        except (CallRefused, NoEffect, UploadExpired, OutcomeUncertain, ClaimLost):
             raise
         except Exception as error:
             log.error("network_call_failed", network=type(call.network).__name__, exc_info=error)
-            raise Uncertain(f"Unexpected error: {type(error).__name__}") from error
+            raise OutcomeUncertain(f"Unexpected error: {type(error).__name__}") from error
         return MarkPublished(call.publication, published.external_id, published.url)
 
     async def _reconcile(self, publication: Publication, post: ScheduledPost) -> None:
@@ -269,12 +269,12 @@ class ExternalPublisher:
             return None
         try:
             return await (self._look_up(call) if is_queryable else self._call(call))
-        except (NoEffect, Uncertain) as error:
+        except (NoEffect, OutcomeUncertain) as error:
             return MarkUnknown(held, str(error), call.reconciliation)
-        except UploadGone as error:
+        except UploadExpired as error:
             # The first call may have used up the media.
             return MarkUnknown(held, str(error), MANUAL)
-        except Refused as error:
+        except CallRefused as error:
             return _outcome_of_refusal(call, error, is_queryable)
 
     async def _look_up(self, call: Call) -> PublicationChange | None:
@@ -294,16 +294,16 @@ class ExternalPublisher:
         return await self._stores.scheduled_posts.apply(change)
 
 
-def _retry(call: Call, error: NoEffect | UploadGone) -> ScheduleRetry:
+def _retry(call: Call, error: NoEffect | UploadExpired) -> ScheduleRetry:
     held = call.publication
     tries = held.progress.tries if held.progress is not None else 0
     after_s = error.after_s if isinstance(error, NoEffect) else 0.0
     if after_s is None:
         after_s = RETRY_S[min(tries, len(RETRY_S) - 1)] * random.uniform(0.8, 1.2)  # noqa: S311
-    return ScheduleRetry(held, after_s, str(error), upload_gone=isinstance(error, UploadGone))
+    return ScheduleRetry(held, after_s, str(error), upload_gone=isinstance(error, UploadExpired))
 
 
-def _outcome_of_refusal(call: Call, error: Refused, is_queryable: bool) -> PublicationChange:
+def _outcome_of_refusal(call: Call, error: CallRefused, is_queryable: bool) -> PublicationChange:
     """The outcome of the first call, given that the network refused the call that reconciles it."""
     if error.code in ("UNAUTHORIZED", "BAD_ADDRESS"):
         # Authentication failed, or the address must not be reached: that says nothing about the first call.

@@ -53,7 +53,7 @@ def another(mongodb_uri: str, redis_url: str, shared_database: str, mongo_driver
 
 @pytest.fixture(scope="session")
 def own_mongod(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mongod]:
-    """A mongod that may be stopped and started again, and told to fail (tests/storage/faults.py)."""
+    """A mongod that may be stopped and started again, and set to fail (tests/storage/faults.py)."""
     commands = ("--setParameter", "enableTestCommands=1")
     mongod = Mongod(tmp_path_factory.mktemp("own-mongodb"), find_mongod(), options=commands)
     asyncio.run(mongod.start())

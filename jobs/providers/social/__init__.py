@@ -1,1 +1,1 @@
-"""Social networks behind one protocol, one class a network."""
+"""Social networks behind one protocol, one class per network."""

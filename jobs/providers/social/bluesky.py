@@ -1,6 +1,6 @@
-"""Bluesky (AT Protocol): a session by app password, blobs and videos, and one record under a key that we choose.
+"""Bluesky (AT Protocol): app-password sessions, blobs and videos, and one record under a key that the client chooses.
 
-Putting the same record under the same key again changes nothing, at any time.
+Putting the same record under the same key again has no effect, at any time.
 Source: lexicons com.atproto.server.createSession and getServiceAuth, com.atproto.repo.uploadBlob and putRecord,
 app.bsky.feed.post, app.bsky.embed.images and video.
 """
@@ -17,16 +17,16 @@ from urllib.parse import urlsplit
 
 from jobs.providers.egress import Fetched
 from jobs.providers.social.bluesky_video import MAX_VIDEO_BYTES, VideoService
-from jobs.providers.social.http import UPLOAD_TIMEOUT_S, Answer, Http, bearer, check
+from jobs.providers.social.http import UPLOAD_TIMEOUT_S, Http, NetworkResponse, bearer, check
 from jobs.providers.social.network import (
     Account,
+    CallRefused,
+    MediaUpload,
     NoEffect,
+    OutcomeUncertain,
     OutgoingPost,
-    Published,
-    Refused,
-    Uncertain,
-    Uploaded,
-    UploadGone,
+    PublishedPost,
+    UploadExpired,
 )
 from storage.publishing.networks import BEHAVIOURS, Certainty, MediaKind, Network
 from storage.publishing.records import ScheduledMedia
@@ -35,7 +35,7 @@ from storage.timeline import instant
 COLLECTION = "app.bsky.feed.post"
 MAX_BLOB_BYTES = 1_000_000
 BLOB_KEPT_S = 300.0
-"""A blob that no record refers to is removed after minutes; the network does not say how many."""
+"""A blob without a record is removed after minutes; the network does not document how many."""
 
 SESSION_S = 1800.0
 VIDEO_TOKEN_S = 1800
@@ -53,17 +53,17 @@ class _Session:
 
 
 class Bluesky:
-    """Sessions are kept for half an hour, since servers limit how many are made."""
+    """Publishes to Bluesky. Sessions are reused for half an hour, since servers limit their number."""
 
     def __init__(self, http: Http, videos: VideoService | None = None) -> None:
         self._http = http
         self._videos = videos or VideoService(http)
         self._sessions: dict[tuple[str, str], _Session] = {}
 
-    async def upload(self, account: Account, post: OutgoingPost) -> Uploaded:
-        """One blob a medium."""
+    async def upload(self, account: Account, post: OutgoingPost) -> MediaUpload:
+        """Uploads one blob per medium."""
         blobs = [await self._upload_one(account, post, each) for each in post.media]
-        return Uploaded(blobs, BLOB_KEPT_S)
+        return MediaUpload(blobs, BLOB_KEPT_S)
 
     async def _upload_one(self, account: Account, post: OutgoingPost, medium: ScheduledMedia) -> Any:
         if medium.kind is MediaKind.VIDEO:
@@ -83,9 +83,11 @@ class Bluesky:
 
     async def _begin_video(self, account: Account, post: OutgoingPost, video: Fetched) -> dict[str, Any]:
         if video.content_type.partition(";")[0].strip() != "video/mp4":
-            raise Refused("MEDIA_REFUSED", f"Bluesky takes video/mp4 only; this is {video.content_type or 'unknown'}.")
+            raise CallRefused(
+                "MEDIA_REFUSED", f"Bluesky takes video/mp4 only; this is {video.content_type or 'unknown'}."
+            )
         session = await self._session(account)
-        # The video service hands the processed video to the account's server, so that is what its token is for.
+        # The video service passes the processed video to the account's server, so the token is issued for that server.
         asked = {"aud": session.server_did, "lxm": "com.atproto.repo.uploadBlob"}
         asked["exp"] = str(int(time.time()) + VIDEO_TOKEN_S)
         token = (await self._ask("GET", account, "com.atproto.server.getServiceAuth", params=asked)).text("token")
@@ -93,8 +95,8 @@ class Bluesky:
 
     async def _ask(
         self, method: str, account: Account, name: str, headers: dict[str, str] | None = None, **request: Any
-    ) -> Answer:
-        """The answer to what publishes nothing. Raises: NoEffect, Refused."""
+    ) -> NetworkResponse:
+        """Sends a request that publishes nothing. Raises: NoEffect, CallRefused."""
         session = await self._session(account)
         try:
             answer = await self._http.send(
@@ -102,16 +104,16 @@ class Bluesky:
             )
             self._check_session(account, answer)
             return check(answer)
-        except Uncertain as error:
+        except OutcomeUncertain as error:
             raise NoEffect(str(error)) from None
 
-    def _check_session(self, account: Account, answer: Answer) -> None:
-        """Raises: NoEffect when the session has expired; the next one is made anew."""
+    def _check_session(self, account: Account, answer: NetworkResponse) -> None:
+        """Raises: NoEffect when the session has expired; the next request creates a new one."""
         if answer["error"] in ("ExpiredToken", "InvalidToken"):
             self._sessions.pop(_known(account), None)
             raise NoEffect("The session has expired.", 0.0)
 
-    async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> Published:
+    async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> PublishedPost:
         """Puts the record under the key."""
         session = await self._session(account)
         body = {"repo": session.did, "collection": COLLECTION, "rkey": key, "record": _record(post, key, references)}
@@ -120,19 +122,19 @@ class Bluesky:
         )
         self._check_session(account, answer)
         if answer.status == 400 and "blob" in str(answer["message"]).lower():
-            raise UploadGone(str(answer["message"]))
-        return Published(check(answer).text("uri"), f"https://bsky.app/profile/{session.did}/post/{key}")
+            raise UploadExpired(str(answer["message"]))
+        return PublishedPost(check(answer).text("uri"), f"https://bsky.app/profile/{session.did}/post/{key}")
 
-    async def look_up(self, account: Account, references: Sequence[Any]) -> Published | None:
-        """Never asked: the same record is put again."""
-        raise Uncertain("Bluesky is not asked.")
+    async def look_up(self, account: Account, references: Sequence[Any]) -> PublishedPost | None:
+        """Is never called: the same record is put again."""
+        raise OutcomeUncertain("Bluesky is not queried: the same record is put again.")
 
     def certainty(self, account: Account) -> Certainty:
-        """A record key is there once."""
+        """Returns IDEMPOTENT: a record key exists once."""
         return Certainty.IDEMPOTENT
 
     def new_key(self, publication_id: str, due_at: datetime) -> str:
-        """A record key of its own: a timestamp identifier (TID), random below the second."""
+        """Returns a record key: a timestamp identifier (TID), random below the second."""
         microseconds = int(due_at.timestamp()) * 1_000_000 + secrets.randbelow(1_000_000)
         return tid(microseconds, secrets.randbelow(1024))
 
@@ -141,7 +143,7 @@ class Bluesky:
         if known is not None and known.until > now:
             return known
         identifier, _, password = account.secret.partition(":")
-        answer: Answer = await self._http.ask(
+        answer: NetworkResponse = await self._http.ask(
             "POST",
             _method(account, "com.atproto.server.createSession"),
             json={"identifier": identifier, "password": password},
@@ -153,7 +155,7 @@ class Bluesky:
 
 
 def tid(microseconds: int, clock_id: int) -> str:
-    """A timestamp identifier: 53 bits of microseconds and 10 of a clock, in 13 sortable characters."""
+    """Returns a timestamp identifier: 53 bits of microseconds and 10 bits of clock id, as 13 sortable characters."""
     value = (microseconds & (2**53 - 1)) << 10 | clock_id
     return "".join(_ALPHABET[value >> shift & 31] for shift in range(60, -1, -5))
 
@@ -166,8 +168,8 @@ def _method(account: Account, name: str) -> str:
     return f"{account.base_url or BEHAVIOURS[Network.BLUESKY].own_address}/xrpc/{name}"
 
 
-def _server_did(answer: Answer, account: Account) -> str:
-    """Who keeps the account's data: often not the server that was signed in to."""
+def _server_did(answer: NetworkResponse, account: Account) -> str:
+    """Returns the DID of the server that hosts the account's data, which may differ from the one of the session."""
     document = answer["didDoc"]
     services = document.get("service", ()) if isinstance(document, dict) else ()
     endpoints = [str(each.get("serviceEndpoint")) for each in services if str(each.get("id")).endswith("#atproto_pds")]
@@ -175,7 +177,7 @@ def _server_did(answer: Answer, account: Account) -> str:
 
 
 def tid_moment(key: str) -> datetime:
-    """When the identifier says that it was made."""
+    """Returns the time that the identifier encodes."""
     value = 0
     for character in key:
         value = value << 5 | _ALPHABET.index(character)
@@ -183,7 +185,7 @@ def tid_moment(key: str) -> datetime:
 
 
 def _record(post: OutgoingPost, key: str, blobs: Sequence[Any]) -> dict[str, Any]:
-    """The same on every try, or putting it again would change it: even its moment is the key's."""
+    """Returns the record, which is the same on every attempt: even its creation time derives from the key."""
     created_at = tid_moment(key).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     record: dict[str, Any] = {"$type": COLLECTION, "text": post.text, "createdAt": created_at}
     if facets := _links(post.text):
@@ -201,7 +203,7 @@ def _embed(media: Sequence[ScheduledMedia], blobs: Sequence[Any]) -> dict[str, A
 
 
 def _links(text: str) -> list[dict[str, Any]]:
-    """What makes links of addresses: their places in bytes."""
+    """Returns facets that make links of URLs; positions are in bytes."""
     return [
         {
             "index": {"byteStart": match.start(), "byteEnd": match.end()},

@@ -1,4 +1,4 @@
-"""HTTP to social networks, through the address guard, told apart by what a failure says of the effect."""
+"""HTTP to social networks through the address guard; failures are classified by their effect."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -11,7 +11,7 @@ import httpx2
 import orjson
 
 from jobs.providers.egress import Egress, EgressFailed, EgressRefused, Fetched
-from jobs.providers.social.network import NoEffect, Refused, Uncertain
+from jobs.providers.social.network import CallRefused, NoEffect, OutcomeUncertain
 from storage.publishing.records import ScheduledMedia
 
 CALL_TIMEOUT_S = 10.0
@@ -22,15 +22,15 @@ MAX_VIDEO_BYTES = 512 * 1024 * 1024
 MAX_ANSWER_BYTES = 1024 * 1024
 IMAGES_AT_ONCE = 16
 VIDEOS_AT_ONCE = 2
-"""Media are whole in memory while they go up, so this is what bounds a worker's: 256 MB of images, 1 GB of videos."""
+"""Media are held in memory during an upload, so these limits bound a worker: 256 MB of images, 1 GB of videos."""
 
 HEADERS = {"User-Agent": "Noroshi/0.1 (scheduled posts)", "Accept": "*/*", "Accept-Encoding": "identity"}
 _SHOWN = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a network said."""
+class NetworkResponse:
+    """A network's response."""
 
     status: int
     headers: httpx2.Headers
@@ -38,19 +38,19 @@ class Answer:
 
     @property
     def json(self) -> Any:
-        """The body as JSON; an empty object when it is none."""
+        """The body as JSON; an empty object when it is not JSON."""
         try:
             return orjson.loads(self.body)
         except orjson.JSONDecodeError:
             return {}
 
     def __getitem__(self, name: str) -> Any:
-        """A field of the JSON object; None without it."""
+        """Returns a field of the JSON object, or None."""
         found = self.json
         return found.get(name) if isinstance(found, dict) else None
 
     def text(self, name: str) -> str:
-        """A field that must be there. Raises: ValueError for an answer of another shape."""
+        """Returns a required field. Raises: ValueError when it is missing."""
         found = self[name]
         if not isinstance(found, str | int):
             raise ValueError(f"no {name} in the answer")
@@ -58,20 +58,20 @@ class Answer:
 
     @property
     def is_success(self) -> bool:
-        """Whether it is a 2xx."""
+        """Whether the status is 2xx."""
         return 200 <= self.status < 300
 
     @property
-    def told(self) -> str:
-        """The status and the beginning of the body, for the author."""
+    def summary(self) -> str:
+        """The status and the beginning of the body, shown to the author."""
         return f"HTTP {self.status} {self.body[:_SHOWN].decode(errors='replace')}".strip()
 
 
 class Http:
-    """Requests to addresses that users gave. Follows no redirect, keeps no cookie, reads no proxy setting."""
+    """Sends requests to user-given addresses. Follows no redirects, keeps no cookies, reads no proxy settings."""
 
     def __init__(self, guard: Egress, call_timeout_s: float = CALL_TIMEOUT_S) -> None:
-        """`call_timeout_s` is for everything but uploads; it must be shorter than MANUAL_LEASE_S."""
+        """`call_timeout_s` applies to all requests but uploads; it must be shorter than MANUAL_LEASE_S."""
         self._guard = guard
         self._call_timeout_s = call_timeout_s
         self._images = asyncio.Semaphore(IMAGES_AT_ONCE)
@@ -89,11 +89,10 @@ class Http:
         files: Mapping[str, Any] | None = None,
         params: Mapping[str, str] | None = None,
         timeout_s: float | None = None,
-    ) -> Answer:
-        """The answer, whatever its status.
+    ) -> NetworkResponse:
+        """Sends a request, and returns the response whatever its status.
 
-        Raises: NoEffect when no connection came about, Refused for an address that must not be reached, Uncertain for
-        everything that happens after.
+        Raises: NoEffect when no connection was made, Refused for a forbidden address, Uncertain for any later failure.
         """
         limit_s = self._call_timeout_s if timeout_s is None else timeout_s
         request = httpx2.Request(
@@ -111,15 +110,15 @@ class Http:
             async with asyncio.timeout(limit_s):
                 return await self._answer(request)
         except EgressRefused as error:
-            raise Refused("BAD_ADDRESS", str(error)) from None
+            raise CallRefused("BAD_ADDRESS", str(error)) from None
         except httpx2.LocalProtocolError as error:
-            raise Refused("REFUSED", f"The request can't be sent: {error}") from None
+            raise CallRefused("REFUSED", f"The request can't be sent: {error}") from None
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             raise NoEffect(f"No connection: {type(error).__name__}") from error
         except (httpx2.HTTPError, OSError, TimeoutError) as error:
-            raise Uncertain(f"The answer was lost: {type(error).__name__}") from error
+            raise OutcomeUncertain(f"The answer was lost: {type(error).__name__}") from error
 
-    async def _answer(self, request: httpx2.Request) -> Answer:
+    async def _answer(self, request: httpx2.Request) -> NetworkResponse:
         response = await self._guard.transport.handle_async_request(request)
         try:
             body = bytearray()
@@ -128,23 +127,23 @@ class Http:
                 body += chunk
                 if len(body) > MAX_ANSWER_BYTES:
                     break
-            return Answer(response.status_code, response.headers, bytes(body[:MAX_ANSWER_BYTES]))
+            return NetworkResponse(response.status_code, response.headers, bytes(body[:MAX_ANSWER_BYTES]))
         finally:
             await response.aclose()
 
-    async def ask(self, method: str, url: str, **request: Any) -> Answer:
-        """The same for what publishes nothing: the answer is a 2xx, and every other outcome may be tried again.
+    async def ask(self, method: str, url: str, **request: Any) -> NetworkResponse:
+        """Sends a request that publishes nothing, and returns its 2xx response; any other outcome may be retried.
 
-        Raises: NoEffect, Refused.
+        Raises: NoEffect, CallRefused.
         """
         try:
             return check(await self.send(method, url, **request))
-        except Uncertain as error:
+        except OutcomeUncertain as error:
             raise NoEffect(str(error)) from None
 
     @asynccontextmanager
     async def medium(self, medium: ScheduledMedia, most_bytes: int) -> AsyncIterator[Fetched]:
-        """The medium's bytes, which are in memory inside; waits while too many are. Raises: Refused, NoEffect."""
+        """Yields a medium's bytes in memory; waits while too many are loaded. Raises: CallRefused, NoEffect."""
         async with self._images if most_bytes <= MAX_IMAGE_BYTES else self._videos:
             yield await self._fetch(medium, most_bytes)
 
@@ -152,40 +151,40 @@ class Http:
         try:
             fetched = await self._guard.get(medium.url, max_bytes=most_bytes, timeout_s=UPLOAD_TIMEOUT_S)
         except EgressRefused as error:
-            raise Refused("MEDIA_UNAVAILABLE", f"{medium.url}: {error}") from None
+            raise CallRefused("MEDIA_UNAVAILABLE", f"{medium.url}: {error}") from None
         except EgressFailed as error:
             raise NoEffect(f"{medium.url}: {error}") from error
         if fetched.status != 200:
-            raise Refused("MEDIA_UNAVAILABLE", f"{medium.url} answers HTTP {fetched.status}")
+            raise CallRefused("MEDIA_UNAVAILABLE", f"{medium.url} answers HTTP {fetched.status}")
         return fetched
 
 
 @lru_cache(maxsize=1000)
 def _parsed(url: str) -> httpx2.URL:
-    """Parsing takes longer than sending, and many posts go to one address."""
+    """Parses a URL; cached, since parsing takes longer than sending and many posts go to one address."""
     return httpx2.URL(url)
 
 
-def check(answer: Answer) -> Answer:
-    """The answer, when it is a 2xx.
+def check(answer: NetworkResponse) -> NetworkResponse:
+    """Returns the response when its status is 2xx.
 
-    Raises: NoEffect for 429, which is said before anything is done; Refused for other 3xx and 4xx; Uncertain otherwise.
+    Raises: NoEffect for 429, which precedes any effect; Refused for other 3xx and 4xx; Uncertain otherwise.
     """
     if answer.is_success:
         return answer
     if answer.status == 429:
-        raise NoEffect(f"Too much at once: {answer.told}", retry_after_s(answer))
+        raise NoEffect(f"Rate limited: {answer.summary}", retry_after_s(answer))
     if 300 <= answer.status < 500:
-        raise Refused("UNAUTHORIZED" if answer.status in (401, 403) else "REFUSED", answer.told)
-    raise Uncertain(answer.told)
+        raise CallRefused("UNAUTHORIZED" if answer.status in (401, 403) else "REFUSED", answer.summary)
+    raise OutcomeUncertain(answer.summary)
 
 
-def retry_after_s(answer: Answer) -> float | None:
-    """What Retry-After says, in seconds; None when it says nothing."""
+def retry_after_s(answer: NetworkResponse) -> float | None:
+    """Returns the seconds of Retry-After, or None."""
     text = answer.headers.get("retry-after", "")
     return float(text) if text.isdigit() else None
 
 
 def bearer(token: str) -> dict[str, str]:
-    """The header that authorizes."""
+    """Returns the Authorization header."""
     return {"Authorization": f"Bearer {token}"}

@@ -1,7 +1,8 @@
 """Instagram: a container is created, becomes FINISHED, and is published once. It expires after 24 hours.
 
-The container's status says what became of a lost answer, and publishing the same container twice is refused, so only
-the same container is ever repeated. Source: developers.facebook.com, Instagram Platform, Content Publishing.
+The container's status reveals the outcome of a lost response, and Instagram refuses to publish a container twice. So
+only a call with the same container is repeated.
+Source: developers.facebook.com, Instagram Platform, Content Publishing.
 """
 
 import asyncio
@@ -9,17 +10,17 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from jobs.providers.social.http import Answer, Http, bearer, check
+from jobs.providers.social.http import Http, NetworkResponse, bearer, check
 from jobs.providers.social.network import (
     Account,
+    CallRefused,
+    MediaUpload,
     NoEffect,
     NotPublished,
+    OutcomeUncertain,
     OutgoingPost,
-    Published,
-    Refused,
-    Uncertain,
-    Uploaded,
-    UploadGone,
+    PublishedPost,
+    UploadExpired,
 )
 from storage.publishing.networks import BEHAVIOURS, Certainty, MediaKind, Network
 from storage.publishing.records import ScheduledMedia
@@ -29,22 +30,22 @@ POLL_S = 5.0
 POLLS = 60
 NOT_READY = 9007
 MAY_BE_PUBLISHED = 2207051
-"""A subcode that comes although the post went live."""
+"""A subcode that Instagram returns although the post went live."""
 
 TOO_MUCH = frozenset({4, 17, 32, 613})
 LIMIT_REACHED = 2207042
 
 
 class Instagram:
-    """Professional accounts. Instagram fetches the media itself, so their addresses must be public."""
+    """Publishes to professional accounts. Instagram fetches the media itself, so their addresses must be public."""
 
     def __init__(self, http: Http, poll_s: float = POLL_S) -> None:
-        """`poll_s` is how often a container that is being made is asked for."""
+        """`poll_s` is the pause in seconds between two requests for a container's status."""
         self._http = http
         self._poll_s = poll_s
 
-    async def upload(self, account: Account, post: OutgoingPost) -> Uploaded:
-        """One container: of an image or a reel, or of a carousel whose children are made first."""
+    async def upload(self, account: Account, post: OutgoingPost) -> MediaUpload:
+        """Creates one container: of an image or a reel, or of a carousel after its children."""
         if len(post.media) == 1:
             container = await self._create(account, _medium(post.media[0]) | {"caption": post.text})
         else:
@@ -52,7 +53,7 @@ class Instagram:
             carousel = {"media_type": "CAROUSEL", "children": ",".join(children), "caption": post.text}
             container = await self._create(account, carousel)
         await self._finished(account, container)
-        return Uploaded([container], CONTAINER_KEPT_S)
+        return MediaUpload([container], CONTAINER_KEPT_S)
 
     async def _finished_child(self, account: Account, medium: ScheduledMedia) -> str:
         child = await self._create(account, _medium(medium) | {"is_carousel_item": "true"})
@@ -70,7 +71,7 @@ class Instagram:
             if status == "FINISHED":
                 return
             if status in ("ERROR", "EXPIRED"):
-                raise Refused("MEDIA_REFUSED", f"{status}: {detail}")
+                raise CallRefused("MEDIA_REFUSED", f"{status}: {detail}")
             await asyncio.sleep(self._poll_s)
         raise NoEffect("Instagram is still processing the media.")
 
@@ -80,8 +81,8 @@ class Instagram:
         answer = await self._http.ask("GET", _url(account, container), headers=headers, params=asked)
         return answer.text("status_code"), str(answer["status"])
 
-    async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> Published:
-        """Publishes the container, when the account's quota has room."""
+    async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> PublishedPost:
+        """Publishes the container, unless the account's quota is used up."""
         user, headers = _opened(account)
         await self._check_quota(account)
         (container,) = references
@@ -91,10 +92,10 @@ class Instagram:
         if not answer.is_success:
             raise _failure(answer)
         id_ = answer.text("id")
-        return Published(id_, await self._permalink(account, id_))
+        return PublishedPost(id_, await self._permalink(account, id_))
 
     async def _check_quota(self, account: Account) -> None:
-        """What Instagram documents of the number differs from place to place, so it is read."""
+        """Checks the quota. Instagram documents different numbers, so the limit is read from the API."""
         user, headers = _opened(account)
         asked = {"fields": "quota_usage,config"}
         answer = await self._http.ask(
@@ -103,35 +104,35 @@ class Instagram:
         for limit in answer["data"] or ():
             total = limit.get("config", {}).get("quota_total")
             if total is not None and limit["quota_usage"] >= total:
-                raise Refused("QUOTA_REACHED", f"The account has published {total} posts within a day.")
+                raise CallRefused("QUOTA_REACHED", f"The account has published {total} posts within a day.")
 
     async def _permalink(self, account: Account, id_: str) -> str | None:
         _, headers = _opened(account)
         try:
             answer = await self._http.ask("GET", _url(account, id_), headers=headers, params={"fields": "permalink"})
-        except (NoEffect, Refused):
-            return None  # it is published all the same
+        except (NoEffect, CallRefused):
+            return None  # The post is published all the same.
         return answer["permalink"] and str(answer["permalink"])
 
-    async def look_up(self, account: Account, references: Sequence[Any]) -> Published | None:
-        """PUBLISHED tells that it is there, EXPIRED or ERROR that it never will be."""
+    async def look_up(self, account: Account, references: Sequence[Any]) -> PublishedPost | None:
+        """Returns the publication for PUBLISHED, and None for EXPIRED or ERROR, which never publish."""
         if not references:
             return None
         status, detail = await self._status(account, references[0])
         if status == "PUBLISHED":
-            return Published(None, None)
+            return PublishedPost(None, None)
         if status in ("EXPIRED", "ERROR"):
             return None
         if status == "FINISHED":
             raise NotPublished(detail)
-        raise Uncertain(f"{status}: {detail}")
+        raise OutcomeUncertain(f"{status}: {detail}")
 
     def certainty(self, account: Account) -> Certainty:
-        """The container is asked for."""
+        """Returns QUERYABLE: the container's status is requested."""
         return Certainty.QUERYABLE
 
     def new_key(self, publication_id: str, due_at: datetime) -> str:
-        """The publication's id; the container is what is published once."""
+        """Returns the publication's id; it is the container that is published once."""
         return publication_id
 
 
@@ -150,20 +151,20 @@ def _url(account: Account, path: str) -> str:
     return f"{account.base_url or BEHAVIOURS[Network.INSTAGRAM].own_address}/{path}"
 
 
-def _failure(answer: Answer) -> Exception:
-    """What Instagram's error codes say of the effect."""
+def _failure(answer: NetworkResponse) -> Exception:
+    """Classifies Instagram's error codes by their effect."""
     error = answer["error"] if isinstance(answer["error"], dict) else {}
-    code, subcode, message = error.get("code"), error.get("error_subcode"), str(error.get("message", answer.told))
+    code, subcode, message = error.get("code"), error.get("error_subcode"), str(error.get("message", answer.summary))
     if subcode == MAY_BE_PUBLISHED:
-        return Uncertain(message)
+        return OutcomeUncertain(message)
     if subcode == LIMIT_REACHED:
-        return Refused("QUOTA_REACHED", message)
+        return CallRefused("QUOTA_REACHED", message)
     if code == NOT_READY or code in TOO_MUCH:
         return NoEffect(message)
     if code == 24 or "expired" in message.lower():
-        return UploadGone(message)
+        return UploadExpired(message)
     try:
         check(answer)
-    except (Refused, NoEffect, Uncertain) as failure:
+    except (CallRefused, NoEffect, OutcomeUncertain) as failure:
         return failure
-    return Uncertain(message)
+    return OutcomeUncertain(message)

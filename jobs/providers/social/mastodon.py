@@ -1,4 +1,4 @@
-"""Mastodon: media first, then one status under an Idempotency-Key, which the server remembers for an hour.
+"""Mastodon: media first, then one status under an Idempotency-Key, which the server keeps for an hour.
 
 Source: docs.joinmastodon.org, methods/statuses and methods/media.
 """
@@ -8,41 +8,49 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from jobs.providers.social.http import MAX_IMAGE_BYTES, MAX_VIDEO_BYTES, UPLOAD_TIMEOUT_S, Answer, Http, bearer, check
+from jobs.providers.social.http import (
+    MAX_IMAGE_BYTES,
+    MAX_VIDEO_BYTES,
+    UPLOAD_TIMEOUT_S,
+    Http,
+    NetworkResponse,
+    bearer,
+    check,
+)
 from jobs.providers.social.network import (
     Account,
+    CallRefused,
+    MediaUpload,
     NoEffect,
+    OutcomeUncertain,
     OutgoingPost,
-    Published,
-    Refused,
-    Uncertain,
-    Uploaded,
-    UploadGone,
+    PublishedPost,
+    UploadExpired,
 )
 from storage.publishing.networks import Certainty, MediaKind
 from storage.publishing.records import ScheduledMedia
 
 UNATTACHED_KEPT_S = 24 * 3600
-"""Servers remove media that no status uses after a day."""
+"""Servers remove media without a status after a day."""
 
 POLL_S = 1.0
 POLLS = 60
 
 
 class Mastodon:
-    """One class for every server: `base_url` says which."""
+    """Publishes to any Mastodon server; `base_url` names it."""
 
     def __init__(self, http: Http, poll_s: float = POLL_S) -> None:
-        """`poll_s` is how often a medium that is being processed is asked for."""
+        """`poll_s` is the pause in seconds between two requests for a medium that is being processed."""
         self._http = http
         self._poll_s = poll_s
 
-    async def upload(self, account: Account, post: OutgoingPost) -> Uploaded:
-        """Uploads each medium, and waits until it is processed: an unfinished one can't be attached."""
+    async def upload(self, account: Account, post: OutgoingPost) -> MediaUpload:
+        """Uploads each medium and waits until it is processed: an unfinished one cannot be attached."""
         ids = [await self._upload_one(account, each) for each in post.media]
         for id_ in ids:
             await self._processed(account, id_)
-        return Uploaded(ids, UNATTACHED_KEPT_S)
+        return MediaUpload(ids, UNATTACHED_KEPT_S)
 
     async def _upload_one(self, account: Account, medium: ScheduledMedia) -> str:
         most_bytes = MAX_IMAGE_BYTES if medium.kind is MediaKind.IMAGE else MAX_VIDEO_BYTES
@@ -67,8 +75,8 @@ class Mastodon:
             await asyncio.sleep(self._poll_s)
         raise NoEffect("The server is still processing the media.")
 
-    async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> Published:
-        """One status. The same key gives the first one again."""
+    async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> PublishedPost:
+        """Posts one status. The same key returns the first one again."""
         answer = await self._http.send(
             "POST",
             f"{account.base_url}/api/v1/statuses",
@@ -78,25 +86,25 @@ class Mastodon:
         if answer.status == 422:
             raise _unprocessable(answer)
         told = check(answer)
-        return Published(told.text("id"), told.text("url"))
+        return PublishedPost(told.text("id"), told.text("url"))
 
-    async def look_up(self, account: Account, references: Sequence[Any]) -> Published | None:
-        """Never asked: the same key is sent again."""
-        raise Uncertain("Mastodon is not asked.")
+    async def look_up(self, account: Account, references: Sequence[Any]) -> PublishedPost | None:
+        """Is never called: the same key is sent again."""
+        raise OutcomeUncertain("Mastodon is not queried: the same key is sent again.")
 
     def certainty(self, account: Account) -> Certainty:
-        """The server remembers keys."""
+        """Returns IDEMPOTENT: the server remembers keys."""
         return Certainty.IDEMPOTENT
 
     def new_key(self, publication_id: str, due_at: datetime) -> str:
-        """The publication's id."""
+        """Returns the publication's id."""
         return publication_id
 
 
-def _unprocessable(answer: Answer) -> Exception:
+def _unprocessable(answer: NetworkResponse) -> Exception:
     error = str(answer["error"])
     if "not finished processing" in error:
         return NoEffect(error)
     if "not found" in error.lower() and "media" in error.lower():
-        return UploadGone(error)
-    return Refused("REFUSED", error)
+        return UploadExpired(error)
+    return CallRefused("REFUSED", error)

@@ -1,4 +1,4 @@
-"""The protocol of social networks, and what can come of a call. Nothing here retries: who calls decides that."""
+"""The protocol of social networks, and the outcomes of a call. Nothing here retries; callers decide that."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,8 +9,8 @@ from storage.publishing.networks import Certainty
 from storage.publishing.records import ScheduledMedia
 
 
-class Refused(Exception):
-    """The network said no, for good; nothing was published. `code` is for programs, the message for the author."""
+class CallRefused(Exception):
+    """The network refused for good, and nothing was published. `code` is for programs, the message for the author."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -18,28 +18,28 @@ class Refused(Exception):
 
 
 class NoEffect(Exception):
-    """It provably had no effect, and may be tried again, after `after_s` where the network says so."""
+    """The call provably had no effect. It may be retried, after `after_s` seconds where the network says so."""
 
     def __init__(self, message: str, after_s: float | None = None) -> None:
         super().__init__(message)
         self.after_s = after_s
 
 
-class Uncertain(Exception):
-    """Nobody knows whether it had an effect: the answer was lost, or says nothing."""
+class OutcomeUncertain(Exception):
+    """The effect is unknown: the response was lost, or says nothing."""
 
 
-class UploadGone(Exception):
-    """The network does not know the uploaded media any more; nothing was published. They have to be uploaded anew."""
+class UploadExpired(Exception):
+    """The network does not know the uploaded media any more, and nothing was published. They must be uploaded again."""
 
 
 class NotPublished(Exception):
-    """The network was asked: nothing was published so far, and the same call may be made again."""
+    """The network reports that nothing was published so far; the same call may be repeated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """An account with what opens it, which its representation does not show."""
+    """A connected account with its secret, which its representation hides."""
 
     id: str
     base_url: str | None
@@ -48,7 +48,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who wrote the post."""
+    """The author of the post."""
 
     id: str
     handle: str
@@ -57,7 +57,7 @@ class Author:
 
 @dataclass(frozen=True, slots=True)
 class OutgoingPost:
-    """What is published. Everything of it is the same on every try."""
+    """The post to publish, identical on every attempt."""
 
     publication_id: str
     text: str
@@ -67,40 +67,40 @@ class OutgoingPost:
 
 
 @dataclass(frozen=True, slots=True)
-class Uploaded:
-    """What the network calls the media, as JSON values, and for how many seconds it keeps them."""
+class MediaUpload:
+    """The network's references to the media, as JSON values, and how many seconds it keeps them."""
 
     references: Sequence[Any]
     expires_in_s: float | None
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
-    """It is there. Where, if the network says so."""
+class PublishedPost:
+    """The post is published; with its address where the network returns one."""
 
     external_id: str | None
     url: str | None
 
 
 class SocialNetwork(Protocol):
-    """One network. Every method raises Refused, NoEffect or Uncertain, and nothing else that is expected."""
+    """One network. Every method raises CallRefused, NoEffect or OutcomeUncertain, and no other expected exception."""
 
-    async def upload(self, account: Account, post: OutgoingPost) -> Uploaded:
-        """Uploads the post's media. Doing it twice is harmless: what is not used expires."""
+    async def upload(self, account: Account, post: OutgoingPost) -> MediaUpload:
+        """Uploads the post's media. Repeating it is harmless: unused media expire."""
         ...
 
-    async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> Published:
-        """Publishes. Networks that know keys publish once for the same key. Raises UploadGone too."""
+    async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> PublishedPost:
+        """Publishes the post. Networks with idempotency keys publish once per key. Raises: UploadExpired, too."""
         ...
 
-    async def look_up(self, account: Account, references: Sequence[Any]) -> Published | None:
-        """What became of an earlier call; None: nothing was published, nor ever will be. Raises NotPublished too."""
+    async def look_up(self, account: Account, references: Sequence[Any]) -> PublishedPost | None:
+        """Returns an earlier call's outcome, or None when nothing was or will be published. Raises: NotPublished, too."""
         ...
 
     def certainty(self, account: Account) -> Certainty:
-        """How a lost answer is made up for."""
+        """Returns how a lost response is resolved for this account."""
         ...
 
     def new_key(self, publication_id: str, due_at: datetime) -> str:
-        """The key of a publication: the same on every try, once it is stored."""
+        """Returns the key of a publication. Once stored it is the same on every attempt."""
         ...

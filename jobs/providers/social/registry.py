@@ -1,4 +1,4 @@
-"""All networks, ready to be called: what a worker is handed."""
+"""The registry of networks that a worker uses."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ Networks = Mapping[Network, SocialNetwork]
 
 
 def all_networks(egress: Egress, sandbox: SandboxStore) -> Networks:
-    """One of each, all behind the address guard."""
+    """Returns one client per network, all behind the address guard."""
     http = Http(egress)
     return {
         Network.MASTODON: Mastodon(http),

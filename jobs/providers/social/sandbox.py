@@ -1,11 +1,18 @@
-"""The twin inside the product, to try things with: it works, fails, answers slowly or loses its answers, as asked."""
+"""A network inside the product for trials: as its credentials say, it works, fails, is slow or loses its responses."""
 
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from jobs.providers.social.network import Account, OutgoingPost, Published, Refused, Uncertain, Uploaded
+from jobs.providers.social.network import (
+    Account,
+    CallRefused,
+    MediaUpload,
+    OutcomeUncertain,
+    OutgoingPost,
+    PublishedPost,
+)
 from storage.publishing.networks import Certainty
 from storage.publishing.sandbox import SandboxStore
 
@@ -13,35 +20,35 @@ SLOW_S = 3.0
 
 
 class Sandbox:
-    """How an account behaves is what its credentials say: ok, fail, lose or slow."""
+    """Behaves as the account's credentials say: ok, fail, lose or slow."""
 
     def __init__(self, store: SandboxStore, slow_s: float = SLOW_S) -> None:
         self._store = store
         self._slow_s = slow_s
 
-    async def upload(self, account: Account, post: OutgoingPost) -> Uploaded:
-        """Nothing: media go along."""
-        return Uploaded((), None)
+    async def upload(self, account: Account, post: OutgoingPost) -> MediaUpload:
+        """Uploads nothing: media are part of the post."""
+        return MediaUpload((), None)
 
-    async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> Published:
-        """One post a key. `lose` acts and never answers."""
+    async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> PublishedPost:
+        """Stores one post per key. With `lose` it acts and never responds."""
         if account.secret == "fail":  # noqa: S105 - says how to behave
-            raise Refused("REFUSED", "The sandbox was told to fail.")
+            raise CallRefused("REFUSED", "The sandbox account is set to fail.")
         if account.secret == "slow":  # noqa: S105
             await asyncio.sleep(self._slow_s)
         made = await self._store.publish(account.id, key, post.text)
         if account.secret == "lose":  # noqa: S105
-            raise Uncertain("The sandbox was told to lose its answer.")
-        return Published(made.id, None)
+            raise OutcomeUncertain("The sandbox account is set to lose its responses.")
+        return PublishedPost(made.id, None)
 
-    async def look_up(self, account: Account, references: Sequence[Any]) -> Published | None:
-        """Never asked."""
-        raise Uncertain("The sandbox is not asked.")
+    async def look_up(self, account: Account, references: Sequence[Any]) -> PublishedPost | None:
+        """Is never called."""
+        raise OutcomeUncertain("The sandbox is not queried.")
 
     def certainty(self, account: Account) -> Certainty:
-        """An account that loses its answers needs a person; every other one knows keys."""
+        """Returns OPAQUE for an account that loses its responses, IDEMPOTENT otherwise."""
         return Certainty.OPAQUE if account.secret == "lose" else Certainty.IDEMPOTENT  # noqa: S105
 
     def new_key(self, publication_id: str, due_at: datetime) -> str:
-        """The publication's id."""
+        """Returns the publication's id."""
         return publication_id

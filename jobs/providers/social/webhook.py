@@ -1,4 +1,4 @@
-"""A URL of the user's own: one signed POST, the same on every try (docs/interfaces.md, Signed webhooks)."""
+"""A user's own URL: one signed POST, the same on every attempt (docs/interfaces.md, Signed webhooks)."""
 
 import time
 from collections.abc import Sequence
@@ -9,42 +9,49 @@ import orjson
 
 from jobs.providers.signed_webhooks import sign
 from jobs.providers.social.http import Http
-from jobs.providers.social.network import Account, OutgoingPost, Published, Refused, Uncertain, Uploaded
+from jobs.providers.social.network import (
+    Account,
+    CallRefused,
+    MediaUpload,
+    OutcomeUncertain,
+    OutgoingPost,
+    PublishedPost,
+)
 from storage.publishing.networks import Certainty
 
 
 class Webhook:
-    """Sending the same `webhook-id` again is answered as before, for 24 hours."""
+    """Publishes by webhook. The receiver repeats its response to a known `webhook-id` for 24 hours."""
 
     def __init__(self, http: Http) -> None:
         self._http = http
 
-    async def upload(self, account: Account, post: OutgoingPost) -> Uploaded:
-        """Nothing: media go along as addresses."""
-        return Uploaded((), None)
+    async def upload(self, account: Account, post: OutgoingPost) -> MediaUpload:
+        """Uploads nothing: media are sent as URLs."""
+        return MediaUpload((), None)
 
-    async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> Published:
-        """2xx is published, 3xx and 4xx are final, everything else leaves it open."""
+    async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> PublishedPost:
+        """Publishes on 2xx; 3xx and 4xx are final refusals, and any other outcome is uncertain."""
         body = orjson.dumps(_body(post))
         headers = sign(account.secret, key, int(time.time()), body)
         headers["Content-Type"] = "application/json"
         answer = await self._http.send("POST", account.base_url or "", content=body, headers=headers)
         if answer.is_success:
-            return Published(_text(answer["id"]), _text(answer["url"]))
+            return PublishedPost(_text(answer["id"]), _text(answer["url"]))
         if 300 <= answer.status < 500:
-            raise Refused("REFUSED", answer.told)
-        raise Uncertain(answer.told)
+            raise CallRefused("REFUSED", answer.summary)
+        raise OutcomeUncertain(answer.summary)
 
-    async def look_up(self, account: Account, references: Sequence[Any]) -> Published | None:
-        """Never asked: the same key is sent again."""
-        raise Uncertain("A webhook can't be asked.")
+    async def look_up(self, account: Account, references: Sequence[Any]) -> PublishedPost | None:
+        """Is never called: the same key is sent again."""
+        raise OutcomeUncertain("Webhooks offer no query.")
 
     def certainty(self, account: Account) -> Certainty:
-        """The receiver remembers keys."""
+        """Returns IDEMPOTENT: the receiver remembers keys."""
         return Certainty.IDEMPOTENT
 
     def new_key(self, publication_id: str, due_at: datetime) -> str:
-        """The publication's id."""
+        """Returns the publication's id."""
         return publication_id
 
 

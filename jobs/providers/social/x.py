@@ -1,4 +1,4 @@
-"""X: media in chunks, then one post. It knows neither keys nor a way to ask, so a lost answer needs a person.
+"""X: media in chunks, then one post. X has neither idempotency keys nor a query, so a lost response needs a person.
 
 Source: docs.x.com, X API v2: media/upload (initialize, append, finalize, status) and POST /2/tweets.
 """
@@ -10,16 +10,24 @@ from datetime import datetime
 from typing import Any
 
 from jobs.providers.egress import Fetched
-from jobs.providers.social.http import MAX_IMAGE_BYTES, MAX_VIDEO_BYTES, UPLOAD_TIMEOUT_S, Answer, Http, bearer, check
+from jobs.providers.social.http import (
+    MAX_IMAGE_BYTES,
+    MAX_VIDEO_BYTES,
+    UPLOAD_TIMEOUT_S,
+    Http,
+    NetworkResponse,
+    bearer,
+    check,
+)
 from jobs.providers.social.network import (
     Account,
+    CallRefused,
+    MediaUpload,
     NoEffect,
+    OutcomeUncertain,
     OutgoingPost,
-    Published,
-    Refused,
-    Uncertain,
-    Uploaded,
-    UploadGone,
+    PublishedPost,
+    UploadExpired,
 )
 from storage.publishing.networks import BEHAVIOURS, Certainty, MediaKind, Network
 from storage.publishing.records import ScheduledMedia
@@ -30,17 +38,17 @@ POLLS = 60
 
 
 class X:
-    """How long an uploaded medium can be used is what each answer says."""
+    """Publishes to X. Each response says how long an uploaded medium can be used."""
 
     def __init__(self, http: Http, max_poll_s: float = MAX_POLL_S) -> None:
-        """`max_poll_s` is how long it waits at most between two looks at a medium that is being processed."""
+        """`max_poll_s` is the longest pause in seconds between two requests for a medium that is being processed."""
         self._http = http
         self._max_poll_s = max_poll_s
 
-    async def upload(self, account: Account, post: OutgoingPost) -> Uploaded:
-        """The media expire with the first of them."""
+    async def upload(self, account: Account, post: OutgoingPost) -> MediaUpload:
+        """Uploads the media, which expire together with the first of them."""
         kept = [await self._upload_one(account, each) for each in post.media]
-        return Uploaded([id_ for id_, _ in kept], min((each for _, each in kept if each is not None), default=None))
+        return MediaUpload([id_ for id_, _ in kept], min((each for _, each in kept if each is not None), default=None))
 
     async def _upload_one(self, account: Account, medium: ScheduledMedia) -> tuple[str, float | None]:
         is_image = medium.kind is MediaKind.IMAGE
@@ -80,38 +88,38 @@ class X:
             if processing is None or processing["state"] == "succeeded":
                 return data
             if processing["state"] == "failed":
-                raise Refused("MEDIA_REFUSED", str(processing.get("error", {}).get("message", "processing failed")))
+                raise CallRefused("MEDIA_REFUSED", str(processing.get("error", {}).get("message", "processing failed")))
             await asyncio.sleep(min(float(processing.get("check_after_secs", 1)), self._max_poll_s))
             asked = {"command": "STATUS", "media_id": id_}
             data = (await self._ask("GET", account, "/2/media/upload", params=asked))["data"]
         raise NoEffect("X is still processing the media.")
 
-    async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> Published:
-        """One post."""
+    async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> PublishedPost:
+        """Creates one post."""
         body: dict[str, Any] = {"text": post.text}
         if references:
             body["media"] = {"media_ids": list(references)}
         answer = await self._http.send("POST", _url(account, "/2/tweets"), headers=bearer(account.secret), json=body)
         if answer.status == 400 and "media id" in str(answer["detail"]).lower():
-            raise UploadGone(str(answer["detail"]))
+            raise UploadExpired(str(answer["detail"]))
         if answer.status == 429:
-            raise NoEffect(f"Too much at once: {answer.told}", _reset_in_s(answer))
+            raise NoEffect(f"Rate limited: {answer.summary}", _reset_in_s(answer))
         id_ = str(check(answer)["data"]["id"])
-        return Published(id_, f"https://x.com/i/status/{id_}")
+        return PublishedPost(id_, f"https://x.com/i/status/{id_}")
 
-    async def look_up(self, account: Account, references: Sequence[Any]) -> Published | None:
-        """Never: nothing that X tells says which call made a post."""
-        raise Uncertain("X can't be asked.")
+    async def look_up(self, account: Account, references: Sequence[Any]) -> PublishedPost | None:
+        """Is never called: X reports nothing that links a post to a call."""
+        raise OutcomeUncertain("X offers no query for posts.")
 
     def certainty(self, account: Account) -> Certainty:
-        """A person looks."""
+        """Returns OPAQUE: a person decides."""
         return Certainty.OPAQUE
 
     def new_key(self, publication_id: str, due_at: datetime) -> str:
-        """The publication's id; X does not look at it."""
+        """Returns the publication's id; X ignores it."""
         return publication_id
 
-    async def _ask(self, method: str, account: Account, path: str, **request: Any) -> Answer:
+    async def _ask(self, method: str, account: Account, path: str, **request: Any) -> NetworkResponse:
         return await self._http.ask(method, _url(account, path), headers=bearer(account.secret), **request)
 
 
@@ -119,7 +127,7 @@ def _url(account: Account, path: str) -> str:
     return f"{account.base_url or BEHAVIOURS[Network.X].own_address}{path}"
 
 
-def _reset_in_s(answer: Answer) -> float | None:
-    """When X takes posts again, by its own clock as near as ours is."""
+def _reset_in_s(answer: NetworkResponse) -> float | None:
+    """Returns the seconds until X accepts posts again, by its own clock compared with ours."""
     reset = answer.headers.get("x-rate-limit-reset", "")
     return max(0.0, int(reset) - time.time()) if reset.isdecimal() else None

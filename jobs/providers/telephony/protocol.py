@@ -1,4 +1,4 @@
-"""What a broker asks of a telephony service, and what it may be told. Providers never raise for what can happen."""
+"""The protocol of telephony services, and the outcomes of their calls. Providers raise for no expected outcome."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -8,80 +8,80 @@ from storage.calls.records import CallOutcome
 
 
 @dataclass(frozen=True, slots=True)
-class Began:
-    """The call is made; reports follow. `reference` is the service's own name of it, where it knows no callId."""
+class CallStarted:
+    """The call was started; reports follow. `reference` is the service's own id, where it does not know callId."""
 
     reference: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class NotNow:
-    """The call was provably not made, and may be tried again, after `hold_off_s` for the whole organization."""
+class CallDeferred:
+    """The call was provably not started. It may be retried, after `hold_off_s` seconds for the whole organization."""
 
     hold_off_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """The call was provably not made and never will be."""
+class CallRefused:
+    """The call was provably not started and never will be."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Unclear:
-    """Nobody can say whether the call was made: ask later."""
+class StartUncertain:
+    """Whether the call was started is unknown: query later."""
 
     reason: str
 
 
-Answer = Began | NotNow | Refused | Unclear
+StartOutcome = CallStarted | CallDeferred | CallRefused | StartUncertain
 
 
 @dataclass(frozen=True, slots=True)
-class Active:
-    """The call is under way."""
+class CallActive:
+    """The call is active."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """The call is over. Without an outcome nobody knows how."""
+class CallEnded:
+    """The call has ended. Without an outcome nothing more is known."""
 
     outcome: CallOutcome | None
 
 
 @dataclass(frozen=True, slots=True)
-class Never:
-    """The service never heard of the call."""
+class CallUnknown:
+    """The service does not know the call."""
 
 
 @dataclass(frozen=True, slots=True)
-class Untraceable:
-    """The service answered, and can't tell whether it knows the call: no such call is under way."""
+class CallUntraceable:
+    """The service cannot say whether it knows the call, but no such call is active."""
 
 
 @dataclass(frozen=True, slots=True)
-class Silent:
-    """The service did not answer."""
+class ServiceSilent:
+    """The service did not respond."""
 
     reason: str
 
 
-Found = Active | Ended | Never | Untraceable | Silent
+CallState = CallActive | CallEnded | CallUnknown | CallUntraceable | ServiceSilent
 
 
 class Telephony(Protocol):
-    """Makes calls. Reports come by `reportCall` or by signed callbacks, not through here."""
+    """Starts and queries calls. Reports arrive by `reportCall` or by signed callbacks, not through here."""
 
     honours_not_after: bool
-    """Whether the service itself refuses what arrives too late."""
+    """Whether the service itself refuses calls that arrive after notAfter."""
 
-    async def start(self, call: Call) -> Answer:
-        """Makes the call. Sent twice it is made once, where the service can tell."""
+    async def start(self, call: Call) -> StartOutcome:
+        """Starts the call. Repeating it starts one call only, where the service recognizes callIds."""
         ...
 
-    async def look_up(self, call: Call) -> Found:
-        """What became of a call that nothing is heard of."""
+    async def look_up(self, call: Call) -> CallState:
+        """Returns the state of a call whose report is overdue."""
         ...
 
     async def aclose(self) -> None:

@@ -1,7 +1,7 @@
-"""The built-in telephony: calls that take their time and end as calls do, without anybody being called.
+"""The built-in telephony simulator: calls take their time and end as real ones do, without a phone ringing.
 
-What becomes of a call follows from the seed and its id alone. Its ledger is in MongoDB, so that any worker goes on with
-the calls of one that died.
+A call's course follows from the seed and its id alone. Its ledger is in MongoDB, so that any worker continues the calls
+of a dead one.
 """
 
 import asyncio
@@ -13,7 +13,15 @@ from datetime import datetime
 import structlog
 from pymongo.asynchronous.collection import AsyncCollection
 
-from jobs.providers.telephony.protocol import Active, Answer, Began, Ended, Found, Never, NotNow
+from jobs.providers.telephony.protocol import (
+    CallActive,
+    CallDeferred,
+    CallEnded,
+    CallStarted,
+    CallState,
+    CallUnknown,
+    StartOutcome,
+)
 from storage.calls.call_changes import Call
 from storage.calls.documents import SIMULATED_CALLS, SimulatedCallDocument
 from storage.calls.records import CallOutcome, CallReportEvent
@@ -29,11 +37,11 @@ OUTCOMES: dict[CallOutcome, int] = {
     CallOutcome.INVALID_NUMBER: 1,
     CallOutcome.NETWORK_ERROR: 1,
 }
-"""In a hundred calls."""
+"""Shares in percent."""
 
 RING_S, RING_MAX_S = (8.0, 0.5), 30.0
 TALK_S, TALK_MAX_S = (45.0, 0.7), 600.0
-"""Median and spread of log-normal durations, and where they are cut off."""
+"""Median and spread of log-normal durations, and their upper bound."""
 
 IMMEDIATE = frozenset({CallOutcome.BUSY, CallOutcome.INVALID_NUMBER, CallOutcome.NETWORK_ERROR})
 
@@ -44,7 +52,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """What becomes of a call, in seconds of real life since it began. Not answered: `talk_s` is 0."""
+    """A call's course, in seconds of real time since it started. `talk_s` is 0 when nobody answers."""
 
     ring_s: float
     talk_s: float
@@ -52,12 +60,12 @@ class Script:
 
     @property
     def is_answered(self) -> bool:
-        """Whether somebody, or a machine, takes the call."""
+        """Whether a person or a machine answers."""
         return self.outcome in (CallOutcome.ANSWERED, CallOutcome.VOICEMAIL)
 
 
 def realistic(seed: str) -> Script:
-    """The same script for the same seed; over many seeds a distribution as of real campaigns."""
+    """Returns a reproducible course for the seed and id; over many ids it is distributed as in real campaigns."""
     dice = random.Random(seed)  # noqa: S311
     (outcome,) = dice.choices([*OUTCOMES], [*OUTCOMES.values()])
     if outcome in IMMEDIATE:
@@ -74,14 +82,14 @@ def _duration_s(dice: random.Random, shape: tuple[float, float], most_s: float) 
 
 
 class Simulator:
-    """Makes calls `speed` times as fast as life. Honours notAfter by the database's clock."""
+    """Runs calls `speed` times as fast as real time. Honours notAfter by the database's clock."""
 
     honours_not_after = True
 
     def __init__(
         self, mongo: Mongo, report: Report, speed: float = 1.0, script: Callable[[str], Script] = realistic
     ) -> None:
-        """`report` is told what happens; `script` says what does, by callId."""
+        """`report` receives each change of a call; `script` returns a call's course by callId."""
         self._mongo = mongo
         self._ledger: AsyncCollection[SimulatedCallDocument] = mongo[SIMULATED_CALLS]
         self._report = report
@@ -89,34 +97,34 @@ class Simulator:
         self._script = script
         self._running: dict[str, asyncio.Task[None]] = {}
 
-    async def start(self, call: Call) -> Answer:
-        """Writes the call down and lets it run."""
+    async def start(self, call: Call) -> StartOutcome:
+        """Stores the call and starts its course."""
         row: SimulatedCallDocument | None = await self._ledger.find_one_and_update(
             {"_id": call.id}, [{"$set": {"at": {"$ifNull": ["$at", "$$NOW"]}}}], upsert=True, return_document=True
         )
         assert row is not None
         if row["at"] > call.not_after:
             await self._ledger.delete_one({"_id": call.id})
-            return NotNow()
+            return CallDeferred()
         self._run(call.id, 0.0)
-        return Began()
+        return CallStarted()
 
-    async def look_up(self, call: Call) -> Found:
-        """From the ledger. A call that a dead worker left goes on here."""
+    async def look_up(self, call: Call) -> CallState:
+        """Returns the call's state from the ledger, and continues a call that a dead worker left."""
         pipeline: list[Document] = [{"$match": {"_id": call.id}}, {"$set": {"now": "$$NOW"}}]
         rows = await self._mongo.aggregate(SIMULATED_CALLS, pipeline)
         if not rows:
-            return Never()
+            return CallUnknown()
         since_s = _seconds(rows[0]["at"], rows[0]["now"])
         script = self._script(call.id)
         if since_s >= (script.ring_s + script.talk_s) / self._speed:
-            return Ended(script.outcome)
+            return CallEnded(script.outcome)
         if call.id not in self._running:
             self._run(call.id, since_s)
-        return Active()
+        return CallActive()
 
     async def aclose(self) -> None:
-        """Calls go on in the ledger, and are reported on when they are asked for."""
+        """Stops the tasks; calls go on in the ledger and are reported when they are queried."""
         for task in [*self._running.values()]:
             task.cancel()
         await asyncio.gather(*self._running.values(), return_exceptions=True)
@@ -127,7 +135,7 @@ class Simulator:
             self._running[call_id].add_done_callback(lambda _: self._running.pop(call_id, None))
 
     async def _live(self, call_id: str, since_s: float) -> None:
-        """The call's life: rings, is answered perhaps, ends."""
+        """Runs a call's course: it rings, may be answered, and ends."""
         loop, script = asyncio.get_running_loop(), self._script(call_id)
         begun = loop.time() - since_s
         ring_s, end_s = script.ring_s / self._speed, (script.ring_s + script.talk_s) / self._speed
@@ -135,11 +143,11 @@ class Simulator:
             if script.is_answered:
                 await asyncio.sleep(max(begun + ring_s - loop.time(), 0))
                 await self._report(call_id, 1, CallReportEvent.ANSWERED, None)
-            # Reporting took its time, too.
+            # Subtracts the time that reporting took.
             await asyncio.sleep(max(begun + end_s - loop.time(), 0))
             await self._report(call_id, 2, CallReportEvent.ENDED, script.outcome)
         except DomainError as error:
-            # Whoever is not told will ask.
+            # A broker whose report was lost queries the call later.
             log.warning("report_lost", call_id=call_id, error=repr(error))
 
 

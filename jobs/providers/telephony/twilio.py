@@ -1,7 +1,7 @@
-"""Twilio's Calls API, and the status callbacks that it sends (https://www.twilio.com/docs/voice/api/call-resource).
+"""Twilio's Calls API and its status callbacks (https://www.twilio.com/docs/voice/api/call-resource).
 
-Twilio knows neither our callId nor notAfter: the callId travels in the callback's address, and a late start is ours to
-prevent.
+Twilio knows neither callId nor notAfter: the callId travels in the callback's URL, and the broker must prevent late
+starts.
 """
 
 import base64
@@ -17,16 +17,16 @@ from xml.sax.saxutils import escape
 import httpx2
 
 from jobs.providers.telephony.protocol import (
-    Active,
-    Answer,
-    Began,
-    Ended,
-    Found,
-    NotNow,
-    Refused,
-    Silent,
-    Unclear,
-    Untraceable,
+    CallActive,
+    CallDeferred,
+    CallEnded,
+    CallRefused,
+    CallStarted,
+    CallState,
+    CallUntraceable,
+    ServiceSilent,
+    StartOutcome,
+    StartUncertain,
 )
 from jobs.providers.telephony.webhook import HOLD_OFF_S, TIMEOUT_S, hold_off_s
 from storage.calls.call_changes import Call
@@ -48,41 +48,41 @@ OVER = frozenset({"completed", *_OUTCOMES})
 
 
 class TwilioTelephony:
-    """One account that calls from one number."""
+    """One Twilio account that calls from one number."""
 
     honours_not_after = False
 
     def __init__(self, account: str, token: str, caller: str, callback_url: str, api_url: str = API_URL) -> None:
-        """`caller` is the number that is shown; `callback_url` has no query."""
+        """`caller` is the displayed number; `callback_url` has no query."""
         self._calls = f"{api_url}/{VERSION}/Accounts/{account}/Calls"
         self._caller = caller
         self._callback_url = callback_url
         self._http = httpx2.AsyncClient(auth=(account, token), timeout=TIMEOUT_S, trust_env=False)
 
-    async def start(self, call: Call) -> Answer:
-        """POST Calls.json. A lost answer is never repeated: Twilio would call twice."""
+    async def start(self, call: Call) -> StartOutcome:
+        """Sends POST Calls.json. A lost response is never repeated: Twilio would call twice."""
         try:
             response = await self._http.post(f"{self._calls}.json", data=self._form(call))
         except httpx2.ConnectError:
-            return NotNow(HOLD_OFF_S)
+            return CallDeferred(HOLD_OFF_S)
         except httpx2.HTTPError as error:
-            return Unclear(type(error).__name__)
+            return StartUncertain(type(error).__name__)
         if response.status_code == 429:
-            return NotNow(hold_off_s(response.headers.get("retry-after", "")))
+            return CallDeferred(hold_off_s(response.headers.get("retry-after", "")))
         if response.status_code >= 500:
-            return Unclear(f"{response.status_code} to a call")
-        return Began(_sid(response)) if response.is_success else Refused(_complaint(response))
+            return StartUncertain(f"{response.status_code} to a call")
+        return CallStarted(_sid(response)) if response.is_success else CallRefused(_complaint(response))
 
-    async def look_up(self, call: Call) -> Found:
-        """The call by its SID; without one what the list tells of calls to this number at that time."""
+    async def look_up(self, call: Call) -> CallState:
+        """Returns the call by its SID; without one, by the list of calls to this number at that time."""
         try:
             if call.reference is not None:
                 return _known(await self._http.get(f"{self._calls}/{quote(call.reference, safe='')}.json"))
-            # Not by StartTime: what is queued has none.
+            # Not filtered by StartTime, which queued calls lack.
             query = {"To": call.phone_number, "From": self._caller, "PageSize": str(PAGE_SIZE)}
             return _listed(await self._http.get(f"{self._calls}.json", params=query), call)
         except (httpx2.HTTPError, ValueError, KeyError, TypeError) as error:
-            return Silent(type(error).__name__)
+            return ServiceSilent(type(error).__name__)
 
     async def aclose(self) -> None:
         """Closes connections."""
@@ -101,7 +101,7 @@ class TwilioTelephony:
 
 
 def _instructions(call: Call) -> dict[str, str]:
-    """What happens in the call: a scenario is the address of TwiML, an application's id, or words to be said."""
+    """Returns the parameters of a scenario: the URL of TwiML, an application's id, or words to say."""
     variables = dict(call.variables)
     if call.scenario.startswith(("https://", "http://")):
         mark = "&" if "?" in call.scenario else "?"
@@ -123,7 +123,7 @@ def _complaint(response: httpx2.Response) -> str:
 
 
 def _is_of(row: Mapping[str, str], call: Call) -> bool:
-    """Whether it was created when this call was made."""
+    """Returns whether a row was created when this call was started."""
     try:
         created: datetime = parsedate_to_datetime(row["date_created"])
     except (KeyError, TypeError, ValueError):
@@ -139,31 +139,31 @@ def _sid(response: httpx2.Response) -> str | None:
     return sid if isinstance(sid, str) else None
 
 
-def _known(response: httpx2.Response) -> Found:
+def _known(response: httpx2.Response) -> CallState:
     if response.status_code == 404:
-        # It was deleted, which only a call that is over can be.
-        return Ended(None)
+        # A deleted call: only ended ones can be deleted.
+        return CallEnded(None)
     if response.status_code != 200:
-        return Silent(f"{response.status_code} to a question")
+        return ServiceSilent(f"{response.status_code} to a question")
     return _found(response.json())
 
 
-def _listed(response: httpx2.Response, call: Call) -> Found:
-    """Any of the rows may be the call: while one of them is under way, so is the call."""
+def _listed(response: httpx2.Response, call: Call) -> CallState:
+    """Combines the rows that may be the call: while one of them is active, so is the call."""
     if response.status_code != 200:
-        return Silent(f"{response.status_code} to a question")
+        return ServiceSilent(f"{response.status_code} to a question")
     found = [_found(row) for row in response.json()["calls"] if _is_of(row, call)]
-    if Active() in found:
-        return Active()
-    return found[0] if len(found) == 1 else Untraceable()
+    if CallActive() in found:
+        return CallActive()
+    return found[0] if len(found) == 1 else CallUntraceable()
 
 
-def _found(row: Mapping[str, str]) -> Found:
-    return Ended(outcome_of(row)) if row["status"] in OVER else Active()
+def _found(row: Mapping[str, str]) -> CallState:
+    return CallEnded(outcome_of(row)) if row["status"] in OVER else CallActive()
 
 
 def outcome_of(fields: Mapping[str, str]) -> CallOutcome | None:
-    """How a call ended, by Twilio's fields of a callback or a call; None for what is not known."""
+    """Returns how a call ended by Twilio's fields of a callback or a call, or None when unknown."""
     status = fields.get("CallStatus") or fields.get("status", "")
     if status == "completed":
         machine = fields.get("AnsweredBy") or fields.get("answered_by") or ""
@@ -175,7 +175,7 @@ def outcome_of(fields: Mapping[str, str]) -> CallOutcome | None:
 
 @dataclass(frozen=True, slots=True)
 class TwilioReport:
-    """What a status callback says, in our words."""
+    """Twilio's status callbacks, translated to reports."""
 
     sequence: int
     event: CallReportEvent
@@ -183,7 +183,7 @@ class TwilioReport:
 
 
 def report_of(fields: Mapping[str, str]) -> TwilioReport | None:
-    """The report of a callback; None for ringing and the like. Raises: ValueError for what Twilio does not send."""
+    """Returns the report of a callback, or None for states such as ringing. Raises: ValueError for unknown content."""
     sequence = int(fields.get("SequenceNumber", ""))
     if fields.get("CallStatus") == "in-progress":
         return TwilioReport(sequence, CallReportEvent.ANSWERED, None)
@@ -192,6 +192,6 @@ def report_of(fields: Mapping[str, str]) -> TwilioReport | None:
 
 
 def twilio_signature(token: str, url: str, fields: Sequence[tuple[str, str]]) -> str:
-    """X-Twilio-Signature of a POSTed form: the address, then the fields by name without separators, HMAC-SHA1."""
+    """Returns X-Twilio-Signature of a POSTed form: HMAC-SHA1 over the URL and the sorted fields, without separators."""
     signed = url + "".join(name + value for name, value in sorted(set(fields)))
     return base64.b64encode(hmac.new(token.encode(), signed.encode(), hashlib.sha1).digest()).decode()

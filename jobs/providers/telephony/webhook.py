@@ -1,4 +1,4 @@
-"""Telephony by signed webhook (docs/interfaces.md): POST starts a call, GET asks for it, callbackUrl gets reports."""
+"""Telephony by signed webhook: POST starts a call, GET queries it, callbackUrl gets reports (docs/interfaces.md)."""
 
 import time
 from urllib.parse import quote, urlsplit
@@ -8,16 +8,16 @@ import orjson
 
 from jobs.providers.signed_webhooks import sign
 from jobs.providers.telephony.protocol import (
-    Active,
-    Answer,
-    Began,
-    Ended,
-    Found,
-    Never,
-    NotNow,
-    Refused,
-    Silent,
-    Unclear,
+    CallActive,
+    CallDeferred,
+    CallEnded,
+    CallRefused,
+    CallStarted,
+    CallState,
+    CallUnknown,
+    ServiceSilent,
+    StartOutcome,
+    StartUncertain,
 )
 from storage.calls.call_changes import Call
 from storage.calls.records import CallOutcome
@@ -34,36 +34,36 @@ class WebhookTelephony:
     honours_not_after = True
 
     def __init__(self, url: str, secret: str, callback_url: str) -> None:
-        """`url` without a slash at its end."""
+        """`url` has no slash at its end."""
         self._url = url
         self._secret = secret
         self._callback_url = callback_url
         self._http = httpx2.AsyncClient(timeout=TIMEOUT_S, trust_env=False, follow_redirects=False, limits=_LIMITS)
 
-    async def start(self, call: Call) -> Answer:
-        """POST /calls, once: what is open is asked for."""
+    async def start(self, call: Call) -> StartOutcome:
+        """Sends POST /calls once; an uncertain call is queried."""
         body = orjson.dumps(self._described(call))
         headers = {"content-type": "application/json", **sign(self._secret, call.id, int(time.time()), body)}
         try:
             response = await self._http.post(f"{self._url}/calls", content=body, headers=headers)
         except httpx2.ConnectError:
-            return NotNow(HOLD_OFF_S)
+            return CallDeferred(HOLD_OFF_S)
         except httpx2.HTTPError as error:
-            return Unclear(_reason(error))
+            return StartUncertain(_reason(error))
         return _answer(response)
 
-    async def look_up(self, call: Call) -> Found:
-        """GET /calls/{callId}, signed by its path."""
+    async def look_up(self, call: Call) -> CallState:
+        """Sends GET /calls/{callId}, signed by its path."""
         url = f"{self._url}/calls/{quote(call.id, safe='')}"
         headers = sign(self._secret, call.id, int(time.time()), urlsplit(url).path.encode())
         try:
             response = await self._http.get(url, headers=headers)
         except httpx2.HTTPError as error:
-            return Silent(_reason(error))
+            return ServiceSilent(_reason(error))
         if response.status_code == 404:
-            return Never()
+            return CallUnknown()
         if response.status_code != 200:
-            return Silent(f"{response.status_code} to a question")
+            return ServiceSilent(f"{response.status_code} to a question")
         return _found(response.content)
 
     async def aclose(self) -> None:
@@ -85,36 +85,36 @@ class WebhookTelephony:
 _LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
 
 
-def _answer(response: httpx2.Response) -> Answer:
+def _answer(response: httpx2.Response) -> StartOutcome:
     status = response.status_code
     if response.is_success:
-        return Began()
+        return CallStarted()
     if status == 410:
-        return NotNow()
+        return CallDeferred()
     if status == 429:
-        return NotNow(hold_off_s(response.headers.get("retry-after", "")))
+        return CallDeferred(hold_off_s(response.headers.get("retry-after", "")))
     if 400 <= status < 500:
-        return Refused(f"{status}: {response.text[:MAX_REASON]}")
-    return Unclear(f"{status} to a call")
+        return CallRefused(f"{status}: {response.text[:MAX_REASON]}")
+    return StartUncertain(f"{status} to a call")
 
 
 def hold_off_s(retry_after: str) -> float:
-    """How long a Retry-After asks to wait, within reason."""
+    """Returns the wait that Retry-After asks for, within bounds."""
     wanted = float(retry_after) if retry_after.isascii() and retry_after.isdigit() else HOLD_OFF_S
     return min(max(wanted, HOLD_OFF_S), MAX_HOLD_OFF_S)
 
 
-def _found(content: bytes) -> Found:
+def _found(content: bytes) -> CallState:
     try:
         told = orjson.loads(content)
         state, outcome = told["state"], told.get("outcome")
         if state == "active":
-            return Active()
+            return CallActive()
         if state == "ended":
-            return Ended(None if outcome is None else CallOutcome(outcome))
+            return CallEnded(None if outcome is None else CallOutcome(outcome))
     except (ValueError, KeyError, TypeError, AttributeError):
         pass
-    return Silent("an answer that is none")
+    return ServiceSilent("an answer that is none")
 
 
 def _reason(error: Exception) -> str:

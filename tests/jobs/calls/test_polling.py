@@ -7,7 +7,16 @@ import pytest
 
 from jobs.calls.broker import Broker
 from jobs.calls.polling import UNKNOWN_AFTER_S, poll_overdue_calls
-from jobs.providers.telephony import Active, Answer, Ended, Found, Never, Silent, Unclear, Untraceable
+from jobs.providers.telephony import (
+    CallActive,
+    CallEnded,
+    CallState,
+    CallUnknown,
+    CallUntraceable,
+    ServiceSilent,
+    StartOutcome,
+    StartUncertain,
+)
 from storage.calls.call_changes import Call
 from storage.calls.calls import NextCall, TimedStart
 from storage.calls.records import CallOutcome, CallReportEvent, TaskKey
@@ -26,13 +35,13 @@ AHEAD, LATER, TOO_LONG = -60.0, 6.0, UNKNOWN_AFTER_S + 1
 class FixedAnswer:
     """A telephony service that gives every poll the same answer."""
 
-    found: Found
+    found: CallState
     honours_not_after = True
 
-    async def start(self, call: Call) -> Answer:
-        return Unclear("This service starts no calls.")
+    async def start(self, call: Call) -> StartOutcome:
+        return StartUncertain("This service starts no calls.")
 
-    async def look_up(self, call: Call) -> Found:
+    async def look_up(self, call: Call) -> CallState:
         return self.found
 
     async def aclose(self) -> None:
@@ -53,7 +62,7 @@ async def start_call(centre: CallCentre, age_s: float) -> str:
     return start.call.id
 
 
-async def after_polling(centre: CallCentre, found: Found) -> tuple[str, bool, int]:
+async def after_polling(centre: CallCentre, found: CallState) -> tuple[str, bool, int]:
     """Polls once. Returns the number's state, whether a slot is taken, and the attempts."""
     await centre.make_calls_overdue()
     jobs = job_context(centre.stores, telephony=FixedAnswer(found))
@@ -67,20 +76,20 @@ async def after_polling(centre: CallCentre, found: Found) -> tuple[str, bool, in
 @pytest.mark.parametrize(
     ("found", "age_s", "after"),
     [
-        (Active(), LATER, ("DIALLING", True, 1)),
-        (Ended(CallOutcome.ANSWERED), LATER, ("COMPLETED", False, 1)),
-        (Ended(None), LATER, ("UNKNOWN", False, 1)),
-        (Untraceable(), LATER, ("UNKNOWN", False, 1)),
+        (CallActive(), LATER, ("DIALLING", True, 1)),
+        (CallEnded(CallOutcome.ANSWERED), LATER, ("COMPLETED", False, 1)),
+        (CallEnded(None), LATER, ("UNKNOWN", False, 1)),
+        (CallUntraceable(), LATER, ("UNKNOWN", False, 1)),
         # A call that is still on its way is not known to the service yet.
-        (Never(), AHEAD, ("DIALLING", True, 1)),
-        (Never(), LATER, ("QUEUED", False, 0)),
-        (Silent("no answer"), LATER, ("DIALLING", True, 1)),
+        (CallUnknown(), AHEAD, ("DIALLING", True, 1)),
+        (CallUnknown(), LATER, ("QUEUED", False, 0)),
+        (ServiceSilent("no answer"), LATER, ("DIALLING", True, 1)),
         # A slot does not end by time alone.
-        (Silent("no answer"), TOO_LONG, ("UNKNOWN", True, 1)),
+        (ServiceSilent("no answer"), TOO_LONG, ("UNKNOWN", True, 1)),
     ],
 )
 async def test_unreported_call_is_settled_by_the_answer(
-    stores: Stores, found: Found, age_s: float, after: tuple[str, bool, int]
+    stores: Stores, found: CallState, age_s: float, after: tuple[str, bool, int]
 ) -> None:
     async with call_centre(stores, 1) as centre:
         await start_call(centre, age_s)
@@ -91,7 +100,7 @@ async def test_answered_call_that_service_lost_is_unknown(stores: Stores) -> Non
     async with call_centre(stores, 1) as centre:
         call_id = await start_call(centre, LATER)
         await centre.stores.calls.report(call_id, 1, CallReportEvent.ANSWERED, None)
-        assert await after_polling(centre, Never()) == ("UNKNOWN", False, 1)
+        assert await after_polling(centre, CallUnknown()) == ("UNKNOWN", False, 1)
 
 
 @dataclass
@@ -102,7 +111,7 @@ class HeldAnswer(FixedAnswer):
     polled: list[str] = field(default_factory=list)
     enough: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def look_up(self, call: Call) -> Found:
+    async def look_up(self, call: Call) -> CallState:
         self.polled.append(call.id)
         if len(self.polled) >= self.wanted:
             self.enough.set()
@@ -117,19 +126,19 @@ async def test_overdue_calls_are_polled_at_once_by_one_worker(stores: Stores) ->
         overdue = {"state": "DIALLING", "call": {"n": 1, "seq": -1, "over": False}, "dials": 1, "attempts": 1}
         times = {"call.start_at": {"$subtract": ["$$NOW", 60_000]}, "ask_at": {"$subtract": ["$$NOW", 1000]}}
         await stores.mongo["call_tasks"].update_many({"_id.j": job.id}, [{"$set": overdue}, {"$set": times}])
-        slow = HeldAnswer(Active(), wanted=numbers)
+        slow = HeldAnswer(CallActive(), wanted=numbers)
         jobs = job_context(centre.stores, telephony=slow)
         async with asyncio.timeout(DEADLINE_S):
             counts = await asyncio.gather(*(poll_overdue_calls(jobs) for _ in range(2)))
         assert sum(counts) == len(slow.polled) == len(set(slow.polled)) == numbers
 
 
-@pytest.mark.parametrize("found", [Untraceable(), Ended(None)])
-async def test_answered_untraceable_call_keeps_its_slot(stores: Stores, found: Found) -> None:
+@pytest.mark.parametrize("found", [CallUntraceable(), CallEnded(None)])
+async def test_answered_untraceable_call_keeps_its_slot(stores: Stores, found: CallState) -> None:
     async with call_centre(stores, 1) as centre:
         call_id = await start_call(centre, LATER)
         await centre.stores.calls.report(call_id, 1, CallReportEvent.ANSWERED, None)
-        expected = ("IN_CALL", True, 1) if isinstance(found, Untraceable) else ("UNKNOWN", False, 1)
+        expected = ("IN_CALL", True, 1) if isinstance(found, CallUntraceable) else ("UNKNOWN", False, 1)
         assert await after_polling(centre, found) == expected
 
 
@@ -138,11 +147,11 @@ async def test_call_not_yet_in_list_keeps_its_slot(stores: Stores) -> None:
     async with call_centre(stores, 1) as centre:
         await start_call(centre, LATER)
         await centre.make_calls_overdue()
-        listing = FixedAnswer(Untraceable())
+        listing = FixedAnswer(CallUntraceable())
         listing.honours_not_after = False
         await poll_overdue_calls(job_context(centre.stores, telephony=listing))
         assert await centre.slots() != []
-        assert await after_polling(centre, Untraceable()) == ("UNKNOWN", False, 1)
+        assert await after_polling(centre, CallUntraceable()) == ("UNKNOWN", False, 1)
 
 
 async def test_retried_call_at_twilio_keeps_its_slot(stores: Stores) -> None:
@@ -183,7 +192,7 @@ async def is_reference_stored(centre: CallCentre, number: int) -> bool:
 async def test_late_report_settles_an_unknown_call(stores: Stores) -> None:
     async with call_centre(stores, 1) as centre:
         call_id = await start_call(centre, TOO_LONG)
-        assert await after_polling(centre, Silent("no answer")) == ("UNKNOWN", True, 1)
+        assert await after_polling(centre, ServiceSilent("no answer")) == ("UNKNOWN", True, 1)
         task = await centre.stores.calls.report(call_id, 7, CallReportEvent.ENDED, CallOutcome.VOICEMAIL)
         assert task.state.value == "COMPLETED"
         assert await centre.slots() == []

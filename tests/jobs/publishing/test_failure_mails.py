@@ -36,7 +36,7 @@ async def test_failure_mail_names_target_and_reason(
     (file,) = tmp_path.iterdir()
     text = file.read_text()
     assert file.name == f"{failed.id}.eml"
-    for words in ("ann@example.org", "our SANDBOX (SANDBOX)", "told to fail", "the text"):
+    for words in ("ann@example.org", "our SANDBOX (SANDBOX)", "set to fail", "the text"):
         assert words in text
 
 

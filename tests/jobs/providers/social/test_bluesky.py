@@ -8,7 +8,7 @@ import pytest
 from jobs.providers.social.bluesky import Bluesky, tid
 from jobs.providers.social.bluesky_video import VideoService
 from jobs.providers.social.http import Http
-from jobs.providers.social.network import NoEffect, Refused, Uncertain, UploadGone
+from jobs.providers.social.network import CallRefused, NoEffect, OutcomeUncertain, UploadExpired
 from storage.publishing.networks import Certainty, MediaKind
 from storage.publishing.records import ScheduledMedia
 from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
@@ -59,7 +59,7 @@ async def test_the_same_key_publishes_once_however_late(bluesky: Bluesky, twin: 
     key = bluesky.new_key("pub1", DUE_AT)
     twin.faults.extend([Fault.FAIL_AFTER, Fault.CUT_AFTER, Fault.CUT_BEFORE])
     for _ in range(3):
-        with pytest.raises(Uncertain):
+        with pytest.raises(OutcomeUncertain):
             await bluesky.publish(account(twin, SECRET), outgoing(), key, ())
     await bluesky.publish(account(twin, SECRET), outgoing(), key, ())
     assert [effect.id for effect in twin.ledger] == [key]
@@ -88,7 +88,7 @@ async def test_one_session_serves_many_posts_and_an_expired_one_is_made_anew(
 
 
 async def test_a_wrong_password_is_refused(bluesky: Bluesky, twin: BlueskyTwin) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(CallRefused) as refused:
         await bluesky.publish(account(twin, "ann.example:wrong"), outgoing(), tid(1, 1), ())
     assert refused.value.code == "UNAUTHORIZED"
 
@@ -97,7 +97,7 @@ async def test_a_blob_that_is_gone_is_told_apart(bluesky: Bluesky, twin: Bluesky
     post = outgoing("x", medium(media.url("/a.png")))
     uploaded = await bluesky.upload(account(twin, SECRET), post)
     twin.blobs.clear()
-    with pytest.raises(UploadGone):
+    with pytest.raises(UploadExpired):
         await bluesky.publish(account(twin, SECRET), post, tid(1, 1), uploaded.references)
 
 
@@ -114,7 +114,7 @@ async def test_a_session_that_expires_before_an_upload_is_made_anew(
 
 
 async def test_an_invalid_record_is_refused_and_a_busy_server_tried_again(bluesky: Bluesky, twin: BlueskyTwin) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(CallRefused):
         await bluesky.publish(account(twin, SECRET), outgoing("x" * 301), tid(1, 1), ())
     twin.faults.append(Fault.BUSY)
     with pytest.raises(NoEffect):
@@ -123,10 +123,10 @@ async def test_an_invalid_record_is_refused_and_a_busy_server_tried_again(bluesk
 
 
 async def test_an_image_that_is_too_large_is_refused(bluesky: Bluesky, twin: BlueskyTwin, media: Upstream) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(CallRefused):
         await bluesky.upload(account(twin, SECRET), outgoing("x", medium(media.url("/b.mp4"))))
 
 
 async def test_it_is_not_asked(bluesky: Bluesky, twin: BlueskyTwin) -> None:
-    with pytest.raises(Uncertain):
+    with pytest.raises(OutcomeUncertain):
         await bluesky.look_up(account(twin, SECRET), ())

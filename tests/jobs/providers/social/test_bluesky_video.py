@@ -7,7 +7,7 @@ import pytest
 from jobs.providers.social.bluesky import Bluesky, tid
 from jobs.providers.social.bluesky_video import VideoService
 from jobs.providers.social.http import Http
-from jobs.providers.social.network import NoEffect, Refused
+from jobs.providers.social.network import CallRefused, NoEffect
 from storage.publishing.networks import MediaKind
 from storage.publishing.records import ScheduledMedia
 from tests.jobs.providers.social.outgoing import account, medium, outgoing
@@ -60,7 +60,7 @@ async def test_a_video_that_can_not_be_processed_is_refused(
     bluesky: Bluesky, twin: BlueskyTwin, media: Upstream, code: str
 ) -> None:
     twin.fate = {"state": "JOB_STATE_FAILED", "failureCode": code, "message": "too long"}
-    with pytest.raises(Refused, match="too long") as refused:
+    with pytest.raises(CallRefused, match="too long") as refused:
         await bluesky.upload(account(twin, SECRET), outgoing("x", video(media)))
     assert refused.value.code == "MEDIA_REFUSED"
 
@@ -97,12 +97,12 @@ async def test_videos_of_accounts_that_may_have_none_are_refused(
     bluesky: Bluesky, twin: BlueskyTwin, media: Upstream
 ) -> None:
     twin.is_confirmed = False
-    with pytest.raises(Refused, match="unconfirmed_email"):
+    with pytest.raises(CallRefused, match="unconfirmed_email"):
         await bluesky.upload(account(twin, SECRET), outgoing("x", video(media)))
 
 
 async def test_what_is_no_mp4_is_no_video(bluesky: Bluesky, twin: BlueskyTwin, media: Upstream) -> None:
-    with pytest.raises(Refused, match="video/mp4"):
+    with pytest.raises(CallRefused, match="video/mp4"):
         await bluesky.upload(account(twin, SECRET), outgoing("x", medium(media.url("/a.png"), MediaKind.VIDEO)))
 
 

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from jobs.providers.egress import Egress, Fetched
-from jobs.providers.social.http import MAX_ANSWER_BYTES, MAX_VIDEO_BYTES, VIDEOS_AT_ONCE, Answer, Http, check
-from jobs.providers.social.network import NoEffect, Refused, Uncertain
+from jobs.providers.social.http import MAX_ANSWER_BYTES, MAX_VIDEO_BYTES, VIDEOS_AT_ONCE, Http, NetworkResponse, check
+from jobs.providers.social.network import CallRefused, NoEffect, OutcomeUncertain
 from tests.jobs.providers.social.outgoing import medium
 from tests.jobs.providers.upstream import Upstream, endless, redirect, respond, silent
 from tests.storage.places import soon
@@ -14,7 +14,7 @@ from tests.storage.places import soon
 pytestmark = pytest.mark.anyio
 
 
-async def asked(http: Http, media: Upstream, path: str) -> Answer:
+async def asked(http: Http, media: Upstream, path: str) -> NetworkResponse:
     return await http.send("GET", media.url(path))
 
 
@@ -26,9 +26,9 @@ async def fetched(http: Http, url: str, most_bytes: int) -> Fetched:
 @pytest.mark.parametrize(
     ("status", "outcome"),
     [
-        *((status, Refused) for status in (301, 400, 401, 403, 422)),
+        *((status, CallRefused) for status in (301, 400, 401, 403, 422)),
         (429, NoEffect),
-        *((status, Uncertain) for status in (500, 502, 503)),
+        *((status, OutcomeUncertain) for status in (500, 502, 503)),
     ],
 )
 async def test_a_status_says_what_became_of_it(
@@ -37,13 +37,13 @@ async def test_a_status_says_what_became_of_it(
     media.answers["/x"] = respond(b"no", status)
     with pytest.raises(outcome):
         check(await asked(http, media, "/x"))
-    with pytest.raises(NoEffect if outcome is Uncertain else outcome):
+    with pytest.raises(NoEffect if outcome is OutcomeUncertain else outcome):
         await http.ask("GET", media.url("/x"))
 
 
 async def test_unauthorized_is_told_apart(http: Http, media: Upstream) -> None:
     media.answers["/x"] = respond(b"no", 401)
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(CallRefused) as refused:
         check(await asked(http, media, "/x"))
     assert refused.value.code == "UNAUTHORIZED"
 
@@ -60,7 +60,7 @@ async def test_a_lost_answer_is_uncertain(http: Http, media: Upstream) -> None:
     media.answers["/y"] = silent(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
     calls = (http.send("GET", media.url(path), timeout_s=3) for path in ("/x", "/y"))
     lost = await asyncio.gather(*calls, return_exceptions=True)
-    assert [type(each) for each in lost] == [Uncertain, Uncertain]
+    assert [type(each) for each in lost] == [OutcomeUncertain, OutcomeUncertain]
 
 
 async def test_a_hang_up_without_an_answer_is_uncertain(http: Http, media: Upstream) -> None:
@@ -68,7 +68,7 @@ async def test_a_hang_up_without_an_answer_is_uncertain(http: Http, media: Upstr
         writer.close()
 
     media.answers["/x"] = hang_up
-    with pytest.raises(Uncertain):
+    with pytest.raises(OutcomeUncertain):
         await asked(http, media, "/x")
 
 
@@ -80,7 +80,7 @@ async def test_no_connection_and_no_address_had_no_effect(http: Http) -> None:
 
 async def test_an_address_that_is_not_public_is_refused_before_anything_is_sent(media: Upstream) -> None:
     egress = Egress()
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(CallRefused) as refused:
         await Http(egress).send("POST", media.url("/x"))
     await egress.aclose()
     assert refused.value.code == "BAD_ADDRESS"
@@ -99,7 +99,7 @@ async def test_redirects_are_not_followed_and_answers_are_not_read_for_ever(http
 async def test_media_are_fetched_through_the_guard(http: Http, media: Upstream) -> None:
     assert (await fetched(http, media.url("/a.png"), 5000)).content_type == "image/png"
     for url, most in ((media.url("/a.png"), 10), (media.url("/none"), 5000), ("file:///etc/passwd", 5000)):
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(CallRefused) as refused:
             await fetched(http, url, most)
         assert refused.value.code == "MEDIA_UNAVAILABLE"
     with pytest.raises(NoEffect):

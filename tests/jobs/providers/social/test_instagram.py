@@ -6,7 +6,14 @@ import pytest
 
 from jobs.providers.social.http import Http
 from jobs.providers.social.instagram import CONTAINER_KEPT_S, Instagram
-from jobs.providers.social.network import NoEffect, NotPublished, Published, Refused, Uncertain, UploadGone
+from jobs.providers.social.network import (
+    CallRefused,
+    NoEffect,
+    NotPublished,
+    OutcomeUncertain,
+    PublishedPost,
+    UploadExpired,
+)
 from storage.publishing.networks import Certainty, MediaKind
 from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
 from tests.twins.instagram import InstagramTwin, graph_error
@@ -46,7 +53,7 @@ async def test_an_image_is_created_polled_and_published(instagram: Instagram, tw
     assert fields == {"image_url": IMAGE.url, "alt_text": "A hill", "caption": "hello"}
     published = await instagram.publish(account(twin, SECRET), post, "key", uploaded.references)
     id_ = twin.ledger[0].id
-    assert published == Published(id_, f"https://www.instagram.com/p/{id_}/")
+    assert published == PublishedPost(id_, f"https://www.instagram.com/p/{id_}/")
 
 
 async def test_a_carousel_is_made_of_finished_children(instagram: Instagram, twin: InstagramTwin) -> None:
@@ -68,10 +75,10 @@ async def test_a_lost_answer_is_found_by_the_container(instagram: Instagram, twi
     container = await ready(instagram, twin)
     assert instagram.certainty(account(twin, SECRET)) is Certainty.QUERYABLE
     twin.faults.append(fault)
-    with pytest.raises(Uncertain):
+    with pytest.raises(OutcomeUncertain):
         await instagram.publish(account(twin, SECRET), outgoing(), "key", container)
-    assert await instagram.look_up(account(twin, SECRET), container) == Published(None, None)
-    with pytest.raises(Refused):
+    assert await instagram.look_up(account(twin, SECRET), container) == PublishedPost(None, None)
+    with pytest.raises(CallRefused):
         await instagram.publish(account(twin, SECRET), outgoing(), "key", container)
     assert len(twin.ledger) == 1
 
@@ -79,7 +86,7 @@ async def test_a_lost_answer_is_found_by_the_container(instagram: Instagram, twi
 async def test_a_container_that_was_not_published_may_be_again(instagram: Instagram, twin: InstagramTwin) -> None:
     container = await ready(instagram, twin)
     twin.faults.append(Fault.FAIL_BEFORE)
-    with pytest.raises(Uncertain):
+    with pytest.raises(OutcomeUncertain):
         await instagram.publish(account(twin, SECRET), outgoing(), "key", container)
     with pytest.raises(NotPublished):
         await instagram.look_up(account(twin, SECRET), container)
@@ -100,14 +107,14 @@ async def test_a_container_that_never_will_be_published_says_so(
 async def test_a_container_in_progress_leaves_it_open(instagram: Instagram, twin: InstagramTwin) -> None:
     (id_,) = container = await ready(instagram, twin)
     twin.containers[id_] |= {"status": "IN_PROGRESS", "left": 5}
-    with pytest.raises(Uncertain):
+    with pytest.raises(OutcomeUncertain):
         await instagram.look_up(account(twin, SECRET), container)
 
 
 async def test_an_expired_container_is_made_anew(instagram: Instagram, twin: InstagramTwin) -> None:
     (id_,) = container = await ready(instagram, twin)
     twin.containers[id_]["status"] = "EXPIRED"
-    with pytest.raises(UploadGone):
+    with pytest.raises(UploadExpired):
         await instagram.publish(account(twin, SECRET), outgoing(), "key", container)
 
 
@@ -122,7 +129,7 @@ async def test_a_container_that_is_not_ready_is_tried_again(instagram: Instagram
 async def test_the_quota_is_read_and_not_known(instagram: Instagram, twin: InstagramTwin) -> None:
     twin.quota = 1
     await instagram.publish(account(twin, SECRET), outgoing(), "key", await ready(instagram, twin))
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(CallRefused) as refused:
         await instagram.publish(account(twin, SECRET), outgoing(), "key", await ready(instagram, twin))
     assert refused.value.code == "QUOTA_REACHED"
     assert len([path for path in twin.asked if "publish" in path and "POST" in path]) == 1
@@ -131,12 +138,12 @@ async def test_the_quota_is_read_and_not_known(instagram: Instagram, twin: Insta
 @pytest.mark.parametrize(
     ("failure", "outcome"),
     [
-        (graph_error(400, "Fatal", 4, 2207051), Uncertain),
-        (graph_error(400, "limit", 9, 2207042), Refused),
+        (graph_error(400, "Fatal", 4, 2207051), OutcomeUncertain),
+        (graph_error(400, "limit", 9, 2207042), CallRefused),
         (graph_error(403, "rate", 4), NoEffect),
         (graph_error(403, "rate", 32), NoEffect),
-        (graph_error(400, "spam", 100, 2207006), Refused),
-        (graph_error(500, "oops", 2), Uncertain),
+        (graph_error(400, "spam", 100, 2207006), CallRefused),
+        (graph_error(500, "oops", 2), OutcomeUncertain),
     ],
 )
 async def test_error_codes_say_what_became_of_it(
@@ -149,10 +156,10 @@ async def test_error_codes_say_what_became_of_it(
 
 
 async def test_spoiled_media_and_wrong_tokens_are_refused(instagram: Instagram, twin: InstagramTwin) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(CallRefused):
         await instagram.upload(account(twin, "1784:wrong"), outgoing("x", IMAGE))
     twin.spoiled = True
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(CallRefused) as refused:
         await ready(instagram, twin)
     assert refused.value.code == "MEDIA_REFUSED"
     assert instagram.new_key("pub1", DUE_AT) == "pub1"

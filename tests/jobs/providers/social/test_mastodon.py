@@ -6,7 +6,7 @@ import pytest
 
 from jobs.providers.social.http import Http
 from jobs.providers.social.mastodon import UNATTACHED_KEPT_S, Mastodon
-from jobs.providers.social.network import NoEffect, Refused, Uncertain, UploadGone
+from jobs.providers.social.network import CallRefused, NoEffect, OutcomeUncertain, UploadExpired
 from storage.publishing.networks import Certainty, MediaKind
 from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
 from tests.jobs.providers.upstream import Upstream
@@ -46,7 +46,7 @@ async def test_the_same_key_within_the_retention_gives_the_first_status(mastodon
     assert mastodon.certainty(account(twin)) is Certainty.IDEMPOTENT
     twin.faults.extend([Fault.FAIL_AFTER, Fault.CUT_AFTER])
     for _ in range(2):
-        with pytest.raises(Uncertain):
+        with pytest.raises(OutcomeUncertain):
             await mastodon.publish(account(twin), outgoing(), "key", ())
     again = await mastodon.publish(account(twin), outgoing(), "key", ())
     assert [effect.id for effect in twin.ledger] == [again.external_id]
@@ -66,22 +66,22 @@ async def test_what_is_still_processed_can_be_tried_again(
 
 
 async def test_media_that_are_gone_are_told_apart(mastodon: Mastodon, twin: MastodonTwin) -> None:
-    with pytest.raises(UploadGone):
+    with pytest.raises(UploadExpired):
         await mastodon.publish(account(twin), outgoing(), "key", ["m99"])
 
 
 async def test_a_text_that_is_too_long_is_refused(mastodon: Mastodon, twin: MastodonTwin) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(CallRefused) as refused:
         await mastodon.publish(account(twin), outgoing("x" * 501), "key", ())
     assert refused.value.code == "REFUSED"
     assert "500" in str(refused.value)
 
 
 async def test_a_wrong_token_is_refused(mastodon: Mastodon, twin: MastodonTwin, media: Upstream) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(CallRefused) as refused:
         await mastodon.publish(account(twin, "wrong"), outgoing(), "key", ())
     assert refused.value.code == "UNAUTHORIZED"
-    with pytest.raises(Refused):
+    with pytest.raises(CallRefused):
         await mastodon.upload(account(twin, "wrong"), outgoing("x", medium(media.url("/a.png"))))
 
 
@@ -95,9 +95,9 @@ async def test_its_rate_limit_is_read_from_the_answer(mastodon: Mastodon, twin: 
 
 
 async def test_what_is_no_medium_is_refused(mastodon: Mastodon, twin: MastodonTwin, media: Upstream) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(CallRefused):
         await mastodon.upload(account(twin), outgoing("x", medium(media.url("/page"))))
-    with pytest.raises(Refused):
+    with pytest.raises(CallRefused):
         await mastodon.upload(account(twin), outgoing("x", medium(media.url("/none"))))
 
 
@@ -109,5 +109,5 @@ async def test_a_video_goes_up_too(mastodon: Mastodon, twin: MastodonTwin, media
 
 async def test_it_is_not_asked(mastodon: Mastodon, twin: MastodonTwin) -> None:
     assert mastodon.new_key("pub1", DUE_AT) == "pub1"
-    with pytest.raises(Uncertain):
+    with pytest.raises(OutcomeUncertain):
         await mastodon.look_up(account(twin), ())

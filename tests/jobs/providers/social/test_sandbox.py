@@ -2,7 +2,7 @@
 
 import pytest
 
-from jobs.providers.social.network import Account, Refused, Uncertain
+from jobs.providers.social.network import Account, CallRefused, OutcomeUncertain
 from jobs.providers.social.sandbox import Sandbox
 from storage.publishing.networks import Certainty
 from storage.publishing.sandbox import SandboxStore
@@ -31,18 +31,18 @@ async def test_the_same_key_publishes_once(store: SandboxStore, secret: str) -> 
 
 
 async def test_it_fails_when_told_to(store: SandboxStore) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(CallRefused):
         await Sandbox(store).publish(account("fail"), outgoing(), "key", ())
     assert await store.posts("acc-fail") == []
 
 
 async def test_it_acts_and_never_answers_when_told_to(store: SandboxStore) -> None:
     sandbox = Sandbox(store)
-    with pytest.raises(Uncertain):
+    with pytest.raises(OutcomeUncertain):
         await sandbox.publish(account("lose"), outgoing("lost"), "key", ())
     assert [post.text for post in await store.posts("acc-lose")] == ["lost"]
     assert sandbox.certainty(account("lose")) is Certainty.OPAQUE
-    with pytest.raises(Uncertain):
+    with pytest.raises(OutcomeUncertain):
         await sandbox.look_up(account("lose"), ())
     assert (await sandbox.upload(account("ok"), outgoing())).references == ()
     assert sandbox.new_key("pub1", DUE_AT) == "pub1"

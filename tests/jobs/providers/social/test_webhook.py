@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from jobs.providers.social.http import Http
-from jobs.providers.social.network import Account, NoEffect, Published, Refused, Uncertain
+from jobs.providers.social.network import Account, CallRefused, NoEffect, OutcomeUncertain, PublishedPost
 from jobs.providers.social.webhook import Webhook
 from storage.publishing.networks import Certainty
 from tests.jobs.providers.social.outgoing import DUE_AT, medium, outgoing
@@ -35,7 +35,7 @@ async def test_the_body_is_the_documented_one_and_signed(hook: Webhook, twin: We
     post = outgoing("hello", medium("https://example.org/a.png"))
     assert (await hook.upload(account(twin), post)).references == ()
     published = await hook.publish(account(twin), post, "key", ())
-    assert published == Published("1", "https://example.org/1")
+    assert published == PublishedPost("1", "https://example.org/1")
     assert twin.bodies == [
         {
             "publicationId": "pub1",
@@ -52,7 +52,7 @@ async def test_the_same_key_publishes_once(hook: Webhook, twin: WebhookTwin) -> 
     assert hook.new_key("pub1", DUE_AT) == "pub1"
     twin.faults.extend([Fault.FAIL_AFTER, Fault.CUT_AFTER, Fault.FAIL_BEFORE])
     for _ in range(3):
-        with pytest.raises(Uncertain):
+        with pytest.raises(OutcomeUncertain):
             await hook.publish(account(twin), outgoing(), "key", ())
     assert (await hook.publish(account(twin), outgoing(), "key", ())).external_id == "1"
     assert len(twin.ledger) == 1
@@ -60,18 +60,18 @@ async def test_the_same_key_publishes_once(hook: Webhook, twin: WebhookTwin) -> 
 
 async def test_an_answer_without_an_id_is_published_all_the_same(hook: Webhook, twin: WebhookTwin) -> None:
     twin.bare = True
-    assert await hook.publish(account(twin), outgoing(), "key", ()) == Published(None, None)
+    assert await hook.publish(account(twin), outgoing(), "key", ()) == PublishedPost(None, None)
 
 
 @pytest.mark.parametrize("status", [302, 400, 404, 410, 429])
 async def test_other_answers_than_success_and_trouble_are_final(hook: Webhook, twin: WebhookTwin, status: int) -> None:
     twin.refusal = status
-    with pytest.raises(Refused, match=str(status)):
+    with pytest.raises(CallRefused, match=str(status)):
         await hook.publish(account(twin), outgoing(), "key", ())
 
 
 async def test_a_wrong_secret_is_refused(hook: Webhook, twin: WebhookTwin) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(CallRefused):
         await hook.publish(account(twin, "another"), outgoing(), "key", ())
 
 
@@ -81,5 +81,5 @@ async def test_a_refused_connection_had_no_effect(hook: Webhook, twin: WebhookTw
 
 
 async def test_it_can_not_be_asked(hook: Webhook, twin: WebhookTwin) -> None:
-    with pytest.raises(Uncertain):
+    with pytest.raises(OutcomeUncertain):
         await hook.look_up(account(twin), ())

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from jobs.providers.social.http import Http
-from jobs.providers.social.network import Account, NoEffect, Refused, Uncertain, UploadGone
+from jobs.providers.social.network import Account, CallRefused, NoEffect, OutcomeUncertain, UploadExpired
 from jobs.providers.social.x import CHUNK_BYTES, X
 from storage.publishing.networks import Certainty, MediaKind
 from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
@@ -45,9 +45,9 @@ async def test_a_lost_answer_leaves_it_to_a_person(x: X, twin: XTwin) -> None:
     assert x.certainty(account(twin)) is Certainty.OPAQUE
     twin.faults.extend([Fault.FAIL_AFTER, Fault.CUT_AFTER, Fault.FAIL_BEFORE, Fault.CUT_BEFORE])
     for number in range(4):
-        with pytest.raises(Uncertain):
+        with pytest.raises(OutcomeUncertain):
             await x.publish(account(twin), outgoing(str(number)), "key", ())
-    with pytest.raises(Uncertain):
+    with pytest.raises(OutcomeUncertain):
         await x.look_up(account(twin), ())
     assert x.new_key("pub1", DUE_AT) == "pub1"
 
@@ -63,18 +63,18 @@ async def test_its_rate_limit_is_read_from_the_answer(x: X, twin: XTwin) -> None
 async def test_an_expired_medium_is_told_apart(x: X, twin: XTwin, media: Upstream) -> None:
     uploaded = await x.upload(account(twin), outgoing("x", medium(media.url("/a.png"))))
     twin.expires_s = -1
-    with pytest.raises(UploadGone):
+    with pytest.raises(UploadExpired):
         await x.publish(account(twin), outgoing(), "key", uploaded.references)
 
 
 async def test_refusals_are_final(x: X, twin: XTwin, media: Upstream) -> None:
     await x.publish(account(twin), outgoing(), "key", ())
-    with pytest.raises(Refused, match="duplicate"):
+    with pytest.raises(CallRefused, match="duplicate"):
         await x.publish(account(twin), outgoing(), "other", ())
-    with pytest.raises(Refused):
+    with pytest.raises(CallRefused):
         await x.publish(account(twin, "wrong"), outgoing("y"), "key", ())
     twin.spoiled = True
-    with pytest.raises(Refused) as spoiled:
+    with pytest.raises(CallRefused) as spoiled:
         await x.upload(account(twin), outgoing("x", medium(media.url("/b.mp4"), MediaKind.VIDEO)))
     assert spoiled.value.code == "MEDIA_REFUSED"
 

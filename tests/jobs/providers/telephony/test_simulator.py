@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from jobs.providers.telephony import Active, Began, Ended, Never, NotNow
+from jobs.providers.telephony import CallActive, CallDeferred, CallEnded, CallStarted, CallUnknown
 from jobs.providers.telephony.simulator import OUTCOMES, Script, Simulator, realistic
 from storage.calls.call_changes import Call
 from storage.calls.records import CallKey, CallOutcome, CallReportEvent, TaskKey
@@ -45,12 +45,12 @@ def test_outcomes_are_spread_as_in_life_and_follow_from_the_seed() -> None:
 async def test_a_call_rings_is_answered_and_ends(stores: Stores) -> None:
     told: Told = []
     made = simulator(stores, told, Script(50, 150, CallOutcome.ANSWERED))
-    assert await made.look_up(await call(stores)) == Never()
-    assert await made.start(await call(stores)) == Began()
-    assert await made.look_up(await call(stores)) == Active()
+    assert await made.look_up(await call(stores)) == CallUnknown()
+    assert await made.start(await call(stores)) == CallStarted()
+    assert await made.look_up(await call(stores)) == CallActive()
     await until(lambda: has(told, 2))
     assert [event.value for _, _, event, _ in told] == ["ANSWERED", "ENDED"]
-    assert await made.look_up(await call(stores)) == Ended(CallOutcome.ANSWERED)
+    assert await made.look_up(await call(stores)) == CallEnded(CallOutcome.ANSWERED)
     await made.aclose()
 
 
@@ -60,8 +60,8 @@ async def has(told: Told, count: int) -> bool:
 
 async def test_a_late_call_is_not_made(stores: Stores) -> None:
     made = simulator(stores, [])
-    assert await made.start(await call(stores, late_s=10)) == NotNow()
-    assert await made.look_up(await call(stores)) == Never()
+    assert await made.start(await call(stores, late_s=10)) == CallDeferred()
+    assert await made.look_up(await call(stores)) == CallUnknown()
     await made.aclose()
 
 
@@ -71,7 +71,7 @@ async def test_calls_of_a_dead_worker_go_on_in_the_one_that_asks(stores: Stores)
     await died.start(await call(stores))
     await died.aclose()
     alive = simulator(stores, told, Script(100, 200, CallOutcome.VOICEMAIL))
-    assert await alive.look_up(await call(stores)) == Active()
+    assert await alive.look_up(await call(stores)) == CallActive()
     await until(lambda: has(told, 2))
     assert told[-1][3] is CallOutcome.VOICEMAIL
     await asyncio.sleep(0)

@@ -8,7 +8,16 @@ from datetime import UTC, datetime
 
 import pytest
 
-from jobs.providers.telephony import Active, Began, Ended, NotNow, Refused, Silent, Unclear, Untraceable
+from jobs.providers.telephony import (
+    CallActive,
+    CallDeferred,
+    CallEnded,
+    CallRefused,
+    CallStarted,
+    CallUntraceable,
+    ServiceSilent,
+    StartUncertain,
+)
 from jobs.providers.telephony.twilio import TwilioTelephony, outcome_of, report_of, twilio_signature
 from storage.calls.call_changes import Call
 from storage.calls.records import CallKey, CallOutcome, CallReportEvent, TaskKey
@@ -39,7 +48,7 @@ def call(scenario: str = "Hello {name}, 3 < 4") -> Call:
 
 async def test_a_call_carries_its_callback_and_its_words() -> None:
     async with twilio() as (twin, telephony):
-        assert await telephony.start(call()) == Began("CA" + "0" * 32)
+        assert await telephony.start(call()) == CallStarted("CA" + "0" * 32)
         (made,) = twin.calls.values()
         assert made["form"]["StatusCallback"] == f"{CALLBACK}?callId=job-2-1"
         assert made["form"]["Twiml"] == "<Response><Say>Hello Aya &amp; Bo, 3 &lt; 4</Say></Response>"
@@ -57,44 +66,44 @@ async def test_a_scenario_may_be_an_address_or_an_application() -> None:
 
 async def test_refusals_say_what_twilio_said_and_pressure_is_waited_out() -> None:
     async with twilio() as (twin, telephony):
-        assert await telephony.start(replace(call(), phone_number="+12")) == Refused(
+        assert await telephony.start(replace(call(), phone_number="+12")) == CallRefused(
             "Twilio 21211: Invalid 'To' Phone Number"
         )
         twin.busy = True
-        assert await telephony.start(call()) == NotNow(1.0)
+        assert await telephony.start(call()) == CallDeferred(1.0)
     async with twilio("wrong") as (_, telephony):
-        assert await telephony.start(call()) == Refused("Twilio 20003: Authenticate")
+        assert await telephony.start(call()) == CallRefused("Twilio 20003: Authenticate")
 
 
 async def test_a_lost_answer_is_looked_for_and_never_sent_again() -> None:
     async with twilio() as (twin, telephony):
-        assert await telephony.look_up(call()) == Untraceable()
+        assert await telephony.look_up(call()) == CallUntraceable()
         twin.mute = True
-        assert isinstance(await telephony.start(call()), Unclear)
-        assert isinstance(await telephony.look_up(call()), Silent)
+        assert isinstance(await telephony.start(call()), StartUncertain)
+        assert isinstance(await telephony.look_up(call()), ServiceSilent)
         twin.mute = False
-        assert await telephony.look_up(call()) == Active()
+        assert await telephony.look_up(call()) == CallActive()
         (made,) = twin.calls.values()
         twin.goes_on(made["sid"], "completed")
-        assert await telephony.look_up(call()) == Ended(CallOutcome.ANSWERED)
+        assert await telephony.look_up(call()) == CallEnded(CallOutcome.ANSWERED)
         await telephony.start(call())
-        assert await telephony.look_up(call()) == Active(), "one of two may be ours, and one is under way"
+        assert await telephony.look_up(call()) == CallActive(), "one of two may be ours, and one is under way"
         twin.goes_on(list(twin.calls)[1], "busy")
-        assert await telephony.look_up(call()) == Untraceable(), "Two calls to one number at once can't be told apart."
+        assert await telephony.look_up(call()) == CallUntraceable(), "two calls to one number are indistinguishable"
 
 
 async def test_a_call_whose_sid_is_known_is_told_from_all_others() -> None:
     async with twilio() as (twin, telephony):
         first, second = await telephony.start(call()), await telephony.start(call())
-        assert isinstance(first, Began)
-        assert isinstance(second, Began)
+        assert isinstance(first, CallStarted)
+        assert isinstance(second, CallStarted)
         assert first.reference
         assert second.reference
         twin.goes_on(first.reference, "busy")
-        assert await telephony.look_up(replace(call(), reference=first.reference)) == Ended(CallOutcome.BUSY)
-        assert await telephony.look_up(replace(call(), reference=second.reference)) == Active()
+        assert await telephony.look_up(replace(call(), reference=first.reference)) == CallEnded(CallOutcome.BUSY)
+        assert await telephony.look_up(replace(call(), reference=second.reference)) == CallActive()
         # What is under way can't be deleted.
-        assert await telephony.look_up(replace(call(), reference="CA" + "9" * 32)) == Ended(None)
+        assert await telephony.look_up(replace(call(), reference="CA" + "9" * 32)) == CallEnded(None)
 
 
 @pytest.mark.parametrize(

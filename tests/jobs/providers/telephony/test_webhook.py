@@ -5,7 +5,16 @@ from functools import partial
 
 import pytest
 
-from jobs.providers.telephony import Active, Began, Ended, Never, NotNow, Refused, Silent, Unclear
+from jobs.providers.telephony import (
+    CallActive,
+    CallDeferred,
+    CallEnded,
+    CallRefused,
+    CallStarted,
+    CallUnknown,
+    ServiceSilent,
+    StartUncertain,
+)
 from jobs.providers.telephony.webhook import WebhookTelephony, hold_off_s
 from storage.calls.call_changes import Call
 from storage.calls.records import CallKey, CallOutcome, TaskKey
@@ -33,23 +42,23 @@ async def nothing(*_: object) -> None:
 async def test_a_call_is_made_once_and_can_be_asked_for() -> None:
     async with twin(1, report=nothing, talk_s=(2, 2)) as service:
         telephony = to(service.url)
-        assert await telephony.look_up(call()) == Never()
-        assert await telephony.start(call()) == Began()
-        assert await telephony.start(call()) == Began()
+        assert await telephony.look_up(call()) == CallUnknown()
+        assert await telephony.start(call()) == CallStarted()
+        assert await telephony.start(call()) == CallStarted()
         assert len(service.calls) == 1
-        assert await telephony.look_up(call()) == Active()
+        assert await telephony.look_up(call()) == CallActive()
         await until(partial(has_ended, telephony))
         await telephony.aclose()
 
 
 async def has_ended(telephony: WebhookTelephony) -> bool:
-    return await telephony.look_up(call()) == Ended(CallOutcome.ANSWERED)
+    return await telephony.look_up(call()) == CallEnded(CallOutcome.ANSWERED)
 
 
 async def test_what_arrives_too_late_is_not_made() -> None:
     async with twin(1) as service:
         telephony = to(service.url)
-        assert await telephony.start(call(late_s=10)) == NotNow()
+        assert await telephony.start(call(late_s=10)) == CallDeferred()
         assert service.calls == {}
         await telephony.aclose()
 
@@ -57,12 +66,12 @@ async def test_what_arrives_too_late_is_not_made() -> None:
 @pytest.mark.parametrize(
     ("status", "answer"),
     [
-        (204, Began()),
-        (410, NotNow()),
-        (404, Refused("404: no")),
-        (422, Refused("422: no")),
-        (500, Unclear("500 to a call")),
-        (302, Unclear("302 to a call")),
+        (204, CallStarted()),
+        (410, CallDeferred()),
+        (404, CallRefused("404: no")),
+        (422, CallRefused("422: no")),
+        (500, StartUncertain("500 to a call")),
+        (302, StartUncertain("302 to a call")),
     ],
 )
 async def test_each_status_means_what_the_interface_says(status: int, answer: object) -> None:
@@ -77,19 +86,19 @@ async def test_too_many_requests_are_waited_out() -> None:
     async with upstream() as service:
         service.answers["/calls"] = respond(b"", status=429, Retry_After="7")
         telephony = to(service.url("").rstrip("/"))
-        assert await telephony.start(call()) == NotNow(7.0)
+        assert await telephony.start(call()) == CallDeferred(7.0)
         await telephony.aclose()
     assert [hold_off_s(text) for text in ("", "soon", "0", "9999")] == [1.0, 1.0, 1.0, 60.0]
 
 
 async def test_a_connection_that_is_refused_had_no_effect_and_one_that_breaks_may_have() -> None:
     telephony = to("http://127.0.0.1:1")
-    assert await telephony.start(call()) == NotNow(1.0)
-    assert isinstance(await telephony.look_up(call()), Silent)
+    assert await telephony.start(call()) == CallDeferred(1.0)
+    assert isinstance(await telephony.look_up(call()), ServiceSilent)
     await telephony.aclose()
     async with twin(1, lose_answers=1.0, report=nothing) as service:
         telephony = to(service.url)
-        assert isinstance(await telephony.start(call()), Unclear)
+        assert isinstance(await telephony.start(call()), StartUncertain)
         assert len(service.calls) == 1
         await telephony.aclose()
 
@@ -101,9 +110,9 @@ async def test_an_answer_that_is_none_ends_no_slot(body: bytes) -> None:
     async with upstream() as service:
         service.answers["/calls/job-2-1"] = respond(body, content_type="application/json")
         telephony = to(service.url("").rstrip("/"))
-        assert isinstance(await telephony.look_up(call()), Silent)
+        assert isinstance(await telephony.look_up(call()), ServiceSilent)
         service.answers["/calls/job-2-1"] = respond(b'{"state": "ended"}', content_type="application/json")
-        assert await telephony.look_up(call()) == Ended(None)
+        assert await telephony.look_up(call()) == CallEnded(None)
         await telephony.aclose()
 
 
@@ -112,5 +121,5 @@ async def test_silence_ends_with_a_timeout(monkeypatch: pytest.MonkeyPatch) -> N
     async with upstream() as service:
         service.answers["/calls"] = silent()
         telephony = to(service.url("").rstrip("/"))
-        assert isinstance(await telephony.start(call()), Unclear)
+        assert isinstance(await telephony.start(call()), StartUncertain)
         await telephony.aclose()
