@@ -94,7 +94,7 @@ class SocialNetwork(Protocol):
         ...
 
     async def look_up(self, account: Account, references: Sequence[Any]) -> PublishedPost | None:
-        """Returns an earlier call's outcome, or None when nothing was or will be published. Raises: NotPublished, too."""
+        """Returns an earlier call's outcome; None when nothing was or will be published. Raises: NotPublished, too."""
         ...
 
     def certainty(self, account: Account) -> Certainty:
