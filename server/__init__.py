@@ -1,1 +1,1 @@
-"""Wiring: settings, processes, HTTP and WebSocket. Sees everything; nothing imports it."""
+"""Wiring: settings, processes, HTTP and WebSocket. It may import every package; no package imports it."""

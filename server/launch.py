@@ -1,6 +1,6 @@
-"""Becomes another program that ends when its parent ends. Run by path, so it imports nothing of ours.
+"""Replaces itself with a program that ends when its parent ends. Runs as a script, so it imports no package of Noroshi.
 
-Linux only: elsewhere there is no parent-death signal, and the next start ends what is left.
+Linux only: other systems have no parent-death signal, and the next start ends stale servers.
 """
 
 import ctypes
@@ -12,15 +12,15 @@ PR_SET_PDEATHSIG = 1
 
 
 def end_with_parent(parent_pid: int) -> None:
-    """Asks the kernel for SIGTERM when the parent's thread that started us ends; exits when it is gone already."""
+    """Asks the kernel for SIGTERM when the parent's starting thread ends. Exits if the parent is already gone."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-    # It may have died between the fork and the call above; then no signal ever comes.
+    # No signal comes if the parent died before the call above.
     if os.getppid() != parent_pid:
         sys.exit(1)
 
 
 def main() -> None:
-    """launch.py PARENT_PID PROGRAM ARGUMENT..."""
+    """Runs `launch.py PARENT_PID PROGRAM ARGUMENT...`."""
     command = sys.argv[2:]
     end_with_parent(int(sys.argv[1]))
     try:

@@ -1,6 +1,6 @@
-"""Logging: one line an event on stderr, JSON for machines or columns for people, ours and the libraries' alike.
+"""Logging: one line for each event on stderr, as JSON or in columns, for Noroshi and its libraries.
 
-No line holds a token or a password, and none can be forged: control characters in values are written as escapes.
+Lines hold no tokens and no passwords. Control characters in values are escaped, so that values can't forge lines.
 """
 
 import logging
@@ -12,11 +12,11 @@ from typing import Any, Literal, TextIO
 import structlog
 
 HIDDEN = "[hidden]"
-# Of libraries whose ordinary steps are of no interest.
+# Libraries whose messages below WARNING are dropped.
 QUIET_LOGGERS = ("uvicorn", "arq", "pymongo", "motor", "httpx2", "httpcore2", "websockets", "asyncio")
 
 _SENSITIVE_KEYS = frozenset({"authorization", "cookie", "credentials", "password", "secret", "token"})
-# A JWT, and what stands before the @ of an address.
+# A JWT, or the user and password of an address.
 _SENSITIVE_TEXT = re.compile(r"eyJ[\w-]{8,}\.[\w-]+\.[\w-]*|(?<=://)[^\s/@\"']+(?=@)")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
@@ -24,7 +24,7 @@ EventDict = MutableMapping[str, Any]
 
 
 def configure_logging(log_format: Literal["console", "json"], level: str, stream: TextIO | None = None) -> None:
-    """Sends structlog's and the standard library's records to `stream`, stderr when none is given."""
+    """Sends the records of structlog and the standard library to `stream`, by default stderr."""
     out = stream or sys.stderr
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
@@ -44,7 +44,7 @@ def configure_logging(log_format: Literal["console", "json"], level: str, stream
 
 
 def _formatter(log_format: str, shared: list[Any], *, colors: bool) -> logging.Formatter:
-    # Not rich's tracebacks: they show local variables, secrets among them.
+    # The tracebacks of rich would show local variables, including secrets.
     plain = structlog.dev.plain_traceback
     rendering: list[Any] = (
         [structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=plain)]
@@ -83,5 +83,5 @@ def _escaped(value: object) -> object:
 
 
 def _hide_tokens(_logger: object, _method: str, line: str) -> str:
-    # On the finished line, as a token may also stand inside a traceback.
+    # Applied to the finished line, because a traceback may hold a token.
     return _SENSITIVE_TEXT.sub(HIDDEN, line)

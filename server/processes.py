@@ -1,6 +1,6 @@
-"""Child processes: started, awaited, stopped, and never left behind.
+"""Child processes: start, wait, stop, and end with their parent.
 
-A child runs in a session of its own, so that Ctrl-C reaches only us and we decide the order in which things end.
+A child runs in its own session. Ctrl-C therefore reaches only the parent, which stops its children in order.
 """
 
 import asyncio
@@ -21,13 +21,13 @@ LAUNCHER = Path(__file__).with_name("launch.py")
 
 
 class StartupError(Exception):
-    """Why something can't be done, and what to do about it: one line for the operator."""
+    """An error for the operator: one line that says what is wrong and what to do."""
 
 
 class ChildProcess:
     """One run of a command.
 
-    Start it from the main thread: the parent-death signal of Linux follows the thread that started a child.
+    Create it in the main thread: on Linux a child ends with the thread that started it.
     """
 
     def __init__(
@@ -38,10 +38,10 @@ class ChildProcess:
         output: Path | None = None,
         pass_fds: Sequence[int] = (),
     ) -> None:
-        """Starts at once. `output` takes both streams, emptied first; None shares ours. Raises: OSError."""
+        """Starts the command. Both output streams go to the file `output`, or to the parent's. Raises: OSError."""
         launcher = [sys.executable, "-I", "-S", str(LAUNCHER), str(os.getpid())] if ON_LINUX else []
         with output.open("wb") if output else contextlib.nullcontext() as stream:
-            self._process = subprocess.Popen(  # noqa: S603 - our own commands
+            self._process = subprocess.Popen(  # noqa: S603 - only fixed commands
                 [*launcher, *command],
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
@@ -57,17 +57,17 @@ class ChildProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs; minus the signal's number when a signal ended it."""
+        """The exit code; None while it runs, the negative signal number when a signal ended it."""
         return self._process.poll()
 
     async def wait(self) -> int:
-        """The exit code, as soon as there is one."""
+        """Waits for the end of the process and returns its exit code."""
         while (code := self.exit_code) is None:  # noqa: ASYNC110 - the portable way, without a thread
             await asyncio.sleep(WAIT_INTERVAL_S)
         return code
 
     async def stop(self, deadline_s: float) -> None:
-        """SIGTERM, and SIGKILL when it still runs after `deadline_s`; returns when it is gone."""
+        """Sends SIGTERM, and SIGKILL after `deadline_s`. Returns when the process has ended."""
         self._process.terminate()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.wait(), deadline_s)
@@ -75,19 +75,19 @@ class ChildProcess:
         await self.wait()
 
     def kill(self) -> None:
-        """SIGKILL; nothing when it has ended."""
+        """Sends SIGKILL, unless the process has ended."""
         self._process.kill()
 
 
 def end_with(parent_pid: int, deadline_s: float) -> None:
-    """Ends this process when its parent is gone: by SIGTERM within a second, by force `deadline_s` later."""
+    """Ends this process when its parent is gone: SIGTERM within a second, a forced exit `deadline_s` later."""
     threading.Thread(target=_watch, args=(parent_pid, deadline_s), daemon=True).start()
 
 
 def _watch(parent_pid: int, deadline_s: float) -> None:
     while os.getppid() == parent_pid:
         time.sleep(1)
-    # On Linux the kernel has sent it already.
+    # On Linux the kernel sends the signal.
     if not ON_LINUX:
         os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(deadline_s)

@@ -1,6 +1,6 @@
-"""`noroshi up`: embedded servers, web and worker processes, all kept running by one process, and ended with it.
+"""`noroshi up`: starts embedded servers, web and worker processes, and restarts any of them that ends.
 
-Things end in the order web, workers, Redis, MongoDB. When the supervisor itself is killed, its children notice.
+The processes stop in the order web, workers, Redis, MongoDB. They also end when the supervisor is killed.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ Say = Callable[[str], None]
 
 
 class Restartable(Protocol):
-    """What can die and run again: one of our programs, or an embedded server."""
+    """A process that can be restarted: a web or worker process, or an embedded server."""
 
     @property
     def name(self) -> str: ...
@@ -52,14 +52,14 @@ class Restartable(Protocol):
 
 
 class Program:
-    """`noroshi web` or `noroshi worker`: the same command at every start."""
+    """A web or worker process, restarted with the same command."""
 
     def __init__(self, name: str, settings: Settings, listener: socket.socket | None = None) -> None:
         self.name = f"noroshi {name}"
         self.starts = 0
         self._fds = [listener.fileno()] if listener else []
         inherited = [f"--fd={fd}" for fd in self._fds]
-        # -P: the folder we were started in must not shadow our packages.
+        # -P: modules in the current folder must not shadow Noroshi's packages.
         self._command = [sys.executable, "-P", "-m", "server.commands.cli", name, f"--parent={os.getpid()}", *inherited]
         self._environment = settings.environment()
         self._process: ChildProcess | None = None
@@ -78,8 +78,8 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Crew:
-    """Everything that is kept running, with the settings that it runs under."""
+class Processes:
+    """All supervised processes, and their settings."""
 
     settings: Settings
     servers: Servers
@@ -92,7 +92,7 @@ class Crew:
 
 
 def run_up(settings: Settings, *, web: int, workers: int, say: Say, started_at: float) -> int:
-    """Runs the product until a signal comes, and returns the exit code. `started_at` is on the monotonic clock.
+    """Runs the product until a signal arrives, and returns the exit code. `started_at` is a monotonic time.
 
     Raises: StartupError.
     """
@@ -100,19 +100,19 @@ def run_up(settings: Settings, *, web: int, workers: int, say: Say, started_at: 
 
 
 async def _until_signal(work: Coroutine[None, None, None]) -> int:
-    """The first signal calls the work off; more of them change nothing, as its end must not be cut short."""
+    """Cancels `work` on the first signal and ignores further ones, so that shutdown is not interrupted."""
     task = asyncio.ensure_future(work)
     received: list[int] = []
 
-    def call_off(number: int) -> None:
+    def cancel(number: int) -> None:
         if not received:
             task.cancel()
         received.append(number)
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
-            continue  # `nohup` asked for it
-        asyncio.get_running_loop().add_signal_handler(number, call_off, number)
+            continue  # started by `nohup`
+        asyncio.get_running_loop().add_signal_handler(number, cancel, number)
     with contextlib.suppress(asyncio.CancelledError):
         await task
     return 128 + signal.SIGINT if received[:1] == [signal.SIGINT] else 0
@@ -124,16 +124,16 @@ async def _up(settings: Settings, web: int, workers: int, say: Say, started_at: 
     with listen(settings.host, settings.port) as listener:
         settings = with_auth_secret(settings.with_values(port=listener.getsockname()[1]))
         settings = with_address_keys(with_credential_keys(settings))
-        async with _crew(settings, listener, web, workers) as crew:
+        async with _processes(settings, listener, web, workers) as processes:
             try:
-                await _serve(crew, say, started_at)
+                await _serve(processes, say, started_at)
             except* StartupError as failures:
                 raise failures.exceptions[0] from None
 
 
 @contextlib.asynccontextmanager
-async def _crew(settings: Settings, listener: socket.socket, web: int, workers: int) -> AsyncIterator[Crew]:
-    """Everything started; ended in the opposite order."""
+async def _processes(settings: Settings, listener: socket.socket, web: int, workers: int) -> AsyncIterator[Processes]:
+    """Starts all processes, and stops them in the opposite order."""
     await check_servers(settings.mongodb_uri, settings.redis_url)
     async with embedded_servers(
         settings.data_dir,
@@ -147,39 +147,39 @@ async def _crew(settings: Settings, listener: socket.socket, web: int, workers: 
             redis_url=settings.redis_url or servers.redis_url,
             data_dir=settings.data_dir.absolute(),
         )
-        crew = Crew(
+        processes = Processes(
             settings,
             servers,
             [Program("web", settings, listener) for _ in range(web)],
             [Program("worker", settings) for _ in range(workers)],
         )
         try:
-            for program in (*crew.web, *crew.workers):
+            for program in (*processes.web, *processes.workers):
                 await program.restart()
-            yield crew
+            yield processes
         finally:
-            # Nobody is let in whom nobody will serve.
+            # No connection may be accepted that no process will serve.
             listener.close()
-            for programs in (crew.web, crew.workers):
+            for programs in (processes.web, processes.workers):
                 await asyncio.gather(*(program.stop() for program in programs))
 
 
-async def _serve(crew: Crew, say: Say, started_at: float) -> None:
-    """Until it is called off."""
+async def _serve(processes: Processes, say: Say, started_at: float) -> None:
+    """Supervises the processes until cancelled, and prints where the product serves."""
     async with asyncio.TaskGroup() as group:
-        for member in crew.all:
+        for member in processes.all:
             group.create_task(keep_running(member))
-        await _until_ready(crew)
-        url = f"http://{_local_host(crew.settings)}:{crew.settings.port}"
+        await _until_ready(processes)
+        url = f"http://{_local_host(processes.settings)}:{processes.settings.port}"
         say(f"Noroshi is ready in {time.monotonic() - started_at:.1f} s. Ctrl-C ends it.")
         say(f"  product   {url}/")
         say(f"  GraphiQL  {url}/graphiql")
-        if crew.settings.demo:
-            group.create_task(_fill_with_demo_data(crew.settings, url, say))
+        if processes.settings.demo:
+            group.create_task(_fill_with_demo_data(processes.settings, url, say))
 
 
 async def keep_running(member: Restartable) -> NoReturn:
-    """Starts it again whenever it ends: after 0.2 s, doubled up to 5 s until it has lived for 30 s."""
+    """Restarts the process whenever it ends: after 0.2 s, doubled up to 5 s until it has run for 30 s."""
     delay_s = FIRST_DELAY_S
     while True:
         since = time.monotonic()
@@ -196,24 +196,26 @@ async def keep_running(member: Restartable) -> NoReturn:
 
 
 def _local_host(settings: Settings) -> str:
-    """How this machine reaches the product, whatever the outside does; in brackets when it has to be."""
+    """Returns the host by which this machine reaches the product, in brackets for IPv6."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104
     return f"[{host}]" if ":" in host else host
 
 
-async def _until_ready(crew: Crew) -> None:
+async def _until_ready(processes: Processes) -> None:
     ends_at = time.monotonic() + READY_DEADLINE_S
-    while " 200 " not in (status := await _readiness(crew.settings)):
-        for program in (*crew.web, *crew.workers):
+    while " 200 " not in (status := await _readiness(processes.settings)):
+        for program in (*processes.web, *processes.workers):
             if program.starts > STARTS_BEFORE_GIVING_UP:
-                raise StartupError(f"`{program.name}` ends as soon as it starts; the lines above tell why.")
+                raise StartupError(f"`{program.name}` ends as soon as it starts; see the log lines above.")
         if time.monotonic() > ends_at:
-            raise StartupError(f"Not ready after {READY_DEADLINE_S:g} s: /readyz says {status.strip() or 'nothing'}.")
+            raise StartupError(
+                f"Not ready after {READY_DEADLINE_S:g} s: /readyz answers {status.strip() or 'nothing'}."
+            )
         await asyncio.sleep(READY_POLL_S)
 
 
 async def _readiness(settings: Settings) -> str:
-    """The status line of /readyz; empty when there is no answer."""
+    """Returns the status line of /readyz; empty without an answer."""
     host = _local_host(settings)
     request = f"GET /readyz HTTP/1.1\r\nHost: {host}:{settings.port}\r\nConnection: close\r\n\r\n"
     with contextlib.suppress(OSError, TimeoutError):
@@ -226,7 +228,7 @@ async def _readiness(settings: Settings) -> str:
 
 
 async def _fill_with_demo_data(settings: Settings, url: str, say: Say) -> None:
-    """The product serves meanwhile, and goes on serving when this fails."""
+    """Prints sign-in links and adds demo data. The product serves meanwhile, and also if this fails."""
     from server.demo import DEMO_USERS, fill
 
     say("Sign in as")

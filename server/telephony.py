@@ -1,4 +1,4 @@
-"""Which telephony the settings name, wired up."""
+"""The telephony provider that the settings name."""
 
 from jobs.providers.telephony import Telephony
 from jobs.providers.telephony.simulator import Simulator
@@ -12,7 +12,7 @@ TELEPHONY_CALLBACK, TWILIO_CALLBACK = "/callbacks/telephony", "/callbacks/twilio
 
 
 def make_telephony(settings: Settings, stores: Stores) -> Telephony:
-    """The service that calls are delegated to. Raises: SettingsError for what it needs and is not set."""
+    """Returns the telephony provider. Raises: SettingsError when a setting of the provider is missing."""
     check_telephony(settings)
     if settings.telephony == "webhook":
         assert settings.telephony_url is not None
@@ -37,7 +37,7 @@ _NEEDED = {
 
 
 def check_telephony(settings: Settings) -> None:
-    """Raises: SettingsError for what the chosen telephony needs and is not set."""
+    """Raises: SettingsError when a setting of the chosen telephony provider is missing."""
     missing = [variable(name) for name in _NEEDED[settings.telephony] if not getattr(settings, name)]
     if missing:
         raise SettingsError(f"{variable('telephony')}={settings.telephony} needs {', '.join(missing)}")

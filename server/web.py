@@ -1,4 +1,4 @@
-"""The web process: uvicorn around the application, on a socket of its own or one inherited from the supervisor."""
+"""The web process: runs the application in uvicorn, on its own socket or on one inherited from the supervisor."""
 
 import errno
 import gc
@@ -13,17 +13,17 @@ from server.settings import Settings
 WS_MAX_SIZE_BYTES = 65_536
 GRACEFUL_SHUTDOWN_S = 10
 BACKLOG = 2048
-# A client that stops reading answers no ping, and is gone within 25 s.
+# A client that stops reading answers no ping and is disconnected within 25 s.
 PING_EVERY_S = 10.0
 PING_TIMEOUT_S = 15.0
-# What was answered leaves nothing that only the collector finds (ADR 38), handing on events neither; a subscription
-# leaves some 20 objects. A look at all objects takes 0.2 s with a thousand sockets, and nobody is served meanwhile
-# (benchmarks/fanout.py). Much rarer looks spare pages a little, and cost look-ups of a thousand addresses more.
+# Answered requests and delivered events leave no reference cycles; a subscription leaves some 20 objects. A full
+# collection takes 0.2 s with a thousand sockets and stops the process (benchmarks/fanout.py). Still rarer collections
+# make pages slightly faster, and lookups of a thousand addresses slower.
 GC_THRESHOLDS = 20_000, 20, 10
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 takes a free one. Raises: StartupError that names host and port."""
+    """Returns a listening socket; port 0 takes a free port. Raises: StartupError that names host and port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
@@ -33,7 +33,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def serve_web(settings: Settings, listener: socket.socket | None = None) -> None:
-    """Serves until SIGTERM or SIGINT, then lets requests under way finish for at most 10 s."""
+    """Serves until SIGTERM or SIGINT. Running requests then have 10 s to finish."""
     from server.app import create_app
 
     listener = listener or listen(settings.host, settings.port)
@@ -56,10 +56,10 @@ def serve_web(settings: Settings, listener: socket.socket | None = None) -> None
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's, for a process that keeps thousands of sockets."""
+    """uvicorn's server, with the garbage collector tuned for thousands of sockets."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Starts, and spares the garbage collector what is there by now and stays."""
+        """Starts the server, then excludes all present objects from garbage collection."""
         await super().startup(sockets)
         gc.collect()
         gc.freeze()

@@ -1,6 +1,6 @@
-"""The worker process: an arq worker for each queue and the sweepers, all supervised; SIGTERM drains.
+"""The worker process: one arq worker for each queue, background loops and sweepers. SIGTERM drains running jobs.
 
-arq ends itself when Redis goes away, so each of its workers is started again with a growing pause.
+An arq worker ends when Redis goes away, so each loop is restarted after a growing pause.
 """
 
 import asyncio
@@ -33,8 +33,8 @@ RESTART_S = (0.2, 5.0)
 DRAIN_S = 10.0
 MAX_JOBS = 50
 
-# MongoDB's driver works in threads. While the loop is busy, as when a thousand posts are due, each of them waits up to
-# so long for the interpreter whenever an answer has come, many times a commit. The default is 5 ms.
+# Motor works in threads. While the loop is busy, a thread waits up to this long for the GIL after each answer, many
+# times for a commit. Python's default is 5 ms.
 SWITCH_INTERVAL_S = 0.001
 GC_THRESHOLDS = 10_000, 20, 10
 
@@ -42,7 +42,7 @@ log = structlog.get_logger(__name__)
 
 
 def run_worker(settings: Settings, queues: tuple[str, ...] = ()) -> None:
-    """Works until SIGTERM or SIGINT; then running jobs may finish for 10 s. No queues given means all."""
+    """Works on the queues, by default all, until SIGTERM or SIGINT. Running jobs then have 10 s to finish."""
     import uvloop
 
     uvloop.run(_run(settings, queues or tuple(FUNCTIONS)))
@@ -80,7 +80,7 @@ async def _run(settings: Settings, queues: tuple[str, ...]) -> None:
 
 
 def tune_interpreter() -> None:
-    """Lets threads take turns more often, and spares the garbage collector what is there by now and stays."""
+    """Shortens the switch interval of threads, and excludes all present objects from garbage collection."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     gc.collect()
     gc.freeze()
@@ -117,7 +117,7 @@ async def _arq_loop(jobs: JobContext, redis: RedisSettings, queue: str) -> None:
                 await asyncio.wait(worker.tasks.values(), timeout=DRAIN_S)
             raise
         finally:
-            # What it raises is of no interest: the server may be the very thing that is gone.
+            # Errors are ignored: closing fails when Redis is gone.
             await asyncio.gather(worker.close(), return_exceptions=True)
 
     await _supervise(f"queue {queue}", work)
@@ -129,14 +129,14 @@ async def _sweep_loop(jobs: JobContext, sweeper: Sweeper, heartbeat: Heartbeat) 
             found = await sweeper.run(jobs)
             heartbeat.swept(sweeper.name, found)
             if found:
-                log.info("swept", sweeper=sweeper.name, found=found)
+                log.info("sweep_finished", sweeper=sweeper.name, found=found)
             await asyncio.sleep(sweeper.every_s)
 
     await _supervise(sweeper.name, work)
 
 
 async def _supervise(name: str, work: Callable[[], Awaitable[None]]) -> None:
-    """Runs the work for ever; after a failure again, with a growing pause."""
+    """Runs `work` forever, and restarts it after a growing pause whenever it ends."""
     pause_s = RESTART_S[0]
     loop = asyncio.get_running_loop()
     while True:
@@ -144,6 +144,6 @@ async def _supervise(name: str, work: Callable[[], Awaitable[None]]) -> None:
         try:
             await work()
         except Exception as error:
-            log.warning("restarting", loop=name, error=repr(error))
+            log.warning("loop_restarted", loop=name, error=repr(error))
         pause_s = RESTART_S[0] if loop.time() - started > 30 else min(pause_s * 2, RESTART_S[1])
         await asyncio.sleep(pause_s)

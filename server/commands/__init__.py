@@ -1,1 +1,1 @@
-"""The command line, noroshi."""
+"""The command line `noroshi`."""

@@ -1,6 +1,6 @@
-"""The command `noroshi`. Commands import what they need when they run, as `--help` and the start must be fast.
+"""The command `noroshi`. Commands import their modules when they run, so that `--help` and the start are fast.
 
-A command that can't do its work says why in one line: exit code 2 when it was called wrongly, 1 otherwise.
+A failure is one line. The exit code is 2 for bad usage and 1 for other errors.
 """
 
 import contextlib
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from server.settings import Settings
 
 STARTED_AT = time.monotonic()
-# How long a web or worker process may take to end once its supervisor is gone.
+# How long a web or worker process may take to end after its supervisor is gone.
 ORPHAN_DEADLINE_S = 15.0
 INTERRUPTED = 130
-# Typer hides its copy of click; this is the base of the errors that a wrong call causes.
+# Typer bundles a private copy of click. This is the base class of its usage errors.
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 app = typer.Typer(
     help="Noroshi: a GraphQL backend with realtime subscriptions for community applications.",
-    epilog="Settings come from the environment (MONGODB_URI, REDIS_URL, NOROSHI_...); options win over them.",
+    epilog="Settings come from the environment (MONGODB_URI, REDIS_URL, NOROSHI_...); options take precedence.",
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -37,23 +37,23 @@ app = typer.Typer(
 app.add_typer(mail_app, name="mail")
 
 DataDir = Annotated[
-    Path | None, typer.Option(help="Where embedded servers and secrets are kept. Default: .noroshi", show_default=False)
+    Path | None, typer.Option(help="Folder of embedded servers and secrets. Default: .noroshi", show_default=False)
 ]
-Host = Annotated[str | None, typer.Option(help="Where to listen. Default: 127.0.0.1", show_default=False)]
+Host = Annotated[str | None, typer.Option(help="Address to listen on. Default: 127.0.0.1", show_default=False)]
 Port = Annotated[
     int | None,
-    typer.Option(min=0, max=65535, help="Default: 8000. 0 takes a free one.", show_default=False),
+    typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free port. Default: 8000", show_default=False),
 ]
 Parent = Annotated[int | None, typer.Option(hidden=True, help="End when this process, the parent, is gone.")]
 
 
 def main() -> None:
-    """The entry point: runs the command and exits with its code."""
+    """Runs the command and exits with its exit code."""
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: list[str]) -> int:
-    """The exit code of the command."""
+    """Runs a command and returns its exit code."""
     try:
         return app(arguments, prog_name="noroshi", standalone_mode=False) or 0
     except UsageError as error:
@@ -79,11 +79,11 @@ def up(
     host: Host = None,
     port: Port = None,
     data_dir: DataDir = None,
-    demo: Annotated[bool, typer.Option("--demo", help="Fill it with demo data and print sign-in links.")] = False,
-    workers: Annotated[int, typer.Option(min=0, help="Worker processes.")] = 1,
-    web: Annotated[int, typer.Option(min=1, help="Web processes; all share the port.")] = 1,
+    demo: Annotated[bool, typer.Option("--demo", help="Add demo data and print sign-in links.")] = False,
+    workers: Annotated[int, typer.Option(min=0, help="Number of worker processes.")] = 1,
+    web: Annotated[int, typer.Option(min=1, help="Number of web processes, which share the port.")] = 1,
 ) -> None:
-    """Run the whole product: databases where no address is set, web and worker processes, all kept alive."""
+    """Run the whole product: web and worker processes, and databases unless their addresses are set."""
     settings = _settings("up", host=host, port=port, data_dir=data_dir, demo=demo or None)
     from server.supervisor import run_up
 
@@ -101,14 +101,14 @@ def web(
     settings = _settings("web", host=host, port=port)
     _prepare_process(settings, parent)
     if not (settings.auth_secret or settings.auth_jwks_url):
-        raise StartupError("NOROSHI_AUTH_SECRET or NOROSHI_AUTH_JWKS_URL is needed, to verify tokens with.")
+        raise StartupError("NOROSHI_AUTH_SECRET or NOROSHI_AUTH_JWKS_URL is needed to verify tokens.")
     from server.web import serve_web
 
     serve_web(settings, socket.socket(fileno=fd) if fd is not None else None)
 
 
 def _queues(names: str) -> tuple[str, ...]:
-    """Raises: BadParameter for a queue that no worker knows."""
+    """Returns the names of the queues. Raises: BadParameter for an unknown queue."""
     from jobs import FUNCTIONS
 
     asked = tuple(name.strip() for name in names.split(",") if name.strip())
@@ -121,7 +121,7 @@ def _queues(names: str) -> tuple[str, ...]:
 @app.command()
 def worker(
     queues: Annotated[
-        str, typer.Option(help="Names, separated by commas. Default: all of them.", show_default=False)
+        str, typer.Option(help="Names of job queues, separated by commas. Default: all", show_default=False)
     ] = "",
     parent: Parent = None,
 ) -> None:
@@ -138,14 +138,14 @@ def worker(
 def token(
     user: Annotated[str, typer.Option(help="The user's id.")],
     org: Annotated[str, typer.Option(help="The organization's id.")],
-    role: Annotated[list[Role] | None, typer.Option(help="May be given several times. Default: MEMBER")] = None,
-    name: Annotated[str | None, typer.Option(help="The name to show.")] = None,
-    handle: Annotated[str | None, typer.Option(help="What mentions use, such as `mika` for @mika.")] = None,
-    email: Annotated[str | None, typer.Option(help="Where mails go, such as that a publication failed.")] = None,
-    ttl_s: Annotated[int, typer.Option(min=1, help="Seconds until it expires.")] = 86_400,
+    role: Annotated[list[Role] | None, typer.Option(help="A role; may be repeated. Default: MEMBER")] = None,
+    name: Annotated[str | None, typer.Option(help="The displayed name.")] = None,
+    handle: Annotated[str | None, typer.Option(help="The handle for mentions, such as `mika` for @mika.")] = None,
+    email: Annotated[str | None, typer.Option(help="The mail address for notices.")] = None,
+    ttl_s: Annotated[int, typer.Option(min=1, help="Seconds until the token expires.")] = 86_400,
     data_dir: DataDir = None,
 ) -> None:
-    """Print a bearer token, signed with NOROSHI_AUTH_SECRET or else with the secret in the data folder."""
+    """Print a bearer token, signed with NOROSHI_AUTH_SECRET or with the data folder's secret."""
     from server.auth.sign_in import sign, with_auth_secret
     from server.settings import Settings
 
@@ -157,10 +157,10 @@ def token(
 
 @app.command()
 def demo(
-    url: Annotated[str, typer.Option(help="Where the product runs.")] = "http://127.0.0.1:8000",
+    url: Annotated[str, typer.Option(help="Address of the running product.")] = "http://127.0.0.1:8000",
     data_dir: DataDir = None,
 ) -> None:
-    """Fill a running product with demo data, through its public API; what is there already stays as it is."""
+    """Add demo data to a running product through its public API. Existing data stay unchanged."""
     import asyncio
     from functools import partial
 
@@ -181,7 +181,7 @@ def demo(
 
 @app.command()
 def schema() -> None:
-    """Print the GraphQL schema in its definition language."""
+    """Print the GraphQL schema in schema definition language."""
     from schema.root import schema as graphql_schema
 
     _say(graphql_schema.as_str())
@@ -197,7 +197,7 @@ def settings() -> None:
 
 @app.command()
 def status(data_dir: DataDir = None) -> None:
-    """Show what runs where: workers and sweeps, locks and fences, brokers, mail, queues."""
+    """Show workers, sweeps, locks, call brokers, mail and job queues."""
     import asyncio
 
     from pymongo.errors import PyMongoError
@@ -218,7 +218,7 @@ def status(data_dir: DataDir = None) -> None:
 
 
 def _settings(title: str, **options: object) -> "Settings":
-    """The settings of a process that runs on, with its title and its log set."""
+    """Returns the settings of a long-running process, after setting its title and its log."""
     from setproctitle import setproctitle
 
     from server.logs import configure_logging
@@ -231,7 +231,7 @@ def _settings(title: str, **options: object) -> "Settings":
 
 
 def _prepare_process(settings: "Settings", parent: int | None) -> None:
-    """Under a supervisor: ends with it. On its own: checks what the supervisor would have checked."""
+    """Makes the process end with its supervisor; without one checks the servers as a supervisor would."""
     if parent is not None:
         end_with(parent, ORPHAN_DEADLINE_S)
         return
@@ -246,7 +246,7 @@ def _prepare_process(settings: "Settings", parent: int | None) -> None:
 
 @contextlib.contextmanager
 def _progress(title: str) -> Iterator[Callable[[int, int], None]]:
-    """Shows (done, total) as a bar; nothing when the output is no terminal."""
+    """Yields a function that shows (done, total) as a progress bar on a terminal."""
     from rich.progress import Progress
 
     with Progress(disable=not sys.stdout.isatty()) as bar:

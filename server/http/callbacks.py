@@ -1,7 +1,7 @@
-"""What the telephony side tells us over HTTP: signed reports (docs/interfaces.md), and Twilio's status callbacks.
+"""Callbacks of telephony providers: signed reports (docs/interfaces.md) and Twilio's status callbacks.
 
-A report is idempotent by (call, sequence), so one that comes again is answered as before and changes nothing. 2xx is
-answered once it is durable; 503 asks for it again.
+A report is idempotent by (call, sequence): a repeated one gets the same answer and changes nothing. 2xx means that the
+report is durable; 503 asks the provider to repeat it.
 """
 
 import hmac
@@ -30,12 +30,12 @@ MAX_FIELDS = 100
 log = structlog.get_logger(__name__)
 
 
-class _Refused(Exception):
-    """Not signed by the secret: 401."""
+class _SignatureInvalid(Exception):
+    """The request is not signed with the secret: 401."""
 
 
 def callback_routes(settings: Settings, stores: Stores) -> list[Route]:
-    """The routes; without a secret nothing is believed."""
+    """Returns the routes. Without a secret they refuse every request."""
     callbacks = _Callbacks(settings, stores)
     return [
         Route(TELEPHONY_CALLBACK, _answering(callbacks.telephony), methods=["POST"]),
@@ -47,22 +47,22 @@ def _answering(handle: Callable[[Request], Awaitable[None]]) -> Callable[[Reques
     async def endpoint(request: Request) -> Response:
         try:
             await handle(request)
-        except _Refused as error:
-            return _told(401, "UNAUTHENTICATED", str(error))
+        except _SignatureInvalid as error:
+            return _answer(401, "UNAUTHENTICATED", str(error))
         except ClientDisconnect:
             return Response(status_code=400)
         except Exception as error:
             known = error if isinstance(error, DomainError) else unavailable(error)
             if known is None:
                 log.error("callback_failed", exc_info=error)
-                return _told(500, "INTERNAL_SERVER_ERROR", "Unexpected error.")
-            return _told(_status(known), known.code, known.message)
+                return _answer(500, "INTERNAL_SERVER_ERROR", "Unexpected error.")
+            return _answer(_status(known), known.code, known.message)
         return Response(status_code=204)
 
     return endpoint
 
 
-def _told(status: int, code: str, message: str) -> Response:
+def _answer(status: int, code: str, message: str) -> Response:
     headers = {"Retry-After": "1"} if status == 503 else {}
     return Response(orjson.dumps({"code": code, "message": message}), status, headers, "application/json")
 
@@ -85,19 +85,19 @@ class _Callbacks:
         self._calls = stores.calls
 
     async def telephony(self, request: Request) -> None:
-        """One report as JSON."""
+        """Takes one report as JSON."""
         body = await _body(request)
         if not self._secret:
-            raise _Refused("No telephony secret is set here.")
+            raise _SignatureInvalid("No telephony secret is set on this server.")
         try:
             verify(self._secret, request.headers, body, time.time())
         except SignatureRefused as error:
-            raise _Refused(str(error)) from None
+            raise _SignatureInvalid(str(error)) from None
         call_id, sequence, event, outcome = _report(body)
         await self._calls.report(call_id, sequence, event, outcome)
 
     async def twilio(self, request: Request) -> None:
-        """One status callback; what says nothing new is fine."""
+        """Takes one status callback of Twilio, and accepts one without news."""
         body = await _body(request)
         fields = _form(body)
         url = f"{self._base_url}{request.url.path}" + (f"?{request.url.query}" if request.url.query else "")
@@ -105,7 +105,7 @@ class _Callbacks:
         if not self._token or not hmac.compare_digest(
             twilio_signature(self._token, url, fields).encode(), given.encode()
         ):
-            raise _Refused("X-Twilio-Signature does not fit.")
+            raise _SignatureInvalid("X-Twilio-Signature does not match.")
         try:
             report = report_of(dict(fields))
         except ValueError:
@@ -138,9 +138,9 @@ def _form(body: bytes) -> list[tuple[str, str]]:
 def _report(body: bytes) -> tuple[str, int, CallReportEvent, CallOutcome | None]:
     """Raises: BadUserInput."""
     try:
-        told = orjson.loads(body)
-        call_id, sequence, outcome = told["callId"], told["sequence"], told.get("outcome")
-        event = CallReportEvent(told["event"])
+        report = orjson.loads(body)
+        call_id, sequence, outcome = report["callId"], report["sequence"], report.get("outcome")
+        event = CallReportEvent(report["event"])
         ended = None if outcome is None else CallOutcome(outcome)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise BadUserInput("body", '{"callId", "sequence", "event": "ANSWERED"|"ENDED", "outcome"?}') from None

@@ -1,6 +1,6 @@
-"""Signing in as a demo user, with one click. Only with --demo, and only on a loopback host.
+"""Sign-in as a demo user, with --demo on a loopback host only.
 
-GET /demo/users says who there is to choose from (nobody where it may not be), POST /demo/sign-in gives the token.
+GET /demo/users lists the demo users, or none where sign-in is disabled. POST /demo/sign-in returns a token.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def demo_sign_in_routes(settings: Settings) -> list[BaseRoute]:
-    """The list of users always, so that the web client can ask; the sign-in only where it may be."""
+    """Returns the route of the list, and the route of the sign-in where it is enabled."""
     if not settings.demo or not _is_loopback(settings.host) or settings.auth_jwks_url:
         return [_users(())]
     from server.demo import DEMO_USERS

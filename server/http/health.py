@@ -1,4 +1,4 @@
-"""Whether this process lives, whether it can serve, and its metrics."""
+"""Liveness, readiness and metrics of the web process."""
 
 import asyncio
 from contextlib import suppress
@@ -11,19 +11,19 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from server.http.metrics import exposition, figures_of_workers
+from server.http.metrics import exposition, worker_metrics
 from storage.stores import Stores
 
 CHECK_TIMEOUT_S = 2.0
 
 
 async def healthz(request: Request) -> Response:
-    """The process answers."""
+    """Answers 200 while the process runs."""
     return _json({"status": "ok"}, 200)
 
 
 async def readyz(request: Request) -> Response:
-    """200 when MongoDB is a replica set with a writable primary. Redis is told, and not required."""
+    """Answers 200 when MongoDB has a writable primary, else 503. Redis is reported, but not required."""
     stores: Stores = request.app.state.stores
     mongodb, redis = await asyncio.gather(_mongodb(stores), _redis(stores))
     ready = mongodb == "ok"
@@ -32,13 +32,13 @@ async def readyz(request: Request) -> Response:
 
 
 async def metrics(request: Request) -> Response:
-    """Prometheus text format, of this process and of all workers."""
+    """Answers with the metrics of this process and of all workers, in Prometheus's text format."""
     stores: Stores = request.app.state.stores
     of_workers: dict[str, str] = {}
     with suppress(PyMongoError, TimeoutError):
         async with asyncio.timeout(CHECK_TIMEOUT_S):
             await stores.bounce_rates.show()
-            of_workers = await figures_of_workers(stores.mongo)
+            of_workers = await worker_metrics(stores.mongo)
     return Response(exposition(of_workers), media_type=CONTENT_TYPE_LATEST)
 
 

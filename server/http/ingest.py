@@ -1,7 +1,7 @@
-"""POST /ingest/deliveries (NDJSON) and /ingest/reports (one DSN or ARF message), with a bearer token of a SERVICE.
+"""POST /ingest/deliveries (NDJSON) and /ingest/reports (one DSN or ARF message), with a token of role SERVICE.
 
-Answers 200 with what became of the events; 400, 401, 403, 413 when nothing was taken in, and 503 with Retry-After when
-that is open: send the same again, what is known stays as it is.
+Answers 200 with a result for the events, and 400, 401, 403 or 413 when none was recorded. After 503 with Retry-After
+the client repeats the request: recorded events count as duplicates.
 """
 
 import math
@@ -33,7 +33,7 @@ Take = Callable[[User, bytes], Awaitable[RecordDeliveriesResult]]
 
 
 class Line(BaseModel):
-    """A DeliveryEventInput as JSON."""
+    """One line of JSON in the form of DeliveryEventInput."""
 
     model_config = ConfigDict(strict=True, extra="ignore", hide_input_in_errors=True)
 
@@ -47,7 +47,7 @@ class Line(BaseModel):
     message_id: str | None = Field(default=None, alias="messageId")
 
     def event(self) -> DeliveryEvent:
-        """The same as a record."""
+        """Returns the line as a record."""
         return DeliveryEvent(
             event_id=self.event_id,
             address=self.address,
@@ -61,7 +61,7 @@ class Line(BaseModel):
 
 
 def ingest_routes(stores: Stores, viewers: Viewers) -> list[Route]:
-    """The two ways in."""
+    """Returns both routes."""
 
     async def deliveries(asker: User, body: bytes) -> RecordDeliveriesResult:
         return await record_lines(stores.ledger, asker, body)
@@ -84,7 +84,7 @@ def _endpoint(viewers: Viewers, take: Take) -> Callable[[Request], Awaitable[Res
         try:
             asker = await _service(viewers, request)
             body = await Request(request.scope, limited(request.receive)).body()
-            return _json(told(await take(asker, body)), 200)
+            return _json(result_as_json(await take(asker, body)), 200)
         except ClientDisconnect:
             return Response(status_code=400)
         except (DomainError, PyMongoError) as error:
@@ -98,12 +98,12 @@ async def _service(viewers: Viewers, request: Request) -> User:
     if session is None:
         raise Unauthenticated
     if Role.SERVICE not in session.roles:
-        raise Forbidden("This needs the role SERVICE.")
+        raise Forbidden("This request needs the role SERVICE.")
     return session.user
 
 
 async def record_lines(ledger: Ledger, asker: User, body: bytes) -> RecordDeliveriesResult:
-    """Takes in one event a line; lines that are none are told by their place, blank ones counted too."""
+    """Records one event for each line. Rejected lines are reported by index; blank lines count for the index."""
     lines = body.split(b"\n")
     accepted = duplicates = 0
     rejected: list[RejectedDelivery] = []
@@ -118,7 +118,7 @@ async def record_lines(ledger: Ledger, asker: User, body: bytes) -> RecordDelive
 def _read(
     lines: Sequence[bytes], start: int, rejected: list[RejectedDelivery]
 ) -> tuple[list[int], list[DeliveryEvent]]:
-    """The events of a batch of lines with the places where they stand; what is none goes to `rejected`."""
+    """Returns the events of a batch of lines with their indexes, and appends malformed lines to `rejected`."""
     places: list[int] = []
     events: list[DeliveryEvent] = []
     for place in range(start, min(start + BATCH, len(lines))):
@@ -134,8 +134,8 @@ def _read(
     return places, events
 
 
-def told(result: RecordDeliveriesResult) -> dict[str, object]:
-    """A result as JSON tells it; the same as RecordDeliveriesResult in the API."""
+def result_as_json(result: RecordDeliveriesResult) -> dict[str, object]:
+    """Returns a result in the form of RecordDeliveriesResult of the API."""
     rejected = [{"index": e.index, "eventId": e.event_id, "message": e.message} for e in result.rejected]
     return {"accepted": result.accepted, "duplicates": result.duplicates, "rejected": rejected}
 

@@ -1,6 +1,7 @@
-"""What Prometheus is given: this process's figures, and those of the workers, which listen to nobody.
+"""Metrics for Prometheus: those of this process, and those of the workers, which serve no HTTP.
 
-A worker leaves its own with each sign of life; they carry a label `worker`. One that is silent is left out.
+A worker stores its metrics with each heartbeat. They get the label `worker`. Silent workers
+are left out.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,22 +17,23 @@ from storage.mongo import Mongo
 SILENT_S = 4 * EVERY_S
 
 
-async def figures_of_workers(mongo: Mongo) -> dict[str, str]:
-    """What each worker that lives told last, in Prometheus's text format."""
-    # Those of an earlier version leave none.
+async def worker_metrics(mongo: Mongo) -> dict[str, str]:
+    """Returns the last metrics of each live worker, in Prometheus's text format."""
+    # Workers of older versions store no metrics.
     return {row["_id"]: row.get("metrics", "") for row in await workers(mongo) if row["silent_s"] < SILENT_S}
 
 
 def exposition(of_workers: Mapping[str, str]) -> bytes:
-    """All figures in Prometheus's text format, each name once."""
+    """Returns all metrics in Prometheus's text format, with each name once."""
     families = {family.name: family for family in REGISTRY.collect()}
     for worker, text in of_workers.items():
-        for told in text_string_to_metric_families(text):
-            if not told.name.endswith("_created"):
-                family = families.setdefault(told.name, Metric(told.name, told.documentation, told.type))
-                family.samples += [_labelled(sample, worker) for sample in told.samples]
+        for family_of_worker in text_string_to_metric_families(text):
+            if not family_of_worker.name.endswith("_created"):
+                name, kind = family_of_worker.name, family_of_worker.type
+                family = families.setdefault(name, Metric(name, family_of_worker.documentation, kind))
+                family.samples += [_labelled(sample, worker) for sample in family_of_worker.samples]
     registry = CollectorRegistry()
-    registry.register(_Told(families.values()))
+    registry.register(_FixedCollector(families.values()))
     return generate_latest(registry)
 
 
@@ -39,7 +41,7 @@ def _labelled(sample: Sample, worker: str) -> Sample:
     return Sample(sample.name, {**sample.labels, "worker": worker}, sample.value)
 
 
-class _Told(Collector):
+class _FixedCollector(Collector):
     def __init__(self, families: Iterable[Metric]) -> None:
         self._families = list(families)
 

@@ -1,4 +1,4 @@
-"""The built pages and pictures: start page, GraphiQL, their assets, the stamps. Nothing is loaded from elsewhere."""
+"""Static files: the web client, GraphiQL, their assets and the stamps. Pages load nothing from other origins."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -37,17 +37,17 @@ NOT_BUILT = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Noros
 
 
 class _Files(StaticFiles):
-    """A folder's files, with these headers. A folder that is not there has none, which is no fault."""
+    """The files of a folder, with fixed headers. A missing folder counts as empty."""
 
     def __init__(self, folder: Path, headers: Mapping[str, str]) -> None:
         super().__init__(directory=folder, check_dir=False)
         self._headers = headers
 
     async def check_config(self) -> None:
-        """Nothing: the pages may not be built yet."""
+        """Does nothing, because the web client may not be built yet."""
 
     def file_response(self, *args: Any, **kwargs: Any) -> Response:
-        """The file, or 304."""
+        """Returns the file, or 304."""
         response = super().file_response(*args, **kwargs)
         response.headers.update(self._headers)
         return response
@@ -72,7 +72,7 @@ def _favicon(dist: Path) -> Route:
 
 
 def page_routes(dist: Path = DIST) -> list[BaseRoute]:
-    """Everything that a browser loads; `dist` is where the pages are built."""
+    """Returns the routes of all static files. `dist` is the folder of the built web client."""
     return [
         _page(dist, "index"),
         _page(dist, "graphiql"),

@@ -118,7 +118,7 @@ def test_a_web_process_that_never_starts_ends_the_start(data_dir: Path, tmp_path
     (tmp_path / "sitecustomize.py").write_text("import os, sys\nif 'web' in sys.orig_argv: os._exit(7)\n")
     refused = up("--port", "0", "--data-dir", str(data_dir), PYTHONPATH=str(tmp_path))
     assert refused.returncode == 1
-    assert refused.stderr.endswith("noroshi: `noroshi web` ends as soon as it starts; the lines above tell why.\n")
+    assert refused.stderr.endswith("noroshi: `noroshi web` ends as soon as it starts; see the log lines above.\n")
     assert "Traceback" not in refused.stderr
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from server.http.metrics import SILENT_S, exposition, figures_of_workers
+from server.http.metrics import SILENT_S, exposition, worker_metrics
 from storage.heartbeats import Heartbeat
 from storage.metrics import CALLS_LATE, own_figures
 from storage.stores import Stores
@@ -38,7 +38,7 @@ def test_every_name_is_declared_once_and_figures_of_a_newer_worker_are_shown_too
 
 async def test_a_worker_that_is_silent_is_left_out(stores: Stores) -> None:
     await Heartbeat(stores.mongo, "host/1")._write()
-    assert [*await figures_of_workers(stores.mongo)] == ["host/1"]
+    assert [*await worker_metrics(stores.mongo)] == ["host/1"]
     long_ago = {"$subtract": ["$$NOW", int(SILENT_S * 1000) + 1]}
     await stores.mongo["workers"].update_one({"_id": "host/1"}, [{"$set": {"at": long_ago}}])
-    assert await figures_of_workers(stores.mongo) == {}
+    assert await worker_metrics(stores.mongo) == {}
