@@ -7,7 +7,6 @@ import hmac
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
-from hashlib import sha256
 from typing import NamedTuple
 
 import idna
@@ -102,24 +101,17 @@ def normalize_domain(written: str) -> str | None:
 
 
 class _Key:
-    """A key of an organization: hashes with HMAC-SHA256.
-
-    What depends on the key alone is hashed once (RFC 2104, section 4). That halves the time, of which a lookup takes a
-    thousand.
-    """
+    """A key of an organization: hashes with HMAC-SHA256."""
 
     def __init__(self, version: bytes, key: bytes) -> None:
-        """`key` has at most the 64 bytes of a block."""
         self._version = version
-        block = key.ljust(sha256().block_size, b"\0")
-        self._inner = sha256(block.translate(hmac.trans_36))
-        self._outer = sha256(block.translate(hmac.trans_5C))
+        # A copy skips the hashing of the key, a third of the time. A lookup hashes up to a thousand addresses.
+        self._hmac = hmac.new(key, digestmod="sha256")
 
     def id(self, message: bytes) -> bytes:
-        inner, outer = self._inner.copy(), self._outer.copy()
-        inner.update(message)
-        outer.update(inner.digest())
-        return self._version + outer.digest()
+        keyed = self._hmac.copy()
+        keyed.update(message)
+        return self._version + keyed.digest()
 
 
 class AddressKeys:
