@@ -74,12 +74,11 @@ class Mongo:
 
     async def find_one_and_update(
         self, collection: str, wanted: Document, update: Update, session: Session, upsert: bool = False
-    ) -> Document | None:
+    ) -> Any:
         """Updates a document in a transaction and returns its new state, or None if nothing matched."""
-        found: Document | None = await self[collection].find_one_and_update(
+        return await self[collection].find_one_and_update(
             wanted, update, upsert=upsert, return_document=ReturnDocument.AFTER, session=session
         )
-        return found
 
     async def write(self, collection: str, writes: Sequence[Write], session: Session) -> None:
         """Executes the writes in order, in a transaction."""

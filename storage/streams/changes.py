@@ -37,11 +37,13 @@ def _key(collection: str, id_: Any) -> DocumentKey:
 class Batch:
     """The changes of one transaction to one stream, as planned so far.
 
-    `head` is the stream's head after allocation. Timestamps and event numbers are handed out in the order of calls.
+    `head` is as allocated. Timestamps and event numbers are handed out in the order of calls.
     """
 
     stream: Stream
-    head: Document
+    head: Any
+    """A HeadFields; for a topic's stream, the whole TopicDocument."""
+
     first_timestamp: int
     next_n: int
     taken: int = 0

@@ -2,11 +2,11 @@
 
 import math
 import secrets
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from storage.mongo import Document
+from storage.streams.documents import HeadFields
 from storage.streams.log import Stream
 
 HEAT_TAU_S = 300.0
@@ -49,7 +49,7 @@ def head_update(stream: Stream, timestamps: int, events: int, epoch: str, spread
     return [{"$set": fields}]
 
 
-def head_correction(stream: Stream, head: Mapping[str, Any], n: int, last: int, taken: int) -> Document:
+def head_correction(stream: Stream, head: HeadFields, n: int, last: int, taken: int) -> Document:
     """Returns the update of an allocated head whose batch ended at event `n` and took `taken` timestamps up to `last`.
 
     If it took none, the head is as before: a topic without new posts has had no activity.

@@ -17,7 +17,8 @@ from urllib.parse import quote, unquote
 from pymongo import ReturnDocument
 
 from storage.errors import BadUserInput, NotFound
-from storage.mongo import Document, Mongo, older_than
+from storage.mongo import Mongo, older_than
+from storage.streams.documents import EventDocument, HeadFields
 
 Cursor = NewType("Cursor", str)
 """A position as clients see it: an opaque string, comparable for equality only."""
@@ -124,21 +125,22 @@ class EventLog:
 
     async def head(self, stream: Stream) -> Head:
         """Returns the stream's head, and creates that of a new stream. Raises: NotFound for a topic that is missing."""
-        found = await self._mongo.find(stream.heads, {"_id": stream.head_id}, _HEAD_FIELDS)
+        found: list[HeadFields] = await self._mongo.find(stream.heads, {"_id": stream.head_id}, _HEAD_FIELDS)
         if not found and stream.heads == "topics":
             raise NotFound(stream.kind, stream.id)
         return _head(found[0] if found else await self._create_head(stream))
 
-    async def _create_head(self, stream: Stream) -> Document:
+    async def _create_head(self, stream: Stream) -> HeadFields:
         """Creates the head unless another process has."""
-        head: Document | None = await self._mongo[stream.heads].find_one_and_update(
+        head: HeadFields | None = await self._mongo[stream.heads].find_one_and_update(
             {"_id": stream.head_id},
             {"$setOnInsert": {"n": 0, "floor": 0, "epoch": secrets.token_hex(4)}},
             upsert=True,
             projection=_HEAD_FIELDS,
             return_document=ReturnDocument.AFTER,
         )
-        return head or {}
+        assert head is not None  # an upsert returns the document
+        return head
 
     async def heads(self, streams: Sequence[Stream]) -> dict[Stream, Head]:
         """Returns the heads of many streams with one query for each collection. Missing streams are left out."""
@@ -152,19 +154,22 @@ class EventLog:
     async def read(self, stream: Stream, after: int, limit: int = REPLAY_LIMIT) -> list[Event]:
         """Returns events with numbers above `after`, ascending, at most `limit`."""
         low, high = {"s": stream.name, "n": after}, {"s": stream.name, "n": 2**62}
-        found = await self._mongo.find("events", {"_id": {"$gt": low, "$lt": high}}, None, [("_id", 1)], limit)
+        found: list[EventDocument] = await self._mongo.find(
+            "events", {"_id": {"$gt": low, "$lt": high}}, None, [("_id", 1)], limit
+        )
         return [_event(document) for document in found]
 
     async def prune(self, kept_s: float = KEPT_S, batch: int = 1000) -> int:
         """Deletes events older than 24 hours, after raising each stream's floor. Returns how many it found."""
         old = self._mongo["events"].find(older_than("at", kept_s), {"_id": 1}).sort("at", 1)
-        rows = await old.limit(batch).to_list(None)
+        events: list[EventDocument] = await old.limit(batch).to_list(None)
         floors: dict[str, int] = {}
-        for row in rows:
-            floors[row["_id"]["s"]] = max(floors.get(row["_id"]["s"], 0), row["_id"]["n"])
+        for event in events:
+            name, n = event["_id"]["s"], event["_id"]["n"]
+            floors[name] = max(floors.get(name, 0), n)
         for name, floor in floors.items():
             await self._delete_up_to(parse_stream_name(name), floor)
-        return len(rows)
+        return len(events)
 
     async def _delete_up_to(self, stream: Stream, floor: int) -> None:
         await self._mongo[stream.heads].update_one({"_id": stream.head_id}, {"$max": {"floor": floor}})
@@ -175,9 +180,9 @@ class EventLog:
 _HEAD_FIELDS = {"n": 1, "floor": 1, "epoch": 1}
 
 
-def _head(document: Document) -> Head:
+def _head(document: HeadFields) -> Head:
     return Head(document["n"], document.get("floor", 0), document["epoch"])
 
 
-def _event(document: Document) -> Event:
+def _event(document: EventDocument) -> Event:
     return Event(document["_id"]["n"], document["kind"], document["ref"], document["at"])

@@ -22,6 +22,7 @@ from storage.idempotency import AlreadyDone, KeyDocument, used_keys
 from storage.metrics import BATCH_MEMBERS, COMMIT_RETRIES, COMMIT_SECONDS
 from storage.mongo import Mongo, Session, Write, unavailable
 from storage.streams.changes import Batch, Change
+from storage.streams.documents import EventDocument, EventDocumentId, HeadFields
 from storage.streams.heads import head_correction, head_update, spread_us
 from storage.streams.log import Event, Stream
 from storage.streams.write_leases import WriteLeases
@@ -220,7 +221,7 @@ class Sequencer:
 
     async def _allocate(self, stream: Stream, timestamps: int, events: int, session: Session) -> Batch:
         """Locks the head and allocates for all members. Another transaction on this head conflicts here."""
-        head = await self._mongo.find_one_and_update(
+        head: HeadFields | None = await self._mongo.find_one_and_update(
             stream.heads,
             {"_id": stream.head_id},
             head_update(stream, timestamps, events, secrets.token_hex(4), spread_us(stream)),
@@ -248,8 +249,9 @@ class Sequencer:
             writes[collection].extend(batch.writes(collection, id_))
         name = batch.stream.name
         for event in batch.events:
-            id_ = {"s": name, "n": event.n}
-            writes["events"].append(InsertOne({"_id": id_, "kind": event.kind, "ref": event.ref, "at": event.at}))
+            event_id: EventDocumentId = {"s": name, "n": event.n}
+            row: EventDocument = {"_id": event_id, "kind": event.kind, "ref": event.ref, "at": event.at}
+            writes["events"].append(InsertOne(row))
         writes["outbox"].extend(InsertOne(row) for row in batch.outbox)
         writes["idempotency"].extend(InsertOne(row) for row in batch.keys)
         for collection, operations in writes.items():
