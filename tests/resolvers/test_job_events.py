@@ -28,7 +28,7 @@ async def post(person: Person) -> Post:
     return await person.stores.posts.create(new)
 
 
-async def test_an_author_hears_of_the_own_fan_outs_and_nobody_elses(sign_in: SignIn, stores: Stores) -> None:
+async def test_author_receives_own_fan_out_events_only(sign_in: SignIn, stores: Stores) -> None:
     ann, bob = await sign_in("ann"), await sign_in("bob")
     async with ann.listening(LISTEN) as to_ann, bob.listening(LISTEN) as to_bob:
         posts = [await post(each) for each in (ann, bob, ann)]
@@ -40,7 +40,7 @@ async def test_an_author_hears_of_the_own_fan_outs_and_nobody_elses(sign_in: Sig
         assert (await to_bob.event())["fanOut"]["postId"] == posts[1].id
 
 
-async def test_one_job_is_listened_to_by_its_id(sign_in: SignIn, stores: Stores) -> None:
+async def test_events_of_one_job_are_filtered_by_id(sign_in: SignIn, stores: Stores) -> None:
     ann = await sign_in("ann")
     first, second = await post(ann), await post(ann)
     await settled(stores)
@@ -50,7 +50,7 @@ async def test_one_job_is_listened_to_by_its_id(sign_in: SignIn, stores: Stores)
         assert (await heard.event())["fanOut"]["postId"] == second.id
 
 
-async def test_a_cursor_goes_on_after_what_was_withheld(sign_in: SignIn, stores: Stores) -> None:
+async def test_cursor_continues_after_withheld_events(sign_in: SignIn, stores: Stores) -> None:
     ann, bob = await sign_in("ann"), await sign_in("bob")
     async with ann.listening(LISTEN) as heard:
         await post(bob)
@@ -62,7 +62,7 @@ async def test_a_cursor_goes_on_after_what_was_withheld(sign_in: SignIn, stores:
         assert (await heard.event())["fanOut"]["postId"] == second.id
 
 
-async def test_ids_that_name_no_job_are_not_found_and_somebody_elses_post_is_forbidden(sign_in: SignIn) -> None:
+async def test_unknown_job_is_not_found_and_others_post_forbidden(sign_in: SignIn) -> None:
     ann, bob, far = await sign_in("ann"), await sign_in("bob"), await sign_in("ann", "globex")
     theirs = (await post(bob)).id
     for person, job, code in ((ann, "nothing", "NOT_FOUND"), (far, theirs, "NOT_FOUND"), (ann, theirs, "FORBIDDEN")):

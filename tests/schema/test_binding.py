@@ -77,7 +77,7 @@ async def all_at_once(field: StrawberryField, objects: Sequence[Any], context: C
     return list(await many(objects, SimpleNamespace(context=context)))
 
 
-async def test_many_get_what_each_gets_whoever_looks(stores: Stores) -> None:
+async def test_audience_gets_what_each_viewer_gets(stores: Stores) -> None:
     world = await differing(stores)
     objects = await records(world)
     assert {place.partition(".")[0] for place in FIELDS} == set(objects), "Say in records() what objects there are."
@@ -90,7 +90,7 @@ async def test_many_get_what_each_gets_whoever_looks(stores: Stores) -> None:
 
 
 @pytest.mark.parametrize("place", ["Message.author", "Post.author"])
-async def test_one_without_an_author_fails_for_all(stores: Stores, place: str) -> None:
+async def test_object_without_author_fails_for_audience(stores: Stores, place: str) -> None:
     world = await differing(stores)
     found = (await records(world))[place.partition(".")[0]]
     orphaned = [*found, replace(found[0], author_id="nobody")]

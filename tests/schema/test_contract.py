@@ -22,11 +22,11 @@ def sdl() -> str:
     return schema.as_str()
 
 
-def test_the_schema_has_all_that_the_contract_promises(contract: Contract, sdl: str) -> None:
+def test_schema_fulfils_the_contract(contract: Contract, sdl: str) -> None:
     assert lacks(sdl, contract, AREAS_BUILT) == []
 
 
-def test_every_definition_of_the_contract_belongs_to_an_area(contract: Contract) -> None:
+def test_contract_definitions_all_belong_to_an_area(contract: Contract) -> None:
     areas = {name: contract.area(node) for name, node in contract.types.items() if name not in ROOTS}
     for root in ROOTS:
         node = contract.types[root]
@@ -53,7 +53,7 @@ def test_every_definition_of_the_contract_belongs_to_an_area(contract: Contract)
         ("DeliveryEventKind", "mail"),
     ],
 )
-def test_a_definition_is_told_its_area_by_the_section_it_stands_in(contract: Contract, name: str, area: str) -> None:
+def test_definition_area_follows_its_section(contract: Contract, name: str, area: str) -> None:
     assert contract.area(contract.types[name]) == area
 
 
@@ -73,7 +73,7 @@ def test_a_definition_is_told_its_area_by_the_section_it_stands_in(contract: Con
         ("Subscription.jobEvents", "feed"),
     ],
 )
-def test_a_root_field_is_told_its_area_by_the_comment_above_it(contract: Contract, field: str, area: str) -> None:
+def test_root_field_area_follows_comment_above(contract: Contract, field: str, area: str) -> None:
     root, _, name = field.partition(".")
     node = contract.types[root]
     assert isinstance(node, ObjectTypeDefinitionNode)
@@ -106,7 +106,7 @@ def test_a_root_field_is_told_its_area_by_the_comment_above_it(contract: Contrac
         ("communityEvents(", "villageEvents(", "Subscription.communityEvents is missing"),
     ],
 )
-def test_the_comparison_sees_a_broken_promise(contract: Contract, was: str, becomes: str, lack: str) -> None:
+def test_contract_comparison_detects_removal(contract: Contract, was: str, becomes: str, lack: str) -> None:
     broken = CONTRACT_TEXT.replace(was, becomes)
     assert broken != CONTRACT_TEXT
     assert any(lack in line for line in lacks(broken, contract, AREAS_BUILT))
@@ -121,7 +121,7 @@ def test_the_comparison_sees_a_broken_promise(contract: Contract, was: str, beco
         ("input CreateTopicInput {", "input CreateTopicInput { colour: String"),
     ],
 )
-def test_growing_beside_the_contract_is_no_fault(contract: Contract, was: str, becomes: str) -> None:
+def test_contract_comparison_allows_additions(contract: Contract, was: str, becomes: str) -> None:
     grown = CONTRACT_TEXT.replace(was, becomes)
     assert grown != CONTRACT_TEXT
     assert lacks(grown, contract, AREAS_BUILT) == []

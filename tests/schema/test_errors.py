@@ -59,7 +59,7 @@ async def error_of(query: str, context: Context | None = None, **variables: Any)
         ('{ trendingTopics(limit: "3") { messagesPerMinute } }', "GRAPHQL_VALIDATION_FAILED"),
     ],
 )
-async def test_a_document_that_cannot_be_executed_has_a_code_of_its_own(query: str, code: str) -> None:
+async def test_unexecutable_document_has_its_own_code(query: str, code: str) -> None:
     assert {error["extensions"]["code"] for error in await errors_of(query)} == {code}
 
 
@@ -86,7 +86,7 @@ async def test_a_document_that_cannot_be_executed_has_a_code_of_its_own(query: s
         ("query ($l: Timestamp = 5) { messages(topicId: 1, latest: $l) { oldest } }", {}, "l", TIMESTAMP),
     ],
 )
-async def test_a_value_of_the_wrong_kind_is_told_with_its_field_and_what_was_expected(
+async def test_wrong_value_error_names_field_and_expectation(
     query: str, variables: dict[str, Any], field: str, expected: str | None
 ) -> None:
     extensions = (await error_of(query, **variables))["extensions"]
@@ -107,7 +107,7 @@ async def test_a_value_of_the_wrong_kind_is_told_with_its_field_and_what_was_exp
         (Unavailable("Later.", 500), {"code": "UNAVAILABLE", "retryAfterMs": 500}),
     ],
 )
-async def test_an_expected_failure_is_shown_as_it_is(error: Exception, extensions: dict[str, Any]) -> None:
+async def test_domain_error_is_shown_unchanged(error: Exception, extensions: dict[str, Any]) -> None:
     with capture_logs() as logged:
         shown = await failing_with(error)
     assert (shown["message"], shown["extensions"]) == (str(error), extensions)
@@ -154,14 +154,14 @@ def assert_masked(error: dict[str, Any], logged: list[Any]) -> None:
         'mutation { postMessage(input: {topicId: 1, text: "a"}) { id } }',
     ],
 )
-async def test_a_fault_of_ours_is_masked_and_logged_whole(query: str) -> None:
+async def test_internal_error_is_masked_and_logged(query: str) -> None:
     with capture_logs() as logged:
         error = await error_of(query)
     assert_masked(error, logged)
     assert isinstance(told(logged)["exc_info"], AttributeError)
 
 
-async def test_each_fault_has_an_id_of_its_own() -> None:
+async def test_internal_errors_have_distinct_ids() -> None:
     with capture_logs():
         errors = await errors_of("{ a: topic(id: 1) { id } b: topic(id: 1) { id } }")
     assert len({error["extensions"]["requestId"] for error in errors}) == 2
@@ -205,7 +205,7 @@ class Ill:
 
 
 @pytest.mark.parametrize("query", ["{ number }", "{ required }", "{ pet { __typename } }"])
-async def test_a_value_that_cannot_be_shown_is_a_fault_of_ours_and_not_the_clients(query: str) -> None:
+async def test_unserializable_value_is_an_internal_error(query: str) -> None:
     with capture_logs() as logged:
         result = await strawberry.Schema(Ill, extensions=[PresentErrors]).execute(query)
     (error,) = result.errors or []
@@ -228,7 +228,7 @@ async def ann(stores: Stores) -> Person:
     return await SignIn(stores)("ann")
 
 
-async def test_a_fault_in_an_event_is_masked_in_its_frame_and_the_subscription_goes_on(ann: Person) -> None:
+async def test_event_error_is_masked_and_subscription_continues(ann: Person) -> None:
     topic = await ann.open_topic(await ann.found())
     message = message_key((await ann.post(topic, "https://example.org/"))["id"])
     ann.sign_image = break_down
@@ -244,7 +244,7 @@ async def test_a_fault_in_an_event_is_masked_in_its_frame_and_the_subscription_g
         assert await heard.event() == {"type": "MessagePosted"}
 
 
-async def test_a_fault_at_the_start_of_a_subscription_is_masked_too() -> None:
+async def test_subscription_start_error_is_masked() -> None:
     nobody = Person(None, without_stores().viewer, frozenset({Role.MEMBER}))  # type: ignore[arg-type]
     with capture_logs() as logged:
         answers = [answer async for answer in nobody.answers(LISTEN, topic="1")]
@@ -253,7 +253,7 @@ async def test_a_fault_at_the_start_of_a_subscription_is_masked_too() -> None:
     assert_masked(error, logged)
 
 
-async def test_an_expected_failure_of_a_subscription_keeps_its_code(ann: Person) -> None:
+async def test_subscription_domain_error_keeps_its_code(ann: Person) -> None:
     answers = [answer async for answer in ann.answers(LISTEN, topic="nowhere")]
     assert [[error["extensions"]["code"] for error in answer["errors"]] for answer in answers] == [["NOT_FOUND"]]
 

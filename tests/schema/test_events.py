@@ -19,13 +19,13 @@ def members(union: Any) -> set[str]:
     return {type_.__name__ for type_ in get_args(get_args(union)[0])} - {StreamReady.__name__}
 
 
-def test_every_emitted_kind_has_a_type() -> None:
+def test_emitted_event_kinds_all_have_a_type() -> None:
     relayed = {kind for kind, relay in OUTBOX_RELAYS.items() if relay is EventRelay}
     types = {type_.__name__ for type_ in OfKind.__subclasses__() if type_.__module__ == schema.events.__name__}
     assert event_kinds() | relayed == types, "Each emitted kind needs a type of its name in schema/events.py."
 
 
-def test_every_type_is_in_a_union() -> None:
+def test_event_types_are_all_in_a_union() -> None:
     types = {type_.__name__ for type_ in OfKind.__subclasses__() if type_.__module__ == schema.events.__name__}
     assert set().union(*(members(union) for union in UNIONS)) == types
 
@@ -38,6 +38,6 @@ def test_every_type_is_in_a_union() -> None:
     ],
     ids=["views", "union"],
 )
-def test_every_job_event_kind_is_in(table: str, kinds: set[str]) -> None:
+def test_job_event_kinds_are_all_in_the_union(table: str, kinds: set[str]) -> None:
     names = {kind.name for kind in JOB_EVENTS}
     assert kinds == names, f"{table} and JOB_EVENTS in storage/event_kinds.py differ by {sorted(kinds ^ names)}."

@@ -47,11 +47,11 @@ def undescribed(graphql_schema: GraphQLSchema) -> list[str]:
     return [name for name, thing in described(graphql_schema) if not (thing.description or "").strip()]
 
 
-def test_everything_in_the_schema_is_described() -> None:
+def test_schema_elements_all_have_descriptions() -> None:
     assert undescribed(schema._schema) == []
 
 
-def test_descriptions_are_sentences() -> None:
+def test_schema_descriptions_are_sentences() -> None:
     assert [
         name
         for name, thing in described(schema._schema)
@@ -71,23 +71,23 @@ def test_descriptions_are_sentences() -> None:
         ('"Q." type Query { "A." a: S } "" scalar S', ["S"]),
     ],
 )
-def test_a_missing_description_is_seen(sdl: str, missing: list[str]) -> None:
+def test_missing_description_is_detected(sdl: str, missing: list[str]) -> None:
     assert undescribed(build_schema(sdl)) == missing
 
 
-def test_the_exported_schema_is_the_one_that_is_served() -> None:
+def test_exported_schema_equals_served_one() -> None:
     assert EXPORTED.read_text(encoding="utf-8").rstrip("\n") == schema.as_str().rstrip("\n"), (
         "Run `noroshi schema > schema/schema.graphql`."
     )
 
 
-def test_the_schema_is_valid_and_can_be_read_back() -> None:
+def test_exported_schema_is_valid_and_parses() -> None:
     assert validate_schema(schema._schema) == []
     read_back = build_schema(schema.as_str())
     assert build_schema(print_schema(read_back)).type_map.keys() == read_back.type_map.keys()
 
 
-def test_enum_values_are_in_capitals_and_fields_in_camel_case() -> None:
+def test_schema_names_follow_case_conventions() -> None:
     enums = [type_ for type_ in schema._schema.type_map.values() if isinstance(type_, GraphQLEnumType)]
     values = [value for enum in enums if not is_introspection_type(enum) for value in enum.values]
     assert [value for value in values if not value.isupper()] == []

@@ -34,7 +34,7 @@ def refusal(scalar: Any, value: object) -> dict[str, Any]:
     return dict(refused.value.extensions or {})
 
 
-def test_every_scalar_of_ours_is_in_the_schema() -> None:
+def test_custom_scalars_are_all_in_the_schema() -> None:
     assert {definition.name for definition in SCALARS.values()} == {"Timestamp", "DateTime", "Cursor"}
 
 
@@ -50,7 +50,7 @@ def test_every_scalar_of_ours_is_in_the_schema() -> None:
         ("now", NOW),
     ],
 )
-def test_a_timestamp_is_read_exactly(text: str, microseconds: int) -> None:
+def test_timestamp_is_parsed_exactly(text: str, microseconds: int) -> None:
     assert read(TIMESTAMP, text) == microseconds
     assert read_literal(TIMESTAMP, f'"{text}"') == microseconds
 
@@ -88,14 +88,14 @@ def test_a_timestamp_is_read_exactly(text: str, microseconds: int) -> None:
         "2026-11-21T12:00:00Z",
     ],
 )
-def test_anything_else_is_no_timestamp(value: object) -> None:
+def test_malformed_timestamp_is_refused(value: object) -> None:
     extensions = refusal(TIMESTAMP, value)
     assert extensions["code"] == "BAD_USER_INPUT"
     assert "1639720395.000002" in extensions["expected"]
 
 
 @pytest.mark.parametrize("literal", ["1639720395", "1639720395.000002", "true", "now", '["now"]', "{a: 1}", '"1.5"'])
-def test_a_literal_that_is_no_timestamp_is_refused_and_located(literal: str) -> None:
+def test_malformed_timestamp_literal_error_has_location(literal: str) -> None:
     with pytest.raises(GraphQLError) as refused:
         read_literal(TIMESTAMP, literal)
     assert refused.value.nodes
@@ -104,7 +104,7 @@ def test_a_literal_that_is_no_timestamp_is_refused_and_located(literal: str) -> 
 
 
 @given(INT64)
-def test_a_timestamp_that_is_written_is_read_as_the_same_or_refused_where_it_has_no_text(microseconds: int) -> None:
+def test_timestamp_round_trips_or_is_refused(microseconds: int) -> None:
     text = TIMESTAMP.serialize(microseconds)  # type: ignore[attr-defined]
     if 0 <= microseconds <= END:
         assert read(TIMESTAMP, text) == microseconds
@@ -113,7 +113,7 @@ def test_a_timestamp_that_is_written_is_read_as_the_same_or_refused_where_it_has
 
 
 @given(st.integers(0, END), st.integers(0, END))
-def test_written_timestamps_of_equal_length_have_the_order_of_their_moments(one: int, other: int) -> None:
+def test_timestamp_texts_sort_chronologically(one: int, other: int) -> None:
     texts = [TIMESTAMP.serialize(each).rjust(17, "0") for each in (one, other)]  # type: ignore[attr-defined]
     assert (texts[0] < texts[1], texts[0] == texts[1]) == (one < other, one == other)
 
@@ -131,7 +131,7 @@ def test_written_timestamps_of_equal_length_have_the_order_of_their_moments(one:
         ("0001-01-01T00:00:00Z", datetime(1, 1, 1, tzinfo=UTC)),
     ],
 )
-def test_an_instant_is_read_with_its_offset(text: str, instant: datetime) -> None:
+def test_instant_is_parsed_with_its_offset(text: str, instant: datetime) -> None:
     assert read(DATE_TIME, text) == instant
     assert read_literal(DATE_TIME, f'"{text}"') == instant
     assert format(read(DATE_TIME, text), "%z") == text[-6:].upper().replace(":", "").replace("-0000", "+0000") or (
@@ -175,7 +175,7 @@ def test_an_instant_is_read_with_its_offset(text: str, instant: datetime) -> Non
         "1639720395.000002",
     ],
 )
-def test_anything_else_is_no_instant(value: object) -> None:
+def test_malformed_instant_is_refused(value: object) -> None:
     assert refusal(DATE_TIME, value)["code"] == "BAD_USER_INPUT"
 
 
@@ -187,13 +187,13 @@ def test_anything_else_is_no_instant(value: object) -> None:
         (datetime(2026, 11, 21, 21, tzinfo=timezone(timedelta(hours=9))), "2026-11-21T12:00:00.000Z"),
     ],
 )
-def test_an_instant_is_written_in_utc_to_the_millisecond(instant: datetime, text: str) -> None:
+def test_instant_is_written_in_utc_milliseconds(instant: datetime, text: str) -> None:
     assert DATE_TIME.serialize(instant) == text  # type: ignore[attr-defined]
     assert read(DATE_TIME, text) <= instant
 
 
 @given(st.datetimes(timezones=st.timezones()))
-def test_an_instant_that_is_written_is_read_as_the_same_millisecond(instant: datetime) -> None:
+def test_instant_round_trips_to_the_millisecond(instant: datetime) -> None:
     try:
         instant = instant.astimezone(UTC)
     except OverflowError:
@@ -202,17 +202,17 @@ def test_an_instant_that_is_written_is_read_as_the_same_millisecond(instant: dat
     assert read(DATE_TIME, text) == instant.replace(microsecond=instant.microsecond // 1000 * 1000)
 
 
-def test_a_cursor_is_handed_through_as_it_is() -> None:
+def test_cursor_is_passed_unchanged() -> None:
     assert read(CURSOR, "b3BhcXVl") == "b3BhcXVl"
     assert read_literal(CURSOR, '"b3BhcXVl"') == "b3BhcXVl"
     assert CURSOR.serialize(Cursor("b3BhcXVl")) == "b3BhcXVl"  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("value", [7, 7.5, None, True, [], {}, "a" * 10_001])
-def test_what_is_no_short_string_is_no_cursor(value: object) -> None:
+def test_cursor_must_be_a_short_string(value: object) -> None:
     extensions = refusal(CURSOR, value)
     assert extensions == {"code": "BAD_USER_INPUT", "expected": "a cursor from this subscription"}
 
 
-def test_timestamps_are_numbers_only_inside() -> None:
+def test_timestamps_are_strings_in_the_api() -> None:
     assert TIMESTAMP.serialize(Timestamp(1_639_720_395_000_002)) == "1639720395.000002"  # type: ignore[attr-defined]

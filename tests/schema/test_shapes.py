@@ -18,12 +18,12 @@ from tests.schema.shapes import Walk
 Item = TypeVar("Item")
 
 
-def test_every_record_has_what_its_types_show() -> None:
+def test_records_have_all_attributes_of_their_types() -> None:
     walk = Walk()
     assert [line for root in (Query, Mutation, Subscription) for line in walk.root(root)] == []
 
 
-def test_the_walk_comes_to_every_object_type() -> None:
+def test_shape_walk_visits_every_object_type() -> None:
     walk = Walk()
     for root in (Query, Mutation, Subscription):
         walk.root(root)
@@ -168,7 +168,7 @@ OddThing = Annotated[GoodLamp | Misnamed, strawberry.union("OddThing")]
         (GoodLamp, stream_of_lamps, []),
     ],
 )
-def test_the_walk_sees_a_record_that_does_not_fit(type_: Any, resolver: Any, misfits: list[str]) -> None:
+def test_shape_walk_detects_mismatching_record(type_: Any, resolver: Any, misfits: list[str]) -> None:
     @strawberry.type
     class Root:
         thing: type_ = strawberry.field(resolver=resolver)

@@ -77,12 +77,12 @@ def selection(type_: GraphQLObjectType, name: str) -> str:
 
 
 @pytest.mark.parametrize(("type_name", "name"), EVERY_FIELD)
-def test_only_plain_attributes_and_what_is_marked_counts_as_shared(type_name: str, name: str) -> None:
+def test_only_attributes_and_marked_fields_are_shared(type_name: str, name: str) -> None:
     found = bound(OBJECTS[type_name], name)
     assert is_shared(found) == (found.base_resolver is None or found.metadata.get("shared") is True)
 
 
-def test_a_mark_a_resolver_and_an_extension_decide() -> None:
+def test_sharing_depends_on_mark_resolver_and_extension() -> None:
     async def something() -> int:
         return 1
 
@@ -115,7 +115,7 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("place", EVERY_DEPENDENT)
-def test_a_document_with_a_field_that_depends_on_the_viewer_is_never_shared(place: str, way: str) -> None:
+def test_document_with_viewer_field_is_not_shared(place: str, way: str) -> None:
     type_name, _, name = place.partition(".")
     selected = selection(OBJECTS[type_name], name)
     text = WAYS[way].format(type=type_name, field=selected, on=f"... on {type_name} {{ {selected} }}")
@@ -158,7 +158,7 @@ class Rooms:
     rooms: AsyncIterator[Room] = strawberry.subscription(resolver=rooms)
 
 
-def test_a_field_of_an_interface_depends_where_it_does_on_one_of_its_types() -> None:
+def test_interface_field_depends_if_any_type_does() -> None:
     core = strawberry.Schema(query=Room, subscription=Rooms, types=[Lamp, Mirror])._schema
     for document, expected in {
         "subscription { rooms { things { name } } }": True,
@@ -191,7 +191,7 @@ def shared_document(root: str) -> str:
 
 
 @pytest.mark.parametrize("root", SUBSCRIPTIONS)
-def test_a_document_with_everything_that_is_shared_is_shared(root: str) -> None:
+def test_document_of_all_shared_fields_is_shared(root: str) -> None:
     assert not depends_on_viewer(CORE, parse(shared_document(root)))
 
 
@@ -235,7 +235,7 @@ async def executed(root: str, record: EventRecord, context: Context) -> Any:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("root", SUBSCRIPTIONS)
-async def test_what_is_shared_is_the_same_for_viewers_who_differ_in_everything(world: World, root: str) -> None:
+async def test_shared_fields_are_equal_for_all_viewers(world: World, root: str) -> None:
     filled: set[str] = set()
     for record in records(root, world):
         first, *others = [await executed(root, record, world.context(name)) for name in NAMES]
@@ -303,7 +303,7 @@ def newest(heard: dict[tuple[str, str], Heard]) -> dict[tuple[str, str], Any]:
 
 
 @pytest.mark.anyio
-async def test_of_messages_each_viewer_gets_what_is_the_viewers_own(world: World) -> None:
+async def test_messages_show_each_viewer_own_fields(world: World) -> None:
     document = """
         subscription ($topic: ID!) {
           topicEvents(topicId: $topic) { __typename ... on MessageEdited { of: message { %s } } }
@@ -317,7 +317,7 @@ async def test_of_messages_each_viewer_gets_what_is_the_viewers_own(world: World
 
 
 @pytest.mark.anyio
-async def test_of_topics_each_viewer_gets_what_is_the_viewers_own(world: World) -> None:
+async def test_topics_show_each_viewer_own_fields(world: World) -> None:
     document = """
         subscription ($community: ID!) {
           communityEvents(communityId: $community) { __typename ... on TopicActivity { of: topic { %s } } }

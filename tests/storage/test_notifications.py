@@ -25,7 +25,7 @@ async def feed(shared_stores: Stores) -> FeedScenario:
     return feed
 
 
-async def test_another_areas_transaction_leaves_a_notification_or_none(feed: FeedScenario) -> None:
+async def test_notification_is_stored_iff_transaction_commits(feed: FeedScenario) -> None:
     stream = user_stream(feed.organization_id, "$ann")
     stores = feed.stores
 
@@ -47,7 +47,7 @@ async def test_another_areas_transaction_leaves_a_notification_or_none(feed: Fee
     assert (told.kind, told.publication_id, told.actor_id) == (NotificationKind.PUBLICATION_FAILED, "$p1", None)
 
 
-async def test_rows_that_a_dead_process_left_are_swept(feed: FeedScenario) -> None:
+async def test_notification_rows_of_dead_process_are_swept(feed: FeedScenario) -> None:
     stream = user_stream(feed.organization_id, "ann")
     ref = notification_ref(NotificationKind.PUBLICATION_UNKNOWN, publication_id="p1")
     await add_rows(feed.stores.mongo, stream, "Notify", [ref])
@@ -58,7 +58,7 @@ async def test_rows_that_a_dead_process_left_are_swept(feed: FeedScenario) -> No
     assert len(await feed.events(stream)) == 1
 
 
-async def test_the_same_thing_is_told_once(feed: FeedScenario) -> None:
+async def test_same_notification_is_created_once(feed: FeedScenario) -> None:
     stream = user_stream(feed.organization_id, "ann")
     ref = notification_ref(NotificationKind.MENTION, "bob", post=5)
     for _ in range(3):
@@ -67,7 +67,7 @@ async def test_the_same_thing_is_told_once(feed: FeedScenario) -> None:
         assert len(await feed.events(stream)) == 1
 
 
-async def test_nobody_is_told_of_what_is_said_where_they_may_not_read(feed: FeedScenario) -> None:
+async def test_mention_without_access_creates_no_notification(feed: FeedScenario) -> None:
     place: Place = await found_place(feed.stores, feed.organization_id)
     message = MessageKey(place.topic.id, 7)
     ref = notification_ref(NotificationKind.MENTION, "cyd", message=message)
@@ -78,7 +78,7 @@ async def test_nobody_is_told_of_what_is_said_where_they_may_not_read(feed: Feed
         assert len(await feed.events(stream)) == told
 
 
-async def test_unread_ones_are_counted_from_a_mark_that_never_moves_back_and_without_the_blocked(
+async def test_unread_count_starts_at_mark_and_excludes_blocked(
     feed: FeedScenario,
 ) -> None:
     stream, store, org = (
@@ -101,7 +101,7 @@ async def test_unread_ones_are_counted_from_a_mark_that_never_moves_back_and_wit
     assert await store.unread_count("another", "ann", NOBODY) == 0
 
 
-async def test_an_event_speaks_of_its_notification(feed: FeedScenario) -> None:
+async def test_event_refers_to_its_notification(feed: FeedScenario) -> None:
     await feed.post(mention_ids=["bob"])
     stream = user_stream(feed.organization_id, "bob")
     (event,) = await feed.events(stream)

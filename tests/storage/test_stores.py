@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 NOWHERE = "redis://127.0.0.1:1/0"
 
 
-async def test_processes_that_start_together_on_an_empty_database_all_start(
+async def test_processes_start_together_on_empty_database(
     mongodb_uri: str, redis_url: str, mongo_driver: Driver
 ) -> None:
     with fresh_database(mongodb_uri, redis_url) as name:
@@ -26,14 +26,14 @@ async def test_processes_that_start_together_on_an_empty_database_all_start(
         await asyncio.gather(*(post() for _ in range(4)))
 
 
-async def test_without_redis_everything_works_and_closes_in_time(another: OpenStores) -> None:
+async def test_stores_without_redis_work_and_close_in_time(another: OpenStores) -> None:
     async with asyncio.timeout(30), another(NOWHERE) as stores:
         place = await found_place(stores)
         message = await place.post()
         assert await stores.messages.get(message.key) == message
 
 
-async def test_closing_leaves_no_task_behind(another: OpenStores) -> None:
+async def test_closing_stores_leaves_no_task(another: OpenStores) -> None:
     before = asyncio.all_tasks()
     async with another() as stores:
         place = await found_place(stores)
@@ -44,7 +44,7 @@ async def test_closing_leaves_no_task_behind(another: OpenStores) -> None:
     assert not left
 
 
-async def test_what_was_handed_in_is_done_before_it_closes(shared_stores: Stores, another: OpenStores) -> None:
+async def test_closing_stores_finishes_submitted_commits(shared_stores: Stores, another: OpenStores) -> None:
     place = await found_place(shared_stores)
     async with another() as stores:
         elsewhere = place.through(stores)

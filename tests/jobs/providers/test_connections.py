@@ -94,14 +94,14 @@ async def get(connections: Connections, url: str, name: str = "a.example") -> ht
     return await ask(connections, httpx2.Request("GET", url), name)
 
 
-async def test_a_connection_is_used_again_for_the_same_name_only(connections: Connections) -> None:
+async def test_connection_is_reused_for_same_name_only(connections: Connections) -> None:
     async with side(OK) as other:
         for name in ("a.example", "a.example", "b.example", "a.example"):
             assert (await get(connections, other.url, name)).content == b"ok"
         assert list(map(len, other.asked)) == [3, 1]
 
 
-async def test_requests_at_one_time_have_a_connection_each(connections: Connections) -> None:
+async def test_concurrent_requests_have_a_connection_each(connections: Connections) -> None:
     async with side(OK) as other:
         answers = await asyncio.gather(*(get(connections, other.url) for _ in range(10)))
         assert [each.content for each in answers] == [b"ok"] * 10
@@ -110,7 +110,7 @@ async def test_requests_at_one_time_have_a_connection_each(connections: Connecti
         assert list(map(len, other.asked)) == [2] * 10
 
 
-async def test_a_connection_that_is_not_used_is_closed_after_a_second(connections: Connections) -> None:
+async def test_idle_connection_closes_after_a_second(connections: Connections) -> None:
     async with side(OK) as other:
         await get(connections, other.url)
         assert other.ended == 0
@@ -123,7 +123,7 @@ async def test_a_connection_that_is_not_used_is_closed_after_a_second(connection
         assert len(other.asked) == 2
 
 
-async def test_a_connection_that_the_other_side_closed_is_not_used_again(connections: Connections) -> None:
+async def test_connection_closed_by_peer_is_not_reused(connections: Connections) -> None:
     async with side(OK, hang_up=True) as other:
         for _ in range(3):
             assert (await get(connections, other.url)).content == b"ok"
@@ -149,9 +149,7 @@ async def test_a_connection_that_the_other_side_closed_is_not_used_again(connect
     ],
     ids=["chunked", "no content", "interim answers", "empty"],
 )
-async def test_an_answer_ends_where_it_says_and_the_connection_goes_on(
-    connections: Connections, answer: bytes, body: bytes
-) -> None:
+async def test_framed_response_keeps_connection_open(connections: Connections, answer: bytes, body: bytes) -> None:
     async with side(answer) as other:
         for _ in range(3):
             response = await get(connections, other.url)
@@ -171,14 +169,14 @@ async def test_an_answer_ends_where_it_says_and_the_connection_goes_on(
     ],
     ids=["closing", "old", "two answers", "the beginning of another", "more than it said"],
 )
-async def test_a_connection_that_is_not_clean_is_not_used_again(connections: Connections, answer: bytes) -> None:
+async def test_connection_with_extra_bytes_is_not_reused(connections: Connections, answer: bytes) -> None:
     async with side(answer) as other:
         for _ in range(3):
             assert (await get(connections, other.url)).content == b"ok"
         assert len(other.asked) == 3
 
 
-async def test_a_body_without_a_length_ends_with_its_connection(connections: Connections) -> None:
+async def test_body_without_length_ends_with_connection(connections: Connections) -> None:
     async with side(b"HTTP/1.1 200 OK\r\nX: y\r\n\r\nall of it", hang_up=True) as other:
         response = await get(connections, other.url)
         assert (response.content, response.headers["x"]) == (b"all of it", "y")
@@ -198,7 +196,7 @@ async def test_a_body_without_a_length_ends_with_its_connection(connections: Con
     ],
     ids=["short", "short chunk", "no head", "interim only", "another protocol", "no HTTP", "two lengths", "nothing"],
 )
-async def test_an_answer_that_is_cut_off_or_none_is_a_failure(connections: Connections, answer: bytes) -> None:
+async def test_truncated_or_malformed_response_fails(connections: Connections, answer: bytes) -> None:
     async with side(answer, hang_up=True) as other:
         with pytest.raises((httpx2.RemoteProtocolError, httpx2.ReadError)):
             await get(connections, other.url)
@@ -215,7 +213,7 @@ async def test_an_answer_that_is_cut_off_or_none_is_a_failure(connections: Conne
     ],
     ids=["many", "one", "trailer", "chunk extension", "interim answers"],
 )
-async def test_headers_without_end_are_hung_up_on(connections: Connections, start: bytes) -> None:
+async def test_endless_headers_close_the_connection(connections: Connections, start: bytes) -> None:
     async with side(start) as other:
         with pytest.raises(httpx2.RemoteProtocolError):
             await get(connections, other.url)
@@ -226,7 +224,7 @@ async def test_headers_without_end_are_hung_up_on(connections: Connections, star
         assert await soon(has_ended)
 
 
-async def test_a_large_request_and_a_large_answer_pass_whole(connections: Connections) -> None:
+async def test_large_request_and_response_arrive_whole(connections: Connections) -> None:
     size = 8 * 1024 * 1024
     received: list[bytes] = []
 
@@ -244,7 +242,7 @@ async def test_a_large_request_and_a_large_answer_pass_whole(connections: Connec
     server.close()
 
 
-async def test_a_refusal_before_the_request_was_read_is_an_answer(connections: Connections) -> None:
+async def test_early_error_response_is_returned(connections: Connections) -> None:
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
@@ -259,7 +257,7 @@ async def test_a_refusal_before_the_request_was_read_is_an_answer(connections: C
 
 
 @pytest.mark.parametrize("value", ["a\r\nX-Other: b", "a\nb", "a\0b"])
-async def test_a_header_that_would_be_two_is_never_sent(connections: Connections, value: str) -> None:
+async def test_header_with_line_break_is_never_sent(connections: Connections, value: str) -> None:
     async with side(OK) as other:
         request = httpx2.Request("GET", other.url, headers={"Authorization": f"Bearer {value}"})
         with pytest.raises(httpx2.LocalProtocolError):
@@ -267,7 +265,7 @@ async def test_a_header_that_would_be_two_is_never_sent(connections: Connections
         assert other.asked in ([], [[]])
 
 
-async def test_a_part_of_an_answer_is_enough_and_ends_the_connection(connections: Connections) -> None:
+async def test_partly_read_response_closes_the_connection(connections: Connections) -> None:
     async with side(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nbegin") as other:
         peer = peer_of(other.url)
         connection = await connections.open(peer, 5)

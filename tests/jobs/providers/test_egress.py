@@ -105,14 +105,14 @@ PUBLIC = ["1.1.1.1", "8.8.8.8", "100.63.255.255", "2606:4700:4700::1111", "::fff
 
 
 @pytest.mark.parametrize("text", PRIVATE)
-def test_an_address_that_is_not_public_is_refused(text: str) -> None:
+def test_private_address_is_refused(text: str) -> None:
     assert not is_public(ip_address(text))
     with pytest.raises(EgressRefused, match="not a public address"):
         check_addresses([text], 443, ())
 
 
 @pytest.mark.parametrize("text", PUBLIC)
-def test_a_public_address_may_be_reached_on_the_ports_of_the_web(text: str) -> None:
+def test_public_address_is_allowed_on_web_ports(text: str) -> None:
     check_addresses([text], 80, ())
     check_addresses([text], 443, ())
     with pytest.raises(EgressRefused, match="port 6379"):
@@ -120,12 +120,12 @@ def test_a_public_address_may_be_reached_on_the_ports_of_the_web(text: str) -> N
 
 
 @pytest.mark.parametrize("addresses", [["8.8.8.8", "10.0.0.1"], ["10.0.0.1", "8.8.8.8"], ["8.8.8.8", "::1"]])
-def test_a_name_with_one_private_address_among_public_ones_is_refused(addresses: list[str]) -> None:
+def test_name_with_one_private_address_is_refused(addresses: list[str]) -> None:
     with pytest.raises(EgressRefused):
         check_addresses(addresses, 443, ())
 
 
-def test_an_allowed_range_may_be_reached_on_any_port_but_takes_nothing_else_along() -> None:
+def test_allowed_range_permits_any_port_and_nothing_else() -> None:
     check_addresses(["127.0.0.1", "::ffff:127.0.0.2"], 6379, LOOPBACK)
     with pytest.raises(EgressRefused, match=r"10\.0\.0\.1"):
         check_addresses(["127.0.0.1", "10.0.0.1"], 80, LOOPBACK)
@@ -134,7 +134,7 @@ def test_an_allowed_range_may_be_reached_on_any_port_but_takes_nothing_else_alon
 
 
 @pytest.mark.parametrize("text", ["64:ff9b::127.0.0.1", "2002:7f00:1::1"])
-def test_an_allowed_range_does_not_open_the_gateways_that_could_carry_it(text: str) -> None:
+def test_allowed_range_does_not_open_translation_gateways(text: str) -> None:
     with pytest.raises(EgressRefused):
         check_addresses([text], 80, LOOPBACK)
 
@@ -166,7 +166,7 @@ def embedded(address: Address) -> list[IPv4Address]:
 
 
 @given(ADDRESSES)
-def test_whatever_counts_as_public_is_global_and_carries_nothing_that_is_not(address: Address) -> None:
+def test_public_address_is_global_and_embeds_no_private_one(address: Address) -> None:
     if is_public(address):
         inside = embedded(address)
         assert inside or address.is_global
@@ -179,13 +179,13 @@ def test_whatever_counts_as_public_is_global_and_carries_nothing_that_is_not(add
 
 
 @given(V4)
-def test_an_ipv4_address_is_public_when_ipaddress_calls_it_a_global_unicast_one(address: IPv4Address) -> None:
+def test_ipv4_address_is_public_iff_global_unicast(address: IPv4Address) -> None:
     set_aside = any(address in ip_network(network) for network in ("192.0.0.0/24", "192.88.99.0/24"))
     assert is_public(address) == (address.is_global and not address.is_multicast and not set_aside)
 
 
 @given(V4)
-def test_an_ipv4_address_is_judged_alike_in_each_of_its_ipv6_dresses(address: IPv4Address) -> None:
+def test_ipv4_address_embedded_in_ipv6_is_judged_alike(address: IPv4Address) -> None:
     for dress in (embedding("::ffff:0:0", 0), embedding("64:ff9b::", 0), embedding("2002::", 80)):
         assert is_public(dress(address)) == is_public(address)
 
@@ -216,7 +216,7 @@ def test_an_ipv4_address_is_judged_alike_in_each_of_its_ipv6_dresses(address: IP
         ("http://127.0.0.1/" + "a" * 2048, "longer than 2048"),
     ],
 )
-async def test_a_url_that_no_link_should_be_is_refused(egress: Egress, url: str, reason: str) -> None:
+async def test_disallowed_url_is_refused(egress: Egress, url: str, reason: str) -> None:
     with pytest.raises(EgressRefused, match=reason):
         await egress.get(url)
 
@@ -225,7 +225,7 @@ async def test_a_url_that_no_link_should_be_is_refused(egress: Egress, url: str,
 @pytest.mark.parametrize(
     "host", ["127.0.0.1", "2130706433", "0x7f000001", "0x7f.1", "127.1", "[::ffff:127.0.0.1]", "localhost", "0"]
 )
-async def test_a_refused_address_is_never_connected_to_however_it_is_spelled(server: Upstream, host: str) -> None:
+async def test_refused_address_in_any_spelling_is_never_connected(server: Upstream, host: str) -> None:
     with pytest.raises(EgressRefused, match="not a public address"):
         await Egress().get(server.url(host=host))
     assert server.connections == 0
@@ -235,13 +235,13 @@ async def test_a_refused_address_is_never_connected_to_however_it_is_spelled(ser
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("host", ["2130706433", "0x7f.1", "localhost", "[::ffff:127.0.0.1]"])
-async def test_other_spellings_reach_an_allowed_address(server: Upstream, egress: Egress, host: str) -> None:
+async def test_allowed_address_is_reached_in_other_spellings(server: Upstream, egress: Egress, host: str) -> None:
     server.answers["/"] = respond(b"here")
     assert (await egress.get(server.url(host=host))).body == b"here"
 
 
 @given(st.text())
-def test_no_text_makes_the_guard_fail_in_an_unforeseen_way(text: str) -> None:
+def test_arbitrary_url_raises_only_documented_errors(text: str) -> None:
     # No name is looked up: what parses is refused for its scheme, by its port 0, or for its private address.
     for url in (text, f"http://127.0.0.1:0/{text}", f"http://[::1]/{text}", f"gopher://{text}"):
         with pytest.raises(EgressRefused):
@@ -249,7 +249,7 @@ def test_no_text_makes_the_guard_fail_in_an_unforeseen_way(text: str) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_name_that_does_not_resolve_may_be_tried_again(egress: Egress) -> None:
+async def test_unresolvable_name_is_retryable(egress: Egress) -> None:
     with pytest.raises(EgressFailed, match="does not resolve"):
         await egress.get("http://nowhere.invalid/")
 
@@ -276,7 +276,7 @@ def say(monkeypatch: pytest.MonkeyPatch) -> Say:
 
 
 @pytest.mark.anyio
-async def test_a_name_that_changes_its_answer_after_the_check_gains_nothing(server: Upstream, say: Say) -> None:
+async def test_dns_answer_changed_after_check_has_no_effect(server: Upstream, say: Say) -> None:
     async with upstream("127.0.0.2", port=server.port) as secret:
         server.answers["/"] = respond(b"public")
         secret.answers["/"] = respond(b"secret")
@@ -290,9 +290,7 @@ async def test_a_name_that_changes_its_answer_after_the_check_gains_nothing(serv
 
 
 @pytest.mark.anyio
-async def test_a_name_with_a_refused_address_among_its_answers_is_never_connected_to(
-    server: Upstream, say: Say
-) -> None:
+async def test_name_with_refused_address_is_never_connected(server: Upstream, say: Say) -> None:
     say(["127.0.0.1", "127.0.0.2"])
     with pytest.raises(EgressRefused, match=r"127\.0\.0\.2"):
         await Egress(ONLY_ONE).get(server.url(host="name.example"))
@@ -300,16 +298,14 @@ async def test_a_name_with_a_refused_address_among_its_answers_is_never_connecte
 
 
 @pytest.mark.anyio
-async def test_the_next_address_is_tried_when_one_takes_no_connection(
-    server: Upstream, egress: Egress, say: Say
-) -> None:
+async def test_next_address_is_tried_after_failed_connection(server: Upstream, egress: Egress, say: Say) -> None:
     server.answers["/"] = respond(b"here")
     say(["127.0.0.3", "127.0.0.1"])
     assert (await egress.get(server.url(host="name.example"))).body == b"here"
 
 
 @pytest.mark.anyio
-async def test_only_the_first_four_addresses_are_tried(server: Upstream, egress: Egress, say: Say) -> None:
+async def test_at_most_four_addresses_are_tried(server: Upstream, egress: Egress, say: Say) -> None:
     say([f"127.0.0.{last}" for last in (3, 4, 5, 6, 1)])
     with pytest.raises(EgressFailed, match="ConnectError"):
         await egress.get(server.url(host="name.example"))
@@ -320,7 +316,7 @@ async def test_only_the_first_four_addresses_are_tried(server: Upstream, egress:
 
 
 @pytest.mark.anyio
-async def test_the_request_names_the_host_of_the_url_and_says_who_asks(server: Upstream, egress: Egress) -> None:
+async def test_request_has_host_and_user_agent(server: Upstream, egress: Egress) -> None:
     server.answers["/a?b=%E3%81%82"] = respond(b"ok")
     fetched = await egress.get(server.url("/a?b=あ#part", host="localhost"), accept=("text/html", "text/plain"))
     assert fetched.body == b"ok"
@@ -345,7 +341,7 @@ async def test_cookies_are_never_sent_back(server: Upstream, egress: Egress) -> 
 
 
 @pytest.mark.anyio
-async def test_a_proxy_in_the_environment_is_not_used(server: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_proxy_in_environment_is_not_used(server: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
     async with upstream() as proxy:
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
             monkeypatch.setenv(name, proxy.url())
@@ -354,7 +350,7 @@ async def test_a_proxy_in_the_environment_is_not_used(server: Upstream, monkeypa
 
 
 @pytest.mark.anyio
-async def test_no_connection_is_used_for_a_second_name_at_the_same_address(server: Upstream, egress: Egress) -> None:
+async def test_connection_is_not_reused_for_another_name(server: Upstream, egress: Egress) -> None:
     async def keep_alive(writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
         await writer.drain()
@@ -367,7 +363,7 @@ async def test_no_connection_is_used_for_a_second_name_at_the_same_address(serve
 
 
 @pytest.mark.anyio
-async def test_a_kept_connection_is_not_used_once_the_name_leads_elsewhere(say: Say) -> None:
+async def test_kept_connection_is_unused_after_dns_change(say: Say) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         open_.append(writer)
         with suppress(asyncio.IncompleteReadError, ConnectionError):
@@ -396,7 +392,7 @@ async def test_a_kept_connection_is_not_used_once_the_name_leads_elsewhere(say: 
 
 
 @pytest.mark.anyio
-async def test_who_asks_for_a_name_while_it_is_looked_up_shares_the_answer(
+async def test_concurrent_lookups_of_a_name_share_one_answer(
     server: Upstream, egress: Egress, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked_up: list[str] = []
@@ -418,7 +414,7 @@ async def test_who_asks_for_a_name_while_it_is_looked_up_shares_the_answer(
 
 
 @pytest.mark.anyio
-async def test_a_redirect_to_a_refused_address_is_never_connected_to(server: Upstream) -> None:
+async def test_redirect_to_refused_address_is_never_connected(server: Upstream) -> None:
     async with upstream("127.0.0.2") as secret:
         server.answers["/"] = redirect(secret.url("/admin"))
         guarded = Egress(ONLY_ONE)
@@ -443,9 +439,7 @@ async def test_a_redirect_to_a_refused_address_is_never_connected_to(server: Ups
         ("/" + "a" * 3000, "longer than"),
     ],
 )
-async def test_a_redirect_is_checked_like_the_first_url(
-    server: Upstream, egress: Egress, location: str, reason: str
-) -> None:
+async def test_redirect_is_checked_like_first_url(server: Upstream, egress: Egress, location: str, reason: str) -> None:
     server.answers["/"] = redirect(location)
     with pytest.raises(EgressRefused, match=reason):
         await egress.get(server.url())
@@ -454,9 +448,7 @@ async def test_a_redirect_is_checked_like_the_first_url(
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-async def test_a_relative_redirect_is_followed_and_the_last_url_told(
-    server: Upstream, egress: Egress, status: int
-) -> None:
+async def test_relative_redirect_is_followed_and_reported(server: Upstream, egress: Egress, status: int) -> None:
     server.answers["/a/b"] = redirect("../c?d", status)
     server.answers["/c?d"] = respond(b"found")
     fetched = await egress.get(server.url("/a/b"))
@@ -464,7 +456,7 @@ async def test_a_relative_redirect_is_followed_and_the_last_url_told(
 
 
 @pytest.mark.anyio
-async def test_three_redirects_are_followed_and_a_loop_ends(server: Upstream, egress: Egress) -> None:
+async def test_three_redirects_are_followed_and_loops_end(server: Upstream, egress: Egress) -> None:
     server.answers |= {"/3": redirect("/2"), "/2": redirect("/1"), "/1": redirect("/0"), "/0": respond(b"end")}
     server.answers |= {"/4": redirect("/3"), "/loop": redirect("/loop")}
     assert (await egress.get(server.url("/3"))).body == b"end"
@@ -480,7 +472,7 @@ async def test_three_redirects_are_followed_and_a_loop_ends(server: Upstream, eg
 
 
 @pytest.mark.anyio
-async def test_an_answer_without_success_has_a_status_and_no_body(server: Upstream, egress: Egress) -> None:
+async def test_error_response_has_status_and_no_body(server: Upstream, egress: Egress) -> None:
     server.answers["/"] = respond(b"secret", 404)
     fetched = await egress.get(server.url(), accept=("image/png",))
     assert (fetched.status, fetched.body, fetched.content_type) == (404, b"", "text/html; charset=utf-8")
@@ -488,20 +480,20 @@ async def test_an_answer_without_success_has_a_status_and_no_body(server: Upstre
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("sent", ["video/mp4", "text/htmlx", ""])
-async def test_an_answer_of_another_type_is_refused_unread(server: Upstream, egress: Egress, sent: str) -> None:
+async def test_response_of_other_type_is_refused_unread(server: Upstream, egress: Egress, sent: str) -> None:
     server.answers["/"] = silent(head(content_type=sent))
     with pytest.raises(EgressRefused, match="the answer is"):
         await egress.get(server.url(), accept=("text/html",), timeout_s=30)
 
 
 @pytest.mark.anyio
-async def test_a_type_is_known_by_its_name_without_case_and_parameters(server: Upstream, egress: Egress) -> None:
+async def test_content_type_ignores_case_and_parameters(server: Upstream, egress: Egress) -> None:
     server.answers["/"] = respond(b"x", content_type="Text/HTML ; charset=x")
     assert (await egress.get(server.url(), accept=("text/html",))).content_type == "Text/HTML ; charset=x"
 
 
 @pytest.mark.anyio
-async def test_reading_stops_soon_after_the_most_bytes_wanted(server: Upstream, egress: Egress) -> None:
+async def test_reading_stops_soon_after_byte_limit(server: Upstream, egress: Egress) -> None:
     written: list[int] = []
     server.answers["/"] = endless(bytes(65536), written)
     with pytest.raises(EgressTooLarge, match="larger than 100000 bytes"):
@@ -512,7 +504,7 @@ async def test_reading_stops_soon_after_the_most_bytes_wanted(server: Upstream, 
 
 
 @pytest.mark.anyio
-async def test_a_body_of_exactly_the_most_bytes_is_no_excess(server: Upstream, egress: Egress) -> None:
+async def test_body_of_exactly_the_byte_limit_is_accepted(server: Upstream, egress: Egress) -> None:
     server.answers["/"] = respond(bytes(1000))
     assert len((await egress.get(server.url(), max_bytes=1000)).body) == 1000
     with pytest.raises(EgressTooLarge):
@@ -521,7 +513,7 @@ async def test_a_body_of_exactly_the_most_bytes_is_no_excess(server: Upstream, e
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("layers", [1, 2, 3])
-async def test_a_gzip_bomb_is_counted_after_decompression(server: Upstream, egress: Egress, layers: int) -> None:
+async def test_gzip_bomb_is_counted_after_decompression(server: Upstream, egress: Egress, layers: int) -> None:
     bomb = bytes(64 * 1024 * 1024)
     for _ in range(layers):
         bomb = gzip.compress(bomb, 6)
@@ -534,7 +526,7 @@ async def test_a_gzip_bomb_is_counted_after_decompression(server: Upstream, egre
 
 
 @pytest.mark.anyio
-async def test_compressed_bodies_are_read_and_broken_ones_may_be_tried_again(server: Upstream, egress: Egress) -> None:
+async def test_compressed_body_is_read_and_corrupt_one_retryable(server: Upstream, egress: Egress) -> None:
     server.answers["/gzip"] = respond(gzip.compress(b"plain"), Content_Encoding="gzip")
     server.answers["/deflate"] = respond(zlib.compress(b"plain"), Content_Encoding="deflate")
     server.answers["/broken"] = respond(b"not gzip", Content_Encoding="gzip")
@@ -557,7 +549,7 @@ async def test_compressed_bodies_are_read_and_broken_ones_may_be_tried_again(ser
     ],
     ids=["another protocol", "cut off", "endless headers", "nothing"],
 )
-async def test_an_answer_that_is_no_http_may_be_tried_again(server: Upstream, egress: Egress, answer: bytes) -> None:
+async def test_response_that_is_not_http_is_retryable(server: Upstream, egress: Egress, answer: bytes) -> None:
     async def broken(writer: asyncio.StreamWriter) -> None:
         writer.write(answer)
 
@@ -567,7 +559,7 @@ async def test_an_answer_that_is_no_http_may_be_tried_again(server: Upstream, eg
 
 
 @pytest.mark.anyio
-async def test_a_refused_connection_may_be_tried_again(egress: Egress) -> None:
+async def test_refused_connection_is_retryable(egress: Egress) -> None:
     async with upstream() as gone:
         address = gone.url()
     with pytest.raises(EgressFailed, match="ConnectError"):
@@ -616,7 +608,7 @@ def certificate_for(name: str, folder: Path) -> tuple[ssl.SSLContext, ssl.SSLCon
 
 
 @pytest.mark.anyio
-async def test_tls_is_verified_by_the_name_although_an_address_is_connected_to(tmp_path: Path) -> None:
+async def test_tls_is_verified_by_name_when_connecting_by_address(tmp_path: Path) -> None:
     server_side, client_side = certificate_for("localhost", tmp_path)
     asked: list[str | None] = []
     server_side.sni_callback = lambda _socket, name, _context: asked.append(name)
@@ -636,7 +628,7 @@ async def test_tls_is_verified_by_the_name_although_an_address_is_connected_to(t
 
 
 @pytest.mark.anyio
-async def test_a_client_on_the_guarded_transport_posts_and_is_refused_alike(server: Upstream) -> None:
+async def test_guarded_transport_applies_the_same_checks(server: Upstream) -> None:
     server.answers["/hook"] = respond(b"{}", 201)
     async with httpx2.AsyncClient(transport=GuardedTransport(ONLY_ONE), follow_redirects=True) as client:
         assert (await client.post(server.url("/hook"), json={"a": 1})).status_code == 201

@@ -34,7 +34,7 @@ async def answering(content: bytes, status: int = 200) -> AsyncIterator[tuple[st
         yield f"http://127.0.0.1:{port}/book", asked
 
 
-async def test_it_is_asked_and_believed() -> None:
+async def test_legacy_book_answer_is_used() -> None:
     results = {"results": [{"address": ASKED[1], "blocked": True}, {"address": ASKED[0], "blocked": False}]}
     async with answering(orjson.dumps(results)) as (url, asked), legacy_book(url, 30) as book:
         assert book is not None
@@ -57,7 +57,7 @@ async def test_it_is_asked_and_believed() -> None:
         (b'{"results": []}', 404),
     ],
 )
-async def test_an_odd_answer_is_a_failure_that_tells_no_address(content: bytes, status: int) -> None:
+async def test_unexpected_answer_fails_without_showing_addresses(content: bytes, status: int) -> None:
     async with answering(content, status) as (url, _), legacy_book(url, 30) as book:
         assert book is not None
         with pytest.raises(LegacyBookError) as failed:
@@ -65,13 +65,13 @@ async def test_an_odd_answer_is_a_failure_that_tells_no_address(content: bytes, 
     assert "example.org" not in str(failed.value)
 
 
-async def test_nobody_there_is_a_failure() -> None:
+async def test_unreachable_legacy_book_fails() -> None:
     async with legacy_book("http://127.0.0.1:1/", 30) as book:
         assert book is not None
         with pytest.raises(LegacyBookError):
             await book.ask(ASKED)
 
 
-async def test_without_an_address_there_is_none() -> None:
+async def test_legacy_book_without_url_is_disabled() -> None:
     async with legacy_book(None, 30) as book:
         assert book is None

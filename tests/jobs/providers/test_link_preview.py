@@ -43,7 +43,7 @@ FULL = """<!doctype html><html><head>
 
 
 @pytest.mark.anyio
-async def test_a_page_with_open_graph_gives_a_whole_preview(server: Upstream) -> None:
+async def test_open_graph_page_gives_full_preview(server: Upstream) -> None:
     server.answers["/a"] = respond(FULL.encode())
     assert await fetch_preview(EGRESS, server.url("/a")) == Preview(
         url=server.url("/a"),
@@ -55,7 +55,7 @@ async def test_a_page_with_open_graph_gives_a_whole_preview(server: Upstream) ->
 
 
 @pytest.mark.anyio
-async def test_a_relative_image_belongs_to_where_redirects_ended_and_the_url_stays_the_asked_one(
+async def test_relative_image_resolves_against_final_url(
     server: Upstream,
 ) -> None:
     server.answers["/short"] = redirect("/blog/2026/post")
@@ -76,31 +76,27 @@ async def test_a_relative_image_belongs_to_where_redirects_ended_and_the_url_sta
         (403, b"<title>Forbidden</title>", "text/html"),
     ],
 )
-async def test_what_is_no_page_with_a_title_has_no_preview(
-    server: Upstream, status: int, body: bytes, content_type: str
-) -> None:
+async def test_page_without_title_has_no_preview(server: Upstream, status: int, body: bytes, content_type: str) -> None:
     server.answers["/"] = respond(body, status, content_type)
     assert await fetch_preview(EGRESS, server.url()) is None
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("url", ["http://10.0.0.1/", "http://127.0.0.2/", "file:///etc/passwd", "nonsense"])
-async def test_a_refused_url_has_no_preview(url: str) -> None:
+async def test_refused_url_has_no_preview(url: str) -> None:
     assert await fetch_preview(EGRESS, url) is None
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("status", [429, 500, 503])
-async def test_a_page_in_trouble_may_be_tried_again(server: Upstream, status: int) -> None:
+async def test_server_error_is_retryable(server: Upstream, status: int) -> None:
     server.answers["/"] = respond(b"<title>Trouble</title>", status)
     with pytest.raises(EgressFailed, match=str(status)):
         await fetch_preview(EGRESS, server.url())
 
 
 @pytest.mark.anyio
-async def test_a_page_that_does_not_answer_may_be_tried_again(
-    server: Upstream, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_page_without_response_is_retryable(server: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobs.providers.link_preview.TIMEOUT_S", 0.2)
     server.answers["/"] = silent()
     with pytest.raises(EgressFailed, match=r"0\.2 s"):
@@ -108,7 +104,7 @@ async def test_a_page_that_does_not_answer_may_be_tried_again(
 
 
 @pytest.mark.anyio
-async def test_a_page_without_end_is_read_to_512_kib_and_no_further(server: Upstream) -> None:
+async def test_endless_page_is_read_up_to_512_kib(server: Upstream) -> None:
     written: list[int] = []
     start = b"<title>Long</title>".ljust(65536)
     server.answers["/"] = endless(start, written)
@@ -127,7 +123,7 @@ def with_oembed(server: Upstream, path: str = "/oembed?format=json", head: str =
 
 
 @pytest.mark.anyio
-async def test_oembed_fills_what_the_page_does_not_say(server: Upstream) -> None:
+async def test_oembed_fills_missing_fields(server: Upstream) -> None:
     with_oembed(server, head="<meta name=description content=D><meta property=og:site_name content=Site>")
     answer = {"title": "Song\n1", "thumbnail_url": "t.png", "provider_name": "Provider", "version": 1.0}
     server.answers["/oembed?format=json"] = respond(orjson.dumps(answer), content_type="application/json+oembed")
@@ -137,7 +133,7 @@ async def test_oembed_fills_what_the_page_does_not_say(server: Upstream) -> None
 
 
 @pytest.mark.anyio
-async def test_oembed_is_not_asked_when_the_page_says_everything(server: Upstream) -> None:
+async def test_oembed_is_not_requested_for_complete_page(server: Upstream) -> None:
     with_oembed(server, head=FULL)
     assert await fetch_preview(EGRESS, server.url()) is not None
     assert server.paths() == ["/"]
@@ -158,14 +154,14 @@ async def test_oembed_is_not_asked_when_the_page_says_everything(server: Upstrea
         b"[" * 60000,
     ],
 )
-async def test_a_senseless_oembed_answer_says_nothing(server: Upstream, body: bytes) -> None:
+async def test_invalid_oembed_response_is_ignored(server: Upstream, body: bytes) -> None:
     with_oembed(server, head="<title>T</title>")
     server.answers["/oembed?format=json"] = respond(body, content_type="application/json")
     assert await fetch_preview(EGRESS, server.url()) == Preview(server.url(), "T", None, None, None)
 
 
 @pytest.mark.anyio
-async def test_oembed_goes_through_the_same_guard(server: Upstream) -> None:
+async def test_oembed_request_passes_egress_guard(server: Upstream) -> None:
     async with upstream("127.0.0.2") as secret:
         secret.answers["/admin"] = respond(b'{"title": "secret"}', content_type="application/json")
         server.answers["/redirect"] = redirect(secret.url("/admin"))
@@ -212,11 +208,11 @@ async def test_page_and_oembed_share_one_deadline(server: Upstream, monkeypatch:
         ("<title>\u3000全角\u3000空白\n</title>", "全角 空白"),
     ],
 )
-def test_the_title_is_the_best_one_that_is_not_blank(html: str, title: str) -> None:
+def test_title_is_the_best_nonblank_one(html: str, title: str) -> None:
     assert said(html).get("title") == title
 
 
-def test_each_text_is_cut_to_its_length() -> None:
+def test_preview_texts_are_truncated() -> None:
     html = "".join(
         f"<meta property={name} content='{'あ' * 2000}'>" for name in ("og:title", "og:description", "og:site_name")
     )
@@ -241,11 +237,11 @@ def test_each_text_is_cut_to_its_length() -> None:
         ("/" + "画" * 1000, None),
     ],
 )
-def test_an_image_is_an_absolute_web_address_or_none(content: str, image: str | None) -> None:
+def test_image_is_an_absolute_web_url_or_none(content: str, image: str | None) -> None:
     assert said(f'<meta property="og:image" content="{content}">').get("image") == image
 
 
-def test_the_secure_image_comes_first_and_twitters_last() -> None:
+def test_secure_image_precedes_others_and_twitter_is_last() -> None:
     twitter = "<meta name=twitter:image content=/t.png>"
     plain = "<meta property=og:image content=/p.png>"
     secure = "<meta property=og:image:secure_url content=/s.png>"
@@ -271,7 +267,7 @@ JAPANESE = "狼煙を上げる①～髙"
         ("iso2022_jp", "ISO-2022-JP"),
     ],
 )
-def test_japanese_encodings_are_known_by_header_by_meta_and_by_xml_declaration(codec: str, label: str) -> None:
+def test_japanese_encoding_is_read_from_any_declaration(codec: str, label: str) -> None:
     title = JAPANESE if codec in ("utf-8", "cp932") else "狼煙を上げる"
     page = f"<title>{title}</title>".encode(codec)
     old = f'<meta http-equiv="Content-Type" content="text/html; charset={label}">'.encode()
@@ -282,7 +278,7 @@ def test_japanese_encodings_are_known_by_header_by_meta_and_by_xml_declaration(c
     assert said(f'<?xml version="1.0" encoding="{label}"?>'.encode() + page, "text/html")["title"] == title
 
 
-def test_the_header_outranks_the_page_and_a_byte_order_mark_both() -> None:
+def test_byte_order_mark_outranks_header_and_page() -> None:
     page = f"<meta charset=euc-jp><title>{JAPANESE}</title>"
     assert said(page.encode("cp932"), "text/html; charset=shift_jis")["title"] == JAPANESE
     assert said(page.encode("utf-8-sig"), "text/html; charset=shift_jis")["title"] == JAPANESE
@@ -292,18 +288,18 @@ def test_the_header_outranks_the_page_and_a_byte_order_mark_both() -> None:
 @pytest.mark.parametrize(
     "label", ["punycode", "idna", "unicode_escape", "zlib", "base64", "utf-7", "rot13", "x", "utf-16"]
 )
-def test_an_encoding_that_no_page_should_declare_is_read_as_utf_8(label: str) -> None:
+def test_unsuitable_encoding_is_read_as_utf_8(label: str) -> None:
     assert said(f"<meta charset={label}><title>\\u0041 狼煙</title>".encode(), "text/html")["title"] == "\\u0041 狼煙"
 
 
-def test_bytes_that_do_not_fit_the_encoding_are_replaced() -> None:
+def test_undecodable_bytes_are_replaced() -> None:
     assert said(b"<title>a\xff\x81b</title>")["title"] == "a\ufffd\ufffdb"
 
 
 # Hostile pages
 
 
-def test_a_tag_of_more_than_4096_characters_is_passed_over() -> None:
+def test_tag_over_4096_characters_is_skipped() -> None:
     tag = "<meta property=og:title content={}>"
     fitting = tag.format("a" * (4096 - len(tag) + 2))
     assert said(fitting)["title"] == "a" * 300
@@ -351,7 +347,7 @@ PIECES = [
     st.binary() | st.lists(st.sampled_from(PIECES) | st.binary(max_size=5), max_size=40).map(b"".join),
     st.text(max_size=30) | st.sampled_from(["text/html; charset=utf-16", "text/html; charset=big5", "charset=gb2312"]),
 )
-def test_no_page_makes_the_reader_fail_or_say_what_is_unfit_to_show(body: bytes, content_type: str) -> None:
+def test_arbitrary_page_gives_displayable_preview(body: bytes, content_type: str) -> None:
     answer = said(body, content_type)
     for name, text in answer.items():
         assert text == text.strip() != ""
@@ -392,7 +388,7 @@ def test_no_page_makes_the_reader_fail_or_say_what_is_unfit_to_show(body: bytes,
         b"=",
     ],
 )
-def test_a_hostile_page_is_read_in_linear_time(piece: bytes) -> None:
+def test_hostile_page_is_read_in_linear_time(piece: bytes) -> None:
     page = piece * (MAX_PAGE_BYTES // len(piece))
     started = time.process_time()
     said(page, "text/html")

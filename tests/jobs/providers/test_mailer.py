@@ -49,7 +49,7 @@ def inbox() -> Inbox:
     return Inbox()
 
 
-async def test_a_mail_arrives_as_it_was_written(inbox: Inbox, tmp_path: Path) -> None:
+async def test_mail_arrives_unchanged(inbox: Inbox, tmp_path: Path) -> None:
     async with smtp(inbox) as url:
         await Mailer(url, "Noroshi <noroshi@example.org>", tmp_path).send(MAIL, "id1")
     ((recipients, message),) = inbox.mails
@@ -62,7 +62,7 @@ async def test_a_mail_arrives_as_it_was_written(inbox: Inbox, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("refusal", "outcome"), [("550 5.1.1 no such user", MailRefused), ("451 4.3.0 later", MailDelayed)]
 )
-async def test_a_refusal_is_final_and_a_delay_is_not(
+async def test_smtp_refusal_is_final_and_delay_retryable(
     inbox: Inbox, tmp_path: Path, refusal: str, outcome: type[Exception]
 ) -> None:
     inbox.refusal = refusal
@@ -71,19 +71,19 @@ async def test_a_refusal_is_final_and_a_delay_is_not(
             await Mailer(url, "noroshi@example.org", tmp_path).send(MAIL, "id1")
 
 
-async def test_a_server_that_does_not_answer_is_a_delay(tmp_path: Path) -> None:
+async def test_unreachable_smtp_server_is_a_delay(tmp_path: Path) -> None:
     with pytest.raises(MailDelayed):
         await Mailer("smtp://127.0.0.1:1", "noroshi@example.org", tmp_path).send(MAIL, "id1")
 
 
-async def test_without_an_address_nothing_can_be_sent(inbox: Inbox, tmp_path: Path) -> None:
+async def test_mail_without_recipient_is_refused(inbox: Inbox, tmp_path: Path) -> None:
     async with smtp(inbox) as url:
         with pytest.raises(MailRefused):
             await Mailer(url, "noroshi@example.org", tmp_path).send(Mail("Ann", None, "s", "t"), "id1")
     assert inbox.mails == []
 
 
-async def test_without_a_server_mails_are_files(tmp_path: Path) -> None:
+async def test_mails_without_smtp_server_are_files(tmp_path: Path) -> None:
     mailer = Mailer(None, "noroshi@example.org", tmp_path / "mail")
     await mailer.send(MAIL, "id1")
     await mailer.send(MAIL, "id1")
@@ -94,7 +94,7 @@ async def test_without_a_server_mails_are_files(tmp_path: Path) -> None:
     assert message["subject"] == "Not published: 狼煙"
 
 
-async def test_names_and_subjects_can_not_write_headers(inbox: Inbox, tmp_path: Path) -> None:
+async def test_names_and_subjects_cannot_inject_headers(inbox: Inbox, tmp_path: Path) -> None:
     mail = Mail('Ann"\r\nBcc: eve@example.org', "ann@example.org", "a\r\nBcc: eve@example.org", "t")
     async with smtp(inbox) as url:
         await Mailer(url, "noroshi@example.org", tmp_path).send(mail, "id1")

@@ -18,7 +18,7 @@ def batch(**head: Any) -> Batch:
     return Batch(Stream("topic", "t"), {"committed_at": AT, "before": {"last": 90}, **head}, 100, 7)
 
 
-def test_places_are_handed_out_in_the_order_of_asking() -> None:
+def test_timestamps_are_taken_in_order_of_calls() -> None:
     planned = batch()
     assert [planned.take_timestamp() for _ in range(3)] == [100, 101, 102]
     for kind in ("A", "B"):
@@ -35,7 +35,7 @@ def test_batch_ends_at_its_last_event_and_timestamp(taken: int, last: int) -> No
     assert (planned.last_n, planned.last_timestamp) == (7, last)
 
 
-def test_what_was_put_is_what_the_next_member_gets() -> None:
+def test_put_document_is_read_by_next_member() -> None:
     planned = batch()
     planned.add("things", {"_id": "a", "n": 1})
     assert planned.get("things", "a") == {"_id": "a", "n": 1}
@@ -50,7 +50,7 @@ STEPS = st.lists(st.sampled_from(["put", "remove"]), max_size=6)
 
 
 @given(st.booleans(), STEPS, st.sampled_from(["a", {"t": "x", "ts": 1}]))
-def test_any_steps_end_in_the_one_write_that_makes_them_true(is_there: bool, steps: list[str], id_: Any) -> None:
+def test_puts_and_removes_become_at_most_one_write(is_there: bool, steps: list[str], id_: Any) -> None:
     planned, document = batch(), {"_id": id_, "n": 0}
     if is_there:
         planned.add("things", document)
@@ -73,7 +73,7 @@ def expected_writes(is_there: bool, steps: list[str], id_: Any) -> list[Any]:
     return [ReplaceOne({"_id": id_}, document)] if is_there else [InsertOne(document)]
 
 
-def test_the_same_word_for_the_same_stream_is_left_once() -> None:
+def test_equal_outbox_rows_are_added_once() -> None:
     planned = batch()
     for stream, kind, ref in [("a", "K", "x"), ("a", "K", "x"), ("b", "K", "x"), ("a", "L", "x"), ("a", "K", {"t": 1})]:
         for _ in range(2):
@@ -94,7 +94,7 @@ def test_outbox_row_for_a_topic_is_refused() -> None:
     assert not planned.outbox
 
 
-def test_what_was_changed_is_told_without_what_was_deleted() -> None:
+def test_changed_documents_exclude_removed_ones() -> None:
     planned = batch()
     planned.add("things", {"_id": "read only"})
     planned.add("things", {"_id": "gone"})
@@ -104,7 +104,7 @@ def test_what_was_changed_is_told_without_what_was_deleted() -> None:
     assert planned.changed("things") == [{"_id": "new"}]
 
 
-def test_a_change_must_say_what_its_key_remembers() -> None:
+def test_change_with_key_requires_result_id() -> None:
     class Silent(Change[int]):
         def plan(self, batch: Batch) -> int:
             return 1

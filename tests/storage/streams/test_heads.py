@@ -41,7 +41,7 @@ def now_us() -> int:
     return time.time_ns() // 1000
 
 
-async def test_a_new_head_starts_at_the_clock_and_at_one(shared_stores: Stores) -> None:
+async def test_new_head_starts_at_clock_and_event_one(shared_stores: Stores) -> None:
     before = now_us()
     head = await Head(shared_stores).move(timestamps=3, events=2)
     assert (head["n"], head["epoch"]) == (2, "new")
@@ -50,7 +50,7 @@ async def test_a_new_head_starts_at_the_clock_and_at_one(shared_stores: Stores) 
     assert (head["last"] - 2) % 1000 == 0
 
 
-async def test_the_first_place_lies_above_everything_before_however_fast_they_come(shared_stores: Stores) -> None:
+async def test_timestamps_of_rapid_batches_always_rise(shared_stores: Stores) -> None:
     head, last, n = Head(shared_stores), 0, 0
     for timestamps in (1, 100, 7, 1) * 5:
         moved = await head.move(timestamps, events=timestamps)
@@ -59,23 +59,23 @@ async def test_the_first_place_lies_above_everything_before_however_fast_they_co
         last, n = moved["last"], moved["n"]
 
 
-async def test_a_clock_behind_the_head_only_counts_on(shared_stores: Stores) -> None:
+async def test_clock_behind_head_increments_last_timestamp(shared_stores: Stores) -> None:
     ahead = now_us() + 10**10
     moved = await Head(shared_stores, last=ahead, n=4, epoch="old").move(timestamps=5, events=1)
     assert (moved["last"], moved["n"], moved["epoch"]) == (ahead + 5, 5, "old")
 
 
-async def test_without_timestamps_the_last_one_stays(shared_stores: Stores) -> None:
+async def test_batch_without_timestamps_keeps_last_one(shared_stores: Stores) -> None:
     moved = await Head(shared_stores, last=7, n=4, epoch="old", heat=1.0).move(timestamps=0, events=1)
     assert (moved["last"], moved["n"], moved["heat"]) == (7, 5, 1.0)
 
 
-async def test_what_was_there_before_can_be_put_back(shared_stores: Stores) -> None:
+async def test_head_update_keeps_previous_values(shared_stores: Stores) -> None:
     moved = await Head(shared_stores, last=7, n=4, heat=1.0).move(timestamps=2)
     assert moved["before"] == {"last": 7, "heat": 1.0}
 
 
-async def test_posts_of_a_moment_count_as_their_rate_over_five_minutes(shared_stores: Stores) -> None:
+async def test_simultaneous_posts_count_as_five_minute_rate(shared_stores: Stores) -> None:
     head = Head(shared_stores)
     for _ in range(3):
         moved = await head.move(timestamps=50)
@@ -83,7 +83,7 @@ async def test_posts_of_a_moment_count_as_their_rate_over_five_minutes(shared_st
     assert per_minute == pytest.approx(150 * 60 / HEAT_TAU_S, rel=0.05)
 
 
-async def test_heat_fades_by_e_in_five_minutes_and_is_topped_up(shared_stores: Stores) -> None:
+async def test_heat_decays_by_e_in_five_minutes_and_adds_up(shared_stores: Stores) -> None:
     heat = math.log(100) + (time.time() - HEAT_TAU_S) / HEAT_TAU_S
     assert messages_per_minute(heat, time.time()) == pytest.approx(100 / math.e * 60 / HEAT_TAU_S, rel=0.03)
     moved = await Head(shared_stores, heat=heat).move(timestamps=10)
@@ -92,22 +92,22 @@ async def test_heat_fades_by_e_in_five_minutes_and_is_topped_up(shared_stores: S
 
 
 @pytest.mark.parametrize("heat", [0.0, -1e9, 1.0])
-async def test_a_topic_that_was_cold_for_years_warms_up_like_a_new_one(shared_stores: Stores, heat: float) -> None:
+async def test_cold_topic_warms_up_like_new_one(shared_stores: Stores, heat: float) -> None:
     moved = await Head(shared_stores, heat=heat).move(timestamps=10)
     per_minute = messages_per_minute(moved["heat"], time.time())
     assert per_minute == pytest.approx(10 * 60 / HEAT_TAU_S, rel=0.03)
 
 
-def test_a_topic_without_heat_is_cold() -> None:
+def test_topic_without_heat_has_rate_zero() -> None:
     assert messages_per_minute(None, time.time()) == 0
 
 
-async def test_only_topics_have_heat(shared_stores: Stores) -> None:
+async def test_heat_is_set_for_topics_only(shared_stores: Stores) -> None:
     update = head_update(Stream("user", "org/ann"), 3, 1, "e")
     assert "heat" not in update[0]["$set"]
 
 
-def test_where_timestamps_of_many_streams_are_compared_they_begin_anywhere_in_the_millisecond() -> None:
+def test_merged_streams_start_at_random_microsecond() -> None:
     for kind in ("author", "topic"):
         begins = {spread_us(Stream(kind, "one")) for _ in range(100)}
         assert len(begins) > 10

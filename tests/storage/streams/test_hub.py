@@ -48,7 +48,7 @@ async def stays_silent(listener: Listener, n: int) -> bool:
     return not await listener.has_heard(n, 0.3)
 
 
-async def test_what_one_process_posts_is_heard_in_another_at_once(place: Place, another: OpenStores) -> None:
+async def test_post_reaches_other_process_at_once(place: Place, another: OpenStores) -> None:
     async with another() as stores, listening(stores.hub, place.stream) as listener:
         for n in range(1, 6):
             message = await place.post()
@@ -56,7 +56,7 @@ async def test_what_one_process_posts_is_heard_in_another_at_once(place: Place, 
             assert listener.subjects[-1] == message
 
 
-async def test_a_lost_publish_is_filled_in_by_the_next_one(place: Place, mute: Place) -> None:
+async def test_lost_publish_is_recovered_by_next_one(place: Place, mute: Place) -> None:
     async with listening(place.stores.hub, place.stream) as listener:
         await mute.post("lost")
         assert await stays_silent(listener, 1)
@@ -65,7 +65,7 @@ async def test_a_lost_publish_is_filled_in_by_the_next_one(place: Place, mute: P
     assert [subject.text for subject in listener.subjects] == ["lost", "heard"]
 
 
-async def test_a_lost_publish_is_healed_by_comparing_heads(place: Place, mute: Place) -> None:
+async def test_lost_publish_is_recovered_by_comparing_heads(place: Place, mute: Place) -> None:
     async with listening(place.stores.hub, place.stream) as listener:
         await asyncio.gather(*(mute.post() for _ in range(5)))
         await place.stores.hub.compare()
@@ -73,13 +73,13 @@ async def test_a_lost_publish_is_healed_by_comparing_heads(place: Place, mute: P
     assert listener.numbers == [1, 2, 3, 4, 5]
 
 
-async def test_heads_are_compared_from_time_to_time_without_being_asked(place: Place, mute: Place) -> None:
+async def test_heads_are_compared_periodically(place: Place, mute: Place) -> None:
     async with running(place.stores, compare_every_s=0.1) as hub, listening(hub, place.stream) as listener:
         await mute.post()
         assert await listener.has_heard(1)
 
 
-async def test_a_comparison_that_fails_is_not_the_last(place: Place, mute: Place) -> None:
+async def test_failed_head_comparison_is_repeated(place: Place, mute: Place) -> None:
     log = FailingLog(place.stores, failures=2)
     async with running(place.stores, log, compare_every_s=0.05) as hub, listening(hub, place.stream) as listener:
         await mute.post()
@@ -87,14 +87,14 @@ async def test_a_comparison_that_fails_is_not_the_last(place: Place, mute: Place
     assert log.failures == 0
 
 
-async def test_a_process_that_never_reached_redis_hears_all_the_same(place: Place, mute: Place) -> None:
+async def test_subscriber_without_redis_receives_all_events(place: Place, mute: Place) -> None:
     async with listening(mute.stores.hub, place.stream) as listener:
         await place.post()
         await mute.stores.hub.compare()
         assert await listener.has_heard(1)
 
 
-async def test_a_flushed_redis_loses_nothing(far: Place, own_valkey: Valkey) -> None:
+async def test_redis_flushed_loses_no_event(far: Place, own_valkey: Valkey) -> None:
     async with listening(far.stores.hub, far.stream) as listener, Redis.from_url(own_valkey.url) as redis:
         for n in range(1, 6):
             await redis.flushall()
@@ -102,7 +102,7 @@ async def test_a_flushed_redis_loses_nothing(far: Place, own_valkey: Valkey) -> 
             assert await listener.has_heard(n)
 
 
-async def test_a_killed_subscription_connection_is_made_again_and_catches_up(far: Place, own_valkey: Valkey) -> None:
+async def test_killed_redis_connection_reconnects_and_catches_up(far: Place, own_valkey: Valkey) -> None:
     async with listening(far.stores.hub, far.stream) as listener, Redis.from_url(own_valkey.url) as redis:
         for n in range(1, 11):
             await redis.execute_command("CLIENT", "KILL", "TYPE", "pubsub")
@@ -126,9 +126,7 @@ class Overtaken(EventLog):
         return events
 
 
-async def test_a_message_that_comes_while_the_log_is_read_after_reconnecting_is_not_forgotten(
-    far: Place, own_valkey: Valkey
-) -> None:
+async def test_message_during_catch_up_is_delivered(far: Place, own_valkey: Valkey) -> None:
     log = Overtaken(far.stores)
     async with running(far.stores, log) as hub, listening(hub, far.stream) as listener:
 
@@ -147,7 +145,7 @@ async def test_a_message_that_comes_while_the_log_is_read_after_reconnecting_is_
         assert await listener.has_heard(2)
 
 
-async def test_a_redis_that_dies_and_comes_back_on_its_port_loses_nothing(far: Place, own_valkey: Valkey) -> None:
+async def test_redis_restarted_loses_no_event(far: Place, own_valkey: Valkey) -> None:
     async with listening(far.stores.hub, far.stream) as listener:
         await far.post()
         assert await listener.has_heard(1)
@@ -164,7 +162,7 @@ async def test_a_redis_that_dies_and_comes_back_on_its_port_loses_nothing(far: P
     assert listener.numbers == [1, 2, 3, 4, 5, 6]
 
 
-async def test_a_subscription_begun_without_redis_goes_live_when_redis_comes(far: Place, own_valkey: Valkey) -> None:
+async def test_subscription_without_redis_goes_live_once_it_starts(far: Place, own_valkey: Valkey) -> None:
     own_valkey.kill()
     await own_valkey.wait()
     async with listening(far.stores.hub, far.stream) as listener:
@@ -189,7 +187,7 @@ async def publish(place: Place, *numbers: int, epoch: str | None = None) -> None
         await place.stores.redis.publish(place.stores.keys.channel(place.stream.name), payload)
 
 
-async def test_repeated_and_reordered_messages_arrive_once_and_in_order(place: Place, mute: Place) -> None:
+async def test_duplicate_and_reordered_messages_arrive_once_in_order(place: Place, mute: Place) -> None:
     async with listening(place.stores.hub, place.stream) as listener:
         await asyncio.gather(*(mute.post() for _ in range(6)))
         await publish(place, 2, 2, 1, 6, 3, 1, 5, 4, 6)
@@ -200,7 +198,7 @@ async def test_repeated_and_reordered_messages_arrive_once_and_in_order(place: P
     assert listener.numbers == [1, 2, 3, 4, 5, 6, 7]
 
 
-async def test_a_subscribers_queue_has_each_event_once(place: Place, mute: Place) -> None:
+async def test_subscriber_queue_has_each_event_once(place: Place, mute: Place) -> None:
     async with place.stores.hub.subscribe(place.stream) as subscriber:
         await asyncio.gather(*(mute.post() for _ in range(4)))
         await publish(place, 1, 1, 2, 1, 2, 4, 3, 2, 4)
@@ -213,7 +211,7 @@ async def test_a_subscribers_queue_has_each_event_once(place: Place, mute: Place
         assert [event.event.n for event in subscriber.queue] == [1, 2, 3, 4, 5]
 
 
-async def test_numbers_that_were_never_given_out_are_not_believed(place: Place) -> None:
+async def test_unallocated_event_numbers_are_ignored(place: Place) -> None:
     await place.post()
     async with listening(place.stores.hub, place.stream) as listener:
         await publish(place, 500)
@@ -226,7 +224,7 @@ async def test_numbers_that_were_never_given_out_are_not_believed(place: Place) 
 
 
 @pytest.mark.parametrize("payload", [b"", b"{", b"[]", b"5", b'{"epoch": "e", "events": []}', b"\x80pickle"])
-async def test_a_broken_message_does_not_make_the_process_deaf(place: Place, payload: bytes) -> None:
+async def test_malformed_message_does_not_stop_delivery(place: Place, payload: bytes) -> None:
     async with listening(place.stores.hub, place.stream) as listener:
         await place.stores.redis.publish(place.stores.keys.channel(place.stream.name), payload)
         await place.post()
@@ -235,7 +233,7 @@ async def test_a_broken_message_does_not_make_the_process_deaf(place: Place, pay
         assert await listener.has_heard(2)
 
 
-async def test_many_streams_and_subscribers_share_one_connection(far: Place, own_valkey: Valkey) -> None:
+async def test_streams_and_subscribers_share_one_connection(far: Place, own_valkey: Valkey) -> None:
     async with Redis.from_url(own_valkey.url) as redis, AsyncExitStack() as stack:
         for number in range(60):
             stream = Stream("user", f"org/{number % 20}")
@@ -245,7 +243,7 @@ async def test_many_streams_and_subscribers_share_one_connection(far: Place, own
         assert await redis.pubsub_numsub(channel) == [(channel.encode(), 1)]
 
 
-async def test_every_subscriber_gets_the_very_same_object(place: Place) -> None:
+async def test_subscribers_receive_the_same_object(place: Place) -> None:
     async with listening(place.stores.hub, place.stream) as one, listening(place.stores.hub, place.stream) as other:
         await place.post()
         assert await one.has_heard(1)
@@ -253,7 +251,7 @@ async def test_every_subscriber_gets_the_very_same_object(place: Place) -> None:
     assert one.subjects[0] is other.subjects[0]
 
 
-async def test_one_that_leaves_takes_nothing_from_those_who_stay(place: Place) -> None:
+async def test_leaving_subscriber_does_not_affect_others(place: Place) -> None:
     async with listening(place.stores.hub, place.stream) as staying:
         async with listening(place.stores.hub, place.stream):
             await place.post()
@@ -261,7 +259,7 @@ async def test_one_that_leaves_takes_nothing_from_those_who_stay(place: Place) -
         assert await staying.has_heard(2)
 
 
-async def test_leaving_and_coming_back_at_once_hears_everything(place: Place, another: OpenStores) -> None:
+async def test_resubscribing_at_once_misses_no_event(place: Place, another: OpenStores) -> None:
     async with another() as stores:
         for n in range(1, 21):
             async with listening(stores.hub, place.stream):
@@ -278,7 +276,7 @@ class Unhurried(Hub):
         await asyncio.sleep(60)
 
 
-async def test_a_subscriber_that_gives_up_while_subscribing_leaves_nothing_behind(place: Place) -> None:
+async def test_cancelled_subscribe_leaves_no_state(place: Place) -> None:
     stores = place.stores
     hub = Unhurried(stores.redis, stores.keys, stores.events, nothing_found)
     stack = AsyncExitStack()
@@ -329,7 +327,7 @@ async def running(
         await hub.close()
 
 
-async def test_a_look_up_that_fails_delays_its_events_and_loses_none(place: Place) -> None:
+async def test_failed_hydration_delays_events_and_loses_none(place: Place) -> None:
     async with running(place.stores, failures=3) as hub, listening(hub, place.stream) as listener:
         for _ in range(3):
             await place.post()
@@ -342,7 +340,7 @@ async def test_a_look_up_that_fails_delays_its_events_and_loses_none(place: Plac
     assert listener.numbers == [1, 2, 3]
 
 
-async def test_replay_of_what_is_no_longer_there_says_so(place: Place) -> None:
+async def test_replay_of_pruned_events_expires(place: Place) -> None:
     for _ in range(3):
         await place.post()
     head = await place.stores.events.head(place.stream)
@@ -353,13 +351,13 @@ async def test_replay_of_what_is_no_longer_there_says_so(place: Place) -> None:
     assert len(await place.stores.hub.replay(place.stream, Position(head.epoch, 2))) == 1
 
 
-def test_a_position_is_resumable_from_the_floor_to_the_head_of_its_epoch() -> None:
+def test_position_is_resumable_between_floor_and_head() -> None:
     head = Head(n=9, floor=4, epoch="e")
     assert [n for n in range(12) if is_resumable(Position("e", n), head)] == [4, 5, 6, 7, 8, 9]
     assert not is_resumable(Position("f", 5), head)
 
 
-def test_a_full_queue_is_emptied_and_takes_nothing_more_until_its_reader_caught_up() -> None:
+def test_full_queue_is_emptied_until_reader_catches_up() -> None:
     subscriber, event = Subscriber(), HydratedEvent(Event(1, "MessagePosted", 1, datetime.now(UTC)), None)
     lengths = []
     for _ in range(MAX_QUEUE + 3):

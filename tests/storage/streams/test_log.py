@@ -22,7 +22,7 @@ EPOCHS = st.text("0123456789abcdefghjkmnpqrstvwxyz", min_size=1, max_size=12)
 
 
 @given(EPOCHS, st.integers(0, 2**63 - 1))
-def test_every_position_survives_being_a_cursor(epoch: str, n: int) -> None:
+def test_position_round_trips_as_cursor(epoch: str, n: int) -> None:
     cursor = format_cursor(TOPIC, Position(epoch, n))
     assert parse_cursor(TOPIC, cursor) == Position(epoch, n)
     assert cursor.isascii()
@@ -30,19 +30,19 @@ def test_every_position_survives_being_a_cursor(epoch: str, n: int) -> None:
 
 
 @given(st.text() | st.binary().map(lambda raw: base64.urlsafe_b64encode(raw).decode()))
-def test_what_is_no_cursor_is_refused(text: str) -> None:
+def test_malformed_cursor_is_refused(text: str) -> None:
     with pytest.raises(BadUserInput) as refused:
         parse_cursor(TOPIC, text)
     assert refused.value.extensions["field"] == "since"
 
 
 @pytest.mark.parametrize("inside", ["a.b", "a.b.c.d", "....", "x.e.", "x.e.1.5", "x.e.one", "x.e." + "9" * 5000])
-def test_a_cursor_with_something_else_inside_is_refused(inside: str) -> None:
+def test_cursor_with_malformed_content_is_refused(inside: str) -> None:
     with pytest.raises(BadUserInput):
         parse_cursor(TOPIC, base64.urlsafe_b64encode(inside.encode()).decode())
 
 
-def test_a_cursor_of_another_stream_is_refused() -> None:
+def test_cursor_of_another_stream_is_refused() -> None:
     cursor = format_cursor(Stream("topic", "t2"), Position("e", 1))
     for stream in (TOPIC, Stream("community", "t2")):
         with pytest.raises(BadUserInput):
@@ -50,23 +50,23 @@ def test_a_cursor_of_another_stream_is_refused() -> None:
 
 
 @given(st.sampled_from(["topic", "community", "user", "jobs"]), st.text())
-def test_a_stream_is_found_again_by_its_name(kind: str, id_: str) -> None:
+def test_stream_name_round_trips(kind: str, id_: str) -> None:
     assert parse_stream_name(Stream(kind, id_).name) == Stream(kind, id_)
 
 
-async def test_a_stream_begins_once_however_many_look(shared_stores: Stores) -> None:
+async def test_concurrent_reads_create_one_head(shared_stores: Stores) -> None:
     stream = Stream("user", "org/new")
     heads = await asyncio.gather(*(shared_stores.events.head(stream) for _ in range(20)))
     assert len(set(heads)) == 1
     assert (heads[0].n, heads[0].floor) == (0, 0)
 
 
-async def test_a_topic_that_does_not_exist_has_no_head(shared_stores: Stores) -> None:
+async def test_missing_topic_has_no_head(shared_stores: Stores) -> None:
     with pytest.raises(NotFound):
         await shared_stores.events.head(Stream("topic", "nowhere"))
 
 
-async def test_the_log_is_read_in_order_and_in_parts(place: Place) -> None:
+async def test_log_is_read_in_order_and_in_pages(place: Place) -> None:
     other = await found_place(place.stores)
     for _ in range(12):
         await place.post()
@@ -77,7 +77,7 @@ async def test_the_log_is_read_in_order_and_in_parts(place: Place) -> None:
     assert await log.read(place.stream, 12) == []
 
 
-async def test_many_heads_are_read_together(place: Place) -> None:
+async def test_heads_of_many_streams_are_read_together(place: Place) -> None:
     await place.post()
     user, unknown = Stream("user", "org/ann"), Stream("user", "org/nobody")
     known = await place.stores.events.head(user)
@@ -85,7 +85,7 @@ async def test_many_heads_are_read_together(place: Place) -> None:
     assert heads == {place.stream: await place.stores.events.head(place.stream), user: known}
 
 
-async def test_who_is_called_off_while_the_log_is_read_ends_as_called_off(place: Place) -> None:
+async def test_cancelled_log_read_raises_cancelled_error(place: Place) -> None:
     """Else whoever waits for their end would wait for ever; PyMongo's cursors may return instead."""
     log = place.stores.events
     for step in range(200):
@@ -113,7 +113,7 @@ async def post_five(place: Place) -> None:
     await asyncio.gather(*(place.post() for _ in range(5)))
 
 
-async def test_pruning_forgets_what_is_old_and_raises_each_floor_to_it(stores: Stores) -> None:
+async def test_pruning_deletes_old_events_and_raises_floors(stores: Stores) -> None:
     one, other = await found_place(stores), await found_place(stores)
     for place, old in ((one, 3), (other, 5)):
         await post_five(place)
@@ -125,7 +125,7 @@ async def test_pruning_forgets_what_is_old_and_raises_each_floor_to_it(stores: S
     assert await stores.events.prune() == 0
 
 
-async def test_pruning_goes_on_where_its_last_batch_ended(stores: Stores) -> None:
+async def test_pruning_continues_after_its_last_batch(stores: Stores) -> None:
     place = await found_place(stores)
     await post_five(place)
     await make_old(place, 5)
@@ -135,16 +135,14 @@ async def test_pruning_goes_on_where_its_last_batch_ended(stores: Stores) -> Non
     assert (await stores.events.head(place.stream)).floor == 5
 
 
-async def test_events_that_are_not_a_day_old_stay(stores: Stores) -> None:
+async def test_events_younger_than_a_day_are_kept(stores: Stores) -> None:
     place = await found_place(stores)
     await post_five(place)
     assert await stores.events.prune() == 0
     assert await numbers(place) == [1, 2, 3, 4, 5]
 
 
-async def test_pruning_that_breaks_off_has_deleted_nothing_above_the_floor(
-    own_place: Place, own_mongod: Mongod
-) -> None:
+async def test_interrupted_pruning_deletes_nothing_above_floor(own_place: Place, own_mongod: Mongod) -> None:
     await post_five(own_place)
     await make_old(own_place, 4)
     for command, floor in (("update", 0), ("delete", 4)):
@@ -155,7 +153,7 @@ async def test_pruning_that_breaks_off_has_deleted_nothing_above_the_floor(
         assert await numbers(own_place) == [1, 2, 3, 4, 5]
 
 
-async def test_posting_goes_on_while_the_log_is_pruned(place: Place) -> None:
+async def test_posting_continues_while_log_is_pruned(place: Place) -> None:
     await post_five(place)
     await make_old(place, 5)
     await asyncio.gather(place.stores.events.prune(), *(place.post() for _ in range(50)))

@@ -77,7 +77,7 @@ async def ensemble(shared_stores: Stores) -> Ensemble:
     return Ensemble(shared_stores, (await found_place(shared_stores)).topic.id)
 
 
-async def test_events_of_all_streams_come_once_and_in_the_order_of_each(ensemble: Ensemble) -> None:
+async def test_merged_events_arrive_once_in_order_of_each_stream(ensemble: Ensemble) -> None:
     one, other = ensemble.join(), ensemble.join()
     streams = [ensemble.main, one, other]
     async with aclosing(ensemble.follow()) as steps:
@@ -89,7 +89,7 @@ async def test_events_of_all_streams_come_once_and_in_the_order_of_each(ensemble
         assert numbers == list(range(1, 11))
 
 
-async def test_every_cursor_on_the_way_resumes_all_streams_exactly(ensemble: Ensemble) -> None:
+async def test_each_merged_cursor_resumes_all_streams_exactly(ensemble: Ensemble) -> None:
     streams = [ensemble.main, ensemble.join(), ensemble.join()]
     async with aclosing(ensemble.follow()) as steps:
         await following(steps)
@@ -106,7 +106,7 @@ async def test_every_cursor_on_the_way_resumes_all_streams_exactly(ensemble: Ens
         assert again == set(told[index + 1 :])
 
 
-async def test_a_stream_that_joined_while_nobody_listened_is_caught_up_from_its_beginning(ensemble: Ensemble) -> None:
+async def test_stream_added_between_subscriptions_is_replayed_whole(ensemble: Ensemble) -> None:
     async with aclosing(ensemble.follow()) as steps:
         cursor = (await following(steps)).cursor
     new = ensemble.join()
@@ -121,7 +121,7 @@ async def test_a_stream_that_joined_while_nobody_listened_is_caught_up_from_its_
     assert [step.event.event.n for step in heard if isinstance(step, MergedEvent)] == [2, 3]
 
 
-async def test_streams_join_and_leave_while_one_listens(ensemble: Ensemble, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_streams_join_and_leave_during_subscription(ensemble: Ensemble, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(storage.streams.merged_subscription, "REFRESH_EVERY_S", 0.05)
     async with aclosing(ensemble.follow()) as steps:
         await following(steps)
@@ -145,7 +145,7 @@ async def test_streams_join_and_leave_while_one_listens(ensemble: Ensemble, monk
         assert last.stream == ensemble.main
 
 
-async def test_what_can_not_be_resumed_says_so_once_for_all(ensemble: Ensemble) -> None:
+async def test_expired_merged_cursor_is_reported_once(ensemble: Ensemble) -> None:
     other = ensemble.join()
     async with aclosing(ensemble.follow()) as steps:
         await following(steps)
@@ -167,7 +167,7 @@ def test_what_is_no_cursor_of_it_is_refused(text: str) -> None:
             parse_positions(MAIN, cursor)
 
 
-def test_positions_survive_being_a_cursor_of_their_own_stream_only() -> None:
+def test_merged_cursor_round_trips_for_its_own_stream_only() -> None:
     positions = {"": Position("e", 5), "0123456789": Position("f", 2**60)}
     cursor = format_positions(MAIN, positions)
     assert parse_positions(MAIN, cursor) == positions

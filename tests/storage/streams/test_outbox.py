@@ -103,21 +103,21 @@ def box(new_box: OpenBox) -> Mailbox:
     return new_box()
 
 
-async def test_rows_are_moved_in_order_and_gone(box: Mailbox) -> None:
+async def test_outbox_rows_are_relayed_in_order_and_deleted(box: Mailbox) -> None:
     await box.write(3)
     box.outbox.nudge(box.stream.name)
     assert await soon(box.is_empty)
     assert await box.copied() == [0, 1, 2]
 
 
-async def test_more_rows_than_one_commit_takes_are_moved_by_one_nudge(box: Mailbox) -> None:
+async def test_one_nudge_relays_more_rows_than_one_commit_takes(box: Mailbox) -> None:
     await box.write(2 * RELAY_LIMIT + 10)
     box.outbox.nudge(box.stream.name)
     assert await soon(box.is_empty)
     assert await box.copied() == list(range(2 * RELAY_LIMIT + 10))
 
 
-async def test_processes_that_move_the_same_rows_move_each_once(box: Mailbox, another: OpenStores) -> None:
+async def test_concurrent_processes_relay_each_row_once(box: Mailbox, another: OpenStores) -> None:
     async with another() as stores, aclosing(Mailbox(stores, box.stream)) as other:
         boxes = [box, other]
         for _ in range(5):
@@ -128,7 +128,7 @@ async def test_processes_that_move_the_same_rows_move_each_once(box: Mailbox, an
         assert await box.copied() == list(range(100)) * 5
 
 
-async def test_a_nudge_while_rows_are_moved_is_not_forgotten(box: Mailbox) -> None:
+async def test_nudge_during_relay_is_not_lost(box: Mailbox) -> None:
     for _ in range(20):
         await box.write(1)
         box.outbox.nudge(box.stream.name)
@@ -136,9 +136,7 @@ async def test_a_nudge_while_rows_are_moved_is_not_forgotten(box: Mailbox) -> No
     assert len(await box.copied()) == 20
 
 
-async def test_rows_of_a_dead_process_are_moved_by_the_sweep_and_fresh_ones_are_left_to_their_writer(
-    stores: Stores, new_box: OpenBox
-) -> None:
+async def test_sweep_relays_old_rows_and_leaves_fresh_ones(stores: Stores, new_box: OpenBox) -> None:
     left, fresh = new_box(stores), new_box(stores)
     await left.write(3, age_s=4)
     await fresh.write(3)
@@ -149,7 +147,7 @@ async def test_rows_of_a_dead_process_are_moved_by_the_sweep_and_fresh_ones_are_
     assert await left.outbox.sweep() == 0
 
 
-async def test_rows_of_unknown_kinds_stay_and_stop_nobody(stores: Stores, new_box: OpenBox) -> None:
+async def test_rows_of_unknown_kind_stay_and_block_no_others(stores: Stores, new_box: OpenBox) -> None:
     box = new_box(stores)
     await box.write(RELAY_LIMIT + 1, kind="FromTheFuture", age_s=4)
     await box.write(2, age_s=4)
@@ -163,7 +161,7 @@ async def test_rows_of_unknown_kinds_stay_and_stop_nobody(stores: Stores, new_bo
     assert await box.outbox.sweep() == 0
 
 
-async def test_rows_that_have_to_wait_are_asked_again_in_time_and_not_all_the_time(box: Mailbox) -> None:
+async def test_deferred_rows_are_retried_at_intervals(box: Mailbox) -> None:
     Patient.gate, Patient.tries = asyncio.Event(), 0
     await box.write(RELAY_LIMIT, kind="Patient")
     box.outbox.nudge(box.stream.name)
@@ -179,7 +177,7 @@ async def test_rows_that_have_to_wait_are_asked_again_in_time_and_not_all_the_ti
     assert await box.copied() == list(range(RELAY_LIMIT))
 
 
-async def test_rows_that_wait_do_not_keep_others_of_their_stream(box: Mailbox) -> None:
+async def test_deferred_rows_do_not_block_rows_of_same_stream(box: Mailbox) -> None:
     Patient.gate = asyncio.Event()
     await box.write(5, kind="Patient")
     await box.write(2)
@@ -193,9 +191,7 @@ async def test_rows_that_wait_do_not_keep_others_of_their_stream(box: Mailbox) -
     await box.outbox.close()
 
 
-async def test_a_move_that_fails_loses_nothing_and_the_next_nudge_does_it(
-    own_stores: Stores, own_mongod: Mongod, new_box: OpenBox
-) -> None:
+async def test_failed_relay_is_repeated_by_next_nudge(own_stores: Stores, own_mongod: Mongod, new_box: OpenBox) -> None:
     box = new_box(own_stores)
     await box.write(3)
     async with failing(own_mongod.uri, "commitTransaction", errorCode=20):
@@ -211,7 +207,7 @@ async def is_idle(box: Mailbox) -> bool:
     return not box.outbox._tasks
 
 
-async def test_a_closed_outbox_moves_nothing_more(box: Mailbox) -> None:
+async def test_closed_outbox_relays_nothing(box: Mailbox) -> None:
     await box.outbox.close()
     await box.write(1)
     box.outbox.nudge(box.stream.name)
@@ -219,7 +215,7 @@ async def test_a_closed_outbox_moves_nothing_more(box: Mailbox) -> None:
     assert await box.waiting() == 1
 
 
-async def test_row_for_a_topic_is_refused(shared_stores: Stores) -> None:
+async def test_outbox_row_for_a_topic_is_refused_on_relay(shared_stores: Stores) -> None:
     topic = Stream("topic", new_id())
     with pytest.raises(ValueError, match="takes no outbox rows"):
         await add_rows(shared_stores.mongo, topic, "Copy", [1])

@@ -41,7 +41,7 @@ def event(n: int) -> Event:
         min_size=1,
     ),
 )
-def test_events_survive_the_wire(epoch: str, events: list[Event]) -> None:
+def test_published_events_round_trip(epoch: str, events: list[Event]) -> None:
     assert decode(encode(epoch, events)) == (epoch, events)
 
 
@@ -75,14 +75,14 @@ async def heard(pubsub: PubSub, count: int) -> list[int]:
     return numbers
 
 
-async def test_events_are_published_in_the_order_of_commits(own_valkey: Valkey) -> None:
+async def test_events_are_published_in_order_of_commits(own_valkey: Valkey) -> None:
     async with subscribed(own_valkey.url) as pubsub, publishing(own_valkey.url) as publisher:
         for n in range(1, 501):
             publisher.publish(STREAM, "e", [event(n)])
         assert await heard(pubsub, 500) == list(range(1, 501))
 
 
-async def test_what_waits_is_still_sent_when_it_is_closed(own_valkey: Valkey) -> None:
+async def test_closing_publisher_sends_queued_events(own_valkey: Valkey) -> None:
     async with subscribed(own_valkey.url) as pubsub:
         async with publishing(own_valkey.url) as publisher:
             for n in range(1, 51):
@@ -90,7 +90,7 @@ async def test_what_waits_is_still_sent_when_it_is_closed(own_valkey: Valkey) ->
         assert await heard(pubsub, 50) == list(range(1, 51))
 
 
-async def test_a_redis_that_hangs_delays_nobody_and_is_published_to_again(own_valkey: Valkey) -> None:
+async def test_hanging_redis_delays_no_caller_and_recovers(own_valkey: Valkey) -> None:
     loop = asyncio.get_running_loop()
     async with publishing(own_valkey.url) as publisher:
         with hanging(own_valkey.pid):
@@ -102,7 +102,7 @@ async def test_a_redis_that_hangs_delays_nobody_and_is_published_to_again(own_va
         await published_again(own_valkey, publisher)
 
 
-async def test_a_redis_that_was_dead_is_published_to_again(own_valkey: Valkey) -> None:
+async def test_restarted_redis_is_published_to_again(own_valkey: Valkey) -> None:
     async with publishing(own_valkey.url) as publisher:
         own_valkey.kill()
         await own_valkey.wait()
@@ -118,7 +118,7 @@ async def published_again(valkey: Valkey, publisher: Publisher) -> None:
             pass
 
 
-async def test_closing_does_not_wait_for_a_dead_redis(own_valkey: Valkey) -> None:
+async def test_closing_publisher_does_not_wait_for_dead_redis(own_valkey: Valkey) -> None:
     loop = asyncio.get_running_loop()
     with hanging(own_valkey.pid):
         async with publishing(own_valkey.url) as publisher:
@@ -127,7 +127,7 @@ async def test_closing_does_not_wait_for_a_dead_redis(own_valkey: Valkey) -> Non
         assert loop.time() - began < 15
 
 
-async def test_one_that_was_never_started_closes() -> None:
+async def test_publisher_that_never_started_closes() -> None:
     async with Redis.from_url("redis://127.0.0.1:1/0") as redis:
         publisher = Publisher(redis, KEYS)
         publisher.publish(STREAM, "e", [event(1)])

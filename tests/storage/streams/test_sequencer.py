@@ -59,7 +59,7 @@ async def outcomes(place: Place, changes: Sequence[PostMessage | EditMessage]) -
     return await asyncio.gather(*commits, return_exceptions=True)
 
 
-async def test_two_hundred_posts_at_once_get_places_in_one_order(place: Place) -> None:
+async def test_concurrent_posts_get_timestamps_in_one_order(place: Place) -> None:
     posted = await asyncio.gather(*(place.post(str(number)) for number in range(200)))
     timestamps = await assert_sound(place, 200)
     assert sorted(message.timestamp for message in posted) == timestamps
@@ -68,7 +68,7 @@ async def test_two_hundred_posts_at_once_get_places_in_one_order(place: Place) -
 
 
 @pytest.mark.parametrize("redis", [{}, {"redis_url": "redis://127.0.0.1:1/0"}], ids=["with Redis", "without Redis"])
-async def test_posts_from_several_processes_to_one_topic_get_places_in_one_order(
+async def test_posts_of_several_processes_share_one_order(
     place: Place, another: OpenStores, redis: dict[str, str]
 ) -> None:
     async with AsyncExitStack() as stack:
@@ -79,25 +79,25 @@ async def test_posts_from_several_processes_to_one_topic_get_places_in_one_order
     assert sorted(message.timestamp for message in posted + more) == timestamps
 
 
-async def test_one_post_after_the_other_rises_whichever_process_takes_it(place: Place, another: OpenStores) -> None:
+async def test_sequential_posts_rise_across_processes(place: Place, another: OpenStores) -> None:
     async with another() as second, another() as third:
         places = [place, place.through(second), place.through(third)]
         posted = [(await places[number % 3].post()).timestamp for number in range(30)]
     assert posted == await assert_sound(place, 30)
 
 
-async def test_a_batch_never_has_more_than_a_hundred_members(place: Place) -> None:
+async def test_batch_has_at_most_a_hundred_members(place: Place) -> None:
     await asyncio.gather(*(place.post() for _ in range(2 * MAX_BATCH + 1)))
     moments = [event["at"] for event in await place.events()]
     assert max(moments.count(at) for at in set(moments)) <= MAX_BATCH
 
 
-async def test_members_that_wait_together_share_one_transaction(place: Place) -> None:
+async def test_waiting_members_share_one_transaction(place: Place) -> None:
     await outcomes(place, [place.change() for _ in range(50)])
     assert len({event["at"] for event in await place.events()}) == 1
 
 
-async def test_a_clock_that_fell_behind_does_not_let_timestamps_fall(place: Place) -> None:
+async def test_slow_clock_does_not_lower_timestamps(place: Place) -> None:
     ahead = (await place.post()).timestamp + 3_600_000_000
     await place.stores.mongo["topics"].update_one({"_id": place.topic.id}, {"$set": {"last": ahead}})
     assert [(await place.post()).timestamp for _ in range(3)] == [ahead + 1, ahead + 2, ahead + 3]
@@ -162,7 +162,7 @@ class Broken(PostMessage):
         raise ZeroDivisionError
 
 
-async def test_a_member_that_may_not_fails_alone(place: Place) -> None:
+async def test_refused_member_fails_alone(place: Place) -> None:
     mine = await place.post("mine")
     edit = EditMessage(mine.key, "bob", "not yours", ())
     lost = EditMessage(MessageKey(place.topic.id, 1), "bob", "never was", ())
@@ -186,7 +186,7 @@ async def test_a_member_that_may_not_fails_alone(place: Place) -> None:
         pytest.param(lambda place: Broken(place.new()), id="fault in planning"),
     ],
 )
-async def test_a_member_that_can_not_be_stored_fails_alone(place: Place, bad: Any) -> None:
+async def test_unstorable_member_fails_alone(place: Place, bad: Any) -> None:
     changes = [place.change("a"), bad(place), place.change("b")]
     first, refused, last = await outcomes(place, changes)
     assert isinstance(refused, Exception)
@@ -197,19 +197,19 @@ async def test_a_member_that_can_not_be_stored_fails_alone(place: Place, bad: An
     await place.post("the topic still takes posts")
 
 
-async def test_a_topic_that_does_not_exist_is_not_found_and_not_made(place: Place) -> None:
+async def test_missing_topic_is_not_found_and_not_created(place: Place) -> None:
     with pytest.raises(NotFound):
         await place.stores.sequencer.commit(Stream("topic", "nowhere"), place.change())
     assert await place.stores.mongo["topics"].find_one({"_id": "nowhere"}) is None
 
 
-async def test_one_key_many_times_in_one_batch_makes_one_message(place: Place) -> None:
+async def test_repeated_key_in_one_batch_creates_one_message(place: Place) -> None:
     posted = await asyncio.gather(*(place.post(key="k") for _ in range(50)))
     assert len({message.id for message in posted}) == 1
     await assert_sound(place, 1)
 
 
-async def test_one_key_again_later_gives_the_message_as_it_is_now(place: Place) -> None:
+async def test_repeated_key_later_returns_current_message(place: Place) -> None:
     first = await place.post(key="k")
     await place.stores.messages.edit(first.key, "ann", "edited", ())
     again = await place.post(key="k")
@@ -217,7 +217,7 @@ async def test_one_key_again_later_gives_the_message_as_it_is_now(place: Place) 
     assert len(await place.messages()) == 1
 
 
-async def test_one_key_from_several_processes_at_once_makes_one_message(place: Place, another: OpenStores) -> None:
+async def test_concurrent_key_across_processes_creates_one_message(place: Place, another: OpenStores) -> None:
     async with another() as second, another() as third:
         places = [place, place.through(second), place.through(third)]
         for key in map(str, range(10)):
@@ -226,7 +226,7 @@ async def test_one_key_from_several_processes_at_once_makes_one_message(place: P
     await assert_sound(place, 10)
 
 
-async def test_one_key_for_two_topics_at_once_makes_one_message_and_a_conflict(place: Place) -> None:
+async def test_key_used_for_two_topics_creates_one_and_conflicts(place: Place) -> None:
     other = await found_place(place.stores, place.organization_id)
     for key in map(str, range(10)):
         both = await asyncio.gather(place.post(key=key), other.post(key=key), return_exceptions=True)
@@ -234,7 +234,7 @@ async def test_one_key_for_two_topics_at_once_makes_one_message_and_a_conflict(p
     assert len(await place.messages()) + len(await other.messages()) == 10
 
 
-async def test_one_key_with_another_text_is_a_conflict_and_only_that_member_fails(place: Place) -> None:
+async def test_key_with_another_text_conflicts_and_fails_alone(place: Place) -> None:
     changes = [place.change("a", "k"), place.change("b", "k"), place.change("c", "other")]
     first, conflict, last = await outcomes(place, changes)
     assert isinstance(conflict, Conflict)
@@ -243,12 +243,12 @@ async def test_one_key_with_another_text_is_a_conflict_and_only_that_member_fail
     await assert_sound(place, 2)
 
 
-async def test_keys_of_two_users_are_two_keys(place: Place) -> None:
+async def test_keys_of_two_users_are_independent(place: Place) -> None:
     posted = [await place.post(author=author, key="k") for author in ("ann", "bob")]
     assert posted[0].id != posted[1].id
 
 
-async def test_a_try_that_failed_keeps_no_key(place: Place) -> None:
+async def test_failed_attempt_stores_no_key(place: Place) -> None:
     broken = Broken(place.new(), place.key("k"))
     with pytest.raises(ZeroDivisionError):
         await place.stores.sequencer.commit(place.stream, broken)
@@ -256,7 +256,7 @@ async def test_a_try_that_failed_keeps_no_key(place: Place) -> None:
     await assert_sound(place, 1)
 
 
-async def test_a_waiter_that_gives_up_stops_neither_its_commit_nor_the_others(place: Place) -> None:
+async def test_cancelled_caller_does_not_stop_commits(place: Place) -> None:
     waiters = [asyncio.create_task(place.post(str(number))) for number in range(10)]
     await asyncio.sleep(0)
     for waiter in waiters[:5]:
@@ -267,7 +267,7 @@ async def test_a_waiter_that_gives_up_stops_neither_its_commit_nor_the_others(pl
     await assert_sound(place, 10)
 
 
-async def test_changes_that_change_nothing_leave_no_hole_in_the_numbers(place: Place) -> None:
+async def test_changes_without_events_leave_no_gap(place: Place) -> None:
     message = await place.post()
     for _ in range(2):
         await place.stores.messages.add_reaction(place.organization_id, message.key, "bob", "👍")
@@ -285,7 +285,7 @@ async def test_changes_that_change_nothing_leave_no_hole_in_the_numbers(place: P
     assert (await place.stores.events.head(place.stream)).n == 4
 
 
-async def test_each_member_is_planned_on_what_those_before_it_left(place: Place) -> None:
+async def test_member_is_planned_on_results_of_earlier_ones(place: Place) -> None:
     message = await place.post()
     reactions = [
         place.stores.messages.add_reaction(place.organization_id, message.key, f"user{n}", "👍") for n in range(40)
@@ -294,7 +294,7 @@ async def test_each_member_is_planned_on_what_those_before_it_left(place: Place)
     assert (await place.stores.messages.get(message.key)).reaction_counts == (("👍", 40),)
 
 
-async def test_what_was_committed_is_announced_once_in_order_and_only_then(place: Place) -> None:
+async def test_commits_are_announced_once_in_order_when_durable(place: Place) -> None:
     stores, heard, told = place.stores, list[Event](), list[str]()
     leases = WriteLeases(stores.redis, stores.keys)
     sequencer = Sequencer(stores.mongo, leases, lambda stream, epoch, events: heard.extend(events), told.append)
@@ -306,7 +306,7 @@ async def test_what_was_committed_is_announced_once_in_order_and_only_then(place
     assert told == [place.community_stream.name]
 
 
-async def test_an_idle_sequencer_keeps_nothing_of_a_stream(place: Place) -> None:
+async def test_idle_sequencer_keeps_no_stream_state(place: Place) -> None:
     await asyncio.gather(*(place.post() for _ in range(3)))
     await place.stores.sequencer.close()
 
@@ -318,7 +318,7 @@ async def test_an_idle_sequencer_keeps_nothing_of_a_stream(place: Place) -> None
     assert await soon(keeps_nothing)
 
 
-async def test_of_a_batch_whose_commit_is_refused_nothing_is_visible(own_place: Place, own_mongod: Mongod) -> None:
+async def test_refused_commit_leaves_nothing_visible(own_place: Place, own_mongod: Mongod) -> None:
     await own_place.post()
     async with failing(own_mongod.uri, "commitTransaction", errorCode=REFUSED):
         changes = [own_place.change(key="k"), own_place.change(), own_place.change()]
@@ -342,7 +342,7 @@ async def test_of_a_batch_whose_commit_is_refused_nothing_is_visible(own_place: 
         pytest.param({"writeConcernError": NOT_YET_AT_MAJORITY}, id="done, but perhaps not for good"),
     ],
 )
-async def test_a_commit_that_fails_for_a_moment_is_done_once(
+async def test_transiently_failed_commit_is_applied_once(
     own_place: Place, own_mongod: Mongod, how: dict[str, Any]
 ) -> None:
     async with failing(own_mongod.uri, "commitTransaction", times=2, **how):
@@ -360,7 +360,7 @@ async def test_a_commit_that_fails_for_a_moment_is_done_once(
         pytest.param({"closeConnection": True}, id="connection lost"),
     ],
 )
-async def test_a_transaction_that_fails_for_a_moment_is_done_once(
+async def test_transiently_failed_transaction_is_applied_once(
     own_place: Place, own_mongod: Mongod, command: str, how: dict[str, Any]
 ) -> None:
     async with failing(own_mongod.uri, command, times=2, **how):
@@ -368,7 +368,7 @@ async def test_a_transaction_that_fails_for_a_moment_is_done_once(
     await assert_sound(own_place, 3)
 
 
-async def test_a_commit_whose_outcome_stays_open_is_never_done_twice(own_place: Place, own_mongod: Mongod) -> None:
+async def test_commit_of_unknown_outcome_is_never_repeated(own_place: Place, own_mongod: Mongod) -> None:
     async with failing(own_mongod.uri, "commitTransaction", writeConcernError=NOT_YET_AT_MAJORITY):
         changes = [own_place.change(key="k"), own_place.change(), own_place.change()]
         outcome = await outcomes(own_place, changes)
@@ -379,7 +379,7 @@ async def test_a_commit_whose_outcome_stays_open_is_never_done_twice(own_place: 
 
 
 @pytest.mark.parametrize("fault", ["killed", "hanging"])
-async def test_posting_to_a_dead_mongodb_is_unavailable_in_time_and_works_again_after_it(
+async def test_posting_to_dead_mongodb_is_unavailable_and_recovers(
     own_place: Place, own_mongod: Mongod, fault: str
 ) -> None:
     await own_place.post()
@@ -418,7 +418,7 @@ class Counting(Mongo):
             kept.now -= 1
 
 
-async def test_many_organizations_at_once_take_turns_and_what_waits_meanwhile_goes_together(stores: Stores) -> None:
+async def test_organizations_wait_for_admission_and_commit_together(stores: Stores) -> None:
     Counting.now, Counting.most, Counting.go_on = 0, 0, asyncio.Event()
     leases = WriteLeases(stores.redis, stores.keys)
     sequencer = Sequencer(
@@ -441,9 +441,7 @@ async def test_many_organizations_at_once_take_turns_and_what_waits_meanwhile_go
     assert len({event["at"] for event in events}) == 1, "five changes in one commit"
 
 
-async def test_who_waits_too_long_behind_other_organizations_is_told(
-    stores: Stores, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_waiting_too_long_for_admission_is_unavailable(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("storage.streams.sequencer.ADMISSION_S", 0.05)
     Counting.now, Counting.go_on = 0, asyncio.Event()
     leases = WriteLeases(stores.redis, stores.keys)

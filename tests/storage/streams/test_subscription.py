@@ -43,7 +43,7 @@ async def first_step(place: Place, since: Position | None) -> SubscriptionStart:
     return step
 
 
-async def test_without_a_cursor_it_starts_at_the_head_and_hears_what_comes(place: Place) -> None:
+async def test_subscription_without_cursor_starts_at_head(place: Place) -> None:
     await post_many(place, 3)
     async with listening(place.stores.hub, place.stream) as listener:
         assert (listener.ready[0].position, listener.ready[0].resumed) == (await start(place, 3), False)
@@ -52,7 +52,7 @@ async def test_without_a_cursor_it_starts_at_the_head_and_hears_what_comes(place
     assert listener.numbers == [4, 5]
 
 
-async def test_with_a_cursor_it_continues_exactly_after_it(place: Place) -> None:
+async def test_subscription_with_cursor_continues_after_it(place: Place) -> None:
     await post_many(place, 5)
     since = await start(place, 2)
     async with listening(place.stores.hub, place.stream, since) as listener:
@@ -63,7 +63,7 @@ async def test_with_a_cursor_it_continues_exactly_after_it(place: Place) -> None
 
 
 @pytest.mark.parametrize(("n", "resumed"), [(-1, False), (1, False), (2, True), (4, True), (5, False), (2**70, False)])
-async def test_it_resumes_between_the_floor_and_the_head_only(place: Place, n: int, resumed: bool) -> None:
+async def test_subscription_resumes_only_between_floor_and_head(place: Place, n: int, resumed: bool) -> None:
     await post_many(place, 4)
     await place.stores.mongo["topics"].update_one({"_id": place.topic.id}, {"$set": {"floor": 2}})
     ready = await first_step(place, await start(place, n))
@@ -71,21 +71,19 @@ async def test_it_resumes_between_the_floor_and_the_head_only(place: Place, n: i
     assert ready.position.n == (n if resumed else 4)
 
 
-async def test_a_cursor_of_another_incarnation_of_the_stream_does_not_resume(place: Place) -> None:
+async def test_cursor_of_another_epoch_does_not_resume(place: Place) -> None:
     await post_many(place, 4)
     ready = await first_step(place, Position("restored", 2))
     assert (ready.resumed, ready.position) == (False, await start(place, 4))
 
 
-async def test_a_topic_that_does_not_exist_can_not_be_followed(place: Place) -> None:
+async def test_missing_topic_cannot_be_subscribed_to(place: Place) -> None:
     with pytest.raises(NotFound):
         await anext(follow_events(place.stores.hub, Stream("topic", "nowhere"), None))
     assert "topic:nowhere" not in place.stores.hub._locals
 
 
-async def test_subscriptions_that_begin_while_others_post_have_no_gap_and_nothing_twice(
-    place: Place, another: OpenStores
-) -> None:
+async def test_subscriptions_during_posts_have_no_gap_or_duplicate(place: Place, another: OpenStores) -> None:
     async with another() as stores, AsyncExitStack() as listeners:
         posting = asyncio.create_task(post_slowly(place.through(stores), 180))
         started = []
@@ -106,9 +104,7 @@ async def post_slowly(place: Place, count: int) -> None:
         await asyncio.gather(*(place.post(str(number + each)) for each in range(3)))
 
 
-async def test_a_post_at_the_moment_of_subscribing_is_heard_without_waiting_for_another(
-    place: Place, another: OpenStores
-) -> None:
+async def test_post_during_subscribe_arrives_without_another_post(place: Place, another: OpenStores) -> None:
     async with another() as stores:
         poster = place.through(stores)
         for n in range(1, 41):
@@ -119,7 +115,7 @@ async def test_a_post_at_the_moment_of_subscribing_is_heard_without_waiting_for_
                 assert listener.ready[0].position.n == n or await listener.has_heard(n)
 
 
-async def test_a_reader_that_falls_behind_goes_on_from_the_log(place: Place) -> None:
+async def test_slow_reader_continues_from_log(place: Place) -> None:
     overflows = REGISTRY.get_sample_value("noroshi_hub_overflows_total") or 0
     count = 2 * MAX_QUEUE
     async with aclosing(follow_events(place.stores.hub, place.stream, None)) as steps:
@@ -145,7 +141,7 @@ async def number_of(steps: Any) -> int:
     return step.position.n
 
 
-async def test_a_reader_in_the_middle_of_a_log_that_is_pruned_is_told(place: Place) -> None:
+async def test_reader_of_partly_pruned_log_restarts_at_head(place: Place) -> None:
     await post_many(place, REPLAY_LIMIT + 100)
     async with aclosing(follow_events(place.stores.hub, place.stream, await start(place))) as steps:
         await anext(steps)
@@ -161,7 +157,7 @@ async def test_a_reader_in_the_middle_of_a_log_that_is_pruned_is_told(place: Pla
     assert last == REPLAY_LIMIT + 101
 
 
-async def test_a_reader_in_the_middle_of_a_log_that_is_pruned_to_its_end_is_told_too(place: Place) -> None:
+async def test_reader_of_fully_pruned_log_restarts_at_head(place: Place) -> None:
     await post_many(place, REPLAY_LIMIT + 10)
     async with aclosing(follow_events(place.stores.hub, place.stream, await start(place))) as steps:
         await anext(steps)
@@ -181,7 +177,7 @@ async def make_old(place: Place, up_to: int) -> None:
     await place.stores.mongo["events"].update_many(wanted, [{"$set": {"at": {"$subtract": ["$at", day_ms]}}}])
 
 
-async def test_text_that_was_deleted_is_not_replayed(place: Place) -> None:
+async def test_deleted_text_is_not_replayed(place: Place) -> None:
     message = await place.post("secret")
     await place.stores.messages.delete(message.key, "ann", False)
     async with listening(place.stores.hub, place.stream, await start(place)) as listener:
@@ -189,7 +185,7 @@ async def test_text_that_was_deleted_is_not_replayed(place: Place) -> None:
     assert [subject.text for subject in listener.subjects] == ["", ""]
 
 
-async def test_events_whose_object_is_gone_are_left_out_and_passed(place: Place) -> None:
+async def test_events_of_missing_objects_are_skipped(place: Place) -> None:
     messages = [await place.post() for _ in range(3)]
     await place.stores.mongo["messages"].delete_one({"_id": messages[1].key.document_id})
     async with listening(place.stores.hub, place.stream, await start(place)) as listener:
@@ -200,7 +196,7 @@ async def test_events_whose_object_is_gone_are_left_out_and_passed(place: Place)
     assert listener.numbers == [1, 3, 4]
 
 
-async def test_a_stream_that_was_restored_from_a_backup_begins_anew_for_its_readers(place: Place) -> None:
+async def test_stream_restored_from_backup_restarts_readers(place: Place) -> None:
     await post_many(place, 5)
     async with listening(place.stores.hub, place.stream) as listener:
         restored = {"epoch": "restored", "n": 2}
@@ -214,7 +210,7 @@ async def test_a_stream_that_was_restored_from_a_backup_begins_anew_for_its_read
     assert listener.numbers == [3]
 
 
-async def test_a_quiet_stream_says_from_time_to_time_that_nothing_happened(place: Place) -> None:
+async def test_idle_stream_is_reported_periodically(place: Place) -> None:
     async with listening(place.stores.hub, place.stream) as listener:
 
         async def was_idle() -> bool:
@@ -223,7 +219,7 @@ async def test_a_quiet_stream_says_from_time_to_time_that_nothing_happened(place
         assert await soon(was_idle)
 
 
-async def test_a_subscription_that_ends_leaves_nothing_behind(place: Place) -> None:
+async def test_ended_subscription_leaves_no_state(place: Place) -> None:
     channel = place.stores.keys.channel(place.stream.name)
     async with listening(place.stores.hub, place.stream):
         assert await place.stores.redis.pubsub_numsub(channel) == [(channel.encode(), 1)]

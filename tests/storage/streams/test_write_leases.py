@@ -56,7 +56,7 @@ async def took_s(leases: WriteLeases, stream: Stream = STREAM) -> float:
         return loop.time() - began
 
 
-async def test_an_uncontended_stream_does_not_ask_redis(own_valkey: Valkey) -> None:
+async def test_uncontended_stream_does_not_use_redis(own_valkey: Valkey) -> None:
     async with Redis.from_url(own_valkey.url) as redis:
         leases = WriteLeases(redis, KEYS)
         for _ in range(3):
@@ -66,7 +66,7 @@ async def test_an_uncontended_stream_does_not_ask_redis(own_valkey: Valkey) -> N
 
 
 @pytest.mark.usefixtures("patient")
-async def test_processes_that_met_take_turns(own_valkey: Valkey) -> None:
+async def test_contending_processes_alternate(own_valkey: Valkey) -> None:
     inside, most = 0, 0
 
     async def commit(leases: WriteLeases) -> None:
@@ -85,7 +85,7 @@ async def test_processes_that_met_take_turns(own_valkey: Valkey) -> None:
 
 
 @pytest.mark.usefixtures("patient")
-async def test_who_waits_comes_before_who_was_just_there(own_valkey: Valkey) -> None:
+async def test_waiting_process_precedes_last_holder(own_valkey: Valkey) -> None:
     order: list[str] = []
 
     async def commit(name: str, leases: WriteLeases) -> None:
@@ -102,7 +102,7 @@ async def test_who_waits_comes_before_who_was_just_there(own_valkey: Valkey) -> 
 
 
 @pytest.mark.usefixtures("lasting")
-async def test_who_no_longer_waits_is_not_waited_for(own_valkey: Valkey, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_departed_waiter_does_not_delay_others(own_valkey: Valkey, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("storage.streams.write_leases.MAX_WAIT_S", 60.0)
     async with contended(own_valkey.url) as one, contended(own_valkey.url) as other:
         async with one.acquire(STREAM):
@@ -113,19 +113,19 @@ async def test_who_no_longer_waits_is_not_waited_for(own_valkey: Valkey, monkeyp
 
 
 @pytest.mark.usefixtures("patient")
-async def test_other_streams_do_not_wait(own_valkey: Valkey) -> None:
+async def test_write_lease_does_not_delay_other_streams(own_valkey: Valkey) -> None:
     async with contended(own_valkey.url) as leases, leases.acquire(STREAM):
         assert await took_s(leases, Stream("topic", "u")) < ENOUGH_S
 
 
 @pytest.mark.usefixtures("lasting")
-async def test_a_turn_that_takes_long_is_waited_for_a_moment_only(own_valkey: Valkey) -> None:
+async def test_long_lease_is_waited_for_briefly(own_valkey: Valkey) -> None:
     async with contended(own_valkey.url) as one, contended(own_valkey.url) as other, one.acquire(STREAM):
         assert MAX_WAIT_S * 0.9 <= await took_s(other) < ENOUGH_S
 
 
 @pytest.mark.usefixtures("patient")
-async def test_the_turn_of_a_process_that_died_ends_by_itself(own_valkey: Valkey) -> None:
+async def test_lease_of_dead_process_expires(own_valkey: Valkey) -> None:
     async with contended(own_valkey.url) as leases, Redis.from_url(own_valkey.url) as redis:
         await redis.set(NAME, "dead", px=LEASE_MS)
         async with leases.acquire(STREAM):
@@ -133,7 +133,7 @@ async def test_the_turn_of_a_process_that_died_ends_by_itself(own_valkey: Valkey
 
 
 @pytest.mark.usefixtures("lasting")
-async def test_leaving_gives_back_ones_own_turn_and_nobody_elses(own_valkey: Valkey) -> None:
+async def test_release_ends_own_lease_only(own_valkey: Valkey) -> None:
     async with contended(own_valkey.url) as leases, Redis.from_url(own_valkey.url) as redis:
         async with leases.acquire(STREAM):
             assert 0 < await redis.pttl(NAME) <= 60_000
@@ -144,7 +144,7 @@ async def test_leaving_gives_back_ones_own_turn_and_nobody_elses(own_valkey: Val
 
 
 @pytest.mark.parametrize("fault", ["dead", "hanging"])
-async def test_without_redis_everybody_goes_on(own_valkey: Valkey, fault: str) -> None:
+async def test_write_leases_without_redis_are_skipped(own_valkey: Valkey, fault: str) -> None:
     async with contended(own_valkey.url) as leases:
         if fault == "dead":
             own_valkey.kill()
@@ -155,7 +155,7 @@ async def test_without_redis_everybody_goes_on(own_valkey: Valkey, fault: str) -
                 assert await took_s(leases) < ENOUGH_S
 
 
-async def test_a_commit_that_fails_gives_its_turn_back(own_valkey: Valkey) -> None:
+async def test_failed_commit_releases_its_lease(own_valkey: Valkey) -> None:
     async with contended(own_valkey.url) as leases, Redis.from_url(own_valkey.url) as redis:
         with pytest.raises(ZeroDivisionError):
             async with leases.acquire(STREAM):

@@ -37,7 +37,7 @@ def video(media: Upstream) -> ScheduledMedia:
     return medium(media.url("/b.mp4"), MediaKind.VIDEO)
 
 
-async def test_images_links_and_text_are_in_the_record(bluesky: Bluesky, twin: BlueskyTwin, media: Upstream) -> None:
+async def test_bluesky_record_holds_images_links_and_text(bluesky: Bluesky, twin: BlueskyTwin, media: Upstream) -> None:
     post = outgoing("狼煙 https://example.org/x.", medium(media.url("/a.png")))
     uploaded = await bluesky.upload(account(twin, SECRET), post)
     key = bluesky.new_key("pub1", DUE_AT)
@@ -54,7 +54,7 @@ async def test_images_links_and_text_are_in_the_record(bluesky: Bluesky, twin: B
     assert published.url == f"https://bsky.app/profile/did:plc:twin/post/{key}"
 
 
-async def test_the_same_key_publishes_once_however_late(bluesky: Bluesky, twin: BlueskyTwin) -> None:
+async def test_bluesky_repeated_key_publishes_once(bluesky: Bluesky, twin: BlueskyTwin) -> None:
     assert bluesky.certainty(account(twin, SECRET)) is Certainty.IDEMPOTENT
     key = bluesky.new_key("pub1", DUE_AT)
     twin.faults.extend([Fault.FAIL_AFTER, Fault.CUT_AFTER, Fault.CUT_BEFORE])
@@ -65,7 +65,7 @@ async def test_the_same_key_publishes_once_however_late(bluesky: Bluesky, twin: 
     assert [effect.id for effect in twin.ledger] == [key]
 
 
-async def test_keys_are_timestamp_identifiers_of_their_own() -> None:
+async def test_bluesky_record_keys_are_timestamp_identifiers() -> None:
     keys = {Bluesky(None).new_key("pub1", DUE_AT) for _ in range(100)}  # type: ignore[arg-type]
     assert len(keys) == 100
     assert all(TID.fullmatch(key) for key in keys)
@@ -73,9 +73,7 @@ async def test_keys_are_timestamp_identifiers_of_their_own() -> None:
     assert tid(1, 0) > tid(0, 1023)
 
 
-async def test_one_session_serves_many_posts_and_an_expired_one_is_made_anew(
-    bluesky: Bluesky, twin: BlueskyTwin
-) -> None:
+async def test_bluesky_session_is_reused_until_it_expires(bluesky: Bluesky, twin: BlueskyTwin) -> None:
     for number in range(3):
         await bluesky.publish(account(twin, SECRET), outgoing(str(number)), bluesky.new_key("p", DUE_AT), ())
     assert twin.jwts == 1
@@ -87,13 +85,13 @@ async def test_one_session_serves_many_posts_and_an_expired_one_is_made_anew(
     assert len(twin.ledger) == 4
 
 
-async def test_a_wrong_password_is_refused(bluesky: Bluesky, twin: BlueskyTwin) -> None:
+async def test_bluesky_wrong_password_is_refused(bluesky: Bluesky, twin: BlueskyTwin) -> None:
     with pytest.raises(CallRefused) as refused:
         await bluesky.publish(account(twin, "ann.example:wrong"), outgoing(), tid(1, 1), ())
     assert refused.value.code == "UNAUTHORIZED"
 
 
-async def test_a_blob_that_is_gone_is_told_apart(bluesky: Bluesky, twin: BlueskyTwin, media: Upstream) -> None:
+async def test_missing_blob_is_reported_as_upload_expired(bluesky: Bluesky, twin: BlueskyTwin, media: Upstream) -> None:
     post = outgoing("x", medium(media.url("/a.png")))
     uploaded = await bluesky.upload(account(twin, SECRET), post)
     twin.blobs.clear()
@@ -101,9 +99,7 @@ async def test_a_blob_that_is_gone_is_told_apart(bluesky: Bluesky, twin: Bluesky
         await bluesky.publish(account(twin, SECRET), post, tid(1, 1), uploaded.references)
 
 
-async def test_a_session_that_expires_before_an_upload_is_made_anew(
-    bluesky: Bluesky, twin: BlueskyTwin, media: Upstream
-) -> None:
+async def test_session_expired_before_upload_is_renewed(bluesky: Bluesky, twin: BlueskyTwin, media: Upstream) -> None:
     for post in (outgoing("x", medium(media.url("/a.png"))), outgoing("x", video(media))):
         await bluesky.upload(account(twin, SECRET), post)
         twin.jwts += 5
@@ -113,7 +109,7 @@ async def test_a_session_that_expires_before_an_upload_is_made_anew(
         await bluesky.upload(account(twin, SECRET), post)
 
 
-async def test_an_invalid_record_is_refused_and_a_busy_server_tried_again(bluesky: Bluesky, twin: BlueskyTwin) -> None:
+async def test_invalid_record_is_refused_and_busy_server_retried(bluesky: Bluesky, twin: BlueskyTwin) -> None:
     with pytest.raises(CallRefused):
         await bluesky.publish(account(twin, SECRET), outgoing("x" * 301), tid(1, 1), ())
     twin.faults.append(Fault.BUSY)
@@ -122,11 +118,11 @@ async def test_an_invalid_record_is_refused_and_a_busy_server_tried_again(bluesk
     assert twin.ledger == []
 
 
-async def test_an_image_that_is_too_large_is_refused(bluesky: Bluesky, twin: BlueskyTwin, media: Upstream) -> None:
+async def test_too_large_image_is_refused(bluesky: Bluesky, twin: BlueskyTwin, media: Upstream) -> None:
     with pytest.raises(CallRefused):
         await bluesky.upload(account(twin, SECRET), outgoing("x", medium(media.url("/b.mp4"))))
 
 
-async def test_it_is_not_asked(bluesky: Bluesky, twin: BlueskyTwin) -> None:
+async def test_bluesky_has_no_status_lookup(bluesky: Bluesky, twin: BlueskyTwin) -> None:
     with pytest.raises(OutcomeUncertain):
         await bluesky.look_up(account(twin, SECRET), ())

@@ -36,9 +36,7 @@ def video(media: Upstream) -> ScheduledMedia:
     return medium(media.url("/b.mp4"), MediaKind.VIDEO)
 
 
-async def test_a_video_is_processed_and_stands_in_the_record(
-    bluesky: Bluesky, twin: BlueskyTwin, media: Upstream
-) -> None:
+async def test_processed_video_is_in_the_record(bluesky: Bluesky, twin: BlueskyTwin, media: Upstream) -> None:
     post = outgoing("look", video(media))
     uploaded = await bluesky.upload(account(twin, SECRET), post)
     await bluesky.publish(account(twin, SECRET), post, tid(1, 1), uploaded.references)
@@ -47,18 +45,14 @@ async def test_a_video_is_processed_and_stands_in_the_record(
     assert twin.asked["GET /xrpc/app.bsky.video.getJobStatus"] == 2
 
 
-async def test_a_video_that_is_known_already_is_used_again(
-    bluesky: Bluesky, twin: BlueskyTwin, media: Upstream
-) -> None:
+async def test_already_uploaded_video_is_reused(bluesky: Bluesky, twin: BlueskyTwin, media: Upstream) -> None:
     post = outgoing("look", video(media))
     first = await bluesky.upload(account(twin, SECRET), post)
     assert (await bluesky.upload(account(twin, SECRET), post)).references == first.references
 
 
 @pytest.mark.parametrize("code", ["validation_failure", "encoding_failure", "pds_upload_unsupported_blob_size"])
-async def test_a_video_that_can_not_be_processed_is_refused(
-    bluesky: Bluesky, twin: BlueskyTwin, media: Upstream, code: str
-) -> None:
+async def test_unprocessable_video_is_refused(bluesky: Bluesky, twin: BlueskyTwin, media: Upstream, code: str) -> None:
     twin.fate = {"state": "JOB_STATE_FAILED", "failureCode": code, "message": "too long"}
     with pytest.raises(CallRefused, match="too long") as refused:
         await bluesky.upload(account(twin, SECRET), outgoing("x", video(media)))
@@ -73,7 +67,7 @@ async def test_a_video_that_can_not_be_processed_is_refused(
         {"state": "JOB_STATE_FAILED", "error": "video processing error", "message": "Failed to process video"},
     ],
 )
-async def test_a_video_whose_processing_broke_down_may_be_uploaded_again(
+async def test_failed_video_processing_is_retryable(
     bluesky: Bluesky, twin: BlueskyTwin, media: Upstream, fate: dict[str, str]
 ) -> None:
     post = outgoing("x", video(media))
@@ -84,7 +78,7 @@ async def test_a_video_whose_processing_broke_down_may_be_uploaded_again(
     assert (await bluesky.upload(account(twin, SECRET), post)).references
 
 
-async def test_a_video_that_is_never_done_may_be_uploaded_again(
+async def test_unfinished_video_processing_is_retryable(
     bluesky: Bluesky, twin: BlueskyTwin, media: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("jobs.providers.social.bluesky_video.POLLS", 3)
@@ -93,7 +87,7 @@ async def test_a_video_that_is_never_done_may_be_uploaded_again(
         await bluesky.upload(account(twin, SECRET), outgoing("x", video(media)))
 
 
-async def test_videos_of_accounts_that_may_have_none_are_refused(
+async def test_video_of_account_without_permission_is_refused(
     bluesky: Bluesky, twin: BlueskyTwin, media: Upstream
 ) -> None:
     twin.is_confirmed = False
@@ -101,14 +95,12 @@ async def test_videos_of_accounts_that_may_have_none_are_refused(
         await bluesky.upload(account(twin, SECRET), outgoing("x", video(media)))
 
 
-async def test_what_is_no_mp4_is_no_video(bluesky: Bluesky, twin: BlueskyTwin, media: Upstream) -> None:
+async def test_video_that_is_not_mp4_is_refused(bluesky: Bluesky, twin: BlueskyTwin, media: Upstream) -> None:
     with pytest.raises(CallRefused, match="video/mp4"):
         await bluesky.upload(account(twin, SECRET), outgoing("x", medium(media.url("/a.png"), MediaKind.VIDEO)))
 
 
-async def test_a_video_service_that_can_not_be_reached_is_tried_again(
-    http: Http, twin: BlueskyTwin, media: Upstream
-) -> None:
+async def test_unreachable_video_service_is_retried(http: Http, twin: BlueskyTwin, media: Upstream) -> None:
     away = Bluesky(http, VideoService(http, "http://127.0.0.1:1"))
     with pytest.raises(NoEffect):
         await away.upload(account(twin, SECRET), outgoing("x", video(media)))

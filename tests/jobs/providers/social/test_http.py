@@ -31,9 +31,7 @@ async def fetched(http: Http, url: str, most_bytes: int) -> Fetched:
         *((status, OutcomeUncertain) for status in (500, 502, 503)),
     ],
 )
-async def test_a_status_says_what_became_of_it(
-    http: Http, media: Upstream, status: int, outcome: type[Exception]
-) -> None:
+async def test_http_status_maps_to_outcome(http: Http, media: Upstream, status: int, outcome: type[Exception]) -> None:
     media.answers["/x"] = respond(b"no", status)
     with pytest.raises(outcome):
         check(await asked(http, media, "/x"))
@@ -41,21 +39,21 @@ async def test_a_status_says_what_became_of_it(
         await http.ask("GET", media.url("/x"))
 
 
-async def test_unauthorized_is_told_apart(http: Http, media: Upstream) -> None:
+async def test_unauthorized_is_a_separate_failure(http: Http, media: Upstream) -> None:
     media.answers["/x"] = respond(b"no", 401)
     with pytest.raises(CallRefused) as refused:
         check(await asked(http, media, "/x"))
     assert refused.value.code == "UNAUTHORIZED"
 
 
-async def test_retry_after_is_read(http: Http, media: Upstream) -> None:
+async def test_retry_after_header_is_read(http: Http, media: Upstream) -> None:
     media.answers["/x"] = respond(b"no", 429, Retry_After="7")
     with pytest.raises(NoEffect) as busy:
         check(await asked(http, media, "/x"))
     assert busy.value.after_s == 7
 
 
-async def test_a_lost_answer_is_uncertain(http: Http, media: Upstream) -> None:
+async def test_lost_response_is_uncertain(http: Http, media: Upstream) -> None:
     media.answers["/x"] = silent()
     media.answers["/y"] = silent(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
     calls = (http.send("GET", media.url(path), timeout_s=3) for path in ("/x", "/y"))
@@ -63,7 +61,7 @@ async def test_a_lost_answer_is_uncertain(http: Http, media: Upstream) -> None:
     assert [type(each) for each in lost] == [OutcomeUncertain, OutcomeUncertain]
 
 
-async def test_a_hang_up_without_an_answer_is_uncertain(http: Http, media: Upstream) -> None:
+async def test_disconnect_before_response_is_uncertain(http: Http, media: Upstream) -> None:
     async def hang_up(writer: asyncio.StreamWriter) -> None:
         writer.close()
 
@@ -72,13 +70,13 @@ async def test_a_hang_up_without_an_answer_is_uncertain(http: Http, media: Upstr
         await asked(http, media, "/x")
 
 
-async def test_no_connection_and_no_address_had_no_effect(http: Http) -> None:
+async def test_failed_connection_and_lookup_have_no_effect(http: Http) -> None:
     for url in ("http://127.0.0.1:1/", "http://nowhere.invalid/"):
         with pytest.raises(NoEffect):
             await http.send("POST", url)
 
 
-async def test_an_address_that_is_not_public_is_refused_before_anything_is_sent(media: Upstream) -> None:
+async def test_private_address_is_refused_before_sending(media: Upstream) -> None:
     egress = Egress()
     with pytest.raises(CallRefused) as refused:
         await Http(egress).send("POST", media.url("/x"))
@@ -87,7 +85,7 @@ async def test_an_address_that_is_not_public_is_refused_before_anything_is_sent(
     assert media.connections == 0
 
 
-async def test_redirects_are_not_followed_and_answers_are_not_read_for_ever(http: Http, media: Upstream) -> None:
+async def test_redirects_are_not_followed_and_bodies_are_limited(http: Http, media: Upstream) -> None:
     media.answers["/x"] = redirect("/y")
     assert (await asked(http, media, "/x")).status == 302
     assert media.paths() == ["/x"]
@@ -96,7 +94,7 @@ async def test_redirects_are_not_followed_and_answers_are_not_read_for_ever(http
     assert len((await asked(http, media, "/z")).body) <= MAX_ANSWER_BYTES + 65536
 
 
-async def test_media_are_fetched_through_the_guard(http: Http, media: Upstream) -> None:
+async def test_media_are_fetched_through_egress_guard(http: Http, media: Upstream) -> None:
     assert (await fetched(http, media.url("/a.png"), 5000)).content_type == "image/png"
     for url, most in ((media.url("/a.png"), 10), (media.url("/none"), 5000), ("file:///etc/passwd", 5000)):
         with pytest.raises(CallRefused) as refused:
@@ -106,14 +104,14 @@ async def test_media_are_fetched_through_the_guard(http: Http, media: Upstream) 
         await fetched(http, "http://127.0.0.1:1/a.png", 5000)
 
 
-async def test_an_answer_of_another_shape_is_seen(http: Http, media: Upstream) -> None:
+async def test_response_of_unexpected_shape_is_detected(http: Http, media: Upstream) -> None:
     for body in (b"<html>", b"[1]", b'{"id": null}', b'{"id": {}}'):
         media.answers["/x"] = respond(body)
         with pytest.raises(ValueError, match="no id"):
             (await asked(http, media, "/x")).text("id")
 
 
-async def test_few_videos_are_in_memory_at_once_and_hold_up_no_images(http: Http, media: Upstream) -> None:
+async def test_videos_in_memory_are_limited_apart_from_images(http: Http, media: Upstream) -> None:
     inside, most = 0, 0
     go_on = asyncio.Event()
 

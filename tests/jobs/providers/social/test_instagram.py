@@ -44,7 +44,7 @@ async def ready(instagram: Instagram, twin: InstagramTwin) -> list[str]:
     return list((await instagram.upload(account(twin, SECRET), outgoing("hello", IMAGE))).references)
 
 
-async def test_an_image_is_created_polled_and_published(instagram: Instagram, twin: InstagramTwin) -> None:
+async def test_image_container_is_created_polled_and_published(instagram: Instagram, twin: InstagramTwin) -> None:
     twin.processing = 3
     post = outgoing("hello", IMAGE)
     uploaded = await instagram.upload(account(twin, SECRET), post)
@@ -56,7 +56,7 @@ async def test_an_image_is_created_polled_and_published(instagram: Instagram, tw
     assert published == PublishedPost(id_, f"https://www.instagram.com/p/{id_}/")
 
 
-async def test_a_carousel_is_made_of_finished_children(instagram: Instagram, twin: InstagramTwin) -> None:
+async def test_carousel_is_created_from_finished_children(instagram: Instagram, twin: InstagramTwin) -> None:
     uploaded = await instagram.upload(account(twin, SECRET), outgoing("hello", IMAGE, VIDEO, IMAGE))
     fields = twin.containers[uploaded.references[0]]["fields"]
     children = [twin.containers[each]["fields"] for each in fields["children"].split(",")]
@@ -65,13 +65,13 @@ async def test_a_carousel_is_made_of_finished_children(instagram: Instagram, twi
     assert {each["is_carousel_item"] for each in children} == {"true"}
 
 
-async def test_a_reel_is_one(instagram: Instagram, twin: InstagramTwin) -> None:
+async def test_video_is_published_as_reel(instagram: Instagram, twin: InstagramTwin) -> None:
     (container,) = (await instagram.upload(account(twin, SECRET), outgoing("hello", REEL))).references
     assert twin.containers[container]["fields"]["media_type"] == "REELS"
 
 
 @pytest.mark.parametrize("fault", [Fault.FAIL_AFTER, Fault.CUT_AFTER])
-async def test_a_lost_answer_is_found_by_the_container(instagram: Instagram, twin: InstagramTwin, fault: Fault) -> None:
+async def test_lost_response_is_found_by_container(instagram: Instagram, twin: InstagramTwin, fault: Fault) -> None:
     container = await ready(instagram, twin)
     assert instagram.certainty(account(twin, SECRET)) is Certainty.QUERYABLE
     twin.faults.append(fault)
@@ -83,7 +83,7 @@ async def test_a_lost_answer_is_found_by_the_container(instagram: Instagram, twi
     assert len(twin.ledger) == 1
 
 
-async def test_a_container_that_was_not_published_may_be_again(instagram: Instagram, twin: InstagramTwin) -> None:
+async def test_unpublished_container_is_retryable(instagram: Instagram, twin: InstagramTwin) -> None:
     container = await ready(instagram, twin)
     twin.faults.append(Fault.FAIL_BEFORE)
     with pytest.raises(OutcomeUncertain):
@@ -95,30 +95,28 @@ async def test_a_container_that_was_not_published_may_be_again(instagram: Instag
 
 
 @pytest.mark.parametrize("status", ["EXPIRED", "ERROR"])
-async def test_a_container_that_never_will_be_published_says_so(
-    instagram: Instagram, twin: InstagramTwin, status: str
-) -> None:
+async def test_failed_container_is_known_unpublished(instagram: Instagram, twin: InstagramTwin, status: str) -> None:
     (id_,) = container = await ready(instagram, twin)
     twin.containers[id_]["status"] = status
     assert await instagram.look_up(account(twin, SECRET), container) is None
     assert await instagram.look_up(account(twin, SECRET), ()) is None
 
 
-async def test_a_container_in_progress_leaves_it_open(instagram: Instagram, twin: InstagramTwin) -> None:
+async def test_container_in_progress_stays_uncertain(instagram: Instagram, twin: InstagramTwin) -> None:
     (id_,) = container = await ready(instagram, twin)
     twin.containers[id_] |= {"status": "IN_PROGRESS", "left": 5}
     with pytest.raises(OutcomeUncertain):
         await instagram.look_up(account(twin, SECRET), container)
 
 
-async def test_an_expired_container_is_made_anew(instagram: Instagram, twin: InstagramTwin) -> None:
+async def test_expired_container_is_reported_as_upload_expired(instagram: Instagram, twin: InstagramTwin) -> None:
     (id_,) = container = await ready(instagram, twin)
     twin.containers[id_]["status"] = "EXPIRED"
     with pytest.raises(UploadExpired):
         await instagram.publish(account(twin, SECRET), outgoing(), "key", container)
 
 
-async def test_a_container_that_is_not_ready_is_tried_again(instagram: Instagram, twin: InstagramTwin) -> None:
+async def test_unready_container_is_retried(instagram: Instagram, twin: InstagramTwin) -> None:
     (id_,) = container = await ready(instagram, twin)
     twin.containers[id_]["status"] = "IN_PROGRESS"
     with pytest.raises(NoEffect):
@@ -126,7 +124,7 @@ async def test_a_container_that_is_not_ready_is_tried_again(instagram: Instagram
     assert twin.ledger == []
 
 
-async def test_the_quota_is_read_and_not_known(instagram: Instagram, twin: InstagramTwin) -> None:
+async def test_instagram_reached_quota_is_refused(instagram: Instagram, twin: InstagramTwin) -> None:
     twin.quota = 1
     await instagram.publish(account(twin, SECRET), outgoing(), "key", await ready(instagram, twin))
     with pytest.raises(CallRefused) as refused:
@@ -146,7 +144,7 @@ async def test_the_quota_is_read_and_not_known(instagram: Instagram, twin: Insta
         (graph_error(500, "oops", 2), OutcomeUncertain),
     ],
 )
-async def test_error_codes_say_what_became_of_it(
+async def test_instagram_error_codes_map_to_outcomes(
     instagram: Instagram, twin: InstagramTwin, failure: object, outcome: type[Exception]
 ) -> None:
     container = await ready(instagram, twin)
@@ -155,7 +153,7 @@ async def test_error_codes_say_what_became_of_it(
         await instagram.publish(account(twin, SECRET), outgoing(), "key", container)
 
 
-async def test_spoiled_media_and_wrong_tokens_are_refused(instagram: Instagram, twin: InstagramTwin) -> None:
+async def test_invalid_media_and_tokens_are_refused(instagram: Instagram, twin: InstagramTwin) -> None:
     with pytest.raises(CallRefused):
         await instagram.upload(account(twin, "1784:wrong"), outgoing("x", IMAGE))
     twin.spoiled = True

@@ -28,7 +28,7 @@ def mastodon(http: Http) -> Mastodon:
     return Mastodon(http, poll_s=0.01)
 
 
-async def test_media_are_uploaded_processed_and_attached(
+async def test_mastodon_media_are_uploaded_and_attached(
     mastodon: Mastodon, twin: MastodonTwin, media: Upstream
 ) -> None:
     twin.processing = 3
@@ -42,7 +42,7 @@ async def test_media_are_uploaded_processed_and_attached(
     assert all(each["used"] for each in twin.media.values())
 
 
-async def test_the_same_key_within_the_retention_gives_the_first_status(mastodon: Mastodon, twin: MastodonTwin) -> None:
+async def test_repeated_key_returns_first_status(mastodon: Mastodon, twin: MastodonTwin) -> None:
     assert mastodon.certainty(account(twin)) is Certainty.IDEMPOTENT
     twin.faults.extend([Fault.FAIL_AFTER, Fault.CUT_AFTER])
     for _ in range(2):
@@ -55,9 +55,7 @@ async def test_the_same_key_within_the_retention_gives_the_first_status(mastodon
     assert len(twin.ledger) == 2, "the twin forgets keys, so the product must not send them again"
 
 
-async def test_what_is_still_processed_can_be_tried_again(
-    mastodon: Mastodon, twin: MastodonTwin, media: Upstream
-) -> None:
+async def test_media_in_processing_are_retryable(mastodon: Mastodon, twin: MastodonTwin, media: Upstream) -> None:
     uploaded = await mastodon.upload(account(twin), outgoing("x", medium(media.url("/a.png"))))
     twin.media[uploaded.references[0]]["left"] = 1
     with pytest.raises(NoEffect):
@@ -65,19 +63,19 @@ async def test_what_is_still_processed_can_be_tried_again(
     assert twin.ledger == []
 
 
-async def test_media_that_are_gone_are_told_apart(mastodon: Mastodon, twin: MastodonTwin) -> None:
+async def test_missing_media_are_reported_as_upload_expired(mastodon: Mastodon, twin: MastodonTwin) -> None:
     with pytest.raises(UploadExpired):
         await mastodon.publish(account(twin), outgoing(), "key", ["m99"])
 
 
-async def test_a_text_that_is_too_long_is_refused(mastodon: Mastodon, twin: MastodonTwin) -> None:
+async def test_too_long_text_is_refused(mastodon: Mastodon, twin: MastodonTwin) -> None:
     with pytest.raises(CallRefused) as refused:
         await mastodon.publish(account(twin), outgoing("x" * 501), "key", ())
     assert refused.value.code == "REFUSED"
     assert "500" in str(refused.value)
 
 
-async def test_a_wrong_token_is_refused(mastodon: Mastodon, twin: MastodonTwin, media: Upstream) -> None:
+async def test_wrong_token_is_refused(mastodon: Mastodon, twin: MastodonTwin, media: Upstream) -> None:
     with pytest.raises(CallRefused) as refused:
         await mastodon.publish(account(twin, "wrong"), outgoing(), "key", ())
     assert refused.value.code == "UNAUTHORIZED"
@@ -85,7 +83,7 @@ async def test_a_wrong_token_is_refused(mastodon: Mastodon, twin: MastodonTwin, 
         await mastodon.upload(account(twin, "wrong"), outgoing("x", medium(media.url("/a.png"))))
 
 
-async def test_its_rate_limit_is_read_from_the_answer(mastodon: Mastodon, twin: MastodonTwin) -> None:
+async def test_rate_limit_is_read_from_response(mastodon: Mastodon, twin: MastodonTwin) -> None:
     twin.faults.append(Fault.BUSY)
     twin.busy_headers = {"Retry-After": "12"}
     with pytest.raises(NoEffect) as busy:
@@ -94,20 +92,20 @@ async def test_its_rate_limit_is_read_from_the_answer(mastodon: Mastodon, twin: 
     assert twin.ledger == []
 
 
-async def test_what_is_no_medium_is_refused(mastodon: Mastodon, twin: MastodonTwin, media: Upstream) -> None:
+async def test_invalid_medium_is_refused(mastodon: Mastodon, twin: MastodonTwin, media: Upstream) -> None:
     with pytest.raises(CallRefused):
         await mastodon.upload(account(twin), outgoing("x", medium(media.url("/page"))))
     with pytest.raises(CallRefused):
         await mastodon.upload(account(twin), outgoing("x", medium(media.url("/none"))))
 
 
-async def test_a_video_goes_up_too(mastodon: Mastodon, twin: MastodonTwin, media: Upstream) -> None:
+async def test_mastodon_video_is_uploaded(mastodon: Mastodon, twin: MastodonTwin, media: Upstream) -> None:
     post = outgoing("x", medium(media.url("/b.mp4"), MediaKind.VIDEO))
     (id_,) = (await mastodon.upload(account(twin), post)).references
     assert twin.media[id_]["bytes"] == 9_000_000
 
 
-async def test_it_is_not_asked(mastodon: Mastodon, twin: MastodonTwin) -> None:
+async def test_mastodon_has_no_status_lookup(mastodon: Mastodon, twin: MastodonTwin) -> None:
     assert mastodon.new_key("pub1", DUE_AT) == "pub1"
     with pytest.raises(OutcomeUncertain):
         await mastodon.look_up(account(twin), ())

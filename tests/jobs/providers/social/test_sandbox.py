@@ -22,7 +22,7 @@ def account(secret: str) -> Account:
 
 
 @pytest.mark.parametrize("secret", ["ok", "slow"])
-async def test_the_same_key_publishes_once(store: SandboxStore, secret: str) -> None:
+async def test_repeated_key_publishes_once(store: SandboxStore, secret: str) -> None:
     sandbox = Sandbox(store, slow_s=0.01)
     published = [await sandbox.publish(account(secret), outgoing(), "key", ()) for _ in range(2)]
     assert published[0] == published[1]
@@ -30,13 +30,13 @@ async def test_the_same_key_publishes_once(store: SandboxStore, secret: str) -> 
     assert sandbox.certainty(account(secret)) is Certainty.IDEMPOTENT
 
 
-async def test_it_fails_when_told_to(store: SandboxStore) -> None:
+async def test_sandbox_fails_on_request(store: SandboxStore) -> None:
     with pytest.raises(CallRefused):
         await Sandbox(store).publish(account("fail"), outgoing(), "key", ())
     assert await store.posts("acc-fail") == []
 
 
-async def test_it_acts_and_never_answers_when_told_to(store: SandboxStore) -> None:
+async def test_sandbox_publishes_without_response_on_request(store: SandboxStore) -> None:
     sandbox = Sandbox(store)
     with pytest.raises(OutcomeUncertain):
         await sandbox.publish(account("lose"), outgoing("lost"), "key", ())

@@ -31,7 +31,7 @@ def account(twin: WebhookTwin, secret: str = WebhookTwin.secret) -> Account:
     return Account("acc1", f"{twin.url}/hook", secret)
 
 
-async def test_the_body_is_the_documented_one_and_signed(hook: Webhook, twin: WebhookTwin) -> None:
+async def test_webhook_body_is_documented_and_signed(hook: Webhook, twin: WebhookTwin) -> None:
     post = outgoing("hello", medium("https://example.org/a.png"))
     assert (await hook.upload(account(twin), post)).references == ()
     published = await hook.publish(account(twin), post, "key", ())
@@ -47,7 +47,7 @@ async def test_the_body_is_the_documented_one_and_signed(hook: Webhook, twin: We
     ]
 
 
-async def test_the_same_key_publishes_once(hook: Webhook, twin: WebhookTwin) -> None:
+async def test_repeated_key_publishes_once(hook: Webhook, twin: WebhookTwin) -> None:
     assert hook.certainty(account(twin)) is Certainty.IDEMPOTENT
     assert hook.new_key("pub1", DUE_AT) == "pub1"
     twin.faults.extend([Fault.FAIL_AFTER, Fault.CUT_AFTER, Fault.FAIL_BEFORE])
@@ -58,28 +58,28 @@ async def test_the_same_key_publishes_once(hook: Webhook, twin: WebhookTwin) -> 
     assert len(twin.ledger) == 1
 
 
-async def test_an_answer_without_an_id_is_published_all_the_same(hook: Webhook, twin: WebhookTwin) -> None:
+async def test_response_without_id_counts_as_published(hook: Webhook, twin: WebhookTwin) -> None:
     twin.bare = True
     assert await hook.publish(account(twin), outgoing(), "key", ()) == PublishedPost(None, None)
 
 
 @pytest.mark.parametrize("status", [302, 400, 404, 410, 429])
-async def test_other_answers_than_success_and_trouble_are_final(hook: Webhook, twin: WebhookTwin, status: int) -> None:
+async def test_unexpected_responses_are_final(hook: Webhook, twin: WebhookTwin, status: int) -> None:
     twin.refusal = status
     with pytest.raises(CallRefused, match=str(status)):
         await hook.publish(account(twin), outgoing(), "key", ())
 
 
-async def test_a_wrong_secret_is_refused(hook: Webhook, twin: WebhookTwin) -> None:
+async def test_wrong_secret_is_refused(hook: Webhook, twin: WebhookTwin) -> None:
     with pytest.raises(CallRefused):
         await hook.publish(account(twin, "another"), outgoing(), "key", ())
 
 
-async def test_a_refused_connection_had_no_effect(hook: Webhook, twin: WebhookTwin) -> None:
+async def test_refused_connection_has_no_effect(hook: Webhook, twin: WebhookTwin) -> None:
     with pytest.raises(NoEffect):
         await hook.publish(Account("a", "http://127.0.0.1:1/hook", "s"), outgoing(), "key", ())
 
 
-async def test_it_can_not_be_asked(hook: Webhook, twin: WebhookTwin) -> None:
+async def test_webhook_has_no_status_lookup(hook: Webhook, twin: WebhookTwin) -> None:
     with pytest.raises(OutcomeUncertain):
         await hook.look_up(account(twin), ())

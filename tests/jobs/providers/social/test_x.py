@@ -28,9 +28,7 @@ def x(http: Http) -> X:
     return X(http, max_poll_s=0.01)
 
 
-async def test_a_video_goes_up_in_chunks_and_the_expiry_is_what_the_answer_says(
-    x: X, twin: XTwin, media: Upstream
-) -> None:
+async def test_video_is_uploaded_in_chunks_and_expires_as_stated(x: X, twin: XTwin, media: Upstream) -> None:
     twin.processing, twin.expires_s = 3, 3599
     post = outgoing("hello", medium(media.url("/b.mp4"), MediaKind.VIDEO))
     uploaded = await x.upload(account(twin), post)
@@ -41,7 +39,7 @@ async def test_a_video_goes_up_in_chunks_and_the_expiry_is_what_the_answer_says(
     assert published.url == f"https://x.com/i/status/{twin.ledger[0].id}"
 
 
-async def test_a_lost_answer_leaves_it_to_a_person(x: X, twin: XTwin) -> None:
+async def test_lost_response_needs_a_person(x: X, twin: XTwin) -> None:
     assert x.certainty(account(twin)) is Certainty.OPAQUE
     twin.faults.extend([Fault.FAIL_AFTER, Fault.CUT_AFTER, Fault.FAIL_BEFORE, Fault.CUT_BEFORE])
     for number in range(4):
@@ -52,7 +50,7 @@ async def test_a_lost_answer_leaves_it_to_a_person(x: X, twin: XTwin) -> None:
     assert x.new_key("pub1", DUE_AT) == "pub1"
 
 
-async def test_its_rate_limit_is_read_from_the_answer(x: X, twin: XTwin) -> None:
+async def test_rate_limit_is_read_from_response(x: X, twin: XTwin) -> None:
     twin.faults.append(Fault.BUSY)
     with pytest.raises(NoEffect) as busy:
         await x.publish(account(twin), outgoing(), "key", ())
@@ -60,7 +58,7 @@ async def test_its_rate_limit_is_read_from_the_answer(x: X, twin: XTwin) -> None
     assert 0 <= busy.value.after_s <= 2
 
 
-async def test_an_expired_medium_is_told_apart(x: X, twin: XTwin, media: Upstream) -> None:
+async def test_expired_medium_is_reported_as_upload_expired(x: X, twin: XTwin, media: Upstream) -> None:
     uploaded = await x.upload(account(twin), outgoing("x", medium(media.url("/a.png"))))
     twin.expires_s = -1
     with pytest.raises(UploadExpired):
@@ -79,7 +77,7 @@ async def test_refusals_are_final(x: X, twin: XTwin, media: Upstream) -> None:
     assert spoiled.value.code == "MEDIA_REFUSED"
 
 
-async def test_a_success_that_says_nothing_is_no_success(x: X, twin: XTwin, http: Http, media: Upstream) -> None:
+async def test_success_without_id_raises(x: X, twin: XTwin, http: Http, media: Upstream) -> None:
     media.answers["/2/tweets"] = respond(b"<html>")
     with pytest.raises((ValueError, TypeError)):
         await x.publish(Account("a", media.url("").rstrip("/"), "token"), outgoing(), "key", ())

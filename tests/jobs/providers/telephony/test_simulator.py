@@ -31,7 +31,7 @@ def simulator(stores: Stores, told: Told, script: Script | None = None, speed: f
     return Simulator(stores.mongo, report, speed, realistic if script is None else lambda _id: script)
 
 
-def test_outcomes_are_spread_as_in_life_and_follow_from_the_seed() -> None:
+def test_outcomes_are_distributed_and_follow_from_seed() -> None:
     scripts = [realistic(f"call-{n}") for n in range(5000)]
     assert scripts == [realistic(f"call-{n}") for n in range(5000)]
     counts = Counter(script.outcome for script in scripts)
@@ -42,7 +42,7 @@ def test_outcomes_are_spread_as_in_life_and_follow_from_the_seed() -> None:
     assert talks[-1] <= 600
 
 
-async def test_a_call_rings_is_answered_and_ends(stores: Stores) -> None:
+async def test_simulated_call_rings_is_answered_and_ends(stores: Stores) -> None:
     told: Told = []
     made = simulator(stores, told, Script(50, 150, CallOutcome.ANSWERED))
     assert await made.look_up(await call(stores)) == CallUnknown()
@@ -58,14 +58,14 @@ async def has(told: Told, count: int) -> bool:
     return len(told) >= count
 
 
-async def test_a_late_call_is_not_made(stores: Stores) -> None:
+async def test_late_call_is_not_placed(stores: Stores) -> None:
     made = simulator(stores, [])
     assert await made.start(await call(stores, late_s=10)) == CallDeferred()
     assert await made.look_up(await call(stores)) == CallUnknown()
     await made.aclose()
 
 
-async def test_calls_of_a_dead_worker_go_on_in_the_one_that_asks(stores: Stores) -> None:
+async def test_calls_of_dead_worker_continue_in_polling_worker(stores: Stores) -> None:
     told: Told = []
     died = simulator(stores, [], Script(100, 200, CallOutcome.VOICEMAIL))
     await died.start(await call(stores))

@@ -46,7 +46,7 @@ def call(scenario: str = "Hello {name}, 3 < 4") -> Call:
     return Call(key, "acme", "+819012345678", scenario, [("name", "Aya & Bo")], datetime.now(UTC))
 
 
-async def test_a_call_carries_its_callback_and_its_words() -> None:
+async def test_call_request_holds_callback_and_text() -> None:
     async with twilio() as (twin, telephony):
         assert await telephony.start(call()) == CallStarted("CA" + "0" * 32)
         (made,) = twin.calls.values()
@@ -55,7 +55,7 @@ async def test_a_call_carries_its_callback_and_its_words() -> None:
         assert made["events"] == ["initiated", "ringing", "answered", "completed"]
 
 
-async def test_a_scenario_may_be_an_address_or_an_application() -> None:
+async def test_scenario_is_an_address_or_application() -> None:
     async with twilio() as (twin, telephony):
         await telephony.start(call("https://flows.example.org/a?x=1"))
         await telephony.start(call("AP" + "1" * 32))
@@ -64,7 +64,7 @@ async def test_a_scenario_may_be_an_address_or_an_application() -> None:
         assert forms[1]["ApplicationSid"] == "AP" + "1" * 32
 
 
-async def test_refusals_say_what_twilio_said_and_pressure_is_waited_out() -> None:
+async def test_refusals_quote_twilio_and_rate_limits_are_retried() -> None:
     async with twilio() as (twin, telephony):
         assert await telephony.start(replace(call(), phone_number="+12")) == CallRefused(
             "Twilio 21211: Invalid 'To' Phone Number"
@@ -75,7 +75,7 @@ async def test_refusals_say_what_twilio_said_and_pressure_is_waited_out() -> Non
         assert await telephony.start(call()) == CallRefused("Twilio 20003: Authenticate")
 
 
-async def test_a_lost_answer_is_looked_for_and_never_sent_again() -> None:
+async def test_lost_response_is_looked_up_and_never_resent() -> None:
     async with twilio() as (twin, telephony):
         assert await telephony.look_up(call()) == CallUntraceable()
         twin.mute = True
@@ -92,7 +92,7 @@ async def test_a_lost_answer_is_looked_for_and_never_sent_again() -> None:
         assert await telephony.look_up(call()) == CallUntraceable(), "two calls to one number are indistinguishable"
 
 
-async def test_a_call_whose_sid_is_known_is_told_from_all_others() -> None:
+async def test_call_of_known_sid_is_distinguished() -> None:
     async with twilio() as (twin, telephony):
         first, second = await telephony.start(call()), await telephony.start(call())
         assert isinstance(first, CallStarted)
@@ -119,13 +119,13 @@ async def test_a_call_whose_sid_is_known_is_told_from_all_others() -> None:
         ({"CallStatus": "ringing"}, None),
     ],
 )
-def test_each_status_is_an_outcome_of_ours(fields: dict[str, str], outcome: CallOutcome | None) -> None:
+def test_twilio_status_maps_to_outcome(fields: dict[str, str], outcome: CallOutcome | None) -> None:
     assert outcome_of(fields) is outcome
     report = report_of(fields | {"SequenceNumber": "3"})
     assert (report and report.outcome) is outcome
 
 
-def test_an_answered_call_is_reported_as_such() -> None:
+def test_answered_call_is_reported_as_answered() -> None:
     report = report_of({"CallStatus": "in-progress", "SequenceNumber": "2"})
     assert report is not None
     assert (report.event, report.sequence) == (CallReportEvent.ANSWERED, 2)
@@ -133,7 +133,7 @@ def test_an_answered_call_is_reported_as_such() -> None:
         report_of({"CallStatus": "completed"})
 
 
-def test_the_signature_is_the_one_of_twilios_documentation() -> None:
+def test_signature_matches_twilio_documentation() -> None:
     """The example of https://www.twilio.com/docs/usage/security."""
     url = "https://mycompany.com/myapp.php?foo=1&bar=2"
     fields = {

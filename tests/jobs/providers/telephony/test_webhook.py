@@ -39,7 +39,7 @@ async def nothing(*_: object) -> None:
     return
 
 
-async def test_a_call_is_made_once_and_can_be_asked_for() -> None:
+async def test_call_is_placed_once_and_can_be_polled() -> None:
     async with twin(1, report=nothing, talk_s=(2, 2)) as service:
         telephony = to(service.url)
         assert await telephony.look_up(call()) == CallUnknown()
@@ -55,7 +55,7 @@ async def has_ended(telephony: WebhookTelephony) -> bool:
     return await telephony.look_up(call()) == CallEnded(CallOutcome.ANSWERED)
 
 
-async def test_what_arrives_too_late_is_not_made() -> None:
+async def test_request_after_deadline_is_not_placed() -> None:
     async with twin(1) as service:
         telephony = to(service.url)
         assert await telephony.start(call(late_s=10)) == CallDeferred()
@@ -74,7 +74,7 @@ async def test_what_arrives_too_late_is_not_made() -> None:
         (302, StartUncertain("302 to a call")),
     ],
 )
-async def test_each_status_means_what_the_interface_says(status: int, answer: object) -> None:
+async def test_http_status_maps_to_documented_outcome(status: int, answer: object) -> None:
     async with upstream() as service:
         service.answers["/calls"] = respond(b"no", status=status)
         telephony = to(service.url("").rstrip("/"))
@@ -82,7 +82,7 @@ async def test_each_status_means_what_the_interface_says(status: int, answer: ob
         await telephony.aclose()
 
 
-async def test_too_many_requests_are_waited_out() -> None:
+async def test_too_many_requests_are_retried_after_delay() -> None:
     async with upstream() as service:
         service.answers["/calls"] = respond(b"", status=429, Retry_After="7")
         telephony = to(service.url("").rstrip("/"))
@@ -91,7 +91,7 @@ async def test_too_many_requests_are_waited_out() -> None:
     assert [hold_off_s(text) for text in ("", "soon", "0", "9999")] == [1.0, 1.0, 1.0, 60.0]
 
 
-async def test_a_connection_that_is_refused_had_no_effect_and_one_that_breaks_may_have() -> None:
+async def test_refused_connection_has_no_effect_broken_one_may() -> None:
     telephony = to("http://127.0.0.1:1")
     assert await telephony.start(call()) == CallDeferred(1.0)
     assert isinstance(await telephony.look_up(call()), ServiceSilent)
@@ -106,7 +106,7 @@ async def test_a_connection_that_is_refused_had_no_effect_and_one_that_breaks_ma
 @pytest.mark.parametrize(
     "body", [b"", b"[]", b'{"state": "asleep"}', b'{"state": "ended", "outcome": "FINE"}', b"null"]
 )
-async def test_an_answer_that_is_none_ends_no_slot(body: bytes) -> None:
+async def test_malformed_response_keeps_the_slot(body: bytes) -> None:
     async with upstream() as service:
         service.answers["/calls/job-2-1"] = respond(body, content_type="application/json")
         telephony = to(service.url("").rstrip("/"))
@@ -116,7 +116,7 @@ async def test_an_answer_that_is_none_ends_no_slot(body: bytes) -> None:
         await telephony.aclose()
 
 
-async def test_silence_ends_with_a_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_response_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobs.providers.telephony.webhook.TIMEOUT_S", 0.2)
     async with upstream() as service:
         service.answers["/calls"] = silent()
