@@ -14,7 +14,7 @@ from bson import ObjectId
 from pymongo import DeleteOne, InsertOne, ReplaceOne
 
 from storage.idempotency import IdempotencyKey, KeyDocument
-from storage.mongo import Document, Mongo, Session, Write
+from storage.mongo import Mongo, Session, Write
 from storage.streams.documents import OutboxDocument
 from storage.streams.log import Event, Stream
 
