@@ -79,7 +79,7 @@ def _job(answer: NetworkResponse) -> dict[str, Any]:
 
 
 def _failure(job: dict[str, Any]) -> CallRefused | NoEffect:
-    told = str(job.get("message") or job.get("error") or "The video was not processed.")
+    message = str(job.get("message") or job.get("error") or "The video was not processed.")
     if job.get("failureCode") in FINAL_FAILURES:
-        return CallRefused("MEDIA_REFUSED", told)
-    return NoEffect(told)
+        return CallRefused("MEDIA_REFUSED", message)
+    return NoEffect(message)

@@ -85,8 +85,8 @@ class Mastodon:
         )
         if answer.status == 422:
             raise _unprocessable(answer)
-        told = check(answer)
-        return PublishedPost(told.text("id"), told.text("url"))
+        posted = check(answer)
+        return PublishedPost(posted.text("id"), posted.text("url"))
 
     async def look_up(self, account: Account, references: Sequence[Any]) -> PublishedPost | None:
         """Is never called: the same key is sent again."""

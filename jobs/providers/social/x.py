@@ -58,8 +58,8 @@ class X:
         data = (await self._ask("POST", account, f"/2/media/upload/{id_}/finalize"))["data"]
         data = await self._processed(account, id_, data)
         if medium.alt_text:
-            told = {"id": id_, "metadata": {"alt_text": {"text": medium.alt_text[:1000]}}}
-            await self._ask("POST", account, "/2/media/metadata", json=told)
+            metadata = {"id": id_, "metadata": {"alt_text": {"text": medium.alt_text[:1000]}}}
+            await self._ask("POST", account, "/2/media/metadata", json=metadata)
         expires_in_s = data.get("expires_after_secs")
         return id_, None if expires_in_s is None else float(expires_in_s)
 

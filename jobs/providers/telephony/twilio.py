@@ -116,8 +116,8 @@ def _instructions(call: Call) -> dict[str, str]:
 
 def _complaint(response: httpx2.Response) -> str:
     try:
-        told = response.json()
-        return f"Twilio {told['code']}: {told['message']}"[:200]
+        body = response.json()
+        return f"Twilio {body['code']}: {body['message']}"[:200]
     except (ValueError, KeyError, TypeError):
         return f"Twilio: {response.status_code}"
 

@@ -106,15 +106,15 @@ def hold_off_s(retry_after: str) -> float:
 
 def _found(content: bytes) -> CallState:
     try:
-        told = orjson.loads(content)
-        state, outcome = told["state"], told.get("outcome")
+        body = orjson.loads(content)
+        state, outcome = body["state"], body.get("outcome")
         if state == "active":
             return CallActive()
         if state == "ended":
             return CallEnded(None if outcome is None else CallOutcome(outcome))
     except (ValueError, KeyError, TypeError, AttributeError):
         pass
-    return ServiceSilent("an answer that is none")
+    return ServiceSilent("The response has no known state.")
 
 
 def _reason(error: Exception) -> str:
