@@ -38,7 +38,7 @@ from server.web import listen
 from storage.mail.aggregation import domain_id
 from storage.mail.counters import new_address, new_domain, summarize, summarize_domain
 from storage.stores import open_stores
-from tests.keys import ADDRESS_KEYS, AS_SETTING
+from tests.keys import ADDRESS_KEYS, ADDRESS_KEYS_SETTING
 from tests.product import NOROSHI, eventually
 
 QUERY = """query ($addresses: [String!]!) { addressBook(addresses: $addresses) {
@@ -133,7 +133,7 @@ async def web(way: str, servers: Databases) -> AsyncIterator[tuple[int, int]]:
     """Process id and port of a web process of that way, alone on its core."""
     with listen("127.0.0.1", 0) as listener:
         fd, port = listener.fileno(), listener.getsockname()[1]
-        variables = servers.environment() | {"NOROSHI_ADDRESS_KEYS": AS_SETTING}
+        variables = servers.environment() | {"NOROSHI_ADDRESS_KEYS": ADDRESS_KEYS_SETTING}
         root = Path(__file__).parents[1]
         process = subprocess.Popen(
             [*WAYS[way], str(fd)], pass_fds=[fd], env=variables, cwd=root, stdin=subprocess.DEVNULL

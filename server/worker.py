@@ -23,7 +23,7 @@ from jobs.providers.social.registry import all_networks
 from jobs.publishing.publisher import PostPublisher
 from server.settings import Settings
 from server.telephony import make_telephony
-from storage.heartbeats import Heartbeat
+from storage.heartbeats import WorkerHeartbeat
 from storage.publishing.sandbox import SandboxStore
 from storage.queue import deserialize, redis_settings, serialize
 from storage.secrets.versioned_keys import versioned_keys
@@ -63,11 +63,11 @@ async def _run(settings: Settings, queues: tuple[str, ...]) -> None:
         settings.keys_of_addresses,
     ) as stores:
         jobs = _job_context(settings, stores, egress)
-        heartbeat = Heartbeat(stores.mongo, process_name())
+        heartbeat = WorkerHeartbeat(stores.mongo, process_name())
         loops = [_arq_loop(jobs, redis_settings(settings.redis_url or ""), queue) for queue in queues]
         loops += [_supervise(loop.name, partial(loop.run, jobs)) for loop in LOOPS]
         loops += [_sweep_loop(jobs, each, heartbeat) for each in SWEEPERS]
-        tasks = [asyncio.create_task(loop) for loop in [*loops, heartbeat.beat()]]
+        tasks = [asyncio.create_task(loop) for loop in [*loops, heartbeat.run()]]
         tune_interpreter()
         log.info("worker_ready", queues=queues)
         await stop.wait()
@@ -123,11 +123,11 @@ async def _arq_loop(jobs: JobContext, redis: RedisSettings, queue: str) -> None:
     await _supervise(f"queue {queue}", work)
 
 
-async def _sweep_loop(jobs: JobContext, sweeper: Sweeper, heartbeat: Heartbeat) -> None:
+async def _sweep_loop(jobs: JobContext, sweeper: Sweeper, heartbeat: WorkerHeartbeat) -> None:
     async def work() -> None:
         while True:
             found = await sweeper.run(jobs)
-            heartbeat.swept(sweeper.name, found)
+            heartbeat.add_sweep(sweeper.name, found)
             if found:
                 log.info("sweep_finished", sweeper=sweeper.name, found=found)
             await asyncio.sleep(sweeper.every_s)

@@ -1,75 +1,143 @@
-"""What each process that works unattended is doing, for people who look: kept for an hour after its last sign."""
+"""Heartbeats of unattended processes: what each of them does, for operators. Kept for an hour after the last one."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, NotRequired, TypedDict
 
 import pymongo
 from pymongo.errors import PyMongoError
 
-from storage.metrics import own_figures
+from storage.metrics import process_metrics
 from storage.mongo import Collection, Document, Mongo
 
-EVERY_S = 5.0
+INTERVAL_S = 5.0
+REMOVAL_TIMEOUT_S = 1
 
 
-class Signs:
-    """One process's row, written every five seconds."""
+class SweepCounts(TypedDict):
+    """Counts of one sweeper since its worker's start."""
 
-    def __init__(self, rows: Collection, process: str, tell: Callable[[], Document]) -> None:
-        """`process` tells host and process, `tell` what it has done."""
-        self._rows = rows
+    runs: int
+    """Completed sweeps."""
+
+    found: int
+    """Items that the sweeps found."""
+
+
+class WorkerDocument(TypedDict):
+    """The heartbeat of a worker, in `workers`. Expires an hour after `at`."""
+
+    _id: str
+    """Host and process."""
+
+    at: datetime
+    """Last heartbeat, by the database's clock."""
+
+    sweeps: dict[str, SweepCounts]
+    """Counts by sweeper name."""
+
+    metrics: NotRequired[str]
+    """Metrics in Prometheus's text format. Workers of older versions store none."""
+
+
+class MailTailDocument(TypedDict):
+    """The heartbeat of a mail log reader, in `mail_tails`. Expires an hour after `at`."""
+
+    _id: str
+    """Host and process."""
+
+    at: datetime
+    """Last heartbeat, by the database's clock."""
+
+    org: str
+    """Organization whose mail the log describes."""
+
+    file: str
+    """Absolute path of the log."""
+
+    lines: int
+    """Lines read since the reader's start."""
+
+    events: int
+    """New delivery events since the reader's start."""
+
+    behind_bytes: int
+    """Bytes of the log that are not read yet."""
+
+
+class RecentWorker(WorkerDocument):
+    """A worker with a heartbeat in the last hour."""
+
+    silent_s: float
+    """Seconds since the last heartbeat."""
+
+
+class RecentMailTail(MailTailDocument):
+    """A mail log reader with a heartbeat in the last hour."""
+
+    silent_s: float
+    """Seconds since the last heartbeat."""
+
+
+class Heartbeat:
+    """Writes a process's state to its document every five seconds."""
+
+    def __init__(self, documents: Collection, process: str, state: Callable[[], Mapping[str, Any]]) -> None:
+        """`process` names host and process. `state` returns the fields to store beside `_id` and `at`."""
+        self._documents = documents
         self._process = process
-        self._tell = tell
+        self._state = state
 
-    async def beat(self) -> None:
-        """Until it is cancelled; then the process is forgotten."""
+    async def run(self) -> None:
+        """Runs until it is cancelled, and then removes the document."""
         try:
             while True:
                 await self._write()
-                await asyncio.sleep(EVERY_S)
+                await asyncio.sleep(INTERVAL_S)
         finally:
-            await asyncio.shield(self._forget())
+            await asyncio.shield(self._remove())
 
     async def _write(self) -> None:
-        told = {name: {"$literal": value} for name, value in self._tell().items()}
+        state = {name: {"$literal": value} for name, value in self._state().items()}
         try:
-            await self._rows.update_one({"_id": self._process}, [{"$set": {"at": "$$NOW", **told}}], upsert=True)
+            await self._documents.update_one({"_id": self._process}, [{"$set": {"at": "$$NOW", **state}}], upsert=True)
         except PyMongoError:
-            return  # the next one tells as much
+            return  # The next heartbeat writes the whole state.
 
-    async def _forget(self) -> None:
+    async def _remove(self) -> None:
         try:
-            with pymongo.timeout(1):
-                await self._rows.delete_one({"_id": self._process})
+            with pymongo.timeout(REMOVAL_TIMEOUT_S):
+                await self._documents.delete_one({"_id": self._process})
         except PyMongoError:
             return
 
 
-class Heartbeat(Signs):
-    """One worker's, with its metrics. Told of sweeps."""
+class WorkerHeartbeat(Heartbeat):
+    """The heartbeat of a worker, with its sweeps and metrics."""
 
     def __init__(self, mongo: Mongo, worker: str) -> None:
-        """`worker` tells host and process."""
-        super().__init__(mongo["workers"], worker, lambda: {"sweeps": self._sweeps, "metrics": own_figures()})
-        self._sweeps: dict[str, Document] = {}
+        """`worker` names host and process."""
+        super().__init__(mongo["workers"], worker, lambda: {"sweeps": self._sweeps, "metrics": process_metrics()})
+        self._sweeps: dict[str, SweepCounts] = {}
 
-    def swept(self, name: str, found: int) -> None:
-        """A sweep is over, and found so much."""
-        row = self._sweeps.setdefault(name, {"runs": 0, "found": 0})
-        row["runs"] += 1
-        row["found"] += found
-
-
-async def workers(mongo: Mongo) -> list[Document]:
-    """Workers that gave a sign in the last hour: `_id`, `silent_s`, `sweeps` by name, `metrics` as text."""
-    return await _silent(mongo, "workers")
+    def add_sweep(self, sweeper: str, found: int) -> None:
+        """Counts a completed sweep and the items that it found."""
+        counts = self._sweeps.setdefault(sweeper, {"runs": 0, "found": 0})
+        counts["runs"] += 1
+        counts["found"] += found
 
 
-async def mail_tails(mongo: Mongo) -> list[Document]:
-    """Readers of mail logs that gave a sign in the last hour: `_id`, `silent_s`, and what `Tail.told` has."""
-    return await _silent(mongo, "mail_tails")
+async def recent_workers(mongo: Mongo) -> list[RecentWorker]:
+    """Returns the workers with a heartbeat in the last hour, by name."""
+    return await _with_silence(mongo, "workers")
 
 
-async def _silent(mongo: Mongo, collection: str) -> list[Document]:
-    silent_s = {"$divide": [{"$subtract": ["$$NOW", "$at"]}, 1000]}
+async def recent_mail_tails(mongo: Mongo) -> list[RecentMailTail]:
+    """Returns the mail log readers with a heartbeat in the last hour, by name."""
+    return await _with_silence(mongo, "mail_tails")
+
+
+async def _with_silence(mongo: Mongo, collection: str) -> list[Any]:
+    silent_s: Document = {"$divide": [{"$subtract": ["$$NOW", "$at"]}, 1000]}
     return await mongo.aggregate(collection, [{"$set": {"silent_s": silent_s}}, {"$sort": {"_id": 1}}])

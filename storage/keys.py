@@ -20,7 +20,7 @@ class Keys:
         """
         return [f"{self.prefix}:turn:{stream}", f"{self.prefix}:turn:{stream}:next"]
 
-    def pool(self, topic_id: str) -> list[str]:
+    def hot_page(self, topic_id: str) -> list[str]:
         """Hash, sorted set and hash, one minute after the last use: a hot topic's messages.
 
         Owner: storage/chat/hot_pages.py.

@@ -17,11 +17,11 @@ COMMIT_SECONDS = Histogram(
 COMMIT_RETRIES = Counter(
     "noroshi_commit_retries", "Group commits that started over after a conflict, by kind of stream.", ["kind"]
 )
-POOL_READS = Counter("noroshi_pool_reads", "Reads of hot topics, by whether the pool could answer.", ["outcome"])
+HOT_PAGE_READS = Counter("noroshi_pool_reads", "Reads of hot topics, by whether the pool could answer.", ["outcome"])
 EVENTS_RECEIVED = Counter("noroshi_hub_events", "Events that the hub handed on, by where they came from.", ["source"])
 SUBSCRIBERS = Gauge("noroshi_hub_subscribers", "Subscriptions that follow a stream in this process.")
-OVERFLOWS = Counter("noroshi_hub_overflows", "Times that a subscriber fell behind and went on from the log.")
-RECONNECTS = Counter("noroshi_hub_disconnects", "Times that the hub lost its connection to Redis.")
+SUBSCRIBER_OVERFLOWS = Counter("noroshi_hub_overflows", "Times that a subscriber fell behind and went on from the log.")
+REDIS_DISCONNECTS = Counter("noroshi_hub_disconnects", "Times that the hub lost its connection to Redis.")
 CALL_START_DELAY_S = Histogram(
     "noroshi_call_start_delay_seconds",
     "From the moment that a call was to start until it was handed to the telephony side.",
@@ -31,7 +31,7 @@ CALL_ANSWERS = Counter(
     "noroshi_call_starts", "Calls by what the telephony side answered; TooLate: not sent.", ["answer"]
 )
 CALLS_LATE = Counter("noroshi_calls_late", "Starts that took longer than 100 ms at a service that ignores notAfter.")
-BROKERS = Gauge("noroshi_call_brokers", "Organizations that this process dials for.")
+ACTIVE_BROKERS = Gauge("noroshi_call_brokers", "Organizations that this process dials for.")
 FEED_ITEMS_PUSHED = Counter(
     "noroshi_feed_items", "Items pushed into home feeds, by whether the database took them.", ["outcome"]
 )
@@ -43,7 +43,7 @@ MAIL_AGGREGATION_SECONDS = Histogram(
     buckets=(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5),
 )
 MAIL_LOOKUPS = Counter("noroshi_mail_lookups", "Lookups in the address book, by whether they were let in.", ["outcome"])
-MAIL_SHADOW = Counter(
+MAIL_COMPARISONS = Counter(
     "noroshi_mail_shadow", "Addresses that both books were asked for, by whether they agree.", ["outcome"]
 )
 BOUNCE_RATE = Gauge("noroshi_mail_bounce_rate", "Bounced of sent on the current UTC day, 0 to 1.", ["organization"])
@@ -54,6 +54,6 @@ DOMAIN_BOUNCE_RATE = Gauge(
 )
 
 
-def own_figures() -> str:
+def process_metrics() -> str:
     """What this process counted so far, in Prometheus's text format."""
     return generate_latest().decode()

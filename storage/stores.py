@@ -40,7 +40,7 @@ from storage.publishing.accounts import AccountStore
 from storage.publishing.claims import ClaimStore
 from storage.publishing.posts import ScheduledPostStore
 from storage.queue import JobQueue, deserialize, serialize
-from storage.secrets.credentials import Credentials
+from storage.secrets.credentials import CredentialCipher
 from storage.streams.hub import Hub
 from storage.streams.log import EventLog
 from storage.streams.outbox import Outbox
@@ -115,7 +115,7 @@ async def open_stores(
     arq.job_serializer, arq.job_deserializer = serialize, deserialize
     try:
         await ensure_indexes(mongo)
-        secrets = Credentials(credential_keys), address_keys
+        secrets = CredentialCipher(credential_keys), address_keys
         async with _running(mongo, redis, arq, Keys(database), fan_out_max_followers, *secrets) as stores:
             yield stores
     finally:
@@ -131,7 +131,7 @@ async def _running(
     arq: ArqRedis,
     keys: Keys,
     fan_out_max_followers: int,
-    credentials: Credentials,
+    credentials: CredentialCipher,
     address_keys: AddressKeys,
 ) -> AsyncIterator[Stores]:
     publisher = Publisher(redis, keys)

@@ -68,16 +68,16 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def reused(mongodb_uri: str, redis_url: str) -> Iterator[ReusedDatabase]:
-    with reused_database(mongodb_uri, redis_url) as reused:
-        yield reused
+def reusable_database(mongodb_uri: str, redis_url: str) -> Iterator[ReusedDatabase]:
+    with reused_database(mongodb_uri, redis_url) as database:
+        yield database
 
 
 @pytest.fixture
-def database(reused: ReusedDatabase) -> Iterator[str]:
+def database(reusable_database: ReusedDatabase) -> Iterator[str]:
     """A unique MongoDB database name that is also the prefix of Redis keys. Both are emptied afterwards."""
-    yield reused.name
-    reused.empty()
+    yield reusable_database.name
+    reusable_database.empty()
 
 
 @pytest.fixture(scope="session")

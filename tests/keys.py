@@ -6,4 +6,4 @@ from storage.mail.addresses import AddressKeys
 
 KEY = b"no secret at all, just for tests"
 ADDRESS_KEYS = AddressKeys([(1, KEY)])
-AS_SETTING = f"1:{base64.b64encode(KEY).decode()}"
+ADDRESS_KEYS_SETTING = f"1:{base64.b64encode(KEY).decode()}"

@@ -13,7 +13,7 @@ import httpx2
 import pymongo
 
 from server.auth.tokens import mint
-from tests.keys import AS_SETTING
+from tests.keys import ADDRESS_KEYS_SETTING
 from tests.product import NOROSHI, environment, eventually
 
 ORIGIN = "https://app.example.org"
@@ -85,7 +85,7 @@ def working(folder: Path, mongodb_uri: str, redis_url: str, database: str, **mor
 
 def servers(mongodb_uri: str, redis_url: str, database: str) -> dict[str, str]:
     """Returns the environment that names the servers."""
-    keys = {"NOROSHI_ADDRESS_KEYS": AS_SETTING}
+    keys = {"NOROSHI_ADDRESS_KEYS": ADDRESS_KEYS_SETTING}
     return {"MONGODB_URI": mongodb_uri, "REDIS_URL": redis_url, "NOROSHI_DATABASE": database, **keys}
 
 

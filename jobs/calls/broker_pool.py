@@ -15,7 +15,7 @@ from jobs.calls.broker import Broker
 from jobs.context import JobContext
 from storage.calls.limiter import Superseded
 from storage.locks import LockLost
-from storage.metrics import BROKERS
+from storage.metrics import ACTIVE_BROKERS
 
 TICK_S = 60.0
 AFTER_EXPIRY_S = 0.1
@@ -137,9 +137,9 @@ class BrokerPool:
         broker = self._brokers[organization_id] = self._make(organization_id)
         if self._stopping:
             broker.stop()
-        BROKERS.inc()
+        ACTIVE_BROKERS.inc()
         try:
             await broker.run(fence)
         finally:
-            BROKERS.dec()
+            ACTIVE_BROKERS.dec()
             self._brokers.pop(organization_id, None)

@@ -74,11 +74,11 @@ async def _tail(office: Office, org: str, file: Path, state: Path) -> None:
 
     from jobs.calls.broker_pool import process_name
     from jobs.mail.tail import Tail
-    from storage.heartbeats import Signs
+    from storage.heartbeats import Heartbeat
 
     tail = Tail(file, state, partial(office.ledger.record, org, f"tail:{file.name}"), office.mongo)
-    signs = Signs(office.mongo["mail_tails"], process_name(), lambda: {"org": org, **tail.told()})
-    beating = asyncio.create_task(signs.beat())
+    heartbeat = Heartbeat(office.mongo["mail_tails"], process_name(), lambda: {"org": org, **tail.told()})
+    beating = asyncio.create_task(heartbeat.run())
     try:
         await tail.run()
     finally:

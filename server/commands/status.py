@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from server.settings import Settings
-from storage.heartbeats import mail_tails, workers
+from storage.heartbeats import recent_mail_tails, recent_workers
 from storage.keys import Keys
 from storage.mail.epoch_time import midnight
 from storage.mail.ledger import PARTITIONS, backlog
@@ -74,7 +74,7 @@ def _port(file: Path) -> str | None:
 
 async def _workers(mongo: Mongo) -> Part:
     rows = []
-    for worker in await workers(mongo):
+    for worker in await recent_workers(mongo):
         sweeps = ", ".join(f"{name} {s['runs']} ({s['found']} found)" for name, s in sorted(worker["sweeps"].items()))
         rows.append([worker["_id"], f"{worker['silent_s']:.0f} s ago", sweeps])
     return Part("Workers", ("worker", "last sign", "sweeps"), rows)
@@ -125,7 +125,7 @@ async def _mail_tails(mongo: Mongo) -> Part:
             *(each["_id"], each["org"], each["file"], f"{each['silent_s']:.0f} s ago"),
             *(f"{each['lines']:,}", f"{each['events']:,}", f"{each['behind_bytes']:,} bytes"),
         ]
-        for each in await mail_tails(mongo)
+        for each in await recent_mail_tails(mongo)
     ]
     return Part("Mail: logs that are read", columns, rows)
 

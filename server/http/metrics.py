@@ -11,16 +11,16 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
-from storage.heartbeats import EVERY_S, workers
+from storage.heartbeats import INTERVAL_S, recent_workers
 from storage.mongo import Mongo
 
-SILENT_S = 4 * EVERY_S
+SILENT_S = 4 * INTERVAL_S
 
 
 async def worker_metrics(mongo: Mongo) -> dict[str, str]:
     """Returns the last metrics of each live worker, in Prometheus's text format."""
     # Workers of older versions store no metrics.
-    return {row["_id"]: row.get("metrics", "") for row in await workers(mongo) if row["silent_s"] < SILENT_S}
+    return {row["_id"]: row.get("metrics", "") for row in await recent_workers(mongo) if row["silent_s"] < SILENT_S}
 
 
 def exposition(of_workers: Mapping[str, str]) -> bytes:

@@ -49,7 +49,7 @@ class StartTimer:
         answered = time.monotonic()
         due = answered + start.delay_s
         with suppress(PyMongoError):
-            by_database = await self._clock.moment(start.call.start_at)
+            by_database = await self._clock.loop_time(start.call.start_at)
             # The database's clock may have been set since it was read. The commit lies between request and answer.
             due = min(max(by_database, requested + start.delay_s), due)
         self._record(answered + start.delay_s - due, answered)

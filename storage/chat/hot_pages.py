@@ -21,7 +21,7 @@ from storage.chat.documents import MessageDocument
 from storage.chat.records import Message, Topic, message_record
 from storage.keys import Keys
 from storage.link_previews import LinkPreview
-from storage.metrics import POOL_READS
+from storage.metrics import HOT_PAGE_READS
 from storage.mongo import Mongo, Session
 from storage.streams.changes import Batch
 from storage.streams.heads import messages_per_minute
@@ -76,7 +76,7 @@ class HotPages:
         """Returns messages with low <= timestamp <= high as MongoDB would, or None if MongoDB must be read."""
         cached = await self._cached(topic_id, low, high, ascending, limit)
         complete = cached is not None and _is_complete(cached, low, ascending, limit)
-        POOL_READS.labels("hit" if complete else "miss").inc()
+        HOT_PAGE_READS.labels("hit" if complete else "miss").inc()
         self._maintain(topic_id, missing=cached is None)
         return cached.messages if cached is not None and complete else None
 
@@ -202,7 +202,7 @@ class HotPages:
 
     async def _run(self, topic_id: str, command: str | bytes | int, *arguments: str | bytes | int) -> Any:
         async with asyncio.timeout(REDIS_TIMEOUT_S):
-            return await self._script(keys=self._keys.pool(topic_id), args=[command, *arguments])
+            return await self._script(keys=self._keys.hot_page(topic_id), args=[command, *arguments])
 
 
 def is_hot(topic: Topic) -> bool:

@@ -10,7 +10,7 @@ from storage.batch_loader import BatchLoader
 from storage.chat.documents import ReactionDocument, ReactionDocumentId, ReceivedReactionDocument
 from storage.chat.records import Message, Reaction, ReceivedReaction
 from storage.mongo import Document, Mongo
-from storage.mongo.distinct import values_among
+from storage.mongo.distinct import distinct_values
 from storage.references import MessageKey
 from storage.timeline import Page, Range, Timestamp, read_page
 
@@ -72,7 +72,7 @@ class ReactionStore:
         topics, timestamps = {key.topic_id for key in keys}, [key.timestamp for key in keys]
         # A timestamp may also match a message of another topic, which adds users but misses none.
         wanted = {"_id.t": {"$in": list(topics)}, "_id.ts": {"$in": timestamps}, "_id.u": {"$in": list(user_ids)}}
-        return await values_among(self._mongo, "reactions", "_id.u", wanted)
+        return await distinct_values(self._mongo, "reactions", "_id.u", wanted)
 
     async def users(self, key: MessageKey, emoji: str, limit: int, blocked: frozenset[str]) -> list[str]:
         """Returns the ids of the users who reacted with the emoji, earliest first."""

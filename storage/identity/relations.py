@@ -10,7 +10,7 @@ from storage.batch_loader import BatchLoader
 from storage.identity.documents import BlockDocument, FollowDocument, FollowDocumentId
 from storage.identity.records import user_document_id
 from storage.mongo import Mongo, Session
-from storage.mongo.distinct import values_among
+from storage.mongo.distinct import distinct_values
 
 
 class RelationStore:
@@ -31,7 +31,7 @@ class RelationStore:
     async def blocking_among(self, organization_id: str, user_ids: Collection[str]) -> frozenset[str]:
         """Returns those of the users, at most 1000, who blocked anybody."""
         wanted = {"org": organization_id, "user": {"$in": list(user_ids)}}
-        return frozenset(await values_among(self._mongo, "blocks", "user", wanted))
+        return frozenset(await distinct_values(self._mongo, "blocks", "user", wanted))
 
     async def blockers_of(self, organization_id: str, user_id: str) -> frozenset[str]:
         """Returns the ids of all users who blocked the user."""

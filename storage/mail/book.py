@@ -17,7 +17,7 @@ from storage.mail.counters import Facts, new_domain, reset_counters, summarize_d
 from storage.mail.epoch_time import epoch_ms
 from storage.mail.records import AddressStanding, DomainStanding
 from storage.mail.standings import domain_standing, invalid, invalid_domain, standing
-from storage.metrics import MAIL_SHADOW
+from storage.metrics import MAIL_COMPARISONS
 from storage.mongo import Mongo, Session
 
 DOMAIN_TTL_S = 5.0
@@ -101,8 +101,8 @@ class AddressBook:
         """Counts where an older book agrees and keeps where it does not, by the address's hash, for 30 days."""
         both = [each for each in ours if each.normalized is not None and each.address in theirs]
         different = [each for each in both if each.blocked != theirs[each.address]]
-        MAIL_SHADOW.labels("same").inc(len(both) - len(different))
-        MAIL_SHADOW.labels("different").inc(len(different))
+        MAIL_COMPARISONS.labels("same").inc(len(both) - len(different))
+        MAIL_COMPARISONS.labels("different").inc(len(different))
         writes = [
             UpdateOne(
                 {"_id": self._keys.id(organization_id, str(each.normalized))},

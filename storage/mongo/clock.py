@@ -27,7 +27,7 @@ class DatabaseClock:
             # Shortly before, the clock is read again.
             await asyncio.sleep(left_s if left_s < KEPT_S else left_s - KEPT_S / 2)
 
-    async def moment(self, at: datetime) -> float:
+    async def loop_time(self, at: datetime) -> float:
         """When the moment comes or came, in seconds of the loop's clock: never too early, too late by a round trip."""
         return await self._ahead() + at.timestamp()
 

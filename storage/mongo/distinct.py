@@ -1,18 +1,18 @@
-"""Which values a field has among some documents, for the least processor time where there are few (ADR 2)."""
+"""Distinct values of a field, read with the least processor time where few documents match (ADR 2)."""
 
 from typing import Any
 
 from storage.mongo import Document, Mongo
 
-FEW = 1000
+MAX_DOCUMENTS = 1000
 
 
-async def values_among(mongo: Mongo, collection: str, field: str, wanted: Document) -> set[Any]:
-    """The field's values in the documents that are wanted; a dot leads into an embedded document."""
+async def distinct_values(mongo: Mongo, collection: str, field: str, wanted: Document) -> set[Any]:
+    """Returns the values that `field` has in the matching documents. A dot leads into an embedded document."""
     outer, _, inner = field.partition(".")
     fields: Document = {field: 1} if outer == "_id" else {field: 1, "_id": 0}
-    rows = await mongo.find(collection, wanted, fields, limit=FEW)
-    if len(rows) == FEW:
-        # There may be very many with the same value, which MongoDB then skips.
+    documents = await mongo.find(collection, wanted, fields, limit=MAX_DOCUMENTS)
+    if len(documents) == MAX_DOCUMENTS:
+        # Many documents may share a value. MongoDB's `distinct` skips them in the index.
         return set(await mongo[collection].distinct(field, wanted))
-    return {row[outer][inner] if inner else row[outer] for row in rows}
+    return {document[outer][inner] if inner else document[outer] for document in documents}

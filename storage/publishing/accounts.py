@@ -14,7 +14,7 @@ from storage.mongo import Document, Mongo, Session
 from storage.publishing.documents import AccountDocument
 from storage.publishing.networks import Network
 from storage.publishing.records import ConnectedAccount, account_record
-from storage.secrets.credentials import Credentials, CredentialsLost
+from storage.secrets.credentials import CredentialCipher, CredentialsLost
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class NewAccount:
 class AccountStore:
     """Reads, connects and disconnects accounts."""
 
-    def __init__(self, mongo: Mongo, credentials: Credentials) -> None:
+    def __init__(self, mongo: Mongo, credentials: CredentialCipher) -> None:
         self._mongo = mongo
         self._accounts: AsyncCollection[AccountDocument] = mongo["accounts"]
         self._credentials = credentials

@@ -21,7 +21,7 @@ class CredentialsLost(Exception):
     """The key that encrypted them is not among the keys, or they are not what was encrypted."""
 
 
-class Credentials:
+class CredentialCipher:
     """Seals with the newest key; opens with whichever sealed."""
 
     def __init__(self, keys: Mapping[str, bytes]) -> None:

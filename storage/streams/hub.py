@@ -18,7 +18,7 @@ from redis.asyncio.client import PubSub
 from redis.exceptions import RedisError
 
 from storage.keys import Keys
-from storage.metrics import EVENTS_RECEIVED, OVERFLOWS, RECONNECTS, SUBSCRIBERS
+from storage.metrics import EVENTS_RECEIVED, REDIS_DISCONNECTS, SUBSCRIBER_OVERFLOWS, SUBSCRIBERS
 from storage.streams.log import Event, EventLog, Head, Position, Stream
 from storage.streams.publisher import decode
 
@@ -73,7 +73,7 @@ class Subscriber:
         self.queue.clear()
         self.overflowed = True
         self.ready.set()
-        OVERFLOWS.inc()
+        SUBSCRIBER_OVERFLOWS.inc()
 
 
 @dataclass(slots=True, eq=False)
@@ -211,7 +211,7 @@ class Hub:
                             self._receive(message)
             except Exception as error:
                 # This may be a malformed message, too. Without this task, the process would receive no more events.
-                RECONNECTS.inc()
+                REDIS_DISCONNECTS.inc()
                 log.warning("hub_disconnected", error=repr(error))
             finally:
                 self._detach()

@@ -1,39 +1,41 @@
-"""Heartbeats: what a worker does is written down, and forgotten when it ends."""
+"""Heartbeats: a process's state is stored while it runs, and removed when it ends."""
 
 import asyncio
 
 import pytest
 
-from storage.heartbeats import Heartbeat, Signs, mail_tails, workers
+from storage.heartbeats import Heartbeat, WorkerHeartbeat, recent_mail_tails, recent_workers
 from storage.stores import Stores
 from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_worker_is_seen_while_it_lives(stores: Stores) -> None:
-    heartbeat = Heartbeat(stores.mongo, "host/1")
-    heartbeat.swept("move_outbox", 2)
-    heartbeat.swept("move_outbox", 0)
-    beating = asyncio.create_task(heartbeat.beat())
+async def test_worker_is_listed_while_it_runs(stores: Stores) -> None:
+    heartbeat = WorkerHeartbeat(stores.mongo, "host/1")
+    heartbeat.add_sweep("move_outbox", 2)
+    heartbeat.add_sweep("move_outbox", 0)
+    running = asyncio.create_task(heartbeat.run())
 
-    async def is_seen() -> bool:
-        return bool(await workers(stores.mongo))
+    async def is_listed() -> bool:
+        return bool(await recent_workers(stores.mongo))
 
-    await until(is_seen)
-    (row,) = await workers(stores.mongo)
-    assert (row["_id"], row["sweeps"]) == ("host/1", {"move_outbox": {"runs": 2, "found": 2}})
-    assert row["silent_s"] < 5
-    beating.cancel()
-    await asyncio.gather(beating, return_exceptions=True)
-    assert not await is_seen()
+    await until(is_listed)
+    (worker,) = await recent_workers(stores.mongo)
+    assert (worker["_id"], worker["sweeps"]) == ("host/1", {"move_outbox": {"runs": 2, "found": 2}})
+    assert worker["silent_s"] < 5
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert not await is_listed()
 
 
-async def test_a_reader_of_a_mail_log_tells_how_far_it_is_with_every_sign(stores: Stores) -> None:
+async def test_mail_tail_stores_its_newest_state_literally(stores: Stores) -> None:
     lines = iter((3, 5))
-    signs = Signs(stores.mongo["mail_tails"], "host/2", lambda: {"lines": next(lines), "file": "$HOME/mail.log"})
-    await signs._write()
-    await signs._write()
-    (row,) = await mail_tails(stores.mongo)
-    assert (row["_id"], row["lines"], row["file"]) == ("host/2", 5, "$HOME/mail.log")
-    assert await workers(stores.mongo) == []
+    heartbeat = Heartbeat(
+        stores.mongo["mail_tails"], "host/2", lambda: {"lines": next(lines), "file": "$HOME/mail.log"}
+    )
+    await heartbeat._write()
+    await heartbeat._write()
+    (tail,) = await recent_mail_tails(stores.mongo)
+    assert (tail["_id"], tail["lines"], tail["file"]) == ("host/2", 5, "$HOME/mail.log")
+    assert await recent_workers(stores.mongo) == []

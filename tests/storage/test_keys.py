@@ -6,7 +6,7 @@ from storage.keys import Keys
 def test_every_name_begins_with_the_database_so_that_products_can_share_a_redis() -> None:
     one, other = Keys("one"), Keys("other")
     for keys in (one, other):
-        names = [keys.channel("topic:t"), *keys.write_lease("topic:t"), keys.queue("previews"), *keys.pool("t")]
+        names = [keys.channel("topic:t"), *keys.write_lease("topic:t"), keys.queue("previews"), *keys.hot_page("t")]
         assert all(name.startswith(f"{keys.prefix}:") for name in names)
         assert len(set(names)) == len(names)
 

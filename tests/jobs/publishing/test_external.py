@@ -11,7 +11,7 @@ from storage.publishing.networks import Network
 from storage.publishing.records import CallPhase, Publication, PublicationState
 from storage.publishing.sandbox import SandboxStore
 from storage.publishing.transitions import BeginAttempt
-from storage.secrets.credentials import Credentials
+from storage.secrets.credentials import CredentialCipher
 from tests.jobs.publishing.runs import TWINS, connected_twin, quick_networks, run_once, run_until_finished, run_uploads
 from tests.storage.places import soon
 from tests.storage.publishing.scenario import IMAGE, PublishingScenario, account_target
@@ -280,7 +280,7 @@ async def test_undecryptable_credentials_fail_publication(
     scenario: PublishingScenario, publisher: PostPublisher
 ) -> None:
     account = await scenario.account()
-    sealed = Credentials({"9": b"z" * 32}).seal("ok", account.id)
+    sealed = CredentialCipher({"9": b"z" * 32}).seal("ok", account.id)
     await scenario.stores.mongo["accounts"].update_one({"_id": account.id}, {"$set": {"credentials": sealed}})
     post = await scenario.schedule(account_target(account), in_s=-1)
     failed = await run_once(publisher, scenario, post)

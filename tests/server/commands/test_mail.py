@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from server.commands.cli import run
-from storage.heartbeats import mail_tails
+from storage.heartbeats import recent_mail_tails
 from storage.mongo import Document
 from storage.stores import open_stores
 from tests.jobs.mail.test_reports import DSN
-from tests.keys import ADDRESS_KEYS, AS_SETTING
+from tests.keys import ADDRESS_KEYS, ADDRESS_KEYS_SETTING
 from tests.product import NOROSHI, environment, eventually
 from tests.storage.mail.events import hard, today
 from tests.storage.mail.organization_mail import OrganizationMail
@@ -24,7 +24,7 @@ ROWS = "address,success,soft_bounce,hard_bounce\nAnn@Example.org,3,0,0\nbob@exam
 
 @pytest.fixture
 def variables(mongodb_uri: str, database: str) -> dict[str, str]:
-    return {"MONGODB_URI": mongodb_uri, "NOROSHI_DATABASE": database, "NOROSHI_ADDRESS_KEYS": AS_SETTING}
+    return {"MONGODB_URI": mongodb_uri, "NOROSHI_DATABASE": database, "NOROSHI_ADDRESS_KEYS": ADDRESS_KEYS_SETTING}
 
 
 @pytest.fixture(autouse=True)
@@ -204,7 +204,7 @@ async def _counted(mail: OrganizationMail) -> int:
 
 
 async def _signs(mail: OrganizationMail) -> list[Document]:
-    return await mail_tails(mail.stores.mongo)
+    return await recent_mail_tails(mail.stores.mongo)
 
 
 @pytest.fixture

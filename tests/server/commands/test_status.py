@@ -8,7 +8,7 @@ from rich.console import Console
 from server.commands.cli import run
 from server.commands.status import show, status, with_embedded_servers
 from server.settings import Settings
-from storage.heartbeats import Heartbeat, Signs
+from storage.heartbeats import Heartbeat, WorkerHeartbeat
 from storage.locks import Locks
 from storage.mail.ledger import Ledger, partition
 from storage.mail.rates import day_of
@@ -21,8 +21,8 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_what_runs_where_is_shown(stores: Stores, mongodb_uri: str, redis_url: str, database: str) -> None:
-    heartbeat = Heartbeat(stores.mongo, "host/1")
-    heartbeat.swept("prune_events", 3)
+    heartbeat = WorkerHeartbeat(stores.mongo, "host/1")
+    heartbeat.add_sweep("prune_events", 3)
     await heartbeat._write()
     lock = await stores.locks.acquire("call_broker:acme", "host/1")
     assert lock is not None
@@ -43,7 +43,7 @@ async def test_mail_that_waits_logs_that_are_read_and_reports_are_shown(
     assert await Locks(stores.mongo, ttl_s=600).acquire(f"mail:{place}", "host/7") is not None
     await Ledger(stores.mongo, ADDRESS_KEYS).record("acme", "mta", [ok(), ok("bob@example.org")])
     told = {"org": "acme", "file": "/var/log/mail.log", "lines": 1234, "events": 56, "behind_bytes": 78}
-    await Signs(stores.mongo["mail_tails"], "host/9", lambda: told)._write()
+    await Heartbeat(stores.mongo["mail_tails"], "host/9", lambda: told)._write()
     today = day_of(await stores.mongo.now())
     for kind in ("summary", "alarm"):
         assert await stores.reports.claim("acme", today - 1, kind)

@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 
 from server.embedded import Mongod, find_mongod
 from server.http import health
-from storage.heartbeats import Heartbeat
+from storage.heartbeats import WorkerHeartbeat
 from storage.mongo import connect
 from storage.stores import Stores, open_stores
 
@@ -96,7 +96,7 @@ async def test_a_server_that_is_no_replica_set_is_not_enough(tmp_path: Path, sto
 
 
 async def test_metrics_are_in_the_format_of_prometheus(stores: Stores) -> None:
-    await Heartbeat(stores.mongo, "host/1")._write()
+    await WorkerHeartbeat(stores.mongo, "host/1")._write()
     async with asking(stores) as http:
         response = await http.get("/metrics")
     assert 'noroshi_call_brokers{worker="host/1"} ' in response.text

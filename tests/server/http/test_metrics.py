@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 
 from server.http.metrics import SILENT_S, exposition, worker_metrics
-from storage.heartbeats import Heartbeat
-from storage.metrics import CALLS_LATE, own_figures
+from storage.heartbeats import WorkerHeartbeat
+from storage.metrics import CALLS_LATE, process_metrics
 from storage.stores import Stores
 
 pytestmark = pytest.mark.anyio
@@ -18,7 +18,7 @@ def lines(of_workers: dict[str, str]) -> list[str]:
 
 def test_each_worker_has_its_own_figures_under_the_same_name() -> None:
     CALLS_LATE.inc()
-    told = own_figures()
+    told = process_metrics()
     value = next(line for line in told.splitlines() if line.startswith("noroshi_calls_late_total")).split()[1]
     shown = [line for line in lines({"host/1": told, "host/2": told}) if line.startswith("noroshi_calls_late_total")]
     assert shown == [
@@ -29,7 +29,7 @@ def test_each_worker_has_its_own_figures_under_the_same_name() -> None:
 
 
 def test_every_name_is_declared_once_and_figures_of_a_newer_worker_are_shown_too() -> None:
-    newer = own_figures() + "# HELP noroshi_new News.\n# TYPE noroshi_new gauge\nnoroshi_new 4.0\n"
+    newer = process_metrics() + "# HELP noroshi_new News.\n# TYPE noroshi_new gauge\nnoroshi_new 4.0\n"
     shown = lines({"host/1": newer})
     declared = Counter(line.split()[2] for line in shown if line.startswith("# TYPE"))
     assert set(declared.values()) == {1}
@@ -37,7 +37,7 @@ def test_every_name_is_declared_once_and_figures_of_a_newer_worker_are_shown_too
 
 
 async def test_a_worker_that_is_silent_is_left_out(stores: Stores) -> None:
-    await Heartbeat(stores.mongo, "host/1")._write()
+    await WorkerHeartbeat(stores.mongo, "host/1")._write()
     assert [*await worker_metrics(stores.mongo)] == ["host/1"]
     long_ago = {"$subtract": ["$$NOW", int(SILENT_S * 1000) + 1]}
     await stores.mongo["workers"].update_one({"_id": "host/1"}, [{"$set": {"at": long_ago}}])

@@ -36,7 +36,7 @@ class HotPageMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.page = HotPage(self.client, Keys(self.prefix).pool("machine"), SIZE)
+        self.page = HotPage(self.client, Keys(self.prefix).hot_page("machine"), SIZE)
         self.page.run("drop")
         self.history: list[dict[int, Message]] = [{}]
         self.reported = self.builders = 0

@@ -115,7 +115,7 @@ async def test_new_posts_push_out_the_oldest_messages(place: Place) -> None:
         before = hits()
         assert await newest(small, limit=3) == posted[:-4:-1]
         assert hits() > before
-    assert await place.stores.redis.zcard(place.stores.keys.pool(place.topic.id)[1]) == 5
+    assert await place.stores.redis.zcard(place.stores.keys.hot_page(place.topic.id)[1]) == 5
 
 
 def test_decode_is_the_inverse_of_encode() -> None:

@@ -16,7 +16,7 @@ FIRST, SECOND, THIRD, FOURTH = (message(number, str(number)) for number in (10, 
 def hot_page(redis_url: str, database: str) -> Iterator[HotPage]:
     """A hot page that has not been built."""
     with redis.Redis.from_url(redis_url) as client:
-        yield HotPage(client, Keys(database).pool("t"), SIZE)
+        yield HotPage(client, Keys(database).hot_page("t"), SIZE)
 
 
 def test_page_extended_in_order_returns_everything(hot_page: HotPage) -> None:

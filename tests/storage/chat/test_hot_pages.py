@@ -186,7 +186,7 @@ async def test_page_restored_from_an_older_file_is_dropped(
         await own_valkey.restart()
         async with Redis.from_url(own_valkey.url) as client:
             # Simulates a restart that takes no time.
-            await lease_for(client, Keys(shared_database).pool(place.topic.id)[0], LEASE_S)
+            await lease_for(client, Keys(shared_database).hot_page(place.topic.id)[0], LEASE_S)
         for _ in range(20):
             await assert_seen(last, *places)
         await wait_for_hot_page(places[1])
@@ -311,7 +311,7 @@ async def test_gap_that_is_never_filled_leads_to_a_new_page(hot: Place) -> None:
 
 
 async def test_pages_deleted_and_rebuilt_under_load_are_never_stale(hot: Place, another: OpenStores) -> None:
-    keys = hot.stores.keys.pool(hot.topic.id)
+    keys = hot.stores.keys.hot_page(hot.topic.id)
     async with another() as second, AsyncExitStack() as stack:
         poster = hot.through(second)
 
@@ -334,7 +334,7 @@ async def test_pages_deleted_and_rebuilt_under_load_are_never_stale(hot: Place, 
     [b"", b"\xff\xfe", b"5", b"[]", b'["1"]', b'["x","ann","",null,[],[],null,null,null]', b'["1",1,2,3,4,5,6,7,8]'],
 )
 async def test_corrupt_item_is_read_from_mongodb_and_page_rebuilt(hot: Place, item: bytes) -> None:
-    _, items, _ = hot.stores.keys.pool(hot.topic.id)
+    _, items, _ = hot.stores.keys.hot_page(hot.topic.id)
     await wait_for_hot_page(hot)
     (posted,) = await newest(hot)
     await hot.stores.redis.delete(items)
@@ -347,7 +347,7 @@ async def test_corrupt_item_is_read_from_mongodb_and_page_rebuilt(hot: Place, it
 async def test_cooling_topic_loses_its_lease_before_posters_stop(hot: Place) -> None:
     await wait_for_hot_page(hot)
     await heat(hot, MAYBE_HOT_PER_MINUTE * 1.5)
-    await lease_for(hot.stores.redis, hot.stores.keys.pool(hot.topic.id)[0], 0.2)
+    await lease_for(hot.stores.redis, hot.stores.keys.hot_page(hot.topic.id)[0], 0.2)
 
     async def silent() -> bool:
         return not await hit(hot)
