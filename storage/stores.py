@@ -32,7 +32,7 @@ from storage.mail.aggregation import Aggregator
 from storage.mail.book import AddressBook
 from storage.mail.ledger import Ledger
 from storage.mail.lookup_limiter import LookupLimiter
-from storage.mail.rates import Rates
+from storage.mail.rates import BounceRates
 from storage.mail.reports import ReportStore
 from storage.mongo import DEFAULT_DRIVER, Driver, Mongo, connect
 from storage.notifications import NotificationStore
@@ -89,7 +89,7 @@ class Stores:
     ledger: Ledger
     aggregator: Aggregator
     address_book: AddressBook
-    bounce_rates: Rates
+    bounce_rates: BounceRates
     lookup_limiter: LookupLimiter
     reports: ReportStore
 
@@ -180,7 +180,7 @@ async def _running(
         ledger=Ledger(mongo, address_keys),
         aggregator=Aggregator(mongo, locks),
         address_book=AddressBook(mongo, address_keys),
-        bounce_rates=Rates(mongo),
+        bounce_rates=BounceRates(mongo),
         lookup_limiter=LookupLimiter(),
         reports=ReportStore(mongo),
     )

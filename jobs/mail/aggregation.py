@@ -1,6 +1,6 @@
-"""The folders of the address book: sixteen loops in every worker, each at work while it holds its partition's lock.
+"""The aggregation loops of the address book: sixteen in every worker, one per partition.
 
-A partition is folded by whichever worker gets the lock first, until nothing waits there for a while.
+A loop works while it holds its partition's lock, and releases the lock after a few seconds without events.
 """
 
 import asyncio
@@ -17,33 +17,36 @@ from storage.mail.ledger import PARTITIONS
 from storage.stores import Stores
 
 LOOK_EVERY_S = 0.25
-"""How long an event waits at most before a folder that is idle takes it up."""
+"""How often idle loops look for events, in seconds."""
 
 AT_ONCE = 4
-"""So many transactions of one worker: sixteen would each take sixteen times as long, and run out of time together."""
+"""Concurrent transactions of a worker. Sixteen would slow each other down until all time out."""
 
 LINGER_S = 5.0
+"""How long a loop keeps its lock without events, in seconds."""
+
 RETRY_S = 1.0
+"""How long a loop pauses after a failure or when another worker holds the lock, in seconds."""
 
 log = structlog.get_logger(__name__)
 
 
 async def aggregate_mail(jobs: JobContext) -> None:
-    """Folds what waits, for ever."""
+    """Aggregates waiting events for ever."""
     await AggregationLoops(jobs.stores).run()
 
 
 class AggregationLoops:
-    """One worker's."""
+    """The loops of one worker."""
 
     def __init__(self, stores: Stores) -> None:
         self._stores = stores
         self._work = [asyncio.Event() for _ in range(PARTITIONS)]
         self._batch = [BATCH] * PARTITIONS
-        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._transactions = asyncio.Semaphore(AT_ONCE)
 
     async def run(self) -> None:
-        """Never returns. Raises: PyMongoError when it can't be told where something waits."""
+        """Never returns. Raises: PyMongoError when the partitions with waiting events can't be read."""
         async with asyncio.TaskGroup() as group:
             for partition in range(PARTITIONS):
                 group.create_task(self._serve(partition))
@@ -65,16 +68,18 @@ class AggregationLoops:
                         await self._aggregate(lock, partition)
                         continue
             except (LockLost, Unavailable, PyMongoError) as error:
-                log.warning("fold_failed", partition=partition, next_batch=self._batch[partition], error=repr(error))
+                log.warning(
+                    "mail_aggregation_failed", partition=partition, next_batch=self._batch[partition], error=repr(error)
+                )
             except Exception:
-                # Whatever one partition stumbles over, the others are folded.
-                log.exception("fold_broken", partition=partition, next_batch=self._batch[partition])
-            # Another worker has it, or the database is busy: the next look tells whether something still waits.
+                # An error in one partition must not stop the others.
+                log.exception("mail_aggregation_crashed", partition=partition, next_batch=self._batch[partition])
+            # Another worker holds the lock, or the database is busy. The next look finds events that still wait.
             work.clear()
             await asyncio.sleep(RETRY_S)
 
     async def _aggregate(self, lock: Lock, partition: int) -> None:
-        """Folds until nothing came for a while."""
+        """Aggregates until no event arrives for a while."""
         work = self._work[partition]
         while True:
             while await self._aggregate_batch(lock, partition):
@@ -87,10 +92,10 @@ class AggregationLoops:
                 return
 
     async def _aggregate_batch(self, lock: Lock, partition: int) -> bool:
-        """Folds a batch; whether it was full. After a failure the next one is half as big, then they double again."""
-        async with self._turns:
+        """Aggregates a batch. Returns whether it was full. A failure halves the next batch, a success doubles it."""
+        async with self._transactions:
             size = self._batch[partition]
             self._batch[partition] = max(size // 2, 1)
-            folded = await self._stores.aggregator.aggregate(lock, partition, size)
+            aggregated = await self._stores.aggregator.aggregate(lock, partition, size)
         self._batch[partition] = min(size * 2, BATCH)
-        return folded == size
+        return aggregated == size

@@ -122,7 +122,7 @@ async def _report(jobs: JobContext, day: int, kind: str, org: str, rate: BounceR
         return False
     except MailRefused as error:
         log.warning("report_refused", report=report.id, error=type(error).__name__)
-    await jobs.stores.reports.sent(org, day, claimed)
+    await jobs.stores.reports.mark_sent(org, day, claimed)
     return True
 
 

@@ -129,7 +129,7 @@ def import_(
 async def _import(office: Office, org: str, source: str, rows: "Sequence[LegacyStanding]") -> None:
     with _progress("Import", len(rows)) as done:
         for start in range(0, len(rows), CHUNK):
-            await office.imports.bring(org, source, rows[start : start + CHUNK])
+            await office.imports.add(org, source, rows[start : start + CHUNK])
             done(min(start + CHUNK, len(rows)))
     typer.echo(f"{len(rows)} addresses imported.")
 

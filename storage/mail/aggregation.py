@@ -1,7 +1,7 @@
-"""Folding the ledger into the book: one transaction a batch, one write an address and a domain in it.
+"""Aggregates the ledger into the address book: one transaction per batch, one write per address and domain.
 
-Each partition has one folder at a time, by a fenced lock. A transaction takes rows that wait and marks them in the
-same commit, so a folder that dies or sleeps folds each of them once or not at all, and nothing is counted twice.
+A fenced lock gives each partition one aggregator at a time. A transaction reads waiting events and marks them in the
+same commit, so each event is counted exactly once, also when an aggregator dies or is suspended.
 """
 
 import time
@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 from pymongo import DeleteOne, InsertOne, ReplaceOne, UpdateOne
 
 from storage.locks import Lock, LockLost, Locks
 from storage.mail.counters import (
-    Facts,
     LedgerEvent,
     OutcomeCounts,
     add_event,
@@ -27,6 +27,7 @@ from storage.mail.counters import (
     summarize,
     summarize_domain,
 )
+from storage.mail.documents import AddressDocument, DomainDocument, LedgerDocument
 from storage.mail.epoch_time import epoch_ms
 from storage.mail.ledger import ledger_event
 from storage.metrics import MAIL_AGGREGATION_SECONDS, MAIL_EVENTS_AGGREGATED
@@ -39,9 +40,10 @@ Write = InsertOne[Document] | ReplaceOne[Document] | DeleteOne
 
 @dataclass(frozen=True, slots=True)
 class _Checkpoint:
-    """Where the batch after a full one begins, until then (monotonic): what slow writers bring in behind waits for it.
+    """Where the batch after a full one begins, valid until `until` (monotonic seconds).
 
-    From the index's beginning each batch would have to pass all that left it lately; MongoDB keeps that for minutes.
+    A read from the start of the index would pass over all recently removed entries, which MongoDB keeps for minutes.
+    Events recorded behind the checkpoint wait until it expires.
     """
 
     recorded_at: datetime
@@ -49,7 +51,7 @@ class _Checkpoint:
 
 
 class Aggregator:
-    """Folds the partitions of the ledger."""
+    """Aggregates partitions of the ledger."""
 
     def __init__(self, mongo: Mongo, locks: Locks) -> None:
         self._mongo = mongo
@@ -57,15 +59,15 @@ class Aggregator:
         self._checkpoints: dict[int, _Checkpoint] = {}
 
     async def pending_partitions(self) -> list[int]:
-        """The partitions in which rows wait."""
-        # The range says that the field is there: else the whole ledger would be read for it.
+        """Returns the partitions in which events wait."""
+        # The range lets MongoDB use the partial index. Without it, the query would read the whole ledger.
         found: list[int] = await self._mongo["mail_ledger"].distinct("waiting", {"waiting": {"$gte": 0}})
         return found
 
     async def aggregate(self, lock: Lock, partition: int, limit: int = BATCH) -> int:
-        """Folds at most `limit` rows of a partition in one transaction. Returns how many; 0 means that none wait.
+        """Aggregates at most `limit` events of a partition in one transaction. Returns how many; 0 when none wait.
 
-        Raises: LockLost when the lock belongs to a later holder.
+        Raises: LockLost when the lock has a later holder.
         """
 
         started = time.monotonic()
@@ -83,19 +85,19 @@ class Aggregator:
         MAIL_EVENTS_AGGREGATED.inc(len(rows))
         return len(rows)
 
-    async def _aggregate(self, lock: Lock, wanted: Document, limit: int, session: Session) -> list[Document]:
+    async def _aggregate(self, lock: Lock, wanted: Document, limit: int, session: Session) -> list[LedgerDocument]:
         await self._locks.guard(lock, session)
         found = self._mongo["mail_ledger"].find(wanted, session=session, batch_size=limit + 1)
-        rows = await found.sort("recorded_at", 1).limit(limit).to_list(None)
+        rows: list[LedgerDocument] = await found.sort("recorded_at", 1).limit(limit).to_list(None)
         if rows:
             await _Batch(self._mongo, session, rows).run(lock)
         return rows
 
 
 class _Batch:
-    """One batch inside its transaction."""
+    """One batch of events within its transaction."""
 
-    def __init__(self, mongo: Mongo, session: Session, documents: list[Document]) -> None:
+    def __init__(self, mongo: Mongo, session: Session, documents: list[LedgerDocument]) -> None:
         self._mongo = mongo
         self._session = session
         self._documents = documents
@@ -106,39 +108,40 @@ class _Batch:
         await addresses.load({document["address"]: document.get("older", ()) for document in self._documents})
         domains = await self._domains()
         for document in self._documents:
-            row = ledger_event(document)
+            event = ledger_event(document)
             org = document["org"]
-            counts = add_event(addresses.get(row.address, org, row.domain), row)
-            add_event_to_domain(domains[org, row.domain], row, counts)
-            self._count(org, row, counts)
+            counts = add_event(addresses.get(event.address, org, event.domain), event)
+            add_event_to_domain(domains[org, event.domain], event, counts)
+            self._count(org, event, counts)
         now = epoch_ms(max(document["recorded_at"] for document in self._documents))
         await addresses.save(now)
         await self._save_domains(domains.values())
         await self._save_days(lock)
         await self._mark(lock)
 
-    async def _domains(self) -> dict[tuple[str, str], Facts]:
+    async def _domains(self) -> dict[tuple[str, str], DomainDocument]:
         wanted = {(document["org"], document["domain"]) for document in self._documents}
         ids = [domain_id(*each) for each in wanted]
-        found = await self._mongo["mail_domains"].find({"_id": {"$in": ids}}, session=self._session).to_list(None)
-        known = {(document["org"], document["domain"]): document for document in found}
-        return {each: known.get(each) or new_domain(*each) for each in wanted}
+        cursor = self._mongo["mail_domains"].find({"_id": {"$in": ids}}, session=self._session)
+        documents: list[DomainDocument] = await cursor.to_list(None)
+        found = {(document["org"], document["domain"]): document for document in documents}
+        return {each: found.get(each) or new_domain(*each) for each in wanted}
 
-    async def _save_domains(self, domains: Iterable[Facts]) -> None:
+    async def _save_domains(self, domains: Iterable[DomainDocument]) -> None:
         writes: list[Write] = []
         for document in domains:
             summarize_domain(document)
             writes.append(save_write(document, domain_id(document["org"], document["domain"])))
         await self._mongo["mail_domains"].bulk_write(writes, ordered=False, session=self._session)
 
-    def _count(self, org: str, row: LedgerEvent, counts: OutcomeCounts) -> None:
-        day = self._days[org, row.source, row.day]
+    def _count(self, org: str, event: LedgerEvent, counts: OutcomeCounts) -> None:
+        day = self._days[org, event.source, event.day]
         day.success += counts.success
         day.soft += counts.soft
         day.hard += counts.hard
 
     async def _save_days(self, lock: Lock) -> None:
-        """The sums of all domains, apart for each folder, so that no two folders write to one document."""
+        """Adds to the sums of all domains. Each partition has its own documents, so that aggregators never conflict."""
         writes = [
             UpdateOne(
                 {"_id": {"org": org, "day": day, "source": source, "lock": lock.name}},
@@ -158,38 +161,38 @@ class _Batch:
             hint="_id_",
         )
         if marked.modified_count != len(ids):
-            raise LockLost(lock.name)  # somebody else folded some of them: never seen while locks are fenced
+            # Another aggregator marked some of them, which fenced locks rule out.
+            raise LockLost(lock.name)
 
 
 class AddressDocuments:
-    """Documents of addresses in a transaction: read together, changed in memory, written together.
+    """Documents of addresses within a transaction: read together, changed in memory, written together.
 
-    A document that lies under an older key's hash moves to the newest's, and leaves word of where it went.
+    A document stored under an older key's hash moves to the newest key's hash and leaves a forwarding document.
     """
 
     def __init__(self, mongo: Mongo, session: Session) -> None:
         self._collection = mongo["mail_addresses"]
         self._session = session
-        self._found: dict[bytes, Facts] = {}
-        self._gone: dict[bytes, bytes] = {}
+        self._found: dict[bytes, AddressDocument] = {}
+        self._forwarded: dict[bytes, bytes] = {}
         self._moved: list[tuple[bytes, bytes]] = []
 
     async def load(self, wanted: dict[bytes, Iterable[bytes]]) -> None:
-        """Reads the documents of these ids, each with the ids that older keys gave the same address."""
+        """Reads the documents of these ids; each comes with the ids that older keys give the same address."""
         ids = {id_ for newest, older in wanted.items() for id_ in (newest, *older)}
-        await self._read(ids)
-        moved = {id_: document["moved"] for id_, document in self._found.items() if "moved" in document}
-        if moved:
-            await self._read(set(moved.values()) - ids)
-        for id_, target in moved.items():
-            self._gone[id_] = target
-            del self._found[id_]
+        documents = await self._read(ids)
+        self._forwarded = {each["_id"]: each["moved"] for each in documents if "moved" in each}
+        self._found = {each["_id"]: each for each in documents if "moved" not in each}
+        if self._forwarded:
+            targets = await self._read(set(self._forwarded.values()) - ids)
+            self._found |= {each["_id"]: each for each in targets}
         for newest, older in wanted.items():
             for id_ in older:
                 self._move(id_, newest)
 
     def _move(self, id_: bytes, newest: bytes) -> None:
-        self._gone[id_] = newest
+        self._forwarded[id_] = newest
         document = self._found.pop(id_, None)
         if document is None:
             return
@@ -200,47 +203,45 @@ class AddressDocuments:
         else:
             self._found[newest] = document
 
-    def get(self, id_: bytes, organization_id: str, domain: str) -> Facts:
-        """The document of an id, a new one where there is none. What was changed in it is saved."""
-        id_ = self._gone.get(id_, id_)
+    def get(self, id_: bytes, organization_id: str, domain: str) -> AddressDocument:
+        """Returns the document of an id, or a new one. `save` writes the changes that callers make to it."""
+        id_ = self._forwarded.get(id_, id_)
         document = self._found.get(id_)
         if document is None:
             document = self._found[id_] = new_address(organization_id, domain)
         return document
 
-    def find(self, id_: bytes) -> Facts | None:
-        """The document of an id, if there is one."""
-        return self._found.get(self._gone.get(id_, id_))
-
     async def save(self, now_ms: int) -> None:
-        """Writes all that were read or made."""
+        """Writes all documents that were read or created."""
         writes: list[Write | UpdateOne] = []
         for id_, document in self._found.items():
             prune(document, now_ms)
             summarize(document)
             writes.append(save_write(document, id_))
         for old, new in self._moved:
-            word = {"_id": "$_id", "moved": new, "moved_at": "$$NOW"}
-            writes.append(UpdateOne({"_id": old}, [{"$replaceWith": word}]))
+            forwarding = {"_id": "$_id", "moved": new, "moved_at": "$$NOW"}
+            writes.append(UpdateOne({"_id": old}, [{"$replaceWith": forwarding}]))
         if writes:
             await self._collection.bulk_write(writes, ordered=False, session=self._session)
 
-    async def _read(self, ids: Iterable[bytes]) -> None:
+    async def _read(self, ids: Iterable[bytes]) -> list[Any]:
+        """Returns documents of both kinds, `AddressDocument` and `MovedAddressDocument`."""
         wanted = list(ids)
-        # In one answer: the first has 101 documents otherwise.
+        # A first batch without a size holds 101 documents only.
         cursor = self._collection.find(
             {"_id": {"$in": wanted}}, session=self._session, hint="_id_", batch_size=len(wanted) + 1
         )
-        self._found |= {document["_id"]: document for document in await cursor.to_list(None)}
+        documents: list[Any] = await cursor.to_list(None)
+        return documents
 
 
 def domain_id(organization_id: str, domain: str) -> str:
-    """The _id of a domain's document. A domain has no space."""
+    """Returns the `_id` of a domain's document, which is unique because a domain has no space."""
     return f"{domain} {organization_id}"
 
 
-def save_write(document: Facts, id_: object) -> InsertOne[Document] | ReplaceOne[Document]:
-    """The write that saves a document which was read in the same transaction, or made."""
+def save_write(document: AddressDocument | DomainDocument, id_: object) -> InsertOne[Document] | ReplaceOne[Document]:
+    """Returns the write that saves a document, which was read in the same transaction or is new."""
     if document.get("_id") is None:
         return InsertOne({**document, "_id": id_})
-    return ReplaceOne({"_id": id_}, document)
+    return ReplaceOne({"_id": id_}, {**document})

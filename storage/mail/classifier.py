@@ -1,7 +1,7 @@
-"""What an answer of a mail server says about an address, as one table, and the reading of that table.
+"""Classifies answers of mail servers by one table of codes.
 
-Hard only when the recipient or its domain is bad: what the sender, the text or a policy is at fault for is never
-charged to the address.
+An outcome is hard only when the recipient or its domain is at fault. Faults of the sender, the content or a policy
+never count against the address.
 """
 
 import re
@@ -10,13 +10,13 @@ from enum import StrEnum
 
 
 class Outcome(StrEnum):
-    """What a delivery event counts as."""
+    """How a delivery event counts."""
 
     DELIVERED = "delivered"
     HARD = "hard"
     SOFT = "soft"
     DOMAIN = "domain"
-    """Counts for the domain only: no address is known to be at fault."""
+    """Counts for the domain only, since no address is known to be at fault."""
 
     COMPLAINT = "complaint"
     NOTHING = "nothing"
@@ -24,7 +24,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`code` is an RFC 3463 status, an SMTP reply code, or the beginning of either followed by `*`."""
+    """A row of the table. `code` is an RFC 3463 status, an SMTP reply code, or a prefix of either followed by `*`."""
 
     code: str
     outcome: Outcome
@@ -41,7 +41,7 @@ RULES = (
     Rule("5.1.2", _HARD, "no such domain", "RFC 3463, 3.2"),
     Rule("5.1.3", _HARD, "malformed address", "RFC 3463, 3.2"),
     Rule("5.1.6", _HARD, "mailbox has moved", "RFC 3463, 3.2"),
-    Rule("5.1.10", _HARD, "the domain takes no mail", "RFC 7505, 4.2"),
+    Rule("5.1.10", _HARD, "the domain accepts no mail", "RFC 7505, 4.2"),
     Rule("5.2.1", _HARD, "mailbox disabled", "RFC 3463, 3.3"),
     Rule("5.7.13", _HARD, "account disabled", "RFC 5248; IANA"),
     Rule("5.7.17", _HARD, "mailbox owner has changed", "RFC 7293, 14"),
@@ -61,35 +61,35 @@ RULES = (
     Rule("5.3.4", _NOTHING, "message too big", "RFC 3463, 3.4"),
     Rule("5.6.*", _NOTHING, "content refused", "RFC 3463, 3.7"),
     Rule("5.7.*", _NOTHING, "refused by policy", "RFC 3463, 3.8"),
-    Rule("4.*", _DOMAIN, "temporary failure", "semantics: 4xx not listed"),
-    Rule("5.*", _NOTHING, "permanent failure", "semantics: 5xx not listed"),
-    # Reply codes, for answers without a status that says anything.
+    Rule("4.*", _DOMAIN, "temporary failure", "docs/semantics.md: 4xx not listed"),
+    Rule("5.*", _NOTHING, "permanent failure", "docs/semantics.md: 5xx not listed"),
+    # Reply codes, for answers without a meaningful status.
     Rule("2**", _DELIVERED, "delivered", "RFC 5321, 4.2.1"),
     Rule("421", _DOMAIN, "service not available", "RFC 5321, 4.2.3"),
     Rule("552", _SOFT, "mailbox full", "RFC 5321, 4.2.3: 'exceeded storage allocation'"),
-    Rule("4**", _DOMAIN, "temporary failure", "semantics: 4xx not listed"),
-    Rule("5**", _NOTHING, "permanent failure", "semantics: 5xx not listed"),
+    Rule("4**", _DOMAIN, "temporary failure", "docs/semantics.md: 4xx not listed"),
+    Rule("5**", _NOTHING, "permanent failure", "docs/semantics.md: 5xx not listed"),
 )
 
 COMPLAINED = Rule("", Outcome.COMPLAINT, "the recipient complained", "RFC 5965")
-NO_CONNECTION = Rule("", _DOMAIN, "connection failed", "contract: neither code nor status")
+NO_CONNECTION = Rule("", _DOMAIN, "connection failed", "docs/semantics.md: neither code nor status")
 GREYLISTED = Rule("4**", _NOTHING, "greylisted", "RFC 6647; 450 or 451 with 4.7.1")
 UNKNOWN_USER = Rule("55*", _HARD, "no such mailbox", "RFC 5321, 4.2.3, and the text says so")
 UNREADABLE = Rule("", _NOTHING, "not a final answer", "RFC 5321, 4.2.1: 1yz and 3yz")
 
 EXPIRED = "4.4.7"
-"""Not delivered in time. Without a reply code it is the sender's own words: it tells neither that somebody was reached
-nor that nobody was."""
+"""Not delivered in time. Without a reply code the sender itself reports it, so it does not show whether the domain's
+server was reached."""
 
 KILLS_DOMAIN = frozenset({"5.1.2", "5.1.10"})
 """Statuses that block the whole domain."""
 
 _BY_CODE = {rule.code: rule for rule in RULES}
 _GREYLIST = re.compile(r"gr[ea]y.?list", re.IGNORECASE)
-_WHO = r"(?:user|recipient|mailbox|addressee|account|person)"
+_RECIPIENT = r"(?:user|recipient|mailbox|addressee|account|person)"
 _UNKNOWN_USER = re.compile(
-    rf"(?:unknown|no such|invalid|non-?existent|not a valid|no) (?:local |virtual |mail ?)?{_WHO}\b"
-    rf"|{_WHO}\b.{{0,80}}?(?:unknown|not (?:be )?(?:known|found)|not exist|n't exist|invalid|no such)"
+    rf"(?:unknown|no such|invalid|non-?existent|not a valid|no) (?:local |virtual |mail ?)?{_RECIPIENT}\b"
+    rf"|{_RECIPIENT}\b.{{0,80}}?(?:unknown|not (?:be )?(?:known|found)|not exist|n't exist|invalid|no such)"
     r"|no such address|unknown in .{0,40}table",
     re.IGNORECASE,
 )
@@ -97,29 +97,29 @@ _SENDER = re.compile(r"\bsender|\bfrom address|\bhelo", re.IGNORECASE)
 
 
 def classify(smtp_code: int | None, status: str | None, text: str | None) -> Rule:
-    """What an answer counts as. A status says more than the reply code, unless it is of the form x.0.0.
+    """Returns the rule for an answer. A status overrides the reply code, unless it has the form x.0.0.
 
-    Without both it is a connection that failed.
+    An answer without both is a failed connection.
     """
     if smtp_code is None and status is None:
         return NO_CONNECTION
-    says = text or ""
+    words = text or ""
     known = None if status is None or status.endswith(".0.0") else status
     first = status[0] if status else str(smtp_code)[0]
-    if first == "4" and ((smtp_code in (450, 451) and status == "4.7.1") or _GREYLIST.search(says)):
+    if first == "4" and ((smtp_code in (450, 451) and status == "4.7.1") or _GREYLIST.search(words)):
         return GREYLISTED
     if known is not None:
-        # 421 closes the connection, and 552 is a full mailbox, whatever unlisted status comes with it.
+        # With an unlisted status the reply code decides: 421 closes the connection, 552 is a full mailbox.
         return _listed(known) or _by_code(smtp_code) or _first_match(f"{first}.*")
-    return _by_code(smtp_code, says) or _first_match(f"{first}.*")
+    return _by_code(smtp_code, words) or _first_match(f"{first}.*")
 
 
 def _listed(status: str) -> Rule | None:
     return _BY_CODE.get(status) or _BY_CODE.get(f"{status.rpartition('.')[0]}.*")
 
 
-def _by_code(smtp_code: int | None, says: str = "") -> Rule | None:
-    if smtp_code in (550, 551, 553) and _UNKNOWN_USER.search(says) and not _SENDER.search(says):
+def _by_code(smtp_code: int | None, words: str = "") -> Rule | None:
+    if smtp_code in (550, 551, 553) and _UNKNOWN_USER.search(words) and not _SENDER.search(words):
         return UNKNOWN_USER
     code = str(smtp_code or "")
     return _BY_CODE.get(code) or _BY_CODE.get(f"{code[:1]}**")

@@ -1,36 +1,53 @@
-"""What is remembered of an address and of a domain, apart for each source, and what follows from it. Pure; no I/O.
+"""Counters of an address and of a domain, separate for each source, and the summary that follows from them.
 
-Facts are sums, maxima and sets, so the order in which events come in does not matter, and a source can be taken out
-again as if it had never been (ADR 25). Instants are milliseconds and days are counted, both since the Unix epoch.
+Pure; no I/O. Counters are sums, maxima and sets: the order of events does not matter, and a source can be removed as
+if it had never existed (ADR 25). Instants are milliseconds and days are counted, both since the Unix epoch.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 from storage.mail.classifier import EXPIRED, KILLS_DOMAIN, Outcome
+from storage.mail.documents import (
+    COUNTS,
+    DAILY_SUMS,
+    AddressDocument,
+    AddressSourceEntry,
+    DailySum,
+    DailySumName,
+    DayCounts,
+    DomainDocument,
+    DomainSourceEntry,
+    HardBounce,
+    ImportedCounts,
+    MessageBounce,
+    RecentDay,
+)
 from storage.mail.epoch_time import DAY_MS
 from storage.mail.records import VerdictRule
 
-Facts = dict[str, Any]
 WINDOW_DAYS = 14
-"""For so long the ledger is kept: nothing older than 13 days comes in any more."""
+"""How long the ledger is kept, in days. Events older than 13 days are rejected."""
 
 SOFT_DAYS = 3
 DEAD_DAYS = 3
 DEAD_MESSAGES = 20
 HISTORY_DAYS = 400
 RECENT_DAYS = 3
-"""Yesterday and today, and tomorrow by the clocks of mail servers that are ahead."""
+"""Yesterday, today, and tomorrow for mail servers whose clocks are ahead."""
 
-DAILY_SUMS = ("old_softs", "old_hards")
 MAX_BOUNCES = 10_000
-"""So many bounces of an address are kept one by one for each source, the newest; older ones as sums of their days."""
+"""The newest bounces of an address that are kept one by one for each source. Older ones become daily sums."""
+
+MAXIMA: tuple[Literal["ok", "last", "complaint"], ...] = ("ok", "last", "complaint")
+LISTS: tuple[Literal["hards", "messages"], ...] = ("hards", "messages")
+Entry = TypeVar("Entry", AddressSourceEntry, DomainSourceEntry)
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerEvent:
-    """An event as the ledger keeps it. `message` tells messages apart, `failed` is a connection that failed."""
+    """An event of the ledger. `message` is a digest that identifies the message."""
 
     id: bytes
     source: str
@@ -41,7 +58,7 @@ class LedgerEvent:
     message: bytes
     smtp_code: int | None = None
     status: str | None = None
-    failed: bool = False
+    connection_failed: bool = False
 
     @property
     def day(self) -> int:
@@ -49,20 +66,20 @@ class LedgerEvent:
         return self.at // DAY_MS
 
     @property
-    def answered(self) -> bool:
-        """Whether somebody at the domain did. Who ran out of time or complains much later says nothing of that."""
+    def domain_answered(self) -> bool:
+        """Whether the domain's server answered. An expired message or a later complaint does not show that."""
         expired = self.smtp_code is None and self.status == EXPIRED
-        return not (self.failed or expired or self.outcome is Outcome.COMPLAINT)
+        return not (self.connection_failed or expired or self.outcome is Outcome.COMPLAINT)
 
     @property
     def code(self) -> str:
-        """What the server answered, for people: "550 5.1.1"."""
+        """The server's answer for people: "550 5.1.1"."""
         return " ".join(str(part) for part in (self.smtp_code, self.status) if part)
 
 
 @dataclass(slots=True)
 class OutcomeCounts:
-    """What a day's events add to a domain."""
+    """Numbers of outcomes that count for a domain."""
 
     success: int = 0
     soft: int = 0
@@ -72,14 +89,13 @@ class OutcomeCounts:
 # ---- an address
 
 
-def new_address(organization_id: str, domain: str) -> Facts:
-    """An address of which nothing is known."""
+def new_address(organization_id: str, domain: str) -> AddressDocument:
+    """Returns the document of an address without events."""
     return {"org": organization_id, "domain": domain, "by": []}
 
 
-def source_entry(document: Facts, source: str) -> Facts:
-    """What one source said; made when it is the first time."""
-    by: list[Facts] = document["by"]
+def source_entry(by: list[Entry], source: str) -> Entry:
+    """Returns a source's entry of a document's `by`, adding it when there is none."""
     for entry in by:
         if entry["source"] == source:
             return entry
@@ -87,61 +103,63 @@ def source_entry(document: Facts, source: str) -> Facts:
     return by[-1]
 
 
-def add_event(document: Facts, row: LedgerEvent) -> OutcomeCounts:
-    """Adds an event to its address, which is then to be pruned. Returns what it counts for the domain."""
-    entry = source_entry(document, row.source)
-    entry["last"] = max(entry.get("last", 0), row.at)
+def add_event(document: AddressDocument, event: LedgerEvent) -> OutcomeCounts:
+    """Adds an event to its address and returns its counts for the domain. Call `prune` before saving the document."""
+    entry = source_entry(document["by"], event.source)
+    entry["last"] = max(entry.get("last", 0), event.at)
     counts = OutcomeCounts()
-    # What came before somebody unblocked the address counts for the domain only.
-    is_new = row.at > _unblocked_at(document)
-    match row.outcome:
+    # Events before the address was unblocked count for the domain only.
+    is_new = event.at > _unblocked_at(document)
+    match event.outcome:
         case Outcome.DELIVERED:
             counts.success = 1
             if is_new:
                 entry["success"] = entry.get("success", 0) + 1
-                entry["ok"] = max(entry.get("ok", 0), row.at)
+                entry["ok"] = max(entry.get("ok", 0), event.at)
         case Outcome.HARD:
             counts.hard = 1
             if is_new:
-                entry.setdefault("hards", []).append([row.at, row.code])
+                entry.setdefault("hards", []).append([event.at, event.code])
         case Outcome.SOFT | Outcome.DOMAIN:
-            soft_at = row.at if is_new and row.outcome is Outcome.SOFT else 0
-            counts.soft = int(_note_message(entry, row, soft_at))
+            soft_at = event.at if is_new and event.outcome is Outcome.SOFT else 0
+            counts.soft = int(_note_message(entry, event, soft_at))
         case Outcome.COMPLAINT if is_new:
-            entry["complaint"] = max(entry.get("complaint", 0), row.at)
+            entry["complaint"] = max(entry.get("complaint", 0), event.at)
     return counts
 
 
-def _unblocked_at(document: Facts) -> int:
-    unblocked: Facts = document.get("unblocked", {})
-    return int(unblocked.get("at", -1))
+def _unblocked_at(document: AddressDocument) -> int:
+    return document["unblocked"]["at"] if "unblocked" in document else -1
 
 
-def _note_message(entry: Facts, row: LedgerEvent, soft_at: int) -> bool:
-    """Notes a message's soft bounce of a day at its latest; whether that message and day are new."""
-    by_message, key = _by_message(entry), (row.message, row.day)
+def _note_message(entry: AddressSourceEntry, event: LedgerEvent, soft_at: int) -> bool:
+    """Records the latest soft bounce of a message and day. Returns whether that message and day are new."""
+    by_message, key = _by_message(entry), (event.message, event.day)
     noted = by_message.get(key)
     if noted is None:
-        by_message[key] = [row.message, row.day, soft_at, row.code if soft_at else ""]
+        by_message[key] = [event.message, event.day, soft_at, event.code if soft_at else ""]
     elif soft_at > noted[2]:
-        noted[2], noted[3] = soft_at, row.code
+        noted[2], noted[3] = soft_at, event.code
     return noted is None
 
 
-def _by_message(entry: Facts) -> dict[tuple[bytes, int], list[Any]]:
-    """Soft bounces by message and day, for as long as events are added; `prune` makes a list of them again."""
-    noted = entry.get("messages", [])
+def _by_message(entry: AddressSourceEntry) -> dict[tuple[bytes, int], MessageBounce]:
+    """Returns `messages` by message and day. The entry holds the dict until `prune` makes it a list again."""
+    noted: Any = entry.get("messages", [])
     if not isinstance(noted, dict):
-        noted = entry["messages"] = {(bytes(each[0]), each[1]): each for each in noted}
-    return noted
+        noted = {(bytes(each[0]), each[1]): each for each in noted}
+        entry["messages"] = noted
+    by_message: dict[tuple[bytes, int], MessageBounce] = noted
+    return by_message
 
 
-def prune(document: Facts, now: int) -> None:
-    """Forgets bounces before the window that their source's success cleared, and sums up the oldest of too many."""
+def prune(document: AddressDocument, now: int) -> None:
+    """Removes bounces before the window that a later delivery cleared, and sums up the oldest beyond the limit."""
     oldest_day = now // DAY_MS - WINDOW_DAYS - 1
     for entry in document["by"]:
         ok = entry.get("ok", 0)
-        if messages := entry.get("messages"):
+        messages: Any = entry.get("messages")
+        if messages:
             listed = list(messages.values()) if isinstance(messages, dict) else messages
             kept = [each for each in listed if each[1] >= oldest_day or each[2] > ok]
             entry["messages"] = _keep_newest(
@@ -156,9 +174,13 @@ def prune(document: Facts, now: int) -> None:
 
 
 def _keep_newest(
-    entry: Facts, sums: str, bounces: list[Any], when: Callable[[Any], Any], bounce: Callable[[Any], list[Any]]
+    entry: AddressSourceEntry,
+    sums: DailySumName,
+    bounces: list[Any],
+    when: Callable[[Any], Any],
+    bounce: Callable[[Any], HardBounce],
 ) -> list[Any]:
-    """The newest of the bounces. The others go into the sums of their days: day, how many, the latest and its code."""
+    """Returns the newest bounces, and adds the others to the daily sums."""
     if len(bounces) <= MAX_BOUNCES:
         return bounces
     bounces.sort(key=when)
@@ -169,8 +191,8 @@ def _keep_newest(
     return bounces[-MAX_BOUNCES:]
 
 
-def _add_daily_sum(entry: Facts, sums: str, added: list[Any]) -> None:
-    days: list[list[Any]] = entry.setdefault(sums, [])
+def _add_daily_sum(entry: AddressSourceEntry, sums: DailySumName, added: DailySum) -> None:
+    days = entry.setdefault(sums, [])
     for each in reversed(days):
         if each[0] == added[0]:
             each[1:] = [each[1] + added[1], *max(each[2:], added[2:])]
@@ -178,78 +200,85 @@ def _add_daily_sum(entry: Facts, sums: str, added: list[Any]) -> None:
     days.append(added)
 
 
-def reset_counters(document: Facts, at: int) -> None:
-    """Starts the counters over as of an instant. Which messages were counted for the domain stays known."""
-    document["unblocked"] = {"at": max(at, document.get("told", {}).get("last", 0))}
-    for entry in document["by"]:
-        kept = {name: entry[name] for name in ("source", "last", "import") if name in entry}
-        kept["messages"] = [[message, day, 0, ""] for message, day, *_ in entry.get("messages", ())]
-        entry.clear()
-        entry.update(kept)
+def reset_counters(document: AddressDocument, at: int) -> None:
+    """Resets the counters of an address as of an instant. Messages that count for the domain stay recorded."""
+    last = document["told"].get("last", 0) if "told" in document else 0
+    document["unblocked"] = {"at": max(at, last)}
+    document["by"] = [_without_counters(entry) for entry in document["by"]]
 
 
-def merge(document: Facts, other: Facts) -> None:
-    """Adds what is known under another hash of the same address; no event may be in both."""
+def _without_counters(entry: AddressSourceEntry) -> AddressSourceEntry:
+    kept: AddressSourceEntry = {"source": entry["source"]}
+    if "last" in entry:
+        kept["last"] = entry["last"]
+    if "import" in entry:
+        kept["import"] = entry["import"]
+    kept["messages"] = [[message, day, 0, ""] for message, day, *_ in entry.get("messages", ())]
+    return kept
+
+
+def merge(document: AddressDocument, other: AddressDocument) -> None:
+    """Adds the document under another hash of the same address. No event may be in both."""
     for theirs in other["by"]:
-        ours = source_entry(document, theirs["source"])
-        for name in ("ok", "last", "complaint"):
-            if name in theirs:
-                ours[name] = max(ours.get(name, 0), theirs[name])
+        ours = source_entry(document["by"], theirs["source"])
+        for instant in MAXIMA:
+            if instant in theirs:
+                ours[instant] = max(ours.get(instant, 0), theirs[instant])
         ours["success"] = ours.get("success", 0) + theirs.get("success", 0)
-        for name in ("hards", "messages"):
+        for name in LISTS:
             ours[name] = [*ours.get(name, ()), *theirs.get(name, ())]
-        for name in DAILY_SUMS:
-            for each in theirs.get(name, ()):
-                _add_daily_sum(ours, name, each)
+        for sums in DAILY_SUMS:
+            for each in theirs.get(sums, ()):
+                _add_daily_sum(ours, sums, each)
         if "import" in theirs:
             ours.setdefault("import", theirs["import"])
     if "unblocked" in other:
         document.setdefault("unblocked", other["unblocked"])
 
 
-def latest_import(document: Facts) -> Facts:
-    """What the latest import said of an address; empty when none did."""
-    found: list[Facts] = [entry["import"] for entry in document["by"] if "import" in entry]
-    return max(found, key=lambda entry: (entry["at"], entry["success"], entry["soft"], entry["hard"]), default={})
+def latest_import(document: AddressDocument) -> ImportedCounts | None:
+    """Returns the latest imported row of an address; None when there is none."""
+    found = [entry["import"] for entry in document["by"] if "import" in entry]
+    return max(found, key=lambda row: (row["at"], row["success"], row["soft"], row["hard"]), default=None)
 
 
-def summarize(document: Facts) -> None:
-    """Writes down under `told` what follows from all sources together: what a lookup reads, without zeros."""
+def summarize(document: AddressDocument) -> None:
+    """Sets `told`, the summary of all sources that lookups read."""
     by, old = document["by"], latest_import(document)
     if old and old["at"] <= _unblocked_at(document):
-        old = {}
+        old = None
     ok = max((entry.get("ok", 0) for entry in by), default=0)
     hards = [each for entry in by for each in entry.get("hards", ()) if each[0] >= ok]
     softs = list(_softs(by, ok).values())
-    # What was summed up counts as a whole: a success in the middle of a day does not take a day's sum apart.
+    # A daily sum counts as a whole, even when a delivery came in the middle of the day.
     old_softs, old_hards = (
         [each for entry in by for each in entry.get(name, ()) if each[2] >= ok] for name in DAILY_SUMS
     )
-    counts = old if old and old["at"] >= ok else {}
+    counts = old if old and old["at"] >= ok else None
     days = {at // DAY_MS for at, _ in softs} | {each[0] for each in old_softs}
-    if counts.get("soft"):
-        days.add(old["at"] // DAY_MS)
+    if counts and counts["soft"]:
+        days.add(counts["at"] // DAY_MS)
     latest_hards = [*hards, *(each[2:] for each in old_hards)]
-    if counts.get("hard"):
-        latest_hards.append([old["at"], "in the older book"])
+    if counts and counts["hard"]:
+        latest_hards.append([counts["at"], "in the older book"])
     complaint = max((entry.get("complaint", 0) for entry in by), default=0)
     document["told"] = _omit_zeros(
-        success=sum(entry.get("success", 0) for entry in by) + old.get("success", 0),
-        soft=len(softs) + sum(each[1] for each in old_softs) + counts.get("soft", 0),
-        hard=len(hards) + sum(each[1] for each in old_hards) + counts.get("hard", 0),
+        success=sum(entry.get("success", 0) for entry in by) + (old["success"] if old else 0),
+        soft=len(softs) + sum(each[1] for each in old_softs) + (counts["soft"] if counts else 0),
+        hard=len(hards) + sum(each[1] for each in old_hards) + (counts["hard"] if counts else 0),
         last=max((entry.get("last", 0) for entry in by), default=0),
         saw=_blocking_reason(complaint, latest_hards, [*softs, *(each[2:] for each in old_softs)], days),
         unblocked=document.get("unblocked"),
     )
 
 
-def _omit_zeros(**told: Any) -> Facts:
-    """An index holds it too, for each address and each domain."""
-    return {name: value for name, value in told.items() if value}
+def _omit_zeros(**summary: Any) -> Any:
+    """Returns the summary without zeros: an index holds one for each address and each domain."""
+    return {name: value for name, value in summary.items() if value}
 
 
-def _softs(by: Iterable[Facts], ok: int) -> dict[tuple[bytes, int], list[Any]]:
-    """Soft bounces since the last success by message and day, each at its latest."""
+def _softs(by: Iterable[AddressSourceEntry], ok: int) -> dict[tuple[bytes, int], list[Any]]:
+    """Returns the latest soft bounce since the last delivery, by message and day."""
     softs: dict[tuple[bytes, int], list[Any]] = {}
     for entry in by:
         for message, day, at, code in entry.get("messages", ()):
@@ -259,7 +288,7 @@ def _softs(by: Iterable[Facts], ok: int) -> dict[tuple[bytes, int], list[Any]]:
 
 
 def _blocking_reason(complaint: int, hards: list[Any], softs: list[Any], days: set[int]) -> list[Any] | None:
-    """The rule that blocks, and what it saw: an instant, a code, a number of days. None when nothing blocks."""
+    """Returns the rule that blocks with an instant, a code and a number of days; None when no rule blocks."""
     if complaint:
         return [VerdictRule.COMPLAINED, complaint, "", 0]
     if hards:
@@ -272,29 +301,29 @@ def _blocking_reason(complaint: int, hards: list[Any], softs: list[Any], days: s
 # ---- a domain
 
 
-def new_domain(organization_id: str, domain: str) -> Facts:
-    """A domain of which nothing is known."""
+def new_domain(organization_id: str, domain: str) -> DomainDocument:
+    """Returns the document of a domain without events."""
     return {"org": organization_id, "domain": domain, "by": []}
 
 
-def add_event_to_domain(document: Facts, row: LedgerEvent, counts: OutcomeCounts) -> None:
-    """Adds an event, and what it counts, to its domain."""
-    entry = source_entry(document, row.source)
-    if row.status in KILLS_DOMAIN and row.outcome is Outcome.HARD:
-        entry["gone"] = max(entry.get("gone", [0, ""]), [row.at, row.code])
-    day = _day(entry, row.day)
+def add_event_to_domain(document: DomainDocument, event: LedgerEvent, counts: OutcomeCounts) -> None:
+    """Adds an event and its counts to its domain."""
+    entry = source_entry(document["by"], event.source)
+    if event.status in KILLS_DOMAIN and event.outcome is Outcome.HARD:
+        entry["gone"] = max(entry.get("gone", [0, ""]), [event.at, event.code])
+    day = _day(entry, event.day)
     day[1] += counts.success
     day[2] += counts.soft
     day[3] += counts.hard
-    if row.answered:
+    if event.domain_answered:
         day[4] = True
-    elif row.failed and row.message not in day[5]:
-        day[5] = [*day[5], row.message][:DEAD_MESSAGES]
+    elif event.connection_failed and event.message not in day[5]:
+        day[5] = [*day[5], event.message][:DEAD_MESSAGES]
 
 
-def _day(entry: Facts, day: int) -> list[Any]:
-    """A day's counts: day, success, soft, hard, whether anybody answered, messages whose connections failed."""
-    days: list[list[Any]] = entry.setdefault("days", [])
+def _day(entry: DomainSourceEntry, day: int) -> DayCounts:
+    """Returns the counts of a day, adding them when there are none."""
+    days = entry.setdefault("days", [])
     found = next((each for each in reversed(days) if each[0] == day), None)
     if found is None:
         found = [day, 0, 0, 0, False, []]
@@ -302,15 +331,15 @@ def _day(entry: Facts, day: int) -> list[Any]:
     return found
 
 
-def summarize_domain(document: Facts) -> None:
-    """Writes down under `told` what follows from all sources together, and lets old days go into the sums."""
+def summarize_domain(document: DomainDocument) -> None:
+    """Sets `told` and `recent`, the summary of all sources, and adds days beyond the history to the sums."""
     by = document["by"]
     for entry in by:
         _compact(entry)
     days = [each for entry in by for each in entry.get("days", ())]
     sums = {
         name: sum(each[place] for each in days) + sum(entry.get(name, 0) for entry in by)
-        for place, name in enumerate(("success", "soft", "hard"), 1)
+        for place, name in enumerate(COUNTS, 1)
     }
     gone = max((entry["gone"] for entry in by if "gone" in entry), default=None)
     dead = [*gone, 0, 0] if gone else _unreachable(days)
@@ -318,8 +347,8 @@ def summarize_domain(document: Facts) -> None:
     document["recent"] = _recent(days)
 
 
-def _recent(days: Iterable[list[Any]]) -> list[Facts]:
-    """The last three days by themselves, by which whoever looks for high rates finds the domain."""
+def _recent(days: Iterable[DayCounts]) -> list[RecentDay]:
+    """Returns the mail of the latest three days, indexed for the search for high bounce rates."""
     sums: dict[int, list[int]] = {}
     for day, success, soft, hard, *_ in days:
         sent, bounced = sums.get(day, (0, 0))
@@ -327,12 +356,12 @@ def _recent(days: Iterable[list[Any]]) -> list[Facts]:
     return [{"day": day, "sent": sums[day][0], "bounced": sums[day][1]} for day in sorted(sums)[-RECENT_DAYS:]]
 
 
-def _compact(entry: Facts) -> None:
-    """Keeps 400 days, and the names of failed messages only where they may still tell something."""
+def _compact(entry: DomainSourceEntry) -> None:
+    """Keeps 400 days. Drops digests of failed messages on days with an answer, which can't make the domain dead."""
     days = entry.get("days", [])
     days.sort()
     for each in days[:-HISTORY_DAYS]:
-        for place, name in enumerate(("success", "soft", "hard"), 1):
+        for place, name in enumerate(COUNTS, 1):
             entry[name] = entry.get(name, 0) + each[place]
     del days[:-HISTORY_DAYS]
     for each in days:
@@ -340,9 +369,9 @@ def _compact(entry: Facts) -> None:
             each[5] = []
 
 
-def _unreachable(days: list[list[Any]]) -> list[Any] | None:
-    """The last three days on which anything was sent, if all connections failed then, on 20 messages or more."""
-    # On a day on which messages only ran out of time nobody tried, and nobody was reached.
+def _unreachable(days: list[DayCounts]) -> list[Any] | None:
+    """Returns why the domain counts as dead: all connections of its last three days failed, for 20 messages or more."""
+    # Days on which messages only expired say nothing: no connection was tried.
     last = sorted({each[0] for each in days if each[4] or each[5]})[-DEAD_DAYS:]
     these = [each for each in days if each[0] in last]
     messages = {bytes(message) for each in these for message in each[5]}

@@ -1,4 +1,4 @@
-"""Instants as the address book keeps them: milliseconds and UTC days, both counted since the Unix epoch."""
+"""Instants as the address book stores them: milliseconds and UTC days since the Unix epoch."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -8,16 +8,16 @@ _EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 def epoch_ms(at: datetime) -> int:
-    """Since the Unix epoch."""
+    """Returns an instant in milliseconds since the Unix epoch, rounded down."""
     return (at - _EPOCH) // timedelta(milliseconds=1)
 
 
 def from_epoch_ms(at_ms: int) -> datetime:
-    """The same moment as an aware UTC datetime."""
-    # A double tells microseconds apart until the year 2242, and the nearest one of a millisecond is exact.
+    """Returns an instant in milliseconds as an aware UTC datetime."""
+    # A double is exact to the millisecond until the year 2242.
     return datetime.fromtimestamp(at_ms / 1000, UTC)
 
 
 def midnight(day: int) -> datetime:
-    """When a day, counted since the Unix epoch, begins."""
+    """Returns the start of a day, which is counted since the Unix epoch."""
     return from_epoch_ms(day * DAY_MS)

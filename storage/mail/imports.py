@@ -1,4 +1,4 @@
-"""Rows of an older book in, and sources out again: the book then says what it would have said without them (ADR 25)."""
+"""Imports rows of an older book, and removes sources as if they had never existed (ADR 25)."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
@@ -8,20 +8,19 @@ from pymongo import DeleteOne
 from storage.errors import BadUserInput
 from storage.mail.addresses import AddressKeys, normalize
 from storage.mail.aggregation import AddressDocuments, Write, domain_id, save_write
-from storage.mail.counters import Facts, latest_import, new_domain, source_entry, summarize, summarize_domain
+from storage.mail.counters import latest_import, new_domain, source_entry, summarize, summarize_domain
+from storage.mail.documents import COUNTS, AddressDocument, DomainDocument, ImportedCounts, SourceDocument
 from storage.mail.epoch_time import epoch_ms
-from storage.mongo import Document, Mongo, Session
+from storage.mongo import Mongo, Session
 
 CHUNK = 500
-ROWS_OF_OLD_BOOKS = ""
-"""The source under which a domain holds the sums of all rows that count at the moment."""
-
-COUNTS = ("success", "soft", "hard")
+IMPORTED_ROWS = ""
+"""The source under which a domain holds the sums of all imported rows that count now."""
 
 
 @dataclass(frozen=True, slots=True)
 class LegacyStanding:
-    """A row of an older book."""
+    """A row of an older book: the counters of one address."""
 
     address: str
     success: int
@@ -30,23 +29,23 @@ class LegacyStanding:
 
 
 class Imports:
-    """Takes sources in and out."""
+    """Imports rows, and removes sources."""
 
     def __init__(self, mongo: Mongo, keys: AddressKeys) -> None:
         self._mongo = mongo
         self._keys = keys
 
-    async def bring(self, organization_id: str, source: str, rows: Sequence[LegacyStanding]) -> None:
-        """Takes rows in, 500 in a transaction; they replace what an earlier import said of the same addresses.
+    async def add(self, organization_id: str, source: str, rows: Sequence[LegacyStanding]) -> None:
+        """Imports rows, 500 in a transaction. They replace earlier rows of the same addresses.
 
-        Raises: BadUserInput for what is no address, before anything of its 500 rows is written.
+        Raises: BadUserInput for an invalid address, before anything of its 500 rows is written.
         """
-        note = {"_id": {"org": organization_id, "source": source}}
-        await self._mongo["mail_sources"].update_one(note, {"$setOnInsert": note}, upsert=True)
+        document: SourceDocument = {"_id": {"org": organization_id, "source": source}}
+        await self._mongo["mail_sources"].update_one(document, {"$setOnInsert": document}, upsert=True)
         for start in range(0, len(rows), CHUNK):
-            await self._bring(organization_id, source, rows[start : start + CHUNK])
+            await self._add(organization_id, source, rows[start : start + CHUNK])
 
-    async def _bring(self, org: str, source: str, rows: Sequence[LegacyStanding]) -> None:
+    async def _add(self, org: str, source: str, rows: Sequence[LegacyStanding]) -> None:
         found = [normalize(row.address) for row in rows]
         ids = [self._keys.ids(org, each.text) if each else [] for each in found]
 
@@ -57,10 +56,10 @@ class Imports:
             await domains.load({each.domain for each in found if each})
             for row, address, named in zip(rows, found, ids, strict=True):
                 if address is None:
-                    raise BadUserInput("address", "a mail address")
+                    raise BadUserInput("address", "a mail address such as ann@example.org")
                 document = addresses.get(named[0], org, address.domain)
                 before = latest_import(document)
-                source_entry(document, source)["import"] = {
+                source_entry(document["by"], source)["import"] = {
                     "at": now,
                     "success": row.success,
                     "soft": row.soft_bounce,
@@ -73,28 +72,28 @@ class Imports:
         await self._mongo.transact(work)
 
     async def sources(self, organization_id: str) -> list[str]:
-        """Whatever ever told the book something, by name."""
-        rows = await self._mongo["mail_sources"].find({"_id.org": organization_id}).to_list(None)
+        """Returns the names of an organization's sources, sorted."""
+        rows: list[SourceDocument] = await self._mongo.find("mail_sources", {"_id.org": organization_id})
         return sorted(row["_id"]["source"] for row in rows)
 
     async def rebuild(self, organization_id: str, without: str | None, progress: Callable[[int], None]) -> int:
-        """Concludes everything anew, without a source as if it had never been. Returns of how many addresses.
+        """Summarizes all addresses and domains again, without a source as if it had never existed.
 
-        Ids of its events are forgotten too, so what it should have said can be sent under the same ids. Running it
-        again after it was cut off finishes it. `progress` is told how many addresses are done.
+        Also deletes the source's events, so that corrected events can be sent under the same ids. Running it again
+        after an interruption completes it. Returns the number of addresses, and calls `progress` with it meanwhile.
         """
         if without is not None:
-            # First what could still be folded; a fold under way commits before its rows can be deleted. This reads the
-            # whole ledger: an index would cost every event something, for what is done once in years.
+            # Events first, so that none is aggregated later. A running aggregation commits before its events can be
+            # deleted. This reads the whole ledger: an index would cost every event, for a rare operation.
             await self._mongo["mail_ledger"].delete_many({"org": organization_id, "source": without})
             await self._mongo["mail_days"].delete_many({"_id.org": organization_id, "_id.source": without})
         done = 0
         async for ids in self._chunks("mail_addresses", organization_id, without):
-            await self._conclude_addresses(organization_id, ids, without)
+            await self._rebuild_addresses(organization_id, ids, without)
             done += len(ids)
             progress(done)
         async for ids in self._chunks("mail_domains", organization_id, without):
-            await self._conclude_domains(ids, without)
+            await self._rebuild_domains(ids, without)
         await self._mongo["mail_sources"].delete_one({"_id": {"org": organization_id, "source": without}})
         return done
 
@@ -109,65 +108,74 @@ class Imports:
         if ids:
             yield ids
 
-    async def _conclude_addresses(self, org: str, ids: list[object], without: str | None) -> None:
+    async def _rebuild_addresses(self, org: str, ids: list[object], without: str | None) -> None:
         async def work(session: Session) -> None:
             rows = self._mongo["mail_addresses"].find({"_id": {"$in": ids}, "org": org}, session=session)
-            documents = await rows.to_list(None)
+            documents: list[AddressDocument] = await rows.to_list(None)
             domains = _DomainDocuments(self._mongo, session, org)
             await domains.load({document["domain"] for document in documents})
             writes: list[Write] = []
             for document in documents:
                 before = latest_import(document)
-                writes.append(_without(document, without, "unblocked"))
+                writes.append(_address_write(document, without))
                 domains.change(document["domain"], before, latest_import(document))
-                summarize(document)
             await self._mongo["mail_addresses"].bulk_write(writes, ordered=False, session=session)
             await domains.save()
 
         await self._mongo.transact(work)
 
-    async def _conclude_domains(self, ids: list[object], without: str | None) -> None:
+    async def _rebuild_domains(self, ids: list[object], without: str | None) -> None:
         async def work(session: Session) -> None:
-            rows = await self._mongo["mail_domains"].find({"_id": {"$in": ids}}, session=session).to_list(None)
-            writes = [_without(document, without, "hand") for document in rows]
-            for document in rows:
-                summarize_domain(document)
+            found = self._mongo["mail_domains"].find({"_id": {"$in": ids}}, session=session)
+            documents: list[DomainDocument] = await found.to_list(None)
+            writes = [_domain_write(document, without) for document in documents]
             if writes:
                 await self._mongo["mail_domains"].bulk_write(writes, ordered=False, session=session)
 
         await self._mongo.transact(work)
 
 
-def _without(document: Facts, source: str | None, by_hand: str) -> Write:
-    """Takes a source out. The write saves the document, or removes it when nothing else told of it."""
-    document["by"] = [entry for entry in document["by"] if entry["source"] != source]
-    if not document["by"] and by_hand not in document:
+def _address_write(document: AddressDocument, without: str | None) -> Write:
+    """Removes a source from the document. Returns the write that saves it, or deletes it when it is empty."""
+    document["by"] = [entry for entry in document["by"] if entry["source"] != without]
+    if not document["by"] and "unblocked" not in document:
         return DeleteOne({"_id": document["_id"]})
+    summarize(document)
+    return save_write(document, document["_id"])
+
+
+def _domain_write(document: DomainDocument, without: str | None) -> Write:
+    """Removes a source from the document. Returns the write that saves it, or deletes it when it is empty."""
+    document["by"] = [entry for entry in document["by"] if entry["source"] != without]
+    if not document["by"] and "hand" not in document:
+        return DeleteOne({"_id": document["_id"]})
+    summarize_domain(document)
     return save_write(document, document["_id"])
 
 
 class _DomainDocuments:
-    """The domains of a chunk of rows, and how their sums of old rows change."""
+    """The domains of a chunk of rows, and the changes of their sums of imported rows."""
 
     def __init__(self, mongo: Mongo, session: Session, organization_id: str) -> None:
         self._collection = mongo["mail_domains"]
         self._session = session
         self._org = organization_id
-        self._found: dict[str, Facts] = {}
+        self._found: dict[str, DomainDocument] = {}
         self._changed: set[str] = set()
 
     async def load(self, domains: set[str]) -> None:
         ids = [domain_id(self._org, domain) for domain in domains]
-        rows: list[Document] = await self._collection.find({"_id": {"$in": ids}}, session=self._session).to_list(None)
+        found = self._collection.find({"_id": {"$in": ids}}, session=self._session)
+        rows: list[DomainDocument] = await found.to_list(None)
         self._found = {domain: new_domain(self._org, domain) for domain in domains}
         self._found |= {row["domain"]: row for row in rows}
 
-    def change(self, domain: str, before: Facts, after: Facts) -> None:
-        """Notes that one address's row says something else now."""
-        changes = {name: after.get(name, 0) - before.get(name, 0) for name in COUNTS}
-        if any(changes.values()):
-            entry = source_entry(self._found[domain], ROWS_OF_OLD_BOOKS)
-            for name, change in changes.items():
+    def change(self, domain: str, before: ImportedCounts | None, after: ImportedCounts | None) -> None:
+        """Adds the difference between two rows of an address to the domain's sums."""
+        changes = [(name, (after[name] if after else 0) - (before[name] if before else 0)) for name in COUNTS]
+        if any(change for _, change in changes):
+            entry = source_entry(self._found[domain]["by"], IMPORTED_ROWS)
+            for name, change in changes:
                 entry[name] = entry.get(name, 0) + change
             self._changed.add(domain)
 
@@ -175,10 +183,10 @@ class _DomainDocuments:
         writes: list[Write] = []
         for domain in sorted(self._changed):
             document = self._found[domain]
-            entry = source_entry(document, ROWS_OF_OLD_BOOKS)
+            entry = source_entry(document["by"], IMPORTED_ROWS)
             if not any(entry.get(name) for name in COUNTS):
                 document["by"].remove(entry)
-            if document.get("_id") is not None and not document["by"] and "hand" not in document:
+            if "_id" in document and not document["by"] and "hand" not in document:
                 writes.append(DeleteOne({"_id": document["_id"]}))
                 continue
             summarize_domain(document)

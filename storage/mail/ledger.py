@@ -1,7 +1,7 @@
-"""The ledger of delivery events: each is taken in once, by its id, and waits there until it is folded into the book.
+"""The ledger of delivery events: each event id is recorded once and waits there until it is aggregated.
 
-Kept for 14 days; what is older than 13 days is not taken in, so that an id can't come back after it was forgotten.
-Nothing in it is in the clear but domains: addresses are keyed hashes, ids of events and messages are digests.
+Events are kept for 14 days and rejected when older than 13 days, so an id can't be recorded again after its deletion.
+Only domains are stored in the clear: addresses are keyed hashes, ids of events and messages are digests.
 """
 
 import re
@@ -16,6 +16,7 @@ from storage.errors import DomainError
 from storage.mail.addresses import AddressKeys, normalize
 from storage.mail.classifier import COMPLAINED, NO_CONNECTION, Outcome, Rule, classify
 from storage.mail.counters import LedgerEvent
+from storage.mail.documents import LedgerDocument, SourceDocument
 from storage.mail.epoch_time import epoch_ms
 from storage.mail.records import DeliveryEvent, DeliveryEventKind, RecordDeliveriesResult, RejectedDelivery
 from storage.metrics import MAIL_EVENTS
@@ -24,18 +25,18 @@ from storage.mongo import DUPLICATE_KEY, Document, Mongo
 PARTITIONS = 16
 ACCEPTED_AGE = timedelta(days=13)
 ACCEPTED_AHEAD = timedelta(hours=1)
-"""Clocks of mail servers may be ahead of the database's by so much."""
+"""How far the clock of a mail server may be ahead of the database's clock."""
 
 MAX_ID = 1000
 _STATUS = re.compile(r"[245]\.\d{1,3}\.\d{1,3}", re.ASCII)
 
 
 class _InvalidEvent(DomainError):
-    """An event can't be taken in."""
+    """An event is invalid."""
 
 
 async def backlog(mongo: Mongo) -> dict[int, tuple[int, float]]:
-    """By partition: how many rows wait to be folded, and for how many seconds the oldest has waited."""
+    """Returns, by partition, the number of waiting events and the age of the oldest in seconds."""
     oldest_s = {"$divide": [{"$subtract": ["$$NOW", "$oldest"]}, 1000]}
     steps: list[Document] = [
         {"$match": {"waiting": {"$exists": True}}},
@@ -47,7 +48,7 @@ async def backlog(mongo: Mongo) -> dict[int, tuple[int, float]]:
 
 
 class Ledger:
-    """Takes events in."""
+    """Records delivery events."""
 
     def __init__(self, mongo: Mongo, keys: AddressKeys) -> None:
         self._mongo = mongo
@@ -56,12 +57,12 @@ class Ledger:
     async def record(
         self, organization_id: str, source: str, events: Sequence[DeliveryEvent]
     ) -> RecordDeliveriesResult:
-        """Takes in what is new; everything that is accepted is durable. `source` can later be taken out of the book.
+        """Records new events, which are durable on return. `source` can later be removed from the book.
 
         Raises: Unavailable without address keys.
         """
         now = await self._mongo.now()
-        rows: list[Document] = []
+        rows: list[LedgerDocument] = []
         rejected: list[RejectedDelivery] = []
         for index, event in enumerate(events):
             try:
@@ -73,8 +74,8 @@ class Ledger:
             await self._note_source(organization_id, source)
         return RecordDeliveriesResult(len(rows) - duplicates, duplicates, rejected)
 
-    async def _insert(self, rows: list[Document]) -> int:
-        """Inserts what is not there; how many were."""
+    async def _insert(self, rows: list[LedgerDocument]) -> int:
+        """Inserts the new events. Returns the number of duplicates."""
         try:
             await self._mongo["mail_ledger"].insert_many(rows, ordered=False)
         except BulkWriteError as error:
@@ -85,18 +86,18 @@ class Ledger:
         return 0
 
     async def _note_source(self, organization_id: str, source: str) -> None:
-        row = {"_id": {"org": organization_id, "source": source}}
+        row: SourceDocument = {"_id": {"org": organization_id, "source": source}}
         await self._mongo["mail_sources"].update_one(row, {"$setOnInsert": row}, upsert=True)
 
-    def _row(self, organization_id: str, source: str, event: DeliveryEvent, now: datetime) -> Document:
+    def _row(self, organization_id: str, source: str, event: DeliveryEvent, now: datetime) -> LedgerDocument:
         address = normalize(event.address)
         if address is None:
-            raise _InvalidEvent("address: this is no mail address")
+            raise _InvalidEvent("address: expected a mail address such as ann@example.org")
         _check(event, now)
         rule = _outcome(event)
         MAIL_EVENTS.labels(rule.outcome).inc()
         newest, *older = self._keys.ids(organization_id, address.text)
-        row = {
+        row: LedgerDocument = {
             "_id": digest(organization_id, event.event_id, size=16),
             "org": organization_id,
             "source": source,
@@ -108,11 +109,16 @@ class Ledger:
             "message": digest(event.message_id or event.event_id, size=8),
             "waiting": partition(address.domain),
         }
-        more = {"smtp": event.smtp_code, "status": event.enhanced_status, "older": older}
-        row |= {name: value for name, value in more.items() if value}
-        # Whoever answered can be reached.
-        is_reset = event.smtp_code is None and rule.reason in _UNREACHED
-        return row | {"failed": True} if is_reset else row
+        if event.smtp_code:
+            row["smtp"] = event.smtp_code
+        if event.enhanced_status:
+            row["status"] = event.enhanced_status
+        if older:
+            row["older"] = older
+        # A reply code shows that the server could be reached.
+        if event.smtp_code is None and rule.reason in _UNREACHED:
+            row["failed"] = True
+        return row
 
 
 _UNREACHED = {NO_CONNECTION.reason, *(classify(None, f"4.4.{n}", None).reason for n in (1, 2, 3, 4))}
@@ -126,11 +132,11 @@ def _outcome(event: DeliveryEvent) -> Rule:
 
 def _check(event: DeliveryEvent, now: datetime) -> None:
     if not 1 <= len(event.event_id) <= MAX_ID or len(event.message_id or "") > MAX_ID:
-        raise _InvalidEvent(f"eventId, messageId: at most {MAX_ID} characters, eventId at least one")
+        raise _InvalidEvent(f"eventId, messageId: expected at most {MAX_ID} characters, and at least 1 in eventId")
     if event.at < now - ACCEPTED_AGE:
-        raise _InvalidEvent("at: older than 13 days")
+        raise _InvalidEvent("at: expected at most 13 days ago")
     if event.at > now + ACCEPTED_AHEAD:
-        raise _InvalidEvent("at: more than an hour ahead of the server's clock")
+        raise _InvalidEvent("at: expected at most 1 hour ahead of the server's clock")
     if event.smtp_code is not None and not 200 <= event.smtp_code <= 599:
         raise _InvalidEvent("smtpCode: expected a reply code from 200 to 599")
     if event.enhanced_status is not None and not _STATUS.fullmatch(event.enhanced_status):
@@ -138,17 +144,17 @@ def _check(event: DeliveryEvent, now: datetime) -> None:
 
 
 def digest(*parts: str, size: int) -> bytes:
-    """Stands for texts that may hold an address: ids of events and messages."""
+    """Returns a digest of ids of events or messages, which may contain addresses."""
     return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=size).digest()
 
 
 def partition(domain: str) -> int:
-    """Which folder takes care of a domain and its addresses."""
+    """Returns the partition of a domain and its addresses."""
     return crc32(domain.encode()) % PARTITIONS
 
 
-def ledger_event(document: Document) -> LedgerEvent:
-    """A ledger row as folds want it."""
+def ledger_event(document: LedgerDocument) -> LedgerEvent:
+    """Returns a stored event as a record."""
     return LedgerEvent(
         id=document["_id"],
         source=document["source"],
@@ -159,5 +165,5 @@ def ledger_event(document: Document) -> LedgerEvent:
         message=document["message"],
         smtp_code=document.get("smtp"),
         status=document.get("status"),
-        failed=document.get("failed", False),
+        connection_failed=document.get("failed", False),
     )

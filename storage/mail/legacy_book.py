@@ -1,4 +1,4 @@
-"""Leaving an older book: which addresses it still answers for, and where the two books disagree."""
+"""An older bounce book that still answers for a share of the addresses during a migration."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from storage.mail.addresses import normalize
 
 
 class LegacyBookError(Exception):
-    """The older book did not answer, or not in a way that can be read."""
+    """The older book did not answer, or its answer is malformed."""
 
 
 @dataclass(frozen=True, slots=True)
 class LegacyBook:
-    """The older book: for which share of the addresses it answers (0 to 100), and how it is asked.
+    """An older book that answers for `share` percent of the addresses.
 
-    `ask` tells of each address whether it is blocked. Raises: LegacyBookError.
+    `ask` returns whether each address is blocked. Raises: LegacyBookError.
     """
 
     share: int
@@ -23,6 +23,6 @@ class LegacyBook:
 
 
 def is_answered_by_legacy(written: str, share: int) -> bool:
-    """Whether an address is among the share. The same for one address always; a greater share has all of a smaller."""
+    """Returns whether an address belongs to the share. Stable per address; a larger share contains a smaller one."""
     address = normalize(written)
     return address is not None and crc32(address.text.encode()) % 100 < share

@@ -1,4 +1,4 @@
-"""How many lookups run at once: some run, some wait a moment, the rest is told to come back. Nothing piles up."""
+"""Limits concurrent lookups: a few run, some wait up to a second, and the rest are refused."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,16 +8,23 @@ from storage.errors import RateLimited
 from storage.metrics import MAIL_LOOKUPS
 
 RUNNING = 4
+"""Lookups that run at once, in a process."""
+
 WAITING = 64
+"""Lookups that wait, in a process."""
+
 PATIENCE_S = 1.0
+"""How long a lookup waits, in seconds."""
+
 RETRY_AFTER_MS = 1000
+"""How long a refused client should wait."""
 
 
 class LookupLimiter:
-    """One process's."""
+    """Limits the lookups of one process."""
 
     def __init__(self, running: int = RUNNING, waiting: int = WAITING, patience_s: float = PATIENCE_S) -> None:
-        """At most `running` at once and `waiting` more, each for at most `patience_s` seconds."""
+        """Lets `running` lookups run at once and `waiting` more wait for at most `patience_s` seconds."""
         self._free = asyncio.Semaphore(running)
         self._waiting = 0
         self._max_waiting = waiting
@@ -25,7 +32,7 @@ class LookupLimiter:
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """One lookup. Raises: RateLimited when too many are there already."""
+        """Holds a slot for one lookup. Raises: RateLimited when too many lookups run and wait already."""
         await self._enter()
         MAIL_LOOKUPS.labels("served").inc()
         try:
@@ -48,4 +55,4 @@ class LookupLimiter:
 
 def _refused() -> RateLimited:
     MAIL_LOOKUPS.labels("refused").inc()
-    return RateLimited("Too many lookups at once; come back in a moment.", RETRY_AFTER_MS)
+    return RateLimited("Too many lookups at once. Try again later.", RETRY_AFTER_MS)

@@ -1,4 +1,4 @@
-"""Bounce rates: of what had an outcome that counts on a UTC day, how much bounced. Senders may have about 2 %."""
+"""Bounce rates by UTC day: the share of messages with an outcome that bounced. About 2 % harms a sender."""
 
 from collections import defaultdict
 from datetime import datetime
@@ -10,23 +10,23 @@ from storage.metrics import BOUNCE_RATE, DOMAIN_BOUNCE_RATE
 from storage.mongo import Document, Mongo
 
 MIN_SENT = 50
-"""Of fewer messages one bounce would be an alarm."""
+"""Fewer messages have no rate that means anything: one bounce would raise an alarm."""
 
 SHOWN_DOMAINS = 20
-"""Every one is a time series of its own."""
+"""How many domains have a metric. Each is a time series of its own."""
 
 Sums = dict[int, tuple[int, int]]
-"""Sent and bounced, by day."""
+"""Sent and bounced messages, by day."""
 
 
-class Rates:
-    """Reads what the folds counted by day."""
+class BounceRates:
+    """Reads the counters of days."""
 
     def __init__(self, mongo: Mongo) -> None:
         self._mongo = mongo
 
     async def between(self, organization_id: str, domain: str | None, first: int, last: int) -> list[BounceRate]:
-        """A row for each day from first to last, both included; of all domains when none is named."""
+        """Returns a rate per day from `first` to `last`, both included; of all domains when `domain` is None."""
         if domain is None:
             sums = await self._of_all(organization_id, first, last)
         else:
@@ -50,11 +50,11 @@ class Rates:
         return {day: _sums(*each) for day, each in counts.items()}
 
     async def today(self) -> dict[str, BounceRate]:
-        """The current day's rate of every organization that sent something, by its id."""
+        """Returns today's rates by organization, of those that sent mail."""
         return await self.of_day(day_of(await self._mongo.now()))
 
     async def of_day(self, day: int) -> dict[str, BounceRate]:
-        """A day's rate of every organization that sent something."""
+        """Returns a day's rates by organization, of those that sent mail."""
         total = {name: {"$sum": f"${name}"} for name in ("success", "soft", "hard")}
         steps: list[Document] = [{"$match": {"_id.day": day}}, {"$group": {"_id": "$_id.org", **total}}]
         rows = await self._mongo.aggregate("mail_days", steps)
@@ -62,7 +62,7 @@ class Rates:
         return {org: BounceRate(midnight(day), None, *each) for org, each in sums.items()}
 
     async def worst_domains(self, organization_id: str, day: int, limit: int = 10) -> list[BounceRate]:
-        """The domains with the most bounces of a day."""
+        """Returns the domains with the most bounces of a day."""
         day_at, success, soft, hard = ({"$arrayElemAt": ["$by.days", place]} for place in range(4))
         steps: list[Document] = [
             {"$match": {"org": organization_id}},
@@ -84,9 +84,9 @@ class Rates:
         return [BounceRate(midnight(day), row["_id"], *_sums(row["success"], row["bounced"])) for row in rows]
 
     async def highest(self, day: int, above: float = 0.0) -> list[tuple[str, BounceRate]]:
-        """Domains of all organizations with a rate above that on a day of at least 50 messages, the highest first.
+        """Returns the rates above `above` of domains with at least 50 messages on a day, with their organizations.
 
-        Each with its organization's id. Of the last three days on which a domain had mail.
+        The highest come first. Covers the latest three days on which a domain had mail.
         """
         steps: list[Document] = [
             {"$match": {"recent.day": day}},
@@ -103,7 +103,7 @@ class Rates:
         return sorted(found, key=lambda each: (-each[1].rate, -each[1].sent, each[0], each[1].domain))
 
     async def show(self) -> None:
-        """Sets the metrics of the current day: of each organization, and of the twenty worst domains."""
+        """Sets today's metrics of each organization and of the 20 worst domains."""
         highest = await self.highest(day_of(await self._mongo.now()))
         DOMAIN_BOUNCE_RATE.clear()
         for org, rate in highest[:SHOWN_DOMAINS]:
@@ -114,7 +114,7 @@ class Rates:
 
 
 def day_of(at: datetime) -> int:
-    """The UTC day of an instant, counted since the Unix epoch."""
+    """Returns the UTC day of an instant, counted since the Unix epoch."""
     return epoch_ms(at) // DAY_MS
 
 

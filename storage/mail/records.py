@@ -1,4 +1,4 @@
-"""What the address book is told and what it answers."""
+"""Records of the address book: delivery events, standings, verdicts and rates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from storage.mail.epoch_time import from_epoch_ms
 
 
 class DeliveryEventKind(StrEnum):
-    """What happened to a message."""
+    """Kind of a delivery event."""
 
     DELIVERY = "DELIVERY"
     COMPLAINT = "COMPLAINT"
 
 
 class VerdictRule(StrEnum):
-    """Which rule decided whether mail should be sent."""
+    """Rule that decides whether an address should get mail."""
 
     UNKNOWN_ADDRESS = "UNKNOWN_ADDRESS"
     DELIVERABLE = "DELIVERABLE"
@@ -31,7 +31,7 @@ class VerdictRule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DeliveryEvent:
-    """What a mail server says became of one message to one address."""
+    """A mail server's report about one message to one address."""
 
     event_id: str
     address: str
@@ -45,7 +45,7 @@ class DeliveryEvent:
 
 @dataclass(frozen=True, slots=True)
 class RejectedDelivery:
-    """An event that was not taken in: its place in the list, and why."""
+    """A rejected event: its index in the list, and the reason."""
 
     index: int
     event_id: str
@@ -54,7 +54,7 @@ class RejectedDelivery:
 
 @dataclass(frozen=True, slots=True)
 class RecordDeliveriesResult:
-    """What became of a list of events."""
+    """Result of recording a list of events."""
 
     accepted: int
     duplicates: int
@@ -63,7 +63,7 @@ class RecordDeliveriesResult:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The rule that decided, and what it saw."""
+    """The rule that decided, and the evidence in words."""
 
     rule: VerdictRule
     detail: str
@@ -71,7 +71,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class DomainStanding:
-    """What is known of mail to a domain."""
+    """Counters of mail to a domain, and whether it is blocked."""
 
     domain: str
     success: int
@@ -82,14 +82,14 @@ class DomainStanding:
 
     @property
     def id(self) -> str:
-        """The domain."""
+        """The domain, which identifies it."""
         return self.domain
 
 
-# Not frozen: a lookup makes a thousand, and freezing triples what one costs.
+# Not frozen: a lookup creates 1,000, and a frozen one takes three times as long.
 @dataclass(slots=True)
 class AddressStanding:
-    """What is known of mail to an address, as it was asked for."""
+    """Counters of mail to an address, and whether it is blocked. `address` is the requested spelling."""
 
     address: str
     normalized: str | None
@@ -103,13 +103,13 @@ class AddressStanding:
 
     @property
     def last_event_at(self) -> datetime | None:
-        """When the last known event happened; few ask, and none of a thousand is computed for them."""
+        """When the latest event happened. Computed on request, since few clients select it."""
         return from_epoch_ms(self.last_at_ms) if self.last_at_ms else None
 
 
 @dataclass(frozen=True, slots=True)
 class BounceRate:
-    """A UTC day's mail: `sent` had an outcome that counts, `bounced` of them softly or hard."""
+    """Mail of a UTC day: `sent` messages with an outcome that counts, `bounced` of them softly or hard."""
 
     day: datetime
     domain: str | None
@@ -118,5 +118,5 @@ class BounceRate:
 
     @property
     def rate(self) -> float:
-        """Bounced of sent, 0 to 1; 0 without any mail."""
+        """Share of bounced messages, 0 to 1; 0 without mail."""
         return self.bounced / self.sent if self.sent else 0.0

@@ -1,24 +1,25 @@
-"""Which summaries and alarms were sent: one claim each, so that workers don't send them twice and lose none."""
+"""Claims of summaries and alarms, so that workers send each once."""
 
 import secrets
 
 from pymongo import ReturnDocument
 
 from storage.locks import EPOCH
-from storage.mongo import Document, Mongo
+from storage.mail.documents import ReportDocument
+from storage.mongo import Mongo
 
 CLAIM_S = 600
-"""Who claimed a report and did not send it within ten minutes has died."""
+"""How long a claim holds. A worker that has not sent its report by then counts as dead."""
 
 
 class ReportStore:
-    """Claims by organization, day and kind."""
+    """Stores claims by organization, day and kind."""
 
     def __init__(self, mongo: Mongo) -> None:
         self._mongo = mongo
 
     async def claim(self, organization_id: str, day: int, kind: str) -> bool:
-        """Whether the caller is the one to send it now."""
+        """Claims a report. Returns whether the caller should send it now."""
         token = secrets.token_hex(8)
         claimed_at = {"$ifNull": ["$claimed_at", EPOCH]}
         is_free = {"$and": [{"$not": ["$sent_at"]}, {"$lt": [claimed_at, {"$subtract": ["$$NOW", CLAIM_S * 1000]}]}]}
@@ -31,12 +32,14 @@ class ReportStore:
         )
         return row is not None and row.get("token") == token
 
-    async def since(self, day: int, limit: int) -> list[Document]:
-        """Reports of that day and later ones, the newest days first: `_id` as claimed, `sent_at` once sent."""
+    async def since(self, day: int, limit: int) -> list[ReportDocument]:
+        """Returns reports of `day` and later days, the newest first."""
         found = self._mongo["mail_reports"].find({"_id.day": {"$gte": day}})
-        return await found.sort([("_id.day", -1), ("_id.org", 1), ("_id.kind", 1)]).limit(limit).to_list(None)
+        found = found.sort([("_id.day", -1), ("_id.org", 1), ("_id.kind", 1)]).limit(limit)
+        reports: list[ReportDocument] = await found.to_list(None)
+        return reports
 
-    async def sent(self, organization_id: str, day: int, kind: str) -> None:
-        """It was sent, or can't be sent at all."""
+    async def mark_sent(self, organization_id: str, day: int, kind: str) -> None:
+        """Marks a report that was sent, or that was refused for good."""
         id_ = {"org": organization_id, "day": day, "kind": kind}
         await self._mongo["mail_reports"].update_one({"_id": id_}, [{"$set": {"sent_at": "$$NOW"}}])

@@ -1,34 +1,35 @@
-"""From the book's documents to standings: which rule decides, and how it is told to people. Pure; no I/O."""
+"""Standings of addresses and domains from their stored summaries: which rule decides, in words. Pure; no I/O."""
 
 from datetime import datetime
 from typing import Any
 
 from storage.mail.classifier import RULES
-from storage.mail.counters import Facts
+from storage.mail.documents import AddressSummary, DomainSummary
 from storage.mail.epoch_time import from_epoch_ms
 from storage.mail.records import AddressStanding, DomainStanding, Verdict, VerdictRule
 
 UNKNOWN = Verdict(VerdictRule.UNKNOWN_ADDRESS, "No mail to this address is known.")
 UNKNOWN_DOMAIN = Verdict(VerdictRule.UNKNOWN_ADDRESS, "No mail to this domain is known.")
-INVALID = Verdict(VerdictRule.INVALID_ADDRESS, "This is no mail address.")
-INVALID_DOMAIN = Verdict(VerdictRule.INVALID_ADDRESS, "Mail can't be sent to this.")
-DELIVERABLE = Verdict(VerdictRule.DELIVERABLE, "Nothing speaks against it.")
+INVALID = Verdict(VerdictRule.INVALID_ADDRESS, "This is not a mail address.")
+INVALID_DOMAIN = Verdict(VerdictRule.INVALID_ADDRESS, "This is not a domain that can receive mail.")
+DELIVERABLE = Verdict(VerdictRule.DELIVERABLE, "No current bounces or complaints are known.")
+DELIVERABLE_DOMAIN = Verdict(VerdictRule.DELIVERABLE, "No rule blocks this domain.")
 _REASONS = {rule.code: rule.reason for rule in RULES}
 
 
 def invalid(asked: str) -> AddressStanding:
-    """The standing of what is no address."""
+    """Returns the standing of an invalid address."""
     return AddressStanding(asked, None, True, INVALID, 0, 0, 0, None, None)
 
 
-def standing(asked: str, normalized: str, told: Facts | None, domain: DomainStanding) -> AddressStanding:
-    """The standing of an address; `told` is None where the book has none. What blocks its domain blocks it too."""
-    if told is None:
+def standing(asked: str, normalized: str, summary: AddressSummary | None, domain: DomainStanding) -> AddressStanding:
+    """Returns the standing of an address; `summary` is None for an unknown one. A blocked domain blocks it too."""
+    if summary is None:
         verdict = domain.verdict if domain.blocked else UNKNOWN
         return AddressStanding(asked, normalized, domain.blocked, verdict, 0, 0, 0, domain, None)
-    get = told.get
+    get: Any = summary.get  # looked up once: a lookup calls this function 1,000 times
     saw: list[Any] | None = get("saw")
-    blocked, verdict = (False, _not_blocked(told)) if saw is None else (True, _blocking(*saw))
+    blocked, verdict = (False, _not_blocked(summary)) if saw is None else (True, _blocking(*saw))
     if domain.blocked and (not blocked or domain.verdict.rule is VerdictRule.BY_HAND):
         blocked, verdict = True, domain.verdict
     success, soft, hard = get("success", 0), get("soft", 0), get("hard", 0)
@@ -41,16 +42,18 @@ def _blocking(rule: str, at: int, code: str, days: int) -> Verdict:
             return Verdict(VerdictRule.COMPLAINED, f"The recipient complained at {_minute(at)}.")
         case VerdictRule.HARD_BOUNCED:
             return Verdict(VerdictRule.HARD_BOUNCED, f"Bounced with {_meaning(code)} at {_minute(at)}.")
-    detail = f"Bounced softly on {days} days without a success, last with {_meaning(code)} at {_minute(at)}."
+    detail = f"Bounced softly on {days} days without a delivery, last with {_meaning(code)} at {_minute(at)}."
     return Verdict(VerdictRule.SOFT_BOUNCED_REPEATEDLY, detail)
 
 
-def _not_blocked(told: Facts) -> Verdict:
-    if unblocked := told.get("unblocked"):
+def _not_blocked(summary: AddressSummary) -> Verdict:
+    if unblocked := summary.get("unblocked"):
         detail = f"Unblocked by {unblocked['by']} at {_minute(unblocked['at'])}: {unblocked['reason']}"
         return Verdict(VerdictRule.UNBLOCKED, detail)
-    if soft := told.get("soft"):
-        return Verdict(VerdictRule.DELIVERABLE, f"{soft} soft bounces since the last success, on too few days.")
+    if soft := summary.get("soft"):
+        return Verdict(
+            VerdictRule.DELIVERABLE, f"Soft bounces since the last delivery: {soft}, on too few days to block."
+        )
     return DELIVERABLE
 
 
@@ -61,33 +64,33 @@ def _minute(at: int | datetime) -> str:
 
 
 def _meaning(code: str) -> str:
-    """A code with what it means: "550 5.1.1 (no such mailbox)"."""
+    """Returns a code with its meaning: "550 5.1.1 (no such mailbox)"."""
     reason = _REASONS.get(code.rpartition(" ")[2])
     return f"{code} ({reason})" if reason else code or "no code"
 
 
 def invalid_domain(asked: str) -> DomainStanding:
-    """The standing of what is no domain."""
+    """Returns the standing of an invalid domain."""
     return DomainStanding(asked, 0, 0, 0, True, INVALID_DOMAIN)
 
 
-def domain_standing(domain: str, told: Facts | None) -> DomainStanding:
-    """The standing of a domain; `told` is None where the book has none. What was set by hand decides."""
-    if told is None:
+def domain_standing(domain: str, summary: DomainSummary | None) -> DomainStanding:
+    """Returns the standing of a domain; `summary` is None for an unknown one. An operator's decision comes first."""
+    if summary is None:
         return DomainStanding(domain, 0, 0, 0, False, UNKNOWN_DOMAIN)
-    blocked, verdict = _domain_verdict(told)
-    success, soft, hard = told.get("success", 0), told.get("soft", 0), told.get("hard", 0)
+    blocked, verdict = _domain_verdict(summary)
+    success, soft, hard = summary.get("success", 0), summary.get("soft", 0), summary.get("hard", 0)
     return DomainStanding(domain, success, soft, hard, blocked, verdict)
 
 
-def _domain_verdict(told: Facts) -> tuple[bool, Verdict]:
-    if hand := told.get("hand"):
-        what = "Blocked" if hand["blocked"] else "Allowed"
-        detail = f"{what} by {hand['by']} at {_minute(hand['at'])}: {hand['reason']}"
+def _domain_verdict(summary: DomainSummary) -> tuple[bool, Verdict]:
+    if hand := summary.get("hand"):
+        decision = "Blocked" if hand["blocked"] else "Allowed"
+        detail = f"{decision} by {hand['by']} at {_minute(hand['at'])}: {hand['reason']}"
         return hand["blocked"], Verdict(VerdictRule.BY_HAND, detail)
-    dead: list[Any] | None = told.get("dead")
+    dead: list[Any] | None = summary.get("dead")
     if dead is None:
-        return False, DELIVERABLE
+        return False, DELIVERABLE_DOMAIN
     at, code, days, messages = dead
     if days:
         until = f"{from_epoch_ms(at):%Y-%m-%d}"

@@ -189,7 +189,7 @@ async def use_mail(place: Place) -> None:
     await book.set_domain_blocked(org, "d0.example", True, "op", "why")
     await book.note_differences(org, await book.look_up(org, people), {people[1]: True})
     await book.differences(org, people)
-    await imports.bring(org, "old", [LegacyStanding(each, 1, 0, 0) for each in people])
+    await imports.add(org, "old", [LegacyStanding(each, 1, 0, 0) for each in people])
     await imports.sources(org)
     await imports.rebuild(org, None, lambda _: None)
     day = day_of(await mongo.now())
@@ -199,7 +199,7 @@ async def use_mail(place: Place) -> None:
     await rates.worst_domains(org, day)
     await rates.highest(day)
     await place.stores.reports.claim(org, day, "alarm")
-    await place.stores.reports.sent(org, day, "alarm")
+    await place.stores.reports.mark_sent(org, day, "alarm")
     await place.stores.reports.since(day, 10)
 
 

@@ -1,4 +1,4 @@
-"""A worker's folders: every partition is folded, and few at once."""
+"""A worker's aggregation loops: every partition is aggregated, and few at once."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -24,8 +24,8 @@ pytestmark = pytest.mark.anyio
 
 
 @dataclass
-class Watched:
-    """A folder that remembers how many of its folds ran at once."""
+class CountingAggregator:
+    """An aggregator that records how many of its batches ran at once."""
 
     aggregator: Aggregator
     running: int = 0
@@ -44,8 +44,8 @@ class Watched:
 
 
 @dataclass
-class Slow(Watched):
-    """A folder whose big batches run out of time."""
+class SlowAggregator(CountingAggregator):
+    """An aggregator whose big batches time out."""
 
     tried: list[int] = field(default_factory=list)
 
@@ -67,11 +67,9 @@ async def aggregating(stores: Stores) -> AsyncIterator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_a_batch_that_runs_out_of_time_is_halved_until_it_goes_through(
-    stores: Stores, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_failed_batch_is_halved_until_it_succeeds(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobs.mail.aggregation.RETRY_S", 0.01)
-    mail, slow = OrganizationMail(stores, new_id()), Slow(stores.aggregator)
+    mail, slow = OrganizationMail(stores, new_id()), SlowAggregator(stores.aggregator)
     await mail.record(*(ok(f"a{number}@one.example") for number in range(400)))
     async with aggregating(replace(stores, aggregator=slow)):
         await until(lambda: _nothing_waits(stores), 30)
@@ -79,16 +77,14 @@ async def test_a_batch_that_runs_out_of_time_is_halved_until_it_goes_through(
     assert (await mail.domain("one.example")).success == 400
 
 
-async def test_a_partition_that_can_not_be_folded_stops_no_other(
-    stores: Stores, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_broken_partition_stops_no_other(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobs.mail.aggregation.RETRY_S", 0.01)
     mail, place = OrganizationMail(stores, new_id()), partition("broken.example")
     await mail.record(ok("ann@broken.example"))
     await stores.mongo["mail_ledger"].update_one({"domain": "broken.example"}, {"$unset": {"outcome": ""}})
     with capture_logs() as logs:
         async with aggregating(stores):
-            await until(lambda: _is_true(any(each["event"] == "fold_broken" for each in logs)), 30)
+            await until(lambda: _is_true(any(each["event"] == "mail_aggregation_crashed" for each in logs)), 30)
             others = [f"d{number}.example" for number in range(60) if partition(f"d{number}.example") != place]
             await mail.record(*(ok(f"a@{domain}") for domain in others))
             await until(lambda: _only_waits(stores, place), 30)
@@ -107,12 +103,12 @@ async def _is_true(found: bool) -> bool:
     return found
 
 
-async def test_all_partitions_are_folded_and_few_at_once(stores: Stores) -> None:
+async def test_all_partitions_are_aggregated_few_at_once(stores: Stores) -> None:
     mail = OrganizationMail(stores, new_id())
     domains = [f"d{number}.example" for number in range(100)]
     assert {partition(each) for each in domains} == set(range(PARTITIONS))
     await mail.record(*(ok(f"a{number}@{domain}") for number in range(10) for domain in domains))
-    watched = Watched(stores.aggregator)
+    watched = CountingAggregator(stores.aggregator)
     async with aggregating(replace(stores, aggregator=watched)):
         await until(lambda: _nothing_waits(stores), 30)
     assert watched.most <= AT_ONCE

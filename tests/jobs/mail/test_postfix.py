@@ -48,7 +48,7 @@ def read(*lines: str, log: PostfixLogReader | None = None) -> list[DeliveryEvent
         (REFUSED, None, "4.4.1", Outcome.DOMAIN),
     ],
 )
-def test_a_line_says_what_became_of_one_recipient(line: str, smtp: int, status: str, counts_as: Outcome) -> None:
+def test_delivery_line_gives_one_event(line: str, smtp: int, status: str, counts_as: Outcome) -> None:
     (event,) = read(line)
     assert (event.address, event.smtp_code, event.enhanced_status) == ("ann@example.org", smtp, status)
     assert event.message_id == "4Q1ABC2XYZ"
@@ -56,12 +56,12 @@ def test_a_line_says_what_became_of_one_recipient(line: str, smtp: int, status: 
     assert outcome(event) is counts_as
 
 
-def test_the_same_line_has_the_same_event_id_and_another_one_has_another() -> None:
+def test_event_id_is_unique_per_line() -> None:
     assert read(SENT)[0].event_id == read(SENT)[0].event_id
     assert len({read(line)[0].event_id for line in (SENT, DEFERRED, SENT.replace("2219", "2220"))}) == 3
 
 
-def test_a_message_that_expired_is_told_of_each_who_still_waited() -> None:
+def test_expired_message_gives_event_per_deferred_recipient() -> None:
     other = DEFERRED.replace("to=<ann@", "to=<bob@")
     sent = SENT.replace("to=<ann@", "to=<bob@")
     events = read(DEFERRED, DEFERRED, other, sent, EXPIRED)
@@ -70,7 +70,7 @@ def test_a_message_that_expired_is_told_of_each_who_still_waited() -> None:
     assert read(EXPIRED) == []
 
 
-def test_who_waits_is_forgotten_with_the_message() -> None:
+def test_removed_message_drops_deferred_recipients() -> None:
     log = PostfixLogReader(UTC)
     read(DEFERRED, REMOVED, EXPIRED, log=log)
     assert log.waiting == {}
@@ -91,11 +91,11 @@ def test_who_waits_is_forgotten_with_the_message() -> None:
         "\x00\x01\x02",
     ],
 )
-def test_all_other_lines_say_nothing(line: str) -> None:
+def test_other_lines_give_no_event(line: str) -> None:
     assert read(line) == []
 
 
-def test_old_style_lines_are_of_the_last_twelve_months_in_the_local_zone() -> None:
+def test_line_without_year_is_within_last_year_in_local_zone() -> None:
     tokyo = PostfixLogReader(ZoneInfo("Asia/Tokyo"))
     old = "Nov 21 20:00:00" + SENT[len("2026-11-21T11:00:00.123456+00:00") :]
     assert read(old, log=tokyo)[0].at == datetime(2026, 11, 21, 11, 0, tzinfo=UTC)
@@ -103,7 +103,7 @@ def test_old_style_lines_are_of_the_last_twelve_months_in_the_local_zone() -> No
     assert read(old.replace("Nov 21", "Feb 29"), log=tokyo)[0].at == NOW
 
 
-def test_a_line_just_after_midnight_of_new_years_eve_is_of_this_year() -> None:
+def test_line_read_after_new_year_keeps_its_year() -> None:
     line = "Dec 31 23:59:59" + SENT[len("2026-11-21T11:00:00.123456+00:00") :]
     (event,) = PostfixLogReader(UTC).read(line.encode(), datetime(2027, 1, 1, 0, 0, 5, tzinfo=UTC))
     assert event.at == datetime(2026, 12, 31, 23, 59, 59, tzinfo=UTC)

@@ -108,7 +108,7 @@ def read(text: str) -> list[DeliveryEvent]:
     return delivery_events(text.encode(), NOW)
 
 
-def test_a_dsn_says_what_became_of_each_recipient_and_leaves_out_what_is_only_late() -> None:
+def test_dsn_gives_event_per_final_recipient() -> None:
     gone, full, fine = read(DSN)
     assert (gone.address, gone.smtp_code, gone.enhanced_status) == ("Gone@Example.org", 550, "5.1.1")
     assert gone.diagnostic is not None
@@ -119,45 +119,45 @@ def test_a_dsn_says_what_became_of_each_recipient_and_leaves_out_what_is_only_la
     assert (full.address, fine.address) == ("full@example.org", "fine@example.org")
 
 
-def test_the_same_report_by_another_way_has_the_same_event_ids() -> None:
+def test_report_by_another_route_has_same_event_ids() -> None:
     other = f"Received: from somewhere\n{DSN}"
     assert [each.event_id for each in read(other)] == [each.event_id for each in read(DSN)]
     assert len({each.event_id for each in read(DSN)}) == 3
 
 
-def test_without_a_queue_id_the_original_message_tells_tries_apart() -> None:
+def test_dsn_without_queue_id_uses_original_message_id() -> None:
     assert read(DSN.replace("X-Postfix-Queue-ID: 4Q1ABC\n", ""))[0].message_id == "<news-1@example.com>"
 
 
-def test_a_report_without_a_date_is_of_now() -> None:
+def test_report_without_date_is_of_now() -> None:
     assert read(DSN.replace("Date: Fri, 20 Nov 2026 09:30:00 +0900\n", "", 1))[0].at == NOW
 
 
-def test_a_failed_recipient_without_a_status_charges_nobody() -> None:
+def test_failed_recipient_without_status_counts_nothing() -> None:
     event = read(DSN.replace("Status: 5.1.1\n", "").replace("550 5.1.1 <gone", "<gone").replace("User unknown", "no"))[
         0
     ]
     assert outcome(event) is Outcome.NOTHING
 
 
-def test_a_complaint_names_the_recipient() -> None:
+def test_complaint_gives_event_of_recipient() -> None:
     (event,) = read(ARF)
     assert (event.kind, event.address) == (DeliveryEventKind.COMPLAINT, "user@example.net")
 
 
 @pytest.mark.parametrize("name", ["Received-Date", "Arrival-Date"])
-def test_a_complaint_is_of_the_day_of_the_report_however_old_the_message_is(name: str) -> None:
+def test_complaint_of_old_message_has_date_of_report(name: str) -> None:
     old = ARF.replace("Received-Date: Thu, 19 Nov", f"{name}: Mon, 02 Nov")
     assert read(old)[0].at == datetime(2026, 11, 20, 17, 40, 36, tzinfo=UTC)
 
 
-def test_a_complaint_that_hides_the_recipient_is_read_from_the_message() -> None:
+def test_complaint_without_recipient_uses_original_message() -> None:
     (event,) = read(ARF.replace("Original-Rcpt-To: <user@example.net>\n", ""))
     assert event.address == "other@example.net"
 
 
 @pytest.mark.parametrize("kind", ["not-spam", "auth-failure"])
-def test_what_is_no_complaint_says_nothing(kind: str) -> None:
+def test_feedback_without_complaint_gives_no_event(kind: str) -> None:
     assert read(ARF.replace("Feedback-Type: abuse", f"Feedback-Type: {kind}")) == []
 
 
@@ -182,13 +182,13 @@ Subject: News
 """
 
 
-def test_a_bounce_that_follows_no_standard_is_guessed_and_judged_by_its_text() -> None:
+def test_nonstandard_bounce_is_classified_by_text() -> None:
     (event,) = read(QMAIL)
     assert event.address == "gone@example.net"
     assert outcome(event) is Outcome.HARD
 
 
-def test_a_guessed_bounce_without_a_reason_charges_nobody() -> None:
+def test_nonstandard_bounce_without_reason_counts_nothing() -> None:
     (event,) = read(QMAIL.replace("Sorry, no mailbox here by that name. (#5.1.1)", "We don't like you."))
     assert outcome(event) is Outcome.NOTHING
 
@@ -202,16 +202,16 @@ def test_a_guessed_bounce_without_a_reason_charges_nobody() -> None:
         "Content-Type: multipart/report; boundary=B\n\n--B--\n",
     ],
 )
-def test_what_is_no_report_is_refused(text: str) -> None:
+def test_other_message_is_refused(text: str) -> None:
     with pytest.raises(NotADeliveryReport):
         read(text)
 
 
-def test_a_recipient_that_is_none_is_left_out() -> None:
+def test_dsn_invalid_recipient_is_skipped() -> None:
     broken = DSN.replace("rfc822; gone@example.org", "nobody").replace("rfc822;Gone@Example.org", "x")
     assert [each.address for each in read(broken)] == ["full@example.org", "fine@example.org"]
 
 
-def test_an_empty_report_says_nothing() -> None:
+def test_empty_report_gives_no_event() -> None:
     assert read("Content-Type: message/delivery-status\n\n\n") == []
     assert read("Content-Type: message/feedback-report\n\n\n") == []

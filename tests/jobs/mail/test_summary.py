@@ -56,7 +56,7 @@ def mails(tmp_path: Path) -> list[Any]:
     return [message_from_bytes(file.read_bytes()) for file in sorted((tmp_path / "mail").glob("*.eml"))]
 
 
-async def test_the_summary_of_yesterday_is_sent_once(jobs: JobContext, tmp_path: Path) -> None:
+async def test_summary_of_yesterday_is_sent_once(jobs: JobContext, tmp_path: Path) -> None:
     await send(jobs.stores, 9, 1, days=1)
     assert await report_bounces(jobs) == 1
     assert await report_bounces(jobs) == 0
@@ -67,14 +67,14 @@ async def test_the_summary_of_yesterday_is_sent_once(jobs: JobContext, tmp_path:
     assert "x.example: 1 of 1 bounced" in text
 
 
-async def test_many_workers_send_one(jobs: JobContext, tmp_path: Path) -> None:
+async def test_concurrent_workers_send_one_summary(jobs: JobContext, tmp_path: Path) -> None:
     await send(jobs.stores, 9, 1, days=1)
     assert sum(await asyncio.gather(*(report_bounces(jobs) for _ in range(8)))) == 1
     assert len(mails(tmp_path)) == 1
 
 
 @pytest.mark.parametrize(("fine", "bad", "alarms"), [(98, 2, 0), (97, 3, 1), (10, 10, 0)])
-async def test_the_alarm_comes_when_the_threshold_is_passed_by_enough_mail(
+async def test_alarm_needs_threshold_and_enough_mail(
     jobs: JobContext, tmp_path: Path, fine: int, bad: int, alarms: int
 ) -> None:
     await send(jobs.stores, fine, bad)
@@ -83,7 +83,7 @@ async def test_the_alarm_comes_when_the_threshold_is_passed_by_enough_mail(
     assert [mail["Subject"].startswith("Too many mails bounce") for mail in mails(tmp_path)] == [True] * alarms
 
 
-async def test_a_small_domain_alarms_although_the_whole_looks_fine(jobs: JobContext, tmp_path: Path) -> None:
+async def test_alarm_of_domain_below_organization_threshold(jobs: JobContext, tmp_path: Path) -> None:
     await send(jobs.stores, 3000, 50)
     assert await report_bounces(jobs) == 1
     assert await report_bounces(jobs) == 0
@@ -92,14 +92,14 @@ async def test_a_small_domain_alarms_although_the_whole_looks_fine(jobs: JobCont
     assert "Sent: 50, bounced: 50" in mail.get_payload(decode=True).decode()
 
 
-async def test_what_is_told_after_midnight_alarms_too(jobs: JobContext, tmp_path: Path) -> None:
+async def test_alarm_covers_events_recorded_after_midnight(jobs: JobContext, tmp_path: Path) -> None:
     await send(jobs.stores, 45, 15, days=1)
     assert await report_bounces(replace(jobs, bounce_report_to=None)) == 1
     (row,) = await jobs.stores.reports.since(0, 10)
     assert row["_id"]["day"] == day_of(await jobs.stores.mongo.now()) - 1
 
 
-async def test_nobody_to_tell_is_no_fault(jobs: JobContext) -> None:
+async def test_reports_without_recipient_are_marked_sent(jobs: JobContext) -> None:
     await send(jobs.stores, 60, 60)
     await send(jobs.stores, 60, 60, days=1)
     assert await report_bounces(replace(jobs, bounce_report_to=None)) == 4
@@ -119,9 +119,7 @@ async def receiver(status: list[int]) -> AsyncIterator[tuple[int, list[Request]]
         yield port, got
 
 
-async def test_a_webhook_is_signed_with_the_password_of_its_address_and_tried_again(
-    jobs: JobContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_webhook_is_signed_and_retried(jobs: JobContext, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("storage.mail.reports.CLAIM_S", 0)
     await send(jobs.stores, 9, 1, days=1)
     async with receiver([500, 204]) as (port, got):

@@ -105,7 +105,7 @@ def complete(mta: Mta, ledger: Ledger) -> bool:
     )
 
 
-async def test_it_reads_what_is_there_and_what_comes(mta: Mta, ledger: Ledger, start: Callable[[], Tail]) -> None:
+async def test_tail_reads_existing_and_new_lines(mta: Mta, ledger: Ledger, start: Callable[[], Tail]) -> None:
     tail = start()
     await drain(tail)  # there is no file yet
     mta.write()
@@ -115,7 +115,7 @@ async def test_it_reads_what_is_there_and_what_comes(mta: Mta, ledger: Ledger, s
     assert complete(mta, ledger)
 
 
-async def test_it_tells_how_far_it_is(mta: Mta, start: Callable[[], Tail]) -> None:
+async def test_tail_status_gives_progress(mta: Mta, start: Callable[[], Tail]) -> None:
     tail = start()
     assert tail.told() == {"file": str(mta.path), "lines": 0, "events": 0, "behind_bytes": 0}
     mta.write(1500)
@@ -127,7 +127,7 @@ async def test_it_tells_how_far_it_is(mta: Mta, start: Callable[[], Tail]) -> No
     assert tail.told() == {"file": str(mta.path), "lines": 1500, "events": 1500, "behind_bytes": 0}
 
 
-async def test_a_half_line_waits_for_its_end(mta: Mta, ledger: Ledger, start: Callable[[], Tail]) -> None:
+async def test_tail_incomplete_line_waits_for_its_end(mta: Mta, ledger: Ledger, start: Callable[[], Tail]) -> None:
     tail = start()
     mta.write()
     line = mta.lines(1)
@@ -141,9 +141,7 @@ async def test_a_half_line_waits_for_its_end(mta: Mta, ledger: Ledger, start: Ca
     assert complete(mta, ledger)
 
 
-async def test_a_renamed_log_is_read_to_its_end_although_its_writer_notices_late(
-    mta: Mta, ledger: Ledger, start: Callable[[], Tail]
-) -> None:
+async def test_tail_renamed_log_is_read_to_its_end(mta: Mta, ledger: Ledger, start: Callable[[], Tail]) -> None:
     tail = start()
     mta.write()
     await drain(tail)
@@ -159,7 +157,7 @@ async def test_a_renamed_log_is_read_to_its_end_although_its_writer_notices_late
     assert complete(mta, ledger)
 
 
-async def test_a_copied_and_emptied_log_is_read_on_in_the_copy(
+async def test_tail_copied_and_truncated_log_continues_in_copy(
     mta: Mta, ledger: Ledger, start: Callable[[], Tail]
 ) -> None:
     tail = start()
@@ -174,7 +172,7 @@ async def test_a_copied_and_emptied_log_is_read_on_in_the_copy(
     assert complete(mta, ledger)
 
 
-async def test_a_log_that_was_cut_starts_anew(mta: Mta, ledger: Ledger, start: Callable[[], Tail]) -> None:
+async def test_tail_truncated_log_starts_over(mta: Mta, ledger: Ledger, start: Callable[[], Tail]) -> None:
     tail = start()
     mta.write(10)
     await drain(tail)
@@ -185,7 +183,7 @@ async def test_a_log_that_was_cut_starts_anew(mta: Mta, ledger: Ledger, start: C
     assert complete(mta, ledger)
 
 
-async def test_it_goes_on_after_a_restart_and_reads_nothing_twice(
+async def test_tail_restart_reads_no_line_twice(
     mta: Mta, ledger: Ledger, start: Callable[[], Tail], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mta.write(50)
@@ -199,9 +197,7 @@ async def test_it_goes_on_after_a_restart_and_reads_nothing_twice(
     assert complete(mta, ledger)
 
 
-async def test_what_was_rotated_while_it_did_not_run_is_read_however_often(
-    mta: Mta, ledger: Ledger, start: Callable[[], Tail]
-) -> None:
+async def test_tail_restart_reads_logs_rotated_meanwhile(mta: Mta, ledger: Ledger, start: Callable[[], Tail]) -> None:
     mta.write()
     await drain(start())
     for _ in range(3):
@@ -216,9 +212,7 @@ async def test_what_was_rotated_while_it_did_not_run_is_read_however_often(
     assert complete(mta, ledger)
 
 
-async def test_old_logs_are_not_taken_for_new_ones_at_the_first_start(
-    mta: Mta, ledger: Ledger, start: Callable[[], Tail]
-) -> None:
+async def test_tail_first_start_skips_rotated_logs(mta: Mta, ledger: Ledger, start: Callable[[], Tail]) -> None:
     mta.write()
     mta.path.rename(mta.path.with_name("mail.log.1"))
     mta.written = 0
@@ -228,7 +222,7 @@ async def test_old_logs_are_not_taken_for_new_ones_at_the_first_start(
     assert len(ledger.events) == 2
 
 
-async def test_who_waits_is_known_after_a_restart_and_the_state_is_its_owners_only(
+async def test_tail_restart_keeps_deferred_recipients_in_private_file(
     mta: Mta, ledger: Ledger, start: Callable[[], Tail], tmp_path: Path
 ) -> None:
     at = datetime.now(UTC).isoformat()
@@ -254,7 +248,7 @@ async def by_detour(uri: str, database: str) -> AsyncIterator[tuple[Detour, Mong
             await mongo.close()
 
 
-async def test_while_mongodb_is_away_it_says_so_and_then_takes_each_line_once(
+async def test_tail_mongodb_outage_is_logged_and_lines_count_once(
     mta: Mta, tmp_path: Path, mongodb_uri: str, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("storage.mongo.client.SERVER_SELECTION_S", 0.2)
@@ -291,7 +285,7 @@ async def test_while_mongodb_is_away_it_says_so_and_then_takes_each_line_once(
 
 
 @pytest.mark.parametrize("seed", range(12))
-async def test_a_log_with_everything_that_happens_to_logs_under_kills_is_read_whole(
+async def test_tail_random_rotations_and_kills_lose_no_line(
     seed: int, mta: Mta, ledger: Ledger, start: Callable[[], Tail], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jobs.mail.tail, "BATCH_LINES", 7)

@@ -1,4 +1,4 @@
-"""The address book as a sender and an operator use it."""
+"""Queries and mutations of the address book."""
 
 from datetime import timedelta
 
@@ -48,7 +48,7 @@ def mail(stores: Stores) -> OrganizationMail:
     return OrganizationMail(stores, "acme")
 
 
-async def test_a_standing_says_whether_to_send_and_why(operator: Person, mail: OrganizationMail) -> None:
+async def test_address_book_gives_standing_and_verdict(operator: Person, mail: OrganizationMail) -> None:
     await mail.take(ok("ann@example.org"), hard("Bob@Example.org"))
     (ann, bob, odd) = await operator.do(BOOK, addresses=["ann@example.org", "bob@EXAMPLE.org", "odd"])
     assert (ann["blocked"], ann["success"], ann["verdict"]["rule"]) == (False, 1, "DELIVERABLE")
@@ -60,21 +60,21 @@ async def test_a_standing_says_whether_to_send_and_why(operator: Person, mail: O
     assert (odd["normalized"], odd["domain"], odd["blocked"]) == (None, None, True)
 
 
-async def test_a_thousand_addresses_at_once_and_not_one_more(operator: Person) -> None:
+async def test_lookups_accept_at_most_1000(operator: Person) -> None:
     assert len(await operator.do(BOOK, addresses=["ann@example.org"] * 1000)) == 1000
     for query, name in ((BOOK, "addresses"), (DOMAINS, "domains")):
         refused = await operator.fails(query, **{name: ["example.org"] * 1001})
         assert (refused["code"], refused["field"]) == ("BAD_USER_INPUT", name)
 
 
-async def test_domains_in_the_order_of_asking(operator: Person, mail: OrganizationMail) -> None:
+async def test_domain_standings_keep_order(operator: Person, mail: OrganizationMail) -> None:
     await mail.take(event("ann@gone.example", 550, "5.1.2"))
     found = await operator.do(DOMAINS, domains=["new.example", "GONE.example", "no domain"])
     assert [each["id"] for each in found] == ["new.example", "gone.example", "no domain"]
     assert [each["verdict"]["rule"] for each in found] == ["UNKNOWN_ADDRESS", "DOMAIN_DEAD", "INVALID_ADDRESS"]
 
 
-async def test_rates_of_days(operator: Person, mail: OrganizationMail) -> None:
+async def test_bounce_rates_by_day_and_domain(operator: Person, mail: OrganizationMail) -> None:
     await mail.take(*(ok(f"a{n}@example.org") for n in range(49)), hard("b@example.org"), soft("c@other.example"))
     days = {"from": (today() - timedelta(days=1)).isoformat(), "to": today().isoformat()}
     before, day = await operator.do(RATES, **days)
@@ -88,13 +88,13 @@ async def test_rates_of_days(operator: Person, mail: OrganizationMail) -> None:
     ("change", "field"),
     [({"to": "2026-01-01T00:00:00Z"}, "to"), ({"to": "2028-02-01T00:00:00Z"}, "to"), ({"domain": "x"}, "domain")],
 )
-async def test_rates_of_days_that_make_no_sense(operator: Person, change: dict[str, str], field: str) -> None:
+async def test_bounce_rates_check_arguments(operator: Person, change: dict[str, str], field: str) -> None:
     asked = {"from": "2026-11-01T00:00:00Z", "to": "2026-11-02T00:00:00Z", **change}
     refused = await operator.fails(RATES, **asked)
     assert (refused["code"], refused["field"]) == ("BAD_USER_INPUT", field)
 
 
-async def test_an_operator_unblocks_and_says_why(operator: Person, mail: OrganizationMail) -> None:
+async def test_unblock_address_records_operator_and_reason(operator: Person, mail: OrganizationMail) -> None:
     await mail.take(hard())
     done = await operator.do(UNBLOCK, address="Ann@example.org", reason="typo in our list")
     assert (done["blocked"], done["hardBounce"], done["verdict"]["rule"]) == (False, 0, "UNBLOCKED")
@@ -102,7 +102,7 @@ async def test_an_operator_unblocks_and_says_why(operator: Person, mail: Organiz
     assert "typo in our list" in done["verdict"]["detail"]
 
 
-async def test_a_domain_by_hand_and_back(operator: Person, mail: OrganizationMail) -> None:
+async def test_set_domain_blocked_and_back(operator: Person, mail: OrganizationMail) -> None:
     done = await operator.do(SET_BLOCKED, domain="Example.ORG", blocked=True, reason="spam trap")
     assert (done["domain"], done["blocked"], done["verdict"]["rule"]) == ("example.org", True, "BY_HAND")
     (found,) = await operator.do(BOOK, addresses=["ann@example.org"])
@@ -120,7 +120,9 @@ async def test_a_domain_by_hand_and_back(operator: Person, mail: OrganizationMai
         (SET_BLOCKED, {"reason": "x" * 501}, "reason"),
     ],
 )
-async def test_what_a_change_by_hand_needs(operator: Person, query: str, change: dict[str, str], field: str) -> None:
+async def test_operator_change_checks_arguments(
+    operator: Person, query: str, change: dict[str, str], field: str
+) -> None:
     given = {"address": "ann@example.org", "domain": "example.org", "reason": "why", **change}
     wanted = "domain" if "address" in query.partition("{")[0] else "address"
     given.pop(wanted)

@@ -1,4 +1,4 @@
-"""Taking delivery events in, as services do."""
+"""Recording delivery events through the API."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def event(**more: object) -> dict[str, object]:
     return {"eventId": new_id(), "address": "ann@example.org", "at": today().isoformat(), **more}
 
 
-async def test_events_are_taken_in_once(service: Person, mail: OrganizationMail) -> None:
+async def test_record_deliveries_counts_events_once(service: Person, mail: OrganizationMail) -> None:
     events = [event(smtpCode=550, enhancedStatus="5.1.1", diagnostic="User unknown", messageId="4Q"), event()]
     assert await service.do(RECORD, events=events) == {"accepted": 2, "duplicates": 0, "rejected": []}
     assert await service.do(RECORD, events=events) == {"accepted": 0, "duplicates": 2, "rejected": []}
@@ -41,13 +41,13 @@ async def test_events_are_taken_in_once(service: Person, mail: OrganizationMail)
     assert (found.hard_bounce, found.soft_bounce) == (1, 0)
 
 
-async def test_a_complaint_is_an_event_too(service: Person, mail: OrganizationMail) -> None:
+async def test_record_deliveries_complaint_blocks_address(service: Person, mail: OrganizationMail) -> None:
     await service.do(RECORD, events=[event(kind="COMPLAINT")])
     await mail.aggregate()
     assert (await mail.standing()).blocked
 
 
-async def test_what_can_not_be_taken_in_is_told_by_its_place(service: Person) -> None:
+async def test_record_deliveries_rejects_invalid_events_by_index(service: Person) -> None:
     events = [event(), event(address="nobody", eventId="odd"), event(at="2020-01-01T00:00:00Z", smtpCode=None)]
     result = await service.do(RECORD, events=events)
     assert result["accepted"] == 1
@@ -58,11 +58,11 @@ async def test_what_can_not_be_taken_in_is_told_by_its_place(service: Person) ->
     assert result["rejected"][0]["eventId"] == "odd"
 
 
-async def test_a_thousand_at_once_and_not_one_more(service: Person) -> None:
+async def test_record_deliveries_accepts_at_most_1000(service: Person) -> None:
     assert (await service.do(RECORD, events=[event() for _ in range(1000)]))["accepted"] == 1000
     refused = await service.fails(RECORD, events=[event() for _ in range(1001)])
     assert (refused["code"], refused["field"]) == ("BAD_USER_INPUT", "events")
 
 
-async def test_an_empty_list_is_no_fault(service: Person) -> None:
+async def test_record_deliveries_empty_list_succeeds(service: Person) -> None:
     assert await service.do(RECORD, events=[]) == {"accepted": 0, "duplicates": 0, "rejected": []}

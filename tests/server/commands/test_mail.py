@@ -56,7 +56,7 @@ def rows(tmp_path: Path) -> Path:
     return file
 
 
-def test_rows_are_imported_and_verified(
+def test_mail_import_then_verify_succeeds(
     rows: Path, with_mail: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["mail", "verify", str(rows), "--org", "acme"]) == 1
@@ -71,7 +71,7 @@ def test_rows_are_imported_and_verified(
     assert (standing.blocked, standing.soft_bounce, standing.hard_bounce) == (True, 1, 2)
 
 
-def test_differences_of_lookups_are_listed(
+def test_mail_verify_lists_lookup_differences(
     rows: Path, with_mail: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def look_up(mail: OrganizationMail) -> None:
@@ -85,7 +85,7 @@ def test_differences_of_lookups_are_listed(
     assert "1 differed in lookups" in shown
 
 
-def test_a_source_is_taken_out_as_if_it_had_never_been(
+def test_mail_rebuild_removes_source(
     rows: Path, with_mail: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(["mail", "import", str(rows), "--org", "acme", "--source", "mysql"])
@@ -99,7 +99,7 @@ def test_a_source_is_taken_out_as_if_it_had_never_been(
     assert run(["mail", "verify", str(rows), "--org", "acme"]) == 0
 
 
-def test_a_report_is_taken_from_a_file(
+def test_mail_report_reads_file(
     tmp_path: Path, with_mail: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "report.eml"
@@ -114,7 +114,7 @@ def test_a_report_is_taken_from_a_file(
     assert with_mail(lambda mail: mail.standing("gone@example.org")).blocked
 
 
-def test_a_report_is_taken_from_the_standard_input(variables: dict[str, str]) -> None:
+def test_mail_report_reads_standard_input(variables: dict[str, str]) -> None:
     done = subprocess.run(
         [*NOROSHI, "mail", "report", "-", "--org", "acme"],
         input="Subject: hello\n\nhello\n",
@@ -136,7 +136,7 @@ def test_a_report_is_taken_from_the_standard_input(variables: dict[str, str]) ->
         ("\xff", "its header lacks"),
     ],
 )
-def test_a_bad_file_is_one_line_and_nothing_is_written(
+def test_mail_import_bad_file_is_one_line_and_writes_nothing(
     rows: Path, text: str, words: str, with_mail: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows.write_text(text)
@@ -160,21 +160,19 @@ def test_a_bad_file_is_one_line_and_nothing_is_written(
         (["mail", "report", "none.eml", "--org", "acme"], 1),
     ],
 )
-def test_wrong_usage_is_2_and_what_can_not_be_done_is_1(
+def test_mail_wrong_usage_exits_2_and_failure_exits_1(
     arguments: list[str], code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(arguments) == code
 
 
 @pytest.mark.parametrize("command", ["tail", "report", "import", "verify", "rebuild"])
-def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mail_commands_have_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["mail", command, "--help"]) == 0
     assert f"noroshi mail {command}" in capsys.readouterr().out
 
 
-def test_a_log_is_followed_through_kills(
-    tmp_path: Path, variables: dict[str, str], with_mail: Callable[..., Any]
-) -> None:
+def test_mail_tail_survives_kills(tmp_path: Path, variables: dict[str, str], with_mail: Callable[..., Any]) -> None:
     log = tmp_path / "mail.log"
 
     def write(first: int, last: int) -> None:
@@ -214,9 +212,7 @@ def embedded(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return data_dir
 
 
-def test_without_any_address_the_data_folders_server_is_used(
-    rows: Path, embedded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mail_without_uri_uses_embedded_server(rows: Path, embedded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     base = ["--org", "acme", "--data-dir", str(embedded)]
     assert run(["mail", "import", str(rows), "--source", "x", *base]) == 0
     assert run(["mail", "verify", str(rows), *base]) == 0

@@ -47,7 +47,7 @@ async def test_mail_that_waits_logs_that_are_read_and_reports_are_shown(
     today = day_of(await stores.mongo.now())
     for kind in ("summary", "alarm"):
         assert await stores.reports.claim("acme", today - 1, kind)
-    await stores.reports.sent("acme", today - 1, "summary")
+    await stores.reports.mark_sent("acme", today - 1, "summary")
     parts = await status(Settings(mongodb_uri=mongodb_uri, redis_url=redis_url, database=database))
     folders, tails, reports = (part for part in parts if part.title.startswith("Mail"))
     ((number, events, oldest, folder),) = folders.rows

@@ -1,4 +1,4 @@
-"""A process that folds a database's ledger until it is killed: python -m ... MONGODB_URI REDIS_URL DATABASE."""
+"""A process that aggregates a database's ledger until it is killed: python -m ... MONGODB_URI REDIS_URL DATABASE."""
 
 import asyncio
 import sys
@@ -11,7 +11,7 @@ from tests.keys import ADDRESS_KEYS
 async def main() -> None:
     mongodb_uri, redis_url, database = sys.argv[1:]
     async with open_stores(mongodb_uri, redis_url, database, address_keys=ADDRESS_KEYS) as stores:
-        # A killed folder's lease must not hold up the test: the fences are what is tested.
+        # Short leases: the test is about fences, and must not wait for the lease of a killed process.
         stores.locks._ttl_s, stores.locks._stop_s = 2.0, 1.6
         await AggregationLoops(stores).run()
 

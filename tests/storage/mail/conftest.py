@@ -1,4 +1,4 @@
-"""A book of a test's own organization, and folders for it."""
+"""Mail fixtures: stores with address keys, and the mail of a new organization."""
 
 from collections.abc import AsyncIterator
 
@@ -21,5 +21,5 @@ async def mail_stores(
 
 @pytest.fixture
 def mail(mail_stores: Stores) -> OrganizationMail:
-    """An organization in whose book nothing stands."""
+    """The mail of a new organization with an empty book."""
     return OrganizationMail(mail_stores, new_id())

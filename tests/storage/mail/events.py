@@ -1,4 +1,4 @@
-"""Delivery events of every sort, for tests."""
+"""Delivery events of every kind."""
 
 import itertools
 import random
@@ -29,7 +29,7 @@ _IDS = itertools.count()
 
 
 def today() -> datetime:
-    """Noon of the current day would do, but it may not have come yet: yesterday's."""
+    """Returns noon of yesterday. Noon of the current day may still lie ahead."""
     return datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0) - timedelta(days=1)
 
 
@@ -45,7 +45,7 @@ def event(
     id_: str | None = None,
     complaint: bool = False,
 ) -> DeliveryEvent:
-    """An event `days` days before yesterday noon."""
+    """Returns an event `days` days before noon of yesterday."""
     kind = DeliveryEventKind.COMPLAINT if complaint else DeliveryEventKind.DELIVERY
     when = at or today() - timedelta(days=days)
     return DeliveryEvent(id_ or f"e{next(_IDS)}", address, when, kind, smtp, status, text, message)
@@ -64,12 +64,12 @@ def soft(address: str = "ann@example.org", **more: object) -> DeliveryEvent:
 
 
 def refused(address: str = "ann@example.org", **more: object) -> DeliveryEvent:
-    """A connection that failed."""
+    """Returns a failed connection."""
     return event(address, **more)  # type: ignore[arg-type]
 
 
 def any_events(dice: random.Random, number: int, addresses: int, hot: float = 0.9) -> Iterator[DeliveryEvent]:
-    """Events of twelve days; that share of them on one domain."""
+    """Yields random events of eleven days, with a share of `hot` on one domain."""
     for place in range(number):
         domain = "hot.example" if dice.random() < hot else f"d{dice.randrange(20)}.example"
         yield event(

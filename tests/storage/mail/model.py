@@ -1,4 +1,4 @@
-"""What the book must say, told from the whole set of events at once, with no regard to order, batches or storage."""
+"""A reference model of the address book: computes standings from all events at once, without batches or storage."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -11,8 +11,8 @@ DAY_S = 86_400
 
 
 @dataclass
-class Told:
-    """Counts, and whether it is blocked."""
+class Standing:
+    """Counters and block of an address or a domain."""
 
     success: int = 0
     soft: int = 0
@@ -22,7 +22,7 @@ class Told:
 
 @dataclass
 class Model:
-    """The first event of an id counts, all later ones of it are nothing."""
+    """All events so far. Only the first event of an id counts."""
 
     events: dict[str, DeliveryEvent] = field(default_factory=dict)
     of_address: dict[str, list[DeliveryEvent]] = field(default_factory=lambda: defaultdict(list))
@@ -35,27 +35,27 @@ class Model:
                 self.of_address[event.address].append(event)
                 self.of_domain[event.address.partition("@")[2]].append(event)
 
-    def address(self, address: str) -> Told:
+    def address(self, address: str) -> Standing:
         mine = self.of_address[address]
         ok = max((event.at for event in mine if outcome(event) is Outcome.DELIVERED), default=None)
         since = [event for event in mine if ok is None or event.at >= ok]
         softs = {message_and_day(event) for event in since if outcome(event) is Outcome.SOFT}
-        told = Told(count(mine, Outcome.DELIVERED), len(softs), count(since, Outcome.HARD))
+        standing = Standing(count(mine, Outcome.DELIVERED), len(softs), count(since, Outcome.HARD))
         complained = count(mine, Outcome.COMPLAINT) > 0
-        told.blocked = complained or told.hard > 0 or len({day for _, day in softs}) >= 3
-        return told
+        standing.blocked = complained or standing.hard > 0 or len({day for _, day in softs}) >= 3
+        return standing
 
-    def domain(self, domain: str) -> Told:
+    def domain(self, domain: str) -> Standing:
         mine = self.of_domain[domain]
         softs = {
             (event.address, *message_and_day(event))
             for event in mine
             if outcome(event) in (Outcome.SOFT, Outcome.DOMAIN)
         }
-        told = Told(count(mine, Outcome.DELIVERED), len(softs), count(mine, Outcome.HARD))
+        standing = Standing(count(mine, Outcome.DELIVERED), len(softs), count(mine, Outcome.HARD))
         dead = any(event.enhanced_status in ("5.1.2", "5.1.10") for event in mine)
-        told.blocked = dead or unreachable(mine)
-        return told
+        standing.blocked = dead or unreachable(mine)
+        return standing
 
     @property
     def addresses(self) -> list[str]:
@@ -84,7 +84,7 @@ def is_failure(event: DeliveryEvent) -> bool:
 
 
 def is_answer(event: DeliveryEvent) -> bool:
-    """A complaint comes from elsewhere, and who says that time ran out is the sender."""
+    """Returns whether the domain answered. Complaints and expiries come from elsewhere."""
     expired = event.smtp_code is None and event.enhanced_status == "4.4.7"
     return not (is_failure(event) or expired or event.kind is DeliveryEventKind.COMPLAINT)
 
@@ -93,8 +93,8 @@ def message_and_day(event: DeliveryEvent) -> tuple[str, int]:
     return event.message_id or event.event_id, int(event.at.timestamp() // DAY_S)
 
 
-def count(events: Iterable[DeliveryEvent], what: Outcome) -> int:
-    return sum(outcome(event) is what for event in events)
+def count(events: Iterable[DeliveryEvent], wanted: Outcome) -> int:
+    return sum(outcome(event) is wanted for event in events)
 
 
 def outcome(event: DeliveryEvent) -> Outcome:

@@ -1,4 +1,4 @@
-"""An organization's mail: events in, folds, standings out."""
+"""Helper for the mail of one organization: records events, aggregates them, and reads standings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from storage.locks import Lock
 from storage.mail.records import AddressStanding, DeliveryEvent, DomainStanding, RecordDeliveriesResult
 from storage.stores import Stores
-from tests.storage.mail.model import Model, Told
+from tests.storage.mail.model import Model, Standing
 
 
 @dataclass
 class OrganizationMail:
-    """One organization, through one process."""
+    """The mail of one organization, through one process."""
 
     stores: Stores
     org: str
@@ -22,24 +22,24 @@ class OrganizationMail:
         return result
 
     async def lock(self, partition: int) -> Lock:
-        """Held by nobody else in these tests."""
+        """Acquires the lock of a partition."""
         lock = None
         while lock is None:
             lock = await self.stores.locks.acquire(f"mail:{partition}")
         return lock
 
     async def aggregate(self, limit: int = 1000) -> int:
-        """Folds all that waits; how many events."""
-        folded = 0
+        """Aggregates all waiting events. Returns how many."""
+        aggregated = 0
         for partition in await self.stores.aggregator.pending_partitions():
             lock = await self.lock(partition)
             while found := await self.stores.aggregator.aggregate(lock, partition, limit):
-                folded += found
+                aggregated += found
             await self.stores.locks.release(lock)
-        return folded
+        return aggregated
 
     async def take(self, *events: DeliveryEvent, source: str = "mta") -> None:
-        """Records and folds."""
+        """Records and aggregates events."""
         await self.record(*events, source=source)
         await self.aggregate()
 
@@ -56,16 +56,18 @@ class OrganizationMail:
         self.stores.address_book._domains.clear()
         return (await self.stores.address_book.domain_standings(self.org, [domain]))[0]
 
-    async def assert_is(self, model: Model) -> None:
-        """The whole book says what the model says."""
+    async def assert_equals(self, model: Model) -> None:
+        """Asserts that all standings equal the model's."""
         addresses, domains = model.addresses, model.domains
         self.stores.address_book._domains.clear()
         for address, found in zip(addresses, await self.standings(addresses), strict=True):
             dead = found.domain is not None and found.domain.blocked
-            told = Told(found.success, found.soft_bounce, found.hard_bounce, found.blocked)
+            actual = Standing(found.success, found.soft_bounce, found.hard_bounce, found.blocked)
             expected = model.address(address)
             expected.blocked |= dead
-            assert told == expected, (expected, found)
+            assert actual == expected, (expected, found)
         for domain in domains:
             each = (await self.stores.address_book.domain_standings(self.org, [domain]))[0]
-            assert Told(each.success, each.soft_bounce, each.hard_bounce, each.blocked) == model.domain(domain), domain
+            assert Standing(each.success, each.soft_bounce, each.hard_bounce, each.blocked) == model.domain(domain), (
+                domain
+            )

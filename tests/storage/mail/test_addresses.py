@@ -1,4 +1,4 @@
-"""One address, one form; and hashes that tell nothing without the key."""
+"""Normalization of addresses and domains, and their keyed hashes."""
 
 import hmac
 import string
@@ -28,7 +28,7 @@ PLAIN = string.ascii_letters + string.digits + ".+_-@!"
         ("a..b.@docomo.example", "a..b.@docomo.example"),
     ],
 )
-def test_one_address_has_one_form(written: str, normalized: str) -> None:
+def test_normalize_spellings_of_one_address_gives_one_form(written: str, normalized: str) -> None:
     found = normalize(written)
     assert found is not None
     assert found.text == normalized
@@ -37,7 +37,7 @@ def test_one_address_has_one_form(written: str, normalized: str) -> None:
     assert again == found
 
 
-NO_ADDRESSES = [
+INVALID_ADDRESSES = [
     "", "ann", "@example.org", "ann@", "ann@localhost", "ann@1.2.3.4", "ann@[1.2.3.4]", "a b@example.org",
     "ann@example..org", "ann@-example.org", "ann@example.org ", "ann@ex_ample.org", "<ann@example.org>",
     "ann@example.org\n", "ann@b@example.org", "x" * 65 + "@example.org", "ann@" + "a." * 125 + "org",
@@ -46,13 +46,13 @@ NO_ADDRESSES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("written", NO_ADDRESSES)
-def test_what_is_no_address_has_none(written: str) -> None:
+@pytest.mark.parametrize("written", INVALID_ADDRESSES)
+def test_normalize_invalid_address_is_none(written: str) -> None:
     assert normalize(written) is None
 
 
 ADDRESSES = ["Ann@Example.org", "a..b.@docomo.example", "ann@xn--bcher-kva.example", "\u212aann@example.org", "K@A.B"]
-WRITTEN = st.sampled_from([*NO_ADDRESSES, *ADDRESSES]) | st.text(PLAIN + "\n", max_size=12)
+WRITTEN = st.sampled_from([*INVALID_ADDRESSES, *ADDRESSES]) | st.text(PLAIN + "\n", max_size=12)
 
 
 @given(st.lists(WRITTEN, max_size=6))
@@ -61,37 +61,37 @@ WRITTEN = st.sampled_from([*NO_ADDRESSES, *ADDRESSES]) | st.text(PLAIN + "\n", m
 @example(["ann@example.org", "\u212aann@\u212a.example"])
 @example([f"{'x' * 64}@{'a.' * 94}b"])
 @example([f"{'x' * 64}@{'a.' * 94}bc"])
-def test_many_at_once_are_told_as_one_by_one(written: list[str]) -> None:
+def test_normalize_all_agrees_with_normalize(written: list[str]) -> None:
     assert list(normalize_all(written)) == [normalize(each) for each in written]
 
 
 @given(st.text(PLAIN, max_size=20), st.text(string.ascii_letters + string.digits + ".-", max_size=20))
-def test_the_short_way_agrees_with_the_library(local: str, domain: str) -> None:
+def test_normalize_fast_path_agrees_with_library(local: str, domain: str) -> None:
     written = f"{local}@{domain}"
     try:
         found = validate_email(written, check_deliverability=False, globally_deliverable=False)
     except EmailNotValidError:
-        return  # the library refuses more: dots that carriers gave out, for one
-    mine = normalize(written)
+        return  # the library is stricter, for example about dots
+    found_address = normalize(written)
     if found.ascii_domain.rpartition(".")[2][:1].isalpha() and "." in found.ascii_domain:
-        assert mine is not None
-        assert mine.text == f"{found.local_part}@{found.ascii_domain}".lower()
+        assert found_address is not None
+        assert found_address.text == f"{found.local_part}@{found.ascii_domain}".lower()
 
 
 @pytest.mark.parametrize(
     ("written", "normalized"),
     [("Example.ORG", "example.org"), ("example.org.", "example.org"), ("bücher.example", "xn--bcher-kva.example")],
 )
-def test_one_domain_has_one_form(written: str, normalized: str) -> None:
+def test_normalize_domain_spellings_give_one_form(written: str, normalized: str) -> None:
     assert normalize_domain(written) == normalized
 
 
 @pytest.mark.parametrize("written", ["", "localhost", "a b.org", "ann@example.org", "1.2.3.4", "a..org", "x" * 300])
-def test_what_is_no_domain_has_none(written: str) -> None:
+def test_normalize_domain_invalid_is_none(written: str) -> None:
     assert normalize_domain(written) is None
 
 
-def test_a_hash_depends_on_the_key_the_version_the_organization_and_the_address() -> None:
+def test_address_id_depends_on_key_version_organization_address() -> None:
     one, other = AddressKeys([(1, b"a" * 32)]), AddressKeys([(1, b"b" * 32)])
     hashes = {
         one.id("acme", "ann@example.org"),
@@ -106,7 +106,7 @@ def test_a_hash_depends_on_the_key_the_version_the_organization_and_the_address(
 
 
 @given(st.binary(min_size=1, max_size=100), st.text(max_size=20), st.text(max_size=200))
-def test_a_hash_is_the_hmac_under_the_organizations_key(key: bytes, organization_id: str, address: str) -> None:
+def test_address_id_is_hmac_by_organization_key(key: bytes, organization_id: str, address: str) -> None:
     of_organization = hmac.digest(key, organization_id.encode(), "sha256")
     expected = (9).to_bytes(2) + hmac.digest(of_organization, address.encode(), "sha256")
     keys = AddressKeys([(9, key)])
@@ -115,7 +115,7 @@ def test_a_hash_is_the_hmac_under_the_organizations_key(key: bytes, organization
     assert keys.all_ids(organization_id, [address, "x", address])[0][::2] == [expected, expected]
 
 
-def test_the_newest_key_is_first_and_older_ones_are_still_looked_for() -> None:
+def test_address_ids_newest_key_first_then_older() -> None:
     old, both = AddressKeys([(1, b"a" * 32)]), AddressKeys([(7, b"b" * 32), (1, b"a" * 32)])
     newest, older = both.ids("acme", "ann@example.org")
     assert newest == both.id("acme", "ann@example.org")
@@ -125,6 +125,6 @@ def test_the_newest_key_is_first_and_older_ones_are_still_looked_for() -> None:
     assert both.all_ids("acme", asked) == [[both.ids("acme", each)[place] for each in asked] for place in (0, 1)]
 
 
-def test_without_a_key_the_book_is_not_available() -> None:
+def test_address_keys_missing_raises_unavailable() -> None:
     with pytest.raises(Unavailable, match="NOROSHI_ADDRESS_KEYS"):
         AddressKeys().id("acme", "ann@example.org")

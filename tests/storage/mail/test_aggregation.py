@@ -1,4 +1,4 @@
-"""Every event is counted once: by zombies, by folders killed at any moment, under any order and any repetition."""
+"""Each event is counted once: by aggregators with lost locks or killed, in any order and with any repetition."""
 
 import asyncio
 import random
@@ -29,20 +29,20 @@ from tests.storage.mail.organization_mail import OrganizationMail
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_shuffled_flood_with_repetitions_in_small_batches_is_the_model(mail: OrganizationMail) -> None:
+async def test_aggregate_shuffled_repeated_events_equals_model(mail: OrganizationMail) -> None:
     dice, model = random.Random(7), Model()
     events = list(any_events(dice, 800, addresses=40))
     model.take(events)
     sent = [each for each in events for _ in range(dice.randint(1, 3))]
     dice.shuffle(sent)
-    # The first of an id counts, and here all of an id are the same.
+    # Events with the same id are equal here, so it does not matter which is first.
     for start in range(0, len(sent), 400):
         await mail.record(*sent[start : start + 400])
         await mail.aggregate(limit=dice.choice([1, 7, 50, 1000]) if start < 800 else 1000)
-    await mail.assert_is(model)
+    await mail.assert_equals(model)
 
 
-async def test_a_hot_domain_is_written_once_a_batch(mail: OrganizationMail) -> None:
+async def test_aggregate_hot_domain_is_written_once_per_batch(mail: OrganizationMail) -> None:
     await mail.record(*(ok(f"a{number}@hot.example") for number in range(300)))
     lock = await mail.lock(partition("hot.example"))
     profile = mail.stores.mongo.database
@@ -57,7 +57,7 @@ async def test_a_hot_domain_is_written_once_a_batch(mail: OrganizationMail) -> N
     assert (await mail.domain("hot.example")).success == 300
 
 
-async def test_forty_thousand_bounces_of_one_address_hold_nothing_up(mail: OrganizationMail) -> None:
+async def test_aggregate_address_with_40_000_bounces_succeeds(mail: OrganizationMail) -> None:
     await mail.take(soft(message="first"))
     id_ = mail.stores.ledger._keys.id(mail.org, "ann@example.org")
     at = epoch_ms(today() - timedelta(days=1))
@@ -72,7 +72,7 @@ async def test_forty_thousand_bounces_of_one_address_hold_nothing_up(mail: Organ
     assert len(stored["by"][0]["messages"]) == len(stored["by"][0]["hards"]) == MAX_BOUNCES
 
 
-async def test_what_a_slow_writer_brings_in_behind_a_full_batch_is_folded(mail: OrganizationMail) -> None:
+async def test_event_recorded_behind_checkpoint_is_aggregated(mail: OrganizationMail) -> None:
     place = partition("example.org")
     lock, aggregator = await mail.lock(place), mail.stores.aggregator
     await mail.record(*(ok() for _ in range(4)))
@@ -86,7 +86,7 @@ async def test_what_a_slow_writer_brings_in_behind_a_full_batch_is_folded(mail: 
     assert (await mail.standing()).success == 5
 
 
-async def test_a_folder_whose_lock_was_taken_over_counts_nothing(mail: OrganizationMail) -> None:
+async def test_aggregate_with_lost_lock_counts_nothing(mail: OrganizationMail) -> None:
     place = partition("example.org")
     old = await mail.lock(place)
     await mail.stores.locks.release(old)
@@ -101,8 +101,8 @@ async def test_a_folder_whose_lock_was_taken_over_counts_nothing(mail: Organizat
     assert (await mail.standing()).success == 2
 
 
-async def test_two_folders_who_both_believe_in_their_lock_count_each_event_once(mail: OrganizationMail) -> None:
-    """The guard of the transaction is what counts, so both use one lock here."""
+async def test_concurrent_aggregators_count_each_event_once(mail: OrganizationMail) -> None:
+    """All use one lock, so that only the guard in the transaction protects the counters."""
     place = partition("example.org")
     lock = await mail.lock(place)
     await mail.record(*(ok() for _ in range(200)))
@@ -115,14 +115,14 @@ async def test_two_folders_who_both_believe_in_their_lock_count_each_event_once(
     assert (await mail.domain()).success == 200
 
 
-async def test_addresses_move_to_a_new_key_and_keep_what_is_known(mail: OrganizationMail, mail_stores: Stores) -> None:
+async def test_address_moves_to_new_key_with_its_counters(mail: OrganizationMail, mail_stores: Stores) -> None:
     await mail.take(hard(days=3), ok("bob@example.org"))
     await mail.record(soft(days=2))
     both = AddressKeys([(2, b"another key of thirty-two bytes!"), (1, KEY)])
     rotated = OrganizationMail(_with_keys(mail_stores, both), mail.org)
     assert (await rotated.standing()).hard_bounce == 1
     await rotated.record(soft(days=1))
-    # The event that waited was stored under the old key.
+    # The waiting event was stored under the old key.
     await rotated.aggregate()
     await mail.take(ok("bob@example.org"), soft(days=0))
     found = await rotated.standing()
@@ -139,8 +139,8 @@ def _with_keys(stores: Stores, keys: AddressKeys) -> Stores:
 
 
 @contextmanager
-def folders(arguments: list[str], number: int) -> Iterator[Callable[[int], None]]:
-    """Processes that fold; what it gives kills one of them and starts another in its place."""
+def aggregators(arguments: list[str], number: int) -> Iterator[Callable[[int], None]]:
+    """Runs aggregating processes. Yields a function that kills one and starts another in its place."""
     command = [sys.executable, "-P", "-m", "tests.storage.mail.aggregation_process", *arguments]
 
     def start() -> subprocess.Popen[bytes]:
@@ -169,7 +169,7 @@ async def flood(
     model.take(events)
     sent = [each for each in events for _ in range(dice.randint(1, 5))]
     dice.shuffle(sent)
-    with folders(arguments, 2) as kill_one:
+    with aggregators(arguments, 2) as kill_one:
 
         async def kill() -> None:
             for _ in range(kills):
@@ -183,14 +183,14 @@ async def flood(
         ends_at = time.monotonic() + 600
         while await mail.stores.aggregator.pending_partitions() and time.monotonic() < ends_at:
             await asyncio.sleep(0.1)
-    await mail.assert_is(model)
+    await mail.assert_equals(model)
     rates = await mail.stores.bounce_rates._of_all(mail.org, 0, 10**6)
     domains = [model.domain(domain) for domain in model.domains]
     assert sum(sent for sent, _ in rates.values()) == sum(each.success + each.soft + each.hard for each in domains)
     assert sum(bounced for _, bounced in rates.values()) == sum(each.soft + each.hard for each in domains)
 
 
-async def test_folders_killed_at_any_moment_count_every_event_once(
+async def test_killed_aggregators_count_each_event_once(
     mail: OrganizationMail, mongodb_uri: str, redis_url: str, shared_database: str
 ) -> None:
     await flood(mail, [mongodb_uri, redis_url, shared_database], 12_000, 600, kills=5, pause_s=(0.5, 1.2))
@@ -199,7 +199,7 @@ async def test_folders_killed_at_any_moment_count_every_event_once(
 @pytest.mark.soak
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize(("number", "kills", "pause_s"), [(50_000, 20, (0.5, 1.5)), (1_000_000, 50, (1, 8))])
-async def test_a_million_events_and_fifty_kills(
+async def test_million_events_with_50_kills_count_once(
     mail: OrganizationMail,
     mongodb_uri: str,
     redis_url: str,

@@ -1,4 +1,4 @@
-"""Lookups in two reads, and what people change by hand with who and why."""
+"""Lookups in two reads, and changes by operators with person and reason."""
 
 import asyncio
 from datetime import timedelta
@@ -18,7 +18,7 @@ ANN = Address("ann@example.org", "example.org")
 
 
 async def reads(mail: OrganizationMail, asked: list[str]) -> list[dict[str, Any]]:
-    """What a lookup reads, as MongoDB's profiler saw it."""
+    """Returns the reads of a lookup from MongoDB's profiler."""
     database = mail.stores.mongo.database
     await database.command("profile", 0)
     await database["system.profile"].drop()
@@ -30,7 +30,7 @@ async def reads(mail: OrganizationMail, asked: list[str]) -> list[dict[str, Any]
     return await database["system.profile"].find({"op": {"$in": ["query", "getmore"]}}).to_list(None)
 
 
-async def test_a_thousand_addresses_are_two_reads_by_index_and_one_when_their_domains_are_known(
+async def test_lookup_reads_two_indexes_and_one_with_cached_domains(
     mail: OrganizationMail,
 ) -> None:
     addresses = [f"a{number}@d{number % 50}.example" for number in range(1000)]
@@ -38,12 +38,12 @@ async def test_a_thousand_addresses_are_two_reads_by_index_and_one_when_their_do
     found = await reads(mail, addresses)
     assert [each["ns"].partition(".")[2] for each in found] == ["mail_addresses", "mail_domains"]
     assert {each["planSummary"] for each in found} == {"IXSCAN { _id: 1, told: 1 }"}
-    # Neither a document nor a second answer is fetched for them.
+    # The index alone answers: no document is examined, and no second batch is fetched.
     assert [(each["docsExamined"], each["nreturned"]) for each in found] == [(0, 900), (0, 50)]
     assert [each["ns"].partition(".")[2] for each in await reads(mail, addresses)] == ["mail_addresses"]
 
 
-async def test_the_order_of_asking_is_kept_and_so_are_repetitions(mail: OrganizationMail) -> None:
+async def test_lookup_keeps_order_and_duplicates(mail: OrganizationMail) -> None:
     await mail.take(hard("bob@example.org"), ok("Ann@Example.org"))
     asked = ["bob@example.org", "ANN@example.org", "nonsense", "bob@example.org", "new@example.org"]
     found = await mail.standings(asked)
@@ -57,9 +57,7 @@ async def test_the_order_of_asking_is_kept_and_so_are_repetitions(mail: Organiza
     assert found[1].last_event_at is not None
 
 
-async def test_a_domain_is_read_again_after_five_seconds(
-    mail: OrganizationMail, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_domain_cache_expires(mail: OrganizationMail, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("storage.mail.book.DOMAIN_TTL_S", 3)
     await mail.standing()
     await mail.take(event("ann@example.org", 550, "5.1.2"))
@@ -71,7 +69,7 @@ async def test_a_domain_is_read_again_after_five_seconds(
     assert await soon(is_blocked)
 
 
-async def test_unblocking_starts_over_and_tells_who_and_why(mail: OrganizationMail) -> None:
+async def test_unblock_resets_counters_and_records_person_and_reason(mail: OrganizationMail) -> None:
     await mail.take(hard(), soft(days=3), ok(days=2))
     found = await mail.stores.address_book.unblock(mail.org, ANN, "op-1", "they called us")
     assert (found.blocked, found.success, found.soft_bounce, found.hard_bounce) == (False, 0, 0, 0)
@@ -83,7 +81,7 @@ async def test_unblocking_starts_over_and_tells_who_and_why(mail: OrganizationMa
     assert row["subject"] == (await mail.stores.mongo["mail_addresses"].find_one({"org": mail.org}))["_id"]
 
 
-async def test_after_unblocking_only_new_events_count(mail: OrganizationMail) -> None:
+async def test_unblock_ignores_earlier_events(mail: OrganizationMail) -> None:
     await mail.take(hard())
     await mail.stores.address_book.unblock(mail.org, ANN, "op", "asked")
     await mail.take(hard(days=1), event(complaint=True))
@@ -93,12 +91,12 @@ async def test_after_unblocking_only_new_events_count(mail: OrganizationMail) ->
     assert (await mail.standing()).verdict.rule is VerdictRule.HARD_BOUNCED
 
 
-async def test_an_address_that_is_not_known_can_be_unblocked(mail: OrganizationMail) -> None:
+async def test_unblock_unknown_address_succeeds(mail: OrganizationMail) -> None:
     found = await mail.stores.address_book.unblock(mail.org, ANN, "op", "to be sure")
     assert found.verdict.rule is VerdictRule.UNBLOCKED
 
 
-async def test_folds_and_people_at_once_lose_nothing(mail: OrganizationMail) -> None:
+async def test_concurrent_aggregation_and_changes_lose_nothing(mail: OrganizationMail) -> None:
     others = [Address(f"a{number}@example.org", "example.org") for number in range(20)]
     book = mail.stores.address_book
     await mail.record(*(ok(each.text) for each in others))
@@ -114,7 +112,7 @@ async def test_folds_and_people_at_once_lose_nothing(mail: OrganizationMail) -> 
     assert await mail.stores.mongo["mail_audit"].count_documents({"org": mail.org}) == 25
 
 
-async def test_a_domain_is_blocked_and_allowed_by_hand_until_the_rule_decides_again(mail: OrganizationMail) -> None:
+async def test_domain_decision_overrides_rule_until_removed(mail: OrganizationMail) -> None:
     book = mail.stores.address_book
     await mail.take(event("ann@example.org", 550, "5.1.2"), ok("bob@example.org"))
     assert (await mail.domain()).verdict.rule is VerdictRule.DOMAIN_DEAD
@@ -123,7 +121,7 @@ async def test_a_domain_is_blocked_and_allowed_by_hand_until_the_rule_decides_ag
     assert (allowed.blocked, allowed.verdict.rule) == (False, VerdictRule.BY_HAND)
     assert "op-2" in allowed.verdict.detail
     assert not (await mail.standing("bob@example.org")).blocked
-    # What the address itself did still counts.
+    # The address's own bounce still counts.
     assert (await mail.standing("ann@example.org")).verdict.rule is VerdictRule.HARD_BOUNCED
     assert (await book.set_domain_blocked(mail.org, "example.org", None, "op", "done")).blocked
     blocked = await book.set_domain_blocked(mail.org, "new.example", True, "op", "a competitor's")
@@ -134,7 +132,7 @@ async def test_a_domain_is_blocked_and_allowed_by_hand_until_the_rule_decides_ag
     ).verdict.rule is not VerdictRule.BY_HAND
 
 
-async def test_domains_are_told_in_the_order_of_asking(mail: OrganizationMail) -> None:
+async def test_domain_standings_keep_order(mail: OrganizationMail) -> None:
     failures = [refused(f"a{n}@dead.example", days=n % 3) for n in range(21)]
     await mail.take(*failures, ok("ann@fine.example"))
     asked = ["FINE.example", "dead.example", "not a domain", "new.example"]
@@ -144,7 +142,7 @@ async def test_domains_are_told_in_the_order_of_asking(mail: OrganizationMail) -
     assert (found[1].id, found[1].soft_bounce) == ("dead.example", 21)
 
 
-async def test_one_organizations_book_is_not_anothers(mail: OrganizationMail) -> None:
+async def test_book_is_separate_per_organization(mail: OrganizationMail) -> None:
     other = OrganizationMail(mail.stores, f"{mail.org}-other")
     await mail.take(hard())
     assert (await other.standing()).verdict.rule is VerdictRule.UNKNOWN_ADDRESS

@@ -1,4 +1,4 @@
-"""The table, answer by answer, and answers that real servers gave."""
+"""The table of codes, and texts of real servers."""
 
 import pytest
 
@@ -16,18 +16,18 @@ HARD, SOFT, DOMAIN, NOTHING, DELIVERED = (
 @pytest.mark.parametrize(
     "status", ["5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10", "5.2.1", "5.7.13", "5.7.17", "5.7.18"]
 )
-def test_only_a_bad_recipient_or_domain_is_hard(status: str) -> None:
+def test_classify_recipient_or_domain_fault_is_hard(status: str) -> None:
     assert classify(550, status, None).outcome is HARD
     assert classify(None, status, None).outcome is HARD
 
 
-def test_nothing_else_in_the_table_is_hard() -> None:
+def test_rules_hold_no_other_hard_code() -> None:
     assert {rule.code for rule in RULES if rule.outcome is HARD} == {
         "5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10", "5.2.1", "5.7.13", "5.7.17", "5.7.18",
     }  # fmt: skip
 
 
-def test_every_rule_has_a_reason_and_a_source_and_no_code_stands_twice() -> None:
+def test_rules_have_reason_source_and_unique_code() -> None:
     assert all(rule.reason and rule.source for rule in RULES)
     assert len({rule.code for rule in RULES}) == len(RULES)
 
@@ -68,11 +68,11 @@ def test_every_rule_has_a_reason_and_a_source_and_no_code_stands_twice() -> None
         (354, None, NOTHING),
     ],
 )
-def test_what_each_answer_counts_as(smtp: int | None, status: str | None, outcome: Outcome) -> None:
+def test_classify_answer_gives_outcome(smtp: int | None, status: str | None, outcome: Outcome) -> None:
     assert classify(smtp, status, None).outcome is outcome
 
 
-def test_neither_code_nor_status_is_a_connection_that_failed() -> None:
+def test_classify_without_code_and_status_is_failed_connection() -> None:
     assert classify(None, None, "Connection refused") is NO_CONNECTION
 
 
@@ -92,7 +92,7 @@ def test_neither_code_nor_status_is_a_connection_that_failed() -> None:
         "Recipient not found.",
     ],
 )
-def test_without_a_status_the_text_may_say_that_the_user_is_unknown(smtp: int, status: str | None, text: str) -> None:
+def test_classify_text_of_unknown_user_without_status_is_hard(smtp: int, status: str | None, text: str) -> None:
     assert classify(smtp, status, text).outcome is HARD
 
 
@@ -107,17 +107,17 @@ def test_without_a_status_the_text_may_say_that_the_user_is_unknown(smtp: int, s
         "mailbox unavailable",
     ],
 )
-def test_a_text_that_blames_somebody_else_or_nobody_charges_nobody(text: str) -> None:
+def test_classify_text_without_recipient_fault_counts_nothing(text: str) -> None:
     assert classify(550, None, text).outcome is NOTHING
 
 
-def test_the_text_counts_only_where_no_status_says_more_and_only_for_these_codes() -> None:
+def test_classify_text_with_status_or_other_code_is_ignored() -> None:
     assert classify(550, "5.7.1", "User unknown").outcome is NOTHING
     assert classify(554, None, "User unknown").outcome is NOTHING
 
 
 @pytest.mark.parametrize("text", ["Greylisted, try again in 5 minutes", "Graylisting in effect", "grey-listed"])
-def test_greylisting_is_known_by_its_name(text: str) -> None:
+def test_classify_greylisting_text_counts_nothing(text: str) -> None:
     assert classify(450, "4.2.0", text).outcome is NOTHING
     assert classify(421, None, text).outcome is NOTHING
     assert classify(550, "5.1.1", f"User unknown, and not because of {text}").outcome is HARD

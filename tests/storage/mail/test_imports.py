@@ -1,4 +1,4 @@
-"""Rows of an older book, and sources taken out again: afterwards the book is what it would have been without them."""
+"""Imported rows of an older book, and removed sources: the book then equals one without them."""
 
 import asyncio
 import random
@@ -26,7 +26,7 @@ def imports(mail_stores: Stores) -> Imports:
 
 
 async def everything(mail: OrganizationMail) -> dict[str, list[str]]:
-    """The whole book of an organization, but for its name."""
+    """Returns all documents of an organization's book, comparable with another organization's."""
     shown = {}
     for name in ("mail_addresses", "mail_domains", "mail_days", "mail_sources"):
         key = "org" if name in ("mail_addresses", "mail_domains") else "_id.org"
@@ -36,7 +36,7 @@ async def everything(mail: OrganizationMail) -> dict[str, list[str]]:
 
 
 def _plain(value: Any, org: str) -> Any:
-    """Without the organization, whose keys make other hashes; lists and fields in one order."""
+    """Removes the organization and its hashes, and sorts lists and fields."""
     if isinstance(value, dict):
         return sorted((k, _plain(v, org)) for k, v in value.items() if not (k == "_id" and isinstance(v, bytes)))
     if isinstance(value, list):
@@ -44,10 +44,8 @@ def _plain(value: Any, org: str) -> Any:
     return "" if value == org else str(value).replace(org, "")
 
 
-async def test_rows_count_as_of_the_import_and_a_later_success_clears_their_bounces(
-    mail: OrganizationMail, imports: Imports
-) -> None:
-    await imports.bring(mail.org, "mysql", [LegacyStanding("Ann@example.org", 5, 2, 1)])
+async def test_imported_bounces_count_until_later_delivery(mail: OrganizationMail, imports: Imports) -> None:
+    await imports.add(mail.org, "mysql", [LegacyStanding("Ann@example.org", 5, 2, 1)])
     found = await mail.standing()
     assert (found.success, found.soft_bounce, found.hard_bounce, found.blocked) == (5, 2, 1, True)
     assert "in the older book" in found.verdict.detail
@@ -60,48 +58,46 @@ async def test_rows_count_as_of_the_import_and_a_later_success_clears_their_boun
     assert (found.success, found.soft_bounce, found.hard_bounce, found.blocked) == (7, 0, 0, False)
 
 
-async def test_a_later_import_replaces_what_an_earlier_one_said(mail: OrganizationMail, imports: Imports) -> None:
-    await imports.bring(mail.org, "one", [LegacyStanding("ann@example.org", 5, 2, 1)])
+async def test_later_import_replaces_earlier_rows(mail: OrganizationMail, imports: Imports) -> None:
+    await imports.add(mail.org, "one", [LegacyStanding("ann@example.org", 5, 2, 1)])
     for source in ("one", "other"):
-        await imports.bring(mail.org, source, [LegacyStanding("ann@example.org", 1, 0, 0)])
+        await imports.add(mail.org, source, [LegacyStanding("ann@example.org", 1, 0, 0)])
         found, domain = await mail.standing(), await mail.domain()
         assert (found.success, found.soft_bounce, found.hard_bounce, found.blocked) == (1, 0, 0, False)
         assert (domain.success, domain.soft_bounce, domain.hard_bounce) == (1, 0, 0)
 
 
-async def test_without_the_later_import_the_earlier_one_counts_again(mail: OrganizationMail, imports: Imports) -> None:
-    await imports.bring(mail.org, "one", [LegacyStanding("ann@example.org", 5, 2, 1)])
+async def test_rebuild_without_later_import_restores_earlier_rows(mail: OrganizationMail, imports: Imports) -> None:
+    await imports.add(mail.org, "one", [LegacyStanding("ann@example.org", 5, 2, 1)])
     before = await everything(mail)
     later = [LegacyStanding("ann@example.org", 1, 0, 0), LegacyStanding("b@c.example", 1, 1, 1)]
-    await imports.bring(mail.org, "other", later)
+    await imports.add(mail.org, "other", later)
     await imports.rebuild(mail.org, "other", lambda done: None)
     assert await everything(mail) == before
     await imports.rebuild(mail.org, "one", lambda done: None)
     assert await everything(mail) == {name: [] for name in before}
 
 
-async def test_what_is_no_address_is_refused(mail: OrganizationMail, imports: Imports) -> None:
+async def test_import_invalid_address_is_rejected(mail: OrganizationMail, imports: Imports) -> None:
     with pytest.raises(BadUserInput):
-        await imports.bring(
-            mail.org, "one", [LegacyStanding("a@b.example", 1, 0, 0), LegacyStanding("nobody", 1, 0, 0)]
-        )
+        await imports.add(mail.org, "one", [LegacyStanding("a@b.example", 1, 0, 0), LegacyStanding("nobody", 1, 0, 0)])
     assert (await mail.standing("a@b.example")).success == 0
 
 
 @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 10**6))
-async def test_the_book_without_a_source_is_the_book_that_never_had_it(mail_stores: Stores, seed: int) -> None:
+async def test_rebuild_without_source_equals_book_without_it(mail_stores: Stores, seed: int) -> None:
     with_it, never = OrganizationMail(mail_stores, new_id()), OrganizationMail(mail_stores, new_id())
     imports, dice = Imports(mail_stores.mongo, ADDRESS_KEYS), random.Random(seed)
     events = list(any_events(dice, 120, addresses=8))
     bad = [each for each in events if dice.random() < 0.4]
     good = [each for each in events if each not in bad]
     rows = [LegacyStanding(f"a{n}@hot.example", n, n % 2, n % 3) for n in range(5)]
-    await imports.bring(with_it.org, "broken rows", rows)
+    await imports.add(with_it.org, "broken rows", rows)
     await with_it.record(*bad[::2], source="broken")
     await with_it.aggregate()
     await with_it.take(*good)
-    await with_it.record(*bad[1::2], source="broken")  # still waits when it is taken out
+    await with_it.record(*bad[1::2], source="broken")  # not aggregated when the source is removed
     for source in ("broken", "broken rows"):
         await imports.rebuild(with_it.org, source, lambda done: None)
     await never.take(*good)
@@ -109,17 +105,17 @@ async def test_the_book_without_a_source_is_the_book_that_never_had_it(mail_stor
     assert await everything(with_it) == await everything(never)
     model = Model()
     model.take(good)
-    await with_it.assert_is(model)
+    await with_it.assert_equals(model)
 
 
-async def test_ids_of_a_source_that_was_taken_out_may_come_again(mail: OrganizationMail, imports: Imports) -> None:
+async def test_event_ids_of_removed_source_are_accepted_again(mail: OrganizationMail, imports: Imports) -> None:
     event = hard()
     await mail.take(event, source="broken")
     await imports.rebuild(mail.org, "broken", lambda done: None)
     assert (await mail.record(event, source="mended")).accepted == 1
 
 
-async def test_a_source_is_taken_out_while_others_are_folded(mail: OrganizationMail, imports: Imports) -> None:
+async def test_rebuild_during_aggregation_removes_source(mail: OrganizationMail, imports: Imports) -> None:
     for part in range(5):
         await mail.record(*(soft(f"a{n}@example.org", days=part) for n in range(40)), source="broken")
         await mail.record(*(ok(f"a{n}@example.org", days=part) for n in range(40)))
@@ -131,9 +127,27 @@ async def test_a_source_is_taken_out_while_others_are_folded(mail: OrganizationM
     assert (await mail.domain()).soft_bounce == 0
 
 
-async def test_what_people_did_stays(mail: OrganizationMail, imports: Imports) -> None:
+async def test_rebuild_keeps_operator_decisions(mail: OrganizationMail, imports: Imports) -> None:
     await mail.take(hard(), source="broken")
     await mail.stores.address_book.set_domain_blocked(mail.org, "example.org", True, "op", "why")
     await imports.rebuild(mail.org, "broken", lambda done: None)
     assert (await mail.domain()).blocked
     assert await imports.sources(mail.org) == []
+
+
+async def test_rebuild_changes_no_other_organization(mail: OrganizationMail, imports: Imports) -> None:
+    other = OrganizationMail(mail.stores, new_id())
+    rows = [LegacyStanding("old@example.org", 5, 2, 1)]
+    for each in (mail, other):
+        await each.take(hard(), ok("bob@other.example"), source="broken")
+        await imports.add(each.org, "broken", rows)
+    for each in (mail, other):
+        await each.record(soft("carol@example.org"), source="broken")  # not aggregated yet
+    before, events = await everything(other), await ledger_events(other)
+    assert await imports.rebuild(mail.org, "broken", lambda done: None) == 3
+    assert (await everything(other), await ledger_events(other)) == (before, events)
+    assert (await everything(mail), await ledger_events(mail)) == ({name: [] for name in before}, 0)
+
+
+async def ledger_events(mail: OrganizationMail) -> int:
+    return await mail.stores.mongo["mail_ledger"].count_documents({"org": mail.org})

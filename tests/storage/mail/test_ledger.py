@@ -1,4 +1,4 @@
-"""Each event is taken in once, nothing in the clear is kept, and what is too old or makes no sense stays out."""
+"""Events are recorded once and without plain addresses; invalid and old events are rejected."""
 
 import asyncio
 from dataclasses import replace
@@ -21,7 +21,7 @@ async def record(mail: OrganizationMail, *events: DeliveryEvent) -> RecordDelive
     return await mail.stores.ledger.record(mail.org, "mta", events)
 
 
-async def test_an_event_that_comes_again_is_a_duplicate_in_one_call_and_in_many(mail: OrganizationMail) -> None:
+async def test_repeated_event_is_duplicate(mail: OrganizationMail) -> None:
     one, other = hard(), ok()
     result = await record(mail, one, one, other)
     assert (result.accepted, result.duplicates) == (2, 1)
@@ -31,21 +31,21 @@ async def test_an_event_that_comes_again_is_a_duplicate_in_one_call_and_in_many(
     assert (await mail.standing()).hard_bounce == 1
 
 
-async def test_ten_senders_of_the_same_events_at_once_are_one(mail: OrganizationMail) -> None:
+async def test_concurrent_records_of_same_events_count_once(mail: OrganizationMail) -> None:
     events = [ok() for _ in range(50)]
     results = await asyncio.gather(*(record(mail, *events) for _ in range(10)))
     assert sum(each.accepted for each in results) == 50
     assert sum(each.duplicates for each in results) == 450
 
 
-async def test_an_id_belongs_to_its_organization(mail: OrganizationMail) -> None:
+async def test_event_id_is_unique_per_organization(mail: OrganizationMail) -> None:
     other = OrganizationMail(mail.stores, f"{mail.org}-other")
     assert (await record(mail, hard(id_="same"))).accepted == 1
     assert (await record(other, hard(id_="same"))).accepted == 1
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "message"),
     [
         ({"address": "nobody"}, "address"),
         ({"event_id": ""}, "eventId"),
@@ -59,18 +59,18 @@ async def test_an_id_belongs_to_its_organization(mail: OrganizationMail) -> None
         ({"at": datetime(9999, 1, 1, tzinfo=UTC)}, "ahead"),
     ],
 )
-async def test_what_makes_no_sense_is_told_and_the_rest_is_taken(
-    mail: OrganizationMail, change: dict[str, Any], says: str
+async def test_invalid_event_is_rejected_and_others_accepted(
+    mail: OrganizationMail, change: dict[str, Any], message: str
 ) -> None:
     bad = replace(hard(id_="bad"), **change)
     result = await record(mail, ok(), bad, ok())
     assert (result.accepted, result.duplicates) == (2, 0)
     (rejected,) = result.rejected
     assert (rejected.index, rejected.event_id) == (1, bad.event_id)
-    assert says in rejected.message
+    assert message in rejected.message
 
 
-async def test_what_is_taken_in_can_not_be_forgotten_before_it_is_refused(mail: OrganizationMail) -> None:
+async def test_ledger_outlives_accepted_age(mail: OrganizationMail) -> None:
     now = await mail.stores.mongo.now()
     result = await record(
         mail, ok(at=now - ACCEPTED_AGE + timedelta(minutes=1)), ok(at=now - ACCEPTED_AGE - timedelta(minutes=1))
@@ -82,7 +82,7 @@ async def test_what_is_taken_in_can_not_be_forgotten_before_it_is_refused(mail: 
     assert timedelta(seconds=LEDGER_KEPT_S) > ACCEPTED_AGE
 
 
-async def test_only_what_was_folded_is_forgotten(mail: OrganizationMail) -> None:
+async def test_ledger_deletes_aggregated_events_only(mail: OrganizationMail) -> None:
     await record(mail, ok())
     rows = mail.stores.mongo["mail_ledger"]
     row = await rows.find_one({"org": mail.org})
@@ -95,10 +95,10 @@ async def test_only_what_was_folded_is_forgotten(mail: OrganizationMail) -> None
     assert abs(row["folded_at"] - await mail.stores.mongo.now()) < timedelta(minutes=1)
 
 
-async def test_no_text_that_may_hold_an_address_is_kept(mail: OrganizationMail) -> None:
+async def test_no_collection_stores_plain_address(mail: OrganizationMail) -> None:
     secret = "canary.person@example.org"
-    told = event(secret, 550, "5.1.1", f"<{secret}> unknown", id_=f"id-{secret}", message=f"message-{secret}")
-    await mail.take(told, soft(secret, message=secret))
+    bounce = event(secret, 550, "5.1.1", f"<{secret}> unknown", id_=f"id-{secret}", message=f"message-{secret}")
+    await mail.take(bounce, soft(secret, message=secret))
     address = normalize(secret)
     assert address is not None
     await mail.stores.address_book.unblock(mail.org, address, "op", "asked")
@@ -108,5 +108,5 @@ async def test_no_text_that_may_hold_an_address_is_kept(mail: OrganizationMail) 
             assert "canary" not in repr(document), name
 
 
-def test_domains_are_spread_over_all_partitions() -> None:
+def test_partitions_cover_all_domains() -> None:
     assert {partition(f"d{number}.example") for number in range(1000)} == set(range(PARTITIONS))

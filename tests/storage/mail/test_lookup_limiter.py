@@ -1,4 +1,4 @@
-"""Overload is refused at once, and what is let in is served."""
+"""Lookups beyond the limits are refused at once, and admitted lookups are served."""
 
 import asyncio
 
@@ -10,27 +10,27 @@ from storage.mail.lookup_limiter import LookupLimiter
 pytestmark = pytest.mark.anyio
 
 
-async def test_some_run_some_wait_and_the_rest_is_refused_at_once() -> None:
-    limiter, go_on, running, most = LookupLimiter(running=2, waiting=3, patience_s=60), asyncio.Event(), 0, 0
+async def test_lookups_beyond_limits_are_refused_at_once() -> None:
+    limiter, resume, running, most = LookupLimiter(running=2, waiting=3, patience_s=60), asyncio.Event(), 0, 0
 
     async def look_up() -> None:
         nonlocal running, most
         async with limiter.slot():
             running += 1
             most = max(most, running)
-            await go_on.wait()
+            await resume.wait()
             running -= 1
 
     tasks = [asyncio.create_task(look_up()) for _ in range(20)]
     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    go_on.set()
+    resume.set()
     results = await asyncio.gather(*tasks, return_exceptions=True)
     refused = [each for each in results if isinstance(each, RateLimited)]
     assert (len(refused), most) == (15, 2)
     assert refused[0].extensions == {"code": "RATE_LIMITED", "retryAfterMs": 1000}
 
 
-async def test_who_waited_too_long_is_refused_and_the_place_is_free_for_others() -> None:
+async def test_lookup_waiting_too_long_is_refused_and_frees_slot() -> None:
     limiter = LookupLimiter(running=1, waiting=1, patience_s=0.05)
     async with limiter.slot():
         with pytest.raises(RateLimited):
@@ -40,7 +40,7 @@ async def test_who_waited_too_long_is_refused_and_the_place_is_free_for_others()
         pass
 
 
-async def test_who_is_cancelled_while_waiting_takes_no_place() -> None:
+async def test_cancelled_waiting_lookup_takes_no_slot() -> None:
     limiter = LookupLimiter(running=1, waiting=1)
     async with limiter.slot():
         waiter = asyncio.create_task(limiter.slot().__aenter__())

@@ -14,14 +14,14 @@ pytestmark = pytest.mark.anyio
 
 
 async def rows(mail: OrganizationMail, domain: str | None = None) -> list[tuple[int, int]]:
-    """Sent and bounced, from two days before yesterday until yesterday."""
+    """Returns sent and bounced messages of the three days that end with yesterday."""
     last = day_of(today())
     found = await mail.stores.bounce_rates.between(mail.org, domain, last - 2, last)
     assert [each.day for each in found] == [today().replace(hour=0) - timedelta(days=back) for back in (2, 1, 0)]
     return [(each.sent, each.bounced) for each in found]
 
 
-async def test_a_day_has_what_had_an_outcome_on_it(mail: OrganizationMail) -> None:
+async def test_rates_count_messages_with_outcome_of_day(mail: OrganizationMail) -> None:
     await mail.take(
         *(ok(f"a{n}@example.org") for n in range(7)),
         hard("b@example.org"),
@@ -37,7 +37,7 @@ async def test_a_day_has_what_had_an_outcome_on_it(mail: OrganizationMail) -> No
     assert await rows(mail, "new.example") == [(0, 0), (0, 0), (0, 0)]
 
 
-async def test_the_sums_of_the_organizations_of_a_day(mail: OrganizationMail) -> None:
+async def test_rates_of_day_by_organization(mail: OrganizationMail) -> None:
     await mail.take(ok(), hard("b@example.org"))
     day = day_of(today())
     found = (await mail.stores.bounce_rates.of_day(day))[mail.org]
@@ -45,13 +45,13 @@ async def test_the_sums_of_the_organizations_of_a_day(mail: OrganizationMail) ->
     assert await mail.stores.bounce_rates.of_day(day - 300) == {}
 
 
-async def test_the_domains_with_the_most_bounces(mail: OrganizationMail) -> None:
+async def test_worst_domains_have_most_bounces(mail: OrganizationMail) -> None:
     await mail.take(hard("a@one.example"), hard("b@two.example"), hard("c@two.example"), ok("d@three.example"))
     worst = await mail.stores.bounce_rates.worst_domains(mail.org, day_of(today()))
     assert [(each.domain, each.sent, each.bounced) for each in worst] == [("two.example", 2, 2), ("one.example", 1, 1)]
 
 
-async def test_the_domains_with_the_highest_rates_are_told_with_enough_mail_only(mail: OrganizationMail) -> None:
+async def test_highest_rates_need_enough_mail(mail: OrganizationMail) -> None:
     def mail_to(domain: str, fine: int, bad: int, days: float = 0) -> list[DeliveryEvent]:
         answers = [ok] * fine + [hard] * bad
         return [answer(f"a{n}@{domain}", days=days) for n, answer in enumerate(answers)]
@@ -70,7 +70,7 @@ async def test_the_domains_with_the_highest_rates_are_told_with_enough_mail_only
     assert await highest(day - 1, 0.05) == [("past.example", 1.0)]
 
 
-async def test_the_worst_few_domains_of_today_are_metrics(mail: OrganizationMail) -> None:
+async def test_metrics_hold_worst_domains_of_today(mail: OrganizationMail) -> None:
     at = await mail.stores.mongo.now()
     many = [hard(f"a{n}@d{d}.example", at=at) for d in range(SHOWN_DOMAINS + 5) for n in range(MIN_SENT)]
     await mail.take(*many)
@@ -80,5 +80,5 @@ async def test_the_worst_few_domains_of_today_are_metrics(mail: OrganizationMail
     assert {each.value for each in family.samples} == {1.0}
 
 
-def test_nothing_sent_is_no_rate() -> None:
+def test_rate_without_mail_is_zero() -> None:
     assert BounceRate(today(), None, 0, 0).rate == 0.0

@@ -1,4 +1,4 @@
-"""A report is claimed by one worker at a time, and by another when that one died."""
+"""A report is claimed by one worker at a time, and by another after the claim expires."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ from tests.storage.mail.organization_mail import OrganizationMail
 pytestmark = pytest.mark.anyio
 
 
-async def test_one_of_many_claims_it_and_nobody_once_it_was_sent(
+async def test_report_is_claimed_by_one_worker_until_sent(
     mail: OrganizationMail, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = ReportStore(mail.stores.mongo)
@@ -20,6 +20,6 @@ async def test_one_of_many_claims_it_and_nobody_once_it_was_sent(
     monkeypatch.setattr("storage.mail.reports.CLAIM_S", 0)
     await asyncio.sleep(0.005)
     assert await store.claim(mail.org, 1, "alarm")
-    await store.sent(mail.org, 1, "alarm")
+    await store.mark_sent(mail.org, 1, "alarm")
     await asyncio.sleep(0.005)
     assert not await store.claim(mail.org, 1, "alarm")

@@ -1,0 +1,429 @@
+"""Stored documents of the bounce address book.
+
+Instants are int64 milliseconds since the Unix epoch, except those typed `datetime`, which are aware and in UTC. Days
+are UTC days counted since the Unix epoch. Addresses are stored as keyed hashes only.
+"""
+
+from datetime import datetime
+from typing import Any, Literal, NotRequired, Required, TypedDict
+
+DailySumName = Literal["old_softs", "old_hards"]
+DAILY_SUMS: tuple[DailySumName, ...] = ("old_softs", "old_hards")
+
+CountName = Literal["success", "soft", "hard"]
+COUNTS: tuple[CountName, ...] = ("success", "soft", "hard")
+
+MessageBounce = list[Any]
+"""A message's bounces of one day: [digest of the message, day, latest soft bounce (0: none), code of that bounce]."""
+
+HardBounce = list[Any]
+"""A hard bounce: [instant, code]."""
+
+DailySum = list[Any]
+"""The bounces of a day that are no longer kept one by one: [day, number, latest instant, code of the latest]."""
+
+DayCounts = list[Any]
+"""A domain's day: [day, success, soft, hard, whether a server answered, digests of messages that could not connect]."""
+
+
+class LedgerDocument(TypedDict):
+    """A delivery event, in `mail_ledger`. Deleted 14 days after it was aggregated."""
+
+    _id: bytes
+    """Digest of the organization id and the event id."""
+
+    org: str
+    """Organization id."""
+
+    source: str
+    """Name of the source that sent the event."""
+
+    address: bytes
+    """Keyed hash of the address, by the newest key."""
+
+    older: NotRequired[list[bytes]]
+    """Keyed hashes of the address by older keys, if there are any."""
+
+    domain: str
+    """Normalized domain of the address."""
+
+    at: datetime
+    """When the event happened, by the clock of the mail server."""
+
+    recorded_at: datetime
+    """When the event was recorded, by the clock of the database."""
+
+    outcome: str
+    """`Outcome` of the event."""
+
+    message: bytes
+    """Digest of the message id, or of the event id where the event has no message id."""
+
+    smtp: NotRequired[int]
+    """SMTP reply code, if the event has one."""
+
+    status: NotRequired[str]
+    """RFC 3463 status, if the event has one."""
+
+    failed: NotRequired[bool]
+    """True where no connection could be made; absent otherwise."""
+
+    waiting: NotRequired[int]
+    """Partition in which the event waits; removed when the event is aggregated."""
+
+    folded_at: NotRequired[datetime]
+    """When the event was aggregated, by the clock of the database."""
+
+
+class SourceId(TypedDict):
+    """The key of a source."""
+
+    org: str
+    """Organization id."""
+
+    source: str
+    """Name of the source."""
+
+
+class SourceDocument(TypedDict):
+    """A source of events or imported rows, in `mail_sources`. Deleted when the source is removed from the book."""
+
+    _id: SourceId
+    """Organization and name."""
+
+
+class Unblocking(TypedDict):
+    """The latest unblocking of an address by a person."""
+
+    at: int
+    """Instant. Events up to it count for the domain only."""
+
+    by: NotRequired[str]
+    """User id of the operator."""
+
+    reason: NotRequired[str]
+    """Reason that the operator gave."""
+
+
+class ImportedCounts(TypedDict):
+    """A row of an older book."""
+
+    at: int
+    """When the row was imported."""
+
+    success: int
+    """Deliveries."""
+
+    soft: int
+    """Soft bounces."""
+
+    hard: int
+    """Hard bounces."""
+
+
+# `import` is a keyword, so a class body can't declare it.
+_ImportedEntry = TypedDict("_ImportedEntry", {"import": ImportedCounts}, total=False)
+
+
+class AddressSourceEntry(_ImportedEntry, total=False):
+    """What one source reported about an address. `import` is the row of an older book under this source."""
+
+    source: Required[str]
+    """Name of the source."""
+
+    success: int
+    """Deliveries since the address was unblocked."""
+
+    ok: int
+    """Instant of the latest delivery."""
+
+    last: int
+    """Instant of the latest event."""
+
+    complaint: int
+    """Instant of the latest complaint."""
+
+    hards: list[HardBounce]
+    """Hard bounces, at most 10,000."""
+
+    messages: list[MessageBounce]
+    """Messages that bounced softly or count for the domain, one entry per message and day, at most 10,000."""
+
+    old_softs: list[DailySum]
+    """Soft bounces beyond those in `messages`."""
+
+    old_hards: list[DailySum]
+    """Hard bounces beyond those in `hards`."""
+
+
+class AddressSummary(TypedDict, total=False):
+    """The standing of an address, computed from all sources. A covering index holds it. Zeros are left out."""
+
+    success: int
+    """Deliveries."""
+
+    soft: int
+    """Soft bounces since the latest delivery, one per message and day."""
+
+    hard: int
+    """Hard bounces since the latest delivery."""
+
+    last: int
+    """Instant of the latest event."""
+
+    saw: list[Any]
+    """Why the address is blocked: [`VerdictRule`, instant, code, number of days]. Absent when it is not blocked."""
+
+    unblocked: Unblocking
+    """Copy of the document's `unblocked`."""
+
+
+class AddressDocument(TypedDict):
+    """An address, in `mail_addresses`. Deleted when no source is left and nobody unblocked it."""
+
+    _id: NotRequired[bytes]
+    """Keyed hash of the address; absent until the document is first saved."""
+
+    org: str
+    """Organization id."""
+
+    domain: str
+    """Normalized domain of the address."""
+
+    by: list[AddressSourceEntry]
+    """One entry per source."""
+
+    unblocked: NotRequired[Unblocking]
+    """The latest unblocking by a person, if there was one."""
+
+    told: NotRequired[AddressSummary]
+    """The summary that lookups read."""
+
+
+class MovedAddressDocument(TypedDict):
+    """Where an address went that was stored under an older key, in `mail_addresses`. Deleted after 15 days."""
+
+    _id: bytes
+    """Hash by the older key."""
+
+    moved: bytes
+    """Hash by the newest key."""
+
+    moved_at: datetime
+    """When it moved, by the clock of the database."""
+
+
+class ManualSetting(TypedDict):
+    """An operator's decision about a domain."""
+
+    blocked: bool
+    """Whether mail to the domain is blocked."""
+
+    by: str
+    """User id of the operator."""
+
+    reason: str
+    """Reason that the operator gave."""
+
+    at: datetime
+    """When it was set, by the clock of the database."""
+
+
+class DomainSourceEntry(TypedDict, total=False):
+    """What one source reported about a domain.
+
+    The entry of the source "" holds the sums of the imported rows that count now.
+    """
+
+    source: Required[str]
+    """Name of the source."""
+
+    success: int
+    """Deliveries before the days in `days`."""
+
+    soft: int
+    """Soft bounces before the days in `days`."""
+
+    hard: int
+    """Hard bounces before the days in `days`."""
+
+    gone: list[Any]
+    """The latest answer that says that the domain takes no mail: [instant, code]."""
+
+    days: list[DayCounts]
+    """The latest 400 days with events."""
+
+
+class DomainSummary(TypedDict, total=False):
+    """The standing of a domain, computed from all sources. A covering index holds it. Zeros are left out."""
+
+    success: int
+    """Deliveries."""
+
+    soft: int
+    """Soft bounces and failed connections, one per message and day."""
+
+    hard: int
+    """Hard bounces."""
+
+    dead: list[Any]
+    """Why the rule blocks the domain: [instant, code, number of days, number of messages]. Absent otherwise."""
+
+    hand: ManualSetting
+    """Copy of the document's `hand`."""
+
+
+class RecentDay(TypedDict):
+    """A domain's mail on one day."""
+
+    day: int
+    """Day."""
+
+    sent: int
+    """Messages with an outcome that counts."""
+
+    bounced: int
+    """Number of them that bounced, softly or hard."""
+
+
+class DomainDocument(TypedDict):
+    """A domain, in `mail_domains`. Deleted when no source is left and no operator has set it."""
+
+    _id: NotRequired[str]
+    """Domain, a space, organization id; absent until the document is first saved."""
+
+    org: str
+    """Organization id."""
+
+    domain: str
+    """Normalized domain."""
+
+    by: list[DomainSourceEntry]
+    """One entry per source."""
+
+    hand: NotRequired[ManualSetting]
+    """An operator's decision, which overrides the rule, while there is one."""
+
+    told: NotRequired[DomainSummary]
+    """The summary that lookups read."""
+
+    recent: NotRequired[list[RecentDay]]
+    """The latest three days with mail, indexed for the highest bounce rates."""
+
+
+class DayId(TypedDict):
+    """The key of an organization's day."""
+
+    org: str
+    """Organization id."""
+
+    day: int
+    """Day."""
+
+    source: str
+    """Name of the source."""
+
+    lock: str
+    """Name of the partition's lock, so that no two partitions write to one document."""
+
+
+class DayDocument(TypedDict):
+    """Mail of an organization on one day, in `mail_days`. Deleted when the source is removed from the book."""
+
+    _id: DayId
+    """Organization, day, source and partition."""
+
+    success: int
+    """Deliveries."""
+
+    soft: int
+    """Soft bounces and failed connections, one per message and day."""
+
+    hard: int
+    """Hard bounces."""
+
+
+class AuditDocument(TypedDict):
+    """A change by a person, in `mail_audit`. Never deleted."""
+
+    org: str
+    """Organization id."""
+
+    subject: bytes | str
+    """Keyed hash of the address, or the domain."""
+
+    does: str
+    """`unblock`, `block`, `allow`, or `leave to the rule`."""
+
+    by: str
+    """User id of the operator."""
+
+    reason: str
+    """Reason that the operator gave."""
+
+    at: datetime
+    """When it was done, by the clock of the database."""
+
+
+class DifferenceDocument(TypedDict):
+    """An address about which the two books differ, in `mail_differences`. Deleted 30 days after the latest lookup."""
+
+    _id: bytes
+    """Keyed hash of the address."""
+
+    org: str
+    """Organization id."""
+
+    ours: bool
+    """Whether this book blocks the address."""
+
+    theirs: bool
+    """Whether the older book blocks the address."""
+
+    at: datetime
+    """When a lookup last found the difference, by the clock of the database."""
+
+
+class ReportId(TypedDict):
+    """The key of a report."""
+
+    org: str
+    """Organization id."""
+
+    day: int
+    """Day that the report is about."""
+
+    kind: str
+    """`summary`, `alarm`, or `alarm` and a domain after a space."""
+
+
+class ReportDocument(TypedDict):
+    """A summary or an alarm, in `mail_reports`. Never deleted."""
+
+    _id: ReportId
+    """Organization, day and kind."""
+
+    token: str
+    """Random token of the worker that claimed the report last."""
+
+    claimed_at: datetime
+    """When the report was claimed last, by the clock of the database."""
+
+    sent_at: NotRequired[datetime]
+    """When the report was sent or finally refused; absent before."""
+
+
+class TailStatus(TypedDict):
+    """The progress of a reader of a mail log since its process started."""
+
+    file: str
+    """Path of the log."""
+
+    lines: int
+    """Lines read."""
+
+    events: int
+    """New events recorded."""
+
+    behind_bytes: int
+    """Bytes that are not read yet."""
