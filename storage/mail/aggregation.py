@@ -225,7 +225,7 @@ class AddressDocuments:
             await self._collection.bulk_write(writes, ordered=False, session=self._session)
 
     async def _read(self, ids: Iterable[bytes]) -> list[Any]:
-        """Returns documents of both kinds, `AddressDocument` and `MovedAddressDocument`."""
+        """Returns an `AddressDocument`, or the document left by a moved address, for each id that has one."""
         wanted = list(ids)
         # A first batch without a size holds 101 documents only.
         cursor = self._collection.find(

@@ -105,20 +105,24 @@ class Unblocking(TypedDict):
     """Reason that the operator gave."""
 
 
-class ImportedCounts(TypedDict):
-    """A row of an older book."""
-
-    at: int
-    """When the row was imported."""
+class OutcomeSums(TypedDict):
+    """Numbers of outcomes."""
 
     success: int
     """Deliveries."""
 
     soft: int
-    """Soft bounces."""
+    """Soft bounces; of a day also failed connections, one per message."""
 
     hard: int
     """Hard bounces."""
+
+
+class ImportedCounts(OutcomeSums):
+    """A row of an older book."""
+
+    at: int
+    """When the row was imported."""
 
 
 # `import` is a keyword, so a class body can't declare it.
@@ -179,7 +183,11 @@ class AddressSummary(TypedDict, total=False):
 
 
 class AddressDocument(TypedDict):
-    """An address, in `mail_addresses`. Deleted when no source is left and nobody unblocked it."""
+    """An address, in `mail_addresses`. Deleted when no source is left and nobody unblocked it.
+
+    A document under an older key's hash is replaced by `{_id, moved: bytes, moved_at: datetime}` when the address
+    moves to the newest key's hash; that document is deleted after 15 days.
+    """
 
     _id: NotRequired[bytes]
     """Keyed hash of the address; absent until the document is first saved."""
@@ -198,19 +206,6 @@ class AddressDocument(TypedDict):
 
     told: NotRequired[AddressSummary]
     """The summary that lookups read."""
-
-
-class MovedAddressDocument(TypedDict):
-    """Where an address went that was stored under an older key, in `mail_addresses`. Deleted after 15 days."""
-
-    _id: bytes
-    """Hash by the older key."""
-
-    moved: bytes
-    """Hash by the newest key."""
-
-    moved_at: datetime
-    """When it moved, by the clock of the database."""
 
 
 class ManualSetting(TypedDict):
@@ -327,20 +322,11 @@ class DayId(TypedDict):
     """Name of the partition's lock, so that no two partitions write to one document."""
 
 
-class DayDocument(TypedDict):
+class DayDocument(OutcomeSums):
     """Mail of an organization on one day, in `mail_days`. Deleted when the source is removed from the book."""
 
     _id: DayId
     """Organization, day, source and partition."""
-
-    success: int
-    """Deliveries."""
-
-    soft: int
-    """Soft bounces and failed connections, one per message and day."""
-
-    hard: int
-    """Hard bounces."""
 
 
 class AuditDocument(TypedDict):
@@ -411,19 +397,3 @@ class ReportDocument(TypedDict):
 
     sent_at: NotRequired[datetime]
     """When the report was sent or finally refused; absent before."""
-
-
-class TailStatus(TypedDict):
-    """The progress of a reader of a mail log since its process started."""
-
-    file: str
-    """Path of the log."""
-
-    lines: int
-    """Lines read."""
-
-    events: int
-    """New events recorded."""
-
-    behind_bytes: int
-    """Bytes that are not read yet."""
