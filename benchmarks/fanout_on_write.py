@@ -22,8 +22,8 @@ from rich.table import Table
 from benchmarks.cpu import idle_machine
 from benchmarks.one_job_each import AT_ONCE, DEFAULTS, ITEMS, TUNED, pool
 from benchmarks.servers import ORGANIZATION, Bench, bench
+from storage.ids import post_key
 from storage.mongo import Mongo, connect
-from storage.references import post_key
 from tests.client import Client, client
 from tests.e2e.followers import add_followers
 

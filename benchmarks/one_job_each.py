@@ -7,9 +7,9 @@ from arq import run_worker
 from arq.connections import ArqRedis, RedisSettings, create_pool
 from arq.worker import func
 
+from storage.ids import PostKey
 from storage.mongo import Driver, connect, is_duplicate
 from storage.queue import deserialize, serialize
-from storage.references import PostKey
 
 ITEMS = "one_job_each"
 AT_ONCE = 100

@@ -14,7 +14,7 @@ from arq import Retry
 
 from jobs.context import JobContext
 from storage.feed.fan_outs import FanOutClaim, FanOutRetry
-from storage.references import PostKey
+from storage.ids import PostKey
 
 TIME_SLICE_S = 5.0
 """How long one post may occupy a worker's slot before the job is queued again behind the others."""

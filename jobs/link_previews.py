@@ -10,9 +10,9 @@ from jobs.context import JobContext
 from jobs.providers.egress import EgressFailed
 from jobs.providers.link_preview import Preview, fetch_preview
 from storage.errors import NotFound
+from storage.ids import MessageKey, PostKey
 from storage.link_previews import LinkPreview, first_url
 from storage.queue import PREVIEWS
-from storage.references import MessageKey, PostKey
 
 MAX_TRIES = 3
 RETRY_AFTER_S = 5

@@ -12,8 +12,8 @@ from typing import Any
 from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.identity.records import stream_owner, user_stream
+from storage.ids import MessageKey, PostKey
 from storage.mongo import Document, Mongo, Session
-from storage.references import MessageKey, PostKey
 from storage.streams.changes import Batch
 from storage.streams.documents import NotificationDocument, NotificationMarkDocument, NotificationRef, OutboxDocument
 from storage.streams.log import Stream

@@ -17,6 +17,7 @@ PACKAGES = ("server", "schema", "resolvers", "jobs", "storage")
 MODULES = sorted(path.relative_to(ROOT) for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 DOCUMENT_TYPES = [module for module in MODULES if module.parts[0] == "storage" and module.name == "documents.py"]
 MAX_LINES = 400
+MAX_ENTRIES = 25
 VAGUE = {"util", "utils", "helper", "helpers", "manager", "managers", "common", "misc"}
 
 READS_ENVIRONMENT = {"server/settings.py"}
@@ -54,7 +55,6 @@ TESTED_ELSEWHERE = {
     "storage/mail/records.py": "tests/storage/mail/test_rates.py",
     "storage/metrics.py": "tests/server/http/test_health.py",
     "storage/identity/roles.py": "tests/resolvers/test_access.py",
-    "storage/references.py": "tests/storage/chat/test_records.py",
     # Seen from outside the process only.
     "resolvers/events.py": "tests/resolvers/feed/test_events.py",
     "storage/identity/mentions.py": "tests/resolvers/feed/test_posts.py",
@@ -186,6 +186,14 @@ def test_every_module_says_what_it_is_and_stays_small() -> None:
     sources = {module: (ROOT / module).read_text(encoding="utf-8") for module in MODULES}
     assert [str(module) for module, source in sources.items() if not ast.get_docstring(ast.parse(source))] == []
     assert [str(module) for module, source in sources.items() if len(source.splitlines()) > MAX_LINES] == []
+
+
+def test_folders_hold_at_most_25_entries() -> None:
+    folders = {
+        path for module in MODULES for path in (ROOT / module).parents if path.is_relative_to(ROOT) and path != ROOT
+    }
+    entries = {str(each.relative_to(ROOT)): [e for e in each.iterdir() if e.name != "__pycache__"] for each in folders}
+    assert {name: len(found) for name, found in entries.items() if len(found) > MAX_ENTRIES} == {}
 
 
 def test_no_module_has_a_name_that_says_nothing() -> None:

@@ -7,11 +7,11 @@ from storage.feed.changes import NewPost
 from storage.identity.mentions import find_hashtags, find_mentioned
 from storage.identity.records import User
 from storage.identity.roles import Role, with_included
+from storage.ids import message_key, post_key
 from storage.link_previews import first_url
 from storage.publishing.records import Publication, ScheduledPost, TopicTarget
 from storage.publishing.transitions import TOO_LATE, ClaimLost, DeadlinePassed, MarkFailed, NotYetDue
 from storage.queue import FAN_OUT, PREVIEWS
-from storage.references import message_key, post_key
 from storage.stores import Stores
 
 FORBIDDEN = "FORBIDDEN"

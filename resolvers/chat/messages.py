@@ -30,9 +30,9 @@ from storage.errors import BadUserInput, NotFound
 from storage.identity.mentions import find_mentioned
 from storage.identity.records import User
 from storage.identity.roles import Role
+from storage.ids import MessageKey, message_key
 from storage.link_previews import LinkPreview, first_url
 from storage.queue import PREVIEWS
-from storage.references import MessageKey, message_key
 from storage.timeline import Page
 
 MAX_TEXT = 4000

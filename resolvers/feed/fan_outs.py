@@ -10,7 +10,7 @@ from resolvers.events import Event, JobEventView
 from storage.errors import Forbidden, NotFound
 from storage.feed.records import FanOut, Post
 from storage.identity.records import User
-from storage.references import post_key
+from storage.ids import post_key
 
 
 @dataclass(frozen=True, slots=True)

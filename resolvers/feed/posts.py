@@ -19,9 +19,9 @@ from storage.feed.records import FanOutState, Post
 from storage.identity.mentions import MAX_HASHTAG, find_hashtags, find_mentioned, normalize_hashtag
 from storage.identity.records import User
 from storage.identity.roles import Role
+from storage.ids import post_key
 from storage.link_previews import MAX_URL_CHARS, LinkPreview, first_url
 from storage.queue import FAN_OUT, PREVIEWS
-from storage.references import post_key
 from storage.timeline import Page
 
 MAX_TEXT = 4000

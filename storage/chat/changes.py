@@ -8,9 +8,9 @@ from storage.chat.records import Message, message_record
 from storage.errors import BadUserInput, Conflict, Forbidden, NotFound
 from storage.idempotency import IdempotencyKey
 from storage.identity.records import user_stream
+from storage.ids import MessageKey
 from storage.link_previews import LinkPreview, first_url, preview_document
 from storage.notifications import NotificationKind, notify
-from storage.references import MessageKey
 from storage.streams.changes import Batch, Change, DocumentKey
 from storage.streams.log import Stream
 

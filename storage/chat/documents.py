@@ -6,8 +6,8 @@ Instants are aware UTC datetimes. Timestamps are int64 microseconds since the Un
 from datetime import datetime
 from typing import NotRequired, TypedDict
 
+from storage.ids import MessageDocumentId
 from storage.link_previews import LinkPreviewDocument
-from storage.references import MessageDocumentId
 
 
 class CommunityDocument(TypedDict):

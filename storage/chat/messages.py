@@ -19,9 +19,9 @@ from storage.chat.hot_pages import HotPages, may_be_hot
 from storage.chat.records import Message, message_record
 from storage.errors import NotFound
 from storage.idempotency import AlreadyDone, IdempotencyKey
+from storage.ids import MessageKey, message_key
 from storage.link_previews import LinkPreview
 from storage.mongo import Document, Mongo, older_than
-from storage.references import MessageKey, message_key
 from storage.streams.log import Event, Stream
 from storage.streams.sequencer import Sequencer
 from storage.timeline import END, Page, Range, Timestamp, read_page

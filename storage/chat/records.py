@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 from storage.chat.documents import MessageDocument
+from storage.ids import MessageKey
 from storage.link_previews import LinkPreview
-from storage.references import MessageKey
 from storage.timeline import Timestamp
 
 

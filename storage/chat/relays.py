@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import Any
 
 from storage.identity.records import stream_owner
+from storage.ids import MessageKey
 from storage.mongo import Document, Mongo, Session
 from storage.notifications import NOTIFICATIONS, NotificationKind, notification_ref, put_notification
-from storage.references import MessageKey
 from storage.streams.changes import Batch
 from storage.streams.documents import OutboxDocument
 from storage.streams.outbox import OutboxRelay

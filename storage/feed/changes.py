@@ -8,9 +8,9 @@ from storage.errors import Forbidden, NotFound
 from storage.feed.documents import FanOutDocument, OwnerId, PostDocument, SourceId
 from storage.feed.records import Post, home_stream, post_record
 from storage.idempotency import AlreadyDone, IdempotencyKey
+from storage.ids import PostKey
 from storage.link_previews import LinkPreview, first_url, preview_document
 from storage.notifications import NotificationKind, notify
-from storage.references import PostKey
 from storage.streams.changes import Batch, Change, DocumentKey
 from storage.streams.log import jobs_stream
 

@@ -15,9 +15,9 @@ from storage.feed.documents import FeedItemDocument, FeedItemId
 from storage.feed.follows import FEEDS, FOLLOWS
 from storage.feed.records import home_stream
 from storage.feed.trimming import TRIM_EVERY, trim
+from storage.ids import PostKey
 from storage.metrics import FEED_ITEMS_PUSHED
 from storage.mongo import DUPLICATE_KEY, Mongo, older_than
-from storage.references import PostKey
 from storage.streams.log import Stream
 from storage.streams.outbox import Outbox, add_rows_to_streams
 

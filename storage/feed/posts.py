@@ -7,9 +7,9 @@ from storage.errors import NotFound
 from storage.feed.changes import CreatePost, DeletePost, NewPost, PostPlan, SetPostPreview
 from storage.feed.records import Post, RemovedPost, author_stream, post_record
 from storage.idempotency import AlreadyDone, IdempotencyKey
+from storage.ids import PostKey, post_key
 from storage.link_previews import LinkPreview
 from storage.mongo import Document, Mongo, older_than
-from storage.references import PostKey, post_key
 from storage.streams.log import Stream
 from storage.streams.sequencer import Sequencer
 from storage.timeline import Page, Range, read_page

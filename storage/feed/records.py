@@ -7,8 +7,8 @@ from enum import Enum
 from urllib.parse import quote
 
 from storage.feed.documents import FanOutDocument, PostDocument
+from storage.ids import PostKey
 from storage.link_previews import LinkPreview
-from storage.references import PostKey
 from storage.streams.log import Stream
 from storage.timeline import Timestamp
 

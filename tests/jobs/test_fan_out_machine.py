@@ -21,8 +21,8 @@ from storage.feed.feeds import FeedStore, FollowerChunk
 from storage.feed.follows import FollowPair
 from storage.feed.home import HomeFeedState
 from storage.feed.records import home_stream
+from storage.ids import PostKey
 from storage.mongo import Driver
-from storage.references import PostKey
 from storage.stores import open_stores
 from storage.timeline import NOW, timeline_range
 from tests.jobs.contexts import job_context

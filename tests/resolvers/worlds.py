@@ -10,14 +10,13 @@ from storage.calls.job_changes import NewCallJob
 from storage.calls.records import TaskKey
 from storage.calls.windows import WEEK, CallingWindow
 from storage.identity.roles import Role
-from storage.ids import new_id
+from storage.ids import PostKey, message_key, new_id
 from storage.link_previews import LinkPreview
 from storage.publishing.accounts import NewAccount
 from storage.publishing.networks import MediaKind, Network
 from storage.publishing.records import AccountTarget, CallPhase, Publication, ScheduledMedia
 from storage.publishing.scheduling import NewScheduledPost as NewScheduledPost
 from storage.publishing.transitions import MANUAL, BeginAttempt, MarkPublished, MarkUnknown
-from storage.references import PostKey, message_key
 from storage.stores import Stores
 from tests.resolvers.people import REACT, Person, SignIn
 

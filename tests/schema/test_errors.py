@@ -14,8 +14,8 @@ from schema.root import schema
 from storage.errors import BadUserInput, Conflict, Forbidden, NotFound, RateLimited, Unauthenticated, Unavailable
 from storage.identity.records import User
 from storage.identity.roles import Role
+from storage.ids import message_key
 from storage.link_previews import LinkPreview
-from storage.references import message_key
 from storage.stores import Stores
 from tests.resolvers.people import Person, SignIn
 

@@ -3,9 +3,9 @@
 import pytest
 
 from storage.identity.records import user_stream
+from storage.ids import MessageKey
 from storage.mongo import Session
 from storage.notifications import NotificationKind, notification_ref
-from storage.references import MessageKey
 from storage.stores import Stores
 from storage.streams.outbox import add_rows
 from storage.timeline import NOW, timeline_range

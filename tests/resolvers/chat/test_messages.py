@@ -3,8 +3,8 @@
 import pytest
 
 from storage.identity.roles import Role
+from storage.ids import message_key
 from storage.link_previews import LinkPreview
-from storage.references import message_key
 from tests.resolvers.people import DELETE, EDIT, POST, REACT, UNREACT, Room, SignIn
 
 pytestmark = pytest.mark.anyio

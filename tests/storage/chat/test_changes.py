@@ -7,7 +7,7 @@ import pytest
 from storage.chat.changes import MAX_EMOJIS, NewMessage
 from storage.chat.records import Message
 from storage.errors import BadUserInput, Conflict, Forbidden, NotFound
-from storage.references import MessageKey
+from storage.ids import MessageKey
 from tests.storage.places import OpenStores, Place
 
 pytestmark = pytest.mark.anyio

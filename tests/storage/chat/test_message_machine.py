@@ -15,8 +15,8 @@ from hypothesis.stateful import run_state_machine_as_test as run_machine
 
 from storage.chat.records import Message
 from storage.errors import Conflict, DomainError, Forbidden, NotFound
+from storage.ids import MessageKey
 from storage.mongo import Driver
-from storage.references import MessageKey
 from storage.stores import Stores, open_stores
 from storage.timeline import NOW, timeline_range
 from tests.storage.places import Place, found_place, soon

@@ -6,9 +6,8 @@ import random
 import pytest
 
 from storage.errors import NotFound
-from storage.ids import new_id
+from storage.ids import MessageKey, new_id
 from storage.link_previews import LinkPreview
-from storage.references import MessageKey
 from storage.stores import Stores
 from storage.timeline import END, NOW, timeline_range
 from tests.storage.places import Place

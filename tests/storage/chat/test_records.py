@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from storage.chat.records import message_record
 from storage.errors import NotFound
-from storage.references import MessageKey, message_key
+from storage.ids import MessageKey, message_key
 from storage.timeline import END
 
 

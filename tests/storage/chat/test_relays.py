@@ -8,8 +8,8 @@ import pytest
 from bson import ObjectId
 
 from storage.identity.records import user_stream
+from storage.ids import MessageKey
 from storage.mongo import Document
-from storage.references import MessageKey
 from storage.streams.log import Event
 from storage.timeline import NOW, timeline_range
 from tests.storage.places import Place, found_place, soon

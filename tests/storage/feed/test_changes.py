@@ -9,8 +9,8 @@ from storage.feed.changes import PostPlan
 from storage.feed.records import Post, author_stream, home_stream
 from storage.idempotency import AlreadyDone, IdempotencyKey, idempotency_key
 from storage.identity.records import user_stream
+from storage.ids import PostKey, post_key
 from storage.mongo import Document
-from storage.references import PostKey, post_key
 from storage.streams.changes import Batch, Change, DocumentKey
 from storage.streams.log import jobs_stream
 from tests.storage.feed.feed_scenario import FeedScenario, gather_list

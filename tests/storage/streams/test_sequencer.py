@@ -16,8 +16,8 @@ from storage.calls.job_changes import SetLimits
 from storage.chat.changes import EditMessage, PostMessage
 from storage.chat.records import Message
 from storage.errors import Conflict, Forbidden, NotFound, Unavailable
+from storage.ids import MessageKey
 from storage.mongo import Mongo
-from storage.references import MessageKey
 from storage.stores import Stores
 from storage.streams.changes import Batch
 from storage.streams.heads import HEAT_TAU_S, messages_per_minute
