@@ -1,4 +1,4 @@
-"""Every index, created at start where missing. Most timelines need none: their _id is their order."""
+"""Every index, created at start if missing. Most timelines need none: their _id is their order."""
 
 import asyncio
 
@@ -14,97 +14,126 @@ NAMESPACE_EXISTS = 48
 LEDGER_KEPT_S = 14 * 86_400
 
 INDEXES: dict[str, list[IndexModel]] = {
+    # Identity: storage/identity/documents.py
+    # UserDocument
     "users": [
         IndexModel([("_id.org", UP), ("handle", UP)], unique=True),
         IndexModel([("_id.org", UP), ("search", UP)]),
     ],
+    # BlockDocument
     "blocks": [
         IndexModel([("org", UP), ("user", UP), ("blocked", UP)], unique=True),
         IndexModel([("org", UP), ("blocked", UP), ("user", UP)]),
     ],
+    # FollowDocument
     "follows": [
         IndexModel([("org", UP), ("follower", UP), ("followee", UP)], unique=True),
         IndexModel([("org", UP), ("followee", UP), ("follower", UP)]),
     ],
+    # FollowChangeDocument
+    "follow_changes": [IndexModel([("at", UP)])],
+    # Chat: storage/chat/documents.py
+    # CommunityDocument
     "communities": [IndexModel([("org", UP), ("sort", UP), ("_id", UP)])],
+    # MembershipDocument
     "memberships": [
         IndexModel([("community", UP), ("user", UP)], unique=True),
         IndexModel([("community", UP), ("handle", UP)]),
         IndexModel([("community", UP), ("search", UP)]),
         IndexModel([("org", UP), ("user", UP)]),
     ],
+    # TopicDocument
     "topics": [
         IndexModel([("community", UP), ("last", DOWN), ("_id", DOWN)]),
         IndexModel([("org", UP), ("heat", DOWN)], partialFilterExpression={"heat": {"$exists": True}}),
     ],
+    # TopicActivityDocument
+    "activity": [],
+    # MessageDocument
     "messages": [
         IndexModel([("preview_due", UP)], partialFilterExpression={"preview_due": {"$exists": True}}),
         IndexModel([("source", UP)], unique=True, partialFilterExpression={"source": {"$exists": True}}),
     ],
+    # ReactionDocument
     "reactions": [
         IndexModel([("_id.t", UP), ("_id.ts", UP), ("_id.u", UP)]),
         IndexModel([("_id.t", UP), ("_id.ts", UP), ("_id.e", UP), ("at", UP)]),
     ],
+    # ReceivedReactionDocument
     "received_reactions": [IndexModel([("topic", UP), ("ts", UP), ("emoji", UP), ("from", UP)], unique=True)],
+    # ReadMarkDocument
+    "read_marks": [],
+    # Feed: storage/feed/documents.py
+    # PostDocument
     "posts": [
         IndexModel([("_id.o", UP), ("author", UP), ("_id.ts", UP)]),
         IndexModel([("_id.o", UP), ("tags", UP), ("_id.ts", UP)], partialFilterExpression={"tags": {"$exists": True}}),
         IndexModel([("preview_due", UP)], partialFilterExpression={"preview_due": {"$exists": True}}),
     ],
+    # PostSourceDocument
     "post_sources": [],
+    # MergedAuthorDocument
     "merged_authors": [],
-    # One index, since it takes one write for each follower of each post.
+    # FeedItemDocument. A single index: each post costs one write for each follower.
     "feed_items": [],
+    # FeedDocument
     "feeds": [IndexModel([("rebuilding", UP)], partialFilterExpression={"rebuilding": True})],
+    # FanOutDocument
     "fan_outs": [IndexModel([("at", UP)], partialFilterExpression={"open": True})],
+    # FeedRetryDocument
     "feed_retries": [IndexModel([("due", UP)], partialFilterExpression={"due": {"$exists": True}})],
-    "follow_changes": [IndexModel([("at", UP)])],
-    "notifications": [
-        IndexModel([("_id.o", UP), ("_id.u", UP), ("about", UP)]),
-        IndexModel([("topic", UP), ("ts", UP)], partialFilterExpression={"kind": "REACTION"}),
-    ],
-    "notification_marks": [],
+    # Publishing: storage/publishing/documents.py
+    # AccountDocument
     "accounts": [
         IndexModel([("org", UP)]),
         IndexModel([("failing", UP)], partialFilterExpression={"failing": {"$exists": True}}),
     ],
+    # ScheduledPostDocument
     "scheduled_posts": [
         IndexModel([("org", UP), ("ts", UP)], unique=True),
         IndexModel([("org", UP), ("author", UP), ("ts", UP)]),
     ],
+    # PublicationDocument
     "publications": [
         IndexModel([("post", UP), ("place", UP)]),
         IndexModel([("org", UP), ("state", UP), ("ts", UP), ("author", UP)]),
-        # Only of what somebody has to look at, so that sweeps cost what is due and not what waits.
+        # Partial, so that a sweep reads only the publications with work, not all that wait.
         *(
             IndexModel([(moment, UP)], partialFilterExpression={moment: {"$exists": True}})
             for moment in ("wake_at", "upload_at", "mail_at")
         ),
         IndexModel([("target.id", UP)], partialFilterExpression={"state": "SCHEDULED"}),
     ],
+    # SandboxPostDocument
     "sandbox_posts": [],
-    "events": [IndexModel([("at", UP)])],
-    "outbox": [IndexModel([("stream", UP), ("_id", UP)]), IndexModel([("at", UP)])],
-    "idempotency": [IndexModel([("at", UP)], expireAfterSeconds=idempotency.KEPT_S)],
+    # Calls: storage/calls/documents.py
+    # CallJobDocument
     "call_jobs": [
         IndexModel([("org", UP), ("ts", UP)]),
         IndexModel([("org", UP), ("state", UP), ("ts", UP)]),
         IndexModel([("org", UP), ("ts", UP)], name="open_jobs", partialFilterExpression={"open": True}),
     ],
+    # CallTaskDocument
     "call_tasks": [
         IndexModel([("_id.j", UP), ("queue", UP), ("_id.r", UP)], partialFilterExpression={"queue": {"$exists": True}}),
         IndexModel([("_id.j", UP), ("state", UP), ("_id.r", UP)]),
         IndexModel([("ask_at", UP)], partialFilterExpression={"ask_at": {"$exists": True}}),
         IndexModel([("_id.j", UP), ("_id.r", UP)], name="untold", partialFilterExpression={"untold": True}),
     ],
+    # CallDraftDocument
     "call_drafts": [IndexModel([("at", UP)])],
-    "workers": [IndexModel([("at", UP)], expireAfterSeconds=3600)],
+    # CallLimitsDocument
+    "call_limits": [],
+    # DoNotCallDocument
+    "do_not_call": [],
+    # SimulatedCallDocument
     "simulated_calls": [IndexModel([("at", UP)], expireAfterSeconds=7 * 24 * 3600)],
+    # Mail
     "mail_ledger": [
         IndexModel([("waiting", UP), ("recorded_at", UP)], partialFilterExpression={"waiting": {"$exists": True}}),
         IndexModel([("folded_at", UP)], expireAfterSeconds=LEDGER_KEPT_S),
     ],
-    # The indexes named `told` hold all that a lookup reads: no document is looked at.
+    # The indexes named `told` cover a lookup, which therefore reads no document.
     "mail_addresses": [
         IndexModel([("_id", UP), ("told", UP)], name="told"),
         IndexModel([("org", UP)]),
@@ -116,23 +145,39 @@ INDEXES: dict[str, list[IndexModel]] = {
         IndexModel([("recent.day", UP)]),
     ],
     "mail_days": [IndexModel([("_id.org", UP), ("_id.day", UP)]), IndexModel([("_id.day", UP), ("_id.org", UP)])],
+    "mail_sources": [IndexModel([("_id.org", UP)])],
     "mail_audit": [IndexModel([("org", UP), ("subject", UP), ("at", UP)])],
     "mail_reports": [IndexModel([("_id.day", DOWN), ("_id.org", UP), ("_id.kind", UP)])],
     "mail_tails": [IndexModel([("at", UP)], expireAfterSeconds=3600)],
     "mail_differences": [IndexModel([("at", UP)], expireAfterSeconds=30 * 86_400)],
-    # Written in transactions, which must not wait for a collection to be made.
-    "call_limits": [],
-    "do_not_call": [],
+    # Streams and notifications: storage/streams/documents.py
+    # StreamDocument
     "streams": [],
-    "activity": [],
-    "read_marks": [],
+    # EventDocument
+    "events": [IndexModel([("at", UP)])],
+    # OutboxDocument
+    "outbox": [IndexModel([("stream", UP), ("_id", UP)]), IndexModel([("at", UP)])],
+    # NotificationDocument
+    "notifications": [
+        IndexModel([("_id.o", UP), ("_id.u", UP), ("about", UP)]),
+        IndexModel([("topic", UP), ("ts", UP)], partialFilterExpression={"kind": "REACTION"}),
+    ],
+    # NotificationMarkDocument
+    "notification_marks": [],
+    # Mechanisms: idempotency keys (storage/idempotency.py), fences of locks, heartbeats of workers
+    # KeyDocument
+    "idempotency": [IndexModel([("at", UP)], expireAfterSeconds=idempotency.KEPT_S)],
     "fences": [],
-    "mail_sources": [IndexModel([("_id.org", UP)])],
+    "workers": [IndexModel([("at", UP)], expireAfterSeconds=3600)],
 }
+"""The indexes of each collection. A comment names the type of its documents.
+
+Collections without indexes are listed too: transactions write to them, and must not wait for their creation.
+"""
 
 
 async def ensure_indexes(mongo: Mongo) -> None:
-    """Creates the collections and indexes that are missing; quick when none is."""
+    """Creates the collections and indexes that are missing."""
     existing = set(await mongo.database.list_collection_names())
     await asyncio.gather(*(_create(mongo, name) for name in INDEXES if name not in existing))
     await asyncio.gather(*(mongo[name].create_indexes(models) for name, models in INDEXES.items() if models))

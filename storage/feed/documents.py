@@ -157,20 +157,3 @@ class FollowId(TypedDict):
     """Follower."""
     e: str
     """Followee."""
-
-
-class FollowDocument(TypedDict):
-    """`follows`: who follows whom. Deleted with the follow."""
-
-    _id: FollowId
-    org: str
-    follower: str
-    followee: str
-    at: datetime
-
-
-class FollowChangeDocument(TypedDict):
-    """`follow_changes`: follows whose effect on the follower's feed is still to come. Deleted once it is done."""
-
-    _id: FollowId
-    at: datetime

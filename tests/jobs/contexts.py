@@ -1,4 +1,4 @@
-"""What jobs and sweepers are handed, in this process."""
+"""Contexts for jobs and sweepers that run in the test's process."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def job_context(
     mailer: Mailer | None = None,
     report_to: str | None = None,
 ) -> JobContext:
-    """A worker's, that reaches public addresses only, calls nobody and can't send mail, unless said otherwise."""
+    """Returns a worker's context. By default it reaches public addresses only, places no calls and sends no mail."""
     guard = egress or Egress(())
     return JobContext(
         stores,

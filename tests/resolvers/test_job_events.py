@@ -1,4 +1,4 @@
-"""jobEvents: to everybody what they may see of their organization's jobs, in order, from where they were."""
+"""jobEvents: each viewer receives the visible events of the organization's jobs, in order, from the cursor."""
 
 import pytest
 

@@ -1,7 +1,7 @@
-"""The public contract, definition by definition with the area each belongs to, and what a schema lacks of it.
+"""The public contract: its definitions by area, and the differences of a schema from it.
 
-Section comments in the contract name the areas; so do the comments between the fields of Query and Mutation. Both sides
-are compared as text of the definition language, so a changed default or a lost `!` shows like a missing field.
+Section comments in the contract name the areas, and so do the comments between the fields of Query and Mutation.
+Both sides are compared as SDL text, so a changed default or a lost `!` shows like a missing field.
 """
 
 import re
@@ -31,14 +31,14 @@ from graphql.language.ast import TypeDefinitionNode
 CONTRACT = Path(__file__).parents[1] / "contract.graphql"
 AREAS = ("identity", "chat", "feed", "publishing", "calls", "mail")
 EVERYWHERE = "everywhere"
-"""The area of what every area uses: scalars, Timeline, Event, StreamReady."""
+"""The area of definitions that every area uses: scalars, Timeline, Event, StreamReady."""
 
 Named = EnumValueDefinitionNode | NamedTypeNode
 Some = TypeVar("Some", bound=Node)
 Nodes = Iterable[Some] | None
 ROOTS = ("Query", "Mutation", "Subscription")
 
-# The contract keeps subscriptions and events in sections of their own, whatever their area.
+# The contract has sections for subscriptions and events of all areas.
 OF_EVENTS = {
     EVERYWHERE: {"Event", "StreamReady"},
     "chat": {"TopicEvent", "MessagePosted", "MessageEdited", "MessageDeleted", "ReactionsChanged"}
@@ -51,7 +51,7 @@ OF_EVENTS = {
         "NotificationArrived",
         "FanOutChanged",
     },
-    # The union has members of three areas; it is whole with the last of them.
+    # The union has members of three areas; it is complete with the last of them.
     "publishing": {"PublicationChanged", "JobEvent"},
     "calls": {"CallJobChanged", "CallTaskChanged", "CallLimitsChanged"},
 }
@@ -64,20 +64,20 @@ OF_SUBSCRIPTIONS = {
 }
 
 OF_FIELDS = {"Notification.publication": "publishing"}
-"""Fields whose type comes with another area than the type that they stand on."""
+"""Fields whose type belongs to another area than the type that has them."""
 
 _COMMENT = re.compile(r"^\s*# (?:-{10,} )?(\w+)", re.ASCII)
 
 
 class Contract:
-    """A contract's definitions, each with its area."""
+    """The definitions of a contract, each with its area."""
 
     def __init__(self, text: str) -> None:
         self._lines = text.splitlines()
         self.types = definitions(parse(text))
 
     def area(self, definition: TypeDefinitionNode) -> str | None:
-        """The area of a type that is no root; None when nothing tells it."""
+        """Returns the area of a type that is not a root type; None if no comment names it."""
         name = definition.name.value
         section = self._comment_between(1, _line(definition))
         if section == "events":
@@ -85,19 +85,19 @@ class Contract:
         return section if section in AREAS else EVERYWHERE
 
     def field_area(self, root: ObjectTypeDefinitionNode, field: FieldDefinitionNode) -> str | None:
-        """The area of a root type's field. What stands before the first comment is identity's."""
+        """Returns the area of a root type's field. Fields before the first comment belong to identity."""
         if root.name.value == "Subscription":
             return OF_SUBSCRIPTIONS.get(field.name.value)
         return self._comment_between(_line(root), _line(field)) or "identity"
 
     def _comment_between(self, first: int, last: int) -> str | None:
-        """The last comment that begins a section or group, on the lines from first to last (counted from 1)."""
+        """Returns the last comment that begins a section or group, on the lines from first to last (counted from 1)."""
         found = map(_COMMENT.match, reversed(self._lines[first - 1 : last]))
         return next((match[1] for match in found if match), None)
 
 
 def definitions(document: DocumentNode) -> dict[str, TypeDefinitionNode]:
-    """The types that a document defines, by name."""
+    """Returns the types that a document defines, by name."""
     return {node.name.value: node for node in document.definitions if isinstance(node, TypeDefinitionNode)}
 
 
@@ -107,14 +107,14 @@ def _line(node: TypeDefinitionNode | FieldDefinitionNode) -> int:
 
 
 def lacks(schema: str, contract: Contract, areas: Collection[str]) -> list[str]:
-    """What the schema lacks or has otherwise than the contract, for these areas. More than the contract is fine."""
+    """Returns what the schema lacks or has differently from the contract, for these areas. Additions are allowed."""
     ours = definitions(parse(schema))
     promised = [_of_areas(node, contract, areas) for node in contract.types.values()]
     return [line for node in promised if node for line in _differences(ours.get(node.name.value), node)]
 
 
 def _of_areas(node: TypeDefinitionNode, contract: Contract, areas: Collection[str]) -> TypeDefinitionNode | None:
-    """The part of a definition that belongs to the areas, or None."""
+    """Returns the part of a definition that belongs to the areas, or None."""
     if node.name.value not in ROOTS:
         return _without_fields(node, areas) if contract.area(node) in {*areas, EVERYWHERE} else None
     assert isinstance(node, ObjectTypeDefinitionNode)
@@ -123,7 +123,7 @@ def _of_areas(node: TypeDefinitionNode, contract: Contract, areas: Collection[st
 
 
 def _without_fields(node: TypeDefinitionNode, areas: Collection[str]) -> TypeDefinitionNode:
-    """The type without the fields that come with other areas than these."""
+    """Returns the type without the fields that belong to other areas."""
     later = {name for name, area in OF_FIELDS.items() if area not in areas}
     if not isinstance(node, ObjectTypeDefinitionNode) or not later:
         return node
@@ -192,6 +192,6 @@ def _value_differences(
 
 
 def _spelled(value: InputValueDefinitionNode) -> str:
-    """Name, type and default, without the description."""
+    """Returns name, type and default, without the description."""
     default = "" if value.default_value is None else f" = {print_ast(value.default_value)}"
     return f"{value.name.value}: {print_ast(value.type)}{default}"

@@ -1,4 +1,4 @@
-"""The fields of the executable schema, and how each is bound."""
+"""The fields of the executable schema, and their bindings."""
 
 from graphql import GraphQLObjectType, GraphQLOutputType, GraphQLUnionType, get_named_type
 from strawberry.schema.schema_converter import GraphQLCoreConverter
@@ -6,14 +6,14 @@ from strawberry.types.field import StrawberryField
 
 
 def bound(type_: GraphQLObjectType, name: str) -> StrawberryField:
-    """How the field of that name is bound."""
+    """Returns the binding of the field."""
     found = type_.fields[name].extensions[GraphQLCoreConverter.DEFINITION_BACKREF]
     assert isinstance(found, StrawberryField)
     return found
 
 
 def members(type_: GraphQLOutputType) -> list[GraphQLObjectType]:
-    """The object types that a field of this type may give; none for scalars."""
+    """Returns the object types that a field of this type may return; none for scalars."""
     named = get_named_type(type_)
     if isinstance(named, GraphQLUnionType):
         return list(named.types)

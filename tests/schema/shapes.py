@@ -1,7 +1,7 @@
-"""Walks the GraphQL types beside the records that their resolvers return, and tells where the two don't agree.
+"""Compares the GraphQL types with the records that their resolvers return, and reports mismatches.
 
-Strawberry takes a field's type from the annotation of the class attribute and its value from the record, so no type
-checker compares them (reference: schema/binding.py).
+Strawberry takes a field's type from the annotation of the class attribute and its value from the record,
+so no type checker compares them (schema/binding.py).
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
@@ -20,18 +20,18 @@ LISTS = (list, tuple, Sequence)
 
 
 class Walk:
-    """One walk from the root types. Each pair of a type and a record is looked at once."""
+    """One walk from the root types. Each pair of a type and a record is visited once."""
 
     def __init__(self) -> None:
         self.records: dict[str, set[Any]] = {}
         self._misfits: dict[tuple[str, Any], list[str]] = {}
 
     def root(self, type_: Any) -> list[str]:
-        """The misfits of everything that can be reached from a root type."""
+        """Returns the mismatches of everything that is reachable from a root type."""
         return [line for field in _definition(type_).fields for line in self._of_field(type_, field, None)]
 
     def of(self, place: str, type_: Any, record: Any) -> list[str]:
-        """Why values annotated as `record` can't be shown as the GraphQL type `type_`; empty when they can."""
+        """Returns why values annotated as `record` cannot be shown as the GraphQL type `type_`; empty if they can."""
         records = _alternatives(record)
         if isinstance(type_, LazyType):
             return self.of(place, type_.resolve_type(), record)
@@ -54,7 +54,7 @@ class Walk:
         return self.of(place, type_.of_type, get_args(record)[0])
 
     def _of_union(self, place: str, type_: StrawberryUnion, records: Sequence[Any]) -> list[str]:
-        """Each member of the union is one of the records."""
+        """Returns the members of the union that are none of the records."""
         found = [[self.of(place, member, record) for record in records] for member in type_.types]
         return [line for row in found if all(row) for line in min(row, key=len)]
 
@@ -63,7 +63,7 @@ class Walk:
             return [f"{place}: {_name(record)} is no record"]
         key = definition.name, record
         if key not in self._misfits:
-            self._misfits[key] = []  # A type that leads back to itself is being looked at already.
+            self._misfits[key] = []  # A recursive type is being visited already.
             self.records.setdefault(definition.name, set()).add(record)
             fields = definition.fields
             self._misfits[key] += [line for f in fields for line in self._of_field(definition.origin, f, record)]
@@ -85,7 +85,7 @@ class Walk:
 
 
 def attributes(record: Any) -> dict[str, Any]:
-    """What a record has, by name: its fields and properties with their types, type parameters filled in."""
+    """Returns a record's fields and properties by name, with their types. Type parameters are filled in."""
     origin = get_origin(record) or record
     given = dict(zip(getattr(origin, "__parameters__", ()), get_args(record), strict=False))
     properties = {name: value for each in reversed(origin.__mro__) for name, value in vars(each).items()}
@@ -104,7 +104,7 @@ def _filled(annotation: Any, given: dict[Any, Any]) -> Any:
 
 
 def _yielded(annotation: Any) -> Any:
-    """What a subscription's resolver yields, what any other returns."""
+    """Returns the type that a subscription's resolver yields, or that another resolver returns."""
     if get_origin(annotation) in (AsyncGenerator, AsyncIterator):
         return get_args(annotation)[0]
     iterate = getattr(annotation, "__aiter__", None)

@@ -1,4 +1,4 @@
-"""A resolver for many objects gives each of them what the field's own resolver gives it."""
+"""A field's batch resolver gives each object the same value as the field's own resolver."""
 
 import inspect
 from collections.abc import Sequence
@@ -18,25 +18,25 @@ from storage.chat.records import Topic
 from storage.errors import NotFound
 from storage.feed.changes import NewPost
 from storage.stores import Stores
-from tests.schema.viewers import LINK, NAMES, World, differing
+from tests.schema.viewers import LINK, NAMES, World, differing_viewers
 from tests.storage.places import Place
 
 pytestmark = pytest.mark.anyio
 
 
-def with_many() -> dict[str, StrawberryField]:
-    """Every field that has one, as Type.field."""
+def batch_resolved_fields() -> dict[str, StrawberryField]:
+    """Returns every field with a batch resolver, as Type.field."""
     definitions = [each.definition for each in schema.schema_converter.type_map.values()]
     objects = [each for each in definitions if isinstance(each, StrawberryObjectDefinition)]
     fields = {f"{type_.name}.{field.python_name}": field for type_ in objects for field in type_.fields}
     return {place: field for place, field in fields.items() if resolver_for_many(field) is not None}
 
 
-FIELDS = with_many()
+FIELDS = batch_resolved_fields()
 
 
 async def records(world: World) -> dict[str, list[Any]]:
-    """Objects of each type, some with everything and some with nothing."""
+    """Returns objects of each type, some with all values and some with none."""
     last = await world.place.post("last", "cat")
     organization = world.place.organization_id
     posted = [
@@ -54,7 +54,7 @@ async def records(world: World) -> dict[str, list[Any]]:
 
 
 async def other_topics(world: World) -> list[Topic]:
-    """One in which nobody wrote, and one of a community that only eve has joined."""
+    """Returns a topic without messages, and a topic of a community that only eve has joined."""
     stores, eve = world.stores, world.people["eve"]
     quiet = await stores.topics.create(world.place.community, "ann", "Quiet", None)
     elsewhere = await stores.communities.create(NewCommunity(eve.organization_id, "Elsewhere", ""), eve, None)
@@ -78,7 +78,7 @@ async def all_at_once(field: StrawberryField, objects: Sequence[Any], context: C
 
 
 async def test_audience_gets_what_each_viewer_gets(stores: Stores) -> None:
-    world = await differing(stores)
+    world = await differing_viewers(stores)
     objects = await records(world)
     assert {place.partition(".")[0] for place in FIELDS} == set(objects), "Say in records() what objects there are."
     for place, field in FIELDS.items():
@@ -91,7 +91,7 @@ async def test_audience_gets_what_each_viewer_gets(stores: Stores) -> None:
 
 @pytest.mark.parametrize("place", ["Message.author", "Post.author"])
 async def test_object_without_author_fails_for_audience(stores: Stores, place: str) -> None:
-    world = await differing(stores)
+    world = await differing_viewers(stores)
     found = (await records(world))[place.partition(".")[0]]
     orphaned = [*found, replace(found[0], author_id="nobody")]
     for resolve in (one_by_one, all_at_once):

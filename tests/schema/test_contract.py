@@ -1,4 +1,4 @@
-"""The schema has everything that the public contract promises for the areas that are built, exactly as it says."""
+"""The schema has all definitions of the public contract for the finished areas, unchanged."""
 
 import pytest
 from graphql import ObjectTypeDefinitionNode

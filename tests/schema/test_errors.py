@@ -1,4 +1,4 @@
-"""What clients see of errors: a code of the closed list each; the unexpected masked, here and in every event."""
+"""Errors as clients see them: a code of the closed list; unexpected errors are masked, in responses and events."""
 
 import json
 from collections.abc import Iterator
@@ -26,12 +26,12 @@ PAGE = "query ($latest: Timestamp, $limit: Int!) { messages(topicId: 1, latest: 
 TIMESTAMP = 'a string like "1639720395.000002": Unix seconds with exactly six decimals'
 
 
-class Unforeseen(Exception):
-    """What no client may ever read of."""
+class UnexpectedError(Exception):
+    """An error whose text no client may read."""
 
 
 def without_stores() -> Context:
-    """Every resolver that needs a store fails as none should."""
+    """Returns a context in which every resolver that needs a store fails unexpectedly."""
     user = User("ann", "ann", "Ann", "acme", (Role.MEMBER,), 0, 0)
     return Context(None, str, user, frozenset({Role.MEMBER}))  # type: ignore[arg-type]
 
@@ -115,7 +115,7 @@ async def test_domain_error_is_shown_unchanged(error: Exception, extensions: dic
 
 
 async def failing_with(error: Exception) -> dict[str, Any]:
-    """What a client sees of a resolver that raises the error."""
+    """Returns the errors that a client sees of a resolver that raises the error."""
 
     async def fail() -> int:
         raise error
@@ -129,18 +129,18 @@ async def failing_with(error: Exception) -> dict[str, Any]:
     return dict(shown.formatted)
 
 
-def told(logged: list[Any]) -> Any:
+def logged_error(logged: list[Any]) -> Any:
     (entry,) = [entry for entry in logged if entry["event"] == "unexpected_error"]
     return entry
 
 
 def assert_masked(error: dict[str, Any], logged: list[Any]) -> None:
-    """The client gets an id and not a word of what happened; the log has it whole under the same id."""
+    """Asserts that the client gets only an id, and that the log has the whole error under the same id."""
     assert error["message"] == "Unexpected error."
     assert set(error["extensions"]) == {"code", "requestId"}
     assert error["extensions"]["code"] == "INTERNAL_SERVER_ERROR"
     assert not set(error) - {"message", "locations", "path", "extensions"}
-    entry = told(logged)
+    entry = logged_error(logged)
     assert entry["request_id"] == error["extensions"]["requestId"]
     assert type(entry["exc_info"]).__name__ not in json.dumps(error)
     assert str(entry["exc_info"]) not in json.dumps(error)
@@ -158,7 +158,7 @@ async def test_internal_error_is_masked_and_logged(query: str) -> None:
     with capture_logs() as logged:
         error = await error_of(query)
     assert_masked(error, logged)
-    assert isinstance(told(logged)["exc_info"], AttributeError)
+    assert isinstance(logged_error(logged)["exc_info"], AttributeError)
 
 
 async def test_internal_errors_have_distinct_ids() -> None:
@@ -175,8 +175,8 @@ def nothing_for_a_number() -> int:
     return None  # type: ignore[return-value]
 
 
-def nobody_knows_what() -> Any:
-    return Unforeseen("12345")
+def unknown_type() -> Any:
+    return UnexpectedError("12345")
 
 
 @strawberry.type
@@ -201,7 +201,7 @@ class Dog:
 class Ill:
     number: int | None = strawberry.field(resolver=text_for_a_number)
     required: int = strawberry.field(resolver=nothing_for_a_number)
-    pet: Cat | Dog | None = strawberry.field(resolver=nobody_knows_what)
+    pet: Cat | Dog | None = strawberry.field(resolver=unknown_type)
 
 
 @pytest.mark.parametrize("query", ["{ number }", "{ required }", "{ pet { __typename } }"])
@@ -219,8 +219,8 @@ subscription ($topic: ID!) {
 """
 
 
-def break_down(_url: str) -> str:
-    raise Unforeseen("the signing key is 12345")
+def fail_to_sign(_url: str) -> str:
+    raise UnexpectedError("the signing key is 12345")
 
 
 @pytest.fixture
@@ -231,7 +231,7 @@ async def ann(stores: Stores) -> Person:
 async def test_event_error_is_masked_and_subscription_continues(ann: Person) -> None:
     topic = await ann.open_topic(await ann.found())
     message = message_key((await ann.post(topic, "https://example.org/"))["id"])
-    ann.sign_image = break_down
+    ann.sign_image = fail_to_sign
     async with ann.listening(LISTEN, topic=topic) as heard:
         with capture_logs() as logged:
             preview = LinkPreview("https://example.org/", "Example", None, "https://example.org/a.png", None)
@@ -259,7 +259,7 @@ async def test_subscription_domain_error_keeps_its_code(ann: Person) -> None:
 
 
 @pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """What the tests don't look at is not written to the terminal either."""
+def captured_log() -> Iterator[None]:
+    """Keeps log events that no test captures off the terminal."""
     with capture_logs():
         yield

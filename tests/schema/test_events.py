@@ -1,4 +1,4 @@
-"""Every kind of event that storage emits has a GraphQL type, and every job event a rule for who may see it."""
+"""Every emitted kind of event has a GraphQL type, and every job event a visibility rule."""
 
 from typing import Any, get_args
 
@@ -15,7 +15,7 @@ UNIONS = (TopicEvent, CommunityEvent, HomeFeedEvent, NotificationEvent, JobEvent
 
 
 def members(union: Any) -> set[str]:
-    """The names of a union's types, without StreamReady."""
+    """Returns the names of a union's types, without StreamReady."""
     return {type_.__name__ for type_ in get_args(get_args(union)[0])} - {StreamReady.__name__}
 
 

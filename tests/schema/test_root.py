@@ -1,4 +1,4 @@
-"""The schema as a whole: told in words, exported, and as large as it says."""
+"""The schema as a whole: descriptions, export and naming."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,7 +30,7 @@ Described = GraphQLNamedType | GraphQLField | GraphQLArgument | GraphQLInputFiel
 
 
 def described(graphql_schema: GraphQLSchema) -> Iterator[tuple[str, Described]]:
-    """Everything that must have a description, with its name."""
+    """Yields everything that must have a description, with its name."""
     for name, type_ in graphql_schema.type_map.items():
         if is_introspection_type(type_) or is_specified_scalar_type(type_):
             continue

@@ -18,17 +18,17 @@ INT64 = st.integers(-(2**63), 2**63 - 1)
 
 
 def read(scalar: Any, value: object) -> Any:
-    """What a variable of this value becomes."""
+    """Returns the parsed value of a variable."""
     return scalar.parse_value(value)
 
 
 def read_literal(scalar: Any, literal: str) -> Any:
-    """What this text in a document becomes."""
+    """Returns the parsed value of a literal in a document."""
     return scalar.parse_literal(parse_value(literal))
 
 
 def refusal(scalar: Any, value: object) -> dict[str, Any]:
-    """The extensions of the error that the value is refused with."""
+    """Returns the extensions of the error that refuses the value."""
     with pytest.raises(GraphQLError) as refused:
         read(scalar, value)
     return dict(refused.value.extensions or {})

@@ -1,4 +1,4 @@
-"""Every field without a resolver is an attribute of the record behind its type, of a kind that can be shown as it."""
+"""Every field without a resolver is an attribute of its type's record, of a type that can be shown as the field's."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass

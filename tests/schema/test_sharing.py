@@ -1,4 +1,4 @@
-"""What may be shared: decided from the schema for every field, and proved for every field by viewers who differ."""
+"""Shared fields: decided from the schema for every field, and proved for every field by differing_viewers viewers."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
@@ -24,7 +24,7 @@ from schema.sharing import depends_on_viewer, is_shared
 from storage.stores import Stores
 from storage.streams.log import Cursor
 from tests.schema.fields import bound, members
-from tests.schema.viewers import NAMES, Own, World, differing, in_community_events, in_topic_events
+from tests.schema.viewers import NAMES, Expectation, World, differing_viewers, in_community_events, in_topic_events
 from tests.server.graphql.listeners import Heard, House, eventually, open_house
 
 CORE = schema._schema
@@ -35,14 +35,14 @@ OBJECTS = {
     if isinstance(type_, GraphQLObjectType) and not name.startswith("__")
 }
 OWN = {"homeFeedEvents", "notificationEvents", "jobEvents"}
-"""Subscriptions that are each viewer's own: nothing of them is shared, whatever they select."""
+"""Subscriptions of a single viewer: none of their fields is shared."""
 
 SUBSCRIPTIONS = {name: field for name, field in CORE.subscription_type.fields.items() if name not in OWN}
 DEPTH = 5
 
 
 def reachable(*types: GraphQLObjectType) -> set[GraphQLObjectType]:
-    """The types and all that can be selected below them."""
+    """Returns the types and all types that can be selected below them."""
     found: set[GraphQLObjectType] = set()
     left = list(types)
     while left:
@@ -54,13 +54,13 @@ def reachable(*types: GraphQLObjectType) -> set[GraphQLObjectType]:
 
 
 def resolved(root: str) -> Iterator[tuple[GraphQLObjectType, str]]:
-    """Every field with a resolver of its own below a field of Subscription, by type."""
+    """Returns every field with its own resolver below a field of Subscription, by type."""
     for type_ in sorted(reachable(*members(SUBSCRIPTIONS[root].type)), key=str):
         yield from ((type_, name) for name in type_.fields if bound(type_, name).base_resolver is not None)
 
 
 def dependent(root: str) -> set[str]:
-    """The fields that depend on the viewer, as Type.field."""
+    """Returns the fields that depend on the viewer, as Type.field."""
     return {f"{type_}.{name}" for type_, name in resolved(root) if not bound(type_, name).metadata.get("shared")}
 
 
@@ -69,7 +69,7 @@ EVERY_DEPENDENT = sorted({each for root in SUBSCRIPTIONS for each in dependent(r
 
 
 def selection(type_: GraphQLObjectType, name: str) -> str:
-    """The field with something below it, and what its arguments need."""
+    """Returns the selection of a field, with its required arguments and a sub-selection."""
     below = members(type_.fields[name].type)
     inner = " ".join(f"... on {each} {{ __typename }}" for each in below)
     arguments = "(latest: $now)" if "latest" in type_.fields[name].args else ""
@@ -134,13 +134,13 @@ class Lamp(Named):
     watts: int
 
 
-async def whoever_looks(info: strawberry.Info[Any, None]) -> str:
+async def viewer_field(info: strawberry.Info[Any, None]) -> str:
     return str(info.context)
 
 
 @strawberry.type
 class Mirror(Named):
-    name: str = field(whoever_looks, "Who looks.")
+    name: str = field(viewer_field, "Who looks.")
 
 
 @strawberry.type
@@ -172,7 +172,7 @@ def test_interface_field_depends_if_any_type_does() -> None:
 
 
 def everything_shared(type_: GraphQLObjectType, depth: int = DEPTH) -> str:
-    """All shared fields of a type, and theirs."""
+    """Returns a selection of all shared fields of a type, recursively."""
     fields = []
     for name, each in type_.fields.items():
         if is_shared(bound(type_, name)):
@@ -197,14 +197,14 @@ def test_document_of_all_shared_fields_is_shared(root: str) -> None:
 
 @pytest.fixture
 async def world(stores: Stores) -> World:
-    return await differing(stores)
+    return await differing_viewers(stores)
 
 
 AT = {"cursor": Cursor("somewhere"), "at": datetime(2025, 1, 1, tzinfo=UTC)}
 
 
 def records(root: str, world: World) -> list[EventRecord]:
-    """An event of every kind that a subscription gives. A new one needs its record here."""
+    """Returns an event of every kind that the subscription yields. A new kind needs its record here."""
     ready = StreamReady(**AT, resumed=True)  # type: ignore[arg-type]
     makers: dict[str, Callable[[str], EventRecord]] = {
         "StreamReady": lambda kind: ready,
@@ -219,7 +219,7 @@ def records(root: str, world: World) -> list[EventRecord]:
     }
     kinds = [each.name for each in members(SUBSCRIPTIONS[root].type)]
     unknown = set(kinds) - set(makers)
-    assert not unknown, f"Say in records() what an event looks like of: {', '.join(sorted(unknown))}."
+    assert not unknown, f"Add an example event to records() for: {', '.join(sorted(unknown))}."
     return [makers[kind](kind) for kind in kinds]
 
 
@@ -244,11 +244,13 @@ async def test_shared_fields_are_equal_for_all_viewers(world: World, root: str) 
         filled |= set(fields_with_a_value(first))
     marked = {f"{type_}.{name}" for type_, name in resolved(root) if is_shared(bound(type_, name))}
     below_shared = {each for each in marked if each.partition(".")[0] in shared_types(root)}
-    assert below_shared <= filled, f"Give them a value in differing(): {', '.join(sorted(below_shared - filled))}."
+    assert below_shared <= filled, (
+        f"Give them a value in differing_viewers(): {', '.join(sorted(below_shared - filled))}."
+    )
 
 
 def shared_types(root: str) -> set[str]:
-    """The types that a shared document comes to."""
+    """Returns the types that a shared document reaches."""
     found: set[str] = set()
     left = list(members(SUBSCRIPTIONS[root].type))
     while left:
@@ -261,7 +263,7 @@ def shared_types(root: str) -> set[str]:
 
 
 def fields_with_a_value(value: Any) -> Iterator[str]:
-    """Type.field of everything in an answer that is neither null nor empty."""
+    """Returns Type.field of everything in a response that is neither null nor empty."""
     if isinstance(value, list):
         for item in value:
             yield from fields_with_a_value(item)
@@ -272,18 +274,20 @@ def fields_with_a_value(value: Any) -> Iterator[str]:
             yield from fields_with_a_value(inner)
 
 
-def complete(root: str, own: dict[str, Own]) -> dict[str, Own]:
-    """The expectations, of which none is missing, none is too much, and none could be met by one value for all."""
+def checked_expectations(root: str, own: dict[str, Expectation]) -> dict[str, Expectation]:
+    """Returns the expectations. Asserts that they cover every dependent field and that each has differing values."""
     unknown, needless = dependent(root) - set(own), set(own) - dependent(root)
-    assert not unknown, f"Say in tests/schema/viewers.py what viewers get in {root} from: {', '.join(sorted(unknown))}."
+    assert not unknown, f"Add expectations for {root} to tests/schema/viewers.py: {', '.join(sorted(unknown))}."
     assert not needless, f"No longer depends on the viewer in {root}: {', '.join(sorted(needless))}."
     for place, each in own.items():
         assert len({repr(value) for value in each.values.values()}) > 1, f"All viewers get the same from {place}."
     return own
 
 
-async def assert_own(house: House, own: dict[str, Own], document: str, happen: Callable[[], Awaitable[object]]) -> None:
-    """Each viewer gets the own values, although all of them subscribe to the same documents on one process."""
+async def assert_expected(
+    house: House, own: dict[str, Expectation], document: str, happen: Callable[[], Awaitable[object]]
+) -> None:
+    """Asserts that each viewer gets its own values although all subscribe to the same documents in one process."""
     async with AsyncExitStack() as stack:
         heard: dict[tuple[str, str], Heard] = {}
         for place, each in own.items():
@@ -293,13 +297,13 @@ async def assert_own(house: House, own: dict[str, Own], document: str, happen: C
                 heard[place, name] = await stack.enter_async_context(subscription)
         await happen()
         expected = {(place, name): value for place, each in own.items() for name, value in each.values.items()}
-        await eventually(lambda: newest(heard) == expected)
-        assert newest(heard) == expected
+        await eventually(lambda: last_events(heard) == expected)
+        assert last_events(heard) == expected
 
 
-def newest(heard: dict[tuple[str, str], Heard]) -> dict[tuple[str, str], Any]:
-    """What each subscription's last event shows."""
-    return {key: each.events[-1]["of"]["it"] if each.events else "nothing yet" for key, each in heard.items()}
+def last_events(heard: dict[tuple[str, str], Heard]) -> dict[tuple[str, str], Any]:
+    """Returns the content of each subscription's last event."""
+    return {key: each.events[-1]["of"]["it"] if each.events else "no event" for key, each in heard.items()}
 
 
 @pytest.mark.anyio
@@ -309,11 +313,11 @@ async def test_messages_show_each_viewer_own_fields(world: World) -> None:
           topicEvents(topicId: $topic) { __typename ... on MessageEdited { of: message { %s } } }
         }
     """
-    own = complete("topicEvents", in_topic_events(world))
+    own = checked_expectations("topicEvents", in_topic_events(world))
     first = world.first
     async with open_house(world.place) as house:
         edit = world.stores.messages.edit
-        await assert_own(house, own, document, lambda: edit(first.key, "dan", first.text, first.mention_ids))
+        await assert_expected(house, own, document, lambda: edit(first.key, "dan", first.text, first.mention_ids))
 
 
 @pytest.mark.anyio
@@ -323,6 +327,6 @@ async def test_topics_show_each_viewer_own_fields(world: World) -> None:
           communityEvents(communityId: $community) { __typename ... on TopicActivity { of: topic { %s } } }
         }
     """
-    own = complete("communityEvents", in_community_events(world))
+    own = checked_expectations("communityEvents", in_community_events(world))
     async with open_house(world.place) as house:
-        await assert_own(house, own, document, lambda: world.place.post("last", "cat"))
+        await assert_expected(house, own, document, lambda: world.place.post("last", "cat"))

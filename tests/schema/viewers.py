@@ -1,4 +1,4 @@
-"""Viewers who differ in everything that may matter, a topic that they look at, and what each must see there."""
+"""Viewers who differ in everything that may matter, a shared topic, and what each must see there."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,7 +20,7 @@ LINK = "https://example.org/"
 class World:
     """Ann blocked cat, follows dan, and read the first message. Bob follows cat. Eve is in no community.
 
-    Dan wrote first and second, cat the last one. Under the first stand reactions of ann, bob and cat.
+    Dan posted the first and second message, cat the last one. Ann, bob and cat reacted to the first message.
     """
 
     place: Place
@@ -33,12 +33,12 @@ class World:
         return self.place.stores
 
     def context(self, who: str) -> Context:
-        """What resolvers are handed when this one asks."""
+        """Returns the context of a request by the viewer."""
         return Context(self.stores, lambda url: f"/images/{url}", self.people[who], frozenset({Role.MEMBER}))
 
 
-async def differing(stores: Stores) -> World:
-    """A new one, in which cat has not said her last word yet."""
+async def differing_viewers(stores: Stores) -> World:
+    """Creates the viewers and their topic, before cat posts the last message."""
     place = await found_place(stores)
     organization = place.organization_id
     people = {name: await stores.users.sign_in(organization, name, [Role.MEMBER], None, None) for name in NAMES}
@@ -60,47 +60,47 @@ async def differing(stores: Stores) -> World:
 
 
 @dataclass(frozen=True)
-class Own:
-    """What to select to see a field that depends on the viewer, and what each viewer must get for it."""
+class Expectation:
+    """A selection that shows a viewer-dependent field, and the value that each viewer must get for it."""
 
     select: str
     values: dict[str, Any]
 
 
-def in_topic_events(world: World) -> dict[str, Own]:
-    """By Type.field; selected on the first message."""
+def in_topic_events(world: World) -> dict[str, Expectation]:
+    """Returns expectations by Type.field, selected on the first message."""
     return {
-        "User.blocked": Own(
+        "User.blocked": Expectation(
             "mentions { blocked }",
             {
                 "ann": [{"blocked": True}, {"blocked": False}],
                 "bob": [{"blocked": False}, {"blocked": False}],
             },
         ),
-        "User.following": Own(
+        "User.following": Expectation(
             "mentions { following }",
             {
                 "ann": [{"following": False}, {"following": True}],
                 "bob": [{"following": True}, {"following": False}],
             },
         ),
-        "Message.reactions": Own("reactions { emoji count reacted }", REACTIONS),
-        "Reaction.users": Own("reactions { users { id } }", REACTED),
+        "Message.reactions": Expectation("reactions { emoji count reacted }", REACTIONS),
+        "Reaction.users": Expectation("reactions { users { id } }", REACTED),
     }
 
 
-def in_community_events(world: World) -> dict[str, Own]:
-    """By Type.field; selected on the topic, after cat's last word. Eve gets what those get who have not joined."""
+def in_community_events(world: World) -> dict[str, Expectation]:
+    """Returns expectations by Type.field, selected on the topic after cat's last message. Eve has not joined."""
     topic, first = world.place.topic.id, world.first
     read = f"{first.timestamp // 1_000_000}.{first.timestamp % 1_000_000:06}"
     first_of_all = 'messages(oldest: "1.000000", limit: 1) { items { %s } }'
     nobody = dict.fromkeys(NAMES[:4], False)
     return {
-        "User.blocked": Own(
+        "User.blocked": Expectation(
             "community { members { handle blocked } }",
             {"ann": _members("blocked", nobody | {"cat": True}), "bob": _members("blocked", nobody)},
         ),
-        "User.following": Own(
+        "User.following": Expectation(
             "community { members { handle following } }",
             {
                 "ann": _members("following", nobody | {"dan": True}),
@@ -108,18 +108,18 @@ def in_community_events(world: World) -> dict[str, Own]:
                 "eve": _members("following", nobody),
             },
         ),
-        "Community.joined": Own(
+        "Community.joined": Expectation(
             "community { joined }",
             {"ann": {"joined": True}, "bob": {"joined": True}, "eve": {"joined": False}},
         ),
-        "Community.members": Own(
+        "Community.members": Expectation(
             'community { members(limit: 1, after: "bob") { handle blocked } }',
             {
                 "ann": {"members": [{"handle": "cat", "blocked": True}]},
                 "bob": {"members": [{"handle": "cat", "blocked": False}]},
             },
         ),
-        "Community.topics": Own(
+        "Community.topics": Expectation(
             "community { topics { id unreadCount } }",
             {
                 "ann": {"topics": [{"id": topic, "unreadCount": 1}]},
@@ -127,17 +127,19 @@ def in_community_events(world: World) -> dict[str, Own]:
                 "eve": {"topics": [{"id": topic, "unreadCount": 0}]},
             },
         ),
-        "Topic.lastMessage": Own(
+        "Topic.lastMessage": Expectation(
             "lastMessage { text }", {"ann": {"text": "second"}, "bob": {"text": "last"}, "eve": None}
         ),
-        "Topic.unreadCount": Own("unreadCount", {"ann": 1, "bob": 3, "eve": 0}),
-        "Topic.readUpTo": Own("readUpTo", {"ann": read, "bob": None, "eve": None}),
-        "Topic.messages": Own(
+        "Topic.unreadCount": Expectation("unreadCount", {"ann": 1, "bob": 3, "eve": 0}),
+        "Topic.readUpTo": Expectation("readUpTo", {"ann": read, "bob": None, "eve": None}),
+        "Topic.messages": Expectation(
             'messages(latest: "now", limit: 1) { items { text } }',
             {"ann": {"items": [{"text": "second"}]}, "bob": {"items": [{"text": "last"}]}, "eve": None},
         ),
-        "Message.reactions": Own(first_of_all % "reactions { emoji count reacted }", _first("reactions", REACTIONS)),
-        "Reaction.users": Own(first_of_all % "reactions { users { id } }", _first("reactions", REACTED)),
+        "Message.reactions": Expectation(
+            first_of_all % "reactions { emoji count reacted }", _first("reactions", REACTIONS)
+        ),
+        "Reaction.users": Expectation(first_of_all % "reactions { users { id } }", _first("reactions", REACTED)),
     }
 
 
@@ -156,5 +158,5 @@ def _members(field: str, values: dict[str, bool]) -> dict[str, Any]:
 
 
 def _first(field: str, values: dict[str, Any]) -> dict[str, Any]:
-    """The first message with that field; nothing for eve, who has not joined."""
+    """Returns a page of the first message with the field. Eve, who has not joined, gets null."""
     return {name: {"items": [{field: value}]} for name, value in values.items()} | {"eve": None}

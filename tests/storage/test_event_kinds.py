@@ -1,4 +1,4 @@
-"""The registry of event kinds is complete: everything that is written is in it, and everything in it is written."""
+"""The registry of event kinds is complete: it lists every kind that is written, and no other."""
 
 from storage.event_kinds import JOB_EVENTS, OUTBOX_RELAYS, SUBJECT_READERS
 from storage.streams.outbox import EventRelay

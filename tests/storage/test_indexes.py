@@ -1,19 +1,23 @@
-"""Every query that storage makes is answered by an index: MongoDB's own profiler tells."""
+"""Indexes: MongoDB's profiler shows that they serve every query, and their keys agree with the documents' types."""
 
 from collections.abc import Awaitable
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
+from storage.calls import documents as calls
+from storage.chat import documents as chat
 from storage.chat.communities import NewCommunity
 from storage.chat.reactions import Visibility
+from storage.feed import documents as feed
 from storage.feed.changes import CreatePost, NewPost
 from storage.feed.fan_outs import FanOutRetry
 from storage.feed.follows import FollowPair
 from storage.feed.records import author_stream, home_stream
-from storage.idempotency import idempotency_key
+from storage.idempotency import KeyDocument, idempotency_key
+from storage.identity import documents as identity
 from storage.indexes import INDEXES, ensure_indexes
 from storage.mail.addresses import Address
 from storage.mail.book import AddressBook
@@ -21,8 +25,10 @@ from storage.mail.imports import Imports, LegacyStanding
 from storage.mail.ledger import Ledger, backlog
 from storage.mail.rates import day_of
 from storage.mongo import Document
+from storage.publishing import documents as publishing
 from storage.secrets.shared_secrets import shared_secret
 from storage.stores import Stores
+from storage.streams import documents as streams
 from storage.streams.log import Stream
 from storage.timeline import END, NOW, timeline_range
 from tests.keys import ADDRESS_KEYS
@@ -204,7 +210,7 @@ async def use_mail(place: Place) -> None:
 
 
 async def profiled(stores: Stores, work: Awaitable[Any]) -> list[Document]:
-    """What MongoDB did for the work, operation by operation."""
+    """Returns the profiler's entry for each operation of the work."""
     database, profile = stores.mongo.database, stores.mongo["system.profile"]
     await profile.drop()
     await database.create_collection("system.profile", capped=True, size=20_000_000)
@@ -242,10 +248,10 @@ USES = {
     },
     use_streams: {"topics", "streams", "events", "outbox", "secrets"},
 }
-"""Everything that storage does, and the collections that are read for it."""
+"""The queries of storage, and the collections that they read."""
 
 
-async def test_no_query_reads_a_whole_collection_or_sorts_one(stores: Stores) -> None:
+async def test_queries_scan_and_sort_no_whole_collection(stores: Stores) -> None:
     place = await found_place(stores)
     for use, collections in USES.items():
         entries = await profiled(stores, use(place))
@@ -255,9 +261,9 @@ async def test_no_query_reads_a_whole_collection_or_sorts_one(stores: Stores) ->
 
 
 def is_slow(entry: Document) -> bool:
-    # Who is found by the beginning of a name is sorted by handle: few, or the beginning was too short.
+    # A search by prefix sorts its few results by handle.
     is_search = "search" in entry["command"].get("filter", {})
-    # What a group has counted is in no index.
+    # No index holds the counts of a group.
     is_ranking = any("$group" in step for step in entry["command"].get("pipeline", ()))
     is_sorted = entry.get("hasSortStage", False) and not (is_search or is_ranking)
     return "COLLSCAN" in entry["planSummary"] or is_sorted
@@ -268,11 +274,11 @@ def describe(entry: Document) -> str:
 
 
 async def examined(stores: Stores, work: Awaitable[Any]) -> int:
-    """How many documents MongoDB looked at for it."""
+    """Returns how many documents MongoDB examined for the work."""
     return sum(entry["docsExamined"] for entry in await profiled(stores, work))
 
 
-async def test_a_page_looks_at_no_more_messages_than_it_shows_however_long_the_topic_is(stores: Stores) -> None:
+async def test_page_of_long_topic_examines_only_its_messages(stores: Stores) -> None:
     documents = [
         {"_id": {"t": topic, "ts": ts}, "author": "ann", "text": "", "reactions": []}
         for topic in ("a", "b", "c")
@@ -285,13 +291,13 @@ async def test_a_page_looks_at_no_more_messages_than_it_shows_however_long_the_t
     assert await examined(stores, stores.messages.around("b", 1000, 10)) <= 13
 
 
-async def test_unread_messages_are_counted_to_a_hundred_and_no_further(stores: Stores) -> None:
+async def test_unread_count_examines_a_hundred_messages_at_most(stores: Stores) -> None:
     documents = [{"_id": {"t": "b", "ts": ts}, "author": "ann", "text": "", "reactions": []} for ts in range(5000)]
     await stores.mongo["messages"].insert_many(documents)
     assert await examined(stores, stores.topics.unread_count("b", END, "bob", NOBODY)) <= 102
 
 
-async def test_indexes_are_made_once_and_making_them_again_changes_nothing(stores: Stores) -> None:
+async def test_indexes_created_again_are_unchanged(stores: Stores) -> None:
     async def existing() -> dict[str, set[str]]:
         return {name: set(await stores.mongo[name].index_information()) for name in INDEXES}
 
@@ -299,3 +305,74 @@ async def test_indexes_are_made_once_and_making_them_again_changes_nothing(store
     await ensure_indexes(stores.mongo)
     assert await existing() == before
     assert all(len(before[name]) == 1 + len(models) for name, models in INDEXES.items())
+
+
+DOCUMENTS: dict[str, Any] = {
+    "users": identity.UserDocument,
+    "blocks": identity.BlockDocument,
+    "follows": identity.FollowDocument,
+    "follow_changes": identity.FollowChangeDocument,
+    "communities": chat.CommunityDocument,
+    "memberships": chat.MembershipDocument,
+    "topics": chat.TopicDocument,
+    "activity": chat.TopicActivityDocument,
+    "messages": chat.MessageDocument,
+    "reactions": chat.ReactionDocument,
+    "received_reactions": chat.ReceivedReactionDocument,
+    "read_marks": chat.ReadMarkDocument,
+    "posts": feed.PostDocument,
+    "post_sources": feed.PostSourceDocument,
+    "merged_authors": feed.MergedAuthorDocument,
+    "feed_items": feed.FeedItemDocument,
+    "feeds": feed.FeedDocument,
+    "fan_outs": feed.FanOutDocument,
+    "feed_retries": feed.FeedRetryDocument,
+    "accounts": publishing.AccountDocument,
+    "scheduled_posts": publishing.ScheduledPostDocument,
+    "publications": publishing.PublicationDocument,
+    "sandbox_posts": publishing.SandboxPostDocument,
+    "call_jobs": calls.CallJobDocument,
+    "call_tasks": calls.CallTaskDocument,
+    "call_drafts": calls.CallDraftDocument,
+    "call_row_errors": calls.CallRowErrorDocument,
+    "call_limits": calls.CallLimitsDocument,
+    "do_not_call": calls.DoNotCallDocument,
+    "simulated_calls": calls.SimulatedCallDocument,
+    "streams": streams.StreamDocument,
+    "events": streams.EventDocument,
+    "outbox": streams.OutboxDocument,
+    "notifications": streams.NotificationDocument,
+    "notification_marks": streams.NotificationMarkDocument,
+    "idempotency": KeyDocument,
+}
+UNTYPED = {"fences", "workers"}
+"""Collections whose documents have no type, beside those of mail."""
+
+AREAS = (calls, chat, feed, identity, publishing, streams)
+
+
+def lacks_path(hint: Any, path: str) -> bool:
+    """Returns whether no TypedDict in the type has the path of an index key."""
+    if not hasattr(hint, "__total__"):
+        return all(lacks_path(part, path) for part in get_args(hint))
+    name, _, rest = path.partition(".")
+    hints = get_type_hints(hint)
+    return name not in hints or bool(rest and lacks_path(hints[name], rest))
+
+
+def test_index_keys_are_fields_of_the_document_type() -> None:
+    wrong = [
+        f"{collection}.{path}"
+        for collection, document in DOCUMENTS.items()
+        for model in INDEXES.get(collection, ())
+        for path in (*model.document["key"], *model.document.get("partialFilterExpression", {}))
+        if lacks_path(document, path)
+    ]
+    assert not wrong, f"No field of the collection's TypedDict: {wrong}"
+
+
+def test_document_types_are_all_assigned_to_a_collection() -> None:
+    types = {type_ for area in AREAS for type_ in vars(area).values() if "_id" in getattr(type_, "__annotations__", {})}
+    assert not types - set(DOCUMENTS.values()), "Add the collection of each type to DOCUMENTS."
+    unknown = {name for name in INDEXES.keys() - DOCUMENTS.keys() - UNTYPED if not name.startswith("mail_")}
+    assert not unknown, f"Add the types of {sorted(unknown)} to DOCUMENTS."

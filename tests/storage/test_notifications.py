@@ -1,4 +1,4 @@
-"""Notifications: left by anybody, told once, hidden from those who blocked, counted from the read mark."""
+"""Notifications: created once by any area, hidden across blocks, counted from the read mark."""
 
 import pytest
 

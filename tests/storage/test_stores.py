@@ -1,4 +1,4 @@
-"""All of storage, opened and closed."""
+"""Stores: opening, working without Redis, and closing."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Connections of our own against servers that speak HTTP well, badly and not at all."""
+"""The connection pool against servers that speak HTTP correctly, incorrectly and not at all."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -19,8 +19,8 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 @dataclass
-class Side:
-    """The other side: what it was asked, connection by connection."""
+class RawServer:
+    """The server's side: the requests that it received, connection by connection."""
 
     url: str = ""
     asked: list[list[bytes]] = field(default_factory=list)
@@ -28,9 +28,9 @@ class Side:
 
 
 @asynccontextmanager
-async def side(*answers: bytes, hang_up: bool = False) -> AsyncIterator[Side]:
-    """Gives each request of a connection the next answer, the last one again and again."""
-    told = Side()
+async def raw_server(*answers: bytes, hang_up: bool = False) -> AsyncIterator[RawServer]:
+    """Serves each request of a connection with the next response, and repeats the last one."""
+    told = RawServer()
     open_: dict[asyncio.Task[None] | None, asyncio.StreamWriter] = {}
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -74,7 +74,7 @@ def peer_of(url: str, name: str = "a.example") -> Peer:
 
 
 async def ask(connections: Connections, request: httpx2.Request, name: str = "a.example") -> httpx2.Response:
-    """The answer with its body, as the guard's transport gets it."""
+    """Sends a request and returns the response with its body, as the guarded transport does."""
     peer = peer_of(str(request.url), name)
     connection = connections.kept(peer) or await connections.open(peer, 5)
     try:
@@ -95,14 +95,14 @@ async def get(connections: Connections, url: str, name: str = "a.example") -> ht
 
 
 async def test_connection_is_reused_for_same_name_only(connections: Connections) -> None:
-    async with side(OK) as other:
+    async with raw_server(OK) as other:
         for name in ("a.example", "a.example", "b.example", "a.example"):
             assert (await get(connections, other.url, name)).content == b"ok"
         assert list(map(len, other.asked)) == [3, 1]
 
 
 async def test_concurrent_requests_have_a_connection_each(connections: Connections) -> None:
-    async with side(OK) as other:
+    async with raw_server(OK) as other:
         answers = await asyncio.gather(*(get(connections, other.url) for _ in range(10)))
         assert [each.content for each in answers] == [b"ok"] * 10
         assert list(map(len, other.asked)) == [1] * 10
@@ -111,7 +111,7 @@ async def test_concurrent_requests_have_a_connection_each(connections: Connectio
 
 
 async def test_idle_connection_closes_after_a_second(connections: Connections) -> None:
-    async with side(OK) as other:
+    async with raw_server(OK) as other:
         await get(connections, other.url)
         assert other.ended == 0
 
@@ -124,7 +124,7 @@ async def test_idle_connection_closes_after_a_second(connections: Connections) -
 
 
 async def test_connection_closed_by_peer_is_not_reused(connections: Connections) -> None:
-    async with side(OK, hang_up=True) as other:
+    async with raw_server(OK, hang_up=True) as other:
         for _ in range(3):
             assert (await get(connections, other.url)).content == b"ok"
             kept = connections._kept.get(peer_of(other.url), [])
@@ -150,7 +150,7 @@ async def test_connection_closed_by_peer_is_not_reused(connections: Connections)
     ids=["chunked", "no content", "interim answers", "empty"],
 )
 async def test_framed_response_keeps_connection_open(connections: Connections, answer: bytes, body: bytes) -> None:
-    async with side(answer) as other:
+    async with raw_server(answer) as other:
         for _ in range(3):
             response = await get(connections, other.url)
             assert response.content == body
@@ -170,14 +170,14 @@ async def test_framed_response_keeps_connection_open(connections: Connections, a
     ids=["closing", "old", "two answers", "the beginning of another", "more than it said"],
 )
 async def test_connection_with_extra_bytes_is_not_reused(connections: Connections, answer: bytes) -> None:
-    async with side(answer) as other:
+    async with raw_server(answer) as other:
         for _ in range(3):
             assert (await get(connections, other.url)).content == b"ok"
         assert len(other.asked) == 3
 
 
 async def test_body_without_length_ends_with_connection(connections: Connections) -> None:
-    async with side(b"HTTP/1.1 200 OK\r\nX: y\r\n\r\nall of it", hang_up=True) as other:
+    async with raw_server(b"HTTP/1.1 200 OK\r\nX: y\r\n\r\nall of it", hang_up=True) as other:
         response = await get(connections, other.url)
         assert (response.content, response.headers["x"]) == (b"all of it", "y")
 
@@ -197,7 +197,7 @@ async def test_body_without_length_ends_with_connection(connections: Connections
     ids=["short", "short chunk", "no head", "interim only", "another protocol", "no HTTP", "two lengths", "nothing"],
 )
 async def test_truncated_or_malformed_response_fails(connections: Connections, answer: bytes) -> None:
-    async with side(answer, hang_up=True) as other:
+    async with raw_server(answer, hang_up=True) as other:
         with pytest.raises((httpx2.RemoteProtocolError, httpx2.ReadError)):
             await get(connections, other.url)
 
@@ -214,7 +214,7 @@ async def test_truncated_or_malformed_response_fails(connections: Connections, a
     ids=["many", "one", "trailer", "chunk extension", "interim answers"],
 )
 async def test_endless_headers_close_the_connection(connections: Connections, start: bytes) -> None:
-    async with side(start) as other:
+    async with raw_server(start) as other:
         with pytest.raises(httpx2.RemoteProtocolError):
             await get(connections, other.url)
 
@@ -258,7 +258,7 @@ async def test_early_error_response_is_returned(connections: Connections) -> Non
 
 @pytest.mark.parametrize("value", ["a\r\nX-Other: b", "a\nb", "a\0b"])
 async def test_header_with_line_break_is_never_sent(connections: Connections, value: str) -> None:
-    async with side(OK) as other:
+    async with raw_server(OK) as other:
         request = httpx2.Request("GET", other.url, headers={"Authorization": f"Bearer {value}"})
         with pytest.raises(httpx2.LocalProtocolError):
             await ask(connections, request)
@@ -266,7 +266,7 @@ async def test_header_with_line_break_is_never_sent(connections: Connections, va
 
 
 async def test_partly_read_response_closes_the_connection(connections: Connections) -> None:
-    async with side(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nbegin") as other:
+    async with raw_server(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nbegin") as other:
         peer = peer_of(other.url)
         connection = await connections.open(peer, 5)
         body = Body(connections, connection, await connection.send(httpx2.Request("GET", other.url)))

@@ -1,4 +1,4 @@
-"""The address guard against real servers on loopback: what is refused is never connected to."""
+"""The address guard against real servers on loopback: refused addresses are never connected to."""
 
 import asyncio
 import gzip
@@ -157,7 +157,7 @@ ADDRESSES = st.one_of(
 
 
 def embedded(address: Address) -> list[IPv4Address]:
-    """Every IPv4 address inside, as `ipaddress` finds them; it knows nothing of NAT64."""
+    """Returns every IPv4 address embedded in the address, according to `ipaddress`, which does not know NAT64."""
     if isinstance(address, IPv4Address):
         return []
     nat64 = [IPv4Address(address.packed[-4:])] if address.packed[:12] == bytes.fromhex("0064ff9b") + bytes(8) else []
@@ -242,7 +242,7 @@ async def test_allowed_address_is_reached_in_other_spellings(server: Upstream, e
 
 @given(st.text())
 def test_arbitrary_url_raises_only_documented_errors(text: str) -> None:
-    # No name is looked up: what parses is refused for its scheme, by its port 0, or for its private address.
+    # No name is resolved: a URL that parses is refused for its scheme, its port 0, or its private address.
     for url in (text, f"http://127.0.0.1:0/{text}", f"http://[::1]/{text}", f"gopher://{text}"):
         with pytest.raises(EgressRefused):
             asyncio.run(Egress(ssl_context=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)).get(url))
@@ -254,14 +254,14 @@ async def test_unresolvable_name_is_retryable(egress: Egress) -> None:
         await egress.get("http://nowhere.invalid/")
 
 
-# Names. The system's resolver is not ours to command, so its answers are put in its place.
+# Names. The tests replace the system's resolver.
 
-Say = Callable[[list[str]], None]
+AnswerLookup = Callable[[list[str]], None]
 
 
 @pytest.fixture
-def say(monkeypatch: pytest.MonkeyPatch) -> Say:
-    """Queues the addresses that the next lookup of `name.example` gets; the last ones stay."""
+def answer_lookup(monkeypatch: pytest.MonkeyPatch) -> AnswerLookup:
+    """Queues the addresses that the next lookups of `name.example` return; the last ones are repeated."""
     queued: list[list[str]] = []
     system = socket.getaddrinfo
 
@@ -276,12 +276,12 @@ def say(monkeypatch: pytest.MonkeyPatch) -> Say:
 
 
 @pytest.mark.anyio
-async def test_dns_answer_changed_after_check_has_no_effect(server: Upstream, say: Say) -> None:
+async def test_dns_answer_changed_after_check_has_no_effect(server: Upstream, answer_lookup: AnswerLookup) -> None:
     async with upstream("127.0.0.2", port=server.port) as secret:
         server.answers["/"] = respond(b"public")
         secret.answers["/"] = respond(b"secret")
-        say(["127.0.0.1"])
-        say(["127.0.0.2"])
+        answer_lookup(["127.0.0.1"])
+        answer_lookup(["127.0.0.2"])
         guarded = Egress(ONLY_ONE)
         assert (await guarded.get(server.url(host="name.example"))).body == b"public"
         with pytest.raises(EgressRefused):
@@ -290,29 +290,31 @@ async def test_dns_answer_changed_after_check_has_no_effect(server: Upstream, sa
 
 
 @pytest.mark.anyio
-async def test_name_with_refused_address_is_never_connected(server: Upstream, say: Say) -> None:
-    say(["127.0.0.1", "127.0.0.2"])
+async def test_name_with_refused_address_is_never_connected(server: Upstream, answer_lookup: AnswerLookup) -> None:
+    answer_lookup(["127.0.0.1", "127.0.0.2"])
     with pytest.raises(EgressRefused, match=r"127\.0\.0\.2"):
         await Egress(ONLY_ONE).get(server.url(host="name.example"))
     assert server.connections == 0
 
 
 @pytest.mark.anyio
-async def test_next_address_is_tried_after_failed_connection(server: Upstream, egress: Egress, say: Say) -> None:
+async def test_next_address_is_tried_after_failed_connection(
+    server: Upstream, egress: Egress, answer_lookup: AnswerLookup
+) -> None:
     server.answers["/"] = respond(b"here")
-    say(["127.0.0.3", "127.0.0.1"])
+    answer_lookup(["127.0.0.3", "127.0.0.1"])
     assert (await egress.get(server.url(host="name.example"))).body == b"here"
 
 
 @pytest.mark.anyio
-async def test_at_most_four_addresses_are_tried(server: Upstream, egress: Egress, say: Say) -> None:
-    say([f"127.0.0.{last}" for last in (3, 4, 5, 6, 1)])
+async def test_at_most_four_addresses_are_tried(server: Upstream, egress: Egress, answer_lookup: AnswerLookup) -> None:
+    answer_lookup([f"127.0.0.{last}" for last in (3, 4, 5, 6, 1)])
     with pytest.raises(EgressFailed, match="ConnectError"):
         await egress.get(server.url(host="name.example"))
     assert server.connections == 0
 
 
-# What is sent
+# Requests
 
 
 @pytest.mark.anyio
@@ -363,7 +365,7 @@ async def test_connection_is_not_reused_for_another_name(server: Upstream, egres
 
 
 @pytest.mark.anyio
-async def test_kept_connection_is_unused_after_dns_change(say: Say) -> None:
+async def test_kept_connection_is_unused_after_dns_change(answer_lookup: AnswerLookup) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         open_.append(writer)
         with suppress(asyncio.IncompleteReadError, ConnectionError):
@@ -378,7 +380,7 @@ async def test_kept_connection_is_unused_after_dns_change(say: Say) -> None:
     ended = asyncio.Event()
     listening = await asyncio.start_server(serve, "127.0.0.1", 0)
     for address in ("127.0.0.1", "127.0.0.1", "127.0.0.2"):
-        say([address])
+        answer_lookup([address])
     guarded, url = Egress(ONLY_ONE), f"http://name.example:{listening.sockets[0].getsockname()[1]}/"
     assert [(await guarded.get(url)).body for _ in range(2)] == [b"ok", b"ok"]
     with pytest.raises(EgressRefused, match=r"127\.0\.0\.2"):
@@ -468,7 +470,7 @@ async def test_three_redirects_are_followed_and_loops_end(server: Upstream, egre
     assert server.paths() == ["/loop"] * 4
 
 
-# Answers
+# Responses
 
 
 @pytest.mark.anyio
@@ -500,7 +502,7 @@ async def test_reading_stops_soon_after_byte_limit(server: Upstream, egress: Egr
         await egress.get(server.url(), max_bytes=100_000)
     fetched = await egress.get(server.url(), max_bytes=100_000, truncate=True)
     assert fetched.body == bytes(100_000)
-    assert sum(written) < 2 * 16 * 1024 * 1024  # What socket buffers swallow, and no more.
+    assert sum(written) < 2 * 16 * 1024 * 1024  # As much as socket buffers hold.
 
 
 @pytest.mark.anyio
@@ -587,7 +589,7 @@ async def test_one_deadline_covers_redirects_headers_and_body(server: Upstream, 
 
 
 def certificate_for(name: str, folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """A server's context with a certificate for `name`, and a client's that trusts it and nothing else."""
+    """Returns a server's context with a certificate for `name`, and a client's context that trusts only it."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.now(UTC)
@@ -624,7 +626,7 @@ async def test_tls_is_verified_by_name_when_connecting_by_address(tmp_path: Path
         assert server.paths() == ["/"]
 
 
-# The transport, for clients that do more than GET
+# The transport, for clients that use other methods than GET
 
 
 @pytest.mark.anyio

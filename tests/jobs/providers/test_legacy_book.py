@@ -1,4 +1,4 @@
-"""The older book over HTTP (docs/interfaces.md): a malformed answer is a failure, never a wrong verdict."""
+"""The legacy address book over HTTP (docs/interfaces.md): malformed responses are failures, never verdicts."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -22,8 +22,8 @@ ODD = orjson.dumps({"results": [{"address": each, "blocked": 1} for each in ASKE
 
 
 @asynccontextmanager
-async def answering(content: bytes, status: int = 200) -> AsyncIterator[tuple[str, list[Any]]]:
-    """A server that answers so, and what it was asked."""
+async def book_answering(content: bytes, status: int = 200) -> AsyncIterator[tuple[str, list[Any]]]:
+    """Serves a fixed response, and yields the book and the requests that it received."""
     asked: list[Any] = []
 
     async def answer(request: Request) -> Response:
@@ -36,7 +36,7 @@ async def answering(content: bytes, status: int = 200) -> AsyncIterator[tuple[st
 
 async def test_legacy_book_answer_is_used() -> None:
     results = {"results": [{"address": ASKED[1], "blocked": True}, {"address": ASKED[0], "blocked": False}]}
-    async with answering(orjson.dumps(results)) as (url, asked), legacy_book(url, 30) as book:
+    async with book_answering(orjson.dumps(results)) as (url, asked), legacy_book(url, 30) as book:
         assert book is not None
         assert book.share == 30
         assert await book.ask(ASKED) == {ASKED[0]: False, ASKED[1]: True}
@@ -58,7 +58,7 @@ async def test_legacy_book_answer_is_used() -> None:
     ],
 )
 async def test_unexpected_answer_fails_without_showing_addresses(content: bytes, status: int) -> None:
-    async with answering(content, status) as (url, _), legacy_book(url, 30) as book:
+    async with book_answering(content, status) as (url, _), legacy_book(url, 30) as book:
         assert book is not None
         with pytest.raises(LegacyBookError) as failed:
             await book.ask(ASKED)

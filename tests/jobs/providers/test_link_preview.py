@@ -1,4 +1,4 @@
-"""Link previews of real pages on loopback: Japanese ones, poor ones, and hostile ones."""
+"""Link previews of real pages on loopback: Japanese, incomplete and hostile ones."""
 
 import time
 import unicodedata
@@ -26,11 +26,11 @@ async def server() -> AsyncIterator[Upstream]:
 EGRESS = Egress((ip_network("127.0.0.1/32"),))
 
 
-def said(html: str | bytes, content_type: str = "text/html; charset=utf-8") -> dict[str, str]:
+def preview_of(html: str | bytes, content_type: str = "text/html; charset=utf-8") -> dict[str, str]:
     return read_page(Fetched(PAGE_URL, 200, content_type, html if isinstance(html, bytes) else html.encode()))
 
 
-# A whole preview
+# Complete previews
 
 FULL = """<!doctype html><html><head>
 <title>Title of the page</title>
@@ -111,7 +111,7 @@ async def test_endless_page_is_read_up_to_512_kib(server: Upstream) -> None:
     preview = await fetch_preview(EGRESS, server.url())
     assert preview is not None
     assert preview.title == "Long"
-    assert sum(written) < 32 * MAX_PAGE_BYTES  # What socket buffers swallow, and no more.
+    assert sum(written) < 32 * MAX_PAGE_BYTES  # As much as socket buffers hold.
 
 
 # oEmbed
@@ -181,7 +181,7 @@ async def test_page_and_oembed_share_one_deadline(server: Upstream, monkeypatch:
     assert time.monotonic() - started < 20
 
 
-# What is read of a page
+# Parsing of pages
 
 
 @pytest.mark.parametrize(
@@ -209,14 +209,18 @@ async def test_page_and_oembed_share_one_deadline(server: Upstream, monkeypatch:
     ],
 )
 def test_title_is_the_best_nonblank_one(html: str, title: str) -> None:
-    assert said(html).get("title") == title
+    assert preview_of(html).get("title") == title
 
 
 def test_preview_texts_are_truncated() -> None:
     html = "".join(
         f"<meta property={name} content='{'あ' * 2000}'>" for name in ("og:title", "og:description", "og:site_name")
     )
-    assert {name: len(text) for name, text in said(html).items()} == {"title": 300, "description": 500, "site": 100}
+    assert {name: len(text) for name, text in preview_of(html).items()} == {
+        "title": 300,
+        "description": 500,
+        "site": 100,
+    }
 
 
 @pytest.mark.parametrize(
@@ -238,16 +242,16 @@ def test_preview_texts_are_truncated() -> None:
     ],
 )
 def test_image_is_an_absolute_web_url_or_none(content: str, image: str | None) -> None:
-    assert said(f'<meta property="og:image" content="{content}">').get("image") == image
+    assert preview_of(f'<meta property="og:image" content="{content}">').get("image") == image
 
 
 def test_secure_image_precedes_others_and_twitter_is_last() -> None:
     twitter = "<meta name=twitter:image content=/t.png>"
     plain = "<meta property=og:image content=/p.png>"
     secure = "<meta property=og:image:secure_url content=/s.png>"
-    assert said(twitter + plain + secure)["image"].endswith("/s.png")
-    assert said(twitter + plain)["image"].endswith("/p.png")
-    assert said(twitter)["image"].endswith("/t.png")
+    assert preview_of(twitter + plain + secure)["image"].endswith("/s.png")
+    assert preview_of(twitter + plain)["image"].endswith("/p.png")
+    assert preview_of(twitter)["image"].endswith("/t.png")
 
 
 # Encodings
@@ -271,29 +275,32 @@ def test_japanese_encoding_is_read_from_any_declaration(codec: str, label: str) 
     title = JAPANESE if codec in ("utf-8", "cp932") else "狼煙を上げる"
     page = f"<title>{title}</title>".encode(codec)
     old = f'<meta http-equiv="Content-Type" content="text/html; charset={label}">'.encode()
-    assert said(page, f"text/html; charset={label}")["title"] == title
-    assert said(page, f'text/html;charset="{label}"')["title"] == title
-    assert said(f"<meta charset='{label}'>".encode() + page, "text/html")["title"] == title
-    assert said(old + page, "text/html")["title"] == title
-    assert said(f'<?xml version="1.0" encoding="{label}"?>'.encode() + page, "text/html")["title"] == title
+    assert preview_of(page, f"text/html; charset={label}")["title"] == title
+    assert preview_of(page, f'text/html;charset="{label}"')["title"] == title
+    assert preview_of(f"<meta charset='{label}'>".encode() + page, "text/html")["title"] == title
+    assert preview_of(old + page, "text/html")["title"] == title
+    assert preview_of(f'<?xml version="1.0" encoding="{label}"?>'.encode() + page, "text/html")["title"] == title
 
 
 def test_byte_order_mark_outranks_header_and_page() -> None:
     page = f"<meta charset=euc-jp><title>{JAPANESE}</title>"
-    assert said(page.encode("cp932"), "text/html; charset=shift_jis")["title"] == JAPANESE
-    assert said(page.encode("utf-8-sig"), "text/html; charset=shift_jis")["title"] == JAPANESE
-    assert said(page.encode("utf-16"), "text/html; charset=shift_jis")["title"] == JAPANESE
+    assert preview_of(page.encode("cp932"), "text/html; charset=shift_jis")["title"] == JAPANESE
+    assert preview_of(page.encode("utf-8-sig"), "text/html; charset=shift_jis")["title"] == JAPANESE
+    assert preview_of(page.encode("utf-16"), "text/html; charset=shift_jis")["title"] == JAPANESE
 
 
 @pytest.mark.parametrize(
     "label", ["punycode", "idna", "unicode_escape", "zlib", "base64", "utf-7", "rot13", "x", "utf-16"]
 )
 def test_unsuitable_encoding_is_read_as_utf_8(label: str) -> None:
-    assert said(f"<meta charset={label}><title>\\u0041 狼煙</title>".encode(), "text/html")["title"] == "\\u0041 狼煙"
+    assert (
+        preview_of(f"<meta charset={label}><title>\\u0041 狼煙</title>".encode(), "text/html")["title"]
+        == "\\u0041 狼煙"
+    )
 
 
 def test_undecodable_bytes_are_replaced() -> None:
-    assert said(b"<title>a\xff\x81b</title>")["title"] == "a\ufffd\ufffdb"
+    assert preview_of(b"<title>a\xff\x81b</title>")["title"] == "a\ufffd\ufffdb"
 
 
 # Hostile pages
@@ -302,14 +309,14 @@ def test_undecodable_bytes_are_replaced() -> None:
 def test_tag_over_4096_characters_is_skipped() -> None:
     tag = "<meta property=og:title content={}>"
     fitting = tag.format("a" * (4096 - len(tag) + 2))
-    assert said(fitting)["title"] == "a" * 300
-    assert said(fitting.replace(">", "a>") + "<title>after</title>")["title"] == "after"
+    assert preview_of(fitting)["title"] == "a" * 300
+    assert preview_of(fitting.replace(">", "a>") + "<title>after</title>")["title"] == "after"
 
 
 def test_only_the_first_1000_tags_are_read() -> None:
     tag = "<meta property=og:title content=found>"
-    assert said("<meta a>" * 999 + tag) == {"title": "found"}
-    assert said("<meta a>" * 1000 + tag) == {}
+    assert preview_of("<meta a>" * 999 + tag) == {"title": "found"}
+    assert preview_of("<meta a>" * 1000 + tag) == {}
 
 
 PIECES = [
@@ -348,7 +355,7 @@ PIECES = [
     st.text(max_size=30) | st.sampled_from(["text/html; charset=utf-16", "text/html; charset=big5", "charset=gb2312"]),
 )
 def test_arbitrary_page_gives_displayable_preview(body: bytes, content_type: str) -> None:
-    answer = said(body, content_type)
+    answer = preview_of(body, content_type)
     for name, text in answer.items():
         assert text == text.strip() != ""
         assert len(text) <= {"title": 300, "description": 500, "site": 100}.get(name, 2048)
@@ -391,5 +398,5 @@ def test_arbitrary_page_gives_displayable_preview(body: bytes, content_type: str
 def test_hostile_page_is_read_in_linear_time(piece: bytes) -> None:
     page = piece * (MAX_PAGE_BYTES // len(piece))
     started = time.process_time()
-    said(page, "text/html")
+    preview_of(page, "text/html")
     assert time.process_time() - started < 5

@@ -1,4 +1,4 @@
-"""Mail through a real SMTP server, or into files where there is none."""
+"""Mail through a real SMTP server, or into files without one."""
 
 import asyncio
 import email
@@ -19,7 +19,7 @@ MAIL = Mail("Ann Lee", "ann@example.org", "Not published: 狼煙", "Hello Ann,\n
 
 
 class Inbox:
-    """What the server took; `refusal` is what it says instead."""
+    """The mails that the server accepted. If `refusal` is set, the server responds with it instead."""
 
     def __init__(self) -> None:
         self.mails: list[Any] = []

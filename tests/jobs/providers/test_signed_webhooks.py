@@ -1,4 +1,4 @@
-"""Standard Webhooks: the published vector, rotation of secrets, and everything that must be refused."""
+"""Standard Webhooks: the published vector, rotation of secrets, and refused signatures."""
 
 import base64
 

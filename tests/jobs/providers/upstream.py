@@ -1,4 +1,4 @@
-"""A real HTTP server on loopback whose every answer is a coroutine: counts connections and what was asked."""
+"""A real HTTP server on loopback whose responses are coroutines. It counts connections and records requests."""
 
 import asyncio
 import ssl
@@ -76,7 +76,7 @@ def redirect(location: str, status: int = 302) -> Answer:
 
 
 def endless(chunk: bytes, written: list[int], content_type: str = "text/html", **headers: str) -> Answer:
-    """Writes `chunk` until the other side hangs up; `written` collects the sizes that went out."""
+    """Writes `chunk` until the client disconnects; `written` collects the sizes."""
 
     async def answer(writer: asyncio.StreamWriter) -> None:
         writer.write(head(200, content_type, **headers))
@@ -89,7 +89,7 @@ def endless(chunk: bytes, written: list[int], content_type: str = "text/html", *
 
 
 def silent(start: bytes = b"") -> Answer:
-    """Writes `start` and then nothing, forever."""
+    """Writes `start` and then nothing more."""
 
     async def answer(writer: asyncio.StreamWriter) -> None:
         writer.write(start)

@@ -20,7 +20,7 @@ from server.graphql.limits import CACHE_BYTES_MAX, DocumentCache, DocumentLimits
 from storage.identity.records import User
 from storage.stores import Stores
 from tests.schema.fields import bound, members
-from tests.schema.viewers import NAMES, World, differing
+from tests.schema.viewers import NAMES, World, differing_viewers
 from tests.server.graphql.listeners import House, open_house
 from tests.storage.places import found_place
 
@@ -91,7 +91,7 @@ def outcomes() -> Counter[str]:
 
 @pytest.fixture
 async def world(shared_stores: Stores) -> World:
-    world = await differing(shared_stores)
+    world = await differing_viewers(shared_stores)
     # Fay and gus have no data of their own, so they share answers. Hal differs only in a block.
     for name in ("fay", "gus", "hal"):
         reader = await world.stores.users.sign_in(world.place.organization_id, name, (), None, None)
@@ -366,7 +366,7 @@ async def test_requests_over_the_limit_wait_for_another_execution() -> None:
 
 async def test_viewers_of_other_organizations_share_no_answer(world: World) -> None:
     """User ids repeat across organizations: another organization's gus must not get this one's page."""
-    other = await differing(world.stores)
+    other = await differing_viewers(world.stores)
     text = full_query("messages", world)
     async with open_house(world.place) as house, client(house) as http:
         elsewhere = [

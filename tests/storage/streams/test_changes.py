@@ -1,4 +1,4 @@
-"""The batch that members are planned on: each sees what those before it left, and only the difference is written."""
+"""Batches: each member sees the results of earlier members, and only the difference is written."""
 
 from datetime import UTC, datetime
 from typing import Any

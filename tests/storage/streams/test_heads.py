@@ -1,4 +1,4 @@
-"""The update that hands out places: rising timestamps, contiguous numbers, and a rate that cools by itself."""
+"""Head updates: rising timestamps, contiguous event numbers, and a decaying posting rate."""
 
 import math
 import time
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Head:
-    """A topic's head, moved as the sequencer does."""
+    """A topic's head that is updated as by the sequencer."""
 
     def __init__(self, stores: Stores, **fields: object) -> None:
         self.stream = Stream("topic", new_id())
@@ -45,7 +45,7 @@ async def test_new_head_starts_at_clock_and_event_one(shared_stores: Stores) -> 
     before = now_us()
     head = await Head(shared_stores).move(timestamps=3, events=2)
     assert (head["n"], head["epoch"]) == (2, "new")
-    # The clock has milliseconds; the microseconds below them are counted.
+    # The clock has milliseconds; the microseconds below are counted.
     assert before - 1000 <= head["last"] - 2 <= now_us() + 2
     assert (head["last"] - 2) % 1000 == 0
 

@@ -1,4 +1,4 @@
-"""What the hub hears although Redis loses, repeats, garbles and forgets; and that it costs one connection."""
+"""Delivery by the hub while Redis loses, repeats, garbles and forgets messages; and its single connection."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
@@ -23,28 +23,28 @@ NOWHERE = "redis://127.0.0.1:1/0"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def no_comparisons() -> Iterator[None]:
-    """Heads are compared when a test says so: what is heard is heard by itself, however long that takes."""
+def no_head_comparisons() -> Iterator[None]:
+    """Disables the periodic comparison of heads, so events arrive only by Redis or by an explicit comparison."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("storage.streams.hub.COMPARE_EVERY_S", 3600.0)
         yield
 
 
 @pytest.fixture
-async def far(place: Place, own_valkey: Valkey, another: OpenStores) -> AsyncIterator[Place]:
-    """The topic from a process whose Redis may be harmed."""
+async def place_with_own_redis(place: Place, own_valkey: Valkey, another: OpenStores) -> AsyncIterator[Place]:
+    """The topic, from a process with its own Redis, which the test may kill."""
     async with another(own_valkey.url) as stores:
         yield place.through(stores)
 
 
 @pytest.fixture
-async def mute(place: Place, another: OpenStores) -> AsyncIterator[Place]:
-    """The topic from a process that can't reach Redis: what it publishes is lost."""
+async def place_without_redis(place: Place, another: OpenStores) -> AsyncIterator[Place]:
+    """The topic, from a process that cannot reach Redis: its publishes are lost."""
     async with another(NOWHERE) as stores:
         yield place.through(stores)
 
 
-async def stays_silent(listener: Listener, n: int) -> bool:
+async def receives_nothing(listener: Listener, n: int) -> bool:
     return not await listener.has_heard(n, 0.3)
 
 
@@ -56,63 +56,71 @@ async def test_post_reaches_other_process_at_once(place: Place, another: OpenSto
             assert listener.subjects[-1] == message
 
 
-async def test_lost_publish_is_recovered_by_next_one(place: Place, mute: Place) -> None:
+async def test_lost_publish_is_recovered_by_next_one(place: Place, place_without_redis: Place) -> None:
     async with listening(place.stores.hub, place.stream) as listener:
-        await mute.post("lost")
-        assert await stays_silent(listener, 1)
+        await place_without_redis.post("lost")
+        assert await receives_nothing(listener, 1)
         await place.post("heard")
         assert await listener.has_heard(2)
     assert [subject.text for subject in listener.subjects] == ["lost", "heard"]
 
 
-async def test_lost_publish_is_recovered_by_comparing_heads(place: Place, mute: Place) -> None:
+async def test_lost_publish_is_recovered_by_comparing_heads(place: Place, place_without_redis: Place) -> None:
     async with listening(place.stores.hub, place.stream) as listener:
-        await asyncio.gather(*(mute.post() for _ in range(5)))
+        await asyncio.gather(*(place_without_redis.post() for _ in range(5)))
         await place.stores.hub.compare()
         assert await listener.has_heard(5)
     assert listener.numbers == [1, 2, 3, 4, 5]
 
 
-async def test_heads_are_compared_periodically(place: Place, mute: Place) -> None:
-    async with running(place.stores, compare_every_s=0.1) as hub, listening(hub, place.stream) as listener:
-        await mute.post()
+async def test_heads_are_compared_periodically(place: Place, place_without_redis: Place) -> None:
+    async with running_hub(place.stores, compare_every_s=0.1) as hub, listening(hub, place.stream) as listener:
+        await place_without_redis.post()
         assert await listener.has_heard(1)
 
 
-async def test_failed_head_comparison_is_repeated(place: Place, mute: Place) -> None:
+async def test_failed_head_comparison_is_repeated(place: Place, place_without_redis: Place) -> None:
     log = FailingLog(place.stores, failures=2)
-    async with running(place.stores, log, compare_every_s=0.05) as hub, listening(hub, place.stream) as listener:
-        await mute.post()
+    async with running_hub(place.stores, log, compare_every_s=0.05) as hub, listening(hub, place.stream) as listener:
+        await place_without_redis.post()
         assert await listener.has_heard(1)
     assert log.failures == 0
 
 
-async def test_subscriber_without_redis_receives_all_events(place: Place, mute: Place) -> None:
-    async with listening(mute.stores.hub, place.stream) as listener:
+async def test_subscriber_without_redis_receives_all_events(place: Place, place_without_redis: Place) -> None:
+    async with listening(place_without_redis.stores.hub, place.stream) as listener:
         await place.post()
-        await mute.stores.hub.compare()
+        await place_without_redis.stores.hub.compare()
         assert await listener.has_heard(1)
 
 
-async def test_redis_flushed_loses_no_event(far: Place, own_valkey: Valkey) -> None:
-    async with listening(far.stores.hub, far.stream) as listener, Redis.from_url(own_valkey.url) as redis:
+async def test_redis_flushed_loses_no_event(place_with_own_redis: Place, own_valkey: Valkey) -> None:
+    async with (
+        listening(place_with_own_redis.stores.hub, place_with_own_redis.stream) as listener,
+        Redis.from_url(own_valkey.url) as redis,
+    ):
         for n in range(1, 6):
             await redis.flushall()
-            await far.post()
+            await place_with_own_redis.post()
             assert await listener.has_heard(n)
 
 
-async def test_killed_redis_connection_reconnects_and_catches_up(far: Place, own_valkey: Valkey) -> None:
-    async with listening(far.stores.hub, far.stream) as listener, Redis.from_url(own_valkey.url) as redis:
+async def test_killed_redis_connection_reconnects_and_catches_up(
+    place_with_own_redis: Place, own_valkey: Valkey
+) -> None:
+    async with (
+        listening(place_with_own_redis.stores.hub, place_with_own_redis.stream) as listener,
+        Redis.from_url(own_valkey.url) as redis,
+    ):
         for n in range(1, 11):
             await redis.execute_command("CLIENT", "KILL", "TYPE", "pubsub")
-            await far.post()
+            await place_with_own_redis.post()
             assert await listener.has_heard(n), "published to nobody, and found when connected again"
     assert listener.numbers == list(range(1, 11))
 
 
-class Overtaken(EventLog):
-    """A log in which, once it is armed, something happens between a read and its answer."""
+class InterruptedLog(EventLog):
+    """A log that runs `meanwhile` once between a read and its result."""
 
     def __init__(self, stores: Stores) -> None:
         super().__init__(stores.mongo)
@@ -126,18 +134,21 @@ class Overtaken(EventLog):
         return events
 
 
-async def test_message_during_catch_up_is_delivered(far: Place, own_valkey: Valkey) -> None:
-    log = Overtaken(far.stores)
-    async with running(far.stores, log) as hub, listening(hub, far.stream) as listener:
+async def test_message_during_catch_up_is_delivered(place_with_own_redis: Place, own_valkey: Valkey) -> None:
+    log = InterruptedLog(place_with_own_redis.stores)
+    async with (
+        running_hub(place_with_own_redis.stores, log) as hub,
+        listening(hub, place_with_own_redis.stream) as listener,
+    ):
 
         async def meanwhile() -> None:
-            await far.post()
+            await place_with_own_redis.post()
             assert await soon(is_heard)
 
         async def is_heard() -> bool:
-            return 2 in hub._locals[far.stream.name].received
+            return 2 in hub._locals[place_with_own_redis.stream.name].received
 
-        await far.post()
+        await place_with_own_redis.post()
         assert await listener.has_heard(1)
         log.meanwhile = meanwhile
         async with Redis.from_url(own_valkey.url) as redis:
@@ -145,39 +156,41 @@ async def test_message_during_catch_up_is_delivered(far: Place, own_valkey: Valk
         assert await listener.has_heard(2)
 
 
-async def test_redis_restarted_loses_no_event(far: Place, own_valkey: Valkey) -> None:
-    async with listening(far.stores.hub, far.stream) as listener:
-        await far.post()
+async def test_redis_restarted_loses_no_event(place_with_own_redis: Place, own_valkey: Valkey) -> None:
+    async with listening(place_with_own_redis.stores.hub, place_with_own_redis.stream) as listener:
+        await place_with_own_redis.post()
         assert await listener.has_heard(1)
         own_valkey.kill()
         await own_valkey.wait()
-        await asyncio.gather(*(far.post() for _ in range(3)))
-        await far.stores.hub.compare()
+        await asyncio.gather(*(place_with_own_redis.post() for _ in range(3)))
+        await place_with_own_redis.stores.hub.compare()
         assert await listener.has_heard(4)
-        await far.post()
+        await place_with_own_redis.post()
         await own_valkey.restart()
         assert await listener.has_heard(5), "reconnecting alone must bring what was missed"
-        await far.post()
+        await place_with_own_redis.post()
         assert await listener.has_heard(6)
     assert listener.numbers == [1, 2, 3, 4, 5, 6]
 
 
-async def test_subscription_without_redis_goes_live_once_it_starts(far: Place, own_valkey: Valkey) -> None:
+async def test_subscription_without_redis_goes_live_once_it_starts(
+    place_with_own_redis: Place, own_valkey: Valkey
+) -> None:
     own_valkey.kill()
     await own_valkey.wait()
-    async with listening(far.stores.hub, far.stream) as listener:
+    async with listening(place_with_own_redis.stores.hub, place_with_own_redis.stream) as listener:
         await own_valkey.restart()
 
         async def is_subscribed() -> bool:
-            return far.stores.hub._locals[far.stream.name].confirmed.is_set()
+            return place_with_own_redis.stores.hub._locals[place_with_own_redis.stream.name].confirmed.is_set()
 
         assert await soon(is_subscribed)
-        await far.post()
+        await place_with_own_redis.post()
         assert await listener.has_heard(1)
 
 
 async def publish(place: Place, *numbers: int, epoch: str | None = None) -> None:
-    """Messages on the channel as another process might send them, whatever the log says."""
+    """Publishes messages on the channel as another process might, regardless of the log."""
     head = await place.stores.events.head(place.stream)
     rows = await place.events()
     by_number = {row["_id"]["n"]: Event(row["_id"]["n"], row["kind"], row["ref"], row["at"]) for row in rows}
@@ -187,9 +200,9 @@ async def publish(place: Place, *numbers: int, epoch: str | None = None) -> None
         await place.stores.redis.publish(place.stores.keys.channel(place.stream.name), payload)
 
 
-async def test_duplicate_and_reordered_messages_arrive_once_in_order(place: Place, mute: Place) -> None:
+async def test_duplicate_and_reordered_messages_arrive_once_in_order(place: Place, place_without_redis: Place) -> None:
     async with listening(place.stores.hub, place.stream) as listener:
-        await asyncio.gather(*(mute.post() for _ in range(6)))
+        await asyncio.gather(*(place_without_redis.post() for _ in range(6)))
         await publish(place, 2, 2, 1, 6, 3, 1, 5, 4, 6)
         assert await listener.has_heard(6)
         await publish(place, 1, 6, 3)
@@ -198,9 +211,9 @@ async def test_duplicate_and_reordered_messages_arrive_once_in_order(place: Plac
     assert listener.numbers == [1, 2, 3, 4, 5, 6, 7]
 
 
-async def test_subscriber_queue_has_each_event_once(place: Place, mute: Place) -> None:
+async def test_subscriber_queue_has_each_event_once(place: Place, place_without_redis: Place) -> None:
     async with place.stores.hub.subscribe(place.stream) as subscriber:
-        await asyncio.gather(*(mute.post() for _ in range(4)))
+        await asyncio.gather(*(place_without_redis.post() for _ in range(4)))
         await publish(place, 1, 1, 2, 1, 2, 4, 3, 2, 4)
         await place.post()
 
@@ -216,7 +229,7 @@ async def test_unallocated_event_numbers_are_ignored(place: Place) -> None:
     async with listening(place.stores.hub, place.stream) as listener:
         await publish(place, 500)
         await publish(place, 2, epoch="another incarnation")
-        assert await stays_silent(listener, 2)
+        assert await receives_nothing(listener, 2)
         await place.post()
         assert await listener.has_heard(2)
     assert listener.numbers == [2]
@@ -233,13 +246,13 @@ async def test_malformed_message_does_not_stop_delivery(place: Place, payload: b
         assert await listener.has_heard(2)
 
 
-async def test_streams_and_subscribers_share_one_connection(far: Place, own_valkey: Valkey) -> None:
+async def test_streams_and_subscribers_share_one_connection(place_with_own_redis: Place, own_valkey: Valkey) -> None:
     async with Redis.from_url(own_valkey.url) as redis, AsyncExitStack() as stack:
         for number in range(60):
             stream = Stream("user", f"org/{number % 20}")
-            await stack.enter_async_context(far.stores.hub.subscribe(stream))
+            await stack.enter_async_context(place_with_own_redis.stores.hub.subscribe(stream))
         assert len(await redis.client_list(_type="pubsub")) == 1
-        channel = far.stores.keys.channel("user:org/1")
+        channel = place_with_own_redis.stores.keys.channel("user:org/1")
         assert await redis.pubsub_numsub(channel) == [(channel.encode(), 1)]
 
 
@@ -269,8 +282,8 @@ async def test_resubscribing_at_once_misses_no_event(place: Place, another: Open
                 assert await listener.has_heard(n)
 
 
-class Unhurried(Hub):
-    """A hub that takes its time to subscribe."""
+class SlowHub(Hub):
+    """A hub whose subscribe command is delayed."""
 
     async def _send_subscribe(self, local: _LocalStream) -> None:
         await asyncio.sleep(60)
@@ -278,7 +291,7 @@ class Unhurried(Hub):
 
 async def test_cancelled_subscribe_leaves_no_state(place: Place) -> None:
     stores = place.stores
-    hub = Unhurried(stores.redis, stores.keys, stores.events, nothing_found)
+    hub = SlowHub(stores.redis, stores.keys, stores.events, hydrate_nothing)
     stack = AsyncExitStack()
     entering = asyncio.create_task(stack.enter_async_context(hub.subscribe(place.stream)))
     await asyncio.sleep(0)
@@ -287,12 +300,12 @@ async def test_cancelled_subscribe_leaves_no_state(place: Place) -> None:
     assert not hub._locals
 
 
-async def nothing_found(stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
+async def hydrate_nothing(stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
     return {}
 
 
 class FailingLog(EventLog):
-    """A log that can't be read for a while."""
+    """A log whose heads cannot be read while it fails."""
 
     def __init__(self, stores: Stores, failures: int) -> None:
         super().__init__(stores.mongo)
@@ -306,10 +319,10 @@ class FailingLog(EventLog):
 
 
 @asynccontextmanager
-async def running(
+async def running_hub(
     stores: Stores, event_log: EventLog | None = None, compare_every_s: float = 60, failures: int = 0
 ) -> AsyncIterator[Hub]:
-    """A hub of the test's own; its first `failures` hydrations fail."""
+    """Runs a hub of the test's own; its first `failures` hydrations fail."""
     left = failures
 
     async def hydrate(stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
@@ -328,7 +341,7 @@ async def running(
 
 
 async def test_failed_hydration_delays_events_and_loses_none(place: Place) -> None:
-    async with running(place.stores, failures=3) as hub, listening(hub, place.stream) as listener:
+    async with running_hub(place.stores, failures=3) as hub, listening(hub, place.stream) as listener:
         for _ in range(3):
             await place.post()
 

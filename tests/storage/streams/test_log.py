@@ -1,4 +1,4 @@
-"""The event log: cursors that survive and refuse, replay in order, and pruning that never lies about the floor."""
+"""The event log: cursors, replay in order, and pruning that always raises the floor first."""
 
 import asyncio
 import base64
@@ -86,7 +86,7 @@ async def test_heads_of_many_streams_are_read_together(place: Place) -> None:
 
 
 async def test_cancelled_log_read_raises_cancelled_error(place: Place) -> None:
-    """Else whoever waits for their end would wait for ever; PyMongo's cursors may return instead."""
+    """PyMongo's cursors may return instead of raising; a caller that awaits the task's end would hang."""
     log = place.stores.events
     for step in range(200):
         for read in (log.head(place.stream), log.read(place.stream, 0), log.heads([place.stream])):
@@ -97,15 +97,15 @@ async def test_cancelled_log_read_raises_cancelled_error(place: Place) -> None:
             assert over or task.cancelled()
 
 
-async def make_old(place: Place, up_to: int) -> None:
-    """Moves the first events back by more than they are kept."""
+async def age_events(place: Place, up_to: int) -> None:
+    """Ages the first events beyond the retention period."""
     wanted = {"_id.s": place.stream.name, "_id.n": {"$lte": up_to}}
     hours_25_ms = 25 * 3600 * 1000
     older = [{"$set": {"at": {"$subtract": ["$at", hours_25_ms]}}}]
     await place.stores.mongo["events"].update_many(wanted, older)
 
 
-async def numbers(place: Place) -> list[int]:
+async def event_numbers(place: Place) -> list[int]:
     return [row["_id"]["n"] for row in await place.events()]
 
 
@@ -117,9 +117,9 @@ async def test_pruning_deletes_old_events_and_raises_floors(stores: Stores) -> N
     one, other = await found_place(stores), await found_place(stores)
     for place, old in ((one, 3), (other, 5)):
         await post_five(place)
-        await make_old(place, old)
+        await age_events(place, old)
     assert await stores.events.prune() == 8
-    assert (await numbers(one), await numbers(other)) == ([4, 5], [])
+    assert (await event_numbers(one), await event_numbers(other)) == ([4, 5], [])
     heads = [await stores.events.head(place.stream) for place in (one, other)]
     assert [(head.n, head.floor) for head in heads] == [(5, 3), (5, 5)]
     assert await stores.events.prune() == 0
@@ -128,10 +128,10 @@ async def test_pruning_deletes_old_events_and_raises_floors(stores: Stores) -> N
 async def test_pruning_continues_after_its_last_batch(stores: Stores) -> None:
     place = await found_place(stores)
     await post_five(place)
-    await make_old(place, 5)
+    await age_events(place, 5)
     while await stores.events.prune(batch=2):
         head: Head = await stores.events.head(place.stream)
-        assert await numbers(place) == list(range(head.floor + 1, 6))
+        assert await event_numbers(place) == list(range(head.floor + 1, 6))
     assert (await stores.events.head(place.stream)).floor == 5
 
 
@@ -139,24 +139,24 @@ async def test_events_younger_than_a_day_are_kept(stores: Stores) -> None:
     place = await found_place(stores)
     await post_five(place)
     assert await stores.events.prune() == 0
-    assert await numbers(place) == [1, 2, 3, 4, 5]
+    assert await event_numbers(place) == [1, 2, 3, 4, 5]
 
 
 async def test_interrupted_pruning_deletes_nothing_above_floor(own_place: Place, own_mongod: Mongod) -> None:
     await post_five(own_place)
-    await make_old(own_place, 4)
+    await age_events(own_place, 4)
     for command, floor in (("update", 0), ("delete", 4)):
         async with failing(own_mongod.uri, command, errorCode=20):
             with pytest.raises(OperationFailure):
                 await own_place.stores.events.prune()
         assert (await own_place.stores.events.head(own_place.stream)).floor == floor
-        assert await numbers(own_place) == [1, 2, 3, 4, 5]
+        assert await event_numbers(own_place) == [1, 2, 3, 4, 5]
 
 
 async def test_posting_continues_while_log_is_pruned(place: Place) -> None:
     await post_five(place)
-    await make_old(place, 5)
+    await age_events(place, 5)
     await asyncio.gather(place.stores.events.prune(), *(place.post() for _ in range(50)))
     head = await place.stores.events.head(place.stream)
     assert (head.n, head.floor) == (55, 5)
-    assert await numbers(place) == list(range(6, 56))
+    assert await event_numbers(place) == list(range(6, 56))

@@ -1,4 +1,4 @@
-"""Several streams under one cursor: each without gaps, whatever joins and leaves meanwhile."""
+"""Several streams under one cursor: each without gaps while streams join and leave."""
 
 import asyncio
 import base64
@@ -26,12 +26,11 @@ pytestmark = pytest.mark.anyio
 
 MAIN = Stream("home", "o/a")
 NOWHERE = Position("none", 0)
-NOWHERE = Position("none", 0)
 Step = MergedStart | MergedEvent
 
 
-class Say(Change[None]):
-    """One event that speaks of itself."""
+class EmitEvent(Change[None]):
+    """Emits one event."""
 
     def __init__(self, ref: str) -> None:
         self.ref = ref
@@ -40,124 +39,126 @@ class Say(Change[None]):
         batch.emit("TopicCreated", self.ref)
 
 
-class Ensemble:
-    """A main stream with others. Events speak of a topic, so that they have an object."""
+class MergedStreams:
+    """A main stream with others. Events refer to a topic, so hydration finds an object."""
 
     def __init__(self, stores: Stores, topic_id: str) -> None:
         self.stores, self.topic_id = stores, topic_id
         self.main = Stream("community", f"main-{new_id()}")
         self.others: dict[Stream, Position] = {}
-        self.looks = 0
+        self.listings = 0
 
     def join(self, begin: Position = NOWHERE) -> Stream:
         stream = Stream("community", f"other-{new_id()}")
         self.others[stream] = begin
         return stream
 
-    async def say(self, *streams: Stream) -> None:
+    async def emit(self, *streams: Stream) -> None:
         for stream in streams:
-            await self.stores.sequencer.commit(stream, Say(self.topic_id))
+            await self.stores.sequencer.commit(stream, EmitEvent(self.topic_id))
 
-    async def who(self) -> dict[Stream, Position]:
-        self.looks += 1
+    async def list_others(self) -> dict[Stream, Position]:
+        self.listings += 1
         return self.others
 
     def follow(self, since: str | None = None) -> AsyncGenerator[Step, None]:
         positions = None if since is None else parse_positions(self.main, since)
-        return follow_merged(self.stores.hub, self.main, self.who, positions)
+        return follow_merged(self.stores.hub, self.main, self.list_others, positions)
 
 
-async def following(steps: AsyncGenerator[Step, None]) -> Step:
+async def next_step(steps: AsyncGenerator[Step, None]) -> Step:
     async with asyncio.timeout(60):
         return await anext(steps)
 
 
 @pytest.fixture
-async def ensemble(shared_stores: Stores) -> Ensemble:
-    return Ensemble(shared_stores, (await found_place(shared_stores)).topic.id)
+async def merged_streams(shared_stores: Stores) -> MergedStreams:
+    return MergedStreams(shared_stores, (await found_place(shared_stores)).topic.id)
 
 
-async def test_merged_events_arrive_once_in_order_of_each_stream(ensemble: Ensemble) -> None:
-    one, other = ensemble.join(), ensemble.join()
-    streams = [ensemble.main, one, other]
-    async with aclosing(ensemble.follow()) as steps:
-        assert isinstance(await following(steps), MergedStart)
-        await asyncio.gather(*(ensemble.say(*[stream] * 10) for stream in streams))
-        heard = [await following(steps) for _ in range(30)]
+async def test_merged_events_arrive_once_in_order_of_each_stream(merged_streams: MergedStreams) -> None:
+    one, other = merged_streams.join(), merged_streams.join()
+    streams = [merged_streams.main, one, other]
+    async with aclosing(merged_streams.follow()) as steps:
+        assert isinstance(await next_step(steps), MergedStart)
+        await asyncio.gather(*(merged_streams.emit(*[stream] * 10) for stream in streams))
+        received = [await next_step(steps) for _ in range(30)]
     for stream in streams:
-        numbers = [step.event.event.n for step in heard if isinstance(step, MergedEvent) and step.stream == stream]
+        numbers = [step.event.event.n for step in received if isinstance(step, MergedEvent) and step.stream == stream]
         assert numbers == list(range(1, 11))
 
 
-async def test_each_merged_cursor_resumes_all_streams_exactly(ensemble: Ensemble) -> None:
-    streams = [ensemble.main, ensemble.join(), ensemble.join()]
-    async with aclosing(ensemble.follow()) as steps:
-        await following(steps)
-        await asyncio.gather(*(ensemble.say(*[stream] * 4) for stream in streams))
-        heard = [await following(steps) for _ in range(12)]
-    told = [(step.stream, step.event.event.n) for step in heard if isinstance(step, MergedEvent)]
+async def test_each_merged_cursor_resumes_all_streams_exactly(merged_streams: MergedStreams) -> None:
+    streams = [merged_streams.main, merged_streams.join(), merged_streams.join()]
+    async with aclosing(merged_streams.follow()) as steps:
+        await next_step(steps)
+        await asyncio.gather(*(merged_streams.emit(*[stream] * 4) for stream in streams))
+        received = [await next_step(steps) for _ in range(12)]
+    emitted = [(step.stream, step.event.event.n) for step in received if isinstance(step, MergedEvent)]
     for index in (0, 5, 10):
-        async with aclosing(ensemble.follow(heard[index].cursor)) as steps:
-            ready = await following(steps)
+        async with aclosing(merged_streams.follow(received[index].cursor)) as steps:
+            ready = await next_step(steps)
             assert isinstance(ready, MergedStart)
-            assert (ready.resumed, ready.cursor) == (True, heard[index].cursor)
-            rest = [await following(steps) for _ in range(11 - index)]
+            assert (ready.resumed, ready.cursor) == (True, received[index].cursor)
+            rest = [await next_step(steps) for _ in range(11 - index)]
         again = {(step.stream, step.event.event.n) for step in rest if isinstance(step, MergedEvent)}
-        assert again == set(told[index + 1 :])
+        assert again == set(emitted[index + 1 :])
 
 
-async def test_stream_added_between_subscriptions_is_replayed_whole(ensemble: Ensemble) -> None:
-    async with aclosing(ensemble.follow()) as steps:
-        cursor = (await following(steps)).cursor
-    new = ensemble.join()
-    head = await ensemble.stores.events.head(new)
-    ensemble.others[new] = Position(head.epoch, 1)
-    await ensemble.say(new, new, new)
-    async with aclosing(ensemble.follow(cursor)) as steps:
-        ready = await following(steps)
+async def test_stream_added_between_subscriptions_is_replayed_whole(merged_streams: MergedStreams) -> None:
+    async with aclosing(merged_streams.follow()) as steps:
+        cursor = (await next_step(steps)).cursor
+    new = merged_streams.join()
+    head = await merged_streams.stores.events.head(new)
+    merged_streams.others[new] = Position(head.epoch, 1)
+    await merged_streams.emit(new, new, new)
+    async with aclosing(merged_streams.follow(cursor)) as steps:
+        ready = await next_step(steps)
         assert isinstance(ready, MergedStart)
         assert ready.resumed
-        heard = [await following(steps) for _ in range(2)]
-    assert [step.event.event.n for step in heard if isinstance(step, MergedEvent)] == [2, 3]
+        received = [await next_step(steps) for _ in range(2)]
+    assert [step.event.event.n for step in received if isinstance(step, MergedEvent)] == [2, 3]
 
 
-async def test_streams_join_and_leave_during_subscription(ensemble: Ensemble, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_streams_join_and_leave_during_subscription(
+    merged_streams: MergedStreams, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(storage.streams.merged_subscription, "REFRESH_EVERY_S", 0.05)
-    async with aclosing(ensemble.follow()) as steps:
-        await following(steps)
-        new = ensemble.join()
-        await ensemble.say(new)
-        heard = await following(steps)
-        assert isinstance(heard, MergedEvent)
-        assert heard.stream == new
-        del ensemble.others[new]
-        waiting = asyncio.create_task(following(steps))
-        before = ensemble.looks
+    async with aclosing(merged_streams.follow()) as steps:
+        await next_step(steps)
+        new = merged_streams.join()
+        await merged_streams.emit(new)
+        received = await next_step(steps)
+        assert isinstance(received, MergedEvent)
+        assert received.stream == new
+        del merged_streams.others[new]
+        waiting = asyncio.create_task(next_step(steps))
+        before = merged_streams.listings
 
         async def was_looked_for() -> bool:
-            return ensemble.looks >= before + 3
+            return merged_streams.listings >= before + 3
 
         assert await soon(was_looked_for)
-        await ensemble.say(new)
-        await ensemble.say(ensemble.main)
+        await merged_streams.emit(new)
+        await merged_streams.emit(merged_streams.main)
         last = await waiting
         assert isinstance(last, MergedEvent)
-        assert last.stream == ensemble.main
+        assert last.stream == merged_streams.main
 
 
-async def test_expired_merged_cursor_is_reported_once(ensemble: Ensemble) -> None:
-    other = ensemble.join()
-    async with aclosing(ensemble.follow()) as steps:
-        await following(steps)
-        await ensemble.say(ensemble.main, other)
-        cursor = (await following(steps)).cursor
-    await ensemble.stores.mongo["streams"].update_one({"_id": other.head_id}, {"$set": {"epoch": "another"}})
-    async with aclosing(ensemble.follow(cursor)) as steps:
-        ready = await following(steps)
+async def test_expired_merged_cursor_is_reported_once(merged_streams: MergedStreams) -> None:
+    other = merged_streams.join()
+    async with aclosing(merged_streams.follow()) as steps:
+        await next_step(steps)
+        await merged_streams.emit(merged_streams.main, other)
+        cursor = (await next_step(steps)).cursor
+    await merged_streams.stores.mongo["streams"].update_one({"_id": other.head_id}, {"$set": {"epoch": "another"}})
+    async with aclosing(merged_streams.follow(cursor)) as steps:
+        ready = await next_step(steps)
         assert isinstance(ready, MergedStart)
         assert not ready.resumed
-        await ensemble.say(ensemble.main)
-        assert isinstance(await following(steps), MergedEvent)
+        await merged_streams.emit(merged_streams.main)
+        assert isinstance(await next_step(steps), MergedEvent)
 
 
 @pytest.mark.parametrize("text", ["", "x", "a.b", "zzzzzzzzzz;.e.1", "zzzzzzzzzz", ";;;", "a;.e.one"])

@@ -1,4 +1,4 @@
-"""Publishing: in order, in the background, and never in anybody's way."""
+"""Publishing: in order, in the background, and without delaying commits."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -64,8 +64,8 @@ async def subscribed(url: str) -> AsyncIterator[PubSub]:
         yield pubsub
 
 
-async def heard(pubsub: PubSub, count: int) -> list[int]:
-    """The numbers of the next messages' events; those that come in time."""
+async def received_numbers(pubsub: PubSub, count: int) -> list[int]:
+    """Returns the numbers of the next messages' events that arrive in time."""
     numbers: list[int] = []
     while len(numbers) < count:
         message = await pubsub.get_message(timeout=PATIENCE_S)
@@ -79,7 +79,7 @@ async def test_events_are_published_in_order_of_commits(own_valkey: Valkey) -> N
     async with subscribed(own_valkey.url) as pubsub, publishing(own_valkey.url) as publisher:
         for n in range(1, 501):
             publisher.publish(STREAM, "e", [event(n)])
-        assert await heard(pubsub, 500) == list(range(1, 501))
+        assert await received_numbers(pubsub, 500) == list(range(1, 501))
 
 
 async def test_closing_publisher_sends_queued_events(own_valkey: Valkey) -> None:
@@ -87,7 +87,7 @@ async def test_closing_publisher_sends_queued_events(own_valkey: Valkey) -> None
         async with publishing(own_valkey.url) as publisher:
             for n in range(1, 51):
                 publisher.publish(STREAM, "e", [event(n)])
-        assert await heard(pubsub, 50) == list(range(1, 51))
+        assert await received_numbers(pubsub, 50) == list(range(1, 51))
 
 
 async def test_hanging_redis_delays_no_caller_and_recovers(own_valkey: Valkey) -> None:
@@ -99,7 +99,7 @@ async def test_hanging_redis_delays_no_caller_and_recovers(own_valkey: Valkey) -
                 publisher.publish(STREAM, "e", [event(n)])
             assert loop.time() - began < 15, "what is too much is dropped, not waited for"
             await asyncio.sleep(0)
-        await published_again(own_valkey, publisher)
+        await is_published_again(own_valkey, publisher)
 
 
 async def test_restarted_redis_is_published_to_again(own_valkey: Valkey) -> None:
@@ -108,13 +108,13 @@ async def test_restarted_redis_is_published_to_again(own_valkey: Valkey) -> None
         await own_valkey.wait()
         publisher.publish(STREAM, "e", [event(1)])
         await own_valkey.restart()
-        await published_again(own_valkey, publisher)
+        await is_published_again(own_valkey, publisher)
 
 
-async def published_again(valkey: Valkey, publisher: Publisher) -> None:
+async def is_published_again(valkey: Valkey, publisher: Publisher) -> None:
     async with subscribed(valkey.url) as pubsub, asyncio.timeout(PATIENCE_S):
         publisher.publish(STREAM, "e", [event(77)])
-        while await heard(pubsub, 1) != [77]:
+        while await received_numbers(pubsub, 1) != [77]:
             pass
 
 

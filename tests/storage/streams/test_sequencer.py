@@ -30,16 +30,16 @@ from tests.storage.places import OpenStores, Place, found_place, soon
 pytestmark = pytest.mark.anyio
 
 REFUSED = 20
-"""IllegalOperation: an error that repeating the transaction does not heal."""
+"""IllegalOperation: repeating the transaction does not help."""
 
 UNREACHABLE = 6
-"""HostUnreachable: an error after which the driver asks again whether it was committed."""
+"""HostUnreachable: the driver repeats the commit."""
 
 NOT_YET_AT_MAJORITY = {"code": 64, "errmsg": "waiting for replication timed out"}
 
 
-async def assert_sound(place: Place, count: int) -> list[int]:
-    """What must hold of a topic that only had posts. Returns the timestamps."""
+async def assert_consistent(place: Place, count: int) -> list[int]:
+    """Asserts the invariants of a topic that only had posts. Returns the timestamps."""
     timestamps = [message["_id"]["ts"] for message in await place.messages()]
     events = await place.events()
     assert len(timestamps) == len(set(timestamps)) == count
@@ -54,14 +54,14 @@ async def assert_sound(place: Place, count: int) -> list[int]:
 
 
 async def outcomes(place: Place, changes: Sequence[PostMessage | EditMessage]) -> list[Message | BaseException]:
-    """Hands all in at once, so that they are members of one batch."""
+    """Submits all changes at once, so that they are members of one batch."""
     commits = (place.stores.sequencer.commit(place.stream, change) for change in changes)
     return await asyncio.gather(*commits, return_exceptions=True)
 
 
 async def test_concurrent_posts_get_timestamps_in_one_order(place: Place) -> None:
     posted = await asyncio.gather(*(place.post(str(number)) for number in range(200)))
-    timestamps = await assert_sound(place, 200)
+    timestamps = await assert_consistent(place, 200)
     assert sorted(message.timestamp for message in posted) == timestamps
     texts = {message["_id"]["ts"]: message["text"] for message in await place.messages()}
     assert all(texts[message.timestamp] == message.text for message in posted)
@@ -75,7 +75,7 @@ async def test_posts_of_several_processes_share_one_order(
         places = [place.through(await stack.enter_async_context(another(**redis))) for _ in range(4)]
         posted = await asyncio.gather(*(places[number % 4].post(str(number)) for number in range(200)))
         more = await asyncio.gather(*(each.post() for each in places * 10))
-        timestamps = await assert_sound(place, 240)
+        timestamps = await assert_consistent(place, 240)
     assert sorted(message.timestamp for message in posted + more) == timestamps
 
 
@@ -83,7 +83,7 @@ async def test_sequential_posts_rise_across_processes(place: Place, another: Ope
     async with another() as second, another() as third:
         places = [place, place.through(second), place.through(third)]
         posted = [(await places[number % 3].post()).timestamp for number in range(30)]
-    assert posted == await assert_sound(place, 30)
+    assert posted == await assert_consistent(place, 30)
 
 
 async def test_batch_has_at_most_a_hundred_members(place: Place) -> None:
@@ -105,7 +105,7 @@ async def test_slow_clock_does_not_lower_timestamps(place: Place) -> None:
 
 @dataclass(slots=True)
 class RefusedPost(PostMessage):
-    """A post that fails when it is planned."""
+    """A post whose planning is refused."""
 
     def plan(self, batch: Batch) -> Message:
         raise Conflict("refused")
@@ -133,7 +133,7 @@ async def test_topic_heat_counts_only_posts_that_succeed(place: Place) -> None:
 
 
 @dataclass(slots=True)
-class Unstorable(PostMessage):
+class UnstorablePost(PostMessage):
     """A post that MongoDB or its driver refuses to store."""
 
     field: Any = None
@@ -146,8 +146,8 @@ class Unstorable(PostMessage):
 
 
 @dataclass(slots=True)
-class Taken(PostMessage):
-    """A post that inserts a second document under an _id that exists."""
+class DuplicateIdPost(PostMessage):
+    """A post that inserts a second document with an _id that exists."""
 
     def plan(self, batch: Batch) -> Message:
         batch.put("topics", {"_id": self.new.topic_id})
@@ -155,8 +155,8 @@ class Taken(PostMessage):
 
 
 @dataclass(slots=True)
-class Broken(PostMessage):
-    """A post whose planning has a fault of ours."""
+class FailingPost(PostMessage):
+    """A post whose planning raises an unexpected error."""
 
     def plan(self, batch: Batch) -> Message:
         raise ZeroDivisionError
@@ -172,18 +172,18 @@ async def test_refused_member_fails_alone(place: Place) -> None:
     assert isinstance(first, Message)
     assert isinstance(last, Message)
     assert first.timestamp < last.timestamp
-    await assert_sound(place, 3)
+    await assert_consistent(place, 3)
 
 
 @pytest.mark.parametrize(
     "bad",
     [
-        pytest.param(lambda place: Unstorable(place.new(), field="x" * 17_000_000), id="over 16 MB"),
-        pytest.param(lambda place: Unstorable(place.new(), field={"_id": object()}), id="no BSON"),
-        pytest.param(lambda place: Unstorable(place.new(), field=2**64), id="too great a number"),
-        pytest.param(lambda place: Unstorable(place.new(), field={"nul\0": 1}), id="invalid key"),
-        pytest.param(lambda place: Taken(place.new()), id="duplicate key"),
-        pytest.param(lambda place: Broken(place.new()), id="fault in planning"),
+        pytest.param(lambda place: UnstorablePost(place.new(), field="x" * 17_000_000), id="over 16 MB"),
+        pytest.param(lambda place: UnstorablePost(place.new(), field={"_id": object()}), id="no BSON"),
+        pytest.param(lambda place: UnstorablePost(place.new(), field=2**64), id="too great a number"),
+        pytest.param(lambda place: UnstorablePost(place.new(), field={"nul\0": 1}), id="invalid key"),
+        pytest.param(lambda place: DuplicateIdPost(place.new()), id="duplicate key"),
+        pytest.param(lambda place: FailingPost(place.new()), id="fault in planning"),
     ],
 )
 async def test_unstorable_member_fails_alone(place: Place, bad: Any) -> None:
@@ -192,7 +192,7 @@ async def test_unstorable_member_fails_alone(place: Place, bad: Any) -> None:
     assert isinstance(refused, Exception)
     assert isinstance(first, Message)
     assert isinstance(last, Message)
-    await assert_sound(place, 2)
+    await assert_consistent(place, 2)
     assert [message["text"] for message in await place.messages()] == ["a", "b"]
     await place.post("the topic still takes posts")
 
@@ -206,7 +206,7 @@ async def test_missing_topic_is_not_found_and_not_created(place: Place) -> None:
 async def test_repeated_key_in_one_batch_creates_one_message(place: Place) -> None:
     posted = await asyncio.gather(*(place.post(key="k") for _ in range(50)))
     assert len({message.id for message in posted}) == 1
-    await assert_sound(place, 1)
+    await assert_consistent(place, 1)
 
 
 async def test_repeated_key_later_returns_current_message(place: Place) -> None:
@@ -223,7 +223,7 @@ async def test_concurrent_key_across_processes_creates_one_message(place: Place,
         for key in map(str, range(10)):
             posted = await asyncio.gather(*(each.post(key=key) for each in places for _ in range(5)))
             assert len({message.id for message in posted}) == 1
-    await assert_sound(place, 10)
+    await assert_consistent(place, 10)
 
 
 async def test_key_used_for_two_topics_creates_one_and_conflicts(place: Place) -> None:
@@ -240,7 +240,7 @@ async def test_key_with_another_text_conflicts_and_fails_alone(place: Place) -> 
     assert isinstance(conflict, Conflict)
     assert isinstance(first, Message)
     assert isinstance(last, Message)
-    await assert_sound(place, 2)
+    await assert_consistent(place, 2)
 
 
 async def test_keys_of_two_users_are_independent(place: Place) -> None:
@@ -249,11 +249,11 @@ async def test_keys_of_two_users_are_independent(place: Place) -> None:
 
 
 async def test_failed_attempt_stores_no_key(place: Place) -> None:
-    broken = Broken(place.new(), place.key("k"))
+    broken = FailingPost(place.new(), place.key("k"))
     with pytest.raises(ZeroDivisionError):
         await place.stores.sequencer.commit(place.stream, broken)
     await place.post(key="k")
-    await assert_sound(place, 1)
+    await assert_consistent(place, 1)
 
 
 async def test_cancelled_caller_does_not_stop_commits(place: Place) -> None:
@@ -264,7 +264,7 @@ async def test_cancelled_caller_does_not_stop_commits(place: Place) -> None:
     done = await asyncio.gather(*waiters, return_exceptions=True)
     assert sum(isinstance(outcome, asyncio.CancelledError) for outcome in done) == 5
     await place.stores.sequencer.close()
-    await assert_sound(place, 10)
+    await assert_consistent(place, 10)
 
 
 async def test_changes_without_events_leave_no_gap(place: Place) -> None:
@@ -295,15 +295,15 @@ async def test_member_is_planned_on_results_of_earlier_ones(place: Place) -> Non
 
 
 async def test_commits_are_announced_once_in_order_when_durable(place: Place) -> None:
-    stores, heard, told = place.stores, list[Event](), list[str]()
+    stores, announced, nudged = place.stores, list[Event](), list[str]()
     leases = WriteLeases(stores.redis, stores.keys)
-    sequencer = Sequencer(stores.mongo, leases, lambda stream, epoch, events: heard.extend(events), told.append)
+    sequencer = Sequencer(stores.mongo, leases, lambda stream, epoch, events: announced.extend(events), nudged.append)
     edit = EditMessage(MessageKey(place.topic.id, 1), "bob", "never was", ())
     changes = [place.change(), edit, place.change()]
     commits = (sequencer.commit(place.stream, change) for change in changes)
     await asyncio.gather(*commits, return_exceptions=True)
-    assert [(event.n, event.ref) for event in heard] == [(e["_id"]["n"], e["ref"]) for e in await place.events()]
-    assert told == [place.community_stream.name]
+    assert [(event.n, event.ref) for event in announced] == [(e["_id"]["n"], e["ref"]) for e in await place.events()]
+    assert nudged == [place.community_stream.name]
 
 
 async def test_idle_sequencer_keeps_no_stream_state(place: Place) -> None:
@@ -311,7 +311,7 @@ async def test_idle_sequencer_keeps_no_stream_state(place: Place) -> None:
     await place.stores.sequencer.close()
 
     async def keeps_nothing() -> bool:
-        # What earlier tests left to be told to others comes and goes.
+        # Relays of outbox rows that earlier tests left come and go.
         return not place.stores.sequencer._queues
 
     assert place.stream not in place.stores.sequencer._queues
@@ -324,12 +324,12 @@ async def test_refused_commit_leaves_nothing_visible(own_place: Place, own_mongo
         changes = [own_place.change(key="k"), own_place.change(), own_place.change()]
         failed = await outcomes(own_place, changes)
     assert all(isinstance(outcome, OperationFailure) for outcome in failed)
-    await assert_sound(own_place, 1)
+    await assert_consistent(own_place, 1)
     for collection in ("outbox", "idempotency"):
         rows = {"at": {"$gt": (await own_place.events())[0]["at"]}}
         assert await own_place.stores.mongo[collection].count_documents(rows) == 0
     await own_place.post(key="k")
-    await assert_sound(own_place, 2)
+    await assert_consistent(own_place, 2)
 
 
 @pytest.mark.parametrize(
@@ -347,7 +347,7 @@ async def test_transiently_failed_commit_is_applied_once(
 ) -> None:
     async with failing(own_mongod.uri, "commitTransaction", times=2, **how):
         await asyncio.gather(*(own_place.post() for _ in range(3)))
-    await assert_sound(own_place, 3)
+    await assert_consistent(own_place, 3)
 
 
 @pytest.mark.parametrize("command", ["findAndModify", "find", "insert"])
@@ -365,7 +365,7 @@ async def test_transiently_failed_transaction_is_applied_once(
 ) -> None:
     async with failing(own_mongod.uri, command, times=2, **how):
         await asyncio.gather(*(own_place.post(key=f"k{n}") for n in range(3)))
-    await assert_sound(own_place, 3)
+    await assert_consistent(own_place, 3)
 
 
 async def test_commit_of_unknown_outcome_is_never_repeated(own_place: Place, own_mongod: Mongod) -> None:
@@ -373,9 +373,9 @@ async def test_commit_of_unknown_outcome_is_never_repeated(own_place: Place, own
         changes = [own_place.change(key="k"), own_place.change(), own_place.change()]
         outcome = await outcomes(own_place, changes)
     assert [type(each) for each in outcome] == [Unavailable] * 3
-    await assert_sound(own_place, 3)
+    await assert_consistent(own_place, 3)
     again = await own_place.post(key="k")
-    assert again.timestamp == (await assert_sound(own_place, 3))[0]
+    assert again.timestamp == (await assert_consistent(own_place, 3))[0]
 
 
 @pytest.mark.parametrize("fault", ["killed", "hanging"])
@@ -398,11 +398,11 @@ async def test_posting_to_dead_mongodb_is_unavailable_and_recovers(
     await own_place.post(key="k")
     texts = [message["text"] for message in await own_place.messages()]
     assert len(texts) in (2, 4)
-    await assert_sound(own_place, len(texts))
+    await assert_consistent(own_place, len(texts))
 
 
-class Counting(Mongo):
-    """Counts the transactions that run at the same time, and holds them up until `go_on` is set."""
+class CountingMongo(Mongo):
+    """Counts concurrent transactions, and holds them until `go_on` is set."""
 
     now = most = 0
     go_on: asyncio.Event
@@ -419,10 +419,10 @@ class Counting(Mongo):
 
 
 async def test_organizations_wait_for_admission_and_commit_together(stores: Stores) -> None:
-    Counting.now, Counting.most, Counting.go_on = 0, 0, asyncio.Event()
+    CountingMongo.now, CountingMongo.most, CountingMongo.go_on = 0, 0, asyncio.Event()
     leases = WriteLeases(stores.redis, stores.keys)
     sequencer = Sequencer(
-        Counting(stores.mongo.client, stores.mongo.database, stores.mongo.reads),
+        CountingMongo(stores.mongo.client, stores.mongo.database, stores.mongo.reads),
         leases,
         lambda *_: None,
         lambda _: None,
@@ -430,11 +430,11 @@ async def test_organizations_wait_for_admission_and_commit_together(stores: Stor
     organizations = [f"org-{n}" for n in range(3 * JOBS_AT_ONCE)]
     changes = [(org, SetLimits(org, n, 1.0)) for n in range(5) for org in organizations]
     commits = [asyncio.create_task(sequencer.commit(jobs_stream(org), change)) for org, change in changes]
-    while Counting.now < JOBS_AT_ONCE:
+    while CountingMongo.now < JOBS_AT_ONCE:
         await asyncio.sleep(0)
-    Counting.go_on.set()
+    CountingMongo.go_on.set()
     await asyncio.gather(*commits)
-    assert Counting.most == JOBS_AT_ONCE
+    assert CountingMongo.most == JOBS_AT_ONCE
     last = commits[-1].result()
     assert (last.id, last.concurrent_calls) == (organizations[-1], 4)
     events = await stores.mongo["events"].find({"_id.s": f"jobs:{organizations[-1]}"}).to_list(None)
@@ -443,20 +443,20 @@ async def test_organizations_wait_for_admission_and_commit_together(stores: Stor
 
 async def test_waiting_too_long_for_admission_is_unavailable(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("storage.streams.sequencer.ADMISSION_S", 0.05)
-    Counting.now, Counting.go_on = 0, asyncio.Event()
+    CountingMongo.now, CountingMongo.go_on = 0, asyncio.Event()
     leases = WriteLeases(stores.redis, stores.keys)
     sequencer = Sequencer(
-        Counting(stores.mongo.client, stores.mongo.database, stores.mongo.reads),
+        CountingMongo(stores.mongo.client, stores.mongo.database, stores.mongo.reads),
         leases,
         lambda *_: None,
         lambda _: None,
     )
     commits = [sequencer.commit(jobs_stream(f"org-{n}"), SetLimits(f"org-{n}", n, 1.0)) for n in range(JOBS_AT_ONCE)]
     held_up = [asyncio.create_task(commit) for commit in commits]
-    while Counting.now < JOBS_AT_ONCE:
+    while CountingMongo.now < JOBS_AT_ONCE:
         await asyncio.sleep(0)
     with pytest.raises(Unavailable):
         await sequencer.commit(jobs_stream("late"), SetLimits("late", 1, 1.0))
-    Counting.go_on.set()
+    CountingMongo.go_on.set()
     await asyncio.gather(*held_up)
     assert (await sequencer.commit(jobs_stream("late"), SetLimits("late", 3, 1.0))).concurrent_calls == 3

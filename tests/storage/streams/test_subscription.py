@@ -1,4 +1,4 @@
-"""One subscription: where it starts, that it has no gap and nothing twice, and what it does when it falls behind."""
+"""One subscription: its start, no gaps and no duplicates, and recovery when it falls behind."""
 
 import asyncio
 import random
@@ -20,15 +20,15 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture(scope="module", autouse=True)
-def no_comparisons() -> Iterator[None]:
-    """Heads are compared when a test says so: what is heard is heard by itself, however long that takes."""
+def no_head_comparisons() -> Iterator[None]:
+    """Disables the periodic comparison of heads, so events arrive only by Redis or by an explicit comparison."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("storage.streams.hub.COMPARE_EVERY_S", 3600.0)
         yield
 
 
 async def start(place: Place, n: int = 0) -> Position:
-    """The position after event n of the topic's stream."""
+    """Returns the position after event n of the topic's stream."""
     return Position((await place.stores.events.head(place.stream)).epoch, n)
 
 
@@ -135,7 +135,7 @@ async def has_overflowed(before: float) -> bool:
 
 
 async def number_of(steps: Any) -> int:
-    """The number of the next event."""
+    """Returns the number of the next event."""
     while not isinstance(step := await anext(steps), StreamEvent):
         pass
     return step.position.n
@@ -146,7 +146,7 @@ async def test_reader_of_partly_pruned_log_restarts_at_head(place: Place) -> Non
     async with aclosing(follow_events(place.stores.hub, place.stream, await start(place))) as steps:
         await anext(steps)
         numbers = [await number_of(steps) for _ in range(REPLAY_LIMIT)]
-        await make_old(place, REPLAY_LIMIT + 50)
+        await age_events(place, REPLAY_LIMIT + 50)
         await place.stores.events.prune()
         again = await anext(steps)
         await place.post()
@@ -163,15 +163,15 @@ async def test_reader_of_fully_pruned_log_restarts_at_head(place: Place) -> None
         await anext(steps)
         for _ in range(REPLAY_LIMIT):
             await number_of(steps)
-        await make_old(place, REPLAY_LIMIT + 10)
+        await age_events(place, REPLAY_LIMIT + 10)
         await place.stores.events.prune()
         again = await anext(steps)
     assert isinstance(again, SubscriptionStart)
     assert (again.resumed, again.position.n) == (False, REPLAY_LIMIT + 10)
 
 
-async def make_old(place: Place, up_to: int) -> None:
-    """Moves the first events back by more than they are kept."""
+async def age_events(place: Place, up_to: int) -> None:
+    """Ages the first events beyond the retention period."""
     wanted = {"_id.s": place.stream.name, "_id.n": {"$lte": up_to}}
     day_ms = 25 * 3600 * 1000
     await place.stores.mongo["events"].update_many(wanted, [{"$set": {"at": {"$subtract": ["$at", day_ms]}}}])

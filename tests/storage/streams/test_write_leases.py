@@ -1,4 +1,4 @@
-"""WriteLeases are a hint: they order commits where Redis helps, and cost nothing and block nobody where it does not."""
+"""Write leases order commits where Redis helps. Without Redis they delay and block no commit."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -22,26 +22,26 @@ NAME, _ = KEYS.write_lease(STREAM.name)
 
 
 ENOUGH_S = 20.0
-"""More than a busy machine takes for anything here, and less than what is prolonged below."""
+"""Longer than any step here takes on a busy machine, and shorter than the extended lease times below."""
 
 
 @pytest.fixture
-def lasting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """WriteLeases that don't end while the machine is busy with something else."""
+def long_leases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Extends write leases so that none expires on a busy machine."""
     monkeypatch.setattr("storage.streams.write_leases.LEASE_MS", 60_000)
     monkeypatch.setattr("storage.streams.write_leases.CONTENDED_S", 60.0)
 
 
 @pytest.fixture
-def patient(lasting: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waiters who don't give up either, and whose place is kept for them."""
+def long_leases_and_waits(long_leases: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Extends waiting too: waiters do not give up, and keep their place."""
     monkeypatch.setattr("storage.streams.write_leases.MAX_WAIT_S", 60.0)
     monkeypatch.setattr("storage.streams.write_leases.NEXT_MS", 60_000)
 
 
 @asynccontextmanager
-async def contended(url: str) -> AsyncIterator[WriteLeases]:
-    """WriteLeases of a process that has met another one at the stream."""
+async def contended_leases(url: str) -> AsyncIterator[WriteLeases]:
+    """Opens write leases of a process that has met another one at the stream."""
     async with Redis.from_url(url) as redis:
         leases = WriteLeases(redis, KEYS)
         async with leases.acquire(STREAM) as lease:
@@ -49,7 +49,7 @@ async def contended(url: str) -> AsyncIterator[WriteLeases]:
         yield leases
 
 
-async def took_s(leases: WriteLeases, stream: Stream = STREAM) -> float:
+async def acquisition_s(leases: WriteLeases, stream: Stream = STREAM) -> float:
     loop = asyncio.get_running_loop()
     began = loop.time()
     async with leases.acquire(stream):
@@ -65,7 +65,7 @@ async def test_uncontended_stream_does_not_use_redis(own_valkey: Valkey) -> None
         assert "cmdstat_set" not in await redis.info("commandstats")
 
 
-@pytest.mark.usefixtures("patient")
+@pytest.mark.usefixtures("long_leases_and_waits")
 async def test_contending_processes_alternate(own_valkey: Valkey) -> None:
     inside, most = 0, 0
 
@@ -79,12 +79,12 @@ async def test_contending_processes_alternate(own_valkey: Valkey) -> None:
                 await asyncio.sleep(0.002)
                 inside -= 1
 
-    async with contended(own_valkey.url) as one, contended(own_valkey.url) as other:
+    async with contended_leases(own_valkey.url) as one, contended_leases(own_valkey.url) as other:
         await asyncio.gather(commit(one), commit(other))
     assert most == 1
 
 
-@pytest.mark.usefixtures("patient")
+@pytest.mark.usefixtures("long_leases_and_waits")
 async def test_waiting_process_precedes_last_holder(own_valkey: Valkey) -> None:
     order: list[str] = []
 
@@ -94,47 +94,47 @@ async def test_waiting_process_precedes_last_holder(own_valkey: Valkey) -> None:
                 order.append(name)
                 await asyncio.sleep(0.01)
 
-    async with contended(own_valkey.url) as one, contended(own_valkey.url) as other:
+    async with contended_leases(own_valkey.url) as one, contended_leases(own_valkey.url) as other:
         await asyncio.gather(commit("one", one), commit("other", other))
     assert len(order) == 40
     repeated = sum(before == after for before, after in pairwise(order))
     assert repeated <= 4, order
 
 
-@pytest.mark.usefixtures("lasting")
+@pytest.mark.usefixtures("long_leases")
 async def test_departed_waiter_does_not_delay_others(own_valkey: Valkey, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("storage.streams.write_leases.MAX_WAIT_S", 60.0)
-    async with contended(own_valkey.url) as one, contended(own_valkey.url) as other:
+    async with contended_leases(own_valkey.url) as one, contended_leases(own_valkey.url) as other:
         async with one.acquire(STREAM):
-            gone = asyncio.create_task(took_s(other))
+            gone = asyncio.create_task(acquisition_s(other))
             await asyncio.sleep(0.02)
             gone.cancel()
-        assert await took_s(one) < ENOUGH_S
+        assert await acquisition_s(one) < ENOUGH_S
 
 
-@pytest.mark.usefixtures("patient")
+@pytest.mark.usefixtures("long_leases_and_waits")
 async def test_write_lease_does_not_delay_other_streams(own_valkey: Valkey) -> None:
-    async with contended(own_valkey.url) as leases, leases.acquire(STREAM):
-        assert await took_s(leases, Stream("topic", "u")) < ENOUGH_S
+    async with contended_leases(own_valkey.url) as leases, leases.acquire(STREAM):
+        assert await acquisition_s(leases, Stream("topic", "u")) < ENOUGH_S
 
 
-@pytest.mark.usefixtures("lasting")
+@pytest.mark.usefixtures("long_leases")
 async def test_long_lease_is_waited_for_briefly(own_valkey: Valkey) -> None:
-    async with contended(own_valkey.url) as one, contended(own_valkey.url) as other, one.acquire(STREAM):
-        assert MAX_WAIT_S * 0.9 <= await took_s(other) < ENOUGH_S
+    async with contended_leases(own_valkey.url) as one, contended_leases(own_valkey.url) as other, one.acquire(STREAM):
+        assert MAX_WAIT_S * 0.9 <= await acquisition_s(other) < ENOUGH_S
 
 
-@pytest.mark.usefixtures("patient")
+@pytest.mark.usefixtures("long_leases_and_waits")
 async def test_lease_of_dead_process_expires(own_valkey: Valkey) -> None:
-    async with contended(own_valkey.url) as leases, Redis.from_url(own_valkey.url) as redis:
+    async with contended_leases(own_valkey.url) as leases, Redis.from_url(own_valkey.url) as redis:
         await redis.set(NAME, "dead", px=LEASE_MS)
         async with leases.acquire(STREAM):
             assert await redis.get(NAME) not in (None, b"dead")
 
 
-@pytest.mark.usefixtures("lasting")
+@pytest.mark.usefixtures("long_leases")
 async def test_release_ends_own_lease_only(own_valkey: Valkey) -> None:
-    async with contended(own_valkey.url) as leases, Redis.from_url(own_valkey.url) as redis:
+    async with contended_leases(own_valkey.url) as leases, Redis.from_url(own_valkey.url) as redis:
         async with leases.acquire(STREAM):
             assert 0 < await redis.pttl(NAME) <= 60_000
         assert await redis.get(NAME) is None
@@ -145,18 +145,18 @@ async def test_release_ends_own_lease_only(own_valkey: Valkey) -> None:
 
 @pytest.mark.parametrize("fault", ["dead", "hanging"])
 async def test_write_leases_without_redis_are_skipped(own_valkey: Valkey, fault: str) -> None:
-    async with contended(own_valkey.url) as leases:
+    async with contended_leases(own_valkey.url) as leases:
         if fault == "dead":
             own_valkey.kill()
             await own_valkey.wait()
-            assert await took_s(leases) < ENOUGH_S
+            assert await acquisition_s(leases) < ENOUGH_S
         else:
             with hanging(own_valkey.pid):
-                assert await took_s(leases) < ENOUGH_S
+                assert await acquisition_s(leases) < ENOUGH_S
 
 
 async def test_failed_commit_releases_its_lease(own_valkey: Valkey) -> None:
-    async with contended(own_valkey.url) as leases, Redis.from_url(own_valkey.url) as redis:
+    async with contended_leases(own_valkey.url) as leases, Redis.from_url(own_valkey.url) as redis:
         with pytest.raises(ZeroDivisionError):
             async with leases.acquire(STREAM):
                 raise ZeroDivisionError

@@ -1,4 +1,4 @@
-"""HTTP that may reach loopback, and a server with media."""
+"""An HTTP client that may reach loopback, and a server with media."""
 
 from collections.abc import AsyncIterator
 from ipaddress import ip_network

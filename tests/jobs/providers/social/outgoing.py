@@ -1,4 +1,4 @@
-"""What provider tests publish."""
+"""Posts, media and accounts that provider tests publish."""
 
 from datetime import UTC, datetime
 
@@ -11,15 +11,15 @@ DUE_AT = datetime(2026, 11, 21, 12, 0, 0, 500_000, tzinfo=UTC)
 
 
 def outgoing(text: str = "hello", *media: ScheduledMedia) -> OutgoingPost:
-    """A post of Ann's."""
+    """Returns a post by Ann."""
     return OutgoingPost("pub1", text, media, DUE_AT, Author("ann", "ann", "Ann"))
 
 
 def medium(url: str, kind: MediaKind = MediaKind.IMAGE, alt: str = "A hill") -> ScheduledMedia:
-    """An image, unless said otherwise."""
+    """Returns a medium; an image by default."""
     return ScheduledMedia(url, alt, kind)
 
 
 def account(twin: Twin, secret: str | None = None) -> Account:
-    """An account at the twin."""
+    """Returns an account at the twin."""
     return Account("acc1", twin.url, secret or twin.token)

@@ -1,4 +1,4 @@
-"""Videos on their way through Bluesky's video service, against the twin."""
+"""Videos through Bluesky's video service, against its twin."""
 
 from collections.abc import AsyncIterator
 

@@ -1,4 +1,4 @@
-"""What a failure says of the effect, and what of an answer is read."""
+"""Effects implied by HTTP failures, and limits on what is read of a response."""
 
 import asyncio
 

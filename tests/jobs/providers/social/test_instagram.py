@@ -1,4 +1,4 @@
-"""Instagram against its twin: containers, carousels, reels, the quota, and what a container tells of a lost answer."""
+"""Instagram against its twin: containers, carousels, reels, the quota, and status lookup after a lost response."""
 
 from collections.abc import AsyncIterator
 
@@ -40,7 +40,7 @@ def instagram(http: Http) -> Instagram:
 
 
 async def ready(instagram: Instagram, twin: InstagramTwin) -> list[str]:
-    """A finished container."""
+    """Uploads a post and returns its finished container."""
     return list((await instagram.upload(account(twin, SECRET), outgoing("hello", IMAGE))).references)
 
 

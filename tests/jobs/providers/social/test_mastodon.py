@@ -1,4 +1,4 @@
-"""Mastodon against its twin: keys, media, limits, and every answer that it documents."""
+"""Mastodon against its twin: keys, media, limits, and every documented response."""
 
 from collections.abc import AsyncIterator
 

@@ -1,4 +1,4 @@
-"""The sandbox does what its credentials say."""
+"""The sandbox behaves as its account's secret requests."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""X against its twin: chunks, expiry as the answer says it, and that nothing is ever repeated blindly."""
+"""X against its twin: chunked upload, stated expiry, and no blind repetition."""
 
 from collections.abc import AsyncIterator
 

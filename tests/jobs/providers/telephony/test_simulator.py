@@ -1,4 +1,4 @@
-"""The simulator: realistic and repeatable, scaled in time, and outliving the worker that began a call."""
+"""The simulator: realistic, repeatable, scaled in time, and continued after the death of a worker."""
 
 import asyncio
 from collections import Counter
@@ -15,7 +15,7 @@ from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 
-Told = list[tuple[str, int, CallReportEvent, CallOutcome | None]]
+Reports = list[tuple[str, int, CallReportEvent, CallOutcome | None]]
 
 
 async def call(stores: Stores, row: int = 2, late_s: float = 0.0) -> Call:
@@ -24,9 +24,9 @@ async def call(stores: Stores, row: int = 2, late_s: float = 0.0) -> Call:
     return Call(key, "acme", "+819012345678", "Hello", [], now - timedelta(seconds=late_s) + timedelta(seconds=5))
 
 
-def simulator(stores: Stores, told: Told, script: Script | None = None, speed: float = 100.0) -> Simulator:
+def simulator(stores: Stores, reports: Reports, script: Script | None = None, speed: float = 100.0) -> Simulator:
     async def report(call_id: str, sequence: int, event: CallReportEvent, outcome: CallOutcome | None) -> None:
-        told.append((call_id, sequence, event, outcome))
+        reports.append((call_id, sequence, event, outcome))
 
     return Simulator(stores.mongo, report, speed, realistic if script is None else lambda _id: script)
 
@@ -43,19 +43,19 @@ def test_outcomes_are_distributed_and_follow_from_seed() -> None:
 
 
 async def test_simulated_call_rings_is_answered_and_ends(stores: Stores) -> None:
-    told: Told = []
-    made = simulator(stores, told, Script(50, 150, CallOutcome.ANSWERED))
+    reports: Reports = []
+    made = simulator(stores, reports, Script(50, 150, CallOutcome.ANSWERED))
     assert await made.look_up(await call(stores)) == CallUnknown()
     assert await made.start(await call(stores)) == CallStarted()
     assert await made.look_up(await call(stores)) == CallActive()
-    await until(lambda: has(told, 2))
-    assert [event.value for _, _, event, _ in told] == ["ANSWERED", "ENDED"]
+    await until(lambda: has_reports(reports, 2))
+    assert [event.value for _, _, event, _ in reports] == ["ANSWERED", "ENDED"]
     assert await made.look_up(await call(stores)) == CallEnded(CallOutcome.ANSWERED)
     await made.aclose()
 
 
-async def has(told: Told, count: int) -> bool:
-    return len(told) >= count
+async def has_reports(reports: Reports, count: int) -> bool:
+    return len(reports) >= count
 
 
 async def test_late_call_is_not_placed(stores: Stores) -> None:
@@ -66,13 +66,13 @@ async def test_late_call_is_not_placed(stores: Stores) -> None:
 
 
 async def test_calls_of_dead_worker_continue_in_polling_worker(stores: Stores) -> None:
-    told: Told = []
+    reports: Reports = []
     died = simulator(stores, [], Script(100, 200, CallOutcome.VOICEMAIL))
     await died.start(await call(stores))
     await died.aclose()
-    alive = simulator(stores, told, Script(100, 200, CallOutcome.VOICEMAIL))
+    alive = simulator(stores, reports, Script(100, 200, CallOutcome.VOICEMAIL))
     assert await alive.look_up(await call(stores)) == CallActive()
-    await until(lambda: has(told, 2))
-    assert told[-1][3] is CallOutcome.VOICEMAIL
+    await until(lambda: has_reports(reports, 2))
+    assert reports[-1][3] is CallOutcome.VOICEMAIL
     await asyncio.sleep(0)
     await alive.aclose()

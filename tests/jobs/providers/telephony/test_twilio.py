@@ -102,7 +102,7 @@ async def test_call_of_known_sid_is_distinguished() -> None:
         twin.goes_on(first.reference, "busy")
         assert await telephony.look_up(replace(call(), reference=first.reference)) == CallEnded(CallOutcome.BUSY)
         assert await telephony.look_up(replace(call(), reference=second.reference)) == CallActive()
-        # What is under way can't be deleted.
+        # A call in progress cannot be deleted.
         assert await telephony.look_up(replace(call(), reference="CA" + "9" * 32)) == CallEnded(None)
 
 

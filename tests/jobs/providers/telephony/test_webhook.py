@@ -1,4 +1,4 @@
-"""Telephony by webhook against the twin, and against answers that it never gives."""
+"""Telephony by webhook against the twin, and against responses that the twin never gives."""
 
 from datetime import UTC, datetime, timedelta
 from functools import partial

@@ -1,6 +1,6 @@
 """Twilio's Calls API on loopback, as documented: basic auth, required fields, E.164 numbers, its error codes.
 
-It sends status callbacks signed with the account's token, and forgets nothing.
+It sends status callbacks signed with the account's token, and deletes nothing.
 """
 
 import asyncio
@@ -79,11 +79,11 @@ class TwilioTwin:
         return 201, {"sid": sid, "status": "queued"}
 
     def goes_on(self, sid: str, status: str) -> None:
-        """Nobody is told. A call has a start once it is dialled."""
+        """Sets the status without a callback. A call has a start time once it is dialled."""
         self.calls[sid] |= {"status": status, "start_time": self.calls[sid]["date_created"]}
 
     async def tell(self, sid: str, status: str, token: str = TOKEN, **more: str) -> int:
-        """Sends a status callback; the answer's status."""
+        """Sends a status callback and returns the status of the response."""
         call = self.calls[sid]
         self.goes_on(sid, status)
         call["sequence"] += 1
@@ -101,7 +101,7 @@ class TwilioTwin:
 
 
 def _is_asked_for(call: dict[str, Any], query: dict[str, list[str]]) -> bool:
-    """By To, From and StartTime>, which what was not dialled yet does not have. The API has no filter of creation."""
+    """Filters by To, From and StartTime>. A call not yet dialled has no start time. Creation cannot be filtered by."""
     if any(call[name.lower()] != query[name][0] for name in ("To", "From") if name in query):
         return False
     since = query.get("StartTime>")

@@ -1,7 +1,7 @@
-"""A telephony service on loopback that follows docs/interfaces.md to the letter, and has a meter of its own: the judge.
+"""A telephony service on loopback that follows docs/interfaces.md exactly and measures on its own.
 
-It remembers callIds, refuses what comes after notAfter, counts who is on the line at every start, and can lose answers
-and reports.
+It remembers call ids, refuses requests after notAfter, counts active calls at every start,
+and can lose responses and reports.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ Report = Callable[[str, int, str, str | None], Awaitable[None]]
 
 @dataclass
 class TwinCall:
-    """One call that was really made."""
+    """A call that was placed."""
 
     id: str
     number: str
@@ -36,7 +36,7 @@ class TwinCall:
 
 @dataclass
 class Twin:
-    """The service. `allowed` is how many calls the judge lets be active now."""
+    """The service. `allowed` is how many calls may be active now."""
 
     allowed: int
     talk_s: tuple[float, float] = (0.1, 0.4)
@@ -62,17 +62,17 @@ class Twin:
 
     @property
     def dialled(self) -> Counter[str]:
-        """How often each number was called."""
+        """Counts the calls to each number."""
         return Counter(call.number for call in self.calls.values())
 
     def rolling_faults(self, per_second: int) -> list[float]:
-        """Spans shorter than a second that hold more starts than allowed."""
+        """Returns the periods shorter than a second with more starts than allowed."""
         starts = sorted(call.begun_at for call in self.calls.values())
         spans = [starts[i + per_second] - starts[i] for i in range(len(starts) - per_second)]
         return [span for span in spans if span < 1.0]
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, request by request."""
+        """Serves one connection, request by request."""
         try:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode()
@@ -129,7 +129,7 @@ class Twin:
         await asyncio.sleep(self.dice.uniform(*self.talk_s))
         if self.dice.random() >= self.lose_reports:
             await self._tell(call, 1, "ANSWERED", None)
-        # The line is free when the service says so, not when it is believed.
+        # The line is free when the service reports the end, not when the report is accepted.
         self.active.discard(call.id)
         call.outcome = self.outcome
         if self.dice.random() >= self.lose_reports:
@@ -140,7 +140,7 @@ class Twin:
             await (self.report or self._post)(call.id, sequence, event, outcome)
 
     async def _post(self, call_id: str, sequence: int, event: str, outcome: str | None) -> None:
-        """A signed callback, three times at most."""
+        """Sends a signed callback, at most three times."""
         told = {"callId": call_id, "sequence": sequence, "event": event, "outcome": outcome}
         body = orjson.dumps({name: value for name, value in told.items() if value is not None})
         async with httpx2.AsyncClient(timeout=60, trust_env=False) as http:
@@ -154,7 +154,7 @@ class Twin:
 
 @asynccontextmanager
 async def twin(allowed: int, **more: Any) -> AsyncIterator[Twin]:
-    """A twin that answers."""
+    """Serves a twin that answers."""
     made = Twin(allowed, **more)
     server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
     made.port = server.sockets[0].getsockname()[1]
