@@ -19,7 +19,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 from strawberry.asgi import GraphQL
 from strawberry.schema.config import StrawberryConfig
@@ -37,7 +37,7 @@ from schema.events import TopicEvent
 from schema.root import Query
 from schema.scalars import SCALARS
 from server.auth.viewers import Viewers
-from server.graphql.socket_writer import Wire, text_frame_header, wire_of
+from server.graphql.socket_writer import WebSocketProtocol, protocol_of, text_frame_header
 from server.logs import configure_logging
 from server.settings import Settings
 from storage.stores import Stores, open_stores
@@ -131,7 +131,7 @@ class RawSocket:
 
     id: str
     send: Send
-    wire: Wire | None
+    wire: WebSocketProtocol | None
 
 
 Give = Callable[[Sequence[RawSocket], Sequence[bytes]], Awaitable[None]]
@@ -189,7 +189,7 @@ class Raw:
             if said["type"] == "connection_init":
                 await send({"type": "websocket.send", "text": '{"type":"connection_ack"}'})
             elif said["type"] == "subscribe":
-                each = RawSocket(said["id"], send, wire_of(scope))
+                each = RawSocket(said["id"], send, protocol_of(scope))
                 await frame_by_frame_by_asgi([each], [READY])
                 self.sockets[each.id] = each
                 mine.append(each.id)
@@ -249,7 +249,7 @@ async def one_at_a_time(
                 await asyncio.sleep(0)
 
 
-APPLICATIONS: dict[str, Callable[[Settings], Starlette]] = {
+APPLICATIONS: dict[str, Callable[[Settings], ASGIApp]] = {
     "ordinary": ordinary,
     "asgi": raw(frame_by_frame_by_asgi),
     "legacy": raw(frame_by_frame_by_asgi),
@@ -277,7 +277,7 @@ def main() -> None:
     if way == "one-by-one":
         vars(server.graphql.broadcasts).update(follow_batches=one_at_a_time)
     if way in PROTOCOLS:
-        vars(server.web).update(Wire=PROTOCOLS[way])
+        vars(server.web).update(WebSocketProtocol=PROTOCOLS[way])
     server.web.serve_web(settings, listener)
 
 

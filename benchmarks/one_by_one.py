@@ -10,6 +10,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TypeVar
 
 import strawberry
@@ -19,10 +20,10 @@ from starlette.types import Receive, Scope, Send
 
 import server.app
 import storage.stores
+from resolvers.context import Context
 from schema.errors import PresentErrors
 from server.auth.viewers import Viewers
-from server.graphql.http import GraphQLView
-from server.graphql.limits import DocumentLimitsExtension
+from server.graphql import Documents, GraphQLEndpoint, limits_extension
 from server.logs import configure_logging
 from server.settings import Settings
 from server.web import serve_web
@@ -69,17 +70,18 @@ class EmptyMutation:
 
     def __init__(self, app: Starlette, settings: Settings) -> None:
         self._app, self._settings = app, settings
-        self._view: GraphQLView | None = None
+        self._view: GraphQLEndpoint | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._view = self._view or self._make_view()
         await self._view(scope, receive, send)
 
-    def _make_view(self) -> GraphQLView:
+    def _make_view(self) -> GraphQLEndpoint:
         stores = self._app.state.stores
-        schema = strawberry.Schema(Query, Mutation, extensions=[PresentErrors, DocumentLimitsExtension])
+        documents = Documents()
+        schema = strawberry.Schema(Query, Mutation, extensions=[PresentErrors, limits_extension(documents)])
         viewers = Viewers(server.app._verifier(self._settings), stores.users)
-        return GraphQLView(schema, stores, viewers, str, self._settings.allowed_origins)
+        return GraphQLEndpoint(schema, documents, viewers, partial(Context, stores, str))
 
 
 def create_app(settings: Settings) -> Starlette:

@@ -13,7 +13,7 @@ def main() -> None:
     """Serves on the inherited socket until SIGTERM."""
     settings = Settings.from_environment()
     configure_logging(settings.log_format, settings.log_level)
-    vars(server.app).update(CompiledExecutor=None)
+    vars(server.app).update(compiled_executor=lambda _documents: None)
     server.web.serve_web(settings, socket.socket(fileno=int(sys.argv[1])))
 
 

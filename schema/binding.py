@@ -1,32 +1,45 @@
-"""Binds fields to their resolvers.
+"""Binds fields to their resolvers, and declares as metadata what the GraphQL engine must know of a field.
 
 A resolver returns a storage record, and the attribute's annotation names its GraphQL type. No type checker sees that
 the two agree; tests/schema/test_shapes.py compares them.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import strawberry
 from strawberry.types.field import StrawberryField
 
-from schema.sharing import FOR_AUDIENCES, SHARED
-
 MANY = "many"
+SHARED = "shared"
+FOR_AUDIENCES = "for_audiences"
+GATE = "gate"
+LARGE_BODY = "large_body"
+
 ForMany = Callable[[Sequence[Any], Any], Awaitable[Sequence[Any]]]
 """Resolves a field of many objects at once: takes the objects and the Info, returns the values in the same order."""
 
+Gate = Callable[[Any], AbstractAsyncContextManager[None]]
+"""Takes the context; operations that select the field are executed inside. Raises when it refuses the operation."""
+
 
 def field(
-    resolver: Callable[..., Any], description: str, many: ForMany | None = None, *, for_audiences: bool = False
+    resolver: Callable[..., Any],
+    description: str,
+    many: ForMany | None = None,
+    *,
+    for_audiences: bool = False,
+    gate: Gate | None = None,
+    large_body: bool = False,
 ) -> Any:
     """Binds a field of Query or of an object type, whose value may depend on the viewer.
 
     `many` resolves the field for many objects at once, and raises where `resolver` would raise for any of them.
     `for_audiences` promises that the resolver serves `Context.audience`: its value suits every viewer whom it does not
-    exclude. Queries of such fields are coalesced.
+    exclude. Queries of such fields are coalesced. `large_body` allows larger request bodies.
     """
-    metadata = {MANY: many, FOR_AUDIENCES: for_audiences}
+    metadata = {MANY: many, FOR_AUDIENCES: for_audiences, GATE: gate, LARGE_BODY: large_body or None}
     return strawberry.field(resolver=resolver, description=description, metadata=metadata)
 
 
@@ -41,9 +54,10 @@ def resolver_for_many(bound: StrawberryField) -> ForMany | None:
     return None if bound.arguments or bound.extensions else many
 
 
-def mutation(resolver: Callable[..., Any], description: str) -> Any:
-    """Binds a field of Mutation."""
-    return strawberry.mutation(resolver=resolver, description=description)
+def mutation(resolver: Callable[..., Any], description: str, *, large_body: bool = False) -> Any:
+    """Binds a field of Mutation. `large_body` allows larger request bodies."""
+    metadata = {LARGE_BODY: large_body or None}
+    return strawberry.mutation(resolver=resolver, description=description, metadata=metadata)
 
 
 def subscription(resolver: Callable[..., Any], description: str) -> Any:

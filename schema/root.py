@@ -1,5 +1,6 @@
 """The root types Query, Mutation and Subscription: one field for each use case of the product."""
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -107,6 +108,7 @@ class Query:
         resolvers.mail.book.address_book,
         "Standing of each given address, in the given order, duplicates kept; at most 1000. Needs the role OPERATOR or "
         "SERVICE.",
+        gate=resolvers.mail.book.lookup_gate,
     )
     domain_standings: list[DomainStanding] = field(
         resolvers.mail.book.domain_standings,
@@ -147,6 +149,7 @@ class Query:
     check_call_list: CallListCheck = field(
         resolvers.calls.jobs.check_call_list,
         "Validates a call list without storing or dialling anything. Needs the role OPERATOR.",
+        large_body=True,
     )
 
 
@@ -253,6 +256,7 @@ class Mutation:
         resolvers.calls.jobs.launch_call_job,
         "Creates a job that calls a list. A list with an invalid row is REJECTED, and nothing is "
         "dialled. Needs the role OPERATOR.",
+        large_body=True,
     )
     pause_call_job: CallJob = mutation(
         resolvers.calls.jobs.pause_call_job,
@@ -307,8 +311,10 @@ class Subscription:
     )
 
 
-def build_schema(*extensions: type[SchemaExtension], executor: type[Executor[Any]] | None = None) -> strawberry.Schema:
-    """Returns the schema, with further extensions around the presentation of errors, and with a custom executor."""
+def build_schema(
+    *extensions: Callable[[], SchemaExtension], executor: type[Executor[Any]] | None = None
+) -> strawberry.Schema:
+    """Returns the schema with further extensions after PresentErrors, and with an executor in place of Strawberry's."""
     return _Schema(
         query=Query,
         mutation=Mutation,

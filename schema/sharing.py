@@ -4,7 +4,7 @@ A field with a resolver depends on the viewer unless its binding marks it as sha
 fields that are bound for audiences.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 from graphql import (
@@ -21,8 +21,7 @@ from graphql import (
 from strawberry.schema.schema_converter import GraphQLCoreConverter
 from strawberry.types.field import StrawberryField
 
-SHARED = "shared"
-FOR_AUDIENCES = "for_audiences"
+from schema.binding import FOR_AUDIENCES, SHARED
 
 
 def depends_on_viewer(schema: GraphQLSchema, document: DocumentNode) -> bool:
@@ -32,13 +31,23 @@ def depends_on_viewer(schema: GraphQLSchema, document: DocumentNode) -> bool:
     document that does not depend on the viewer, never False for one that does.
     """
     # Listeners share the root field; its event source checks who may listen.
-    roots = frozenset({schema.query_type, schema.mutation_type, schema.subscription_type})
-    return not _all_fields(schema, document, is_shared, roots)
+    roots = {schema.query_type, schema.mutation_type, schema.subscription_type}
+    return not all(
+        field is not None and is_shared(field)
+        for type_, field in _selected_fields(schema, document)
+        if type_ not in roots
+    )
 
 
 def suits_audience(schema: GraphQLSchema, document: DocumentNode) -> bool:
     """Returns whether one execution may answer several viewers: each field suits an audience."""
-    return _all_fields(schema, document, field_suits_audience, frozenset())
+    return all(field is not None and field_suits_audience(field) for _, field in _selected_fields(schema, document))
+
+
+def metadata_values(schema: GraphQLSchema, document: DocumentNode, key: str) -> list[Any]:
+    """Returns the values of a metadata key on the fields that the document selects."""
+    fields = (field for _, field in _selected_fields(schema, document))
+    return [field.metadata[key] for field in fields if field is not None and field.metadata.get(key) is not None]
 
 
 def is_shared(field: StrawberryField) -> bool:
@@ -51,45 +60,36 @@ def field_suits_audience(field: StrawberryField) -> bool:
     return bool(field.metadata.get(FOR_AUDIENCES)) or is_shared(field)
 
 
-def _all_fields(
-    schema: GraphQLSchema,
-    document: DocumentNode,
-    is_accepted: Callable[[StrawberryField], bool],
-    ignored_types: frozenset[GraphQLObjectType | None],
-) -> bool:
+_Selected = tuple[GraphQLObjectType, StrawberryField | None]
+"""An object type, and the binding of its selected field; None for introspection and unknown fields."""
+
+
+def _selected_fields(schema: GraphQLSchema, document: DocumentNode) -> Iterator[_Selected]:
+    """Yields each selected field on every object type that it may be selected on."""
     type_info = TypeInfo(schema)
-    visitor = _FieldVisitor(schema, type_info, is_accepted, ignored_types)
+    visitor = _FieldVisitor(schema, type_info)
     visit(document, TypeInfoVisitor(type_info, visitor))
-    return visitor.all_accepted
+    return iter(visitor.selected)
 
 
 class _FieldVisitor(Visitor):
-    """Checks each selected field on every object type that it may be selected on."""
-
-    def __init__(
-        self,
-        schema: GraphQLSchema,
-        type_info: TypeInfo,
-        is_accepted: Callable[[StrawberryField], bool],
-        ignored_types: frozenset[GraphQLObjectType | None],
-    ) -> None:
+    def __init__(self, schema: GraphQLSchema, type_info: TypeInfo) -> None:
         super().__init__()
-        self.all_accepted = True
+        self.selected: list[_Selected] = []
         self._schema, self._type_info = schema, type_info
-        self._is_accepted, self._ignored_types = is_accepted, ignored_types
 
     def enter_field(self, node: FieldNode, *_: Any) -> None:
-        parent = self._type_info.get_parent_type()
-        name = node.name.value
-        if parent not in self._ignored_types and name != "__typename":
-            self.all_accepted &= all(self._accepts(type_, name) for type_ in self._object_types(parent))
+        parent, name = self._type_info.get_parent_type(), node.name.value
+        if name != "__typename":
+            self.selected += [(type_, _binding(type_, name)) for type_ in self._object_types(parent)]
 
     def _object_types(self, parent: object) -> list[GraphQLObjectType]:
         if isinstance(parent, GraphQLInterfaceType):
             return list(self._schema.get_possible_types(parent))
         return [parent] if isinstance(parent, GraphQLObjectType) else []
 
-    def _accepts(self, type_: GraphQLObjectType, name: str) -> bool:
-        field = type_.fields.get(name)
-        bound = field and field.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
-        return isinstance(bound, StrawberryField) and self._is_accepted(bound)
+
+def _binding(type_: GraphQLObjectType, name: str) -> StrawberryField | None:
+    field = type_.fields.get(name)
+    bound = field and field.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
+    return bound if isinstance(bound, StrawberryField) else None

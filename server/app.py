@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -11,12 +12,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from jobs.providers.egress import Egress
 from jobs.providers.legacy_book import legacy_book
+from resolvers.context import Context
 from schema.root import build_schema
 from server.auth.tokens import TokenVerifier
 from server.auth.viewers import Viewers
-from server.graphql.compiled import CompiledExecutor
-from server.graphql.http import GraphQLView
-from server.graphql.limits import DocumentLimitsExtension
+from server.graphql import Documents, GraphQLEndpoint, compiled_executor, limits_extension
 from server.http import health
 from server.http.callbacks import callback_routes
 from server.http.demo_sign_in import demo_sign_in_routes
@@ -24,6 +24,7 @@ from server.http.images import ImageCache, images_route
 from server.http.ingest import ingest_routes
 from server.http.pages import page_routes
 from server.settings import Settings
+from storage.identity.roles import Role, with_included
 from storage.mail.legacy_book import LegacyBook
 from storage.secrets.image_urls import ImageUrls
 from storage.secrets.shared_secrets import shared_secret
@@ -68,17 +69,29 @@ async def _add_routes_of_stores(
     """Adds the routes that need open stores, in front of the others."""
     image_urls = ImageUrls(settings.base_url, await shared_secret(stores.mongo, "image_urls"))
     viewers = Viewers(_verifier(settings), stores.users)
-    schema = build_schema(DocumentLimitsExtension, executor=CompiledExecutor)
-    view = GraphQLView(schema, stores, viewers, image_urls.sign, settings.allowed_origins, older)
+    documents = Documents()
+    schema = build_schema(limits_extension(documents), executor=compiled_executor(documents))
+    endpoint = GraphQLEndpoint(
+        schema,
+        documents,
+        viewers,
+        partial(Context, stores, image_urls.sign, legacy_book=older),
+        allowed_origins=settings.allowed_origins,
+        may_send_large_bodies=_is_operator,
+    )
     app.router.routes[:0] = [
-        # For sockets, and for a path with a slash too many. Requests are dispatched before the router.
-        Route(GRAPHQL, view),
-        WebSocketRoute(GRAPHQL, view),
+        # For sockets, and for a path with a trailing slash. Other requests are dispatched before the router.
+        Route(GRAPHQL, endpoint),
+        WebSocketRoute(GRAPHQL, endpoint),
         images_route(image_urls, ImageCache(egress)),
         *callback_routes(settings, stores),
         *ingest_routes(stores, viewers),
     ]
-    _dispatch_before_router(app, view)
+    _dispatch_before_router(app, endpoint)
+
+
+def _is_operator(roles: frozenset[Role]) -> bool:
+    return Role.OPERATOR in with_included(roles)
 
 
 def _dispatch_before_router(app: Starlette, view: ASGIApp) -> None:

@@ -6,7 +6,7 @@ import socket
 
 import uvicorn
 
-from server.graphql.socket_writer import Wire
+from server.graphql import WebSocketProtocol
 from server.processes import StartupError
 from server.settings import Settings
 
@@ -40,7 +40,7 @@ def serve_web(settings: Settings, listener: socket.socket | None = None) -> None
     config = uvicorn.Config(
         create_app(settings),
         loop="uvloop",
-        ws=Wire,
+        ws=WebSocketProtocol,
         ws_ping_interval=PING_EVERY_S,
         ws_ping_timeout=PING_TIMEOUT_S,
         ws_per_message_deflate=False,

@@ -68,7 +68,8 @@ TESTED_ELSEWHERE = {
     "jobs/publishing/sweepers.py": "tests/jobs/publishing/test_failure_mails.py",
     "schema/publishing.py": "tests/schema/test_shapes.py",
     "resolvers/publishing/inputs.py": "tests/resolvers/publishing/test_posts.py",
-    "server/graphql/viewer_events.py": "tests/e2e/test_fan_out.py",
+    "server/graphql/frames.py": "tests/server/graphql/test_broadcasts.py",
+    "server/graphql/limits_extension.py": "tests/server/graphql/test_limits.py",
     "storage/feed/records.py": "tests/storage/feed/test_changes.py",
     "storage/feed/posts.py": "tests/resolvers/feed/test_posts.py",
     "storage/feed/relays.py": "tests/storage/feed/test_feeds.py",
@@ -153,6 +154,22 @@ def test_imported_distributions_are_declared_with_upper_bound() -> None:
     assert {distribution(package) for package in imported_packages()} - declared.keys() == set()
     # Time zone data have no interface that could break.
     assert {name for name, bounds in declared.items() if "<" not in bounds} == {"tzdata"}
+
+
+def engine_internals(source: str) -> list[str]:
+    """Returns the modules inside the GraphQL engine that a source imports."""
+    return re.findall(r"^\s*(?:from|import) (server\.graphql\.[\w.]+)", source, flags=re.MULTILINE)
+
+
+def test_engine_is_imported_through_its_public_interface() -> None:
+    others = [module for module in MODULES if module.parts[:2] != ("server", "graphql")]
+    found = {str(each): engine_internals((ROOT / each).read_text(encoding="utf-8")) for each in others}
+    assert {module: names for module, names in found.items() if names} == {}
+
+
+def test_import_of_an_engine_module_is_found() -> None:
+    assert engine_internals("import a\n    from server.graphql.http import b") == ["server.graphql.http"]
+    assert engine_internals("from server.graphql import Documents") == []
 
 
 def environment_reads(source: str) -> list[int]:

@@ -1,6 +1,7 @@
 """The address book as senders read it, and as operators correct it."""
 
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Annotated
 
@@ -8,7 +9,7 @@ import strawberry
 
 from resolvers.access import require
 from resolvers.arguments import checked_text, given
-from resolvers.context import Info
+from resolvers.context import Context, Info
 from resolvers.mail.lookup import look_up
 from storage.errors import BadUserInput
 from storage.identity.roles import Role
@@ -24,6 +25,11 @@ Reason = Annotated[str, strawberry.argument(description="Why, for those who look
 Domain = Annotated[str, strawberry.argument(description="Such as example.org.")]
 
 
+def lookup_gate(context: Context) -> AbstractAsyncContextManager[None]:
+    """Limits how many lookups run at once. Raises: RateLimited on entering."""
+    return context.stores.lookup_limiter.slot()
+
+
 async def address_book(
     info: Info,
     addresses: Annotated[list[str], strawberry.argument(description="At most 1000.")],
@@ -31,8 +37,7 @@ async def address_book(
     """A standing for each address, in the order of asking."""
     asker = require(info, Role.OPERATOR, Role.SERVICE)
     at_most_1000("addresses", addresses)
-    async with info.context.stores.lookup_limiter.slot():
-        return await look_up(info.context, asker.organization_id, addresses)
+    return await look_up(info.context, asker.organization_id, addresses)
 
 
 async def domain_standings(

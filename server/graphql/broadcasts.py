@@ -16,8 +16,8 @@ from graphql.execution import Executor
 from prometheus_client import Counter
 
 from resolvers.chat.events import ChatEventSource, left_community
-from server.graphql.event_execution import Execution
-from server.graphql.socket_writer import Wire, text_frame_header
+from server.graphql.event_execution import EventExecution
+from server.graphql.frames import Frames, Listener, Payload
 from storage.errors import DomainError
 from storage.streams.hub import MAX_QUEUE, Hub, HydratedEvent, PositionExpired, is_resumable
 from storage.streams.log import Position
@@ -37,76 +37,10 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True, eq=False)
-class Listener:
-    """One subscription on one socket. `id` is the operation's, as it stands in JSON, without quotes."""
-
-    wire: Wire
-    id: bytes
-    viewer_id: str
-    ended: asyncio.Future[DomainError | None]
-    live: bool = False
-    checked: bool = False
-    catching_up: asyncio.Task[None] | None = None
-
-    def end(self, error: DomainError | None = None) -> None:
-        """No more events; with an error that the client is told."""
-        if not self.ended.done():
-            self.ended.set_result(error)
-
-
-@dataclass(frozen=True, slots=True)
-class Payload:
-    """An event's `payload` as JSON, and who must not get it."""
-
-    json: bytes
-    hidden_from: frozenset[str]
-
-
-class Frames:
-    """Several events as frames, whole but for the operation's id."""
-
-    def __init__(self, payloads: Sequence[Payload]) -> None:
-        self._payloads = payloads
-        self._hiding = any(payload.hidden_from for payload in payloads)
-        self._pieces: dict[tuple[int, tuple[int, ...]], list[bytes]] = {}
-
-    def write(self, listener: Listener) -> None:
-        """Writes to one listener all that it may see."""
-        hidden: tuple[int, ...] = ()
-        if self._hiding:
-            hidden = tuple(i for i, each in enumerate(self._payloads) if listener.viewer_id in each.hidden_from)
-        count = len(self._payloads) - len(hidden)
-        if count:
-            pieces = self._cut(len(listener.id), hidden)
-            listener.wire.offer(listener.id.join(pieces), count)
-
-    def _cut(self, id_bytes: int, hidden: tuple[int, ...]) -> list[bytes]:
-        """The frames' bytes, cut where the id belongs; the headers depend on its length."""
-        key = id_bytes, hidden
-        pieces = self._pieces.get(key)
-        if pieces is None:
-            shown = [each.json for i, each in enumerate(self._payloads) if i not in hidden]
-            pieces = self._pieces[key] = _cut(shown, id_bytes)
-        return pieces
-
-
-def _cut(payloads: Sequence[bytes], id_bytes: int) -> list[bytes]:
-    pieces: list[bytes] = []
-    rest = b""
-    for payload in payloads:
-        before, after = b'{"type":"next","id":"', b'","payload":' + payload + b"}"
-        header = text_frame_header(len(before) + id_bytes + len(after))
-        pieces.append(rest + header + before)
-        rest = after
-    pieces.append(rest)
-    return pieces
-
-
-@dataclass(slots=True, eq=False)
 class Broadcast:
     """One stream followed for one operation. `position` is the last event that was handed on."""
 
-    execution: Execution
+    execution: EventExecution
     source: ChatEventSource
     closed: Callable[["Broadcast"], None]
     position: Position | None = None
@@ -325,7 +259,7 @@ class Broadcasts:
                 if self._broadcasts.get(key) is ended:
                     del self._broadcasts[key]
 
-            broadcast = self._broadcasts[key] = Broadcast(Execution(executor), source, closed)
+            broadcast = self._broadcasts[key] = Broadcast(EventExecution(executor), source, closed)
         return broadcast
 
     def __len__(self) -> int:

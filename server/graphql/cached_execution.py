@@ -1,7 +1,7 @@
-"""Executing a document that was executed before: straight by graphql-core, without Strawberry's stages around it.
+"""Executes cached documents directly with graphql-core, without Strawberry's stages around it (docs/upstream.md).
 
-Strawberry asks each extension before and after each stage. For a document that is known to be valid it is known what
-they do: nothing before, and afterwards errors are presented.
+Strawberry runs every extension before and after each stage. For a valid cached document, the extensions of the product
+do nothing before execution, and afterwards only present errors.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -12,38 +12,45 @@ from graphql import OperationDefinitionNode, OperationType, execute
 from strawberry.execution.is_awaitable import optimized_is_awaitable
 from strawberry.types import ExecutionResult
 
-from resolvers.context import Context
 from schema.errors import PresentErrors, presented
-from server.graphql.limits import DocumentLimitsExtension, PreparedDocument, find_operation
+from server.graphql.documents import Documents, PreparedDocument
+from server.graphql.limits import find_operation
+from server.graphql.limits_extension import is_limits_extension
 
-EXTENSIONS = {PresentErrors, DocumentLimitsExtension}
-SERVED = {OperationType.QUERY, OperationType.MUTATION}
-
-
-async def execute_known(
-    schema: strawberry.Schema, query: str | None, variables: dict[str, Any] | None, name: str | None, context: Context
-) -> ExecutionResult | None:
-    """The result of a query or mutation; None when the document is not known, or is not to be executed so."""
-    prepared = DocumentLimitsExtension.documents.find(schema._schema, query or "")
-    if prepared is None or not _may_execute(schema, prepared, variables, name):
-        return None
-    result = execute(
-        schema._schema,
-        prepared.document,
-        context_value=context,
-        variable_values=variables,
-        operation_name=name,
-        is_awaitable=cast("Callable[[Any], TypeGuard[Awaitable[Any]]]", optimized_is_awaitable),
-        executor_class=schema.execution_context_class,
-        operation_extensions=None,
-    )
-    done = await result if isinstance(result, Awaitable) else result
-    return ExecutionResult(data=done.data, errors=done.errors and [presented(error) for error in done.errors])
+EXECUTED = {OperationType.QUERY, OperationType.MUTATION}
+IS_AWAITABLE = cast("Callable[[Any], TypeGuard[Awaitable[Any]]]", optimized_is_awaitable)
 
 
-def _may_execute(
-    schema: strawberry.Schema, prepared: PreparedDocument, variables: Mapping[str, Any] | None, name: str | None
-) -> bool:
+class CachedExecution:
+    """Executes queries and mutations whose documents are cached."""
+
+    def __init__(self, schema: strawberry.Schema, documents: Documents) -> None:
+        self._schema, self._documents = schema, documents
+        # Other extensions need Strawberry's stages.
+        self._is_enabled = all(each is PresentErrors or is_limits_extension(each) for each in schema.extensions)
+
+    async def execute(
+        self, query: str | None, variables: dict[str, Any] | None, name: str | None, context: object
+    ) -> ExecutionResult | None:
+        """Returns the result; None when the document is not cached, or when Strawberry must execute it."""
+        prepared = self._documents.find(query or "") if self._is_enabled else None
+        if prepared is None or not _may_execute(prepared, variables, name):
+            return None
+        result = execute(
+            self._schema._schema,
+            prepared.document,
+            context_value=context,
+            variable_values=variables,
+            operation_name=name,
+            is_awaitable=IS_AWAITABLE,
+            executor_class=self._schema.execution_context_class,
+            operation_extensions=None,
+        )
+        done = await result if isinstance(result, Awaitable) else result
+        return ExecutionResult(data=done.data, errors=done.errors and [presented(error) for error in done.errors])
+
+
+def _may_execute(prepared: PreparedDocument, variables: Mapping[str, Any] | None, name: str | None) -> bool:
     operation: OperationDefinitionNode | None = find_operation(prepared.document, name)
-    served = operation is not None and operation.operation in SERVED
-    return served and set(schema.extensions) == EXTENSIONS and not prepared.errors(variables, name)
+    is_executed = operation is not None and operation.operation in EXECUTED
+    return is_executed and not prepared.errors(variables, name)

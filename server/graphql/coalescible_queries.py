@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive
 
 from schema.sharing import suits_audience
-from server.graphql.limits import DocumentLimitsExtension, PreparedDocument
+from server.graphql.documents import Documents, PreparedDocument
 
 MAX_QUERY_BYTES = 20_000
 MAX_CACHED = 500
@@ -33,8 +33,9 @@ class CoalescibleQuery:
 class CoalescibleQueries:
     """Least-recently-used cache of coalescible queries. The text and the schema decide whether a query is one."""
 
-    def __init__(self, schema: GraphQLSchema) -> None:
-        self._schema = schema
+    def __init__(self, schema: GraphQLSchema, documents: Documents) -> None:
+        self._schema, self._documents = schema, documents
+        self._coalescible: WeakKeyDictionary[PreparedDocument, bool] = WeakKeyDictionary()
         self._queries: OrderedDict[tuple[bytes, bytes], CoalescibleQuery] = OrderedDict()
 
     def find(self, accept: bytes, body: bytes) -> CoalescibleQuery | None:
@@ -63,21 +64,18 @@ class CoalescibleQueries:
                 variables, name = rest.get("variables"), rest.get("operationName")
             case _:
                 return None
-        prepared = DocumentLimitsExtension.documents.find(self._schema, query)
+        prepared = self._documents.find(query)
         if prepared is None or not isinstance(variables, dict | None) or not isinstance(name, str | None):
             return None
         is_coalescible = self._is_coalescible(prepared)
         return CoalescibleQuery(accept.decode("latin-1"), query, variables, name) if is_coalescible else None
 
     def _is_coalescible(self, prepared: PreparedDocument) -> bool:
-        found = _coalescible.get(prepared)
+        found = self._coalescible.get(prepared)
         if found is None:
             found = _is_query(prepared.document) and suits_audience(self._schema, prepared.document)
-            _coalescible[prepared] = found
+            self._coalescible[prepared] = found
         return found
-
-
-_coalescible: WeakKeyDictionary[PreparedDocument, bool] = WeakKeyDictionary()
 
 
 def _is_query(document: DocumentNode) -> bool:

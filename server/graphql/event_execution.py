@@ -1,10 +1,12 @@
-"""Executing one operation for one event after the other, on graphql-core, without growing.
+"""Executes one subscription's operation for event after event, in bounded memory (docs/upstream.md).
 
-graphql-core collects the fields anew for each event, and keeps what it collected as long as the operation runs: some
-4 KiB an event. Here they are collected once, and executed as graphql-core executes them.
+graphql-core collects the fields anew for each event and keeps the collections while the operation runs, about 4 KiB an
+event. Here the fields are collected once, and executed as graphql-core executes them.
 """
 
+import asyncio
 from collections.abc import Awaitable
+from contextlib import aclosing
 from typing import Any
 
 import orjson
@@ -12,11 +14,13 @@ from graphql import GraphQLError
 from graphql.execution import Executor
 from graphql.execution.collect_fields import collect_fields
 
+from resolvers.events import ViewerEventSource
 from schema.errors import presented
+from server.graphql.frames import Frames, Listener, Payload
 
 
-class Execution:
-    """One subscription's operation, whose arguments are checked."""
+class EventExecution:
+    """Executes an operation whose arguments were checked."""
 
     def __init__(self, executor: Executor[Any]) -> None:
         root_type = executor.schema.get_root_type(executor.operation.operation)
@@ -28,7 +32,7 @@ class Execution:
         self._fields = collected.grouped_field_set
 
     async def run(self, record: object) -> bytes:
-        """The event's `payload` as JSON."""
+        """Returns the event's `payload` as JSON."""
         executor = self._executor.build_per_event_executor(record)
         data: dict[str, Any] | None = None
         try:
@@ -40,3 +44,17 @@ class Execution:
         if errors := executor.collected_errors.errors:
             payload["errors"] = [presented(error).formatted for error in errors]
         return orjson.dumps(payload)
+
+
+async def write_events(executor: Executor[Any], source: ViewerEventSource, listener: Listener) -> None:
+    """Writes every event of a source that only one viewer has, at the pace of the socket.
+
+    Runs until it is cancelled. Raises: DomainError that ends the subscription.
+    """
+    execution = EventExecution(executor)
+    async with aclosing(aiter(source)) as events:
+        async for event in events:
+            Frames([Payload(await execution.run(event), frozenset())]).write(listener)
+            await listener.wire.has_room()
+            # A source with many stored events must not starve other tasks.
+            await asyncio.sleep(0)

@@ -1,13 +1,13 @@
-"""GraphQL over HTTP on Strawberry's view: POST with JSON only, one operation a request, errors as JSON everywhere.
+"""GraphQL over HTTP on Strawberry's view: POST with JSON only, one operation a request, every error as JSON.
 
-Conforms to the audits of npm graphql-http: application/json always answers 200, application/graphql-response+json
-answers 400 where nothing was executed. What is refused before that is 400, 401, 405, 413 or 429, and 503 when a
-server that is needed does not answer.
+Conforms to the audits of npm graphql-http: application/json always gets 200; application/graphql-response+json gets 400
+if nothing was executed. A request that is refused before execution gets 400, 401, 405, 413 or 429, and 503 if a
+required server does not answer.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from functools import lru_cache, partial
 from typing import Any
@@ -29,10 +29,11 @@ from strawberry.types.graphql import OperationType
 
 from resolvers.audience import Audience
 from resolvers.context import Context
+from schema.binding import GATE, LARGE_BODY
 from schema.errors import presented
-from server.auth.viewers import Session, Viewers
+from server.auth.viewers import Viewers
 from server.graphql.broadcasts import Broadcasts
-from server.graphql.cached_execution import execute_known
+from server.graphql.cached_execution import CachedExecution
 from server.graphql.coalescible_queries import (
     CoalescibleQueries,
     CoalescibleQuery,
@@ -41,26 +42,24 @@ from server.graphql.coalescible_queries import (
     replay_start,
 )
 from server.graphql.coalescing import Answer, QueryCoalescer
-from server.graphql.websocket import SocketAdapter, SocketHandler
+from server.graphql.documents import Documents, PreparedDocument
+from server.graphql.subscriptions import Subscriptions
+from server.graphql.websocket import SocketAdapter, SocketServices, socket_handler
 from storage.errors import BadUserInput, DomainError
 from storage.identity.records import User
-from storage.identity.roles import Role, with_included
-from storage.mail.legacy_book import LegacyBook
-from storage.mail.lookup_limiter import LookupLimiter
-from storage.stores import Stores
+from storage.identity.roles import Role
 
 MAX_BODY_BYTES = 1_000_000
 MAX_LIST_BODY_BYTES = 16_000_000
-LIST_FIELDS = ("launchCallJob", "checkCallList")
-"""Fields that take lists of calls, for which bodies may be larger."""
-
 INIT_TIMEOUT_S = 5.0
 MAX_OPERATIONS = 50
-LOOKUP = "addressBook"
 REQUEST_TYPE = "application/json"
 RESPONSE_TYPE = "application/graphql-response+json"
 OPERATIONS = {OperationType.QUERY, OperationType.MUTATION}
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+
+NewContext = Callable[..., Context]
+"""Returns a context; takes the keyword arguments `viewer`, `roles`, `coalesced` and `is_query` of Context."""
 
 
 class BodyTooLarge(BadUserInput):
@@ -71,27 +70,31 @@ class BodyTooLarge(BadUserInput):
 
 
 class MethodNotAllowed(BadUserInput):
-    """Neither a query nor anything else is executed by GET."""
+    """The request's method is not POST."""
 
     def __init__(self) -> None:
         super().__init__("method", "POST", "Send operations by POST.")
 
 
-class GraphQLView(GraphQL[Context, None]):
-    """The endpoint /graphql, for HTTP and WebSocket."""
+class GraphQLEndpoint(GraphQL[Context, None]):
+    """ASGI application for /graphql, over HTTP and WebSocket."""
 
     websocket_adapter_class = SocketAdapter
-    graphql_transport_ws_handler_class = SocketHandler
 
     def __init__(
         self,
         schema: strawberry.Schema,
-        stores: Stores,
+        documents: Documents,
         viewers: Viewers,
-        sign_image: Callable[[str], str],
-        allowed_origins: tuple[str, ...],
-        legacy_book: LegacyBook | None = None,
+        new_context: NewContext,
+        *,
+        allowed_origins: tuple[str, ...] = (),
+        may_send_large_bodies: Callable[[frozenset[Role]], bool] = lambda _roles: False,
     ) -> None:
+        """Serves a schema that was built with `limits_extension(documents)` and `compiled_executor(documents)`.
+
+        `may_send_large_bodies` decides by the roles before a body is parsed; the fields of the operation decide after.
+        """
         super().__init__(
             schema,
             graphql_ide=None,
@@ -103,18 +106,20 @@ class GraphQLView(GraphQL[Context, None]):
         )
         self.viewers = viewers
         self.broadcasts = Broadcasts()
-        self._whole_schema = schema
-        # Strawberry offers no other way to graphql-core's schema; tests/server/graphql/test_subscriptions.py pins it.
+        # Strawberry has no public access to graphql-core's schema; tests/server/graphql/test_subscriptions.py pins it.
         self.core_schema: GraphQLSchema = schema._schema
-        self._stores = stores
-        self._sign_image = sign_image
-        self._legacy_book = legacy_book
-        self._lookups = LookupLimiter()
+        self._documents = documents
+        self._cached = CachedExecution(schema, documents)
+        self._new_context = new_context
+        self._may_send_large_bodies = may_send_large_bodies
         self._coalescer = QueryCoalescer()
-        self._coalescible = CoalescibleQueries(self.core_schema)
+        self._coalescible = CoalescibleQueries(self.core_schema, documents)
+        subscriptions = Subscriptions(self.core_schema, documents, schema.execution_context_class)
+        services = SocketServices(viewers, subscriptions, self.broadcasts, self._admitted)
+        self.graphql_transport_ws_handler_class = socket_handler(services)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers one request, or serves one socket to its end."""
+        """Answers one request, or serves one socket until it closes."""
         if scope["type"] == "websocket":
             await self.run(WebSocket(scope, receive=receive, send=send))
             return
@@ -122,7 +127,7 @@ class GraphQLView(GraphQL[Context, None]):
         await response(scope, receive, send)
 
     async def _body_limit(self, request: Request) -> int:
-        """How much is read before it is known what is asked for: much only of those who may send lists of calls."""
+        """Body size limit before parsing; larger for viewers who may send large bodies."""
         length = request.headers.get("content-length", "")
         if not (length.isdigit() and MAX_BODY_BYTES < int(length) <= MAX_LIST_BODY_BYTES):
             return MAX_BODY_BYTES
@@ -130,14 +135,14 @@ class GraphQLView(GraphQL[Context, None]):
             session = await self.viewers.session(request.headers.get("authorization"))
         except DomainError:
             return MAX_BODY_BYTES
-        may_send = session is not None and Role.OPERATOR in with_included(session.roles)
+        may_send = session is not None and self._may_send_large_bodies(session.roles)
         return MAX_LIST_BODY_BYTES if may_send else MAX_BODY_BYTES
 
     async def _respond(self, scope: Scope, receive: Receive) -> Response:
         try:
             if scope["method"] != "POST":
                 raise MethodNotAllowed
-            # Of headers that are given twice the first one counts.
+            # The first of several headers of one name counts.
             headers: dict[bytes, bytes] = dict(reversed(scope["headers"]))
             accept = headers.get(b"accept", b"")
             if may_be_coalesced(headers.get(b"content-type"), accept):
@@ -146,9 +151,9 @@ class GraphQLView(GraphQL[Context, None]):
                 if query is not None and (response := await self._coalesce(query, headers.get(b"authorization"))):
                     return response
                 receive = replay_start(start, receive)
-            return await self.run(Request(scope, limited(receive, await self._body_limit(Request(scope)))))
+            return await self.run(Request(scope, limit_body(receive, await self._body_limit(Request(scope)))))
         except ClientDisconnect:
-            # Nobody is left to read this.
+            # The client has disconnected.
             return Response(status_code=400)
         except HTTPException as error:
             return _refusal(BadUserInput("body", "one GraphQL operation as a JSON object", error.reason))
@@ -169,42 +174,42 @@ class GraphQLView(GraphQL[Context, None]):
     ) -> Answer:
         viewer = viewers[0]
         audience = Audience(viewer.organization_id, frozenset(each.id for each in viewers))
-        context = Context(self._stores, self._sign_image, viewer, roles, coalesced=audience, is_query=True)
-        response = _response(_processed(await self._execute(query, context)), query.accept)
-        return Answer(response, audience.excluded_ids)
+        context = self._new_context(viewer=viewer, roles=roles, coalesced=audience, is_query=True)
+        result = await self._execute(query, context)
+        return Answer(_response(_processed(result), query.accept), audience.excluded_ids)
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Context:
-        """A request's context with its viewer; a socket's gets the viewer from connection_init."""
-        context = Context(self._stores, self._sign_image, legacy_book=self._legacy_book)
-        if isinstance(request, Request):
-            admit(context, await self.viewers.session(request.headers.get("authorization")))
-        return context
+        """Returns a request's context with its viewer; the viewer of a socket signs in later, with connection_init."""
+        if not isinstance(request, Request):
+            return self._new_context()
+        session = await self.viewers.session(request.headers.get("authorization"))
+        return self._new_context() if session is None else self._new_context(viewer=session.user, roles=session.roles)
 
     async def get_sub_response(self, request: Request | WebSocket) -> Response:
-        """Remembers which media type the client asked for."""
+        """Keeps the media type that the client accepts."""
         response = await super().get_sub_response(request)
         if RESPONSE_TYPE in request.headers.get("accept", ""):
             response.headers["content-type"] = RESPONSE_TYPE
         return response
 
     async def parse_http_body(self, request: AsyncHTTPRequestAdapter) -> GraphQLRequestData:
-        """The operation. Any other media type is refused, since browsers send some of them without asking first."""
+        """Returns the operation. Refuses other media types, some of which browsers send without a CORS preflight."""
         if _media_type(request.content_type or "") != REQUEST_TYPE:
             raise BadUserInput("Content-Type", REQUEST_TYPE)
         body: dict[str, Any] = self.parse_json(await request.get_body())
         parsed = GraphQLRequestData(
-            query=_given(body, "query", str, "a string"),
-            variables=_given(body, "variables", dict, "an object"),
+            query=_member(body, "query", str, "a string"),
+            variables=_member(body, "variables", dict, "an object"),
             operation_name=body.get("operationName"),
-            extensions=_given(body, "extensions", dict, "an object"),
+            extensions=_member(body, "extensions", dict, "an object"),
         )
         length = request.headers.get("content-length", "0")
-        if int(length) > MAX_BODY_BYTES and not _takes_list(parsed):
+        if int(length) > MAX_BODY_BYTES and not self._takes_large_body(parsed.query):
             raise BodyTooLarge
         return parsed
 
     def parse_json(self, data: str | bytes) -> Any:
-        """The body. Raises: HTTPException for anything but an object; batches are lists."""
+        """Returns the body. Raises: HTTPException unless it is an object; a list would be a batch."""
         body = super().parse_json(data)
         if not isinstance(body, dict):
             raise HTTPException(400, "Send one operation at a time, as a JSON object.")
@@ -219,39 +224,52 @@ class GraphQLView(GraphQL[Context, None]):
         root_value: None,
         request_data: GraphQLRequestData,
     ) -> ExecutionResult:
-        """The result of a query or mutation; subscriptions go over WebSocket."""
-        # Large lists are most of what there is to compute, so those that are too many are refused before that.
-        async with self._lookups.slot() if LOOKUP in (request_data.query or "") else nullcontext():
+        """Executes a query or mutation; subscriptions need a WebSocket."""
+        async with self._admitted(request_data.query, context):
             return await self._execute(request_data, context)
 
-    async def _execute(self, asked: GraphQLRequestData | CoalescibleQuery, context: Context) -> ExecutionResult:
-        name = asked.operation_name
-        known = await execute_known(self._whole_schema, asked.query, asked.variables, name, context)
-        return known or await self.schema.execute(asked.query, asked.variables, context, None, name, OPERATIONS)
+    async def _execute(self, request: GraphQLRequestData | CoalescibleQuery, context: Context) -> ExecutionResult:
+        query, variables, name = request.query, request.variables, request.operation_name
+        cached = await self._cached.execute(query, variables, name, context)
+        return cached or await self.schema.execute(query, variables, context, None, name, OPERATIONS)
+
+    @asynccontextmanager
+    async def _admitted(self, query: str | None, context: Context) -> AsyncIterator[None]:
+        """Enters the gates of the fields that the query selects. Raises: what a gate raises to refuse."""
+        prepared = self._prepare(query)
+        async with AsyncExitStack() as entered:
+            for gate in dict.fromkeys(prepared.metadata(GATE) if prepared else ()):
+                await entered.enter_async_context(gate(context))
+            yield
+
+    def _takes_large_body(self, query: str | None) -> bool:
+        prepared = self._prepare(query)
+        return prepared is not None and bool(prepared.metadata(LARGE_BODY))
+
+    def _prepare(self, query: str | None) -> PreparedDocument | None:
+        """Returns the document; None if it cannot be parsed, which the result of its execution says."""
+        try:
+            return self._documents.prepare(self.core_schema, query or "")
+        except GraphQLError:
+            return None
 
     async def process_result(self, request: Request, result: ExecutionResult) -> GraphQLHTTPResponse:
-        """A result without `data` where nothing was executed."""
+        """Returns the result, without `data` if nothing was executed."""
         return _processed(result)
 
     def create_response(
         self, response_data: GraphQLHTTPResponse | list[GraphQLHTTPResponse], sub_response: Response
     ) -> Response:
-        """The answer in the media type that was asked for."""
+        """Returns the response in the accepted media type."""
         return _response(response_data, sub_response.headers.get("content-type", ""), sub_response.status_code)
 
     def encode_json(self, data: object) -> bytes:
-        """JSON by orjson."""
+        """Encodes JSON with orjson."""
         return orjson.dumps(data)
 
     def decode_json(self, data: str | bytes) -> object:
-        """JSON by orjson. Raises: ValueError."""
+        """Decodes JSON with orjson. Raises: ValueError."""
         return orjson.loads(data)
-
-
-def admit(context: Context, session: Session | None) -> None:
-    """Puts whoever signed in into the context."""
-    if session is not None:
-        context.viewer, context.roles = session.user, session.roles
 
 
 def _response(
@@ -276,20 +294,16 @@ def _media_type(content_type: str) -> str:
     return parse_content_type(content_type)[0]
 
 
-def _given(body: Mapping[str, Any], name: str, type_: type, expected: str) -> Any:
-    """A part of the operation. Raises: HTTPException when it is of another type."""
+def _member(body: Mapping[str, Any], name: str, type_: type, expected: str) -> Any:
+    """Returns a member of the body. Raises: HTTPException when it has another type."""
     value = body.get(name)
     if value is not None and not isinstance(value, type_):
         raise HTTPException(400, f"`{name}` must be {expected} or null, if provided.")
     return value
 
 
-def _takes_list(parsed: GraphQLRequestData) -> bool:
-    return parsed.query is not None and any(name in parsed.query for name in LIST_FIELDS)
-
-
-def limited(receive: Receive, max_bytes: int = MAX_BODY_BYTES) -> Receive:
-    """Gives up reading a body that is too large before it is in memory."""
+def limit_body(receive: Receive, max_bytes: int = MAX_BODY_BYTES) -> Receive:
+    """Returns a `receive` that raises BodyTooLarge before more than `max_bytes` of the body are in memory."""
     read_bytes = 0
 
     async def limited() -> Message:
@@ -304,10 +318,10 @@ def limited(receive: Receive, max_bytes: int = MAX_BODY_BYTES) -> Receive:
 
 
 def _refusal(error: Exception) -> Response:
-    """The answer to a request that was not executed; its error looks as in a result."""
-    told = presented(GraphQLError(str(error), original_error=error))
-    status, headers = _status(error, told.extensions or {})
-    return Response(orjson.dumps({"errors": [told.formatted]}), status, HEADERS | headers, REQUEST_TYPE)
+    """Returns the response to a request that was not executed, with an error like that of a result."""
+    shown = presented(GraphQLError(str(error), original_error=error))
+    status, headers = _status(error, shown.extensions or {})
+    return Response(orjson.dumps({"errors": [shown.formatted]}), status, HEADERS | headers, REQUEST_TYPE)
 
 
 def _status(error: Exception, extensions: Mapping[str, Any]) -> tuple[int, dict[str, str]]:

@@ -13,7 +13,7 @@ from uvicorn._types import ASGIReceiveEvent
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request
 
-from server.graphql.inbox import Gate, Inbox
+from server.graphql.inbox import Inbox
 
 EXTENSION = "noroshi.wire"
 INVALID_DATA = 1007
@@ -36,13 +36,12 @@ def text_frame_header(payload_bytes: int) -> bytes:
     return b"\x81\x7f" + payload_bytes.to_bytes(8)
 
 
-class Wire(WebSocketsSansIOProtocol):
+class WebSocketProtocol(WebSocketsSansIOProtocol):
     """One connection. Nothing is written after a close frame."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.queue, self.writable = Inbox[ASGIReceiveEvent](), Gate()  # type: ignore[assignment]
-        self.writable.set()
+        self.queue = Inbox[ASGIReceiveEvent]()  # type: ignore[assignment]
 
     def start_keepalive(self) -> None:
         """Begins to ping. The handshake is over; what it was about is in the scope."""
@@ -159,7 +158,7 @@ class Wire(WebSocketsSansIOProtocol):
         self.drop("No answer to a ping")
 
 
-def wire_of(scope: Any) -> Wire | None:
+def protocol_of(scope: Any) -> WebSocketProtocol | None:
     """The wire of a WebSocket's scope; None under another server."""
     wire = scope.get("extensions", {}).get(EXTENSION)
-    return wire if isinstance(wire, Wire) else None
+    return wire if isinstance(wire, WebSocketProtocol) else None

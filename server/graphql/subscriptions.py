@@ -1,4 +1,4 @@
-"""From a subscribe message to a shared broadcast: which operations are the same, and for whom."""
+"""Starts subscriptions, and decides which of them are identical and may share one execution."""
 
 from collections.abc import Awaitable, Hashable, Mapping
 from dataclasses import dataclass
@@ -6,12 +6,14 @@ from typing import Any
 
 import orjson
 from graphql import (
+    DocumentNode,
     ExecutionResult,
     GraphQLError,
     GraphQLSchema,
     NamedTypeNode,
     NonNullTypeNode,
     OperationDefinitionNode,
+    OperationType,
     TypeNode,
     create_source_event_stream,
     get_operation_ast,
@@ -22,14 +24,13 @@ from resolvers.chat.events import ChatEventSource
 from resolvers.context import Context
 from resolvers.events import ViewerEventSource
 from schema.sharing import depends_on_viewer
-from server.graphql.compiled import CompiledExecutor
-from server.graphql.documents import prepare
+from server.graphql.documents import Documents
 
 POSITION_TYPE = "Cursor"
 
 
-class NotStarted(Exception):
-    """The operation can't begin; these are its errors."""
+class OperationRefused(Exception):
+    """The operation cannot start; `errors` say why."""
 
     def __init__(self, errors: list[GraphQLError]) -> None:
         super().__init__(str(errors))
@@ -37,8 +38,8 @@ class NotStarted(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Subscribed:
-    """A subscription whose viewer may listen. Those with equal keys get the same payloads."""
+class SharedSubscription:
+    """A subscription whose viewer may listen. Subscriptions with equal keys get the same payloads."""
 
     key: Hashable
     executor: Executor[Any]
@@ -46,65 +47,79 @@ class Subscribed:
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
-    """A subscription that is its viewer's own: nothing of it is shared."""
+class ViewerSubscription:
+    """A subscription of one viewer, which shares nothing."""
 
     executor: Executor[Any]
     source: ViewerEventSource
 
 
-async def subscribe(
-    schema: GraphQLSchema,
-    context: Context,
-    query: str,
-    variables: Mapping[str, Any] | None,
-    operation_name: str | None,
-) -> Subscribed | Own | None:
-    """None for everything that is no subscription to events. Raises: NotStarted."""
-    try:
-        prepared = prepare(schema, query)
-    except GraphQLError as error:
-        raise NotStarted([error]) from error
-    operation = get_operation_ast(prepared.document, operation_name)
-    if operation is None or operation.operation.value != "subscription":
-        return None
-    if errors := prepared.errors(variables, operation_name):
-        raise NotStarted(list(errors))
-    executor = CompiledExecutor.build(
-        schema,
-        prepared.document,
-        context_value=context,
-        raw_variable_values=dict(variables or {}),
-        operation_name=operation_name,
-    )
-    if isinstance(executor, list):
-        raise NotStarted(executor)
-    source = await _source(executor)
-    if isinstance(source, ViewerEventSource):
-        return Own(executor, source)
-    if source is None:
-        return None
-    rights = _rights(context) if depends_on_viewer(schema, prepared.document) else source.viewer.organization_id
-    key = (query, operation_name, _same(operation, variables or {}), source.stream, rights)
-    return Subscribed(key, executor, source)
+@dataclass(frozen=True, slots=True)
+class Subscriptions:
+    """Starts the subscriptions of one schema."""
+
+    schema: GraphQLSchema
+    documents: Documents
+    executor_class: type[Executor[Any]]
+
+    async def start(
+        self, context: Context, query: str, variables: Mapping[str, Any] | None, operation_name: str | None
+    ) -> SharedSubscription | ViewerSubscription | None:
+        """Returns the subscription; None for other operations, and for a field that is no stream of events.
+
+        Raises: OperationRefused.
+        """
+        try:
+            prepared = self.documents.prepare(self.schema, query)
+        except GraphQLError as error:
+            raise OperationRefused([error]) from error
+        operation = get_operation_ast(prepared.document, operation_name)
+        if operation is None or operation.operation is not OperationType.SUBSCRIPTION:
+            return None
+        if errors := prepared.errors(variables, operation_name):
+            raise OperationRefused(list(errors))
+        executor = self._build_executor(prepared.document, context, variables, operation_name)
+        source = await _open_source(executor)
+        if isinstance(source, ViewerEventSource):
+            return ViewerSubscription(executor, source)
+        if source is None:
+            return None
+        is_own = depends_on_viewer(self.schema, prepared.document)
+        rights = _rights(context) if is_own else source.viewer.organization_id
+        key = (query, operation_name, _variables_key(operation, variables or {}), source.stream, rights)
+        return SharedSubscription(key, executor, source)
+
+    def _build_executor(
+        self, document: DocumentNode, context: Context, variables: Mapping[str, Any] | None, operation_name: str | None
+    ) -> Executor[Any]:
+        executor = self.executor_class.build(
+            self.schema,
+            document,
+            context_value=context,
+            raw_variable_values=dict(variables or {}),
+            operation_name=operation_name,
+        )
+        if isinstance(executor, list):
+            raise OperationRefused(executor)
+        return executor
 
 
-async def _source(executor: Executor[Any]) -> ChatEventSource | ViewerEventSource | None:
+async def _open_source(executor: Executor[Any]) -> ChatEventSource | ViewerEventSource | None:
     created = create_source_event_stream(executor)
     stream = await created if isinstance(created, Awaitable) else created
     if isinstance(stream, ExecutionResult):
-        raise NotStarted(list(stream.errors or ()))
+        raise OperationRefused(list(stream.errors or ()))
     return stream if isinstance(stream, ChatEventSource | ViewerEventSource) else None
 
 
 def _rights(context: Context) -> Hashable:
-    """What makes two viewers alike where the data depends on who looks: only being the same one."""
+    """Returns the key of viewers who get the same data where the data depends on the viewer: only the viewer alone."""
     assert context.viewer is not None
     return context.viewer.organization_id, context.viewer.id, context.roles
 
 
-def _same(operation: OperationDefinitionNode, variables: Mapping[str, Any]) -> bytes:
-    """The variables as far as they decide what events look like. Where each client stands does not."""
+def _variables_key(operation: OperationDefinitionNode, variables: Mapping[str, Any]) -> bytes:
+    """Returns the variables that payloads depend on. Cursors are left out: they only say where each client resumes."""
     positions = {
         definition.variable.name.value
         for definition in operation.variable_definitions or ()

@@ -1,14 +1,15 @@
-"""graphql-transport-ws on Strawberry's handler: strict frames, sign-in at connection_init, close codes.
+"""graphql-transport-ws on Strawberry's handler: strict frames, sign-in with connection_init, close codes.
 
-Who has no token or one that was never valid is closed with 4401, who has an expired one with 4403, at init or later;
-what is no protocol message with 4400 (docs/semantics.md, 3).
+Without a token, or with one that was never valid, a socket is closed with 4401; with an expired token 4403, at init or
+later; after a frame that is no protocol message 4400 (docs/semantics.md, 3).
 """
 
 import asyncio
 import time
-from collections.abc import Mapping
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import orjson
 import structlog
@@ -22,14 +23,13 @@ from strawberry.subscriptions.protocols.graphql_transport_ws.types import Subscr
 from resolvers.context import Context
 from schema.errors import presented
 from server.auth.tokens import TokenExpired, TokenInvalid
-from server.graphql.broadcasts import Listener
-from server.graphql.socket_writer import Wire, wire_of
-from server.graphql.subscriptions import NotStarted, Own, subscribe
-from server.graphql.viewer_events import play
+from server.auth.viewers import Viewers
+from server.graphql.broadcasts import Broadcasts
+from server.graphql.event_execution import write_events
+from server.graphql.frames import Listener
+from server.graphql.socket_writer import WebSocketProtocol, protocol_of
+from server.graphql.subscriptions import OperationRefused, Subscriptions, ViewerSubscription
 from storage.errors import RateLimited
-
-if TYPE_CHECKING:
-    from server.graphql.http import GraphQLView
 
 INVALID_MESSAGE = 4400
 UNAUTHORIZED = 4401
@@ -53,7 +53,7 @@ class SocketAdapter(ASGIWebSocketAdapter):
                 await self.ws.send_text(text)
         except TimeoutError:
             # Closing the ordinary way would wait for this client once more.
-            if wire := wire_of(self.ws.scope):
+            if wire := protocol_of(self.ws.scope):
                 wire.drop("Reading too slowly")
             raise WebSocketDisconnected from None
         except (WebSocketDisconnect, RuntimeError) as error:
@@ -65,8 +65,21 @@ class SocketAdapter(ASGIWebSocketAdapter):
             await self.ws.close(code=code, reason=reason.encode()[:MAX_REASON_BYTES].decode(errors="ignore"))
 
 
+@dataclass(frozen=True, slots=True)
+class SocketServices:
+    """The parts of the endpoint that its sockets use."""
+
+    viewers: Viewers
+    subscriptions: Subscriptions
+    broadcasts: Broadcasts
+    admitted: Callable[[str | None, Context], AbstractAsyncContextManager[None]]
+    """Enters the gates of a query or mutation. Raises: what a gate raises to refuse."""
+
+
 class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
-    """One socket from its acceptance to its end."""
+    """Handles one socket from its acceptance until it closes."""
+
+    services: ClassVar[SocketServices]
 
     _expiry: asyncio.TimerHandle | None = None
 
@@ -100,11 +113,9 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
 
     async def _sign_in(self, payload: Mapping[str, Any]) -> float:
         """When the token expires (Unix seconds). Raises: TokenInvalid, TokenExpired, Unavailable."""
-        adapter = cast(SocketAdapter, self.websocket)
         named = {str(name).lower(): value for name, value in payload.items()}
-        authorization = named.get("authorization") or adapter.ws.headers.get("authorization")
-        view = cast("GraphQLView", self.view)
-        session = await view.viewers.session(authorization if isinstance(authorization, str) else None)
+        authorization = named.get("authorization") or self._adapter.ws.headers.get("authorization")
+        session = await self.services.viewers.session(authorization if isinstance(authorization, str) else None)
         if session is None:
             raise TokenInvalid("no token: send it as `authorization` in the payload of connection_init")
         self.context.viewer, self.context.roles = session.user, session.roles
@@ -120,33 +131,42 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
             await super().handle_subscribe(message)
 
     async def run_operation(self, operation: Operation[Context, None]) -> None:
-        """Joins a broadcast, or plays what is the viewer's own; what is no subscription runs as Strawberry runs it."""
-        wire = wire_of(cast(SocketAdapter, self.websocket).ws.scope)
-        if wire is None or not await self._attend(operation, wire):
-            await super().run_operation(operation)
-
-    async def _attend(self, operation: Operation[Context, None], wire: Wire) -> bool:
-        """Listens until the client or the server ends it. False for what is no subscription."""
-        view = cast("GraphQLView", self.view)
+        """Serves a subscription to events by a broadcast or alone; Strawberry runs every other operation."""
+        wire = protocol_of(self._adapter.ws.scope)
+        if wire is not None and await self._subscribe(operation, wire):
+            return
         try:
-            subscribed = await subscribe(
-                view.core_schema, self.context, operation.query, operation.variables, operation.operation_name
+            async with self.services.admitted(operation.query, self.context):
+                await super().run_operation(operation)
+        except RateLimited as refused:
+            await operation.send_initial_errors([_presented(refused)])
+
+    @property
+    def _adapter(self) -> SocketAdapter:
+        assert isinstance(self.websocket, SocketAdapter)
+        return self.websocket
+
+    async def _subscribe(self, operation: Operation[Context, None], wire: WebSocketProtocol) -> bool:
+        """Serves the subscription until the client or the server ends it. Returns False for other operations."""
+        try:
+            subscribed = await self.services.subscriptions.start(
+                self.context, operation.query, operation.variables, operation.operation_name
             )
             if subscribed is None:
                 return False
             ended = asyncio.get_running_loop().create_future()
             id_ = orjson.dumps(operation.id)[1:-1]
             listener = Listener(wire, id_, subscribed.source.viewer.id, ended)
-            if isinstance(subscribed, Own):
-                await play(subscribed, listener)
+            if isinstance(subscribed, ViewerSubscription):
+                await write_events(subscribed.executor, subscribed.source, listener)
                 return True
-            broadcast = view.broadcasts.get(subscribed.key, subscribed.executor, subscribed.source)
+            broadcast = self.services.broadcasts.get(subscribed.key, subscribed.executor, subscribed.source)
             since = subscribed.source.since
             # Only the first one's is needed for as long as this listens, and the broadcast has that.
             del subscribed
             ended_by = await broadcast.attend(listener, since)
             errors: list[Exception] = [] if ended_by is None else [ended_by]
-        except NotStarted as refused:
+        except OperationRefused as refused:
             errors = [*refused.errors]
         except Exception as error:
             errors = [error]
@@ -175,6 +195,11 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
         """A socket that went away is no fault."""
         if not isinstance(error, WebSocketDisconnected | NonTextMessageReceived):
             log.error("socket_task_failed", exc_info=error)
+
+
+def socket_handler(services: SocketServices) -> type[SocketHandler]:
+    """Returns the handler class for Strawberry's view, which creates handlers without further arguments."""
+    return type("SocketHandler", (SocketHandler,), {"services": services})
 
 
 def _presented(error: Exception) -> GraphQLError:

@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from jobs.mail.reports import NotADeliveryReport, delivery_events
 from server.auth.viewers import Viewers
-from server.graphql.http import BodyTooLarge, limited
+from server.graphql import BodyTooLarge, limit_body
 from storage.errors import BadUserInput, DomainError, Forbidden, Unauthenticated
 from storage.identity.records import User
 from storage.identity.roles import Role
@@ -83,7 +83,7 @@ def _endpoint(viewers: Viewers, take: Take) -> Callable[[Request], Awaitable[Res
     async def endpoint(request: Request) -> Response:
         try:
             asker = await _service(viewers, request)
-            body = await Request(request.scope, limited(request.receive)).body()
+            body = await Request(request.scope, limit_body(request.receive)).body()
             return _json(result_as_json(await take(asker, body)), 200)
         except ClientDisconnect:
             return Response(status_code=400)

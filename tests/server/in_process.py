@@ -10,7 +10,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.server import ServerState
 
-from server.graphql.socket_writer import Wire
+from server.graphql.socket_writer import WebSocketProtocol
 
 HANDSHAKE = (
     b"GET /graphql HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
@@ -30,8 +30,8 @@ class InProcess:
         self._state = state
 
     @property
-    def wires(self) -> list[Wire]:
-        return [each for each in self._state.connections if isinstance(each, Wire)]
+    def wires(self) -> list[WebSocketProtocol]:
+        return [each for each in self._state.connections if isinstance(each, WebSocketProtocol)]
 
     async def is_left(self, deadline_s: float) -> bool:
         """Whether no connection is open, now or soon."""
@@ -45,11 +45,11 @@ class InProcess:
 async def in_process(app: ASGIApp, **options: Any) -> AsyncIterator[InProcess]:
     """Serves WebSockets only. `options` are uvicorn's."""
     settings = {"lifespan": "off", "log_config": None, "ws_per_message_deflate": False, "ws_ping_interval": None}
-    config = uvicorn.Config(app, ws=Wire, **(settings | options))
+    config = uvicorn.Config(app, ws=WebSocketProtocol, **(settings | options))
     config.load()
     state = ServerState()
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Wire(config, state, {}), "127.0.0.1", 0)
+    server = await loop.create_server(lambda: WebSocketProtocol(config, state, {}), "127.0.0.1", 0)
     served = InProcess(server.sockets[0].getsockname()[1], state)
     try:
         yield served

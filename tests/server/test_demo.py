@@ -22,7 +22,7 @@ from server.demo.lists import lists
 from server.demo.posts import posts as demo_posts
 from server.demo.schedule import planned, planner
 from server.demo.talk import ASIDES, WORDS, Talk, scenes, talk
-from server.graphql.limits import DocumentLimits, DocumentLimitsExtension
+from server.graphql import DocumentLimits, Documents, limits_extension
 from storage.chat.stamps import find_stamp
 from tests.serving import Web, serving
 
@@ -91,7 +91,7 @@ def test_every_operation_is_valid_and_within_the_limits(count: int) -> None:
     documents = [filling.VIEWER, filling.CREATE_COMMUNITY, filling.JOIN_COMMUNITY, filling.CREATE_TOPIC]
     documents += [filling.FOLLOW, filling.CREATE_POST, filling.SET_CALL_LIMITS, filling.LAUNCH_CALL_JOB]
     documents += [filling.POST_MESSAGE, filling.MARK_READ, filling.BLOCK_USER, filling.FILLED]
-    schema = build_schema(DocumentLimitsExtension)._schema
+    schema = build_schema(limits_extension(Documents()))._schema
     for document in [*map(parse, documents), parse(filling._add_reactions(count))]:
         assert validate(schema, document) == []
         assert DocumentLimits().check(schema, document, {"limit": 200}, None) == []
@@ -99,7 +99,7 @@ def test_every_operation_is_valid_and_within_the_limits(count: int) -> None:
 
 class TestSchedule:
     def test_operations_are_valid(self) -> None:
-        schema = build_schema(DocumentLimitsExtension)._schema
+        schema = build_schema(limits_extension(Documents()))._schema
         for document in map(parse, (filling.SCHEDULED, filling.SCHEDULE_POST)):
             assert validate(schema, document) == []
 

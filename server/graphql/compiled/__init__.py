@@ -1,11 +1,11 @@
-"""Compiled execution: what a page of plain attributes costs is about what building its JSON costs.
+"""Compiled execution: completes lists and objects with generated functions instead of one resolver call for each field.
 
-A selection set is turned once per document into a Python function over the record's attributes (`objects`); fields
-with resolvers are filled in, many objects at a time where that can be (`rows`). Where anything is unusual, a null where
-none may be, a value of the wrong type, a resolver that raises, the value is completed again by the general executor,
-so that data and errors are the same as without this (tests/server/graphql/test_compiled.py proves it).
+A selection set is compiled once for each document into a Python function over the record's attributes (`objects`).
+Fields with resolvers are completed for many objects at a time where the binding allows it (`rows`). Where a value is
+unusual (null in a non-null field, a value of the wrong type, a resolver that raises), graphql-core's executor completes
+it again, so that data and errors are the same as without compilation (tests/server/graphql/test_compiled.py).
 """
 
-from server.graphql.compiled.executor import CompiledExecutor
+from server.graphql.compiled.executor import CompiledExecutor, compiled_executor
 
-__all__ = ["CompiledExecutor"]
+__all__ = ["CompiledExecutor", "compiled_executor"]

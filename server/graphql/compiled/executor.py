@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from copy import copy
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 from graphql import (
@@ -24,7 +24,7 @@ from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 from server.graphql.compiled.compiler import Compiler, Compilers
 from server.graphql.compiled.rows import Plain, Plan, Run
 from server.graphql.compiled.variables import long_lists, put_back
-from server.graphql.limits import DocumentLimitsExtension, PreparedDocument
+from server.graphql.documents import Documents, PreparedDocument
 
 Generally = Callable[["CompiledExecutor"], Any]
 """Completes the value as the general executor does, on this one."""
@@ -33,9 +33,12 @@ Generally = Callable[["CompiledExecutor"], Any]
 class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
     """graphql-core's executor, of which two steps are replaced: completing a list, and completing an object."""
 
+    compiler_cache: "ClassVar[CompilerCache | None]" = None
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._compiler: Compiler | None = _compiler(self)
+        cached = self.compiler_cache and self.compiler_cache.find(self)
+        self._compiler: Compiler | None = cached or Compiler(self.schema)
 
     # Kept as graphql-core does, they would hold the executor that holds them: garbage that only a search finds.
     @property
@@ -173,16 +176,25 @@ class _Errors(CollectedErrors):
         super().add(error, path)
 
 
-def _compiler(executor: CompiledExecutor) -> Compiler:
-    """The one that is kept as long as the document is, else a new one for this execution."""
-    loc = executor.operation.loc
-    prepared = loc and DocumentLimitsExtension.documents.find(executor.schema, loc.source.body)
-    if not prepared or not any(each is executor.operation for each in prepared.document.definitions):
-        return Compiler(executor.schema)
-    compilers = _kept.get(prepared)
-    if compilers is None:
-        compilers = _kept[prepared] = Compilers(prepared.document)
-    return compilers.of(executor)
+class CompilerCache:
+    """The compilers of cached documents. They live as long as `documents` keeps their document."""
+
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+        self._compilers: WeakKeyDictionary[PreparedDocument, Compilers] = WeakKeyDictionary()
+
+    def find(self, executor: CompiledExecutor) -> Compiler | None:
+        """Returns the compiler of the executor's operation; None if its document is not cached."""
+        loc = executor.operation.loc
+        prepared = loc and self._documents.find(loc.source.body)
+        if not prepared or not any(each is executor.operation for each in prepared.document.definitions):
+            return None
+        compilers = self._compilers.get(prepared)
+        if compilers is None:
+            compilers = self._compilers[prepared] = Compilers(prepared.document)
+        return compilers.of(executor)
 
 
-_kept: WeakKeyDictionary[PreparedDocument, Compilers] = WeakKeyDictionary()
+def compiled_executor(documents: Documents) -> type[CompiledExecutor]:
+    """Returns an executor class that caches compiled plans along with `documents`."""
+    return type("CompiledExecutor", (CompiledExecutor,), {"compiler_cache": CompilerCache(documents)})

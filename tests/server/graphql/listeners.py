@@ -5,6 +5,7 @@ import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import orjson
@@ -14,12 +15,11 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 from websockets.typing import Subprotocol
 
+from resolvers.context import Context
 from schema.root import build_schema
 from server.auth.tokens import TokenVerifier, mint
 from server.auth.viewers import Viewers
-from server.graphql.compiled import CompiledExecutor
-from server.graphql.http import GraphQLView
-from server.graphql.limits import DocumentLimitsExtension
+from server.graphql import Documents, GraphQLEndpoint, compiled_executor, limits_extension
 from storage.stores import Stores
 from tests.e2e.room import number
 from tests.server.in_process import InProcess, in_process
@@ -112,7 +112,7 @@ class Heard:
 class House:
     """A web process's endpoint for WebSockets, with a topic to talk about. `view` and `stores` show its inside."""
 
-    view: GraphQLView
+    view: GraphQLEndpoint
     served: InProcess
     place: Place
     secret: str
@@ -177,7 +177,9 @@ async def open_house(place: Place, **options: Any) -> AsyncIterator[House]:
     """The endpoint, on stores that are open. `options` are uvicorn's."""
     secret = secrets.token_hex(32)
     viewers = Viewers(TokenVerifier(secret=secret), place.stores.users)
-    view = GraphQLView(build_schema(DocumentLimitsExtension, executor=CompiledExecutor), place.stores, viewers, str, ())
+    documents = Documents()
+    schema = build_schema(limits_extension(documents), executor=compiled_executor(documents))
+    view = GraphQLEndpoint(schema, documents, viewers, partial(Context, place.stores, str))
     app = Starlette(routes=[WebSocketRoute("/graphql", view)])
     async with in_process(app, ws_max_size=65_536, **options) as served:
         yield House(view, served, place, secret)

@@ -3,7 +3,8 @@
 import asyncio
 import gc
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import Set as AbstractSet
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
@@ -12,7 +13,9 @@ import pytest
 from graphql.execution import Executor
 from prometheus_client import REGISTRY
 
+from resolvers.chat.events import ChatEventSource
 from server.graphql.broadcasts import RECHECK_S
+from server.graphql.frames import Listener
 from storage.streams.log import Position as At
 from storage.streams.log import Stream, format_cursor
 from tests.e2e.room import number
@@ -268,30 +271,28 @@ async def test_who_leaves_the_community_hears_no_more_within_5_seconds_and_alone
 
 
 @pytest.fixture
-def asked_about(house: House, monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
-    """The users about whom broadcasts asked whether they still belong to the community."""
-    asked: list[set[str]] = []
-    look_up = house.stores.communities.members_among
+def rechecked(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
+    """The users of each recheck whether they still belong to the community."""
+    rechecks: list[set[str]] = []
+    may_listen = ChatEventSource.may_listen
 
-    async def noting(community_id: str, user_ids: set[str]) -> set[str]:
-        asked.append(user_ids)
-        return await look_up(community_id, user_ids)
+    async def recording(source: ChatEventSource, user_ids: Collection[str]) -> AbstractSet[str]:
+        rechecks.append(set(user_ids))
+        return await may_listen(source, user_ids)
 
-    monkeypatch.setattr(house.stores.communities, "members_among", noting)
-    return asked
+    monkeypatch.setattr(ChatEventSource, "may_listen", recording)
+    return rechecks
 
 
-async def test_rechecks_look_up_only_new_listeners_until_somebody_leaves(
-    house: House, asked_about: list[set[str]]
-) -> None:
+async def test_recheck_reads_only_new_listeners_until_somebody_leaves(house: House, rechecked: list[set[str]]) -> None:
     await house.join("bob", "eve")
     async with house.all_hear("ann", "bob") as (_, bob):
-        assert await eventually(lambda: asked_about == [{"ann", "bob"}])
+        assert await eventually(lambda: rechecked == [{"ann", "bob"}])
         async with house.hears("eve"):
-            assert await eventually(lambda: asked_about[1:] == [{"eve"}])
+            assert await eventually(lambda: rechecked[1:] == [{"eve"}])
             await house.stores.communities.leave(house.place.community, "bob")
             assert await eventually(lambda: bob.codes)
-            assert asked_about[2:] == [{"ann", "bob", "eve"}]
+            assert rechecked[2:] == [{"ann", "bob", "eve"}]
 
 
 async def test_who_left_while_the_subscription_began_hears_no_more_either(house: House) -> None:
@@ -599,3 +600,23 @@ async def test_whoever_listens_through_an_outage_gets_at_its_own_pace_what_was_m
         assert await fast.reaches(1202)
     assert heard == {id_: list(range(1, 1202)) for id_ in "12"}
     assert fast.numbers == list(range(1, 1203))
+
+
+async def test_listener_that_caught_up_is_live_before_the_next_event(house: House) -> None:
+    """An event that is handed on between the last comparison and `live` would be lost for the listener."""
+    async with house.hears() as heard:
+        assert await eventually(lambda: all(each.live for each in _listeners(house)))
+        (broadcast,) = house.view.broadcasts._broadcasts.values()
+        (listener,) = broadcast.listeners
+        assert broadcast.position is not None
+        listener.live = False
+        with pytest.raises(StopIteration):
+            # The coroutine must end in one step, without a moment in which another task may run.
+            broadcast._catch_up(listener, broadcast.position).send(None)
+        assert listener.live
+        await post(house.place, 1)
+        assert await heard.has(1)
+
+
+def _listeners(house: House) -> list[Listener]:
+    return [each for broadcast in house.view.broadcasts._broadcasts.values() for each in broadcast.listeners]

@@ -9,17 +9,20 @@ from strawberry.extensions import SchemaExtension
 
 from resolvers.context import Context
 from schema.root import build_schema
-from server.graphql.cached_execution import execute_known
-from server.graphql.compiled import CompiledExecutor
+from server.graphql.cached_execution import CachedExecution
+from server.graphql.compiled import CompiledExecutor, compiled_executor
+from server.graphql.documents import Documents
 from server.graphql.http import OPERATIONS
-from server.graphql.limits import DocumentLimitsExtension
+from server.graphql.limits_extension import limits_extension
 from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.stores import Stores
 
 pytestmark = pytest.mark.anyio
 
-SCHEMA = build_schema(DocumentLimitsExtension, executor=CompiledExecutor)
+DOCUMENTS = Documents()
+SCHEMA = build_schema(limits_extension(DOCUMENTS), executor=compiled_executor(DOCUMENTS))
+CACHED = CachedExecution(SCHEMA, DOCUMENTS)
 VIEWER = User("ann", "ann", "Ann", "hilltop", (Role.MEMBER,), 0, 0)
 LATEST = "query($latest: Timestamp) { messages(topicId: 1, latest: $latest) { hasNewer } }"
 TWO = "query a { stamps { id } } query b { viewer { id } }"
@@ -70,21 +73,21 @@ async def test_the_second_answer_is_the_first_one(
     query: str, variables: dict[str, Any] | None, name: str | None
 ) -> None:
     first = await staged(SCHEMA, query, variables, name)
-    known = await execute_known(SCHEMA, query, variables, name, context())
+    known = await CACHED.execute(query, variables, name, context())
     assert known is None or seen(known.data, known.errors) == first
 
 
 async def test_valid_documents_are_executed_without_strawberrys_stages() -> None:
     for query, variables, name in (ASKED[0], ASKED[1], ASKED[4], ASKED[9], ASKED[14]):
         await staged(SCHEMA, query, variables, name)
-        assert await execute_known(SCHEMA, query, variables, name, context()) is not None
+        assert await CACHED.execute(query, variables, name, context()) is not None
 
 
 async def test_what_was_never_executed_and_what_is_refused_is_left_to_strawberry() -> None:
-    assert await execute_known(SCHEMA, "{ never: __typename }", None, None, context()) is None
+    assert await CACHED.execute("{ never: __typename }", None, None, context()) is None
     for query, variables, name in (ASKED[6], ASKED[7], ASKED[8], ASKED[10], ASKED[11]):
         await staged(SCHEMA, query, variables, name)
-        assert await execute_known(SCHEMA, query, variables, name, context()) is None
+        assert await CACHED.execute(query, variables, name, context()) is None
 
 
 @pytest.mark.usefixtures("_no_garbage_collection")
@@ -96,19 +99,19 @@ async def test_what_was_answered_without_errors_is_forgotten_without_the_garbage
     gc.collect()
     before = executions()
     for _ in range(3):
-        await execute_known(SCHEMA, *asked, context())
+        await CACHED.execute(*asked, context())
     assert executions() == before
 
 
 def executions() -> int:
     """How many of this process are not forgotten."""
-    return sum(type(each) in (Context, CompiledExecutor) for each in gc.get_objects())
+    return sum(isinstance(each, Context | CompiledExecutor) for each in gc.get_objects())
 
 
 async def test_a_schema_with_further_extensions_keeps_its_stages() -> None:
     class More(SchemaExtension):
         pass
 
-    schema = build_schema(DocumentLimitsExtension, More, executor=CompiledExecutor)
+    schema = build_schema(limits_extension(DOCUMENTS), More, executor=compiled_executor(DOCUMENTS))
     await staged(schema, *ASKED[0])
-    assert await execute_known(schema, *ASKED[0], context()) is None
+    assert await CachedExecution(schema, DOCUMENTS).execute(*ASKED[0], context()) is None

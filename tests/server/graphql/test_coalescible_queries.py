@@ -14,25 +14,26 @@ from server.graphql.coalescible_queries import (
     read_start,
     replay_start,
 )
-from server.graphql.compiled import CompiledExecutor
-from server.graphql.limits import CACHE_BYTES_MAX, DocumentCache, DocumentLimitsExtension
+from server.graphql.documents import Documents
+from server.graphql.limits_extension import limits_extension
 
 pytestmark = pytest.mark.anyio
 
-SCHEMA = build_schema(DocumentLimitsExtension, executor=CompiledExecutor)
+DOCUMENTS = Documents()
+SCHEMA = build_schema(limits_extension(DOCUMENTS))
 QUERY = 'query p($topic: ID!) { messages(topicId: $topic, latest: "now") { items { text } } }'
 REQUEST = {"query": QUERY, "variables": {"topic": "t"}, "operationName": "p"}
 
 
 @pytest.fixture(autouse=True)
-def documents(monkeypatch: pytest.MonkeyPatch) -> None:
+def _empty_cache() -> None:
     """Empties the document cache."""
-    monkeypatch.setattr(DocumentLimitsExtension, "documents", DocumentCache(CACHE_BYTES_MAX))
+    DOCUMENTS._documents.clear()
 
 
 @pytest.fixture
 def queries() -> CoalescibleQueries:
-    return CoalescibleQueries(SCHEMA._schema)
+    return CoalescibleQueries(SCHEMA._schema, DOCUMENTS)
 
 
 async def execute(query: str = QUERY) -> None:
@@ -58,12 +59,10 @@ async def test_query_is_identical_only_with_the_same_body_and_accept(queries: Co
     assert len(set(map(id, found))) == len(requests)
 
 
-async def test_query_stays_coalescible_when_its_document_is_evicted(
-    queries: CoalescibleQueries, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_query_stays_coalescible_when_its_document_is_evicted(queries: CoalescibleQueries) -> None:
     await execute()
     found = queries.find(b"", orjson.dumps(REQUEST))
-    monkeypatch.setattr(DocumentLimitsExtension, "documents", DocumentCache(CACHE_BYTES_MAX))
+    DOCUMENTS._documents.clear()
     assert queries.find(b"", orjson.dumps(REQUEST)) is found is not None
 
 

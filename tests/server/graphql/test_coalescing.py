@@ -16,7 +16,6 @@ from schema.root import schema
 from schema.sharing import field_suits_audience, suits_audience
 from server.auth.tokens import mint
 from server.graphql.coalescing import ANSWERS, MAX_VIEWERS, Answer, QueryCoalescer
-from server.graphql.limits import CACHE_BYTES_MAX, DocumentCache, DocumentLimitsExtension
 from storage.identity.records import User
 from storage.stores import Stores
 from tests.schema.fields import bound, members
@@ -206,14 +205,12 @@ async def test_page_is_never_older_than_its_request(world: World) -> None:
         assert (outcomes() - before)["shared"] > 0
 
 
-async def test_query_whose_document_left_the_cache_is_answered_as_before(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_query_whose_document_left_the_cache_is_answered_as_before(world: World) -> None:
     text = full_query("messages", world)
     async with open_house(world.place) as house, client(house) as http:
         alone = {name: await ask(http, house, name, text) for name in ("fay", "eve", "hal")}
         await ask(http, house, "gus", text)
-        monkeypatch.setattr(DocumentLimitsExtension, "documents", DocumentCache(CACHE_BYTES_MAX))
+        house.view._documents._documents.clear()
         tasks = {name: asyncio.create_task(ask(http, house, name, text)) for name in alone}
         assert {name: await task for name, task in tasks.items()} == alone
 

@@ -40,13 +40,13 @@ from hypothesis_graphql import queries as operations
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
 import server.graphql.compiled.compiler
-import server.graphql.compiled.executor
 from schema.root import build_schema as build_product_schema
-from server.graphql.compiled import CompiledExecutor
+from server.graphql.compiled import CompiledExecutor, compiled_executor
 from server.graphql.compiled.rows import Attribute, Lists, Many, Objects, One, Plain, Plan
-from server.graphql.event_execution import Execution
-from server.graphql.limits import DocumentLimitsExtension
-from tests.server.graphql.generated_schemas import World, populate
+from server.graphql.documents import Documents
+from server.graphql.event_execution import EventExecution
+from server.graphql.limits_extension import limits_extension
+from tests.server.graphql.generated_schemas import SCALARS, World, populate
 
 Path = tuple[str | int, ...]
 # graphql-core cancels what it has not begun when a neighbour fails, with or without plans.
@@ -178,7 +178,7 @@ seeds = st.integers(0, 2**32)
 faults = st.sampled_from([0, 0, 1, 5, 20])
 
 
-def differs(document: DocumentNode, world: World) -> None:
+def assert_same(document: DocumentNode, world: World) -> None:
     general, compiled = asyncio.run(both(document, world))
     assert compiled.data == general.data
     assert orjson.dumps(compiled.data) == orjson.dumps(general.data), "in the same order"
@@ -196,7 +196,7 @@ async def both(document: DocumentNode, world: World) -> list[ExecutionResult]:
 def assert_equal(text: str, seed: int, per_cent: int) -> None:
     document = Varied(seed).document(text)
     assert validate(CORE, document) == []
-    differs(document, World(CORE, seed, per_cent))
+    assert_same(document, World(CORE, seed, per_cent))
 
 
 QUERIES = operations(print_schema(CORE), custom_scalars=CUSTOM)
@@ -213,7 +213,17 @@ def test_any_query_on_any_data_gives_the_same(text: str, seed: int, per_cent: in
 def test_errors_in_items_of_lists_are_told_at_their_places(seed: int) -> None:
     page = 'messages(latest: "now") { hasOlder items { id } }'
     topics = f'{{ communityTopics(communityId: "1", latest: "now") {{ items {{ id {page} }} }} }}'
-    differs(parse(topics), World(CORE, seed, 10))
+    assert_same(parse(topics), World(CORE, seed, 10))
+
+
+@pytest.mark.parametrize("number", [2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**40])
+def test_int_outside_32_bits_is_the_same_error(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SCALARS, "Int", lambda _chance: number)
+    document = parse("{ addressBook(addresses: []) { address success softBounce } }")
+    for seed in range(10):
+        assert_same(document, World(CORE, seed, 0))
+    results = [asyncio.run(executed(GENERAL, document, World(CORE, seed, 0))) for seed in range(10)]
+    assert any(result.errors for result in results) == (not -(2**31) <= number < 2**31)
 
 
 @pytest.mark.soak
@@ -243,7 +253,7 @@ async def shown(executor: type[Executor[Any]], document: DocumentNode, world: Wo
     """What each event's payload is, as JSON."""
     built = executor.build(CORE, document, context_value=world)
     assert isinstance(built, Executor)
-    execution = Execution(built)
+    execution = EventExecution(built)
     return [await execution.run(event) for event in events]
 
 
@@ -356,7 +366,9 @@ QUERY = "query ($no: Boolean!) { addressBook(addresses: []) { address success @s
 
 
 def test_plans_live_as_long_as_the_document_and_depend_on_its_conditions() -> None:
-    schema = build_product_schema(DocumentLimitsExtension, executor=CompiledExecutor)
+    documents = Documents()
+    executor = compiled_executor(documents)
+    schema = build_product_schema(limits_extension(documents), executor=executor)
     populate(schema._schema, {})
     world = World(schema._schema, 3, 0)
     answers = [asyncio.run(schema.execute(QUERY, {"no": no}, context_value=world)) for no in (True, False, True, False)]
@@ -365,9 +377,10 @@ def test_plans_live_as_long_as_the_document_and_depend_on_its_conditions() -> No
         {"address"},
         {"address", "success"},
     ] * 2
-    prepared = DocumentLimitsExtension.documents.find(schema._schema, QUERY)
+    prepared = documents.find(QUERY)
     assert prepared is not None
-    assert len(server.graphql.compiled.executor._kept[prepared]) == 2
+    assert executor.compiler_cache is not None
+    assert len(executor.compiler_cache._compilers[prepared]) == 2
 
 
 def test_the_hook_is_where_it_is_expected() -> None:

@@ -8,8 +8,8 @@ from strawberry import Schema
 
 from schema.errors import presented
 from schema.root import build_schema
-from server.graphql.documents import prepare
-from server.graphql.limits import DocumentLimitsExtension
+from server.graphql.documents import Documents
+from server.graphql.limits_extension import limits_extension
 
 pytestmark = pytest.mark.anyio
 
@@ -28,15 +28,18 @@ REFUSED = {
 """What no operation may be, by what is wrong with it."""
 
 
+DOCUMENTS = Documents()
+
+
 @pytest.fixture(scope="module")
 def schema() -> Schema:
-    return build_schema(DocumentLimitsExtension)
+    return build_schema(limits_extension(DOCUMENTS))
 
 
 def refused(schema: Schema, query: str, operation_name: str | None = None) -> list[Any]:
     """The errors that a socket tells."""
     try:
-        errors = prepare(schema._schema, query).errors(None, operation_name)
+        errors = DOCUMENTS.prepare(schema._schema, query).errors(None, operation_name)
     except GraphQLError as error:
         errors = [error]
     return [told(presented(error)) for error in errors]
@@ -70,29 +73,46 @@ async def test_a_socket_is_refused_what_a_request_is_and_in_the_same_words(
 
 
 async def test_a_text_is_prepared_once_for_requests_and_sockets(schema: Schema) -> None:
-    by_socket = prepare(schema._schema, "{ __typename } # socket")
-    assert prepare(schema._schema, "{ __typename } # socket") is by_socket
+    by_socket = DOCUMENTS.prepare(schema._schema, "{ __typename } # socket")
+    assert DOCUMENTS.prepare(schema._schema, "{ __typename } # socket") is by_socket
     assert await answered(schema, "{ __typename } # socket") == []
-    assert DocumentLimitsExtension.documents.find(schema._schema, "{ __typename } # socket") is by_socket
+    assert DOCUMENTS.find("{ __typename } # socket") is by_socket
 
     assert await answered(schema, "{ __typename } # request") == []
-    by_request = DocumentLimitsExtension.documents.find(schema._schema, "{ __typename } # request")
+    by_request = DOCUMENTS.find("{ __typename } # request")
     assert by_request is not None
-    assert prepare(schema._schema, "{ __typename } # request") is by_request
+    assert DOCUMENTS.prepare(schema._schema, "{ __typename } # request") is by_request
 
 
 def test_what_can_not_be_parsed_is_not_kept(schema: Schema) -> None:
     for query in ("{ oops", " " * 102_401):
         with pytest.raises(GraphQLError):
-            prepare(schema._schema, query)
-        assert DocumentLimitsExtension.documents.find(schema._schema, query) is None
+            DOCUMENTS.prepare(schema._schema, query)
+        assert DOCUMENTS.find(query) is None
 
 
 def test_each_operation_of_a_document_costs_what_it_costs(schema: Schema) -> None:
     cheap = "subscription Cheap { topicEvents(topicId: 1) { __typename } }"
     dear = "query Dear($n: Int!) { communities(limit: $n) { topics(limit: $n) { members: title } } }"
-    prepared = prepare(schema._schema, f"{cheap} {dear}")
+    prepared = DOCUMENTS.prepare(schema._schema, f"{cheap} {dear}")
     assert prepared.errors(None, "Cheap") == []
     assert prepared.errors({"n": 10}, "Dear") == []
     assert [error.message for error in prepared.errors({"n": 999}, "Dear")] != []
     assert prepared.errors({"n": 10}, "Dear") == []
+
+
+@pytest.mark.parametrize("order", [("Cheap", "Costly"), ("Costly", "Cheap")])
+def test_cost_of_one_operation_does_not_count_for_another(schema: Schema, order: tuple[str, str]) -> None:
+    """The operations have the same sizes, and only their costs differ."""
+    cheap = "query Cheap { communities(limit: 1) { id } }"
+    costly = "query Costly { communities(limit: 999) { topics(limit: 999) { id } } }"
+    prepared = DOCUMENTS.prepare(schema._schema, f"{cheap} {costly} # {order}")
+    assert {name: bool(prepared.errors(None, name)) for name in order} == {"Cheap": False, "Costly": True}
+
+
+@pytest.mark.parametrize("order", [("Fixed", "Sized"), ("Sized", "Fixed")])
+def test_variables_of_each_operation_are_sized_for_it_alone(schema: Schema, order: tuple[str, str]) -> None:
+    fixed = "query Fixed($n: ID!) { communities(limit: 1) { id } user(id: $n) { id } }"
+    sized = "query Sized($n: Int!) { communities(limit: $n) { topics(limit: $n) { id } } }"
+    prepared = DOCUMENTS.prepare(schema._schema, f"{fixed} {sized} # {order}")
+    assert {name: bool(prepared.errors({"n": 999}, name)) for name in order} == {"Fixed": False, "Sized": True}

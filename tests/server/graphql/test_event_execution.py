@@ -12,7 +12,7 @@ from graphql import GraphQLError, build_schema, parse
 from graphql.execution import Executor, execute_subscription_event
 
 from schema.errors import presented
-from server.graphql.event_execution import Execution
+from server.graphql.event_execution import EventExecution
 
 pytestmark = pytest.mark.anyio
 
@@ -68,7 +68,7 @@ async def as_graphql_core_does(query: str, record: object, **variables: Any) -> 
     ],
 )
 async def test_every_event_gives_what_graphql_core_gives(query: str, variables: dict[str, Any], record: Any) -> None:
-    execution = Execution(executor(query, **variables))
+    execution = EventExecution(executor(query, **variables))
     expected = await as_graphql_core_does(query, record, **variables)
     for _ in range(2):
         assert _comparable(orjson.loads(await execution.run(record))) == _comparable(expected)
@@ -82,19 +82,19 @@ def _comparable(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 async def test_errors_of_one_event_do_not_show_in_the_next() -> None:
-    execution = Execution(executor(QUERY, **{"with": True}))
+    execution = EventExecution(executor(QUERY, **{"with": True}))
     assert "errors" in orjson.loads(await execution.run(posted(1)))
     assert "errors" not in orjson.loads(await execution.run({"events": {"__typename": "Ready", "at": 2}}))
 
 
 async def test_events_can_be_executed_at_once() -> None:
-    execution = Execution(executor(QUERY))
+    execution = EventExecution(executor(QUERY))
     payloads = await asyncio.gather(*(execution.run(posted(at)) for at in range(20)))
     assert [orjson.loads(payload)["data"]["events"]["at"] for payload in payloads] == list(range(20))
 
 
 async def test_thousands_of_events_leave_nothing_behind() -> None:
-    execution = Execution(executor(QUERY))
+    execution = EventExecution(executor(QUERY))
 
     async def kept_bytes() -> int:
         for at in range(MANY):

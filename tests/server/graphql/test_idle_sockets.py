@@ -6,7 +6,7 @@ import weakref
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from server.graphql.socket_writer import ABORT_AFTER_S, wire_of
+from server.graphql.socket_writer import ABORT_AFTER_S, protocol_of
 from tests.server.in_process import InProcess, in_process, raw_client
 
 pytestmark = pytest.mark.anyio
@@ -16,7 +16,7 @@ CLOSE, NORMALLY = 0x88, (1000).to_bytes(2)
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:
     """Reads until the client is gone."""
-    assert wire_of(scope)
+    assert protocol_of(scope)
     await receive()
     await send({"type": "websocket.accept", "subprotocol": "graphql-transport-ws"})
     while (await receive())["type"] == "websocket.receive":

@@ -20,7 +20,9 @@ from strawberry.subscriptions.protocols.graphql_transport_ws.handlers import Bas
 from websockets.asyncio.client import connect
 
 from server.graphql.cost import measure_cost
-from server.graphql.limits import DocumentCache, DocumentLimits, DocumentLimitsExtension, PreparedDocument
+from server.graphql.documents import Documents, PreparedDocument
+from server.graphql.limits import DocumentLimits
+from server.graphql.limits_extension import limits_extension
 
 LIMITS = DocumentLimits()
 RESOLVED: list[str] = []
@@ -65,7 +67,7 @@ class Subscription:
 
 
 def new_schema() -> strawberry.Schema:
-    return strawberry.Schema(Query, Mutation, Subscription, extensions=[DocumentLimitsExtension])
+    return strawberry.Schema(Query, Mutation, Subscription, extensions=[limits_extension(Documents())])
 
 
 SCHEMA = new_schema()
@@ -206,8 +208,8 @@ class TestExtension:
     ) -> None:
         calls: list[str] = []
         monkeypatch.setattr("strawberry.schema.schema.parse", counted(calls, parse))
-        monkeypatch.setattr("server.graphql.limits.validate_document", counted(calls, validate_document))
-        monkeypatch.setattr("server.graphql.limits.measure_cost", counted(calls, measure_cost))
+        monkeypatch.setattr("server.graphql.documents.validate_document", counted(calls, validate_document))
+        monkeypatch.setattr("server.graphql.documents.measure_cost", counted(calls, measure_cost))
         query = "query ($n: Int!, $id: ID!) { user(id: $id) { friends(limit: $n) { id } } }"
         schema = new_schema()
         for n, user_id in ((1, "a"), (2, "b"), (1, "c"), (2, "d"), (1, "e")):
@@ -233,7 +235,7 @@ class TestExtension:
                 self.execution_context.pre_execution_errors = self.errors
                 yield
 
-        schema = strawberry.Schema(Query, extensions=[DocumentLimitsExtension, Other])
+        schema = strawberry.Schema(Query, extensions=[limits_extension(Documents()), Other])
         refusals = []
         for name, value in (("rules", (NoUsers,)), ("document", parse(nested(13))), ("errors", [GraphQLError("no")])):
             assert not run(schema, "{ user(id: 1) { id } }").errors
@@ -244,15 +246,15 @@ class TestExtension:
 
     def test_few_prices_are_remembered_and_a_text_that_comes_again_takes_no_more_room(self) -> None:
         schema = SCHEMA._schema
-        cache = DocumentCache(100_000)
+        cache = Documents(bytes_max=100_000)
         for query in ["{ user(id: 1) { id } }", *[TestCost.QUERY] * 100]:
-            cache.keep(schema, query, PreparedDocument(schema, parse(query), (), LIMITS))
-        prepared = cache.find(schema, TestCost.QUERY)
+            cache.keep(query, PreparedDocument(schema, parse(query), (), LIMITS))
+        prepared = cache.find(TestCost.QUERY)
         assert prepared is not None
-        assert cache.find(schema, "{ user(id: 1) { id } }") is not None
+        assert cache.find("{ user(id: 1) { id } }") is not None
         for n in range(200):
             prepared.errors({"n": n}, None)
-        assert len(prepared._refusals) == 64
+        assert len(prepared._cost_errors) == 64
 
     def test_two_schemas_do_not_share_what_was_validated(self) -> None:
         @strawberry.type(name="Query")
@@ -262,18 +264,18 @@ class TestExtension:
                 return "yes"
 
         query = "{ here }"
-        other = strawberry.Schema(Other, extensions=[DocumentLimitsExtension])
+        other = strawberry.Schema(Other, extensions=[limits_extension(Documents())])
         assert run(new_schema(), query).errors
         assert run(other, query).errors is None
 
     def test_the_cache_forgets_what_was_not_used_for_longest(self) -> None:
         schema = SCHEMA._schema
-        cache = DocumentCache(60_000)
+        cache = Documents(bytes_max=60_000)
         for n in range(200):
             query = f"{{ user(id: {n}) {{ id }} }}"
-            cache.keep(schema, query, PreparedDocument(schema, parse(query), (), LIMITS))
-            assert cache.find(schema, "{ user(id: 0) { id } }") is not None
-        kept = [n for n in range(200) if cache.find(schema, f"{{ user(id: {n}) {{ id }} }}")]
+            cache.keep(query, PreparedDocument(schema, parse(query), (), LIMITS))
+            assert cache.find("{ user(id: 0) { id } }") is not None
+        kept = [n for n in range(200) if cache.find(f"{{ user(id: {n}) {{ id }} }}")]
         assert kept == [0, 197, 198, 199]
 
     def test_validation_errors_have_their_code_each_time(self) -> None:

@@ -16,15 +16,15 @@ from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 
 import server.graphql.socket_writer
-from server.graphql.broadcasts import Frames, Listener, Payload
+from server.graphql.frames import Frames, Listener, Payload
 from server.graphql.socket_writer import (
     ABORT_AFTER_S,
     MAX_WAITING_BYTES,
     MAX_WAITING_EVENTS,
     PAUSE_BYTES,
-    Wire,
+    WebSocketProtocol,
+    protocol_of,
     text_frame_header,
-    wire_of,
 )
 from server.web import PING_EVERY_S, PING_TIMEOUT_S
 from storage.errors import DomainError
@@ -54,7 +54,7 @@ class Hall:
     """An application that accepts everybody, closes when it is told to, and notes how sockets ended."""
 
     def __init__(self) -> None:
-        self.entered: asyncio.Queue[Wire] = asyncio.Queue()
+        self.entered: asyncio.Queue[WebSocketProtocol] = asyncio.Queue()
         self.ended: list[Message] = []
         self.close = asyncio.Event()
         self.errors: list[BaseException] = []
@@ -62,7 +62,7 @@ class Hall:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()
         await send({"type": "websocket.accept"})
-        wire = wire_of(scope)
+        wire = protocol_of(scope)
         assert wire is not None
         self.entered.put_nowait(wire)
         closing = asyncio.create_task(self._close_when_told(send))
@@ -90,7 +90,7 @@ async def hall(**options: Any) -> AsyncIterator[tuple[Hall, InProcess]]:
 
 
 @asynccontextmanager
-async def somebody(app: Hall, served: InProcess) -> AsyncIterator[tuple[RawClient, Wire]]:
+async def somebody(app: Hall, served: InProcess) -> AsyncIterator[tuple[RawClient, WebSocketProtocol]]:
     """A client that reads only when it is told to, and its wire."""
     async with raw_client(served.port, SMALL_BUFFER) as raw:
         yield raw, await app.entered.get()
@@ -100,7 +100,7 @@ def text_frame(payload: bytes) -> bytes:
     return text_frame_header(len(payload)) + payload
 
 
-def fill(wire: Wire, size: int = 64 * KILOBYTE) -> None:
+def fill(wire: WebSocketProtocol, size: int = 64 * KILOBYTE) -> None:
     """Offers frames until some of it waits in the transport."""
     while not wire.transport.get_write_buffer_size():
         wire.offer(text_frame(b"x" * size), 1)
@@ -158,7 +158,7 @@ async def test_dropping_closes_with_1013_and_tells_the_application() -> None:
         assert await served.is_left(PATIENCE_S)
 
 
-CLOSERS: dict[str, tuple[int, Callable[[Hall, Wire], None]]] = {
+CLOSERS: dict[str, tuple[int, Callable[[Hall, WebSocketProtocol], None]]] = {
     "a drop": (1013, lambda app, wire: wire.drop("Reading too slowly")),
     "the application": (4403, lambda app, wire: app.close.set()),
     "a shutdown": (1012, lambda app, wire: wire.shutdown()),
@@ -347,8 +347,8 @@ async def test_a_large_answer_that_waits_is_no_event_that_waits() -> None:
 
 
 def test_other_servers_have_no_wire() -> None:
-    assert wire_of({"type": "websocket"}) is None
-    assert wire_of({"type": "websocket", "extensions": {server.graphql.socket_writer.EXTENSION: object()}}) is None
+    assert protocol_of({"type": "websocket"}) is None
+    assert protocol_of({"type": "websocket", "extensions": {server.graphql.socket_writer.EXTENSION: object()}}) is None
 
 
 def in_json(value: object) -> bytes:
@@ -367,7 +367,7 @@ IDS = st.lists(st.tuples(st.text(max_size=40) | LONG, st.sampled_from("abc")), m
 
 
 @pytest.fixture(scope="module")
-async def line(anyio_backend: object) -> AsyncIterator[tuple[Wire, ClientConnection]]:
+async def line(anyio_backend: object) -> AsyncIterator[tuple[WebSocketProtocol, ClientConnection]]:
     async with hall() as (app, served), connect(served.url, max_size=None, max_queue=None) as ws:
         yield await app.entered.get(), ws
 
@@ -375,7 +375,9 @@ async def line(anyio_backend: object) -> AsyncIterator[tuple[Wire, ClientConnect
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(payloads=PAYLOADS, ids=IDS)
 async def test_joined_frames_are_the_same_as_sending_one_by_one(
-    line: tuple[Wire, ClientConnection], payloads: list[tuple[object, frozenset[str]]], ids: list[tuple[str, str]]
+    line: tuple[WebSocketProtocol, ClientConnection],
+    payloads: list[tuple[object, frozenset[str]]],
+    ids: list[tuple[str, str]],
 ) -> None:
     wire, ws = line
     frames = Frames([Payload(in_json(value), hidden_from) for value, hidden_from in payloads])

@@ -16,9 +16,10 @@ from schema.errors import presented
 from schema.events import CommunityEvent
 from schema.root import Query, build_schema
 from schema.scalars import SCALARS
-from server.graphql import subscriptions
-from server.graphql.limits import DocumentLimitsExtension
-from server.graphql.subscriptions import NotStarted, Subscribed, subscribe
+from server.graphql.compiled import compiled_executor
+from server.graphql.documents import Documents
+from server.graphql.limits_extension import limits_extension
+from server.graphql.subscriptions import OperationRefused, SharedSubscription, Subscriptions, ViewerSubscription
 from storage.identity.records import user_stream
 from storage.identity.roles import Role
 from storage.stores import Stores
@@ -28,8 +29,10 @@ from tests.storage.places import Place, found_place
 
 pytestmark = pytest.mark.anyio
 
-SCHEMA = build_schema(DocumentLimitsExtension)
+DOCUMENTS = Documents()
+SCHEMA = build_schema(limits_extension(DOCUMENTS))
 CORE = SCHEMA._schema
+SUBSCRIPTIONS = Subscriptions(CORE, DOCUMENTS, compiled_executor(DOCUMENTS))
 PLAIN = """
     subscription Plain($topic: ID!, $since: Cursor, $with: Boolean! = false) {
       topicEvents(topicId: $topic, since: $since) { ... on MessagePosted { message { id text @include(if: $with) } } }
@@ -49,6 +52,12 @@ async def place(shared_stores: Stores) -> Place:
     return place
 
 
+def subscriptions_of(core: GraphQLSchema) -> Subscriptions:
+    """Returns the subscriptions of another schema."""
+    documents = Documents()
+    return Subscriptions(core, documents, compiled_executor(documents))
+
+
 async def viewer(place: Place, name: str | None = "ann", roles: frozenset[Role] = frozenset({Role.MEMBER})) -> Context:
     context = Context(place.stores, str)
     if name is not None:
@@ -59,11 +68,11 @@ async def viewer(place: Place, name: str | None = "ann", roles: frozenset[Role] 
 
 async def subscribed(
     place: Place, variables: Mapping[str, Any] = NOTHING, query: str = PLAIN, who: Context | None = None
-) -> Subscribed:
+) -> SharedSubscription:
     given = {**variables}
     given.setdefault("topic", place.topic.id)
-    found = await subscribe(CORE, who or await viewer(place), query, given, None)
-    assert found is not None
+    found = await SUBSCRIPTIONS.start(who or await viewer(place), query, given, None)
+    assert isinstance(found, SharedSubscription)
     return found
 
 
@@ -133,31 +142,32 @@ class Own:
 async def test_viewers_with_streams_of_their_own_never_share(place: Place) -> None:
     core = strawberry.Schema(Query, subscription=Own, config=StrawberryConfig(scalar_map=SCALARS))._schema
     query = "subscription { ownEvents { __typename } }"
-    found = [await subscribe(core, await viewer(place, name), query, None, None) for name in ("ann", "bob", "ann")]
-    ann, bob, again = [each.key for each in found if each is not None]
+    start = subscriptions_of(core).start
+    found = [await start(await viewer(place, name), query, None, None) for name in ("ann", "bob", "ann")]
+    ann, bob, again = [each.key for each in found if isinstance(each, SharedSubscription)]
     assert ann == again != bob
 
 
 async def test_a_subscription_that_is_its_viewers_own_is_not_shared(place: Place) -> None:
     for query in ("homeFeedEvents", "notificationEvents", "jobEvents"):
         text = f"subscription {{ {query} {{ __typename }} }}"
-        found = [await subscribe(CORE, await viewer(place, name), text, None, None) for name in ("ann", "ann")]
-        assert all(isinstance(each, subscriptions.Own) for each in found)
+        found = [await SUBSCRIPTIONS.start(await viewer(place, name), text, None, None) for name in ("ann", "ann")]
+        assert all(isinstance(each, ViewerSubscription) for each in found)
         assert found[0] != found[1]
 
 
 async def test_queries_and_mutations_are_none_of_its_business(place: Place) -> None:
     for query in ("{ viewer { id } }", 'mutation { createCommunity(input: {name: "x"}) { id } }', "{ nope }"):
-        assert await subscribe(CORE, await viewer(place), query, None, None) is None
+        assert await SUBSCRIPTIONS.start(await viewer(place), query, None, None) is None
 
 
 async def test_the_named_operation_counts(place: Place) -> None:
     query = f"query Q {{ __typename }} {PLAIN}"
     who, given = await viewer(place), {"topic": place.topic.id}
-    assert await subscribe(CORE, who, query, given, "Q") is None
-    assert await subscribe(CORE, who, query, given, "Plain") is not None
-    assert await subscribe(CORE, who, query, given, None) is None
-    assert await subscribe(CORE, who, query, given, "Nobody") is None
+    assert await SUBSCRIPTIONS.start(who, query, given, "Q") is None
+    assert await SUBSCRIPTIONS.start(who, query, given, "Plain") is not None
+    assert await SUBSCRIPTIONS.start(who, query, given, None) is None
+    assert await SUBSCRIPTIONS.start(who, query, given, "Nobody") is None
 
 
 @pytest.mark.parametrize(
@@ -178,12 +188,12 @@ async def test_the_named_operation_counts(place: Place) -> None:
 async def test_what_can_not_begin_says_why(
     place: Place, query: str, variables: dict[str, Any], who: str | None, code: str
 ) -> None:
-    with pytest.raises(NotStarted) as refused:
+    with pytest.raises(OperationRefused) as refused:
         await subscribed(place, variables, query, await viewer(place, who))
     assert {(presented(error).extensions or {})["code"] for error in refused.value.errors} == {code}
 
 
 async def test_a_service_may_not_listen(place: Place) -> None:
-    with pytest.raises(NotStarted) as refused:
+    with pytest.raises(OperationRefused) as refused:
         await subscribed(place, who=await viewer(place, roles=frozenset({Role.SERVICE})))
     assert (presented(refused.value.errors[0]).extensions or {})["code"] == "FORBIDDEN"

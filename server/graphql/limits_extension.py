@@ -1,0 +1,78 @@
+"""Applies the limits of documents to every operation that Strawberry executes."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from graphql import DocumentNode, GraphQLError
+from strawberry.extensions import SchemaExtension
+from strawberry.types import ExecutionContext
+
+from server.graphql.documents import Documents, PreparedDocument
+from server.graphql.limits import PARSE_FAILED, set_code
+
+
+def limits_extension(documents: Documents) -> Callable[[], SchemaExtension]:
+    """Returns a factory for the schema's `extensions`, which takes the limits and cached documents from `documents`."""
+    return partial(DocumentLimitsExtension, documents)
+
+
+def is_limits_extension(extension: object) -> bool:
+    """Returns whether `limits_extension` made this."""
+    return isinstance(extension, partial) and extension.func is DocumentLimitsExtension
+
+
+class DocumentLimitsExtension(SchemaExtension):
+    """Checks the limits while parsing and validating, and gives parse and validation errors their codes.
+
+    Replaces Strawberry's ParserCache and ValidationCache. A refusal is an ordinary error of its step, so every
+    transport answers it like a syntax error.
+    """
+
+    def __init__(self, documents: Documents) -> None:
+        super().__init__()
+        self._documents = documents
+
+    def on_parse(self) -> Iterator[None]:
+        """Takes the document from the cache; otherwise limits the parser."""
+        context = self.execution_context
+        prepared = self._documents.find(context.query or "")
+        if prepared is not None:
+            context.graphql_document = prepared.document
+        too_long = None if prepared else self._limit_parser(context)
+        yield
+        for error in context.pre_execution_errors or ():
+            error.message = too_long or error.message
+            set_code(error, PARSE_FAILED)
+
+    def on_validate(self) -> Iterator[None]:
+        """Sets the errors of the prepared document in place of Strawberry's validation."""
+        context = self.execution_context
+        if context.pre_execution_errors is None and context.graphql_document is not None:
+            prepared = self._prepare(context, context.graphql_document)
+            # `operation_name` would be that of the first operation when the request names none.
+            name = context._provided_operation_name
+            context.pre_execution_errors = list(prepared.errors(context.variables, name))
+        yield
+
+    def _limit_parser(self, context: ExecutionContext) -> str | None:
+        """Makes the parser refuse a text over the limits. Returns the message, since the parser cannot count bytes."""
+        options: Any = context.parse_options
+        options["max_tokens"] = self._documents.limits.tokens
+        try:
+            self._documents.limits.check_text(context.query or "")
+        except GraphQLError as error:
+            options["max_source_length"] = 0
+            return error.message
+        return None
+
+    def _prepare(self, context: ExecutionContext, document: DocumentNode) -> PreparedDocument:
+        query = context.query or ""
+        prepared = self._documents.find(query)
+        if prepared is None or prepared.document is not document or prepared.rules != context.validation_rules:
+            schema = context.schema._schema
+            prepared = PreparedDocument(schema, document, context.validation_rules, self._documents.limits)
+            # Another extension may have replaced the document of the text.
+            if document.loc is not None and document.loc.source.body == context.query:
+                self._documents.keep(query, prepared)
+        return prepared
