@@ -1,6 +1,6 @@
-"""Delivery events a second from the ledger's door until they are folded: one hot domain, or a thousand.
+"""Measures delivery events per second until they are durable and until they are aggregated, for 1 and 1,000 domains.
 
-One process records and another folds, as `noroshi web` and `noroshi worker` do; MongoDB has what is left of two cores.
+One process records and another aggregates, as `noroshi web` and `noroshi worker` do. MongoDB shares their two cores.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ ANSWERS = [(250, "2.0.0")] * 18 + [(550, "5.1.1"), (452, "4.2.2")]
 
 
 async def run(stores: Stores, org: str, number: int, domains: int, addresses: int) -> tuple[float, float]:
-    """Seconds until all are durable, and until all are folded."""
+    """Returns the seconds until all events are durable, and until all are aggregated."""
     dice, now = random.Random(3), await stores.mongo.now()
     began_s = time.perf_counter()
     for first in range(0, number, BATCH):
@@ -34,8 +34,8 @@ async def run(stores: Stores, org: str, number: int, domains: int, addresses: in
         for place in range(first, min(first + BATCH, number)):
             which = dice.randrange(addresses)
             code, status = dice.choice(ANSWERS)
-            whom = f"a{which}@d{which % domains}.example"
-            events.append(DeliveryEvent(f"{org}{place}", whom, now, smtp_code=code, enhanced_status=status))
+            address = f"a{which}@d{which % domains}.example"
+            events.append(DeliveryEvent(f"{org}{place}", address, now, smtp_code=code, enhanced_status=status))
         await stores.ledger.record(org, "benchmark", events)
     durable_s = time.perf_counter() - began_s
     while await stores.aggregator.pending_partitions():
@@ -44,8 +44,8 @@ async def run(stores: Stores, org: str, number: int, domains: int, addresses: in
 
 
 async def measure(number: int, addresses: int) -> None:
-    """Both shapes of traffic."""
-    table = Table("domains", "addresses", "events", "recorded/s", "folded/s")
+    """Measures one hot domain and 1,000 domains."""
+    table = Table("domains", "addresses", "events", "recorded/s", "aggregated/s")
     async with databases("motor") as servers:
         command = [
             sys.executable,
@@ -61,8 +61,8 @@ async def measure(number: int, addresses: int) -> None:
                     servers.mongodb_uri, servers.redis_url, DATABASE, address_keys=ADDRESS_KEYS
                 ) as stores:
                     for domains in (1, 1000):
-                        durable_s, folded_s = await run(stores, f"org{domains}", number, domains, addresses)
-                        rates = (f"{number / durable_s:,.0f}", f"{number / folded_s:,.0f}")
+                        durable_s, aggregated_s = await run(stores, f"org{domains}", number, domains, addresses)
+                        rates = (f"{number / durable_s:,.0f}", f"{number / aggregated_s:,.0f}")
                         table.add_row(str(domains), f"{addresses:,}", f"{number:,}", *rates)
             finally:
                 aggregator.kill()

@@ -1,6 +1,7 @@
-"""Lookups of 1,000 addresses a request in a book of a million, by the product and, in the same run, the ordinary way.
+"""Measures lookups of 1,000 addresses in a book of a million, by the product and by ordinary Strawberry in one run.
 
-The rate is given, not the number of clients. The web process has core 0, MongoDB and the load share core 1. Linux only.
+The request rate is fixed, not the number of clients. The web process has core 0; MongoDB and the load share core 1.
+Linux only.
 """
 
 import asyncio
@@ -59,8 +60,8 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @dataclass(frozen=True)
-class Row:
-    """One measurement."""
+class Measurement:
+    """The result of one implementation at one rate."""
 
     way: str
     rate: float
@@ -70,7 +71,7 @@ class Row:
     report: Report
 
     def cells(self) -> list[str]:
-        """As the table shows it."""
+        """Returns the cells of the table."""
         latencies = sorted(self.report.latencies_ms)
         served = len(latencies) / self.seconds
         cpu = self.report.cpu_percent
@@ -89,12 +90,12 @@ def _rank(latencies: list[float], percent: int) -> float:
 
 
 def address(number: int) -> str:
-    """The book's addresses; half of what is asked is among them."""
+    """Returns an address of the book by number. Half of the requested numbers are in the book."""
     return f"reader{number}@d{number % DOMAINS}.example"
 
 
 async def fill(servers: Databases, addresses: int) -> None:
-    """Documents as folds leave them."""
+    """Inserts documents as aggregation leaves them."""
     async with open_stores(
         servers.mongodb_uri, servers.redis_url, DATABASE, servers.driver, address_keys=ADDRESS_KEYS
     ) as stores:
@@ -121,7 +122,7 @@ def _document(number: int) -> dict[str, object]:
 
 
 def requests(servers: Databases, addresses: int) -> list[str]:
-    """What is sent: a thousand random addresses each."""
+    """Returns requests with 1,000 random addresses each."""
     token = mint(servers.secret, user_id="mta", organization_id=ORGANIZATION, roles=("SERVICE",))
     dice = random.Random(1)
     asked = [[address(dice.randrange(2 * addresses)) for _ in range(ASKED)] for _ in range(REQUESTS)]
@@ -130,7 +131,7 @@ def requests(servers: Databases, addresses: int) -> list[str]:
 
 @asynccontextmanager
 async def web(way: str, servers: Databases) -> AsyncIterator[tuple[int, int]]:
-    """Process id and port of a web process of that way, alone on its core."""
+    """Runs a web process of an implementation alone on its core. Yields its process id and port."""
     with listen("127.0.0.1", 0) as listener:
         fd, port = listener.fileno(), listener.getsockname()[1]
         variables = servers.environment() | {"NOROSHI_ADDRESS_KEYS": ADDRESS_KEYS_SETTING}
@@ -153,7 +154,7 @@ def _serves(port: int) -> bool:
 
 
 async def run_load(job: Job) -> Report:
-    """In a process of its own."""
+    """Runs the load in its own process."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "benchmarks.lookup_load"), stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -163,7 +164,7 @@ async def run_load(job: Job) -> Report:
 
 
 async def layers_of(way: str, pid: int, port: int, asked: list[str]) -> Table:
-    """Where a web process's time goes under a load that it can bear."""
+    """Returns where the processor time of a web process goes, under moderate load."""
     job = Job(port, asked, LAYERS_RATE, LAYERS_S + 2, [pid])
     shares = asyncio.create_task(asyncio.to_thread(layers.shares, pid, LAYERS_S))
     report = await run_load(job)
@@ -171,10 +172,10 @@ async def layers_of(way: str, pid: int, port: int, asked: list[str]) -> Table:
     return layers.table(await shares, f"Where the processor time of {way} goes", "request", cpu_ms)
 
 
-async def measure(addresses: int, rates: list[float], seconds: float, driver: str) -> tuple[list[Row], Table]:
-    """Every rate by every way, and the first way's layers."""
+async def measure(addresses: int, rates: list[float], seconds: float, driver: str) -> tuple[list[Measurement], Table]:
+    """Measures every rate with every implementation, and the layers of the first implementation."""
     move_to(OTHERS_CORE)
-    rows, shares = list[Row](), None
+    rows, shares = list[Measurement](), None
     async with databases(driver) as servers:  # type: ignore[arg-type]
         await fill(servers, addresses)
         asked = requests(servers, addresses)
@@ -183,14 +184,14 @@ async def measure(addresses: int, rates: list[float], seconds: float, driver: st
                 await run_load(Job(port, asked, 10, 2, [pid]))
                 for rate in rates:
                     report = await run_load(Job(port, asked, rate, seconds, [pid, servers.mongod_pid]))
-                    rows.append(Row(way, rate, seconds, pid, servers.mongod_pid, report))
+                    rows.append(Measurement(way, rate, seconds, pid, servers.mongod_pid, report))
                     _show(rows[-1:])
                 shares = shares or await layers_of(way, pid, port, asked)
     assert shares is not None
     return rows, shares
 
 
-def _show(rows: list[Row]) -> None:
+def _show(rows: list[Measurement]) -> None:
     names = ("way", "asked/s", "served/s", "p50 ms", "p95 ms", "p99 ms", "429", "failed", "web %", "mongod %", "load %")
     table = Table(*names, "others %")
     for row in rows:

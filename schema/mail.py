@@ -1,4 +1,4 @@
-"""The bounce address book."""
+"""GraphQL types of the bounce address book."""
 
 from datetime import datetime
 
@@ -7,57 +7,69 @@ from strawberry import ID
 
 from storage.mail.records import VerdictRule
 
-strawberry.enum(VerdictRule, description="Which rule decided whether mail should be sent.")
+strawberry.enum(VerdictRule, description="Rule that decides whether an address or domain should get mail.")
 
 
-@strawberry.type(description="Why: the rule that decided, and what it saw.")
+@strawberry.type(description="The rule that decided, and its evidence.")
 class Verdict:
-    rule: VerdictRule = strawberry.field(description="The rule.")
-    detail: str = strawberry.field(description="What it saw, for people.")
+    rule: VerdictRule = strawberry.field(description="Rule that decided.")
+    detail: str = strawberry.field(description="Evidence in English, for people.")
 
 
-@strawberry.type(description="What is known of mail to a domain. id is the domain.")
+@strawberry.type(description="Counters of mail to a domain, and whether it is blocked. id is the domain.")
 class DomainStanding:
-    id: ID = strawberry.field(description="The domain.")
-    domain: str = strawberry.field(description="As IDNA spells it, in lower case.")
-    success: int = strawberry.field(description="Deliveries.")
-    soft_bounce: int = strawberry.field(description="Soft bounces and failures to reach it; once a message and day.")
-    hard_bounce: int = strawberry.field(description="Hard bounces.")
-    blocked: bool = strawberry.field(description="Whether nobody there should be sent mail.")
-    verdict: Verdict = strawberry.field(description="Why.")
+    id: ID = strawberry.field(description="The domain, which identifies it.")
+    domain: str = strawberry.field(description="Domain in lower case and IDNA form; as requested when it is invalid.")
+    success: int = strawberry.field(description="Number of deliveries.")
+    soft_bounce: int = strawberry.field(
+        description="Number of soft bounces and failed connections, one per message and day."
+    )
+    hard_bounce: int = strawberry.field(description="Number of hard bounces.")
+    blocked: bool = strawberry.field(description="Whether all addresses of the domain should get no mail.")
+    verdict: Verdict = strawberry.field(description="Reason why it is blocked or allowed.")
 
 
-@strawberry.type(description="What is known of mail to an address.")
+@strawberry.type(description="Counters of mail to an address, and whether it is blocked.")
 class AddressStanding:
-    address: str = strawberry.field(description="As asked.")
-    normalized: str | None = strawberry.field(description="Normalised; null when it is no address.")
-    blocked: bool = strawberry.field(description="Whether it should get no mail; also where its domain is blocked.")
-    verdict: Verdict = strawberry.field(description="Why.")
-    success: int = strawberry.field(description="Deliveries.")
-    soft_bounce: int = strawberry.field(description="Soft bounces since the last success; once a message and day.")
-    hard_bounce: int = strawberry.field(description="Hard bounces since the last success.")
-    domain: DomainStanding | None = strawberry.field(description="Of its domain; null when it is no address.")
-    last_event_at: datetime | None = strawberry.field(description="When the last known event happened.")
+    address: str = strawberry.field(description="Address as requested.")
+    normalized: str | None = strawberry.field(description="Normalised address; null when the address is invalid.")
+    blocked: bool = strawberry.field(description="Whether it should get no mail. True also when its domain is blocked.")
+    verdict: Verdict = strawberry.field(description="Reason why it is blocked or allowed.")
+    success: int = strawberry.field(description="Number of deliveries.")
+    soft_bounce: int = strawberry.field(
+        description="Number of soft bounces since the last delivery, one per message and day."
+    )
+    hard_bounce: int = strawberry.field(description="Number of hard bounces since the last delivery.")
+    domain: DomainStanding | None = strawberry.field(
+        description="Standing of its domain; null when the address is invalid."
+    )
+    last_event_at: datetime | None = strawberry.field(
+        description="When the latest event happened; null when none is known."
+    )
 
 
-@strawberry.type(description="A UTC day's mail.")
+@strawberry.type(description="Bounce rate of a UTC day.")
 class BounceRate:
-    day: datetime = strawberry.field(description="When the day begins.")
-    domain: str | None = strawberry.field(description="Null for all together.")
-    sent: int = strawberry.field(description="Messages with an outcome that counts.")
-    bounced: int = strawberry.field(description="How many of them bounced, softly or hard.")
-    rate: float = strawberry.field(description="Bounced of sent, 0 to 1. From 0.02 on senders lose their reputation.")
+    day: datetime = strawberry.field(description="Start of the day.")
+    domain: str | None = strawberry.field(description="Domain; null for all domains together.")
+    sent: int = strawberry.field(description="Number of messages with an outcome that counts.")
+    bounced: int = strawberry.field(description="Number of them that bounced, softly or hard.")
+    rate: float = strawberry.field(
+        description="Share of bounced messages, 0 to 1. From 0.02 a sender's reputation suffers."
+    )
 
 
-@strawberry.type(description="An event that was not taken in.")
+@strawberry.type(description="An event that was rejected.")
 class RejectedDelivery:
-    index: int = strawberry.field(description="Its place in the list, from 0.")
-    event_id: ID = strawberry.field(description="Its id.")
-    message: str = strawberry.field(description="Why.")
+    index: int = strawberry.field(description="Index of the event in the list, from 0.")
+    event_id: ID = strawberry.field(description="Id of the event.")
+    message: str = strawberry.field(description="What is wrong with the event.")
 
 
-@strawberry.type(description="What became of a list of events.")
+@strawberry.type(description="Result of recording a list of events.")
 class RecordDeliveriesResult:
-    accepted: int = strawberry.field(description="New ones; they are durable.")
-    duplicates: int = strawberry.field(description="Those that were known; nothing changed.")
-    rejected: list[RejectedDelivery] = strawberry.field(description="Those that can't be taken in.")
+    accepted: int = strawberry.field(description="Number of new events. They are durable.")
+    duplicates: int = strawberry.field(
+        description="Number of events whose ids were recorded before. They change nothing."
+    )
+    rejected: list[RejectedDelivery] = strawberry.field(description="Invalid events.")

@@ -1,4 +1,4 @@
-"""Reading Postfix's log: one line in, delivery events out. Which messages still wait for whom is kept between lines."""
+"""Parses Postfix log lines into delivery events. Deferred recipients are remembered between lines."""
 
 import re
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from hashlib import sha256
 from storage.mail.classifier import EXPIRED
 from storage.mail.records import DeliveryEvent
 
-MAX_WAITING = 100_000
+MAX_DEFERRED = 100_000
 
 _HEAD = re.compile(
     r"(?P<when>\d{4}-\d\d-\d\dT\S+|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) \S+ "
@@ -21,47 +21,47 @@ _DELIVERY = re.compile(
 )
 _EXPIRED = re.compile(r"from=<[^>]*>, status=(?:force-)?expired, returned to sender")
 _ANSWER = re.compile(r"(?:said: |^)([245]\d\d)[ -]")
-_DELIVERED_OR_NOT = {"sent", "deferred", "bounced"}
+_FINAL_OR_DEFERRED = {"sent", "deferred", "bounced"}
 
 
 @dataclass(slots=True)
 class PostfixLogReader:
-    """The reader of one log. `waiting` is what deferred messages wait for, by queue id: a state to keep."""
+    """Parser of one log. `deferred` holds the deferred recipients by queue id; callers save it across restarts."""
 
     local_zone: tzinfo | None = None
-    waiting: dict[str, list[str]] = field(default_factory=dict)
+    deferred: dict[str, list[str]] = field(default_factory=dict)
 
     def read(self, line: bytes, now: datetime) -> Iterator[DeliveryEvent]:
-        """The events of a line; the same line gives the same event ids, whenever it is read."""
+        """Yields the events of a line. The same line always gives the same event ids."""
         head = _HEAD.match(line.decode("utf-8", "replace").rstrip("\r\n"))
         if head is None:
             return
         queue, rest = head["queue"], head["rest"]
         id_ = sha256(line.strip()).hexdigest()
         delivery = _DELIVERY.match(rest)
-        if delivery is not None and delivery["status"] in _DELIVERED_OR_NOT:
+        if delivery is not None and delivery["status"] in _FINAL_OR_DEFERRED:
             self._note(queue, delivery["to"], delivery["status"])
             yield _event(id_, queue, self._at(head["when"], now), delivery)
         elif _EXPIRED.match(rest):
-            for address in self.waiting.pop(queue, []):
+            for address in self.deferred.pop(queue, []):
                 expired = f"{id_}:{sha256(address.encode()).hexdigest()[:16]}"
                 at = self._at(head["when"], now)
                 yield DeliveryEvent(expired, address, at, enhanced_status=EXPIRED, message_id=queue)
         elif rest == "removed":
-            self.waiting.pop(queue, None)
+            self.deferred.pop(queue, None)
 
     def _note(self, queue: str, address: str, status: str) -> None:
-        """Remembers who waits, since the line that says that a message expired names nobody."""
-        waiting = self.waiting.get(queue, [])
-        if status == "deferred" and address not in waiting:
-            self.waiting[queue] = [*waiting, address]
-        elif status != "deferred" and address in waiting:
-            waiting.remove(address)
-        while len(self.waiting) > MAX_WAITING:
-            del self.waiting[next(iter(self.waiting))]
+        """Records deferred recipients, since the line of an expired message does not name them."""
+        recipients = self.deferred.get(queue, [])
+        if status == "deferred" and address not in recipients:
+            self.deferred[queue] = [*recipients, address]
+        elif status != "deferred" and address in recipients:
+            recipients.remove(address)
+        while len(self.deferred) > MAX_DEFERRED:
+            del self.deferred[next(iter(self.deferred))]
 
     def _at(self, when: str, now: datetime) -> datetime:
-        """The instant of a line. Lines without a year and a zone are of the last twelve months, in the local zone."""
+        """Returns the instant of a line. Lines without year and zone are within the last year, in the local zone."""
         if when[0].isdigit():
             at = datetime.fromisoformat(when)
             return (at if at.tzinfo else at.replace(tzinfo=self.local_zone)).astimezone(UTC)
@@ -69,7 +69,7 @@ class PostfixLogReader:
             try:
                 at = datetime.strptime(f"{year} {when}", "%Y %b %d %H:%M:%S")
             except ValueError:
-                continue  # the 29th of February
+                continue  # 29 February of a common year
             at = at.replace(tzinfo=self.local_zone).astimezone(UTC)
             if at < now + timedelta(days=1):
                 return at

@@ -1,6 +1,6 @@
-"""Reports that come by mail: DSNs (RFC 3464) and complaints (ARF, RFC 5965), read into delivery events.
+"""Parses reports that arrive by mail, DSNs (RFC 3464) and complaints (ARF, RFC 5965), into delivery events.
 
-Well-formed ones are read as they are; of others a library guesses the addresses, and the text tells what happened.
+For nonstandard bounces a library guesses the addresses, and the code and status come from the text.
 """
 
 import logging
@@ -24,16 +24,16 @@ _SMTP_CODE = re.compile(r"(?:^|[\s;:>])([245]\d\d)[ -]")
 _STATUS = re.compile(r"(?<![\d.])([245]\.\d{1,3}\.\d{1,3})(?![\d.])")
 
 
-# It logs its own stumbles whole, and they may hold what stood in the message.
+# The library logs its failures with content of the message.
 logging.getLogger("flufl.bounce").setLevel(logging.CRITICAL + 1)
 
 
 class NotADeliveryReport(Exception):
-    """The message is neither a DSN nor an ARF report, nor anything like one."""
+    """The message is not a DSN, an ARF report or a nonstandard bounce."""
 
 
 def delivery_events(content: bytes, now: datetime) -> list[DeliveryEvent]:
-    """What the report says; empty when it says nothing that counts, such as that a message is late.
+    """Returns the events of a report; empty when nothing counts, such as a delay.
 
     Raises: NotADeliveryReport.
     """
@@ -43,14 +43,14 @@ def delivery_events(content: bytes, now: datetime) -> list[DeliveryEvent]:
     for part in message.walk():
         match part.get_content_type():
             case "message/delivery-status":
-                return list(_of_dsn(part, message, id_, at))
+                return list(_dsn_events(part, message, id_, at))
             case "message/feedback-report":
-                return list(_of_complaint(part, message, id_, at))
-    return _guessed(message, content, id_, at)
+                return list(_complaint_events(part, message, id_, at))
+    return _nonstandard_events(message, content, id_, at)
 
 
-def _of_dsn(part: Message, message: Message, id_: str, at: datetime) -> Iterator[DeliveryEvent]:
-    """One for each recipient whose message failed or arrived; what is late, relayed or expanded says nothing yet."""
+def _dsn_events(part: Message, message: Message, id_: str, at: datetime) -> Iterator[DeliveryEvent]:
+    """Yields an event per recipient with a final result. Delayed, relayed and expanded are not final."""
     blocks = _blocks(part)
     about = blocks[0] if blocks else Message()
     queue_id = about.get("X-Postfix-Queue-ID") or about.get("Original-Envelope-Id") or _original_id(message)
@@ -59,7 +59,7 @@ def _of_dsn(part: Message, message: Message, id_: str, at: datetime) -> Iterator
         address = _recipient(block.get("Original-Recipient")) or _recipient(block.get("Final-Recipient"))
         if address is None or action not in ("failed", "delivered"):
             continue
-        text = _flat(block.get("Diagnostic-Code"))
+        text = _single_line(block.get("Diagnostic-Code"))
         status = _STATUS.search(block.get("Status") or "")
         yield DeliveryEvent(
             event_id=f"dsn:{id_}:{number}",
@@ -73,12 +73,12 @@ def _of_dsn(part: Message, message: Message, id_: str, at: datetime) -> Iterator
 
 
 def _blocks(part: Message) -> list[Message]:
-    """The groups of fields of a report part: per message, then per recipient."""
+    """Returns the groups of fields of a report part: of the message, then of each recipient."""
     payload = part.get_payload()
     return [each for each in payload if isinstance(each, Message) and each.keys()] if isinstance(payload, list) else []
 
 
-def _of_complaint(part: Message, message: Message, id_: str, at: datetime) -> Iterator[DeliveryEvent]:
+def _complaint_events(part: Message, message: Message, id_: str, at: datetime) -> Iterator[DeliveryEvent]:
     fields = next(iter(_blocks(part)), None)
     if fields is None:
         text = part.get_payload(decode=True)
@@ -90,17 +90,17 @@ def _of_complaint(part: Message, message: Message, id_: str, at: datetime) -> It
         yield DeliveryEvent(
             event_id=f"arf:{id_}:{number}",
             address=address,
-            at=at,  # when it was complained; Arrival-Date and Received-Date are the original message's
+            at=at,  # the date of the complaint; Arrival-Date and Received-Date are of the original message
             kind=DeliveryEventKind.COMPLAINT,
         )
 
 
-def _guessed(message: Message, content: bytes, id_: str, at: datetime) -> list[DeliveryEvent]:
-    """What a library finds in a bounce that follows no standard, with the code and status that its text names."""
+def _nonstandard_events(message: Message, content: bytes, id_: str, at: datetime) -> list[DeliveryEvent]:
+    """Returns events for the addresses that a library finds, with the code and status from the text."""
     temporary, permanent = _failures(message)
     found = sorted({each.decode("ascii", "replace") for each in {*temporary, *permanent}})
     if not found:
-        raise NotADeliveryReport("This is no report of a delivery.")
+        raise NotADeliveryReport("The message is not a delivery report: expected a DSN, an ARF complaint or a bounce.")
     text = content.decode("utf-8", "replace")[-MAX_TEXT * 4 :]
     status = _STATUS.search(text)
     code = _smtp_code(text) or (550 if permanent else 450)
@@ -121,19 +121,19 @@ def _failures(message: Message) -> tuple[set[bytes], set[bytes]]:
     try:
         temporary, permanent = all_failures(message)
     except (LookupError, TypeError, ValueError, AttributeError):
-        return set(), set()  # the library stumbles over headers that are missing or odd
+        return set(), set()  # the library fails on missing or malformed headers
     return set(temporary), set(permanent)
 
 
 def _recipient(field: str | None) -> str | None:
-    """The address of "rfc822; ann@example.org", of "<ann@example.org>", or as it stands."""
+    """Returns the address of "rfc822; ann@example.org", "<ann@example.org>" or "ann@example.org"."""
     _, _, after = (field or "").rpartition(";")
-    address = _flat(after).strip("<> ")
+    address = _single_line(after).strip("<> ")
     return address if "@" in address else None
 
 
 def _original(message: Message) -> Message | None:
-    """The message that the report is about, or its header."""
+    """Returns the reported message, or its headers."""
     for part in message.walk():
         payload = part.get_payload()
         if part.get_content_type() == "message/rfc822" and isinstance(payload, list) and payload:
@@ -159,13 +159,13 @@ def _smtp_code(text: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def _date(field: str | None, otherwise: datetime) -> datetime:
+def _date(field: str | None, default: datetime) -> datetime:
     try:
         at = parsedate_to_datetime(field or "")
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
     except (ValueError, TypeError, OverflowError):
-        return otherwise
+        return default
 
 
-def _flat(field: object) -> str:
+def _single_line(field: object) -> str:
     return " ".join(str(field or "").split())

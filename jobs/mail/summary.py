@@ -1,8 +1,7 @@
-"""The daily summary of bounces, and alarms when too many bounce: by mail or by signed webhook, once each.
+"""Sends a daily summary of bounces, and alarms when too many mails bounce: by mail or signed webhook, each once.
 
-Alarms are of an organization or one of its domains, and of yesterday too: what is told after midnight counts as well.
-
-A report that can't be sent is tried again after ten minutes, under the same id.
+Alarms cover an organization or one of its domains, today and yesterday, since events may be recorded after midnight.
+A report that can't be sent is sent again after ten minutes, under the same id.
 """
 
 from collections import defaultdict
@@ -22,10 +21,10 @@ from storage.mail.records import BounceRate
 from storage.secrets.shared_secrets import shared_secret
 
 SUMMARY_AFTER_MS = 3_600_000
-"""A day's summary is sent an hour after midnight UTC: events of its last minutes are folded by then."""
+"""When a day's summary is sent after midnight UTC. The last events of the day are aggregated by then."""
 
 ALARMED_DOMAINS = 5
-"""So many domains of an organization at once: the worst."""
+"""How many domains of an organization raise alarms: the worst ones."""
 
 TIMEOUT_S = 15.0
 
@@ -33,7 +32,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class BounceReport:
     """A day's rate of an organization, or of one of its domains, and the domains with the most bounces."""
 
     kind: str
@@ -44,17 +43,17 @@ class Report:
 
     @property
     def id(self) -> str:
-        """The same on every try."""
+        """Id of the report, the same on every attempt."""
         return f"bounce-{self.kind}-{self.rate.day:%Y-%m-%d}-{self.of}"
 
     @property
     def of(self) -> str:
-        """Whose rate it is."""
+        """Organization or domain of the rate."""
         return f"{self.rate.domain} {self.organization_id}" if self.rate.domain else self.organization_id
 
     @property
     def payload(self) -> bytes:
-        """As a webhook gets it."""
+        """JSON body for a webhook."""
         worst = [{"domain": e.domain, "sent": e.sent, "bounced": e.bounced, "rate": e.rate} for e in self.worst]
         rate = {"sent": self.rate.sent, "bounced": self.rate.bounced, "rate": self.rate.rate}
         about = {"type": f"bounce.{self.kind}", "organizationId": self.organization_id, "domain": self.rate.domain}
@@ -63,13 +62,13 @@ class Report:
 
     @property
     def subject(self) -> str:
-        """For people."""
-        what = "Too many mails bounce" if self.kind == "alarm" else "Bounces"
-        return f"{what}: {self.rate.rate:.2%} of {self.of} on {self.rate.day:%Y-%m-%d}"
+        """Subject of a mail."""
+        title = "Too many mails bounce" if self.kind == "alarm" else "Bounces"
+        return f"{title}: {self.rate.rate:.2%} of {self.of} on {self.rate.day:%Y-%m-%d}"
 
     @property
     def text(self) -> str:
-        """For people."""
+        """Text of a mail."""
         lines = [
             f"Day (UTC): {self.rate.day:%Y-%m-%d}",
             f"Organization: {self.organization_id}",
@@ -83,7 +82,7 @@ class Report:
 
 
 async def report_bounces(jobs: JobContext) -> int:
-    """Sends the alarms of yesterday and today and the summaries of yesterday that are due. Returns how many."""
+    """Sends due alarms of yesterday and today, and due summaries of yesterday. Returns how many."""
     now = await jobs.stores.mongo.now()
     today = day_of(now)
     due = [(day, "alarm", org, rate) for day in (today - 1, today) for org, rate in await _alarming(jobs, day)]
@@ -94,7 +93,7 @@ async def report_bounces(jobs: JobContext) -> int:
 
 
 async def _alarming(jobs: JobContext, day: int) -> list[tuple[str, BounceRate]]:
-    """Rates of a day that are too high, with their organizations: as a whole, and of each one's worst domains."""
+    """Returns rates of a day above the threshold, by organization: its total and those of its worst domains."""
     percent, rates = jobs.bounce_alarm_percent, jobs.stores.bounce_rates
     totals = (await rates.of_day(day)).items()
     domains: dict[str, list[BounceRate]] = defaultdict(list)
@@ -111,22 +110,22 @@ async def _report(jobs: JobContext, day: int, kind: str, org: str, rate: BounceR
     if not await jobs.stores.reports.claim(org, day, claimed):
         return False
     worst = [] if rate.domain else await jobs.stores.bounce_rates.worst_domains(org, day)
-    report = Report(kind, org, rate, worst, jobs.bounce_alarm_percent)
+    report = BounceReport(kind, org, rate, worst, jobs.bounce_alarm_percent)
     if kind == "alarm":
         about = {"organization": org, "domain": rate.domain, "rate": rate.rate}
-        log.warning("bounce_alarm", **about, sent=rate.sent, bounced=rate.bounced)
+        log.warning("bounce_alarm_raised", **about, sent=rate.sent, bounced=rate.bounced)
     try:
         await _send(jobs, report)
     except (MailDelayed, httpx2.HTTPError) as error:
-        log.warning("report_delayed", report=report.id, error=type(error).__name__)
+        log.warning("bounce_report_delayed", report=report.id, error=type(error).__name__)
         return False
     except MailRefused as error:
-        log.warning("report_refused", report=report.id, error=type(error).__name__)
+        log.warning("bounce_report_refused", report=report.id, error=type(error).__name__)
     await jobs.stores.reports.mark_sent(org, day, claimed)
     return True
 
 
-async def _send(jobs: JobContext, report: Report) -> None:
+async def _send(jobs: JobContext, report: BounceReport) -> None:
     to = jobs.bounce_report_to
     if to is None:
         return
@@ -136,8 +135,8 @@ async def _send(jobs: JobContext, report: Report) -> None:
         await jobs.mailer.send(Mail("Postmaster", to, report.subject, report.text), report.id)
 
 
-async def _call(jobs: JobContext, url: str, report: Report) -> None:
-    """POSTs it signed: by the secret that stands as password in the address, else by the database's own."""
+async def _call(jobs: JobContext, url: str, report: BounceReport) -> None:
+    """POSTs the report, signed with the password of the URL, or else with a secret from the database."""
     parts = urlsplit(url)
     secret = unquote(parts.password or "") or (await shared_secret(jobs.stores.mongo, "bounce_reports")).hex()
     bare = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))

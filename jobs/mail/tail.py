@@ -1,7 +1,7 @@
-"""Following a mail log without losing or doubling a line: through rotation by name or by copy, truncation and restarts.
+"""Follows a mail log through rotation by rename or copy, truncation and restarts. No line is lost or counted twice.
 
-A file is known by its first line, whatever it is called by now. What was read is saved only after its events are
-durable, so a crash reads some lines again, whose events are known by then.
+A file is identified by its first line, not its name. The position is saved after the events are durable. A crash
+makes some lines read again; their events are then duplicates.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ BATCH_LINES = 1000
 RETRY_S = 0.5
 MAX_RETRY_S = 30.0
 RETIRE_S = 60.0
-"""A file that was rotated away is read on for so long: its writer may not have noticed yet."""
+"""How long a rotated file is still read, in seconds: its writer may not have noticed the rotation."""
 
 CHUNK_BYTES = 1 << 18
 PACKED = {".gz", ".bz2", ".xz", ".zst"}
@@ -40,7 +40,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(slots=True)
 class FollowedFile:
-    """A file that is read: its first line's digest, how far it is read, and since when it is not the newest."""
+    """An open file: the digest of its first line, the position, and when it was rotated (monotonic seconds)."""
 
     head: str
     offset: int
@@ -49,16 +49,16 @@ class FollowedFile:
 
     @property
     def was_emptied(self) -> bool:
-        """Whether other lines stand in it than those that were read."""
+        """Whether the file was truncated or replaced since it was read."""
         return _head(self.stream) != self.head or os.fstat(self.stream.fileno()).st_size < self.offset
 
     def lines(self, most: int) -> Iterator[bytes]:
-        """The next whole lines. What a writer has not finished stays for later."""
-        # Read past any buffer: the file may have been emptied and written anew.
+        """Yields the next complete lines. An incomplete line is left for later."""
+        # Unbuffered: the file may have been truncated and written again.
         chunk = os.pread(self.stream.fileno(), CHUNK_BYTES, self.offset)
         ends_at = chunk.rfind(b"\n") + 1
         if not ends_at and len(chunk) == CHUNK_BYTES:
-            ends_at = CHUNK_BYTES  # no line is so long; it is skipped
+            ends_at = CHUNK_BYTES  # longer than any log line; it is skipped
         for line in _split(chunk[:ends_at])[:most]:
             self.offset += len(line)
             yield line
@@ -66,7 +66,7 @@ class FollowedFile:
 
 @dataclass(slots=True)
 class Tail:
-    """One log's reader. `state` is the file in which it remembers how far it came."""
+    """Reader of one log. `state` is the file that holds its position."""
 
     path: Path
     state: Path
@@ -79,7 +79,7 @@ class Tail:
     _past: set[str] = field(default_factory=set)
 
     async def run(self) -> None:
-        """Reads for ever."""
+        """Reads until it is cancelled."""
         self.restore()
         try:
             while True:
@@ -90,27 +90,27 @@ class Tail:
 
     @property
     def behind_bytes(self) -> int:
-        """How much stands in the files that was not read yet."""
+        """Bytes in the files that are not read yet."""
         return sum(max(os.fstat(each.stream.fileno()).st_size - each.offset, 0) for each in self._files)
 
-    def told(self) -> Document:
-        """For people who look: lines read and new events since it runs, and what is left to read."""
+    def status(self) -> Document:
+        """Returns the progress since the process started."""
         return {"file": str(self.path), "lines": self.lines, "events": self.events, "behind_bytes": self.behind_bytes}
 
     def close(self) -> None:
-        """Reads no more."""
+        """Closes the files."""
         for each in self._files:
             each.stream.close()
 
     async def step(self) -> int:
-        """Takes in what came since the last step, at most 1000 lines of each file. Returns how many lines."""
-        self._look()
+        """Records new lines, at most 1,000 of each file. Returns how many lines."""
+        self._open_newest()
         count = 0
         for each in list(self._files):
             lines = list(each.lines(BATCH_LINES))
             count += len(lines)
             if lines:
-                await self._take(lines)
+                await self._record(lines)
                 self._save()
                 self.lines += len(lines)
             elif each.retired_at is not None and time.monotonic() - each.retired_at > RETIRE_S:
@@ -119,20 +119,22 @@ class Tail:
                 self._past = {each.head, *self._past.intersection(self._heads())}
         return count
 
-    async def _take(self, lines: list[bytes]) -> None:
+    async def _record(self, lines: list[bytes]) -> None:
         now = await _retry(self.mongo.now)
-        # Read once: the log remembers who waits, so a line that is read again may say something else.
+        # Parsed once, outside of the retries: the parser has state, so a second pass could give other events.
         events = [event for line in lines for event in self.log.read(line, now)]
         for start in range(0, len(events), BATCH_LINES):
             result = await _retry(partial(self.record, events[start : start + BATCH_LINES]))
             self.events += result.accepted
-            log.info("mail_log", taken=result.accepted, known=result.duplicates, refused=len(result.rejected))
+            log.info(
+                "mail_log_read", recorded=result.accepted, duplicates=result.duplicates, rejected=len(result.rejected)
+            )
 
-    def _look(self) -> None:
-        """Finds out which file has the name by now."""
+    def _open_newest(self) -> None:
+        """Opens the file that has the log's name now, if it is a new one."""
         newest = next((each for each in self._files if each.retired_at is None), None)
         if newest is not None and newest.was_emptied:
-            self._go_on_in_copy(newest)
+            self._continue_in_copy(newest)
             newest = None
         stream = _opened(self.path)
         head = _head(stream) if stream is not None else None
@@ -143,18 +145,18 @@ class Tail:
         if newest is not None:
             newest.retired_at = time.monotonic()
         self._files.append(FollowedFile(head, 0, stream))
-        self._follow_missed()
+        self._open_missed()
 
-    def _go_on_in_copy(self, file: FollowedFile) -> None:
-        """Reads what was copied and emptied instead of renamed to its end in the copy, if there is one."""
+    def _continue_in_copy(self, file: FollowedFile) -> None:
+        """Continues a truncated file in its copy, if there is one."""
         file.stream.close()
         self._files.remove(file)
         copy = self._find(file.head, self._rotated())
         if copy is not None:
             self._files.insert(0, FollowedFile(file.head, file.offset, copy, time.monotonic()))
 
-    def _follow_missed(self) -> None:
-        """Reads what came and was rotated away since the last look, or while nobody looked."""
+    def _open_missed(self) -> None:
+        """Opens files that were created and rotated since the last look."""
         known = self._past | {each.head for each in self._files}
         for path in self._rotated():
             stream = _opened(path)
@@ -165,11 +167,11 @@ class Tail:
                 stream.close()
 
     def _rotated(self) -> list[Path]:
-        """The files beside it that bear its name and more; compressed ones can't be read on."""
+        """Returns the rotated files next to the log, except compressed ones."""
         return [path for path in sorted(self.path.parent.glob(f"{self.path.name}?*")) if path.suffix not in PACKED]
 
     def _find(self, head: str, among: Iterable[Path]) -> FileIO | None:
-        """The file with that first line, whatever it is called."""
+        """Returns the file with that first line, whatever its name is."""
         for path in among:
             stream = _opened(path)
             if stream is not None and _head(stream) == head:
@@ -179,25 +181,25 @@ class Tail:
         return None
 
     def restore(self) -> None:
-        """Goes on where the state file says. Without one, what was rotated away by now is past."""
+        """Continues at the saved position. Without a state file, skips files that are already rotated."""
         try:
             state = orjson.loads(self.state.read_bytes())
         except FileNotFoundError:
             self._past = set(self._heads())
             self._save()
             return
-        self.log.waiting, self._past = state["waiting"], set(state["past"])
+        self.log.deferred, self._past = state["waiting"], set(state["past"])
         for known in state["files"]:
             stream = self._find(known["head"], (self.path, *self._rotated()))
             if stream is None:
-                log.warning("mail_log_gone", offset=known["offset"])
+                log.warning("mail_log_missing", offset=known["offset"])
                 continue
             self._files.append(FollowedFile(known["head"], known["offset"], stream))
         for older in self._files[:-1]:
             older.retired_at = time.monotonic()
 
     def _heads(self) -> Iterator[str]:
-        """The first lines of the files that were rotated away."""
+        """Yields the first-line digests of the rotated files."""
         for path in self._rotated():
             stream = _opened(path)
             if stream is not None:
@@ -207,30 +209,30 @@ class Tail:
                     yield head
 
     def _save(self) -> None:
-        # Renamed into place, and for its owner only: addresses that wait stand in it.
+        # Renamed into place, and readable by its owner only, since it holds addresses of deferred recipients.
         files = [{"head": each.head, "offset": each.offset} for each in self._files]
         fresh = self.state.with_name(f"{self.state.name}.new")
         with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            file.write(orjson.dumps({"files": files, "waiting": self.log.waiting, "past": list(self._past)}))
+            file.write(orjson.dumps({"files": files, "waiting": self.log.deferred, "past": list(self._past)}))
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(self.state)
 
 
 async def _retry(work: Callable[[], Awaitable[Result]]) -> Result:
-    """Does it again, ever more slowly, until the database does it. Events are known by their ids: none counts twice."""
+    """Repeats `work` with growing pauses until it succeeds. Event ids keep repeated events from counting twice."""
     retry_s = RETRY_S
     while True:
         try:
             return await work()
         except PyMongoError as error:
-            log.warning("mail_log_waits", error=type(error).__name__, retry_s=retry_s)
+            log.warning("mail_log_delayed", error=type(error).__name__, retry_s=retry_s)
         await asyncio.sleep(retry_s)
         retry_s = min(retry_s * 2, MAX_RETRY_S)
 
 
 def _split(chunk: bytes) -> list[bytes]:
-    """Lines with their ends. Only a line feed ends one."""
+    """Splits at line feeds only, and keeps them."""
     if not chunk.endswith(b"\n"):
         return [chunk] if chunk else []
     return [line + b"\n" for line in chunk.split(b"\n")[:-1]]
@@ -244,6 +246,6 @@ def _opened(path: Path) -> FileIO | None:
 
 
 def _head(stream: FileIO) -> str | None:
-    """The digest of the first line; None as long as there is no whole one."""
+    """Returns the digest of the first line; None while it is incomplete."""
     line, end, _ = os.pread(stream.fileno(), CHUNK_BYTES, 0).partition(b"\n")
     return sha256(line).hexdigest() if end else None

@@ -1,1 +1,1 @@
-"""The bounce address book's use cases."""
+"""Use cases of the bounce address book."""

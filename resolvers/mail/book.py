@@ -1,4 +1,4 @@
-"""The address book as senders read it, and as operators correct it."""
+"""Lookups in the address book, bounce rates, and changes by operators."""
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
@@ -21,8 +21,10 @@ MAX_ASKED = 1000
 MAX_DAYS = 400
 MAX_REASON = 500
 
-Reason = Annotated[str, strawberry.argument(description="Why, for those who look later: 1 to 500 characters.")]
-Domain = Annotated[str, strawberry.argument(description="Such as example.org.")]
+Reason = Annotated[
+    str, strawberry.argument(description="Reason of the change, which is recorded: 1 to 500 characters.")
+]
+Domain = Annotated[str, strawberry.argument(description="Domain, such as example.org.")]
 
 
 def lookup_gate(context: Context) -> AbstractAsyncContextManager[None]:
@@ -32,9 +34,9 @@ def lookup_gate(context: Context) -> AbstractAsyncContextManager[None]:
 
 async def address_book(
     info: Info,
-    addresses: Annotated[list[str], strawberry.argument(description="At most 1000.")],
+    addresses: Annotated[list[str], strawberry.argument(description="At most 1,000.")],
 ) -> list[AddressStanding]:
-    """A standing for each address, in the order of asking."""
+    """Returns a standing per address, in their order."""
     asker = require(info, Role.OPERATOR, Role.SERVICE)
     at_most_1000("addresses", addresses)
     return await look_up(info.context, asker.organization_id, addresses)
@@ -42,9 +44,9 @@ async def address_book(
 
 async def domain_standings(
     info: Info,
-    domains: Annotated[list[str], strawberry.argument(description="At most 1000.")],
+    domains: Annotated[list[str], strawberry.argument(description="At most 1,000.")],
 ) -> list[DomainStanding]:
-    """A standing for each domain, in the order of asking."""
+    """Returns a standing per domain, in their order."""
     asker = require(info, Role.OPERATOR, Role.SERVICE)
     at_most_1000("domains", domains)
     return await info.context.stores.address_book.domain_standings(asker.organization_id, domains)
@@ -52,13 +54,13 @@ async def domain_standings(
 
 async def bounce_rates(
     info: Info,
-    from_: Annotated[datetime, strawberry.argument(name="from", description="An instant of the first UTC day.")],
-    to: Annotated[datetime, strawberry.argument(description="An instant of the last UTC day.")],
+    from_: Annotated[datetime, strawberry.argument(name="from", description="Any instant of the first UTC day.")],
+    to: Annotated[datetime, strawberry.argument(description="Any instant of the last UTC day.")],
     domain: Annotated[
-        str | None, strawberry.argument(description="Left out: all domains together.")
+        str | None, strawberry.argument(description="Domain; all domains together when it is left out.")
     ] = strawberry.UNSET,
 ) -> list[BounceRate]:
-    """A row for each UTC day of the range."""
+    """Returns a rate per UTC day of the range."""
     asker = require(info, Role.OPERATOR, Role.SERVICE)
     first, last = day_of(from_), day_of(to)
     if not 0 <= last - first < MAX_DAYS:
@@ -69,13 +71,13 @@ async def bounce_rates(
 
 
 async def unblock_address(
-    info: Info, address: Annotated[str, strawberry.argument(description="The address.")], reason: Reason
+    info: Info, address: Annotated[str, strawberry.argument(description="Mail address.")], reason: Reason
 ) -> AddressStanding:
-    """Starts an address's counters over."""
+    """Resets an address's counters."""
     asker = require(info, Role.OPERATOR)
     found = normalize(address)
     if found is None:
-        raise BadUserInput("address", "a mail address")
+        raise BadUserInput("address", "a mail address such as ann@example.org")
     why = checked_text("reason", reason, 1, MAX_REASON)
     return await info.context.stores.address_book.unblock(asker.organization_id, found, asker.id, why)
 
@@ -85,10 +87,11 @@ async def set_domain_blocked(
     domain: Domain,
     reason: Reason,
     blocked: Annotated[
-        bool | None, strawberry.argument(description="Null, or left out: the rule decides again.")
+        bool | None,
+        strawberry.argument(description="Whether to block the domain. When null or left out, the rule decides again."),
     ] = strawberry.UNSET,
 ) -> DomainStanding:
-    """Blocks or allows a domain by hand."""
+    """Blocks or allows a domain, which overrides the rule."""
     asker = require(info, Role.OPERATOR)
     name, why = _domain(domain), checked_text("reason", reason, 1, MAX_REASON)
     hand = blocked if isinstance(blocked, bool) else None

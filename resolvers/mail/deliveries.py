@@ -1,4 +1,4 @@
-"""Delivery events in."""
+"""Recording of delivery events."""
 
 from typing import Annotated
 
@@ -12,12 +12,12 @@ from storage.identity.roles import Role
 from storage.mail.records import RecordDeliveriesResult
 
 Events = Annotated[
-    list[DeliveryEventInput], strawberry.argument(description="At most 1000. Those that can't be taken in are told.")
+    list[DeliveryEventInput], strawberry.argument(description="At most 1,000. Invalid events are rejected one by one.")
 ]
 
 
 async def record_deliveries(info: Info, events: Events) -> RecordDeliveriesResult:
-    """Takes delivery events in; what is accepted is durable."""
+    """Records delivery events. Accepted events are durable on return."""
     asker = require(info, Role.SERVICE)
     at_most_1000("events", events)
     ledger = info.context.stores.ledger

@@ -1,4 +1,4 @@
-"""What mail servers tell, as clients write it."""
+"""Input of delivery events."""
 
 from datetime import datetime
 
@@ -6,33 +6,37 @@ import strawberry
 
 from storage.mail.records import DeliveryEvent, DeliveryEventKind
 
-# Here, as the input below must find it known.
+# Registered before the input type below, which uses it.
 strawberry.enum(
-    DeliveryEventKind, description="A DELIVERY with neither smtpCode nor enhancedStatus is a connection that failed."
+    DeliveryEventKind,
+    description="Kind of an event. A DELIVERY without smtpCode and enhancedStatus is a failed connection.",
 )
 
 
-@strawberry.input(description="What a mail server says became of one message to one address.")
+@strawberry.input(description="A mail server's report about one message to one address.")
 class DeliveryEventInput:
-    event_id: strawberry.ID = strawberry.field(description="Unique per event; sending it again changes nothing.")
-    address: str = strawberry.field(description="The recipient. Stored as a keyed hash only.")
-    at: datetime = strawberry.field(description="When it happened: at most 13 days ago.")
+    event_id: strawberry.ID = strawberry.field(description="Unique per event. A repeated id changes nothing.")
+    address: str = strawberry.field(description="Address of the recipient. Stored as a keyed hash only.")
+    at: datetime = strawberry.field(
+        description="When it happened: at most 13 days ago, and at most 1 hour ahead of the server's clock."
+    )
     kind: DeliveryEventKind = strawberry.field(
-        default=DeliveryEventKind.DELIVERY, description="A try to deliver, or a recipient's complaint."
+        default=DeliveryEventKind.DELIVERY, description="A delivery attempt, or a complaint of the recipient."
     )
     smtp_code: int | None = strawberry.field(
         default=strawberry.UNSET, description="SMTP reply code, e.g. 250, 450, 550."
     )
     enhanced_status: str | None = strawberry.field(default=strawberry.UNSET, description="RFC 3463 status, e.g. 5.1.1.")
     diagnostic: str | None = strawberry.field(
-        default=strawberry.UNSET, description="The server's words; they are read and not kept."
+        default=strawberry.UNSET, description="Text of the server's answer. Used for classification and not stored."
     )
     message_id: str | None = strawberry.field(
-        default=strawberry.UNSET, description="Queue id of the message: its repeated tries count once a day."
+        default=strawberry.UNSET,
+        description="Queue id of the message. Repeated attempts of a message count once a day.",
     )
 
     def event(self) -> DeliveryEvent:
-        """The same as a record."""
+        """Returns the input as a record."""
         return DeliveryEvent(
             event_id=self.event_id,
             address=self.address,

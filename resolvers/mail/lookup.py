@@ -1,6 +1,6 @@
-"""Lookups while an older book is being left: a share of the addresses is answered by it.
+"""Lookups, of which an older book answers a share during a migration.
 
-Either side steps in for the other when that fails, and where both answered, differences are kept.
+When one book fails, the other answers. Where both answered, differences are stored.
 """
 
 import asyncio
@@ -17,54 +17,54 @@ from storage.mail.legacy_book import LegacyBook, LegacyBookError, is_answered_by
 from storage.mail.records import AddressStanding, Verdict, VerdictRule
 from storage.mail.standings import invalid
 
-BLOCKED = Verdict(VerdictRule.HARD_BOUNCED, "The older book blocks it.")
-ALLOWED = Verdict(VerdictRule.DELIVERABLE, "The older book allows it.")
+BLOCKED = Verdict(VerdictRule.HARD_BOUNCED, "The older book blocks this address.")
+ALLOWED = Verdict(VerdictRule.DELIVERABLE, "The older book allows this address.")
 
 log = structlog.get_logger(__name__)
 
 
 async def look_up(context: Context, organization_id: str, addresses: Sequence[str]) -> list[AddressStanding]:
-    """A standing for each address, in the order of asking; by the older book for its share."""
-    book, old = context.stores.address_book, context.legacy_book
-    shared = [] if old is None else [each for each in addresses if is_answered_by_legacy(each, old.share)]
-    if old is None or not shared:
-        return await _ours_or_theirs(context, organization_id, addresses)
+    """Returns a standing per address, in their order. The older book answers for its share."""
+    book, older = context.stores.address_book, context.legacy_book
+    shared = [] if older is None else [each for each in addresses if is_answered_by_legacy(each, older.share)]
+    if older is None or not shared:
+        return await _own_or_older(context, organization_id, addresses)
     ours, theirs = await asyncio.gather(
-        _ours_or_theirs(context, organization_id, addresses), _asked(old, list(dict.fromkeys(shared)))
+        _own_or_older(context, organization_id, addresses), _ask_older(older, list(dict.fromkeys(shared)))
     )
     await book.note_differences(organization_id, ours, theirs)
-    return [_answered(standing, theirs) for standing in ours]
+    return [_with_older_answer(standing, theirs) for standing in ours]
 
 
-async def _ours_or_theirs(context: Context, org: str, addresses: Sequence[str]) -> list[AddressStanding]:
+async def _own_or_older(context: Context, org: str, addresses: Sequence[str]) -> list[AddressStanding]:
     try:
         return await context.stores.address_book.look_up(org, addresses)
     except (PyMongoError, Unavailable):
-        old = context.legacy_book
-        theirs = await _asked(old, list(dict.fromkeys(addresses))) if old is not None else {}
+        older = context.legacy_book
+        theirs = await _ask_older(older, list(dict.fromkeys(addresses))) if older is not None else {}
         if not theirs:
             raise
-        log.warning("book_failed", addresses=len(addresses))
-        return [_theirs_alone(each, theirs) for each in addresses]
+        log.warning("address_book_failed", addresses=len(addresses))
+        return [_older_standing(each, theirs) for each in addresses]
 
 
-async def _asked(old: LegacyBook, addresses: Sequence[str]) -> Mapping[str, bool]:
-    """What the older book says; nothing when it fails."""
+async def _ask_older(older: LegacyBook, addresses: Sequence[str]) -> Mapping[str, bool]:
+    """Returns the answer of the older book; empty when it fails."""
     try:
-        return await old.ask(addresses)
+        return await older.ask(addresses)
     except LegacyBookError as error:
         log.warning("legacy_book_failed", error=str(error))
         return {}
 
 
-def _answered(standing: AddressStanding, theirs: Mapping[str, bool]) -> AddressStanding:
+def _with_older_answer(standing: AddressStanding, theirs: Mapping[str, bool]) -> AddressStanding:
     blocked = theirs.get(standing.address)
     if blocked is None or blocked == standing.blocked or standing.normalized is None:
         return standing
     return replace(standing, blocked=blocked, verdict=BLOCKED if blocked else ALLOWED)
 
 
-def _theirs_alone(asked: str, theirs: Mapping[str, bool]) -> AddressStanding:
+def _older_standing(asked: str, theirs: Mapping[str, bool]) -> AddressStanding:
     address = normalize(asked)
     if address is None or asked not in theirs:
         return invalid(asked)

@@ -77,7 +77,7 @@ async def _tail(office: Office, org: str, file: Path, state: Path) -> None:
     from storage.heartbeats import Heartbeat
 
     tail = Tail(file, state, partial(office.ledger.record, org, f"tail:{file.name}"), office.mongo)
-    heartbeat = Heartbeat(office.mongo["mail_tails"], process_name(), lambda: {"org": org, **tail.told()})
+    heartbeat = Heartbeat(office.mongo["mail_tails"], process_name(), lambda: {"org": org, **tail.status()})
     beating = asyncio.create_task(heartbeat.run())
     try:
         await tail.run()

@@ -1,4 +1,4 @@
-"""Lines of Postfix's log, as Debian's package writes them."""
+"""Postfix log lines in the format of Debian's package."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -73,9 +73,9 @@ def test_expired_message_gives_event_per_deferred_recipient() -> None:
 def test_removed_message_drops_deferred_recipients() -> None:
     log = PostfixLogReader(UTC)
     read(DEFERRED, REMOVED, EXPIRED, log=log)
-    assert log.waiting == {}
+    assert log.deferred == {}
     read(DEFERRED, log=log)
-    assert log.waiting == {"4Q1ABC2XYZ": ["ann@example.org"]}
+    assert log.deferred == {"4Q1ABC2XYZ": ["ann@example.org"]}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""DSNs and complaints as mail servers send them, and messages that only look like them."""
+"""DSNs and complaints of real mail servers, and similar messages that are neither."""
 
 from datetime import UTC, datetime
 

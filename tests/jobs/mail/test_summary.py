@@ -1,4 +1,4 @@
-"""The daily summary and the alarm: sent once each, by mail or signed, and tried again when that fails."""
+"""The daily summary and alarms: each sent once, by mail or signed webhook, and sent again after a failure."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -46,7 +46,7 @@ async def jobs(stores: Stores, tmp_path: Path) -> AsyncIterator[JobContext]:
 
 
 async def send(stores: Stores, fine: int, bad: int, days: int = 0) -> None:
-    """Mail of that many days ago, just now by the clock."""
+    """Aggregates mail of `days` days ago, at the current time of day."""
     at = await stores.mongo.now() - timedelta(days=days)
     events = [ok(f"a{n}@example.org", at=at) for n in range(fine)]
     await OrganizationMail(stores, "acme").take(*events, *(hard(f"b{n}@x.example", at=at) for n in range(bad)))
@@ -107,7 +107,7 @@ async def test_reports_without_recipient_are_marked_sent(jobs: JobContext) -> No
 
 @asynccontextmanager
 async def receiver(status: list[int]) -> AsyncIterator[tuple[int, list[Request]]]:
-    """Somebody whose answers have these statuses, one after the other."""
+    """A webhook receiver that answers with these statuses, one after the other."""
     got: list[Request] = []
 
     async def receive(request: Request) -> Response:
@@ -133,6 +133,11 @@ async def test_webhook_is_signed_and_retried(jobs: JobContext, monkeypatch: pyte
     ids = {verify("s3cret", request.headers, body, now_s).id for request, body in zip(got, bodies, strict=True)}
     assert len(ids) == 1
     assert "authorization" not in got[0].headers
-    told = orjson.loads(bodies[1])
-    assert (told["type"], told["organizationId"], told["sent"], told["bounced"]) == ("bounce.summary", "acme", 10, 1)
-    assert told["worstDomains"] == [{"domain": "x.example", "sent": 1, "bounced": 1, "rate": 1.0}]
+    payload = orjson.loads(bodies[1])
+    assert (payload["type"], payload["organizationId"], payload["sent"], payload["bounced"]) == (
+        "bounce.summary",
+        "acme",
+        10,
+        1,
+    )
+    assert payload["worstDomains"] == [{"domain": "x.example", "sent": 1, "bounced": 1, "rate": 1.0}]

@@ -1,4 +1,4 @@
-"""No line is lost or doubled: by rotation, copying, truncation, half lines, restarts, or a kill at any moment."""
+"""No line is lost or counted twice: by rotation, copying, truncation, partial lines, restarts, or kills."""
 
 import asyncio
 import random
@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 
 import jobs.mail.tail
 from jobs.mail.tail import Tail
-from storage.mail.ledger import Ledger as RealLedger
+from storage.mail.ledger import Ledger
 from storage.mail.records import DeliveryEvent, RecordDeliveriesResult
 from storage.mongo import Mongo, connect
 from storage.stores import Stores
@@ -28,12 +28,12 @@ pytestmark = pytest.mark.anyio
 
 
 class Killed(Exception):
-    """The process ends here."""
+    """Simulates the end of the process."""
 
 
 @dataclass
-class Ledger:
-    """What was taken in, by event id; may be killed before or after it is durable."""
+class FakeLedger:
+    """Recorded events by id. `kills` ends the process before or after they are durable."""
 
     events: dict[str, DeliveryEvent] = field(default_factory=dict)
     kills: list[str] = field(default_factory=list)
@@ -50,7 +50,7 @@ class Ledger:
 
 @dataclass
 class Mta:
-    """Writes a log."""
+    """A mail server that writes a log."""
 
     path: Path
     written: int = 0
@@ -76,12 +76,12 @@ def mta(tmp_path: Path) -> Mta:
 
 
 @pytest.fixture
-def ledger() -> Ledger:
-    return Ledger()
+def ledger() -> FakeLedger:
+    return FakeLedger()
 
 
 @pytest.fixture
-def start(mta: Mta, ledger: Ledger, tmp_path: Path, stores: Stores) -> Iterator[Callable[[], Tail]]:
+def start(mta: Mta, ledger: FakeLedger, tmp_path: Path, stores: Stores) -> Iterator[Callable[[], Tail]]:
     tails: list[Tail] = []
 
     def started() -> Tail:
@@ -99,35 +99,35 @@ async def drain(tail: Tail) -> None:
         pass
 
 
-def complete(mta: Mta, ledger: Ledger) -> bool:
+def is_complete(mta: Mta, ledger: FakeLedger) -> bool:
     return sorted(event.address for event in ledger.events.values()) == sorted(
         f"a{number}@example.org" for number in range(mta.written)
     )
 
 
-async def test_tail_reads_existing_and_new_lines(mta: Mta, ledger: Ledger, start: Callable[[], Tail]) -> None:
+async def test_tail_reads_existing_and_new_lines(mta: Mta, ledger: FakeLedger, start: Callable[[], Tail]) -> None:
     tail = start()
-    await drain(tail)  # there is no file yet
+    await drain(tail)  # the file does not exist yet
     mta.write()
     await drain(tail)
     mta.write(2500)
     await drain(tail)
-    assert complete(mta, ledger)
+    assert is_complete(mta, ledger)
 
 
 async def test_tail_status_gives_progress(mta: Mta, start: Callable[[], Tail]) -> None:
     tail = start()
-    assert tail.told() == {"file": str(mta.path), "lines": 0, "events": 0, "behind_bytes": 0}
+    assert tail.status() == {"file": str(mta.path), "lines": 0, "events": 0, "behind_bytes": 0}
     mta.write(1500)
     await tail.step()
     left_bytes = mta.path.stat().st_size - tail._files[0].offset
     assert left_bytes > 0
-    assert tail.told() == {"file": str(mta.path), "lines": 1000, "events": 1000, "behind_bytes": left_bytes}
+    assert tail.status() == {"file": str(mta.path), "lines": 1000, "events": 1000, "behind_bytes": left_bytes}
     await drain(tail)
-    assert tail.told() == {"file": str(mta.path), "lines": 1500, "events": 1500, "behind_bytes": 0}
+    assert tail.status() == {"file": str(mta.path), "lines": 1500, "events": 1500, "behind_bytes": 0}
 
 
-async def test_tail_incomplete_line_waits_for_its_end(mta: Mta, ledger: Ledger, start: Callable[[], Tail]) -> None:
+async def test_tail_incomplete_line_waits_for_its_end(mta: Mta, ledger: FakeLedger, start: Callable[[], Tail]) -> None:
     tail = start()
     mta.write()
     line = mta.lines(1)
@@ -138,10 +138,10 @@ async def test_tail_incomplete_line_waits_for_its_end(mta: Mta, ledger: Ledger, 
         assert len(ledger.events) == 3
         file.write(line[40:])
     await drain(tail)
-    assert complete(mta, ledger)
+    assert is_complete(mta, ledger)
 
 
-async def test_tail_renamed_log_is_read_to_its_end(mta: Mta, ledger: Ledger, start: Callable[[], Tail]) -> None:
+async def test_tail_renamed_log_is_read_to_its_end(mta: Mta, ledger: FakeLedger, start: Callable[[], Tail]) -> None:
     tail = start()
     mta.write()
     await drain(tail)
@@ -154,11 +154,11 @@ async def test_tail_renamed_log_is_read_to_its_end(mta: Mta, ledger: Ledger, sta
         await drain(tail)
         late.write(mta.lines(2))
     await drain(tail)
-    assert complete(mta, ledger)
+    assert is_complete(mta, ledger)
 
 
 async def test_tail_copied_and_truncated_log_continues_in_copy(
-    mta: Mta, ledger: Ledger, start: Callable[[], Tail]
+    mta: Mta, ledger: FakeLedger, start: Callable[[], Tail]
 ) -> None:
     tail = start()
     mta.write()
@@ -169,10 +169,10 @@ async def test_tail_copied_and_truncated_log_continues_in_copy(
     await drain(tail)
     mta.write(20)
     await drain(tail)
-    assert complete(mta, ledger)
+    assert is_complete(mta, ledger)
 
 
-async def test_tail_truncated_log_starts_over(mta: Mta, ledger: Ledger, start: Callable[[], Tail]) -> None:
+async def test_tail_truncated_log_starts_over(mta: Mta, ledger: FakeLedger, start: Callable[[], Tail]) -> None:
     tail = start()
     mta.write(10)
     await drain(tail)
@@ -180,11 +180,11 @@ async def test_tail_truncated_log_starts_over(mta: Mta, ledger: Ledger, start: C
     await drain(tail)
     mta.write(30)
     await drain(tail)
-    assert complete(mta, ledger)
+    assert is_complete(mta, ledger)
 
 
 async def test_tail_restart_reads_no_line_twice(
-    mta: Mta, ledger: Ledger, start: Callable[[], Tail], monkeypatch: pytest.MonkeyPatch
+    mta: Mta, ledger: FakeLedger, start: Callable[[], Tail], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mta.write(50)
     await drain(start())
@@ -194,10 +194,12 @@ async def test_tail_restart_reads_no_line_twice(
     while found := await tail.step():
         lines += found
     assert lines == 5
-    assert complete(mta, ledger)
+    assert is_complete(mta, ledger)
 
 
-async def test_tail_restart_reads_logs_rotated_meanwhile(mta: Mta, ledger: Ledger, start: Callable[[], Tail]) -> None:
+async def test_tail_restart_reads_logs_rotated_meanwhile(
+    mta: Mta, ledger: FakeLedger, start: Callable[[], Tail]
+) -> None:
     mta.write()
     await drain(start())
     for _ in range(3):
@@ -209,10 +211,10 @@ async def test_tail_restart_reads_logs_rotated_meanwhile(mta: Mta, ledger: Ledge
         mta.path.rename(mta.path.with_name("mail.log.1"))
     mta.write()
     await drain(start())
-    assert complete(mta, ledger)
+    assert is_complete(mta, ledger)
 
 
-async def test_tail_first_start_skips_rotated_logs(mta: Mta, ledger: Ledger, start: Callable[[], Tail]) -> None:
+async def test_tail_first_start_skips_rotated_logs(mta: Mta, ledger: FakeLedger, start: Callable[[], Tail]) -> None:
     mta.write()
     mta.path.rename(mta.path.with_name("mail.log.1"))
     mta.written = 0
@@ -223,7 +225,7 @@ async def test_tail_first_start_skips_rotated_logs(mta: Mta, ledger: Ledger, sta
 
 
 async def test_tail_restart_keeps_deferred_recipients_in_private_file(
-    mta: Mta, ledger: Ledger, start: Callable[[], Tail], tmp_path: Path
+    mta: Mta, ledger: FakeLedger, start: Callable[[], Tail], tmp_path: Path
 ) -> None:
     at = datetime.now(UTC).isoformat()
     deferred = "to=<ann@example.org>, relay=x, delay=1, dsn=4.2.2, status=deferred (said: 452 4.2.2 full)"
@@ -237,8 +239,8 @@ async def test_tail_restart_keeps_deferred_recipients_in_private_file(
 
 
 @asynccontextmanager
-async def by_detour(uri: str, database: str) -> AsyncIterator[tuple[Detour, Mongo]]:
-    """MongoDB by a way that can be cut."""
+async def mongo_through_detour(uri: str, database: str) -> AsyncIterator[tuple[Detour, Mongo]]:
+    """MongoDB through a proxy that can be cut."""
     async with detour_to(uri) as detour:
         port = urlsplit(detour.url).port
         mongo = connect(f"mongodb://127.0.0.1:{port}/?directConnection=true&heartbeatFrequencyMS=500", database)
@@ -260,8 +262,8 @@ async def test_tail_mongodb_outage_is_logged_and_lines_count_once(
     async def has(number: int) -> bool:
         return await rows.count_documents({}) == number
 
-    async with by_detour(mongodb_uri, stores.mongo.database.name) as (detour, mongo):
-        record = partial(RealLedger(mongo, ADDRESS_KEYS).record, "acme", "tail")
+    async with mongo_through_detour(mongodb_uri, stores.mongo.database.name) as (detour, mongo):
+        record = partial(Ledger(mongo, ADDRESS_KEYS).record, "acme", "tail")
         reading = asyncio.create_task(Tail(mta.path, tmp_path / "state.json", record, mongo).run())
         await until(lambda: has(1))
         with capture_logs() as logs:
@@ -273,7 +275,7 @@ async def test_tail_mongodb_outage_is_logged_and_lines_count_once(
             mta.write()
 
             async def waits() -> bool:
-                return sum(each["event"] == "mail_log_waits" for each in logs) >= 2
+                return sum(each["event"] == "mail_log_delayed" for each in logs) >= 2
 
             await until(waits)
         await detour.restore()
@@ -286,7 +288,7 @@ async def test_tail_mongodb_outage_is_logged_and_lines_count_once(
 
 @pytest.mark.parametrize("seed", range(12))
 async def test_tail_random_rotations_and_kills_lose_no_line(
-    seed: int, mta: Mta, ledger: Ledger, start: Callable[[], Tail], monkeypatch: pytest.MonkeyPatch
+    seed: int, mta: Mta, ledger: FakeLedger, start: Callable[[], Tail], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jobs.mail.tail, "BATCH_LINES", 7)
     dice, tail = random.Random(seed), start()
@@ -311,4 +313,4 @@ async def test_tail_random_rotations_and_kills_lose_no_line(
         ledger.kills = []
     mta.write()
     await drain(tail)
-    assert complete(mta, ledger)
+    assert is_complete(mta, ledger)

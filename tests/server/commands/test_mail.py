@@ -123,7 +123,10 @@ def test_mail_report_reads_standard_input(variables: dict[str, str]) -> None:
         timeout=60,
         env=environment(**variables),
     )
-    assert (done.returncode, done.stderr) == (1, "noroshi: This is no report of a delivery.\n")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "noroshi: The message is not a delivery report: expected a DSN, an ARF complaint or a bounce.\n",
+    )
 
 
 @pytest.mark.parametrize(
