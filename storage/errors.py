@@ -1,14 +1,14 @@
-"""The errors a client may see, and nothing else.
+"""Errors that clients may see. The messages of all other errors are masked.
 
-Each carries a code of the closed list (docs/semantics.md, 8). graphql-core copies `extensions` into the response, so
-no layer below schema/ needs to know GraphQL. Anything that is not a DomainError is a fault of ours and is masked.
+Each has a code of the closed list in docs/semantics.md, section 8. graphql-core copies `extensions` into the response,
+so no layer below schema/ depends on GraphQL.
 """
 
 from typing import ClassVar
 
 
 class DomainError(Exception):
-    """An expected failure: `message` is shown to the client, `details` travel in `extensions` beside the code."""
+    """An expected failure. The client gets `message`, and `details` in `extensions` beside the code."""
 
     code: ClassVar[str] = "INTERNAL_SERVER_ERROR"
 
@@ -19,51 +19,54 @@ class DomainError(Exception):
 
     @property
     def extensions(self) -> dict[str, object]:
-        """What the GraphQL error carries: the code and the details."""
+        """The code and the details, for the GraphQL error."""
         return {"code": self.code, **self.details}
 
 
 class BadUserInput(DomainError):
-    """An argument is wrong. Names the field as the client wrote it and what was expected instead."""
+    """An argument is invalid.
+
+    `field` is the argument's name in the API, `expected` a phrase such as "1 to 20 characters".
+    """
 
     code = "BAD_USER_INPUT"
 
     def __init__(self, field: str, expected: str, message: str | None = None) -> None:
-        super().__init__(message or f"{field}: expected {expected}", field=field, expected=expected)
+        super().__init__(message or f"{field}: expected {expected}.", field=field, expected=expected)
 
 
 class Unauthenticated(DomainError):
-    """Nobody is signed in, and the field needs somebody."""
+    """The field needs a signed-in viewer."""
 
     code = "UNAUTHENTICATED"
 
-    def __init__(self, message: str = "Sign in: send a bearer token.") -> None:
+    def __init__(self, message: str = "Not signed in. Send a bearer token in the Authorization header.") -> None:
         super().__init__(message)
 
 
 class Forbidden(DomainError):
-    """The viewer may know that it exists, but not do this with it."""
+    """The viewer may see the object, but may not do this with it."""
 
     code = "FORBIDDEN"
 
 
 class NotFound(DomainError):
-    """Never existed, is gone, or belongs to another organization: the same answer for all three."""
+    """The object never existed, was deleted, or belongs to another organization. Clients cannot tell which."""
 
     code = "NOT_FOUND"
 
     def __init__(self, kind: str, id_: str) -> None:
-        super().__init__(f"No {kind} with id {id_[:100]!r}.")
+        super().__init__(f"There is no {kind} with the id {id_[:100]!r}.")
 
 
 class Conflict(DomainError):
-    """The state does not allow it, or the idempotency key was used with other arguments."""
+    """The object's state does not allow the operation, or the idempotency key was used with other arguments."""
 
     code = "CONFLICT"
 
 
 class RateLimited(DomainError):
-    """Too much in too little time; try again after `retry_after_ms`."""
+    """Too many requests. The client may try again after `retry_after_ms`."""
 
     code = "RATE_LIMITED"
 
@@ -72,7 +75,7 @@ class RateLimited(DomainError):
 
 
 class Unavailable(DomainError):
-    """A server that is needed does not answer. Whether the work was done is open: repeat with the idempotency key."""
+    """A required service does not answer. The work may have been done: repeat it with the same idempotency key."""
 
     code = "UNAVAILABLE"
 

@@ -1,7 +1,7 @@
-"""Locks between processes: rows in MongoDB that are never deleted, so that a row's fence only grows.
+"""Locks between processes, with leases by the database's clock and fences that only grow.
 
-A lock saves work, and safety is at what it guards: every guarded write carries the holder's fence, so a holder that
-slept past its lease changes nothing. Leases are counted by the database's clock.
+A lock only saves work. Safety comes from the fence: each guarded write carries its holder's fence, so a holder whose
+lease has ended changes nothing. Lock documents are never deleted.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import NotRequired, TypedDict
 
 import pymongo
 from pymongo import ReturnDocument
@@ -18,7 +19,7 @@ from pymongo.errors import DuplicateKeyError, PyMongoError
 from storage.mongo import Collection, Document, Mongo, Session
 
 TTL_S = 15.0
-GIVE_BACK_S = 2.0
+RELEASE_TIMEOUT_S = 2.0
 
 EPOCH = datetime.fromtimestamp(0, UTC)
 
@@ -27,9 +28,38 @@ class LockLost(Exception):
     """Another process holds the lock, or may hold it by now."""
 
 
+class LockDocument(TypedDict):
+    """A lock, in `process_locks`. Created at its first use and never deleted."""
+
+    _id: str
+    """Name of the lock."""
+
+    unlock_key: str | None
+    """Random key of the current holding; None while the lock is free."""
+
+    fence: NotRequired[int]
+    """Number of holdings so far. Absent before the first one."""
+
+    expires_at: NotRequired[datetime]
+    """End of the lease, by the database's clock; the epoch after a release."""
+
+    holder: NotRequired[str]
+    """Process that acquired the lock last, for operators."""
+
+
+class FenceDocument(TypedDict):
+    """The greatest fence that has guarded a transaction, in `fences`. Never deleted."""
+
+    _id: str
+    """Name of the lock."""
+
+    fence: int
+    """Transactions with a lower fence are refused."""
+
+
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """One holding of a lock. Later holdings have greater fences."""
+    """One holding of a lock. Each later holding has a greater fence."""
 
     name: str
     fence: int
@@ -37,42 +67,45 @@ class Lock:
 
 
 class Locks:
-    """Takes, renews and gives back locks."""
+    """Acquires, renews and releases locks."""
 
     def __init__(self, mongo: Mongo, ttl_s: float = TTL_S) -> None:
-        """A lease lasts `ttl_s` seconds and is renewed each third of that. Who can't renew it stops after 5/6."""
+        """A lease lasts `ttl_s` seconds and is renewed every third of that.
+
+        A holder that cannot renew its lease is cancelled after 5/6 of it.
+        """
         self._mongo = mongo
         self._ttl_s = ttl_s
-        self._stop_s = ttl_s * 5 / 6
+        self._cancel_after_s = ttl_s * 5 / 6
 
     @asynccontextmanager
     async def held(self, name: str, holder: str = "") -> AsyncIterator[Lock | None]:
-        """The lock for as long as the block runs, renewed meanwhile; None at once when another process holds it.
+        """Holds a lock while the block runs, and renews it. Yields None if another process holds it.
 
-        `holder` is for people who look. Raises: LockLost, before a lease ends that could not be renewed: whatever the
-        block awaits is cancelled.
+        `holder` is shown to operators. Raises: LockLost when the lease could not be renewed. The block is cancelled
+        before the lease ends.
         """
-        asked_at = asyncio.get_running_loop().time()
+        requested_at = asyncio.get_running_loop().time()
         lock = await self.acquire(name, holder)
         if lock is None:
             yield None
             return
         try:
-            async with asyncio.timeout_at(asked_at + self._stop_s) as deadline:
-                renewing = asyncio.create_task(self._keep(lock, deadline))
+            async with asyncio.timeout_at(requested_at + self._cancel_after_s) as deadline:
+                renewal = asyncio.create_task(self._renew_until_lost(lock, deadline))
                 try:
                     yield lock
                 finally:
-                    renewing.cancel()
+                    renewal.cancel()
         except TimeoutError as error:
             if deadline.expired():
                 raise LockLost(name) from error
             raise
         finally:
-            await asyncio.shield(self._give_back(lock))
+            await asyncio.shield(self._try_release(lock))
 
     async def acquire(self, name: str, holder: str = "") -> Lock | None:
-        """The lock for `ttl_s` seconds, with a fence greater than all before; None when another holds it."""
+        """Acquires a lock for `ttl_s` seconds, or returns None if another process holds it."""
         key = secrets.token_hex(16)
         taken = {
             "unlock_key": key,
@@ -81,67 +114,69 @@ class Locks:
             "holder": {"$literal": holder},
         }
         is_free = {"$lte": [{"$ifNull": ["$expires_at", EPOCH]}, "$$NOW"]}
-        # A pipeline that changes nothing writes nothing. An upsert may not look at the clock in its filter.
+        # The filter of an upsert cannot use $$NOW, so the pipeline decides. MongoDB writes nothing if nothing changes.
         change = [{"$replaceWith": {"$cond": [is_free, {"$mergeObjects": ["$$ROOT", taken]}, "$$ROOT"]}}]
         try:
-            row: Document | None = await self._rows.find_one_and_update(
+            document: LockDocument | None = await self._locks.find_one_and_update(
                 {"_id": name}, change, upsert=True, return_document=ReturnDocument.AFTER
             )
         except DuplicateKeyError:
-            return None  # two made the row at once, and the other one has it
-        return Lock(name, row["fence"], key) if row is not None and row["unlock_key"] == key else None
+            return None  # Another process created the document at the same time.
+        if document is None or document["unlock_key"] != key:
+            return None
+        return Lock(name, document["fence"], key)
 
     async def renew(self, lock: Lock) -> bool:
-        """Begins a new lease; False when the last one ran out or another process holds the lock."""
+        """Starts a new lease. Returns False if the last one ended or another process holds the lock."""
         own = {"_id": lock.name, "unlock_key": lock.unlock_key, "$expr": {"$gt": ["$expires_at", "$$NOW"]}}
-        renewed = await self._rows.update_one(own, [{"$set": {"expires_at": self._lease_end}}])
+        renewed = await self._locks.update_one(own, [{"$set": {"expires_at": self._lease_end}}])
         return renewed.matched_count == 1
 
     async def release(self, lock: Lock) -> None:
-        """Lets the next one in at once; nothing when the lock was lost before."""
+        """Makes the lock free at once. Does nothing if the lock was lost before."""
         own = {"_id": lock.name, "unlock_key": lock.unlock_key}
-        await self._rows.update_one(own, {"$set": {"expires_at": EPOCH, "unlock_key": None}})
+        await self._locks.update_one(own, {"$set": {"expires_at": EPOCH, "unlock_key": None}})
 
     async def leases_s(self, names: Sequence[str]) -> dict[str, float]:
-        """For how many seconds each of these locks is held yet, by whomever; those that are free are left out."""
+        """Returns the remaining seconds of each lease on these locks. Free locks are left out."""
         held = {"_id": {"$in": list(names)}, "unlock_key": {"$ne": None}, "$expr": {"$gt": ["$expires_at", "$$NOW"]}}
         left_ms = {"$set": {"left_ms": {"$subtract": ["$expires_at", "$$NOW"]}}}
-        rows = await self._mongo.aggregate("process_locks", [{"$match": held}, left_ms]) if names else []
-        return {row["_id"]: float(row["left_ms"]) / 1000 for row in rows}
+        locks = await self._mongo.aggregate("process_locks", [{"$match": held}, left_ms]) if names else []
+        return {lock["_id"]: float(lock["left_ms"]) / 1000 for lock in locks}
 
     async def guard(self, lock: Lock, session: Session) -> None:
-        """Makes a transaction one of this holding's: it commits only if no later holding has guarded one before.
+        """Lets a transaction commit only if no later holding of the lock has guarded one.
 
-        Call it first in the transaction. Raises: LockLost.
+        Must be the transaction's first operation. Raises: LockLost.
         """
         highest = [{"$set": {"fence": {"$max": ["$fence", lock.fence]}}}]
-        row = await self._mongo["fences"].find_one_and_update(
+        document: FenceDocument | None = await self._mongo["fences"].find_one_and_update(
             {"_id": lock.name}, highest, upsert=True, return_document=ReturnDocument.AFTER, session=session
         )
-        if row is None or row["fence"] != lock.fence:
+        if document is None or document["fence"] != lock.fence:
             raise LockLost(lock.name)
 
     @property
-    def _rows(self) -> Collection:
+    def _locks(self) -> Collection:
         return self._mongo["process_locks"]
 
     @property
     def _lease_end(self) -> Document:
         return {"$add": ["$$NOW", int(self._ttl_s * 1000)]}
 
-    async def _keep(self, lock: Lock, deadline: asyncio.Timeout) -> None:
-        """Renews until the lock is lost, and moves the deadline along; not while the database does not answer."""
+    async def _renew_until_lost(self, lock: Lock, deadline: asyncio.Timeout) -> None:
+        """Renews the lease and postpones the deadline. Without an answer, the deadline stays as it is."""
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(self._ttl_s / 3)
-            asked_at = loop.time()
+            requested_at = loop.time()
             with suppress(PyMongoError), pymongo.timeout(self._ttl_s / 3):
                 is_ours = await self.renew(lock)
                 if deadline.expired():
                     return
-                deadline.reschedule(asked_at + self._stop_s if is_ours else loop.time())
+                deadline.reschedule(requested_at + self._cancel_after_s if is_ours else loop.time())
 
-    async def _give_back(self, lock: Lock) -> None:
-        # Who can't give it back lets the lease run out.
-        with suppress(PyMongoError), pymongo.timeout(GIVE_BACK_S):
+    async def _try_release(self, lock: Lock) -> None:
+        # Without a release, the lease ends by itself.
+        with suppress(PyMongoError), pymongo.timeout(RELEASE_TIMEOUT_S):
             await self.release(lock)

@@ -1,6 +1,6 @@
-"""How the product reaches its workers: by job name and ids, through arq. A hint only; sweepers find what it loses.
+"""Wakes workers through arq, by job name and ids. A hint only: sweepers find the jobs that it loses.
 
-The serializer is JSON: arq's default, pickle, would let whoever can write to Redis run code.
+Jobs are serialized as JSON. With pickle, arq's default, anyone with write access to Redis could run code.
 """
 
 from contextlib import suppress
@@ -23,32 +23,32 @@ log = structlog.get_logger(__name__)
 
 
 def serialize(job: dict[str, Any]) -> bytes:
-    """A job as JSON."""
+    """Returns a job as JSON."""
     return orjson.dumps(job)
 
 
 def deserialize(payload: bytes) -> dict[str, Any]:
-    """Raises: ValueError for what is no JSON object, pickles above all."""
+    """Returns the job in a payload. Raises: ValueError for everything but a JSON object, such as a pickle."""
     job = orjson.loads(payload)
     if not isinstance(job, dict):
-        raise ValueError("not a job")
+        raise ValueError("The payload of a job must be a JSON object.")
     return job
 
 
 def redis_settings(url: str) -> RedisSettings:
-    """arq's settings for a Redis address."""
+    """Returns arq's settings for a Redis address."""
     return RedisSettings.from_dsn(url)
 
 
 class JobQueue:
-    """Enqueues by name. Failing to is not an error: it costs latency only."""
+    """Enqueues jobs by name. A failure is logged and not raised, since it costs latency only."""
 
     def __init__(self, arq: ArqRedis, keys: Keys) -> None:
         self._arq = arq
         self._keys = keys
 
     async def enqueue(self, queue: str, job: str, *ids: str | int) -> None:
-        """Wakes a worker for the job. The same job with the same ids is queued once at a time."""
+        """Wakes a worker for the job. A job is queued at most once at a time for the same ids."""
         name = ":".join(map(str, ids))
         with suppress(RedisError, OSError, TimeoutError):
             await self._arq.enqueue_job(

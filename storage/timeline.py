@@ -1,6 +1,6 @@
-"""The one timeline rule: ranges, pages, and timestamps as int64 microseconds. Pure; no I/O.
+"""Ranges, pages and timestamps of all timelines. No I/O.
 
-Source: docs/semantics.md, section 1; the words are Slack's (oldest, latest, inclusive, limit).
+Specified in docs/semantics.md, section 1. The arguments are named as in Slack's API: oldest, latest, inclusive, limit.
 """
 
 import re
@@ -12,13 +12,13 @@ from typing import Generic, NewType, TypeVar
 from storage.errors import BadUserInput
 
 Timestamp = NewType("Timestamp", int)
-"""Microseconds since the Unix epoch. Outside: the string "seconds.micros". Never a float."""
+"""Microseconds since the Unix epoch. Clients see the string "seconds.micros". Never a float."""
 
 NOW = Timestamp(-1)
-"""The word "now": as `latest` it means no upper bound."""
+"""The argument "now". As `latest` it means no upper bound."""
 
 END = Timestamp(10**16 - 1)
-"""The greatest timestamp that can be written: ten digits of seconds, six of microseconds."""
+"""The greatest timestamp with ten digits of seconds and six of microseconds."""
 
 MAX_LIMIT = 999
 
@@ -29,56 +29,59 @@ Other = TypeVar("Other")
 
 
 def parse_timestamp(text: str) -> Timestamp:
-    """Microseconds of "1639720395.000002". Raises: ValueError when it is anything else."""
+    """Returns the microseconds of a string such as "1639720395.000002". Raises: ValueError."""
     match = _PATTERN.fullmatch(text)
     if match is None:
-        raise ValueError(f'not a timestamp like "1639720395.000002": {text[:40]!r}')
+        raise ValueError(f'Expected a timestamp such as "1639720395.000002", got {text[:40]!r}.')
     return Timestamp(int(match[1]) * 1_000_000 + int(match[2]))
 
 
 def format_timestamp(timestamp: int) -> str:
-    """ "seconds.micros" with exactly six decimals, by integer arithmetic."""
+    """Returns "seconds.micros" with exactly six decimals, by integer arithmetic."""
     seconds, micros = divmod(timestamp, 1_000_000)
     return f"{seconds}.{micros:06d}"
 
 
 def instant(timestamp: int) -> datetime:
-    """The same moment as an aware UTC datetime, exact to the microsecond."""
+    """Returns a timestamp as an aware UTC datetime, exact to the microsecond."""
     seconds, micros = divmod(timestamp, 1_000_000)
     return datetime.fromtimestamp(seconds, UTC).replace(microsecond=micros)
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """What a client asks of a timeline, checked. Bounds are closed: an exclusive bound was moved by one microsecond."""
+    """A validated range of a timeline. Bounds are closed: an exclusive bound is moved by one microsecond."""
 
     low: int
     high: int
     ascending: bool
     limit: int
     asked_low: int | None
+    """`oldest` as given."""
+
     asked_high: int | None
+    """`latest` as given; None also for "now"."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether no item can lie inside (oldest > latest)."""
+        """Whether no item can lie in the range (oldest > latest)."""
         return self.low > self.high
 
     @property
     def reaches_now(self) -> bool:
-        """Whether there is no upper bound."""
+        """Whether the range has no upper bound."""
         return self.asked_high is None
 
 
 def timeline_range(
     oldest: int | None = None, latest: int | None = None, limit: int = 50, inclusive: bool = True
 ) -> Range:
-    """The range that the arguments mean.
+    """Returns the range that a client's arguments mean.
 
-    Raises: BadUserInput for no bound at all, `oldest: "now"`, and a limit outside 1..999.
+    Raises: BadUserInput without any bound, for `oldest: "now"`, and for a limit outside 1 to 999.
     """
     if oldest is None and latest is None:
-        raise BadUserInput("oldest", "oldest, latest or both", "Give oldest, latest or both.")
+        raise BadUserInput("oldest", "oldest, latest or both", "A timeline needs a bound: pass oldest, latest or both.")
     if oldest == NOW:
         raise BadUserInput("oldest", 'a timestamp; "now" is for latest only')
     _check_limit(limit)
@@ -101,7 +104,7 @@ def _check_limit(limit: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[Item]):
-    """Items of a timeline in the order of their range, and whether more lie beyond on either side."""
+    """Items of a timeline in the order of their range, and whether older and newer items exist."""
 
     items: Sequence[Item]
     has_older: bool
@@ -110,21 +113,21 @@ class Page(Generic[Item]):
     newest: Timestamp | None
 
     def map(self, make: Callable[[Item], Other]) -> "Page[Other]":
-        """The same page with other items in the same places."""
+        """Returns the page with `make` applied to each item."""
         return Page([make(i) for i in self.items], self.has_older, self.has_newer, self.oldest, self.newest)
 
 
 Fetch = Callable[[int, int, bool, int], Awaitable[Sequence[Item]]]
-"""Visible items with low <= timestamp <= high, ascending or descending, at most `limit`."""
+"""Returns visible items with low <= timestamp <= high, ascending or descending, at most `limit`."""
 
 
 async def read_page(
     asked: Range, fetch: Fetch[Item], timestamp: Callable[[Item], int], last: int | None = None
 ) -> Page[Item]:
-    """The page of a range over any source that can fetch closed ranges of visible items.
+    """Reads the page of a range through `fetch`.
 
-    hasOlder and hasNewer are exact. One item beyond the limit tells the far side; the near side costs one look-up, or
-    none towards the newer where `last`, the newest visible item's timestamp a moment ago, is known.
+    hasOlder and hasNewer are exact. One item beyond the limit decides the far side. The near side costs one more fetch.
+    Towards newer items, `last` saves that fetch: the timestamp of the newest visible item, read shortly before.
     """
     if asked.is_empty:
         items: list[Item] = []
@@ -144,12 +147,12 @@ async def read_page(
 
 
 async def _older(fetch: Fetch[Item], lowest: int) -> bool:
-    # Downwards from the page: what lies near it may be at hand where the whole past is not.
+    # Descending, since items near the page may be cached when older ones are not.
     return lowest > 0 and bool(await fetch(0, lowest - 1, False, 1))
 
 
 async def _newer(asked: Range, fetch: Fetch[Item], highest: int, last: int | None) -> bool:
-    # Nothing was above the page a moment ago when its range has no upper bound: what came since is newer news.
+    # Without an upper bound, nothing was newer when the page was read. Later items arrive as events.
     if asked.reaches_now:
         return False
     return last > highest if last is not None else await _exists(fetch, highest + 1, END)
@@ -160,7 +163,7 @@ async def _exists(fetch: Fetch[Item], low: int, high: int) -> bool:
 
 
 async def _empty_page(asked: Range, fetch: Fetch[Item]) -> Page[Item]:
-    """An empty page compares with its bounds; where oldest > latest, with oldest on both sides."""
+    """Returns a page without items. Its flags compare with the bounds; if oldest > latest, both with oldest."""
     low, high = asked.asked_low, asked.asked_high
     older = low is not None and await _exists(fetch, 0, low)
     newer = high is not None and await _exists(fetch, max(low or 0, high), END)

@@ -1,4 +1,4 @@
-"""Fixtures of all tests: real servers, started once, and a database of its own for each test."""
+"""Fixtures of all tests: real servers, started once, and an empty database for each test."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ from storage.stores import Stores, open_stores
 from tests.databases import CREDENTIAL_KEYS, ReusedDatabase, reused_database
 from tests.keys import ADDRESS_KEYS
 
-# The machine decides how long an example takes.
+# How long an example takes depends on the machine.
 settings.register_profile("noroshi", deadline=None)
 settings.load_profile("noroshi")
 
@@ -45,7 +45,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session")
 def mongodb_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a replica set of one. TEST_MONGODB_URI names a running one to share instead."""
+    """The URI of a replica set with one member. TEST_MONGODB_URI names a running one instead."""
     if uri := os.environ.get("TEST_MONGODB_URI"):
         yield uri
         return
@@ -57,7 +57,7 @@ def mongodb_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a Valkey. TEST_REDIS_URL names a running Redis or Valkey to share instead."""
+    """The URL of a Valkey server. TEST_REDIS_URL names a running Redis or Valkey instead."""
     if url := os.environ.get("TEST_REDIS_URL"):
         yield url
         return
@@ -69,6 +69,7 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def reusable_database(mongodb_uri: str, redis_url: str) -> Iterator[ReusedDatabase]:
+    """The database that the tests of this process use one after another."""
     with reused_database(mongodb_uri, redis_url) as database:
         yield database
 

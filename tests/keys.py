@@ -1,4 +1,4 @@
-"""The keys that hash mail addresses in tests."""
+"""Keys for mail address hashes in tests."""
 
 import base64
 

@@ -16,7 +16,7 @@ TEST_COMMANDS = ("--setParameter", "enableTestCommands=1")
 
 
 class ReplicaSet:
-    """The running members."""
+    """A running replica set."""
 
     def __init__(self, members: list[Mongod]) -> None:
         self.members = members
@@ -83,7 +83,7 @@ async def _until_elected(members: list[Mongod]) -> None:
                 return await _command(member, replSetStepUp=1)
             except PyMongoError:
                 await asyncio.sleep(0.1)
-    raise TimeoutError("nobody was elected")
+    raise TimeoutError("No member was elected.")
 
 
 @asynccontextmanager

@@ -14,7 +14,7 @@ from storage.mongo import Document, Mongo, Session
 from storage.publishing.documents import AccountDocument
 from storage.publishing.networks import Network
 from storage.publishing.records import ConnectedAccount, account_record
-from storage.secrets.credentials import CredentialCipher, CredentialsLost
+from storage.secrets.credentials import CredentialCipher, CredentialsLost, SealedSecret
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class AccountStore:
         self._accounts: AsyncCollection[AccountDocument] = mongo["accounts"]
         self._credentials = credentials
         self._by_id: BatchLoader[str, ConnectedAccount] = BatchLoader(self._load)
-        self._encrypted: BatchLoader[str, Document] = BatchLoader(self._load_encrypted)
+        self._encrypted: BatchLoader[str, SealedSecret] = BatchLoader(self._load_encrypted)
 
     async def connect(self, new: NewAccount, secret: str, key: IdempotencyKey | None) -> ConnectedAccount:
         """Connects an account with `secret` as its credentials.
@@ -112,6 +112,6 @@ class AccountStore:
         cursor = self._accounts.find({"_id": {"$in": list(ids)}}, {"credentials": 0})
         return {each["_id"]: account_record(each) async for each in cursor}
 
-    async def _load_encrypted(self, ids: Sequence[str]) -> dict[str, Document]:
+    async def _load_encrypted(self, ids: Sequence[str]) -> dict[str, SealedSecret]:
         wanted = {"_id": {"$in": list(ids)}, "credentials": {"$exists": True}}
         return {each["_id"]: each["credentials"] async for each in self._accounts.find(wanted, {"credentials": 1})}

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NotRequired, TypedDict
 
+from storage.secrets.credentials import SealedSecret
+
 
 class AccountDocument(TypedDict):
     """`accounts`: one connected account. Kept after disconnection, without its credentials."""
@@ -17,7 +19,7 @@ class AccountDocument(TypedDict):
     base_url: str | None
     """Address instead of the network's own."""
     connected_at: datetime
-    credentials: NotRequired[dict[str, Any]]
+    credentials: NotRequired[SealedSecret]
     """Encrypted credentials (storage/secrets/credentials.py); removed on disconnection."""
     disconnected_at: NotRequired[datetime]
     failing: NotRequired[bool]

@@ -1,55 +1,70 @@
-"""Encrypts what connected accounts are opened with. The keys come from the settings, newest first.
+"""Encryption of connected accounts' credentials, with keys from the settings.
 
-AES-256-GCM, bound to the account that it belongs to, so that a ciphertext moved to another document opens nothing.
+AES-256-GCM with the account's id as associated data: a ciphertext in another account's document cannot be decrypted.
 """
 
 import hashlib
 import hmac
 import secrets
 from collections.abc import Mapping
+from typing import TypedDict
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from storage.errors import Unavailable
-from storage.mongo import Document
 
 NONCE_BYTES = 12
 
 
 class CredentialsLost(Exception):
-    """The key that encrypted them is not among the keys, or they are not what was encrypted."""
+    """Stored credentials cannot be decrypted: their key is missing, or they were changed."""
+
+
+class SealedSecret(TypedDict):
+    """An encrypted secret, as stored in its account's document."""
+
+    version: str
+    """Version of the key."""
+
+    nonce: bytes
+    """Random nonce of 12 bytes, used once."""
+
+    sealed: bytes
+    """Ciphertext and authentication tag."""
 
 
 class CredentialCipher:
-    """Seals with the newest key; opens with whichever sealed."""
+    """Encrypts with the newest key, and decrypts with the key that encrypted."""
 
     def __init__(self, keys: Mapping[str, bytes]) -> None:
-        """`keys` by version, newest first; without any nothing can be sealed."""
+        """`keys` by version, newest first. Without keys, nothing can be encrypted."""
         self._keys = dict(keys)
 
     def fingerprint(self, secret: str) -> str:
-        """The same for the same secret, under the newest key; tells nothing to who lacks it. Raises: Unavailable."""
+        """Returns the secret's HMAC under the newest key, to compare secrets. Raises: Unavailable."""
         return hmac.new(self._newest()[1], secret.encode(), hashlib.sha256).hexdigest()
 
-    def seal(self, secret: str, account_id: str) -> Document:
-        """The stored form. Raises: Unavailable without a key."""
+    def seal(self, secret: str, account_id: str) -> SealedSecret:
+        """Returns the secret encrypted for an account. Raises: Unavailable without a key."""
         version, key = self._newest()
         nonce = secrets.token_bytes(NONCE_BYTES)
         sealed = AESGCM(key).encrypt(nonce, secret.encode(), account_id.encode())
         return {"version": version, "nonce": nonce, "sealed": sealed}
 
-    def open(self, stored: Document, account_id: str) -> str:
-        """What was sealed. Raises: CredentialsLost."""
+    def open(self, stored: SealedSecret, account_id: str) -> str:
+        """Returns the decrypted secret. Raises: CredentialsLost."""
         key = self._keys.get(stored["version"])
         if key is None:
-            raise CredentialsLost(f"There is no key of version {stored['version']}.")
+            raise CredentialsLost(f"The encryption key of version {stored['version']!r} is not configured.")
         try:
             return AESGCM(key).decrypt(stored["nonce"], stored["sealed"], account_id.encode()).decode()
         except InvalidTag:
-            raise CredentialsLost("The key does not open these credentials.") from None
+            raise CredentialsLost("The credentials cannot be decrypted with their key.") from None
 
     def _newest(self) -> tuple[str, bytes]:
         for version, key in self._keys.items():
             return version, key
-        raise Unavailable("No accounts can be connected: NOROSHI_CREDENTIAL_KEYS is not set on this server.")
+        raise Unavailable(
+            "Accounts cannot be connected, because this server has no encryption keys. Set NOROSHI_CREDENTIAL_KEYS."
+        )

@@ -1,6 +1,6 @@
-"""Addresses of remote images on this server, /images/{signature}/{encoded URL}. Pure: signs and verifies, no more.
+"""Signed URLs of remote images on this server: /images/{signature}/{encoded URL}. No I/O.
 
-The signature keeps the image route from being an open proxy: it serves only what the API has shown.
+The signature keeps the image route from being an open proxy: it serves only images that the API has returned.
 """
 
 import hmac
@@ -11,19 +11,19 @@ _SIGNATURE_BYTES = 16
 
 
 class ImageUrls:
-    """Signs with a key of its own, derived from the auth secret, so that neither can stand in for the other."""
+    """Signs and verifies image URLs with a key derived from `secret`, so that neither can replace the other."""
 
     def __init__(self, base_url: str, secret: bytes) -> None:
         self._base_url = base_url.rstrip("/")
         self._key = hmac.digest(secret, _KEY_LABEL, "sha256")
 
     def sign(self, remote_url: str) -> str:
-        """The address under which this server shows the image at `remote_url`: the same one every time."""
+        """Returns this server's URL for the image at `remote_url`. The same input gives the same URL."""
         encoded = _encode(remote_url.encode())
         return f"{self._base_url}/images/{self._signature(encoded)}/{encoded}"
 
     def verify(self, signature: str, encoded: str) -> str | None:
-        """The remote URL, or None when this server never signed it. Takes the same time for each wrong signature."""
+        """Returns the remote URL, or None for an invalid signature. Compares in constant time."""
         if not hmac.compare_digest(signature.encode(), self._signature(encoded).encode()):
             return None
         return urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode()

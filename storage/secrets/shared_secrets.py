@@ -1,18 +1,29 @@
-"""Secrets of our own making that all processes share, made once and kept in MongoDB."""
+"""Generated secrets that all processes share, stored in MongoDB."""
 
 import secrets
+from typing import TypedDict
 
 from pymongo import ReturnDocument
 
-from storage.mongo import Document, Mongo
+from storage.mongo import Mongo
 
 SECRET_BYTES = 32
 
 
+class SecretDocument(TypedDict):
+    """A shared secret, in `secrets`. Never changed or deleted."""
+
+    _id: str
+    """Name of the secret."""
+
+    value: bytes
+    """32 random bytes."""
+
+
 async def shared_secret(mongo: Mongo, name: str) -> bytes:
-    """The secret of that name: the same 32 random bytes for every process of this database."""
+    """Returns the secret of that name, the same 32 bytes in each process. The first call generates it."""
     fresh = {"$setOnInsert": {"value": secrets.token_bytes(SECRET_BYTES)}}
-    document: Document | None = await mongo["secrets"].find_one_and_update(
+    document: SecretDocument | None = await mongo["secrets"].find_one_and_update(
         {"_id": name}, fresh, upsert=True, return_document=ReturnDocument.AFTER
     )
     assert document is not None

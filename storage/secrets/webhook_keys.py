@@ -1,4 +1,4 @@
-"""The keys that webhook secrets stand for (docs/interfaces.md, Signed webhooks)."""
+"""Signing keys of webhook secrets (docs/interfaces.md, Signed webhooks)."""
 
 import base64
 import binascii
@@ -7,11 +7,14 @@ PREFIX = "whsec_"
 
 
 def webhook_key(secret: str) -> bytes:
-    """The key that a secret stands for. Raises: ValueError when it is no base64 after `whsec_`, or empty."""
+    """Returns the key of a secret: base64 after `whsec_`, else the secret itself.
+
+    Raises: ValueError for invalid base64 and for an empty key.
+    """
     try:
         key = base64.b64decode(secret[len(PREFIX) :], validate=True) if secret.startswith(PREFIX) else secret.encode()
     except binascii.Error:
-        raise ValueError(f"no base64 after {PREFIX}") from None
+        raise ValueError(f"The part after {PREFIX} is not valid base64.") from None
     if not key:
-        raise ValueError("empty")
+        raise ValueError("The secret is empty.")
     return key

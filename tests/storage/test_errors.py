@@ -1,4 +1,4 @@
-"""What clients are told: a code of the closed list, and the details that belong to it."""
+"""Errors that clients may see: their messages, codes and details."""
 
 import pytest
 
@@ -26,15 +26,15 @@ EXTENSIONS = [
 
 
 @pytest.mark.parametrize(("error", "extensions"), EXTENSIONS, ids=[type(error).__name__ for error, _ in EXTENSIONS])
-def test_an_error_carries_its_code_and_details(error: DomainError, extensions: dict[str, object]) -> None:
+def test_error_extensions_hold_code_and_details(error: DomainError, extensions: dict[str, object]) -> None:
     assert error.extensions == extensions
     assert str(error) == error.message
 
 
-def test_a_wrong_argument_is_named_with_what_was_expected_unless_it_says_more() -> None:
-    assert BadUserInput("limit", "1 to 999").message == "limit: expected 1 to 999"
+def test_bad_user_input_names_field_and_expectation() -> None:
+    assert BadUserInput("limit", "1 to 999").message == "limit: expected 1 to 999."
     assert BadUserInput("oldest", "a bound", "Give a bound.").message == "Give a bound."
 
 
-def test_an_id_is_shown_in_part_however_long_it_is() -> None:
+def test_not_found_truncates_a_long_id() -> None:
     assert len(NotFound("topic", "x" * 10_000).message) < 200

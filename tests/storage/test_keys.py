@@ -1,9 +1,9 @@
-"""Names in Redis."""
+"""Redis keys and channels."""
 
 from storage.keys import Keys
 
 
-def test_every_name_begins_with_the_database_so_that_products_can_share_a_redis() -> None:
+def test_names_are_distinct_and_start_with_the_prefix() -> None:
     one, other = Keys("one"), Keys("other")
     for keys in (one, other):
         names = [keys.channel("topic:t"), *keys.write_lease("topic:t"), keys.queue("previews"), *keys.hot_page("t")]
@@ -11,5 +11,5 @@ def test_every_name_begins_with_the_database_so_that_products_can_share_a_redis(
         assert len(set(names)) == len(names)
 
 
-def test_a_streams_channel_holds_its_name_at_the_end() -> None:
+def test_channel_ends_with_the_stream_name() -> None:
     assert Keys("p").channel("user:a/b:c") == Keys("p").channel("") + "user:a/b:c"

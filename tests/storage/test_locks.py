@@ -1,4 +1,4 @@
-"""At most one process holds a lock, and of those who believe that they hold it, only the newest changes anything."""
+"""At most one process holds a lock, and only the newest holder's guarded writes are committed."""
 
 import asyncio
 from contextlib import ExitStack, suppress
@@ -29,14 +29,14 @@ def locks(shared_stores: Stores) -> Locks:
     return Locks(shared_stores.mongo)
 
 
-async def taken(locks: Locks, name: str) -> Lock:
+async def acquire(locks: Locks, name: str) -> Lock:
     lock = await locks.acquire(name)
     assert lock is not None
     return lock
 
 
-async def let_run_out(stores: Stores, name: str) -> None:
-    """What time does to a lease that nobody renews."""
+async def expire_lease(stores: Stores, name: str) -> None:
+    """Moves the end of the lease into the past."""
     past = datetime(2020, 1, 1, tzinfo=UTC)
     await stores.mongo["process_locks"].update_one({"_id": name}, {"$set": {"expires_at": past}})
 
@@ -54,38 +54,36 @@ async def guarded_write(
     await stores.mongo.transact(work)
 
 
-async def value(stores: Stores, name: str) -> str | None:
-    row = await stores.mongo["guarded"].find_one({"_id": name})
-    return None if row is None else row["value"]
+async def guarded_value(stores: Stores, name: str) -> str | None:
+    document = await stores.mongo["guarded"].find_one({"_id": name})
+    return None if document is None else document["value"]
 
 
-async def test_of_many_who_ask_at_once_exactly_one_gets_it(shared_stores: Stores, name: str) -> None:
-    everybody = [Locks(shared_stores.mongo) for _ in range(20)]
-    for turn in range(1, 6):
-        got = [lock for lock in await asyncio.gather(*(each.acquire(name) for each in everybody)) if lock]
-        assert [lock.fence for lock in got] == [turn]
-        await everybody[0].release(got[0])
+async def test_concurrent_acquires_give_exactly_one_the_lock(shared_stores: Stores, name: str) -> None:
+    processes = [Locks(shared_stores.mongo) for _ in range(20)]
+    for fence in range(1, 6):
+        acquired = [lock for lock in await asyncio.gather(*(each.acquire(name) for each in processes)) if lock]
+        assert [lock.fence for lock in acquired] == [fence]
+        await processes[0].release(acquired[0])
 
 
-async def test_a_lock_that_was_given_back_is_free_at_once_and_its_row_stays(
+async def test_released_lock_is_free_at_once_and_keeps_its_fence(
     shared_stores: Stores, locks: Locks, name: str
 ) -> None:
-    lock = await taken(locks, name)
+    lock = await acquire(locks, name)
     assert await locks.acquire(name) is None
     await locks.release(lock)
-    row = await shared_stores.mongo["process_locks"].find_one({"_id": name})
-    assert row is not None
-    assert (row["fence"], row["expires_at"], row["unlock_key"]) == (1, EPOCH, None)
-    assert (await taken(locks, name)).fence == 2
+    document = await shared_stores.mongo["process_locks"].find_one({"_id": name})
+    assert document is not None
+    assert (document["fence"], document["expires_at"], document["unlock_key"]) == (1, EPOCH, None)
+    assert (await acquire(locks, name)).fence == 2
 
 
-async def test_a_lease_that_ran_out_is_taken_over_and_can_be_neither_renewed_nor_given_back(
-    shared_stores: Stores, locks: Locks, name: str
-) -> None:
-    old = await taken(locks, name)
-    await let_run_out(shared_stores, name)
+async def test_expired_lock_cannot_be_renewed_or_released(shared_stores: Stores, locks: Locks, name: str) -> None:
+    old = await acquire(locks, name)
+    await expire_lease(shared_stores, name)
     assert not await locks.renew(old)
-    new = await taken(locks, name)
+    new = await acquire(locks, name)
     assert new.fence > old.fence
     assert not await locks.renew(old)
     await locks.release(old)
@@ -93,10 +91,10 @@ async def test_a_lease_that_ran_out_is_taken_over_and_can_be_neither_renewed_nor
     assert await locks.renew(new)
 
 
-async def test_a_lease_lasts_as_long_as_it_says_by_the_clock_of_the_database(shared_stores: Stores, name: str) -> None:
+async def test_lease_ends_after_its_ttl_by_the_database_clock(shared_stores: Stores, name: str) -> None:
     locks = Locks(shared_stores.mongo, ttl_s=0.5)
     began, fence = asyncio.get_running_loop().time(), None
-    await taken(locks, name)
+    await acquire(locks, name)
     while fence is None:
         lock = await locks.acquire(name)
         fence = lock and lock.fence
@@ -104,75 +102,75 @@ async def test_a_lease_lasts_as_long_as_it_says_by_the_clock_of_the_database(sha
     assert fence == 2
 
 
-async def test_rows_made_by_hand_without_a_lease_are_free(shared_stores: Stores, locks: Locks, name: str) -> None:
+async def test_lock_document_without_a_lease_is_free(shared_stores: Stores, locks: Locks, name: str) -> None:
     await shared_stores.mongo["process_locks"].insert_one({"_id": name, "unlock_key": None})
-    assert (await taken(locks, name)).fence == 1
+    assert (await acquire(locks, name)).fence == 1
 
 
-async def test_an_old_holder_that_wakes_up_changes_nothing(shared_stores: Stores, locks: Locks, name: str) -> None:
-    old = await taken(locks, name)
+async def test_guarded_write_of_an_earlier_holder_is_refused(shared_stores: Stores, locks: Locks, name: str) -> None:
+    old = await acquire(locks, name)
     await guarded_write(shared_stores, locks, old, "old")
-    await let_run_out(shared_stores, name)
-    new = await taken(locks, name)
+    await expire_lease(shared_stores, name)
+    new = await acquire(locks, name)
     await guarded_write(shared_stores, locks, new, "new")
     with pytest.raises(LockLost):
         await guarded_write(shared_stores, locks, old, "old again")
-    assert await value(shared_stores, name) == "new"
+    assert await guarded_value(shared_stores, name) == "new"
 
 
-async def test_a_transaction_that_was_under_way_at_the_takeover_commits_before_the_next_holders_or_never(
+async def test_transaction_open_at_takeover_never_overwrites_the_next(
     shared_stores: Stores, locks: Locks, name: str
 ) -> None:
-    old = await taken(locks, name)
-    await let_run_out(shared_stores, name)
-    new = await taken(locks, name)
-    go_on = asyncio.Event()
-    late = asyncio.create_task(guarded_write(shared_stores, locks, old, "old", go_on))
+    old = await acquire(locks, name)
+    await expire_lease(shared_stores, name)
+    new = await acquire(locks, name)
+    proceed = asyncio.Event()
+    earlier = asyncio.create_task(guarded_write(shared_stores, locks, old, "old", proceed))
     await asyncio.sleep(0)
-    early = asyncio.create_task(guarded_write(shared_stores, locks, new, "new"))
-    await asyncio.wait([early], timeout=0.3)
-    go_on.set()
-    outcome = (await asyncio.gather(late, early, return_exceptions=True))[0]
+    later = asyncio.create_task(guarded_write(shared_stores, locks, new, "new"))
+    await asyncio.wait([later], timeout=0.3)
+    proceed.set()
+    outcome = (await asyncio.gather(earlier, later, return_exceptions=True))[0]
     assert outcome is None or isinstance(outcome, LockLost)
-    assert await value(shared_stores, name) == "new"
+    assert await guarded_value(shared_stores, name) == "new"
 
 
-async def test_it_is_held_for_longer_than_a_lease_and_given_back_at_the_end(shared_stores: Stores, name: str) -> None:
+async def test_held_lock_is_renewed_and_released_at_the_end(shared_stores: Stores, name: str) -> None:
     locks = Locks(shared_stores.mongo, ttl_s=SHORT_S)
     async with locks.held(name, "ann") as lock:
         assert lock is not None
-        row = await shared_stores.mongo["process_locks"].find_one({"_id": name})
-        assert row is not None
-        assert row["holder"] == "ann"
+        document = await shared_stores.mongo["process_locks"].find_one({"_id": name})
+        assert document is not None
+        assert document["holder"] == "ann"
         ends_at = asyncio.get_running_loop().time() + SHORT_S + 0.5
         while asyncio.get_running_loop().time() < ends_at:
             async with locks.held(name) as other:
                 assert other is None
             await asyncio.sleep(0.05)
-    assert (await taken(locks, name)).fence == lock.fence + 1
+    assert (await acquire(locks, name)).fence == lock.fence + 1
 
 
-async def test_who_loses_the_lock_is_stopped_at_what_it_awaits(shared_stores: Stores, name: str) -> None:
+async def test_holder_that_loses_the_lock_is_cancelled(shared_stores: Stores, name: str) -> None:
     locks = Locks(shared_stores.mongo, ttl_s=SHORT_S)
-    thief, lasting = None, Locks(shared_stores.mongo, ttl_s=FOREVER_S)
+    other_lock, other = None, Locks(shared_stores.mongo, ttl_s=FOREVER_S)
     with suppress(LockLost):
         async with locks.held(name):
-            await let_run_out(shared_stores, name)
-            thief = await taken(lasting, name)
+            await expire_lease(shared_stores, name)
+            other_lock = await acquire(other, name)
             await asyncio.sleep(FOREVER_S)
-    assert thief is not None
-    # What the loser gives back is not the thief's.
-    assert await lasting.renew(thief)
+    assert other_lock is not None
+    # The release by the first holder leaves the new one's lease alone.
+    assert await other.renew(other_lock)
 
 
-async def test_an_error_of_the_block_goes_through_and_the_lock_is_free(locks: Locks, name: str) -> None:
-    with pytest.raises(TimeoutError, match="mine"):
+async def test_error_in_the_block_propagates_and_releases_the_lock(locks: Locks, name: str) -> None:
+    with pytest.raises(TimeoutError, match="from the block"):
         async with locks.held(name):
-            raise TimeoutError("mine")
+            raise TimeoutError("from the block")
     assert await locks.acquire(name)
 
 
-async def test_who_is_cancelled_gives_it_back(locks: Locks, name: str) -> None:
+async def test_cancelled_holder_releases_the_lock(locks: Locks, name: str) -> None:
     began = asyncio.Event()
 
     async def hold() -> None:
@@ -188,7 +186,7 @@ async def test_who_is_cancelled_gives_it_back(locks: Locks, name: str) -> None:
     assert await locks.acquire(name)
 
 
-async def test_a_database_that_does_not_answer_stops_the_holder_before_the_lease_ends(
+async def test_hanging_database_cancels_holder_before_lease_ends(
     own_mongod: Mongod, own_stores: Stores, name: str
 ) -> None:
     locks, loop = Locks(own_stores.mongo, ttl_s=SHORT_S), asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""Enqueuing is a hint: JSON only, once at a time for the same ids, and no error when Redis is gone."""
+"""Enqueuing is a hint: JSON only, once at a time for the same ids, and no error without Redis."""
 
 import asyncio
 import pickle
@@ -16,25 +16,25 @@ from tests.storage.places import OpenStores
 pytestmark = pytest.mark.anyio
 
 
-class Harmful:
-    """A pickle that runs code when it is read."""
+class MaliciousObject:
+    """Its pickle runs code when it is loaded."""
 
     def __reduce__(self) -> tuple[object, tuple[str]]:
-        return pytest.fail, ("a pickle was read",)
+        return pytest.fail, ("The pickle was loaded.",)
 
 
-def test_a_job_survives_the_wire() -> None:
+def test_deserialize_returns_the_serialized_job() -> None:
     job = {"f": "chat.preview_link", "a": ["topic", 1639720395000002], "k": {}, "t": 1}
     assert deserialize(serialize(job)) == job
 
 
-@pytest.mark.parametrize("payload", [pickle.dumps(Harmful()), pickle.dumps({}), b"", b"[1]", b"5", b"null"])
-def test_what_is_no_json_object_is_refused_unread(payload: bytes) -> None:
+@pytest.mark.parametrize("payload", [pickle.dumps(MaliciousObject()), pickle.dumps({}), b"", b"[1]", b"5", b"null"])
+def test_payload_other_than_a_json_object_is_refused(payload: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
         deserialize(payload)
 
 
-def test_the_address_becomes_arqs_settings() -> None:
+def test_redis_url_becomes_arq_settings() -> None:
     settings = redis_settings("redis://example.com:7000/3")
     assert (settings.host, settings.port, settings.database) == ("example.com", 7000, 3)
 
@@ -44,7 +44,7 @@ async def queued(url: str, keys: Keys) -> list[str]:
         return [job.decode() for job in await redis.zrange(keys.queue(PREVIEWS), 0, -1)]
 
 
-async def test_the_same_job_for_the_same_ids_is_queued_once_at_a_time(shared_stores: Stores, redis_url: str) -> None:
+async def test_job_with_the_same_ids_is_queued_once_at_a_time(shared_stores: Stores, redis_url: str) -> None:
     queue = shared_stores.queue
     await asyncio.gather(*(queue.enqueue(PREVIEWS, "chat.preview_link", "t", 1) for _ in range(5)))
     await queue.enqueue(PREVIEWS, "chat.preview_link", "t", 2)
@@ -52,7 +52,7 @@ async def test_the_same_job_for_the_same_ids_is_queued_once_at_a_time(shared_sto
 
 
 @pytest.mark.parametrize("fault", ["dead", "hanging"])
-async def test_without_redis_enqueuing_is_no_error_and_no_long_wait(
+async def test_enqueue_without_redis_neither_raises_nor_hangs(
     own_valkey: Valkey, another: OpenStores, fault: str
 ) -> None:
     async with another(own_valkey.url) as stores, asyncio.timeout(30):
@@ -65,5 +65,5 @@ async def test_without_redis_enqueuing_is_no_error_and_no_long_wait(
                 await stores.queue.enqueue(PREVIEWS, "chat.preview_link", "t", 1)
 
 
-def test_jobs_of_two_databases_do_not_meet() -> None:
+def test_queues_of_two_databases_have_different_names() -> None:
     assert Keys("a").queue(PREVIEWS) != Keys("b").queue(PREVIEWS)

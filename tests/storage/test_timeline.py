@@ -1,4 +1,4 @@
-"""The timeline rule: every combination of arguments, over a list and over MongoDB, against the rule's own words."""
+"""Timeline pages over a list and over MongoDB, compared with a literal implementation of the rule."""
 
 import asyncio
 import itertools
@@ -27,7 +27,7 @@ from tests.storage.timeline_rule import Asked, Expected, as_expected, expected_p
 Result = TypeVar("Result")
 
 TIMELINES = [[], [20], [20, 21, 23]]
-"""Neighbours one microsecond apart and two: exclusive bounds move by one."""
+"""With neighbours one and two microseconds apart, since an exclusive bound moves by one microsecond."""
 
 POINTS = range(18, 26)
 BOUNDS = [
@@ -35,30 +35,30 @@ BOUNDS = [
     for oldest, latest in itertools.product([None, *POINTS], [None, NOW, *POINTS])
     if oldest is not None or latest is not None
 ]
-EVERY = [
+ALL_ARGUMENTS = [
     Asked(oldest, latest, limit, inclusive)
     for (oldest, latest), limit, inclusive in itertools.product(BOUNDS, [1, 2, 3, 999], [True, False])
 ]
 
 
-def finished(work: Coroutine[Any, Any, Result]) -> Result:
-    """The result of a coroutine that never has to wait."""
+def result_of(work: Coroutine[Any, Any, Result]) -> Result:
+    """Returns the result of a coroutine that never suspends."""
     try:
         work.send(None)
     except StopIteration as stop:
         result: Result = stop.value
         return result
-    raise AssertionError("it waits")
+    raise AssertionError("The coroutine suspended.")
 
 
 def page_of(timeline: Sequence[int], asked: Asked) -> Page[int]:
-    """A page over a plain ascending list."""
+    """Reads a page from an ascending list."""
 
     async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[int]:
         inside = [timestamp for timestamp in timeline if low <= timestamp <= high]
         return (inside if ascending else inside[::-1])[:limit]
 
-    return finished(read_page(asked.range, fetch, lambda item: item))
+    return result_of(read_page(asked.range, fetch, lambda item: item))
 
 
 def seen(page: Page[int]) -> Expected:
@@ -66,30 +66,30 @@ def seen(page: Page[int]) -> Expected:
 
 
 @pytest.mark.parametrize("timeline", TIMELINES, ids=["empty", "one", "three"])
-def test_every_combination_of_bounds_gives_what_the_rule_says(timeline: list[int]) -> None:
-    for asked in EVERY:
+def test_page_for_every_combination_of_bounds_follows_the_rule(timeline: list[int]) -> None:
+    for asked in ALL_ARGUMENTS:
         assert seen(page_of(timeline, asked)) == expected_page(timeline, asked), asked
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("timeline", TIMELINES, ids=["empty", "one", "three"])
-async def test_messages_in_mongodb_page_by_the_same_rule(stores: Stores, timeline: list[int]) -> None:
-    # Neighbouring topics must not show through.
+async def test_pages_of_messages_in_mongodb_follow_the_rule(stores: Stores, timeline: list[int]) -> None:
+    # Messages of neighbouring topics must not appear.
     for topic_id in ("s", "t", "u"):
         await insert_messages(stores, topic_id, timeline if topic_id == "t" else [19, 20, 22, 24])
-    for some in in_hundreds(EVERY):
-        pages = await asyncio.gather(*(stores.messages.page("t", asked.range) for asked in some))
-        for asked, page in zip(some, pages, strict=True):
+    for batch in batches(ALL_ARGUMENTS):
+        pages = await asyncio.gather(*(stores.messages.page("t", asked.range) for asked in batch))
+        for asked, page in zip(batch, pages, strict=True):
             timestamps: list[int] = [message.timestamp for message in page.items]
             assert as_expected(page, timestamps) == expected_page(timeline, asked), asked
 
 
-def in_hundreds(asked: Sequence[Asked]) -> list[Sequence[Asked]]:
+def batches(asked: Sequence[Asked]) -> list[Sequence[Asked]]:
     return [asked[start : start + 100] for start in range(0, len(asked), 100)]
 
 
 async def insert_messages(stores: Stores, topic_id: str, timestamps: Sequence[int], author: str = "ann") -> None:
-    """Messages at chosen moments, past the sequencer."""
+    """Inserts messages with chosen timestamps, without the sequencer."""
     documents = [
         {"_id": {"t": topic_id, "ts": timestamp}, "author": author, "text": "", "stamp": "tea", "reactions": []}
         for timestamp in timestamps
@@ -99,7 +99,7 @@ async def insert_messages(stores: Stores, topic_id: str, timestamps: Sequence[in
 
 
 PAIRS = [f"1639720395.00000{micros}" for micros in (1, 2, 3, 4)]
-"""The four messages of the article about the community chat of Pairs (seeds/001)."""
+"""The four messages in the article about the community chat of Pairs."""
 
 
 def pairs_page(limit: int, oldest: str | None = None, latest: str | None = None) -> list[str]:
@@ -108,46 +108,46 @@ def pairs_page(limit: int, oldest: str | None = None, latest: str | None = None)
     return [format_timestamp(timestamp) for timestamp in page.items]
 
 
-def test_the_example_of_the_pairs_article_gives_the_two_messages_between_its_bounds() -> None:
+def test_pairs_article_example_gives_two_messages_in_bounds() -> None:
     assert pairs_page(4, "1639720395.000002", "1639720395.000003") == ["1639720395.000002", "1639720395.000003"]
 
 
-def test_the_two_requests_around_a_reaction_in_the_pairs_article_meet_at_the_message() -> None:
+def test_pairs_article_requests_meet_at_the_message() -> None:
     assert pairs_page(10, oldest="1639720395.000002") == PAIRS[1:]
     assert pairs_page(10, latest="1639720395.000002") == PAIRS[1::-1]
 
 
 @pytest.mark.parametrize("limit", [-1, 0, 1000, 10**30])
-def test_a_limit_outside_1_to_999_is_refused_and_never_clamped(limit: int) -> None:
+def test_limit_outside_1_to_999_is_refused(limit: int) -> None:
     with pytest.raises(BadUserInput) as refused:
         timeline_range(latest=NOW, limit=limit)
     assert refused.value.extensions["field"] == "limit"
 
 
 @pytest.mark.parametrize("limit", [1, 999])
-def test_a_limit_of_1_and_of_999_is_taken(limit: int) -> None:
+def test_limit_of_1_and_of_999_is_accepted(limit: int) -> None:
     assert len(page_of(range(1, 2000), Asked(latest=NOW, limit=limit)).items) == limit
 
 
-def test_a_page_without_any_bound_is_refused() -> None:
+def test_range_without_bounds_is_refused() -> None:
     with pytest.raises(BadUserInput):
         timeline_range()
 
 
 @pytest.mark.parametrize("latest", [None, NOW, 5])
-def test_now_is_refused_as_oldest(latest: int | None) -> None:
+def test_now_as_oldest_is_refused(latest: int | None) -> None:
     with pytest.raises(BadUserInput) as refused:
         timeline_range(oldest=NOW, latest=latest)
     assert refused.value.extensions["field"] == "oldest"
 
 
 @pytest.mark.parametrize("inclusive", [True, False])
-def test_the_first_and_the_last_timestamp_there_can_be_are_bounds_as_any_other(inclusive: bool) -> None:
+def test_extreme_timestamps_are_valid_bounds(inclusive: bool) -> None:
     for asked in (Asked(oldest=END, inclusive=inclusive), Asked(latest=0, inclusive=inclusive)):
         assert seen(page_of([0, 7, END], asked)) == expected_page([0, 7, END], asked)
 
 
-def test_now_reaches_what_clocks_ahead_have_posted() -> None:
+def test_latest_now_includes_items_of_clocks_ahead() -> None:
     assert page_of([END], Asked(latest=NOW)).items == [END]
 
 
@@ -155,9 +155,7 @@ Timelines = st.lists(st.integers(0, 60), unique=True).map(sorted)
 
 
 @given(Timelines, st.integers(0, 61), st.lists(st.integers(1, 7), min_size=1))
-def test_walking_by_oldest_shows_everything_from_there_once_in_order(
-    timeline: list[int], start: int, limits: list[int]
-) -> None:
+def test_walk_by_oldest_returns_each_item_once_in_order(timeline: list[int], start: int, limits: list[int]) -> None:
     walked: list[int] = []
     asked = Asked(oldest=start, limit=limits[0])
     for limit in itertools.cycle(limits):
@@ -170,9 +168,7 @@ def test_walking_by_oldest_shows_everything_from_there_once_in_order(
 
 
 @given(Timelines, st.integers(0, 61), st.lists(st.integers(1, 7), min_size=1))
-def test_walking_by_latest_shows_everything_up_to_there_once_in_reverse(
-    timeline: list[int], start: int, limits: list[int]
-) -> None:
+def test_walk_by_latest_returns_each_item_once_in_reverse(timeline: list[int], start: int, limits: list[int]) -> None:
     walked: list[int] = []
     asked = Asked(latest=start, limit=limits[0])
     for limit in itertools.cycle(limits):
@@ -184,8 +180,8 @@ def test_walking_by_latest_shows_everything_up_to_there_once_in_reverse(
     assert walked == [timestamp for timestamp in timeline if timestamp <= start][::-1]
 
 
-@given(Timelines, st.sampled_from(EVERY))
-def test_any_timeline_pages_by_the_rule(timeline: list[int], asked: Asked) -> None:
+@given(Timelines, st.sampled_from(ALL_ARGUMENTS))
+def test_page_of_any_timeline_follows_the_rule(timeline: list[int], asked: Asked) -> None:
     assert seen(page_of(timeline, asked)) == expected_page(timeline, asked)
 
 
@@ -195,7 +191,7 @@ def test_any_timeline_pages_by_the_rule(timeline: list[int], asked: Asked) -> No
 @example(999_999)
 @example(2**53 + 1)
 @example(1639720395_000002)
-def test_every_timestamp_survives_being_written_and_read(timestamp: int) -> None:
+def test_parse_returns_the_formatted_timestamp(timestamp: int) -> None:
     text = format_timestamp(timestamp)
     assert parse_timestamp(text) == timestamp
     assert isinstance(parse_timestamp(text), int)
@@ -203,7 +199,7 @@ def test_every_timestamp_survives_being_written_and_read(timestamp: int) -> None
 
 
 @given(st.integers(0, END), st.integers(0, END))
-def test_neighbouring_timestamps_stay_apart(one: int, other: int) -> None:
+def test_different_timestamps_have_different_texts(one: int, other: int) -> None:
     assert (format_timestamp(one) == format_timestamp(other)) == (one == other)
 
 
@@ -214,16 +210,16 @@ def test_neighbouring_timestamps_stay_apart(one: int, other: int) -> None:
         *("-1.000000", "1.-00001", "1e9.000000", "1639720395,000002", "1639720395.000002\n", "１.000000"),
     ],
 )
-def test_what_has_not_exactly_six_decimals_is_no_timestamp(text: str) -> None:
-    with pytest.raises(ValueError, match="not a timestamp"):
+def test_text_without_exactly_six_decimals_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="Expected a timestamp"):
         parse_timestamp(text)
 
 
-def test_an_instant_is_exact_to_the_microsecond() -> None:
+def test_instant_is_exact_to_the_microsecond() -> None:
     assert instant(1639720395_000002) == datetime(2021, 12, 17, 5, 53, 15, 2, UTC)
     assert instant(4102444799_999999).microsecond == 999_999
 
 
-def test_mapping_a_page_keeps_its_places_and_ends() -> None:
+def test_map_keeps_the_flags_and_ends_of_a_page() -> None:
     page = page_of([20, 21, 23], Asked(oldest=20, limit=2))
     assert page.map(str) == Page(["20", "21"], False, True, page.oldest, page.newest)

@@ -1,4 +1,4 @@
-"""Waiting for moments of the database's clock: never too short."""
+"""Waits by the database's clock are never too short."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ async def now(stores: Stores) -> datetime:
     return at.replace(tzinfo=UTC)
 
 
-async def test_many_who_wait_return_at_their_moments(shared_stores: Stores) -> None:
+async def test_concurrent_waits_return_after_their_moments(shared_stores: Stores) -> None:
     clock, start = DatabaseClock(shared_stores.mongo), await now(shared_stores)
 
     async def wait(after_ms: int) -> float:
@@ -30,7 +30,7 @@ async def test_many_who_wait_return_at_their_moments(shared_stores: Stores) -> N
     assert max(late[2:]) < 10
 
 
-async def test_a_moment_that_has_passed_is_not_waited_for(shared_stores: Stores) -> None:
+async def test_wait_for_a_past_moment_returns_at_once(shared_stores: Stores) -> None:
     loop = asyncio.get_running_loop()
     began = loop.time()
     await DatabaseClock(shared_stores.mongo).wait_until(datetime(2000, 1, 1, tzinfo=UTC))

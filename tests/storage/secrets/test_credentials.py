@@ -1,48 +1,48 @@
-"""Encryption of credentials: keys by version, bound to their account."""
+"""Credentials are encrypted for one account, under keys that can be rotated."""
 
 import pytest
 
 from storage.errors import Unavailable
-from storage.secrets.credentials import CredentialCipher, CredentialsLost
+from storage.secrets.credentials import CredentialCipher, CredentialsLost, SealedSecret
 
-ONE, TWO = b"1" * 32, b"2" * 32
+KEY, OTHER_KEY = b"1" * 32, b"2" * 32
 
 
-def test_what_is_sealed_can_be_opened_and_not_read() -> None:
-    credentials = CredentialCipher({"1": ONE})
-    stored = credentials.seal("hush", "a")
+def test_sealed_secret_is_encrypted_and_can_be_opened() -> None:
+    cipher = CredentialCipher({"1": KEY})
+    stored = cipher.seal("hush", "a")
     assert b"hush" not in stored["sealed"]
-    assert credentials.open(stored, "a") == "hush"
-    assert credentials.seal("hush", "a")["sealed"] != stored["sealed"]
+    assert cipher.open(stored, "a") == "hush"
+    assert cipher.seal("hush", "a")["sealed"] != stored["sealed"]
 
 
-def test_it_opens_only_for_its_account_with_its_key_unchanged() -> None:
-    credentials = CredentialCipher({"1": ONE})
-    stored = credentials.seal("hush", "a")
-    spoiled = {**stored, "sealed": bytes([stored["sealed"][0] ^ 1]) + stored["sealed"][1:]}
+def test_other_account_key_or_ciphertext_raises_credentials_lost() -> None:
+    cipher = CredentialCipher({"1": KEY})
+    stored = cipher.seal("hush", "a")
+    changed: SealedSecret = {**stored, "sealed": bytes([stored["sealed"][0] ^ 1]) + stored["sealed"][1:]}
     for opener, document, account in (
-        (credentials, stored, "b"),
-        (credentials, spoiled, "a"),
-        (CredentialCipher({"1": TWO}), stored, "a"),
-        (CredentialCipher({"2": ONE}), stored, "a"),
+        (cipher, stored, "b"),
+        (cipher, changed, "a"),
+        (CredentialCipher({"1": OTHER_KEY}), stored, "a"),
+        (CredentialCipher({"2": KEY}), stored, "a"),
     ):
         with pytest.raises(CredentialsLost):
             opener.open(document, account)
 
 
-def test_the_newest_key_seals_and_older_ones_still_open() -> None:
-    old = CredentialCipher({"1": ONE}).seal("hush", "a")
-    rotated = CredentialCipher({"2": TWO, "1": ONE})
+def test_newest_key_seals_and_older_keys_still_open() -> None:
+    old = CredentialCipher({"1": KEY}).seal("hush", "a")
+    rotated = CredentialCipher({"2": OTHER_KEY, "1": KEY})
     assert rotated.open(old, "a") == "hush"
     assert rotated.seal("hush", "a")["version"] == "2"
 
 
-def test_without_a_key_nothing_is_sealed() -> None:
+def test_seal_without_a_key_is_unavailable() -> None:
     with pytest.raises(Unavailable):
         CredentialCipher({}).seal("hush", "a")
 
 
-def test_fingerprints_tell_secrets_apart_under_a_key() -> None:
-    one, two = CredentialCipher({"1": ONE}), CredentialCipher({"1": TWO})
+def test_fingerprint_depends_on_secret_and_key() -> None:
+    one, two = CredentialCipher({"1": KEY}), CredentialCipher({"1": OTHER_KEY})
     assert one.fingerprint("hush") == one.fingerprint("hush") != one.fingerprint("other")
     assert one.fingerprint("hush") != two.fingerprint("hush")

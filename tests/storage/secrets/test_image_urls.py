@@ -1,4 +1,4 @@
-"""Signed image addresses: only what was signed is verified."""
+"""Signed image URLs: only URLs that the server signed are verified."""
 
 import re
 
@@ -13,19 +13,19 @@ IMAGES = ImageUrls("https://noroshi.example/", SECRET)
 REMOTE = "https://example.com/狼煙.png?a=b"
 
 
-def parts(address: str) -> tuple[str, str]:
-    signature, encoded = address.split("/")[-2:]
+def parts(url: str) -> tuple[str, str]:
+    signature, encoded = url.split("/")[-2:]
     return signature, encoded
 
 
-def test_a_signed_address_has_the_form_of_the_route() -> None:
+def test_signed_url_has_the_form_of_the_route() -> None:
     signed = IMAGES.sign(REMOTE)
     assert re.fullmatch(r"https://noroshi\.example/images/[\w-]{22}/[\w-]+", signed, re.ASCII)
     assert signed == IMAGES.sign(REMOTE)
 
 
-def test_a_signed_address_never_changes_between_releases() -> None:
-    # Clients and caches keep these addresses: a new key or form would break every image shown so far.
+def test_signed_url_is_the_same_in_every_release() -> None:
+    # Clients and caches store these URLs, so a new key or format would break them.
     assert ImageUrls("", b"secret").sign("https://example.com/a.png") == (
         "/images/OgGNoDX5kDu9eAPUmm69NQ/aHR0cHM6Ly9leGFtcGxlLmNvbS9hLnBuZw"
     )
@@ -36,19 +36,19 @@ def changed(text: str, index: int) -> str:
 
 
 @given(st.text())
-def test_what_was_signed_is_verified_to_the_same_url(remote_url: str) -> None:
+def test_verify_returns_the_signed_url(remote_url: str) -> None:
     assert IMAGES.verify(*parts(IMAGES.sign(remote_url))) == remote_url
 
 
 @given(st.text(), st.text())
-def test_what_was_not_signed_is_none(signature: str, encoded: str) -> None:
+def test_verify_without_a_valid_signature_returns_none(signature: str, encoded: str) -> None:
     assert IMAGES.verify(signature, encoded) is None
     assert IMAGES.verify(signature, parts(IMAGES.sign(REMOTE))[1]) is None
     assert IMAGES.verify(parts(IMAGES.sign(REMOTE))[0], encoded) is None
 
 
 @pytest.mark.parametrize("index", [0, 10, 21])
-def test_one_changed_character_is_enough_to_refuse(index: int) -> None:
+def test_verify_after_one_changed_character_returns_none(index: int) -> None:
     signature, encoded = parts(IMAGES.sign(REMOTE))
     assert IMAGES.verify(changed(signature, index), encoded) is None
     assert IMAGES.verify(signature, changed(encoded, index)) is None
@@ -56,7 +56,7 @@ def test_one_changed_character_is_enough_to_refuse(index: int) -> None:
     assert IMAGES.verify(signature[:index], encoded) is None
 
 
-def test_another_secret_signs_differently_and_the_secret_itself_is_not_the_key() -> None:
+def test_other_secret_or_derived_key_as_secret_verifies_nothing() -> None:
     signature, encoded = parts(IMAGES.sign(REMOTE))
     assert ImageUrls("", b"another secret").verify(signature, encoded) is None
     derived = ImageUrls("", SECRET)._key

@@ -1,4 +1,4 @@
-"""Secrets that all processes share."""
+"""Shared secrets: one for each name, the same in each process."""
 
 import asyncio
 
@@ -19,5 +19,5 @@ async def test_processes_that_start_together_get_the_same_secret(shared_stores: 
     assert len(secrets[0]) == 32
 
 
-async def test_each_name_has_a_secret_of_its_own(shared_stores: Stores) -> None:
+async def test_different_names_have_different_secrets(shared_stores: Stores) -> None:
     assert await shared_secret(shared_stores.mongo, "a") != await shared_secret(shared_stores.mongo, "b")
