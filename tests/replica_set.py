@@ -53,7 +53,7 @@ class ReplicaSet:
 
     async def initiate(self) -> None:
         addresses = [{"_id": number, "host": member.address} for number, member in enumerate(self.members)]
-        # Short timeouts, so that tests need not wait long for an election; it starts with the data it has.
+        # Short timeouts make elections quick. A new primary does not fetch missing writes first.
         times = {"electionTimeoutMillis": 1000, "heartbeatIntervalMillis": 250, "catchUpTimeoutMillis": 0}
         config = {"_id": "rs0", "members": addresses, "settings": times}
         client: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(self.members[0].uri)

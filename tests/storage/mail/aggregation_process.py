@@ -12,7 +12,7 @@ async def main() -> None:
     mongodb_uri, redis_url, database = sys.argv[1:]
     async with open_stores(mongodb_uri, redis_url, database, address_keys=ADDRESS_KEYS) as stores:
         # Short leases: the test is about fences, and must not wait for the lease of a killed process.
-        stores.locks._ttl_s, stores.locks._stop_s = 2.0, 1.6
+        stores.locks._ttl_s, stores.locks._cancel_after_s = 2.0, 1.6
         await AggregationLoops(stores).run()
 
 
