@@ -148,6 +148,7 @@ INDEXES: dict[str, list[IndexModel]] = {
     "mail_sources": [IndexModel([("_id.org", UP)])],
     "mail_audit": [IndexModel([("org", UP), ("subject", UP), ("at", UP)])],
     "mail_reports": [IndexModel([("_id.day", DOWN), ("_id.org", UP), ("_id.kind", UP)])],
+    # MailTailDocument (storage/heartbeats.py)
     "mail_tails": [IndexModel([("at", UP)], expireAfterSeconds=3600)],
     "mail_differences": [IndexModel([("at", UP)], expireAfterSeconds=30 * 86_400)],
     # Streams and notifications: storage/streams/documents.py
@@ -164,10 +165,11 @@ INDEXES: dict[str, list[IndexModel]] = {
     ],
     # NotificationMarkDocument
     "notification_marks": [],
-    # Mechanisms: idempotency keys (storage/idempotency.py), fences of locks, heartbeats of workers
+    # Mechanisms: idempotency keys (storage/idempotency.py), fences of locks, heartbeats
     # KeyDocument
     "idempotency": [IndexModel([("at", UP)], expireAfterSeconds=idempotency.KEPT_S)],
     "fences": [],
+    # WorkerDocument (storage/heartbeats.py)
     "workers": [IndexModel([("at", UP)], expireAfterSeconds=3600)],
 }
 """The indexes of each collection. A comment names the type of its documents.

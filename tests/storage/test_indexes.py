@@ -16,6 +16,7 @@ from storage.feed.changes import CreatePost, NewPost
 from storage.feed.fan_outs import FanOutRetry
 from storage.feed.follows import FollowPair
 from storage.feed.records import author_stream, home_stream
+from storage.heartbeats import MailTailDocument, WorkerDocument
 from storage.idempotency import KeyDocument, idempotency_key
 from storage.identity import documents as identity
 from storage.indexes import INDEXES, ensure_indexes
@@ -344,8 +345,10 @@ DOCUMENTS: dict[str, Any] = {
     "notifications": streams.NotificationDocument,
     "notification_marks": streams.NotificationMarkDocument,
     "idempotency": KeyDocument,
+    "workers": WorkerDocument,
+    "mail_tails": MailTailDocument,
 }
-UNTYPED = {"fences", "workers"}
+UNTYPED = {"fences"}
 """Collections whose documents have no type, beside those of mail."""
 
 AREAS = (calls, chat, feed, identity, publishing, streams)
