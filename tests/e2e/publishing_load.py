@@ -23,8 +23,8 @@ from storage.publishing.records import PublicationState, ScheduledPost, Target
 from storage.queue import PUBLISHING
 from storage.stores import Stores
 from tests.serving import Running, running, servers
-from tests.storage.places import soon
 from tests.storage.publishing.scenario import PublishingScenario, account_target, create_publishing_scenario
+from tests.storage.topic_scenario import poll_until_true
 from tests.twins.mastodon import MastodonTwin
 from tests.twins.twin import Twin
 from tests.twins.twin import running as running_twin
@@ -202,5 +202,5 @@ async def run_load(
         else:
             await step_down(mongodb_uri)
     await triggers
-    assert await soon(load_scenario.is_settled, load.over_s + load.settled_s), await load_scenario.judge()
+    assert await poll_until_true(load_scenario.is_settled, load.over_s + load.settled_s), await load_scenario.judge()
     return await load_scenario.judge()

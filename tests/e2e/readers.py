@@ -12,7 +12,7 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 from tests.client import raw_socket
-from tests.e2e.room import number
+from tests.e2e.chat_topic import number
 
 LISTEN = """
     subscription ($topic: ID!, $since: Cursor) {

@@ -15,7 +15,7 @@ from tests.e2e.followers import add_followers, holders
 from tests.product import Product, running
 from tests.resolvers.people import CREATE_POST
 from tests.serving import Web, serving, working
-from tests.storage.places import soon
+from tests.storage.topic_scenario import poll_until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -101,7 +101,7 @@ class Storm:
             async def moved(before: int = before) -> bool:
                 return await self.reached() > before or await self.is_done()
 
-            await soon(moved, 60)
+            await poll_until_true(moved, 60)
             os.kill(pid, signal.SIGKILL)
             if number == self.kills // 2:
                 redis = self.product.child("valkey-server", "redis-server")
@@ -135,7 +135,7 @@ async def weathered(folder: Path, driver: Driver, followers: int, kills: int, pa
             async def done() -> bool:
                 return bool((await ann.run(FAN_OUT, id=id_))["post"]["fanOut"]["state"] == "COMPLETED")
 
-            assert await soon(done, patience_s)
+            assert await poll_until_true(done, patience_s)
             fan_out = (await ann.run(FAN_OUT, id=id_))["post"]["fanOut"]
         found = await holders(mongo, "acme", timestamp)
         await mongo.close()

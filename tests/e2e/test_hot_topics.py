@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import pytest
 
 from tests.client import Client, client
+from tests.e2e.chat_topic import ChatTopic, create_chat_topic, join, post, post_several
 from tests.e2e.conftest import Product
-from tests.e2e.room import Room, found, join, post, post_several
-from tests.storage.places import soon
+from tests.storage.topic_scenario import poll_until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -24,9 +24,9 @@ async def pool_hits(reader: Client) -> float:
     return float(found[1]) if found else 0.0
 
 
-async def newest(room: Room, reader: Client) -> Sequence[str]:
+async def newest(chat: ChatTopic, reader: Client) -> Sequence[str]:
     """Returns the texts of the newest page, newest first."""
-    page = (await reader.run(PAGE, topic=room.topic))["messages"]
+    page = (await reader.run(PAGE, topic=chat.topic))["messages"]
     assert page["hasOlder"]
     assert not page["hasNewer"]
     return [item["text"] for item in page["items"]]
@@ -37,26 +37,26 @@ async def test_hot_topic_trends_and_is_read_from_hot_page(product: Product) -> N
         client(product.url, product.token("ann", ORG)) as ann,
         client(product.url, product.token("bob", ORG)) as bob,
     ):
-        room, quiet = await found(ann), await found(ann)
-        await join(room, bob)
+        chat, quiet = await create_chat_topic(ann), await create_chat_topic(ann)
+        await join(chat, bob)
         await post(quiet, ann, "anybody here?")
         texts = [str(number) for number in range(90)]
         for at in range(0, len(texts), 15):
-            await post_several(room, ann, texts[at : at + 15])
+            await post_several(chat, ann, texts[at : at + 15])
 
         async def from_the_pool() -> bool:
             before = await pool_hits(bob)
-            assert await newest(room, bob) == texts[:-51:-1]
+            assert await newest(chat, bob) == texts[:-51:-1]
             return await pool_hits(bob) > before
 
-        assert await soon(from_the_pool)
+        assert await poll_until_true(from_the_pool)
         before = await pool_hits(bob)
         for number in range(20):
             text = f"and number {number}"
-            await post(room, ann, text)
-            assert (await newest(room, bob))[0] == text
+            await post(chat, ann, text)
+            assert (await newest(chat, bob))[0] == text
         assert await pool_hits(bob) - before >= 10
 
         trending = (await bob.run(TRENDING))["trendingTopics"]
-        assert [each["topic"]["id"] for each in trending] == [room.topic, quiet.topic]
+        assert [each["topic"]["id"] for each in trending] == [chat.topic, quiet.topic]
         assert trending[0]["messagesPerMinute"] > 10 > trending[1]["messagesPerMinute"]

@@ -16,10 +16,10 @@ import pytest
 
 from server.embedded import Mongod, Valkey, find_mongod, find_valkey
 from tests.client import Client, client, raw_socket
+from tests.e2e.chat_topic import ChatTopic, change, create_chat_topic, events, everything, post, subscribed
 from tests.e2e.conftest import Product
-from tests.e2e.room import Room, change, events, everything, found, listening, post
 from tests.serving import Web, serving
-from tests.storage.places import soon
+from tests.storage.topic_scenario import poll_until_true
 
 VIEWER = {"query": "{ viewer { id } communities { id } }"}
 CLOSED = 1013
@@ -29,13 +29,13 @@ pytestmark = pytest.mark.anyio
 
 @dataclass(frozen=True)
 class Fragile:
-    """A web process whose servers may be killed, a known user, and the user's room."""
+    """A web process whose servers may be killed, a known user, and the user's topic."""
 
     web: Web
     mongod: Mongod
     valkey: Valkey
     ann: Client
-    room: Room
+    chat: ChatTopic
 
 
 @asynccontextmanager
@@ -47,7 +47,7 @@ async def fragile(folder: Path) -> AsyncIterator[Fragile]:
             stack.push_async_callback(server.stop, 0)
         web = stack.enter_context(serving(folder / "web", mongod.uri, valkey.url))
         ann = await stack.enter_async_context(client(web.url, web.token()))
-        yield Fragile(web, mongod, valkey, ann, await found(ann))
+        yield Fragile(web, mongod, valkey, ann, await create_chat_topic(ann))
 
 
 async def asked(web: Web, token: str) -> httpx2.Response:
@@ -77,21 +77,21 @@ async def test_product_serves_pages_and_health(product: Product) -> None:
 async def test_posted_text_of_any_script_round_trips(product: Product) -> None:
     texts = ["狼煙 🔥", "a\0b", "\u202e右から", "𠮷", "\\u0000", "%00 %s {} $where", "e\u0301", "x" * 4000]
     async with client(product.url, product.token("ann", "texts")) as ann:
-        room = await found(ann)
+        chat = await create_chat_topic(ann)
         for text in texts:
-            assert (await post(room, ann, text))["text"] == text
-        assert [message["text"] for message in await everything(room, ann)] == texts
+            assert (await post(chat, ann, text))["text"] == text
+        assert [message["text"] for message in await everything(chat, ann)] == texts
 
 
 async def test_lost_mongodb_answers_unavailable(tmp_path: Path) -> None:
-    async with fragile(tmp_path) as it, listening(it.room, it.ann) as (socket, _):
+    async with fragile(tmp_path) as it, subscribed(it.chat, it.ann) as (socket, _):
         it.mongod.kill()
         await it.mongod.wait()
         await assert_unavailable(it)
         assert "Traceback" not in it.web.errors
         await it.mongod.restart()
-        assert await soon(lambda: is_ready(it.web), 60)
-        posted = await post(it.room, it.ann, "back again")
+        assert await poll_until_true(lambda: is_ready(it.web), 60)
+        posted = await post(it.chat, it.ann, "back again")
         assert (await events(socket, 1))[0]["message"] == posted
 
 
@@ -140,24 +140,24 @@ async def test_hanging_mongodb_times_out(tmp_path: Path) -> None:
             assert time.monotonic() - began < 25
         finally:
             os.kill(it.mongod.pid, signal.SIGCONT)
-        assert await soon(lambda: is_ready(it.web), 60)
-        assert (await post(it.room, it.ann, "back again"))["text"] == "back again"
+        assert await poll_until_true(lambda: is_ready(it.web), 60)
+        assert (await post(it.chat, it.ann, "back again"))["text"] == "back again"
 
 
 async def test_lost_redis_only_delays_events(tmp_path: Path) -> None:
-    async with fragile(tmp_path) as it, listening(it.room, it.ann) as (socket, _):
+    async with fragile(tmp_path) as it, subscribed(it.chat, it.ann) as (socket, _):
         it.valkey.kill()
         await it.valkey.wait()
         status, state = await ready(it.web)
         assert (status, state["status"]) == (200, "ready")
         assert state["redis"].startswith("does not answer")
-        posted = await post(it.room, it.ann, "without Redis")
+        posted = await post(it.chat, it.ann, "without Redis")
         # The hub compares heads every 10 s.
         assert (await events(socket, 1, deadline_s=30))[0]["message"] == posted
         await change(it.ann, "deleteMessage(id: $id)", id=posted["id"])
         await it.valkey.restart()
         assert (await events(socket, 1))[0]["__typename"] == "MessageDeleted"
-        assert await soon(lambda: is_quick(it, socket), 90)
+        assert await poll_until_true(lambda: is_quick(it, socket), 90)
         assert "Traceback" not in it.web.errors
 
 
@@ -165,17 +165,17 @@ async def is_quick(it: Fragile, socket: Any) -> bool:
     """Returns whether events arrive as fast as with Redis; a single one may arrive by the comparison of heads."""
     began = time.monotonic()
     for _ in range(3):
-        await post(it.room, it.ann, "quick?")
+        await post(it.chat, it.ann, "quick?")
         await events(socket, 1)
     return time.monotonic() - began < 3
 
 
 async def test_flushed_redis_loses_no_event(tmp_path: Path) -> None:
-    async with fragile(tmp_path) as it, listening(it.room, it.ann) as (socket, _):
+    async with fragile(tmp_path) as it, subscribed(it.chat, it.ann) as (socket, _):
         texts = []
         for n in range(3):
             texts.append(f"{n}")
-            await post(it.room, it.ann, texts[-1])
+            await post(it.chat, it.ann, texts[-1])
             it.valkey.kill()
             await it.valkey.wait()
             for file in sorted(it.valkey.data.rglob("*")):

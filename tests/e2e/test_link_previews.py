@@ -19,10 +19,10 @@ from redis.asyncio import Redis
 
 from tests import product as processes
 from tests.client import Client, Socket, client
+from tests.e2e.chat_topic import ChatTopic, change, create_chat_topic, events, post, subscribed
 from tests.e2e.conftest import Product
-from tests.e2e.room import Room, change, events, found, listening, post
 from tests.jobs.providers.upstream import Answer, Upstream, respond, upstream
-from tests.storage.places import soon
+from tests.storage.topic_scenario import poll_until_true
 
 # The sweeper runs every 5 s and finds messages that have waited for 20 s.
 LIFELINE_S = 90
@@ -71,12 +71,12 @@ def page(title: str, image: str = "") -> bytes:
 
 @dataclass(frozen=True)
 class Stage:
-    """A product, a site to link to, and a user subscribed to a room."""
+    """A product, a site to link to, and a user subscribed to a topic."""
 
     product: Product
     site: Upstream
     ann: Client
-    room: Room
+    chat: ChatTopic
     socket: Socket
 
     def redis(self) -> Redis:
@@ -85,7 +85,7 @@ class Stage:
 
     async def post_link(self, path: str) -> dict[str, Any]:
         """Posts a text, and reads its own event from the socket."""
-        posted = await post(self.room, self.ann, f"see {self.site.url(path)} there")
+        posted = await post(self.chat, self.ann, f"see {self.site.url(path)} there")
         assert (await events(self.socket, 1))[0]["__typename"] == "MessagePosted"
         return posted
 
@@ -102,9 +102,9 @@ async def staged(product: Product, org: str) -> AsyncIterator[Stage]:
     async with AsyncExitStack() as stack:
         site = await stack.enter_async_context(upstream())
         ann = await stack.enter_async_context(client(product.url, product.token("ann", org)))
-        room = await found(ann)
-        socket, _ = await stack.enter_async_context(listening(room, ann))
-        yield Stage(product, site, ann, room, socket)
+        chat = await create_chat_topic(ann)
+        socket, _ = await stack.enter_async_context(subscribed(chat, ann))
+        yield Stage(product, site, ann, chat, socket)
 
 
 async def test_message_link_gets_preview_and_picture_by_event(product: Product) -> None:
@@ -133,7 +133,7 @@ async def test_post_link_gets_preview_without_event(product: Product) -> None:
         async def preview() -> Any:
             return (await it.ann.run(POST_PREVIEW, id=id_))["post"]["linkPreview"]
 
-        found = await soon(preview)
+        found = await poll_until_true(preview)
         assert found["title"] == "The beacon"
         assert urlsplit(found["imageUrl"]).path.startswith("/images/")
 
@@ -154,11 +154,11 @@ async def test_link_to_private_address_is_never_requested(product: Product) -> N
     async with staged(product, "inside") as it:
         connections = asyncio.create_task(connections_inside())
         for link in FORBIDDEN_LINKS:
-            await post(it.room, it.ann, link)
-        assert await soon(lambda: all_looked_at(product, it.room))
+            await post(it.chat, it.ann, link)
+        assert await poll_until_true(lambda: all_looked_at(product, it.chat))
         assert not connections.done(), connections.result()
         connections.cancel()
-        items = (await it.ann.run(LINKS, topic=it.room.topic))["messages"]["items"]
+        items = (await it.ann.run(LINKS, topic=it.chat.topic))["messages"]["items"]
         assert [item["linkPreview"] for item in items] == [None] * len(FORBIDDEN_LINKS)
 
 
@@ -172,11 +172,11 @@ async def connections_inside() -> list[str]:
         await asyncio.sleep(0.02)
 
 
-async def all_looked_at(product: Product, room: Room) -> bool:
+async def all_looked_at(product: Product, chat: ChatTopic) -> bool:
     """Returns whether no message waits for its preview."""
     port = (product.data_dir / "mongodb" / "port").read_text()
     with pymongo.MongoClient[dict[str, Any]](f"mongodb://127.0.0.1:{port}/?directConnection=true") as connected:
-        waiting = {"_id.t": room.topic, "preview_due": {"$exists": True}}
+        waiting = {"_id.t": chat.topic, "preview_due": {"$exists": True}}
         return connected["noroshi"]["messages"].count_documents(waiting) == 0
 
 
@@ -189,7 +189,7 @@ async def test_lost_job_redis_or_worker_only_delays_preview(breakable: Product) 
         posted.append(await post_and_kill_the_worker(it))
         assert it.site.paths() == ["/slow"]
         release.set()
-        assert await soon(lambda: previewed(it, posted), LIFELINE_S)
+        assert await poll_until_true(lambda: previewed(it, posted), LIFELINE_S)
         assert sorted(it.site.paths()) == ["/erased", "/slow", "/slow", "/unsaid"]
 
 
@@ -208,14 +208,14 @@ async def post_and_erase_its_job(it: Stage) -> str:
 async def post_while_redis_hangs(it: Stage) -> str:
     redis = it.product.run.child("valkey-server")
     with stopped(redis):
-        posted = await post(it.room, it.ann, f"see {it.site.url('/unsaid')}")
+        posted = await post(it.chat, it.ann, f"see {it.site.url('/unsaid')}")
     assert "enqueue_failed" in it.product.run.errors
     return str(posted["id"])
 
 
 async def post_and_kill_the_worker(it: Stage) -> str:
-    posted = await post(it.room, it.ann, f"see {it.site.url('/slow')}")
-    assert await soon(lambda: asked_for(it.site, "/slow"))
+    posted = await post(it.chat, it.ann, f"see {it.site.url('/slow')}")
+    assert await poll_until_true(lambda: asked_for(it.site, "/slow"))
     worker = it.product.run.child("noroshi worker")
     os.kill(worker, signal.SIGKILL)
     return str(posted["id"])

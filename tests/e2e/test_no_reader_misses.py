@@ -24,7 +24,7 @@ from storage.timeline import timeline_range
 from tests.databases import fresh_database
 from tests.e2e.writer import Task
 from tests.replica_set import TEST_COMMANDS, ReplicaSet, replica_set
-from tests.storage.places import Place, found_place
+from tests.storage.topic_scenario import TopicScenario, create_topic_scenario
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
@@ -37,7 +37,7 @@ READERS = 4
 class Reader:
     """A reader that pages from the end of its last page."""
 
-    place: Place
+    scenario: TopicScenario
     read: list[int] = field(default_factory=list)
 
     async def read_on(self) -> bool:
@@ -45,7 +45,7 @@ class Reader:
         limit = random.choice([1, 3, 10, 50, 999])
         asked = timeline_range(oldest=self.read[-1] if self.read else 0, limit=limit, inclusive=False)
         try:
-            page = await self.place.stores.messages.page(self.place.topic.id, asked)
+            page = await self.scenario.stores.messages.page(self.scenario.topic.id, asked)
         except (Unavailable, PyMongoError):
             return True
         self.read += [message.timestamp for message in page.items]
@@ -80,12 +80,12 @@ class Run:
     driver: Driver
     folder: Path
     database: str
-    place: Place
+    scenario: TopicScenario
     acknowledged: list[int] = field(default_factory=list)
 
     async def write(self, count: int, writers: int = WRITERS, careless: bool = False) -> None:
         """Runs `count` writers until each has posted its share."""
-        uri, topic_id = self.members.uri, self.place.topic.id
+        uri, topic_id = self.members.uri, self.scenario.topic.id
         common = (uri, self.redis_url, self.database, self.driver, topic_id)
         tasks = [Task(*common, f"writer{number}", count, careless) for number in range(writers)]
         processes = [self.start(task) for task in tasks]
@@ -122,7 +122,7 @@ class Run:
         return self.folder / f"{task.topic_id}-{task.writer}.{kind}"
 
     async def final(self) -> list[int]:
-        return [row["_id"]["ts"] for row in await self.place.messages()]
+        return [row["_id"]["ts"] for row in await self.scenario.messages()]
 
 
 async def until(look: Callable[[], bool]) -> None:
@@ -144,12 +144,12 @@ async def until_written(run: Run, count: int) -> None:
     while n < count:
         await asyncio.sleep(0.05)
         with suppress(PyMongoError):
-            n = (await run.place.stores.events.head(run.place.stream)).n
+            n = (await run.scenario.stores.events.head(run.scenario.stream)).n
 
 
 async def assert_nothing_missed(run: Run, count: int) -> None:
     writing = asyncio.ensure_future(run.write(count))
-    readers = [Reader(run.place) for _ in range(READERS)]
+    readers = [Reader(run.scenario) for _ in range(READERS)]
     reading = (reader.read_while(writing) for reader in readers)
     await asyncio.gather(writing, faults(run, WRITERS * count), *reading)
     final = await run.final()
@@ -163,8 +163,8 @@ async def run(tmp_path: Path, redis_url: str, mongo_driver: Driver) -> AsyncIter
     async with replica_set(tmp_path / "members", TEST_COMMANDS) as members:
         with fresh_database(members.uri, redis_url) as database:
             async with open_stores(members.uri, redis_url, database, mongo_driver) as stores:
-                place = await found_place(stores)
-                yield Run(members, redis_url, mongo_driver, tmp_path, database, place)
+                scenario = await create_topic_scenario(stores)
+                yield Run(members, redis_url, mongo_driver, tmp_path, database, scenario)
 
 
 async def test_reader_during_elections_misses_no_message(run: Run) -> None:
@@ -182,8 +182,8 @@ async def assert_careless_writers_are_caught(run: Run) -> None:
 
     A reader that lags behind the writers misses nothing for a while, so they post until each reader missed one.
     """
-    careless = replace(run, place=await found_place(run.place.stores), acknowledged=[])
-    readers = [Reader(careless.place) for _ in range(READERS)]
+    careless = replace(run, scenario=await create_topic_scenario(run.scenario.stores), acknowledged=[])
+    readers = [Reader(careless.scenario) for _ in range(READERS)]
     for _ in range(20):
         writing = asyncio.ensure_future(careless.write(40, writers=4, careless=True))
         await asyncio.gather(writing, *(reader.read_while(writing) for reader in readers))

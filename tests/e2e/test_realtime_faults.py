@@ -26,9 +26,9 @@ from redis.exceptions import RedisError
 
 from tests import product as processes
 from tests.client import Client, client
+from tests.e2e.chat_topic import ChatTopic, create_chat_topic, join, post, post_several
 from tests.e2e.conftest import Product
 from tests.e2e.readers import LISTEN, LISTEN_AS_ONESELF, Reader
-from tests.e2e.room import Room, found, join, post, post_several
 from tests.programs import WEB_CLIENT, node
 
 ROOT = Path(__file__).parents[2]
@@ -59,7 +59,7 @@ class Town:
 
     product: Product
     ann: Client
-    room: Room
+    chat: ChatTopic
     chance: random.Random
     readers: list[Reader] = field(default_factory=list)
     posted: list[str] = field(default_factory=list)
@@ -87,8 +87,8 @@ class Town:
         mongo: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(self.mongodb_uri)
         with mongo:
             database = mongo[DATABASE]
-            events = list(database["events"].find({"_id.s": f"topic:{self.room.topic}"}).sort("_id.n", 1))
-            texts = {row["_id"]["ts"]: row["text"] for row in database["messages"].find({"_id.t": self.room.topic})}
+            events = list(database["events"].find({"_id.s": f"topic:{self.chat.topic}"}).sort("_id.n", 1))
+            texts = {row["_id"]["ts"]: row["text"] for row in database["messages"].find({"_id.t": self.chat.topic})}
         return [{"n": event["_id"]["n"], "text": texts[event["ref"]]} for event in events]
 
     async def post_steadily(self) -> None:
@@ -103,7 +103,7 @@ class Town:
         while True:
             with suppress(httpx2.HTTPError):
                 answer = await self.ann.post(
-                    POST, input={"topicId": self.room.topic, "text": text, "idempotencyKey": text}
+                    POST, input={"topicId": self.chat.topic, "text": text, "idempotencyKey": text}
                 )
                 if "errors" not in answer:
                     return
@@ -118,7 +118,7 @@ class Town:
     async def commit_silently(self, count: int = 3) -> None:
         """Starts a process that commits messages and dies before it publishes them."""
         texts = [f"silent{next(self.numbers)}" for _ in range(count)]
-        arguments = [self.mongodb_uri, DATABASE, self.room.topic, self.room.community, "ann", *texts]
+        arguments = [self.mongodb_uri, DATABASE, self.chat.topic, self.chat.community, "ann", *texts]
         command = [sys.executable, "-m", "tests.e2e.silent_writer", *arguments]
         process = await asyncio.create_subprocess_exec(*command, cwd=ROOT)
         assert await process.wait() == 0
@@ -143,12 +143,12 @@ async def town(product: Product, size: int) -> AsyncIterator[Town]:
     """Starts a topic on which every user reads and ann writes."""
     org = f"faults{size}"
     async with client(product.url, product.token("ann", org=org)) as ann:
-        town = Town(product, ann, await found(ann), random.Random(11))
+        town = Town(product, ann, await create_chat_topic(ann), random.Random(11))
         for n in range(size):
             token = product.token(f"user{n}", org=org)
             async with client(product.url, token) as person:
-                await join(town.room, person)
-            town.readers.append(Reader(product.url, token, town.room.topic, LISTEN if n % 3 else LISTEN_AS_ONESELF))
+                await join(town.chat, person)
+            town.readers.append(Reader(product.url, token, town.chat.topic, LISTEN if n % 3 else LISTEN_AS_ONESELF))
         reading = [asyncio.create_task(town.keep_reading(reader)) for reader in town.readers]
         try:
             async with asyncio.timeout(90):
@@ -312,15 +312,15 @@ async def node_client(**order: Any) -> AsyncIterator[NodeClient]:
 
 async def test_graphql_ws_client_reconnects_after_passing_close_codes(breakable: Product) -> None:
     async with client(breakable.url, breakable.token("ann", org="node")) as ann:
-        room = await found(ann)
+        chat = await create_chat_topic(ann)
         tokens = [breakable.token("ann", org="node", ttl_s=ttl_s) for ttl_s in (12, 3600)]
-        async with node_client(url=breakable.url, tokens=tokens, topic=room.topic, subscriptions=40) as node:
+        async with node_client(url=breakable.url, tokens=tokens, topic=chat.topic, subscriptions=40) as node:
             await node.tells(event="StreamReady", resumed=False)
-            await post(room, ann, "first")
+            await post(chat, ann, "first")
             await node.tells(text="first")
 
             await node.tells(closed=4403)
-            await post(room, ann, "after the token expired")
+            await post(chat, ann, "after the token expired")
             await node.tells(event="StreamReady", resumed=True)
             await node.tells(text="after the token expired")
 
@@ -329,16 +329,16 @@ async def test_graphql_ws_client_reconnects_after_passing_close_codes(breakable:
                     os.kill(pid, signal.SIGTERM)
             await node.tells(closed=1012)
             await node.tells(event="StreamReady", resumed=True)
-            await post(room, ann, "after the deploy")
+            await post(chat, ann, "after the deploy")
             await node.tells(text="after the deploy")
 
             node.say("pause")
             flood = [f"flood {n} {'狼' * 3_900}" for n in range(10)]
-            await post_several(room, ann, flood)
+            await post_several(chat, ann, flood)
             node.say("resume")
             await node.tells(closed=1013)
             await node.tells(event="StreamReady", resumed=True)
-            await post(room, ann, "after the flood")
+            await post(chat, ann, "after the flood")
             await node.tells(text="after the flood")
         expected = ["first", "after the token expired", "after the deploy", *flood, "after the flood"]
         assert node.texts == [text[:40] for text in expected]

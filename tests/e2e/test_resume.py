@@ -21,8 +21,18 @@ from websockets.frames import Frame, Opcode
 from server.embedded import Valkey, find_valkey
 from tests import product as processes
 from tests.client import Client, client
+from tests.e2e.chat_topic import (
+    PLAIN_EVENTS,
+    ChatTopic,
+    create_chat_topic,
+    events,
+    everything,
+    join,
+    number,
+    post,
+    subscribed,
+)
 from tests.e2e.conftest import Product
-from tests.e2e.room import PLAIN_EVENTS, Room, events, everything, found, join, listening, number, post
 from tests.serving import serving
 
 POSTERS = 4
@@ -46,7 +56,7 @@ def breakable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 class Run:
     """What was posted and received so far. Posting keeps pace with the disconnects, so that each misses events."""
 
-    room: Room
+    chat: ChatTopic
     cuts: int
     messages: int
     posted: int = 0
@@ -174,7 +184,7 @@ async def listen(run: Run, url: str, token: str, dice: random.Random) -> None:
 async def listen_once(run: Run, connection: Connection, token: str, cut: Cut) -> None:
     """Reads events of one connection. Raises: ConnectionError, TimeoutError when it ends."""
     connection.send({"type": "connection_init", "payload": {"authorization": f"Bearer {token}"}})
-    payload = {"query": PLAIN_EVENTS, "variables": {"topic": run.room.topic, "since": run.since}}
+    payload = {"query": PLAIN_EVENTS, "variables": {"topic": run.chat.topic, "since": run.since}}
     async with asyncio.timeout(PATIENCE_S) as patience:
         async for message in connection.messages():
             if message["type"] == "connection_ack":
@@ -199,16 +209,16 @@ async def post_all(run: Run, author: Client, texts: list[str]) -> None:
         while not run.may_post():
             await asyncio.sleep(0.005)
         batch = texts[start : start + BATCH]
-        while not await is_posted(run.room, author, batch):
+        while not await is_posted(run.chat, author, batch):
             await asyncio.sleep(0.1)
         run.posted += len(batch)
 
 
-async def is_posted(room: Room, author: Client, texts: list[str]) -> bool:
+async def is_posted(chat: ChatTopic, author: Client, texts: list[str]) -> bool:
     """Returns whether the batch is posted; False when the outcome is unknown."""
     declared = ", ".join(f"$i{n}: PostMessageInput!" for n in range(len(texts)))
     fields = " ".join(f"m{n}: postMessage(input: $i{n}) {{ id }}" for n in range(len(texts)))
-    given = {f"i{n}": {"topicId": room.topic, "text": text, "idempotencyKey": text} for n, text in enumerate(texts)}
+    given = {f"i{n}": {"topicId": chat.topic, "text": text, "idempotencyKey": text} for n, text in enumerate(texts)}
     try:
         answer = await author.post(f"mutation ({declared}) {{ {fields} }}", **given)
     except (httpx2.HTTPError, orjson.JSONDecodeError):
@@ -232,8 +242,8 @@ async def cut_off_again_and_again(product: Product, cuts: int, messages: int) ->
     async with AsyncExitStack() as stack:
         names = [f"u{n}" for n in range(POSTERS)]
         people = [await stack.enter_async_context(client(product.url, product.token(name))) for name in names]
-        run = Run(await found(people[0]), cuts, messages)
-        await join(run.room, *people[1:])
+        run = Run(await create_chat_topic(people[0]), cuts, messages)
+        await join(run.chat, *people[1:])
         shares = [[f"{name}-{n}" for n in range(i, messages, POSTERS)] for i, name in enumerate(names)]
         began = time.monotonic()
         async with asyncio.TaskGroup() as tasks:
@@ -242,7 +252,7 @@ async def cut_off_again_and_again(product: Product, cuts: int, messages: int) ->
             for person, texts in zip(people, shares, strict=True):
                 tasks.create_task(post_all(run, person, texts))
         took_s = time.monotonic() - began
-        timeline = await everything(run.room, people[0], "text timestamp")
+        timeline = await everything(run.chat, people[0], "text timestamp")
     print(
         f"{cuts} cuts, {messages} messages in {took_s:.1f} s; longest silence {run.longest_silence_s:.1f} s; {run.ends}"
     )
@@ -278,16 +288,16 @@ async def test_resume_ahead_of_lagging_process_repeats_nothing(tmp_path: Path, m
         one = stack.enter_context(serving(tmp_path / "one", mongodb_uri, valkey.url))
         other = stack.enter_context(serving(tmp_path / "other", mongodb_uri, valkey.url, beside=one))
         ann, behind = [await stack.enter_async_context(client(web.url, one.token())) for web in (one, other)]
-        room = await found(ann)
-        _, start = await stack.enter_async_context(listening(room, behind))
+        chat = await create_chat_topic(ann)
+        _, start = await stack.enter_async_context(subscribed(chat, behind))
         os.kill(valkey.pid, signal.SIGSTOP)
         stack.callback(os.kill, valkey.pid, signal.SIGCONT)
-        await post(room, ann, "only one process knows")
-        async with listening(room, ann, since=start["cursor"]) as (socket, _):
+        await post(chat, ann, "only one process knows")
+        async with subscribed(chat, ann, since=start["cursor"]) as (socket, _):
             (seen,) = await events(socket, 1)
-        async with listening(room, behind, since=seen["cursor"]) as (socket, ready):
+        async with subscribed(chat, behind, since=seen["cursor"]) as (socket, ready):
             assert (ready["resumed"], ready["cursor"]) == (True, seen["cursor"])
             os.kill(valkey.pid, signal.SIGCONT)
-            await post(room, ann, "all know")
+            await post(chat, ann, "all know")
             (heard,) = await events(socket, 1)
             assert heard["message"]["text"] == "all know"

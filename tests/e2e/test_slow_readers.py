@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.client import Client, client
+from tests.e2e.chat_topic import ChatTopic, create_chat_topic, join, post
 from tests.e2e.readers import Reader, percentile
-from tests.e2e.room import Room, found, join, post
 from tests.serving import Web, serving
 
 GONE_WITHIN_S = 30
@@ -68,9 +68,9 @@ def memory_mib(web: Web) -> float:
 
 
 @asynccontextmanager
-async def reading(web: Web, room: Room, count: int) -> AsyncIterator[list[Reader]]:
+async def reading(web: Web, chat: ChatTopic, count: int) -> AsyncIterator[list[Reader]]:
     """Opens all readers and waits until they are subscribed."""
-    readers = [Reader(web.url, web.token(f"user{n % PEOPLE}"), room.topic) for n in range(count)]
+    readers = [Reader(web.url, web.token(f"user{n % PEOPLE}"), chat.topic) for n in range(count)]
     tasks: list[asyncio.Task[None]] = []
     for start in range(0, count, 50):
         group = readers[start : start + 50]
@@ -86,13 +86,13 @@ async def reading(web: Web, room: Room, count: int) -> AsyncIterator[list[Reader
 
 
 @asynccontextmanager
-async def talking(room: Room, author: Client, rate: float) -> AsyncIterator[list[int]]:
+async def talking(chat: ChatTopic, author: Client, rate: float) -> AsyncIterator[list[int]]:
     """Posts messages at the given rate, and appends each posted one to the list."""
     posted: list[int] = []
 
     async def talk() -> None:
         while True:
-            await post(room, author, TEXT)
+            await post(chat, author, TEXT)
             posted.append(len(posted) + 1)
             await asyncio.sleep(1 / rate)
 
@@ -115,11 +115,11 @@ async def all_at(readers: list[Reader], n: int, deadline_s: float = 60) -> None:
 @pytest.mark.parametrize("size", SIZES)
 async def test_stalled_readers_are_closed_within_30_s_unnoticed(web: Web, size: Size) -> None:
     async with client(web.url, web.token()) as ann:
-        room = await found(ann)
+        chat = await create_chat_topic(ann)
         for n in range(PEOPLE):
             async with client(web.url, web.token(f"user{n}")) as person:
-                await join(room, person)
-        async with reading(web, room, size.readers) as readers, talking(room, ann, size.rate) as posted:
+                await join(chat, person)
+        async with reading(web, chat, size.readers) as readers, talking(chat, ann, size.rate) as posted:
             stalled, healthy = readers[: size.stalled], readers[size.stalled :]
             await asyncio.sleep(size.steady_s)
             memory_before_mib, steady = memory_mib(web), lags_s(healthy)

@@ -12,18 +12,18 @@ import pymongo
 import pytest
 
 from tests.client import Client, GraphQLFailed, Socket, client
-from tests.e2e.conftest import Product
-from tests.e2e.room import (
-    Room,
+from tests.e2e.chat_topic import (
+    ChatTopic,
     change,
+    create_chat_topic,
     events,
-    found,
     join,
     leave,
-    listening,
     post,
     post_several,
+    subscribed,
 )
+from tests.e2e.conftest import Product
 from tests.serving import serving
 
 LISTEN = "subscription ($topic: ID!, $since: Cursor) { topicEvents(topicId: $topic, since: $since) { __typename } }"
@@ -53,65 +53,65 @@ async def refusal(socket: Socket, query: str, **variables: Any) -> dict[str, Any
 
 async def test_every_socket_gets_every_event_in_order(product: Product) -> None:
     async with people(product, "many", "ann") as (ann,), AsyncExitStack() as stack:
-        room = await found(ann)
-        sockets = [(await stack.enter_async_context(listening(room, ann)))[0] for _ in range(20)]
+        chat = await create_chat_topic(ann)
+        sockets = [(await stack.enter_async_context(subscribed(chat, ann)))[0] for _ in range(20)]
         sent = [f"{n}" for n in range(60)]
         for n in range(0, 60, 15):
-            await post_several(room, ann, sent[n : n + 15])
+            await post_several(chat, ann, sent[n : n + 15])
         for each in sockets:
             assert texts(await events(each, 60)) == sent
 
 
 async def test_resume_continues_exactly_after_cursor(product: Product) -> None:
     async with people(product, "exact", "ann") as (ann,):
-        room = await found(ann)
-        async with listening(room, ann) as (socket, ready):
+        chat = await create_chat_topic(ann)
+        async with subscribed(chat, ann) as (socket, ready):
             assert ready["resumed"] is False
-            await post_several(room, ann, ["a", "b", "c"])
+            await post_several(chat, ann, ["a", "b", "c"])
             seen = [ready, *await events(socket, 3)]
         for missed in range(4):
             cursor = seen[3 - missed]["cursor"]
-            async with listening(room, ann, since=cursor) as (socket, ready):
+            async with subscribed(chat, ann, since=cursor) as (socket, ready):
                 assert (ready["resumed"], ready["cursor"]) == (True, cursor)
                 assert await events(socket, missed) == seen[4 - missed :]
 
 
 async def test_resumed_subscription_continues_live(product: Product) -> None:
     async with people(product, "live", "ann") as (ann,):
-        room = await found(ann)
-        async with listening(room, ann) as (_, ready):
+        chat = await create_chat_topic(ann)
+        async with subscribed(chat, ann) as (_, ready):
             pass
-        await post(room, ann, "missed")
-        async with listening(room, ann, since=ready["cursor"]) as (socket, _):
-            await post(room, ann, "live")
+        await post(chat, ann, "missed")
+        async with subscribed(chat, ann, since=ready["cursor"]) as (socket, _):
+            await post(chat, ann, "live")
             assert texts(await events(socket, 2)) == ["missed", "live"]
 
 
 async def test_cursor_of_other_stream_is_refused(product: Product) -> None:
     async with people(product, "cursor", "ann") as (ann,), ann.socket() as socket:
-        room, other = await found(ann), await found(ann)
-        async with listening(other, ann) as (_, ready):
+        chat, other = await create_chat_topic(ann), await create_chat_topic(ann)
+        async with subscribed(other, ann) as (_, ready):
             pass
         for since in (ready["cursor"], "", "x", "狼煙", "YS5iLmM", 'Ym9ndXMuMS4"'):
-            refused = await refusal(socket, LISTEN, topic=room.topic, since=since)
+            refused = await refusal(socket, LISTEN, topic=chat.topic, since=since)
             assert (refused["code"], refused["field"]) == ("BAD_USER_INPUT", "since")
 
 
 async def test_expired_cursor_reports_not_resumed(product: Product) -> None:
     async with people(product, "forgotten", "ann") as (ann,):
-        room = await found(ann)
-        async with listening(room, ann) as (_, ready):
+        chat = await create_chat_topic(ann)
+        async with subscribed(chat, ann) as (_, ready):
             pass
-        await post_several(room, ann, ["a", "b", "c"])
-        forget(product, room, 2)
-        async with listening(room, ann, since=ready["cursor"]) as (socket, fresh):
+        await post_several(chat, ann, ["a", "b", "c"])
+        forget(product, chat, 2)
+        async with subscribed(chat, ann, since=ready["cursor"]) as (socket, fresh):
             assert fresh["resumed"] is False
             assert fresh["cursor"] != ready["cursor"]
-            await post(room, ann, "d")
+            await post(chat, ann, "d")
             assert texts(await events(socket, 1)) == ["d"]
 
 
-def forget(product: Product, room: Room, count: int) -> None:
+def forget(product: Product, chat: ChatTopic, count: int) -> None:
     """Prunes the log as the sweeper does a day later: raises the floor, then deletes."""
     port = (product.data_dir / "mongodb" / "port").read_text()
     connected: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(
@@ -119,20 +119,20 @@ def forget(product: Product, room: Room, count: int) -> None:
     )
     with connected:
         database = connected["noroshi"]
-        database["topics"].update_one({"_id": room.topic}, {"$set": {"floor": count}})
-        gone = database["events"].delete_many({"_id.s": f"topic:{room.topic}", "_id.n": {"$lte": count}})
+        database["topics"].update_one({"_id": chat.topic}, {"$set": {"floor": count}})
+        gone = database["events"].delete_many({"_id.s": f"topic:{chat.topic}", "_id.n": {"$lte": count}})
         assert gone.deleted_count == count
 
 
 async def test_replay_shows_current_state_of_messages(product: Product) -> None:
     async with people(product, "tombstones", "ann") as (ann,):
-        room = await found(ann)
-        async with listening(room, ann) as (_, ready):
+        chat = await create_chat_topic(ann)
+        async with subscribed(chat, ann) as (_, ready):
             pass
-        secret, draft = [await post(room, ann, text) for text in ("a secret", "a draft")]
+        secret, draft = [await post(chat, ann, text) for text in ("a secret", "a draft")]
         await change(ann, "deleteMessage(id: $id)", id=secret["id"])
         await change(ann, "editMessage(id: $id, text: $text)", id=draft["id"], text="the final text")
-        async with listening(room, ann, since=ready["cursor"]) as (socket, _):
+        async with subscribed(chat, ann, since=ready["cursor"]) as (socket, _):
             replayed = await events(socket, 4)
     assert [event["__typename"] for event in replayed] == [
         *("MessagePosted", "MessagePosted"),
@@ -145,21 +145,21 @@ async def test_replay_shows_current_state_of_messages(product: Product) -> None:
 
 async def test_block_withholds_events_from_blocker_only(product: Product) -> None:
     async with people(product, "blocks", "ann", "ben", "cem") as (ann, ben, cem):
-        room = await found(ann)
-        await join(room, ben, cem)
-        async with listening(room, ann) as (anns, start), listening(room, cem) as (cems, _):
+        chat = await create_chat_topic(ann)
+        await join(chat, ben, cem)
+        async with subscribed(chat, ann) as (anns, start), subscribed(chat, cem) as (cems, _):
             await change(ann, "blockUser(userId: $userId)", userId="ben")
-            await post(room, ben, "hidden")
-            await post(room, cem, "shown")
+            await post(chat, ben, "hidden")
+            await post(chat, cem, "shown")
             assert texts(await events(anns, 1)) == ["shown"]
             assert texts(await events(cems, 2)) == ["hidden", "shown"]
             await change(ann, "unblockUser(userId: $userId)", userId="ben")
-            await post(room, ben, "shown again")
+            await post(chat, ben, "shown again")
             assert texts(await events(anns, 1)) == ["shown again"]
             await change(ann, "blockUser(userId: $userId)", userId="ben")
-        async with listening(room, ann, since=start["cursor"]) as (again, _):
+        async with subscribed(chat, ann, since=start["cursor"]) as (again, _):
             assert texts(await events(again, 1)) == ["shown"]
-            await post(room, cem, "live")
+            await post(chat, cem, "live")
             assert texts(await events(again, 1)) == ["live"]
 
 
@@ -173,12 +173,12 @@ async def test_viewer_dependent_field_is_executed_per_viewer(tmp_path: Path, mon
     async with AsyncExitStack() as stack:
         web = stack.enter_context(serving(tmp_path, mongodb_uri, redis_url))
         ann, ben = [await stack.enter_async_context(client(web.url, web.token(user))) for user in ("ann", "ben")]
-        room = await found(ann)
-        await join(room, ben)
-        message = await post(room, ann, "look")
+        chat = await create_chat_topic(ann)
+        await join(chat, ben)
+        message = await post(chat, ann, "look")
         async with (
-            listening(room, ann, document=document) as (anns, _),
-            listening(room, ben, document=document) as (bens, _),
+            subscribed(chat, ann, document=document) as (anns, _),
+            subscribed(chat, ben, document=document) as (bens, _),
         ):
             await change(ben, "addReaction(messageId: $messageId, emoji: $emoji)", messageId=message["id"], emoji="👍")
             (for_ann,), (for_ben,) = await events(anns, 1), await events(bens, 1)
@@ -189,11 +189,11 @@ async def test_viewer_dependent_field_is_executed_per_viewer(tmp_path: Path, mon
 @pytest.mark.parametrize("busy", [False, True], ids=["in a quiet topic", "in a busy topic"])
 async def test_leaving_community_ends_subscription_within_5_s(product: Product, busy: bool) -> None:
     async with people(product, f"leave-{busy}", "ann", "ben") as (ann, ben):
-        room = await found(ann)
-        await join(room, ben)
-        async with listening(room, ben) as (bens, _), listening(room, ann) as (anns, _):
-            chatter = asyncio.create_task(chat(room, ann)) if busy else None
-            await leave(room, ben)
+        chat = await create_chat_topic(ann)
+        await join(chat, ben)
+        async with subscribed(chat, ben) as (bens, _), subscribed(chat, ann) as (anns, _):
+            chatter = asyncio.create_task(chat_in_background(chat, ann)) if busy else None
+            await leave(chat, ben)
             began = time.monotonic()
             with pytest.raises(GraphQLFailed) as ended:
                 await events(bens, 10_000)
@@ -201,22 +201,22 @@ async def test_leaving_community_ends_subscription_within_5_s(product: Product, 
                 chatter.cancel()
             assert ended.value.codes == ["FORBIDDEN"]
             assert time.monotonic() - began < 15, "looked at every 2 s"
-            await post(room, ann, "still here")
+            await post(chat, ann, "still here")
             while texts(await events(anns, 1)) != ["still here"]:
                 pass
 
 
-async def chat(room: Room, author: Client) -> None:
+async def chat_in_background(chat: ChatTopic, author: Client) -> None:
     while True:
-        await post(room, author, "blah")
+        await post(chat, author, "blah")
         await asyncio.sleep(0.05)
 
 
 async def test_subscription_of_non_member_is_forbidden(product: Product) -> None:
     async with people(product, "strangers", "ann", "ben") as (ann, ben):
-        room = await found(ann)
+        chat = await create_chat_topic(ann)
         async with ben.socket() as socket:
-            assert await refusal(socket, LISTEN, topic=room.topic) == {"code": "FORBIDDEN"}
+            assert await refusal(socket, LISTEN, topic=chat.topic) == {"code": "FORBIDDEN"}
 
 
 async def test_community_events_are_throttled_to_one_per_second(product: Product) -> None:
@@ -226,19 +226,19 @@ async def test_community_events_are_throttled_to_one_per_second(product: Product
         } }
     """
     async with people(product, "sidebar", "ann") as (ann,), ann.socket() as socket:
-        room = await found(ann)
-        await socket.start(document, id=room.community)
+        chat = await create_chat_topic(ann)
+        await socket.start(document, id=chat.community)
         assert (await socket.event())["__typename"] == "StreamReady"
-        await ann.run(f'mutation {{ createTopic(input: {{communityId: "{room.community}", title: "New"}}) {{ id }} }}')
+        await ann.run(f'mutation {{ createTopic(input: {{communityId: "{chat.community}", title: "New"}}) {{ id }} }}')
         assert (await events(socket, 1))[0] == {"__typename": "TopicCreated", "topic": {"title": "New"}}
         began = time.monotonic()
         told = asyncio.create_task(heard(socket))
         for _ in range(10):
-            await post_several(room, ann, ["a", "b", "c"])
+            await post_several(chat, ann, ["a", "b", "c"])
         lasted_s = time.monotonic() - began
         happened = await told
         assert 1 <= len(happened) <= lasted_s + 2
-        assert all(event == {"__typename": "TopicActivity", "topic": {"id": room.topic}} for event in happened)
+        assert all(event == {"__typename": "TopicActivity", "topic": {"id": chat.topic}} for event in happened)
 
 
 async def heard(socket: Socket) -> list[dict[str, Any]]:
@@ -254,8 +254,8 @@ async def heard(socket: Socket) -> list[dict[str, Any]]:
 async def test_shutdown_closes_sockets_with_1012(tmp_path: Path, mongodb_uri: str, redis_url: str) -> None:
     with serving(tmp_path, mongodb_uri, redis_url) as web:
         async with client(web.url, web.token()) as ann, AsyncExitStack() as stack:
-            room = await found(ann)
-            sockets = [(await stack.enter_async_context(listening(room, ann)))[0] for _ in range(5)]
+            chat = await create_chat_topic(ann)
+            sockets = [(await stack.enter_async_context(subscribed(chat, ann)))[0] for _ in range(5)]
             web.process.send_signal(signal.SIGTERM)
             for each in sockets:
                 async with asyncio.timeout(30):

@@ -96,9 +96,9 @@ class CarelessWriter(Writer):
 
     async def post(self, number: int) -> int:
         topic_id = self.task.topic_id
-        place = head_update(Stream("topic", topic_id), timestamps=1, events=1, epoch="e")
+        scenario = head_update(Stream("topic", topic_id), timestamps=1, events=1, epoch="e")
         head = await self._mongo["topics"].find_one_and_update(
-            {"_id": topic_id}, place, return_document=ReturnDocument.AFTER
+            {"_id": topic_id}, scenario, return_document=ReturnDocument.AFTER
         )
         assert head is not None
         await hesitate()

@@ -1,9 +1,9 @@
-"""People and places on an empty database."""
+"""Signed-in users and a chat topic on an empty database."""
 
 import pytest
 
 from storage.stores import Stores
-from tests.resolvers.people import Room, SignIn
+from tests.resolvers.people import ChatScenario, SignIn
 
 
 @pytest.fixture
@@ -12,8 +12,8 @@ def sign_in(stores: Stores) -> SignIn:
 
 
 @pytest.fixture
-async def room(sign_in: SignIn) -> Room:
+async def chat(sign_in: SignIn) -> ChatScenario:
     ann, bob, eve = [await sign_in(name) for name in ("ann", "bob", "eve")]
-    community = await ann.found()
+    community = await ann.create_community()
     await bob.join(community)
-    return Room(ann, bob, eve, community, await ann.open_topic(community))
+    return ChatScenario(ann, bob, eve, community, await ann.create_topic(community))

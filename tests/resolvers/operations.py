@@ -162,7 +162,9 @@ class RootField:
         if kind in SAME_FOR_ALL:
             return SAME_FOR_ALL[kind]
         if kind not in ids:
-            raise NoRecipe(f"{self} takes {name}, the id of a {kind}. Let tests/resolvers/worlds.py make one.")
+            raise NoRecipe(
+                f"{self} takes {name}, the id of a {kind}. Let tests/resolvers/organization_scenario.py make one."
+            )
         return ids[kind]
 
 

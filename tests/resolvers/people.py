@@ -126,14 +126,14 @@ class Person:
                 yield _answer(result)
 
     @asynccontextmanager
-    async def listening(self, query: str, /, **variables: Any) -> AsyncIterator["Listener"]:
+    async def subscribed(self, query: str, /, **variables: Any) -> AsyncIterator["Subscription"]:
         """A subscription that has begun, until it is left."""
         async with aclosing(self.answers(query, **variables)) as answers:
-            listener = Listener(answers)
-            await listener.event()
-            yield listener
+            subscription = Subscription(answers)
+            await subscription.event()
+            yield subscription
 
-    async def found(self, name: str = "Fishers", **more: Any) -> str:
+    async def create_community(self, name: str = "Fishers", **more: Any) -> str:
         """Founds a community and gives its id."""
         query = "mutation ($input: CreateCommunityInput!) { done: createCommunity(input: $input) { id } }"
         return str((await self.run(query, input={"name": name, **more}))["done"]["id"])
@@ -146,7 +146,7 @@ class Person:
         """Is no member any more."""
         await self.run("mutation ($id: ID!) { leaveCommunity(communityId: $id) { id } }", id=community)
 
-    async def open_topic(self, community: str, title: str = "Tides") -> str:
+    async def create_topic(self, community: str, title: str = "Tides") -> str:
         """Opens a topic and gives its id."""
         query = "mutation ($input: CreateTopicInput!) { done: createTopic(input: $input) { id } }"
         return str((await self.run(query, input={"communityId": community, "title": title}))["done"]["id"])
@@ -195,7 +195,7 @@ class Person:
         await self.run("mutation ($id: ID!) { unblockUser(userId: $id) { blocked } }", id=other.id)
 
 
-class Listener:
+class Subscription:
     """What a subscription hears."""
 
     def __init__(self, answers: AsyncIterator[Answer]) -> None:
@@ -214,7 +214,7 @@ class Listener:
 
 
 @dataclass
-class Room:
+class ChatScenario:
     """A community of Ann and Bob with one topic. Eve is in their organization, and in no community."""
 
     ann: Person

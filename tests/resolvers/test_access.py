@@ -6,8 +6,8 @@ import pytest
 
 from storage.identity.roles import INCLUDED_ROLES, Role
 from tests.resolvers.operations import RootField, root_fields
+from tests.resolvers.organization_scenario import OrganizationScenario, create_organization
 from tests.resolvers.people import Person, SignIn
-from tests.resolvers.worlds import World, build
 
 pytestmark = pytest.mark.anyio
 
@@ -94,18 +94,18 @@ DONE_ONCE = {"cancelScheduledPost", "resolvePublication"}
 CODES = {None: ".", "UNAUTHENTICATED": "U", "FORBIDDEN": "F"}
 
 
-async def askers(sign_in: SignIn, world: World) -> dict[str, Person]:
+async def askers(sign_in: SignIn, organization: OrganizationScenario) -> dict[str, Person]:
     """Everybody of the table, by name."""
-    outsider = await sign_in("outsider", world.mark)
-    await outsider.found("Another one")
+    outsider = await sign_in("outsider", organization.mark)
+    await outsider.create_community("Another one")
     return {
-        "anonymous": Person(world.stores),
+        "anonymous": Person(organization.stores),
         "outsider": outsider,
-        "operator": await sign_in("operator", world.mark, [Role.OPERATOR]),
-        "service": await sign_in("service", world.mark, [Role.SERVICE]),
-        "admin": await sign_in("admin", world.mark, [Role.ADMIN]),
-        "member": world.cat,
-        "author": world.ann,
+        "operator": await sign_in("operator", organization.mark, [Role.OPERATOR]),
+        "service": await sign_in("service", organization.mark, [Role.SERVICE]),
+        "admin": await sign_in("admin", organization.mark, [Role.ADMIN]),
+        "member": organization.cat,
+        "author": organization.ann,
     }
 
 
@@ -126,37 +126,37 @@ def test_the_table_has_every_field_and_no_other() -> None:
 
 
 async def test_everybody_may_do_what_the_table_says_and_nothing_else(sign_in: SignIn) -> None:
-    world = await build(sign_in, "acme")
-    people = await askers(sign_in, world)
+    organization = await create_organization(sign_in, "acme")
+    people = await askers(sign_in, organization)
     found = {}
     for field in root_fields():
-        ids = await world.renew(field.kinds)
+        ids = await organization.renew(field.kinds)
         letters = []
         for person in people.values():
             letters.append(await decision(person, field, ids))
             if field.name in DONE_ONCE and letters[-1] == ".":
-                ids = await world.renew(field.kinds)
+                ids = await organization.renew(field.kinds)
         found[str(field)] = " ".join(letters)
         if field.name == "joinCommunity":
             for name in ("outsider", "operator", "admin"):
-                await people[name].leave(world.ids["Community"])
+                await people[name].leave(organization.ids["Community"])
     assert found == {str(field): DECISIONS[str(field)] for field in root_fields()}
 
 
 async def test_a_token_of_several_roles_may_do_what_any_of_them_may(sign_in: SignIn) -> None:
-    world = await build(sign_in, "acme")
-    both = await sign_in("both", world.mark, [Role.SERVICE, Role.MEMBER])
+    organization = await create_organization(sign_in, "acme")
+    both = await sign_in("both", organization.mark, [Role.SERVICE, Role.MEMBER])
     assert await both.code("{ communities { id } }") is None
 
 
 async def test_roles_are_those_of_the_token_and_not_the_stored_ones(sign_in: SignIn) -> None:
-    world = await build(sign_in, "acme")
-    once = await sign_in("once", world.mark, [Role.ADMIN])
-    await sign_in("once", world.mark, [Role.MEMBER])
+    organization = await create_organization(sign_in, "acme")
+    once = await sign_in("once", organization.mark, [Role.ADMIN])
+    await sign_in("once", organization.mark, [Role.MEMBER])
     delete = "mutation ($id: ID!) { deleteMessage(id: $id) { id } }"
-    assert await once.code(delete, id=world.ids["Message"]) is None
-    again = await sign_in("once", world.mark, [Role.MEMBER])
-    assert await again.code(delete, id=world.ids["Message"]) == "FORBIDDEN"
+    assert await once.code(delete, id=organization.ids["Message"]) is None
+    again = await sign_in("once", organization.mark, [Role.MEMBER])
+    assert await again.code(delete, id=organization.ids["Message"]) == "FORBIDDEN"
 
 
 def test_admin_includes_operator_includes_member_and_service_stands_alone() -> None:

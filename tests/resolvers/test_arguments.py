@@ -17,7 +17,7 @@ from resolvers.arguments import (
 )
 from storage.errors import BadUserInput
 from storage.timeline import NOW
-from tests.resolvers.people import Room
+from tests.resolvers.people import ChatScenario
 
 EMOJIS = [
     *("👍", "👍🏽", "👨‍👩‍👧", "🇯🇵", "❤️", "❤", "1️⃣", "#️⃣", "*⃣"),
@@ -123,11 +123,11 @@ REFUSED = [
 
 
 @pytest.mark.anyio
-async def test_refusal_names_field_and_expectation(room: Room) -> None:
+async def test_refusal_names_field_and_expectation(chat: ChatScenario) -> None:
     for query, field in REFUSED:
         written = query.replace("LONG", "x" * 5000)
-        written = written.replace("$topic", f'"{room.topic}"').replace("$community", f'"{room.community}"')
-        refusal = await room.ann.fails(written)
+        written = written.replace("$topic", f'"{chat.topic}"').replace("$community", f'"{chat.community}"')
+        refusal = await chat.ann.fails(written)
         assert (refusal["code"], refusal["field"]) == ("BAD_USER_INPUT", field), query
         assert refusal["expected"], query
 

@@ -19,7 +19,7 @@ from storage.identity.records import User
 from storage.mongo import Driver
 from storage.publishing.networks import MediaKind, Network
 from storage.stores import Stores, open_stores
-from tests.resolvers.people import DELETE, EDIT, REACT, Person, Room
+from tests.resolvers.people import DELETE, EDIT, REACT, ChatScenario, Person
 
 pytestmark = pytest.mark.anyio
 
@@ -33,32 +33,32 @@ class Creation:
 
     mutation: str
     collection: str
-    input: Callable[[Room], Input]
+    input: Callable[[ChatScenario], Input]
     other: Input
 
-    async def by(self, person: Person, room: Room, **changes: Any) -> str:
+    async def by(self, person: Person, chat: ChatScenario, **changes: Any) -> str:
         """The id of what the person made."""
-        return str((await person.do(self.query, input={**self.input(room), **changes}))["id"])
+        return str((await person.do(self.query, input={**self.input(chat), **changes}))["id"])
 
-    async def refusal(self, person: Person, room: Room, **changes: Any) -> Input:
-        return await person.fails(self.query, input={**self.input(room), **changes})
+    async def refusal(self, person: Person, chat: ChatScenario, **changes: Any) -> Input:
+        return await person.fails(self.query, input={**self.input(chat), **changes})
 
     @property
     def query(self) -> str:
         input_type = self.mutation[0].upper() + self.mutation[1:] + "Input"
         return f"mutation ($input: {input_type}!) {{ done: {self.mutation}(input: $input) {{ id }} }}"
 
-    async def count(self, room: Room) -> int:
+    async def count(self, chat: ChatScenario) -> int:
         """How many there are."""
-        return await room.ann.stores.mongo[self.collection].count_documents({})
+        return await chat.ann.stores.mongo[self.collection].count_documents({})
 
 
 CREATIONS = [
     Creation("createCommunity", "communities", lambda _room: {"name": "Sailors"}, {"description": "Other words"}),
     Creation(
-        "createTopic", "topics", lambda room: {"communityId": room.community, "title": "Nets"}, {"title": "Other words"}
+        "createTopic", "topics", lambda chat: {"communityId": chat.community, "title": "Nets"}, {"title": "Other words"}
     ),
-    Creation("postMessage", "messages", lambda room: {"topicId": room.topic, "text": "Hello"}, {"stampId": "hello"}),
+    Creation("postMessage", "messages", lambda chat: {"topicId": chat.topic, "text": "Hello"}, {"stampId": "hello"}),
     Creation("createPost", "posts", lambda _room: {"text": "Hello"}, {"mediaUrls": ["https://example.org/a.png"]}),
 ]
 
@@ -76,135 +76,137 @@ async def elsewhere(mongodb_uri: str, redis_url: str, database: str, mongo_drive
         yield stores
 
 
-async def test_same_key_and_arguments_return_one_object(creation: Creation, room: Room) -> None:
-    before = await creation.count(room)
-    ids = {await creation.by(room.ann, room, idempotencyKey="k") for _ in range(3)}
+async def test_same_key_and_arguments_return_one_object(creation: Creation, chat: ChatScenario) -> None:
+    before = await creation.count(chat)
+    ids = {await creation.by(chat.ann, chat, idempotencyKey="k") for _ in range(3)}
     assert len(ids) == 1
-    assert await creation.count(room) == before + 1
+    assert await creation.count(chat) == before + 1
 
 
-async def test_same_key_with_other_arguments_conflicts(creation: Creation, room: Room) -> None:
-    made = await creation.by(room.ann, room, idempotencyKey="k")
-    before = await creation.count(room)
-    refusal = await creation.refusal(room.ann, room, idempotencyKey="k", **creation.other)
+async def test_same_key_with_other_arguments_conflicts(creation: Creation, chat: ChatScenario) -> None:
+    made = await creation.by(chat.ann, chat, idempotencyKey="k")
+    before = await creation.count(chat)
+    refusal = await creation.refusal(chat.ann, chat, idempotencyKey="k", **creation.other)
     assert refusal["code"] == "CONFLICT"
-    assert await creation.count(room) == before
-    assert await creation.by(room.ann, room, idempotencyKey="k") == made
+    assert await creation.count(chat) == before
+    assert await creation.by(chat.ann, chat, idempotencyKey="k") == made
 
 
-async def test_other_keys_and_other_users_are_independent(creation: Creation, room: Room) -> None:
-    made = [await creation.by(room.ann, room, idempotencyKey=key) for key in ("k", "l", "K", "k ")]
-    made += [await creation.by(room.ann, room, **none) for none in ({}, {}, {"idempotencyKey": None})]
-    made += [await creation.by(room.bob, room, idempotencyKey="k")]
+async def test_other_keys_and_other_users_are_independent(creation: Creation, chat: ChatScenario) -> None:
+    made = [await creation.by(chat.ann, chat, idempotencyKey=key) for key in ("k", "l", "K", "k ")]
+    made += [await creation.by(chat.ann, chat, **none) for none in ({}, {}, {"idempotencyKey": None})]
+    made += [await creation.by(chat.bob, chat, idempotencyKey="k")]
     assert len(set(made)) == len(made)
 
 
-async def test_one_key_is_valid_once_per_mutation(room: Room) -> None:
-    made = [await creation.by(room.ann, room, idempotencyKey="k") for creation in CREATIONS]
-    assert [await creation.by(room.ann, room, idempotencyKey="k") for creation in CREATIONS] == made
+async def test_one_key_is_valid_once_per_mutation(chat: ChatScenario) -> None:
+    made = [await creation.by(chat.ann, chat, idempotencyKey="k") for creation in CREATIONS]
+    assert [await creation.by(chat.ann, chat, idempotencyKey="k") for creation in CREATIONS] == made
 
 
-async def test_concurrent_duplicates_create_one_object(creation: Creation, room: Room) -> None:
-    before = await creation.count(room)
-    ids = await asyncio.gather(*(creation.by(room.ann, room, idempotencyKey="k") for _ in range(8)))
+async def test_concurrent_duplicates_create_one_object(creation: Creation, chat: ChatScenario) -> None:
+    before = await creation.count(chat)
+    ids = await asyncio.gather(*(creation.by(chat.ann, chat, idempotencyKey="k") for _ in range(8)))
     assert len(set(ids)) == 1
-    assert await creation.count(room) == before + 1
+    assert await creation.count(chat) == before + 1
 
 
 async def test_concurrent_duplicates_in_two_processes_create_one(
-    creation: Creation, room: Room, elsewhere: Stores
+    creation: Creation, chat: ChatScenario, elsewhere: Stores
 ) -> None:
     """Each gets it, also who finds the key while the first try is being made durable."""
-    before = await creation.count(room)
-    there = Person(elsewhere, room.ann.user, room.ann.roles)
+    before = await creation.count(chat)
+    there = Person(elsewhere, chat.ann.user, chat.ann.roles)
     for number in range(ROUNDS):
         tries = [
-            creation.by(person, room, idempotencyKey=str(number)) for _ in range(4) for person in (room.ann, there)
+            creation.by(person, chat, idempotencyKey=str(number)) for _ in range(4) for person in (chat.ann, there)
         ]
         assert len(set(await asyncio.gather(*tries))) == 1
-    assert await creation.count(room) == before + ROUNDS
+    assert await creation.count(chat) == before + ROUNDS
 
 
-async def test_concurrent_reuse_of_a_key_conflicts_once(creation: Creation, room: Room, elsewhere: Stores) -> None:
-    there = Person(elsewhere, room.ann.user, room.ann.roles)
+async def test_concurrent_reuse_of_a_key_conflicts_once(
+    creation: Creation, chat: ChatScenario, elsewhere: Stores
+) -> None:
+    there = Person(elsewhere, chat.ann.user, chat.ann.roles)
     inputs = [
-        {**creation.input(room), "idempotencyKey": "k"},
-        {**creation.input(room), "idempotencyKey": "k", **creation.other},
+        {**creation.input(chat), "idempotencyKey": "k"},
+        {**creation.input(chat), "idempotencyKey": "k", **creation.other},
     ]
-    before = await creation.count(room)
+    before = await creation.count(chat)
     answers = await asyncio.gather(
-        room.ann.code(creation.query, input=inputs[0]), there.code(creation.query, input=inputs[1])
+        chat.ann.code(creation.query, input=inputs[0]), there.code(creation.query, input=inputs[1])
     )
     assert sorted(answers, key=str) == ["CONFLICT", None]
-    assert await creation.count(room) == before + 1
+    assert await creation.count(chat) == before + 1
 
 
-async def test_key_has_one_to_two_hundred_characters(creation: Creation, room: Room) -> None:
+async def test_key_has_one_to_two_hundred_characters(creation: Creation, chat: ChatScenario) -> None:
     for key in ("", "k" * 201):
-        refusal = await creation.refusal(room.ann, room, idempotencyKey=key)
+        refusal = await creation.refusal(chat.ann, chat, idempotencyKey=key)
         assert refusal == {"code": "BAD_USER_INPUT", "field": "idempotencyKey", "expected": "1 to 200 characters"}
     for key in ("k", "k" * 200, "鍵"):
-        assert await creation.by(room.ann, room, idempotencyKey=key)
+        assert await creation.by(chat.ann, chat, idempotencyKey=key)
 
 
-async def test_repeated_post_returns_the_message_as_it_is_now(room: Room) -> None:
+async def test_repeated_post_returns_the_message_as_it_is_now(chat: ChatScenario) -> None:
     selected = "{ id text deletedAt reactions { emoji } }"
     query = f"mutation ($input: PostMessageInput!) {{ done: postMessage(input: $input) {selected} }}"
-    input_ = {"topicId": room.topic, "text": "Hello", "idempotencyKey": "k"}
-    first = await room.ann.do(query, input=input_)
-    await room.ann.run(EDIT, id=first["id"], text="Changed")
-    await room.bob.run(REACT, id=first["id"], emoji="👍")
-    again = await room.ann.do(query, input=input_)
+    input_ = {"topicId": chat.topic, "text": "Hello", "idempotencyKey": "k"}
+    first = await chat.ann.do(query, input=input_)
+    await chat.ann.run(EDIT, id=first["id"], text="Changed")
+    await chat.bob.run(REACT, id=first["id"], emoji="👍")
+    again = await chat.ann.do(query, input=input_)
     assert again == {"id": first["id"], "text": "Changed", "deletedAt": None, "reactions": [{"emoji": "👍"}]}
-    await room.ann.run(DELETE, id=first["id"])
-    gone = await room.ann.do(query, input=input_)
+    await chat.ann.run(DELETE, id=first["id"])
+    gone = await chat.ann.do(query, input=input_)
     assert (gone["id"], gone["text"]) == (first["id"], "")
     assert gone["deletedAt"]
-    assert len((await room.ann.page(room.topic))["items"]) == 1
+    assert len((await chat.ann.page(chat.topic))["items"]) == 1
 
 
-async def test_repeated_creation_returns_the_community_as_it_is_now(room: Room) -> None:
+async def test_repeated_creation_returns_the_community_as_it_is_now(chat: ChatScenario) -> None:
     query = "mutation ($input: CreateCommunityInput!) { done: createCommunity(input: $input) { id memberCount } }"
     input_ = {"name": "Sailors", "idempotencyKey": "k"}
-    first = await room.ann.do(query, input=input_)
-    await room.bob.join(first["id"])
-    assert await room.ann.do(query, input=input_) == {"id": first["id"], "memberCount": 2}
+    first = await chat.ann.do(query, input=input_)
+    await chat.bob.join(first["id"])
+    assert await chat.ann.do(query, input=input_) == {"id": first["id"], "memberCount": 2}
 
 
-async def test_repeated_creation_returns_the_topic_as_it_is_now(room: Room) -> None:
+async def test_repeated_creation_returns_the_topic_as_it_is_now(chat: ChatScenario) -> None:
     query = "mutation ($input: CreateTopicInput!) { done: createTopic(input: $input) { id lastActivity } }"
-    input_ = {"communityId": room.community, "title": "Nets", "idempotencyKey": "k"}
-    first = await room.ann.do(query, input=input_)
-    posted = await room.bob.post(first["id"])
-    assert await room.ann.do(query, input=input_) == {"id": first["id"], "lastActivity": posted["timestamp"]}
+    input_ = {"communityId": chat.community, "title": "Nets", "idempotencyKey": "k"}
+    first = await chat.ann.do(query, input=input_)
+    posted = await chat.bob.post(first["id"])
+    assert await chat.ann.do(query, input=input_) == {"id": first["id"], "lastActivity": posted["timestamp"]}
 
 
 @pytest.mark.parametrize("mutation", ["createTopic", "postMessage"])
-async def test_failed_attempt_stores_no_key(room: Room, mutation: str) -> None:
+async def test_failed_attempt_stores_no_key(chat: ChatScenario, mutation: str) -> None:
     (creation,) = [each for each in CREATIONS if each.mutation == mutation]
-    assert (await creation.refusal(room.eve, room, idempotencyKey="k", **creation.other))["code"] == "FORBIDDEN"
-    await room.eve.join(room.community)
-    assert await creation.by(room.eve, room, idempotencyKey="k")
+    assert (await creation.refusal(chat.eve, chat, idempotencyKey="k", **creation.other))["code"] == "FORBIDDEN"
+    await chat.eve.join(chat.community)
+    assert await creation.by(chat.eve, chat, idempotencyKey="k")
 
 
-async def test_attempt_with_bad_input_stores_no_key(creation: Creation, room: Room) -> None:
+async def test_attempt_with_bad_input_stores_no_key(creation: Creation, chat: ChatScenario) -> None:
     bad = {"createCommunity": "name", "createTopic": "title"}.get(creation.mutation, "text")
-    refusal = await creation.refusal(room.ann, room, idempotencyKey="k", **{bad: "x" * 5000})
+    refusal = await creation.refusal(chat.ann, chat, idempotencyKey="k", **{bad: "x" * 5000})
     assert refusal["code"] == "BAD_USER_INPUT"
-    assert await room.ann.stores.mongo["idempotency"].count_documents({}) == 0
-    assert await creation.by(room.ann, room, idempotencyKey="k")
+    assert await chat.ann.stores.mongo["idempotency"].count_documents({}) == 0
+    assert await creation.by(chat.ann, chat, idempotencyKey="k")
 
 
-async def test_keys_are_kept_for_a_day(room: Room) -> None:
+async def test_keys_are_kept_for_a_day(chat: ChatScenario) -> None:
     """MongoDB forgets them itself: the index says when."""
-    indexes = await room.ann.stores.mongo["idempotency"].index_information()
+    indexes = await chat.ann.stores.mongo["idempotency"].index_information()
     assert [index["expireAfterSeconds"] for index in indexes.values() if "expireAfterSeconds" in index] == [24 * 3600]
 
 
-async def test_post_with_a_key_is_emitted_once(room: Room) -> None:
+async def test_post_with_a_key_is_emitted_once(chat: ChatScenario) -> None:
     for _ in range(3):
-        await room.ann.post(room.topic, idempotencyKey="k")
-    events = room.ann.stores.mongo["events"].find({"_id.s": f"topic:{room.topic}", "kind": "MessagePosted"})
+        await chat.ann.post(chat.topic, idempotencyKey="k")
+    events = chat.ann.stores.mongo["events"].find({"_id.s": f"topic:{chat.topic}", "kind": "MessagePosted"})
     assert len([event async for event in events]) == 1
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from storage.identity.roles import Role
-from tests.resolvers.people import Person, Room, SignIn
+from tests.resolvers.people import ChatScenario, Person, SignIn
 
 pytestmark = pytest.mark.anyio
 
@@ -100,7 +100,7 @@ async def test_search_returns_at_most_limit_users(searcher: Person) -> None:
 
 
 async def test_search_lists_members_first_then_others_by_handle(searcher: Person, sign_in: SignIn) -> None:
-    community = await searcher.found()
+    community = await searcher.create_community()
     for id_ in ("u2", "mina"):
         await (await sign_in(id_)).join(community)
     assert await search(searcher, "mi", community=community) == ["mina", "u2", "mika"]
@@ -110,7 +110,7 @@ async def test_search_lists_members_first_then_others_by_handle(searcher: Person
 
 
 async def test_search_finds_the_new_name_only(searcher: Person, sign_in: SignIn) -> None:
-    community = await searcher.found()
+    community = await searcher.create_community()
     await (await sign_in("kato")).join(community)
     await sign_in("kato", name="Ren Abe")
     assert await search(searcher, "abe", community=community) == ["kato"]
@@ -118,28 +118,28 @@ async def test_search_finds_the_new_name_only(searcher: Person, sign_in: SignIn)
     assert await search(searcher, "ren kato", community=community) == []
 
 
-async def test_blocking_oneself_or_an_unknown_user_is_refused(room: Room) -> None:
+async def test_blocking_oneself_or_an_unknown_user_is_refused(chat: ChatScenario) -> None:
     block = "mutation ($id: ID!) { blockUser(userId: $id) { id } }"
-    assert await room.ann.fails(block, id="ann") == {
+    assert await chat.ann.fails(block, id="ann") == {
         "code": "BAD_USER_INPUT",
         "field": "userId",
         "expected": "the id of another user; you cannot block yourself",
     }
-    assert await room.ann.code(block, id="nobody") == "NOT_FOUND"
-    assert await room.ann.code(block.replace("blockUser", "unblockUser"), id="nobody") == "NOT_FOUND"
+    assert await chat.ann.code(block, id="nobody") == "NOT_FOUND"
+    assert await chat.ann.code(block.replace("blockUser", "unblockUser"), id="nobody") == "NOT_FOUND"
 
 
-async def test_blocked_users_are_listed_by_handle_and_marked(room: Room) -> None:
-    for other in (room.eve, room.bob, room.eve):
-        await room.ann.block(other)
+async def test_blocked_users_are_listed_by_handle_and_marked(chat: ChatScenario) -> None:
+    for other in (chat.eve, chat.bob, chat.eve):
+        await chat.ann.block(other)
     listed = "{ blockedUsers { id blocked } }"
     both = [{"id": "bob", "blocked": True}, {"id": "eve", "blocked": True}]
-    assert (await room.ann.run(listed))["blockedUsers"] == both
-    assert (await room.bob.run(listed))["blockedUsers"] == []
-    assert (await room.bob.run('{ user(id: "ann") { blocked } }'))["user"] == {"blocked": False}
-    await room.ann.unblock(room.bob)
-    await room.ann.unblock(room.bob)
-    assert (await room.ann.run(listed))["blockedUsers"] == both[1:]
+    assert (await chat.ann.run(listed))["blockedUsers"] == both
+    assert (await chat.bob.run(listed))["blockedUsers"] == []
+    assert (await chat.bob.run('{ user(id: "ann") { blocked } }'))["user"] == {"blocked": False}
+    await chat.ann.unblock(chat.bob)
+    await chat.ann.unblock(chat.bob)
+    assert (await chat.ann.run(listed))["blockedUsers"] == both[1:]
 
 
 async def test_viewer_is_read_as_stored_now(sign_in: SignIn) -> None:

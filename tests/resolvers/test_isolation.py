@@ -14,8 +14,8 @@ from graphql import GraphQLObjectType, GraphQLString, get_named_type
 from schema.root import schema
 from storage.stores import Stores
 from tests.resolvers.operations import RootField, root_fields
+from tests.resolvers.organization_scenario import OrganizationScenario, create_organization, unknown_ids
 from tests.resolvers.people import Answer, Person, SignIn, settled
-from tests.resolvers.worlds import World, build, never_existed
 
 pytestmark = pytest.mark.anyio
 
@@ -40,15 +40,15 @@ UNMARKED |= {"CallingWindow.start", "CallingWindow.end", "CallingWindow.timeZone
 
 
 @pytest.fixture
-async def theirs(sign_in: SignIn) -> World:
+async def theirs(sign_in: SignIn) -> OrganizationScenario:
     """Organization A."""
-    return await build(sign_in, "canary")
+    return await create_organization(sign_in, "canary")
 
 
 @pytest.fixture
-async def ours(sign_in: SignIn) -> World:
+async def ours(sign_in: SignIn) -> OrganizationScenario:
     """Organization B, whose Ann and Cat have the ids that A's have."""
-    return await build(sign_in, "sparrow")
+    return await create_organization(sign_in, "sparrow")
 
 
 async def answer_to(person: Person, field: RootField, ids: dict[str, str], **values: object) -> Answer:
@@ -60,9 +60,9 @@ async def answer_to(person: Person, field: RootField, ids: dict[str, str], **val
     return await person.ask(field.text(), **variables)
 
 
-async def ids_for(field: RootField, world: World) -> dict[str, str]:
+async def ids_for(field: RootField, organization: OrganizationScenario) -> dict[str, str]:
     """Ids that the field can be called with, whatever was done before."""
-    return await world.renew(field.kinds) if field.root == "Mutation" else world.ids
+    return await organization.renew(field.kinds) if field.root == "Mutation" else organization.ids
 
 
 async def everything(stores: Stores) -> dict[str, list[str]]:
@@ -72,15 +72,17 @@ async def everything(stores: Stores) -> dict[str, list[str]]:
 
 
 def test_generated_operations_cover_every_type_with_ids() -> None:
-    assert {kind for field in WITH_IDS for kind in field.kinds} == set(never_existed())
+    assert {kind for field in WITH_IDS for kind in field.kinds} == set(unknown_ids())
 
 
-async def test_ids_of_another_organization_look_like_unknown_ids(theirs: World, ours: World) -> None:
+async def test_ids_of_another_organization_look_like_unknown_ids(
+    theirs: OrganizationScenario, ours: OrganizationScenario
+) -> None:
     await settled(ours.stores)
     before = await everything(ours.stores)
     for field in WITH_IDS:
         for kind in field.kinds:
-            real, fake = theirs.ids, never_existed()
+            real, fake = theirs.ids, unknown_ids()
             answers = [await answer_to(ours.ann, field, {**ours.ids, kind: ids[kind]}) for ids in (real, fake)]
             told = [
                 json.dumps(answer).replace(ids[kind], "?") for answer, ids in zip(answers, (real, fake), strict=True)
@@ -91,7 +93,7 @@ async def test_ids_of_another_organization_look_like_unknown_ids(theirs: World, 
     assert await everything(ours.stores) == before
 
 
-async def test_malformed_message_ids_are_not_found(theirs: World, ours: World) -> None:
+async def test_malformed_message_ids_are_not_found(theirs: OrganizationScenario, ours: OrganizationScenario) -> None:
     topic, _, timestamp = theirs.ids["Message"].rpartition("-")
     shapes = ["", "-", "nonsense", topic, f"{topic}-", f"{topic}-x", f"{topic}-1", f"{ours.ids['Topic']}-{timestamp}"]
     shapes += [f"{ours.ids['Topic']}-{'9' * 30}", f"{topic}-{timestamp}-{timestamp}", f"{ours.ids['Topic']}-٣"]
@@ -109,7 +111,9 @@ def test_object_fields_that_take_ids_are_known() -> None:
     assert [str(field) for field in fields if field.kinds] == ["Community.members"]
 
 
-async def test_members_after_a_user_of_another_organization(theirs: World, ours: World) -> None:
+async def test_members_after_a_user_of_another_organization(
+    theirs: OrganizationScenario, ours: OrganizationScenario
+) -> None:
     query = "query ($id: ID!, $after: ID) { community(id: $id) { members(after: $after) { id } } }"
     answers = [
         await ours.ann.ask(query, id=ours.ids["Community"], after=after) for after in (theirs.dog.id, "nobody-at-all")
@@ -120,15 +124,17 @@ async def test_members_after_a_user_of_another_organization(theirs: World, ours:
         assert answer["data"] == {"community": None}
 
 
-async def test_generated_operations_succeed_with_own_ids(theirs: World) -> None:
+async def test_generated_operations_succeed_with_own_ids(theirs: OrganizationScenario) -> None:
     for field in WITH_IDS:
         answer = await answer_to(theirs.ann, field, await ids_for(field, theirs))
         assert answer["errors"] == [], field
         assert answer["data"][field.name] is not None
 
 
-@pytest.mark.parametrize("name", ["ann", "cat", "dog", "chief"])
-async def test_no_field_returns_data_of_another_organization(theirs: World, ours: World, name: str) -> None:
+@pytest.mark.parametrize("name", ["ann", "cat", "dog", "superuser"])
+async def test_no_field_returns_data_of_another_organization(
+    theirs: OrganizationScenario, ours: OrganizationScenario, name: str
+) -> None:
     """Ann and Cat of B have the ids of A's Ann and Cat: an id alone must lead nowhere."""
     asker = getattr(ours, name)
     foreign = [theirs.mark, *theirs.ids.values()]
@@ -145,15 +151,17 @@ SHOWS = {
     "notificationEvents": "Topic",
     "jobEvents": "Job",
 }
-"""What the event of a subscription shows the id of, when `World.stir` stirred."""
+"""What the event of a subscription shows the id of, when `emit_everywhere` was called."""
 
 
-async def test_no_event_of_another_organization_is_received(theirs: World, ours: World) -> None:
+async def test_no_event_of_another_organization_is_received(
+    theirs: OrganizationScenario, ours: OrganizationScenario
+) -> None:
     for field in (each for each in FIELDS if each.root == "Subscription"):
         await settled(ours.stores)
-        async with ours.ann.listening(field.bare().text(), **field.bare().variables(ours.ids)) as heard:
-            await theirs.stir()
-            await ours.stir()
+        async with ours.ann.subscribed(field.bare().text(), **field.bare().variables(ours.ids)) as heard:
+            await theirs.emit_everywhere()
+            await ours.emit_everywhere()
             shown = json.dumps(await heard.event())
             assert theirs.mark not in shown
             assert ours.ids[SHOWS[field.name]] in shown
@@ -183,10 +191,14 @@ def marked(data: Any, mark: str) -> Iterator[str]:
             yield from marked(value, mark)
 
 
-async def test_every_returned_text_has_its_organizations_mark(theirs: World) -> None:
+async def test_every_returned_text_has_its_organizations_mark(theirs: OrganizationScenario) -> None:
     await settled(theirs.stores)
     shown = [
-        await answer_to(theirs.chief, field, theirs.ids, query=theirs.mark) for field in FIELDS if field.root == "Query"
+        await answer_to(theirs.superuser, field, theirs.ids, query=theirs.mark)
+        for field in FIELDS
+        if field.root == "Query"
     ]
     found = {place for answer in shown for place in marked(answer["data"], theirs.mark)}
-    assert strings_of_the_schema() - found == set(), "Put the mark into these in tests/resolvers/worlds.py."
+    assert strings_of_the_schema() - found == set(), (
+        "Put the mark into these in tests/resolvers/organization_scenario.py."
+    )

@@ -30,7 +30,7 @@ async def post(person: Person) -> Post:
 
 async def test_author_receives_own_fan_out_events_only(sign_in: SignIn, stores: Stores) -> None:
     ann, bob = await sign_in("ann"), await sign_in("bob")
-    async with ann.listening(LISTEN) as to_ann, bob.listening(LISTEN) as to_bob:
+    async with ann.subscribed(LISTEN) as to_ann, bob.subscribed(LISTEN) as to_bob:
         posts = [await post(each) for each in (ann, bob, ann)]
         heard = [(await to_ann.event())["fanOut"] for _ in range(2)]
         assert [each["postId"] for each in heard] == [posts[0].id, posts[2].id]
@@ -44,7 +44,7 @@ async def test_events_of_one_job_are_filtered_by_id(sign_in: SignIn, stores: Sto
     ann = await sign_in("ann")
     first, second = await post(ann), await post(ann)
     await settled(stores)
-    async with ann.listening(LISTEN, job=second.id) as heard:
+    async with ann.subscribed(LISTEN, job=second.id) as heard:
         for each in (first, second):
             await stores.posts.delete(each.key, "ann", False)
         assert (await heard.event())["fanOut"]["postId"] == second.id
@@ -52,13 +52,13 @@ async def test_events_of_one_job_are_filtered_by_id(sign_in: SignIn, stores: Sto
 
 async def test_cursor_continues_after_withheld_events(sign_in: SignIn, stores: Stores) -> None:
     ann, bob = await sign_in("ann"), await sign_in("bob")
-    async with ann.listening(LISTEN) as heard:
+    async with ann.subscribed(LISTEN) as heard:
         await post(bob)
         first = await post(ann)
         event = await heard.event()
         assert event["fanOut"]["postId"] == first.id
     second = await post(ann)
-    async with ann.listening(LISTEN, since=event["cursor"]) as heard:
+    async with ann.subscribed(LISTEN, since=event["cursor"]) as heard:
         assert (await heard.event())["fanOut"]["postId"] == second.id
 
 
@@ -74,7 +74,7 @@ async def test_call_events_are_withheld_from_members(sign_in: SignIn) -> None:
     operator, member = await sign_in("ann", roles=[Role.ADMIN]), await sign_in("bob")
     limits = {"concurrentCalls": 0, "callsPerSecond": 1}
     call_list = {"name": "Reminders", "scenario": "Hello", "csv": "phone_number\n+819012345678\n"}
-    async with operator.listening(LISTEN) as to_operator, member.listening(LISTEN) as to_member:
+    async with operator.subscribed(LISTEN) as to_operator, member.subscribed(LISTEN) as to_member:
         await operator.do("mutation ($i: CallLimitsInput!) { done: setCallLimits(input: $i) { id } }", i=limits)
         await operator.do("mutation ($i: LaunchCallJobInput!) { done: launchCallJob(input: $i) { id } }", i=call_list)
         kinds = [(await to_operator.event())["type"] for _ in range(2)]

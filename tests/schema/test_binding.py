@@ -19,7 +19,7 @@ from storage.errors import NotFound
 from storage.feed.changes import NewPost
 from storage.stores import Stores
 from tests.schema.viewers import LINK, NAMES, World, differing_viewers
-from tests.storage.places import Place
+from tests.storage.topic_scenario import TopicScenario
 
 pytestmark = pytest.mark.anyio
 
@@ -58,7 +58,7 @@ async def other_topics(world: World) -> list[Topic]:
     stores, eve = world.stores, world.people["eve"]
     quiet = await stores.topics.create(world.place.community, "ann", "Quiet", None)
     elsewhere = await stores.communities.create(NewCommunity(eve.organization_id, "Elsewhere", ""), eve, None)
-    far = Place(stores, elsewhere, await stores.topics.create(elsewhere, "eve", "Far", None))
+    far = TopicScenario(stores, elsewhere, await stores.topics.create(elsewhere, "eve", "Far", None))
     posted = await far.post("far", "dan")
     return [quiet, replace(far.topic, last_activity=posted.timestamp)]
 

@@ -229,10 +229,10 @@ async def ann(stores: Stores) -> Person:
 
 
 async def test_event_error_is_masked_and_subscription_continues(ann: Person) -> None:
-    topic = await ann.open_topic(await ann.found())
+    topic = await ann.create_topic(await ann.create_community())
     message = message_key((await ann.post(topic, "https://example.org/"))["id"])
     ann.sign_image = fail_to_sign
-    async with ann.listening(LISTEN, topic=topic) as heard:
+    async with ann.subscribed(LISTEN, topic=topic) as heard:
         with capture_logs() as logged:
             preview = LinkPreview("https://example.org/", "Example", None, "https://example.org/a.png", None)
             await ann.stores.messages.set_preview(message, "https://example.org/", preview)

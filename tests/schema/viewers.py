@@ -9,7 +9,7 @@ from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.link_previews import LinkPreview
 from storage.stores import Stores
-from tests.storage.places import Place, found_place
+from tests.storage.topic_scenario import TopicScenario, create_topic_scenario
 
 NAMES = ("ann", "bob", "cat", "dan", "eve")
 ONE, OTHER = "👍", "🔥"
@@ -23,7 +23,7 @@ class World:
     Dan posted the first and second message, cat the last one. Ann, bob and cat reacted to the first message.
     """
 
-    place: Place
+    place: TopicScenario
     people: dict[str, User]
     first: Message
     second: Message
@@ -39,7 +39,7 @@ class World:
 
 async def differing_viewers(stores: Stores) -> World:
     """Creates the viewers and their topic, before cat posts the last message."""
-    place = await found_place(stores)
+    place = await create_topic_scenario(stores)
     organization = place.organization_id
     people = {name: await stores.users.sign_in(organization, name, [Role.MEMBER], None, None) for name in NAMES}
     for name in ("bob", "cat", "dan"):

@@ -9,7 +9,7 @@ from storage.mongo import Driver
 from storage.stores import Stores, open_stores
 from tests.databases import fresh_database
 from tests.server.graphql.listeners import House, open_house
-from tests.storage.places import Place, found_place
+from tests.storage.topic_scenario import TopicScenario, create_topic_scenario
 
 NOWHERE = "redis://127.0.0.1:1/0"
 
@@ -32,12 +32,14 @@ async def shared_stores(
 @pytest.fixture
 async def house(shared_stores: Stores) -> AsyncIterator[House]:
     """With a topic of its own, whose community ann founded."""
-    async with open_house(await found_place(shared_stores)) as house:
+    async with open_house(await create_topic_scenario(shared_stores)) as house:
         yield house
 
 
 @pytest.fixture
-async def mute(house: House, mongodb_uri: str, shared_database: str, mongo_driver: Driver) -> AsyncIterator[Place]:
+async def mute(
+    house: House, mongodb_uri: str, shared_database: str, mongo_driver: Driver
+) -> AsyncIterator[TopicScenario]:
     """The house's topic from another process, all of whose publishing is lost."""
     async with open_stores(mongodb_uri, NOWHERE, shared_database, mongo_driver) as stores:
         yield house.place.through(stores)

@@ -18,7 +18,7 @@ from storage.queue import PREVIEWS, QUEUES
 from storage.stores import Stores, open_stores
 from tests.jobs.providers.upstream import Answer, Upstream, respond, upstream
 from tests.serving import Running, drop, working
-from tests.storage.places import Place, found_place, soon
+from tests.storage.topic_scenario import TopicScenario, create_topic_scenario, poll_until_true
 
 PAGE = b'<meta property="og:title" content="The Mountain"><meta property="og:site_name" content="Hills">'
 
@@ -42,10 +42,10 @@ def shared(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url
 
 
 @pytest.fixture
-async def place(shared: Shared, mongodb_uri: str, redis_url: str) -> AsyncIterator[Place]:
+async def place(shared: Shared, mongodb_uri: str, redis_url: str) -> AsyncIterator[TopicScenario]:
     """A topic of the shared worker's database."""
     async with open_stores(mongodb_uri, redis_url, shared.database) as stores:
-        yield await found_place(stores)
+        yield await create_topic_scenario(stores)
 
 
 @asynccontextmanager
@@ -59,25 +59,25 @@ async def valkey_of_ones_own(folder: Path) -> AsyncIterator[Valkey]:
 @asynccontextmanager
 async def place_to_post(
     folder: Path, mongodb_uri: str, redis_url: str, database: str
-) -> AsyncIterator[tuple[Place, Running]]:
+) -> AsyncIterator[tuple[TopicScenario, Running]]:
     """A topic, and a worker of the same database."""
     async with open_stores(mongodb_uri, redis_url, database) as stores:
         with working(folder / "worker", mongodb_uri, redis_url, database) as worker:
-            yield await found_place(stores), worker
+            yield await create_topic_scenario(stores), worker
 
 
-async def post(place: Place, link: str) -> Message:
+async def post(place: TopicScenario, link: str) -> Message:
     """Posts a link and wakes the worker, as the API does."""
     message = await place.post(f"look {link}")
     await wake(place, message)
     return message
 
 
-async def wake(place: Place, message: Message) -> None:
+async def wake(place: TopicScenario, message: Message) -> None:
     await place.stores.queue.enqueue(PREVIEWS, "chat.preview_link", message.topic_id, message.timestamp)
 
 
-def previewed(place: Place, message: Message) -> Callable[[], Coroutine[Any, Any, bool]]:
+def previewed(place: TopicScenario, message: Message) -> Callable[[], Coroutine[Any, Any, bool]]:
     async def look() -> bool:
         found = await place.stores.messages.get(message.key)
         return found.link_preview is not None
@@ -99,11 +99,11 @@ async def asked_for(served: Upstream, path: str) -> bool:
     return path in served.paths()
 
 
-async def test_it_does_what_it_is_woken_for(place: Place) -> None:
+async def test_it_does_what_it_is_woken_for(place: TopicScenario) -> None:
     async with upstream() as served:
         served.answers["/page"] = respond(PAGE)
         message = await post(place, served.url("/page"))
-        assert await soon(previewed(place, message))
+        assert await poll_until_true(previewed(place, message))
         assert served.paths() == ["/page"]
 
 
@@ -114,13 +114,13 @@ async def test_sigterm_lets_running_jobs_finish(
     async with upstream() as served, place_to_post(tmp_path, mongodb_uri, redis_url, database) as (place, worker):
         served.answers["/slow"] = held(release)
         message = await post(place, served.url("/slow"))
-        assert await soon(lambda: asked_for(served, "/slow"))
+        assert await poll_until_true(lambda: asked_for(served, "/slow"))
         worker.process.send_signal(signal.SIGTERM)
         # Long enough for a process that does not wait to be gone.
         await asyncio.sleep(0.5)
         assert worker.process.poll() is None, "It did not wait for its job."
         release.set()
-        assert await soon(lambda: ended(worker))
+        assert await poll_until_true(lambda: ended(worker))
         assert worker.process.returncode == 0
         assert await previewed(place, message)()
         assert "Traceback" not in worker.errors
@@ -143,7 +143,7 @@ async def test_it_outlives_a_redis_that_dies_and_comes_back_empty(
         served.answers |= {"/held": held(asyncio.Event()), "/after": respond(PAGE)}
         async with place_to_post(tmp_path, mongodb_uri, valkey.url, database) as (place, worker):
             await post(place, served.url("/held"))
-            assert await soon(lambda: asked_for(served, "/held"))
+            assert await poll_until_true(lambda: asked_for(served, "/held"))
             valkey.kill()
             await valkey.wait()
             assert worker.says("loop_restarted")
@@ -155,7 +155,7 @@ async def test_it_outlives_a_redis_that_dies_and_comes_back_empty(
                 await wake(place, message)
                 return await previewed(place, message)()
 
-            assert await soon(waking, 60)
+            assert await poll_until_true(waking, 60)
             assert worker.process.poll() is None
 
 
@@ -170,21 +170,21 @@ async def test_it_outlives_a_mongodb_that_is_restarted(tmp_path: Path, redis_url
             assert worker.says("loop_restarted")
             await mongod.restart()
             message = await post(place, served.url("/after"))
-            assert await soon(previewed(place, message), 60)
+            assert await poll_until_true(previewed(place, message), 60)
             assert worker.process.poll() is None
     finally:
         await mongod.stop(0)
 
 
 async def test_a_pickle_in_the_queue_runs_nothing_and_stops_nobody(
-    tmp_path: Path, place: Place, shared: Shared
+    tmp_path: Path, place: TopicScenario, shared: Shared
 ) -> None:
     trap = tmp_path / "sprung"
     async with upstream() as served:
         served.answers["/page"] = respond(PAGE)
         await push(place.stores, pickled(trap))
-        assert await soon(lambda: nothing_queued(place.stores, "evil"))
-        assert await soon(previewed(place, await post(place, served.url("/page"))))
+        assert await poll_until_true(lambda: nothing_queued(place.stores, "evil"))
+        assert await poll_until_true(previewed(place, await post(place, served.url("/page"))))
         assert not trap.exists()
         assert shared.worker.process.poll() is None
 
@@ -221,7 +221,7 @@ async def test_no_result_of_a_job_is_kept() -> None:
 
 
 async def test_two_workers_do_a_job_once(
-    tmp_path: Path, mongodb_uri: str, redis_url: str, place: Place, shared: Shared
+    tmp_path: Path, mongodb_uri: str, redis_url: str, place: TopicScenario, shared: Shared
 ) -> None:
     async with upstream() as served:
         with working(tmp_path / "second", mongodb_uri, redis_url, shared.database):
@@ -229,5 +229,5 @@ async def test_two_workers_do_a_job_once(
             served.answers |= {f"/{n}": respond(PAGE) for n in range(20)}
             messages = await asyncio.gather(*(post(place, link) for link in links))
             for message in messages:
-                assert await soon(previewed(place, message))
+                assert await poll_until_true(previewed(place, message))
             assert sorted(served.paths()) == sorted(f"/{n}" for n in range(20))

@@ -16,7 +16,7 @@ from storage.ids import new_id
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
 from tests.databases import CREDENTIAL_KEYS, fresh_database
-from tests.storage.places import OpenStores, Place, found_place
+from tests.storage.topic_scenario import OpenStores, TopicScenario, create_topic_scenario
 
 
 @pytest.fixture(scope="module")
@@ -36,13 +36,13 @@ async def shared_stores(
 
 
 @pytest.fixture
-async def place(shared_stores: Stores) -> Place:
+async def scenario(shared_stores: Stores) -> TopicScenario:
     """A topic in a community of its own."""
-    return await found_place(shared_stores)
+    return await create_topic_scenario(shared_stores)
 
 
 @pytest.fixture
-def another(mongodb_uri: str, redis_url: str, shared_database: str, mongo_driver: Driver) -> OpenStores:
+def open_process(mongodb_uri: str, redis_url: str, shared_database: str, mongo_driver: Driver) -> OpenStores:
     """Opens what another process would have; other servers on request."""
 
     def opened(redis_url: str = redis_url) -> AbstractAsyncContextManager[Stores]:
@@ -72,9 +72,9 @@ async def own_stores(own_mongod: Mongod, redis_url: str, mongo_driver: Driver) -
 
 
 @pytest.fixture
-async def own_place(own_stores: Stores) -> Place:
+async def own_scenario(own_stores: Stores) -> TopicScenario:
     """A topic there."""
-    return await found_place(own_stores)
+    return await create_topic_scenario(own_stores)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from tests.product import eventually
 
 
 @asynccontextmanager
-async def failing(uri: str, command: str, times: int | None = None, **how: Any) -> AsyncIterator[None]:
+async def failpoint(uri: str, command: str, times: int | None = None, **how: Any) -> AsyncIterator[None]:
     """Makes a command of the product's clients fail, the next `times` times or until the block ends.
 
     `errorCode=` refuses it, `closeConnection=True` drops it unread, `writeConcernError=` does it and then says that it
@@ -31,7 +31,7 @@ async def failing(uri: str, command: str, times: int | None = None, **how: Any) 
 
 
 @contextmanager
-def hanging(pid: int | None) -> Iterator[None]:
+def sigstopped(pid: int | None) -> Iterator[None]:
     """A process that keeps its connections and answers nothing."""
     assert pid is not None, "it does not run"
     os.kill(pid, signal.SIGSTOP)

@@ -34,7 +34,7 @@ from storage.streams.log import Stream
 from storage.timeline import END, NOW, timeline_range
 from tests.keys import ADDRESS_KEYS
 from tests.storage.mail.events import ok
-from tests.storage.places import Place, found_place
+from tests.storage.topic_scenario import TopicScenario, create_topic_scenario
 
 pytestmark = pytest.mark.anyio
 
@@ -42,15 +42,15 @@ NOBODY: frozenset[str] = frozenset()
 BLOCKED = frozenset({"dan", "eve"})
 
 
-async def use_identity(place: Place) -> None:
-    users, relations, org = place.stores.users, place.stores.relations, place.organization_id
+async def use_identity(scenario: TopicScenario) -> None:
+    users, relations, org = scenario.stores.users, scenario.stores.relations, scenario.organization_id
     for name in ("bob", "cyd", "dan"):
         await users.sign_in(org, name, (), name.title(), None)
     await users.sign_in(org, "bob", (), "Robert", None)
     await users.find(org, "bob")
     await users.find_handles(org, ["bob", "cyd"])
     await users.search(org, "b", 10)
-    await users.search(org, "b", 10, place.community.id)
+    await users.search(org, "b", 10, scenario.community.id)
     await relations.block(org, "ann", "dan")
     await relations.blocked_by(org, "ann")
     await relations.blockers_of(org, "dan")
@@ -58,31 +58,31 @@ async def use_identity(place: Place) -> None:
     await relations.unblock(org, "ann", "dan")
 
 
-async def use_communities(place: Place) -> None:
-    communities, org = place.stores.communities, place.organization_id
-    ann = await place.stores.users.get(org, "ann")
-    bob = await place.stores.users.get(org, "bob")
+async def use_communities(scenario: TopicScenario) -> None:
+    communities, org = scenario.stores.communities, scenario.organization_id
+    ann = await scenario.stores.users.get(org, "ann")
+    bob = await scenario.stores.users.get(org, "bob")
     other = await communities.create(NewCommunity(org, "Aaa", ""), ann, idempotency_key(org, "ann", "c", "k", {}))
-    await communities.join(place.community, bob)
-    await communities.leave(place.community, "bob")
-    await communities.is_member(place.community.id, "ann")
-    await communities.members(place.community.id, None, 10)
-    await communities.members(place.community.id, "a", 10)
+    await communities.join(scenario.community, bob)
+    await communities.leave(scenario.community, "bob")
+    await communities.is_member(scenario.community.id, "ann")
+    await communities.members(scenario.community.id, None, 10)
+    await communities.members(scenario.community.id, "a", 10)
     for joined in (None, True, False):
         for after in (None, other.id):
             await communities.list_by_name(org, "ann", joined, after, 10)
 
 
-async def use_topics(place: Place) -> None:
-    topics, org = place.stores.topics, place.organization_id
-    await topics.create(place.community, "ann", "Another", idempotency_key(org, "ann", "t", "k", {}))
-    await topics.get(org, place.topic.id)
-    await use_pages(lambda asked: topics.page(place.community.id, asked))
+async def use_topics(scenario: TopicScenario) -> None:
+    topics, org = scenario.stores.topics, scenario.organization_id
+    await topics.create(scenario.community, "ann", "Another", idempotency_key(org, "ann", "t", "k", {}))
+    await topics.get(org, scenario.topic.id)
+    await use_pages(lambda asked: topics.page(scenario.community.id, asked))
     await topics.trending(org, 10)
-    await topics.mark_read(place.topic.id, "bob", 5)
-    await topics.read_up_to(place.topic.id, "bob")
-    await topics.unread_count(place.topic.id, END, "bob", NOBODY)
-    await topics.unread_count(place.topic.id, END, "bob", BLOCKED)
+    await topics.mark_read(scenario.topic.id, "bob", 5)
+    await topics.read_up_to(scenario.topic.id, "bob")
+    await topics.unread_count(scenario.topic.id, END, "bob", NOBODY)
+    await topics.unread_count(scenario.topic.id, END, "bob", BLOCKED)
 
 
 async def use_pages(page: Any) -> None:
@@ -90,14 +90,14 @@ async def use_pages(page: Any) -> None:
         await page(timeline_range(**bounds, limit=2))
 
 
-async def use_messages(place: Place) -> None:
-    messages, reactions, org = place.stores.messages, place.stores.reactions, place.organization_id
-    first = await place.post("https://example.com", key="k")
-    posted = [first] + [await place.post(author="bob") for _ in range(5)]
+async def use_messages(scenario: TopicScenario) -> None:
+    messages, reactions, org = scenario.stores.messages, scenario.stores.reactions, scenario.organization_id
+    first = await scenario.post("https://example.com", key="k")
+    posted = [first] + [await scenario.post(author="bob") for _ in range(5)]
     for blocked in (NOBODY, BLOCKED):
-        await use_pages(lambda asked, blocked=blocked: messages.page(place.topic.id, asked, blocked))
-        await messages.around(place.topic.id, posted[2].timestamp, 3, blocked)
-        await messages.last(place.topic.id, posted[-1].timestamp, blocked)
+        await use_pages(lambda asked, blocked=blocked: messages.page(scenario.topic.id, asked, blocked))
+        await messages.around(scenario.topic.id, posted[2].timestamp, 3, blocked)
+        await messages.last(scenario.topic.id, posted[-1].timestamp, blocked)
     await messages.get(first.key)
     await messages.edit(first.key, "ann", "edited https://example.org", ())
     await messages.awaiting_preview(-60, 10)
@@ -112,8 +112,8 @@ async def use_messages(place: Place) -> None:
     await messages.delete(posted[1].key, "bob", False)
 
 
-async def use_posts(place: Place) -> None:
-    stores, org = place.stores, place.organization_id
+async def use_posts(scenario: TopicScenario) -> None:
+    stores, org = scenario.stores, scenario.organization_id
     posts, everyone = (
         stores.posts,
         [NewPost(org, "ann", "https://example.org #a", (), ["bob"], ["a"], f"s{n}") for n in (1, 2)],
@@ -132,8 +132,8 @@ async def use_posts(place: Place) -> None:
     await stores.notifications.mark_read(org, "bob", 5)
 
 
-async def use_feeds(place: Place) -> None:
-    stores, org = place.stores, place.organization_id
+async def use_feeds(scenario: TopicScenario) -> None:
+    stores, org = scenario.stores, scenario.organization_id
     names = [f"reader-{n}" for n in range(5)]
     for name in names:
         await stores.users.sign_in(org, name, (), None, None)
@@ -165,32 +165,32 @@ async def use_feeds(place: Place) -> None:
     await stores.follows.settle(FollowPair(org, names[1], "ann"))
 
 
-async def use_streams(place: Place) -> None:
-    log = place.stores.events
-    for stream in (place.stream, place.community_stream, Stream("user", "new/one")):
+async def use_streams(scenario: TopicScenario) -> None:
+    log = scenario.stores.events
+    for stream in (scenario.stream, scenario.community_stream, Stream("user", "new/one")):
         await log.head(stream)
         await log.read(stream, 1)
-    await log.heads([place.stream, place.community_stream])
-    await place.stores.outbox.sweep()
-    await place.stores.mongo["events"].update_many(
-        {"_id": {"$gt": {"s": place.stream.name, "n": 0}, "$lt": {"s": place.stream.name, "n": 3}}},
+    await log.heads([scenario.stream, scenario.community_stream])
+    await scenario.stores.outbox.sweep()
+    await scenario.stores.mongo["events"].update_many(
+        {"_id": {"$gt": {"s": scenario.stream.name, "n": 0}, "$lt": {"s": scenario.stream.name, "n": 3}}},
         {"$set": {"at": datetime(2020, 1, 1, tzinfo=UTC)}},
     )
     assert await log.prune() == 2
-    await shared_secret(place.stores.mongo, "images")
+    await shared_secret(scenario.stores.mongo, "images")
 
 
-async def use_mail(place: Place) -> None:
-    mongo, org = place.stores.mongo, place.organization_id
+async def use_mail(scenario: TopicScenario) -> None:
+    mongo, org = scenario.stores.mongo, scenario.organization_id
     book, ledger = AddressBook(mongo, ADDRESS_KEYS), Ledger(mongo, ADDRESS_KEYS)
-    imports, rates = Imports(mongo, ADDRESS_KEYS), place.stores.bounce_rates
+    imports, rates = Imports(mongo, ADDRESS_KEYS), scenario.stores.bounce_rates
     people = [f"a{number}@d{number % 3}.example" for number in range(30)]
     await ledger.record(org, "mta", [ok(each) for each in people])
     await backlog(mongo)
-    for partition in await place.stores.aggregator.pending_partitions():
-        lock = await place.stores.locks.acquire(f"mail:{partition}")
+    for partition in await scenario.stores.aggregator.pending_partitions():
+        lock = await scenario.stores.locks.acquire(f"mail:{partition}")
         assert lock is not None
-        await place.stores.aggregator.aggregate(lock, partition)
+        await scenario.stores.aggregator.aggregate(lock, partition)
     await book.look_up(org, people)
     await book.unblock(org, Address(people[0], "d0.example"), "op", "why")
     await book.set_domain_blocked(org, "d0.example", True, "op", "why")
@@ -205,9 +205,9 @@ async def use_mail(place: Place) -> None:
     await rates.of_day(day)
     await rates.worst_domains(org, day)
     await rates.highest(day)
-    await place.stores.reports.claim(org, day, "alarm")
-    await place.stores.reports.mark_sent(org, day, "alarm")
-    await place.stores.reports.since(day, 10)
+    await scenario.stores.reports.claim(org, day, "alarm")
+    await scenario.stores.reports.mark_sent(org, day, "alarm")
+    await scenario.stores.reports.since(day, 10)
 
 
 async def profiled(stores: Stores, work: Awaitable[Any]) -> list[Document]:
@@ -253,9 +253,9 @@ USES = {
 
 
 async def test_queries_scan_and_sort_no_whole_collection(stores: Stores) -> None:
-    place = await found_place(stores)
+    scenario = await create_topic_scenario(stores)
     for use, collections in USES.items():
-        entries = await profiled(stores, use(place))
+        entries = await profiled(stores, use(scenario))
         slow = [describe(entry) for entry in entries if is_slow(entry)]
         assert not slow, "\n".join(slow)
         assert {entry["ns"].partition(".")[2] for entry in entries} >= collections

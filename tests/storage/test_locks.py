@@ -11,7 +11,7 @@ from storage.ids import new_id
 from storage.locks import EPOCH, Lock, LockLost, Locks
 from storage.mongo import Session
 from storage.stores import Stores
-from tests.storage.faults import hanging
+from tests.storage.faults import sigstopped
 
 pytestmark = pytest.mark.anyio
 
@@ -193,7 +193,7 @@ async def test_hanging_database_cancels_holder_before_lease_ends(
     began, stopped = loop.time(), 0.0
     with ExitStack() as stack, suppress(LockLost):
         async with locks.held(name):
-            stack.enter_context(hanging(own_mongod.pid))
+            stack.enter_context(sigstopped(own_mongod.pid))
             try:
                 await asyncio.sleep(FOREVER_S)
             finally:

@@ -10,7 +10,7 @@ from storage.stores import Stores
 from storage.streams.outbox import add_rows
 from storage.timeline import NOW, timeline_range
 from tests.storage.feed.feed_scenario import FeedScenario
-from tests.storage.places import Place, found_place, soon
+from tests.storage.topic_scenario import TopicScenario, create_topic_scenario, poll_until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -68,8 +68,8 @@ async def test_same_notification_is_created_once(feed: FeedScenario) -> None:
 
 
 async def test_mention_without_access_creates_no_notification(feed: FeedScenario) -> None:
-    place: Place = await found_place(feed.stores, feed.organization_id)
-    message = MessageKey(place.topic.id, 7)
+    scenario: TopicScenario = await create_topic_scenario(feed.stores, feed.organization_id)
+    message = MessageKey(scenario.topic.id, 7)
     ref = notification_ref(NotificationKind.MENTION, "cyd", message=message)
     for owner, told in (("ann", 1), ("bob", 0)):
         stream = user_stream(feed.organization_id, owner)
@@ -109,4 +109,4 @@ async def test_event_refers_to_its_notification(feed: FeedScenario) -> None:
     async def heard() -> object:
         return (await feed.stores.notifications.of_events(stream, [event.ref])).get(event.ref)
 
-    assert await soon(heard)
+    assert await poll_until_true(heard)

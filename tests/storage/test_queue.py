@@ -10,8 +10,8 @@ from server.embedded import Valkey
 from storage.keys import Keys
 from storage.queue import PREVIEWS, deserialize, redis_settings, serialize
 from storage.stores import Stores
-from tests.storage.faults import hanging
-from tests.storage.places import OpenStores
+from tests.storage.faults import sigstopped
+from tests.storage.topic_scenario import OpenStores
 
 pytestmark = pytest.mark.anyio
 
@@ -53,15 +53,15 @@ async def test_job_with_the_same_ids_is_queued_once_at_a_time(shared_stores: Sto
 
 @pytest.mark.parametrize("fault", ["dead", "hanging"])
 async def test_enqueue_without_redis_neither_raises_nor_hangs(
-    own_valkey: Valkey, another: OpenStores, fault: str
+    own_valkey: Valkey, open_process: OpenStores, fault: str
 ) -> None:
-    async with another(own_valkey.url) as stores, asyncio.timeout(30):
+    async with open_process(own_valkey.url) as stores, asyncio.timeout(30):
         if fault == "dead":
             own_valkey.kill()
             await own_valkey.wait()
             await stores.queue.enqueue(PREVIEWS, "chat.preview_link", "t", 1)
         else:
-            with hanging(own_valkey.pid):
+            with sigstopped(own_valkey.pid):
                 await stores.queue.enqueue(PREVIEWS, "chat.preview_link", "t", 1)
 
 

@@ -7,7 +7,7 @@ import pytest
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
 from tests.databases import fresh_database
-from tests.storage.places import OpenStores, found_place
+from tests.storage.topic_scenario import OpenStores, create_topic_scenario
 
 pytestmark = pytest.mark.anyio
 
@@ -21,34 +21,34 @@ async def test_processes_start_together_on_empty_database(
 
         async def post() -> None:
             async with open_stores(mongodb_uri, redis_url, name, mongo_driver) as stores:
-                await (await found_place(stores)).post()
+                await (await create_topic_scenario(stores)).post()
 
         await asyncio.gather(*(post() for _ in range(4)))
 
 
-async def test_stores_without_redis_work_and_close_in_time(another: OpenStores) -> None:
-    async with asyncio.timeout(30), another(NOWHERE) as stores:
-        place = await found_place(stores)
-        message = await place.post()
+async def test_stores_without_redis_work_and_close_in_time(open_process: OpenStores) -> None:
+    async with asyncio.timeout(30), open_process(NOWHERE) as stores:
+        scenario = await create_topic_scenario(stores)
+        message = await scenario.post()
         assert await stores.messages.get(message.key) == message
 
 
-async def test_closing_stores_leaves_no_task(another: OpenStores) -> None:
+async def test_closing_stores_leaves_no_task(open_process: OpenStores) -> None:
     before = asyncio.all_tasks()
-    async with another() as stores:
-        place = await found_place(stores)
-        await asyncio.gather(*(place.post() for _ in range(20)))
-        async with stores.hub.subscribe(place.stream):
+    async with open_process() as stores:
+        scenario = await create_topic_scenario(stores)
+        await asyncio.gather(*(scenario.post() for _ in range(20)))
+        async with stores.hub.subscribe(scenario.stream):
             pass
     left = {task.get_name() for task in asyncio.all_tasks() - before}
     assert not left
 
 
-async def test_closing_stores_finishes_submitted_commits(shared_stores: Stores, another: OpenStores) -> None:
-    place = await found_place(shared_stores)
-    async with another() as stores:
-        elsewhere = place.through(stores)
+async def test_closing_stores_finishes_submitted_commits(shared_stores: Stores, open_process: OpenStores) -> None:
+    scenario = await create_topic_scenario(shared_stores)
+    async with open_process() as stores:
+        elsewhere = scenario.through(stores)
         posting = [asyncio.create_task(elsewhere.post()) for _ in range(20)]
         await asyncio.sleep(0)
     await asyncio.gather(*posting)
-    assert len(await place.messages()) == 20
+    assert len(await scenario.messages()) == 20

@@ -21,7 +21,7 @@ from storage.mail.records import DeliveryEvent, RecordDeliveriesResult
 from storage.mongo import Mongo, connect
 from storage.stores import Stores
 from tests.keys import ADDRESS_KEYS
-from tests.storage.detour import Detour, detour_to
+from tests.storage.faulty_proxy import FaultyProxy, faulty_proxy
 from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
@@ -239,9 +239,9 @@ async def test_tail_restart_keeps_deferred_recipients_in_private_file(
 
 
 @asynccontextmanager
-async def mongo_through_detour(uri: str, database: str) -> AsyncIterator[tuple[Detour, Mongo]]:
+async def mongo_through_detour(uri: str, database: str) -> AsyncIterator[tuple[FaultyProxy, Mongo]]:
     """MongoDB through a proxy that can be cut."""
-    async with detour_to(uri) as detour:
+    async with faulty_proxy(uri) as detour:
         port = urlsplit(detour.url).port
         mongo = connect(f"mongodb://127.0.0.1:{port}/?directConnection=true&heartbeatFrequencyMS=500", database)
         try:

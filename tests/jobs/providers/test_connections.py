@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from jobs.providers.connections import MAX_HEAD_BYTES, Body, Connections, Peer
-from tests.storage.places import soon
+from tests.storage.topic_scenario import poll_until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -118,7 +118,7 @@ async def test_idle_connection_closes_after_a_second(connections: Connections) -
         async def has_ended() -> bool:
             return other.ended == 1
 
-        assert await soon(has_ended)
+        assert await poll_until_true(has_ended)
         await get(connections, other.url)
         assert len(other.asked) == 2
 
@@ -132,7 +132,7 @@ async def test_connection_closed_by_peer_is_not_reused(connections: Connections)
             async def is_unusable() -> bool:
                 return not any(each.is_usable for each in kept)  # noqa: B023
 
-            assert await soon(is_unusable)
+            assert await poll_until_true(is_unusable)
         assert len(other.asked) == 3
 
 
@@ -221,7 +221,7 @@ async def test_endless_headers_close_the_connection(connections: Connections, st
         async def has_ended() -> bool:
             return other.ended == 1
 
-        assert await soon(has_ended)
+        assert await poll_until_true(has_ended)
 
 
 async def test_large_request_and_response_arrive_whole(connections: Connections) -> None:

@@ -13,8 +13,8 @@ from storage.publishing.sandbox import SandboxStore
 from storage.publishing.transitions import BeginAttempt
 from storage.secrets.credentials import CredentialCipher
 from tests.jobs.publishing.runs import TWINS, connected_twin, quick_networks, run_once, run_until_finished, run_uploads
-from tests.storage.places import soon
 from tests.storage.publishing.scenario import IMAGE, PublishingScenario, account_target
+from tests.storage.topic_scenario import poll_until_true
 from tests.twins.instagram import InstagramTwin
 from tests.twins.mastodon import MastodonTwin
 from tests.twins.twin import Fault
@@ -133,7 +133,7 @@ async def test_author_is_notified_once_of_unknown_past_deadline(
         for _ in range(20):
             await scenario.pass_time(16)
             await run_once(publisher, scenario, post)
-        assert await soon(lambda: notification_kinds(scenario)) == ["PUBLICATION_UNKNOWN"]
+        assert await poll_until_true(lambda: notification_kinds(scenario)) == ["PUBLICATION_UNKNOWN"]
         twin.faults.clear()
         await scenario.pass_time(1800)
         assert (await run_until_finished(publisher, scenario, post)).state is S.PUBLISHED
@@ -149,7 +149,7 @@ async def test_lost_answer_of_x_waits_for_person(
         post = await scenario.schedule(account_target(account), in_s=-1)
         assert (await run_until_finished(publisher, scenario, post)).state is S.UNKNOWN
         assert len(twin.ledger) == (fault in AFTER)
-        assert await soon(lambda: notification_kinds(scenario)) == ["PUBLICATION_UNKNOWN"]
+        assert await poll_until_true(lambda: notification_kinds(scenario)) == ["PUBLICATION_UNKNOWN"]
         await scenario.pass_time(3600)
         assert (await run_once(publisher, scenario, post)).state is S.UNKNOWN
         assert twin.asked["POST /2/tweets"] == 1
@@ -185,7 +185,7 @@ async def test_key_past_retention_is_not_sent_again(scenario: PublishingScenario
         assert left.state is S.UNKNOWN
         assert "wake_at" not in await scenario.stored(left)
         assert len(twin.ledger) == 1
-        assert await soon(lambda: notification_kinds(scenario)) == ["PUBLICATION_UNKNOWN"]
+        assert await poll_until_true(lambda: notification_kinds(scenario)) == ["PUBLICATION_UNKNOWN"]
 
 
 async def test_repeated_unknown_outcome_is_reconciled_in_the_end(
@@ -260,7 +260,7 @@ async def test_refusal_is_final_and_notified(scenario: PublishingScenario, publi
         await scenario.pass_time(600)
         assert (await run_once(publisher, scenario, post)).state is S.FAILED
         assert twin.ledger == []
-        assert await soon(lambda: notification_kinds(scenario)) == ["PUBLICATION_FAILED"]
+        assert await poll_until_true(lambda: notification_kinds(scenario)) == ["PUBLICATION_FAILED"]
 
 
 async def test_expired_container_is_uploaded_again(scenario: PublishingScenario, publisher: PostPublisher) -> None:

@@ -15,8 +15,8 @@ from storage.publishing.sandbox import SandboxStore
 from storage.publishing.scheduling import ScheduledPostEdit
 from storage.publishing.transitions import BeginAttempt
 from tests.jobs.publishing.runs import TWINS, connected_twin, quick_networks, run_once, run_until_finished, run_uploads
-from tests.storage.places import soon
 from tests.storage.publishing.scenario import IMAGE, PublishingScenario, account_target
+from tests.storage.topic_scenario import poll_until_true
 from tests.twins.twin import Fault
 
 pytestmark = pytest.mark.anyio
@@ -174,7 +174,7 @@ async def test_close_releases_waiting_and_finishes_started(scenario: PublishingS
     async def publishing() -> bool:
         return (await scenario.only(begun)).state is S.PUBLISHING
 
-    assert await soon(publishing)
+    assert await poll_until_true(publishing)
     await publisher.close()
     assert (await scenario.only(begun)).state is S.PUBLISHED
     assert (await scenario.claimed(held)).state is S.SCHEDULED
@@ -197,14 +197,14 @@ async def test_hanging_network_does_not_block_others(scenario: PublishingScenari
         async def hang() -> bool:
             return not twin.faults
 
-        assert await soon(hang)
+        assert await poll_until_true(hang)
         post = await scenario.schedule(in_s=-1)
         await publisher.sweep()
 
         async def published() -> bool:
             return (await scenario.only(post)).state is S.PUBLISHED
 
-        assert await soon(published)
+        assert await poll_until_true(published)
         assert {(await scenario.only(each)).state for each in stuck} == {S.PUBLISHING}
     await publisher.idle()
 

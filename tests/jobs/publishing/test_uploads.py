@@ -13,8 +13,8 @@ from storage.publishing.records import MediaState, PublicationState, ScheduledMe
 from storage.publishing.scheduling import ScheduledPostEdit
 from tests.jobs.providers.upstream import Upstream, respond, upstream
 from tests.jobs.publishing.runs import connected_twin, run_once, run_until_finished, run_uploads
-from tests.storage.places import soon
 from tests.storage.publishing.scenario import IMAGE, PublishingScenario, account_target
+from tests.storage.topic_scenario import poll_until_true
 from tests.twins.instagram import InstagramTwin
 from tests.twins.mastodon import MastodonTwin
 
@@ -147,5 +147,5 @@ async def test_slow_uploads_do_not_block_others(
             found = [await scenario.only(post) for post in posts]
             return all(each.media_state is MediaState.READY for each in found)
 
-        assert await soon(ready)
+        assert await poll_until_true(ready)
         release.set()

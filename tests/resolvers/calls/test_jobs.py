@@ -208,7 +208,7 @@ async def times(ann: Person, job: dict[str, Any]) -> dict[str, str]:
 
 async def test_call_events_reach_operators_only(ann: Person, sign_in: SignIn, stores: Stores) -> None:
     bob = await sign_in("bob")
-    async with ann.listening(LISTEN) as events:
+    async with ann.subscribed(LISTEN) as events:
         await ann.do(LIMITS, input={"concurrentCalls": 5, "callsPerSecond": 2.5})
         assert await events.event() == {"kind": "CallLimitsChanged", "limits": {"concurrentCalls": 5}}
         job = await ann.do(LAUNCH, input=a_list())

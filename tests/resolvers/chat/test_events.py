@@ -10,7 +10,7 @@ import pytest
 
 from resolvers.chat.events import RECHECK_S
 from tests.client import GraphQLFailed
-from tests.resolvers.people import DELETE, EDIT, LISTEN, REACT, Person, Room, SignIn
+from tests.resolvers.people import DELETE, EDIT, LISTEN, REACT, ChatScenario, Person, SignIn
 
 pytestmark = pytest.mark.anyio
 
@@ -38,91 +38,91 @@ async def refusal(person: Person, query: str, **variables: Any) -> dict[str, Any
     return extensions
 
 
-async def test_new_subscription_starts_with_an_unresumed_position(room: Room) -> None:
-    await room.ann.post(room.topic, "before")
-    ready = (await first(room.bob, LISTEN, topic=room.topic))["data"]["topicEvents"]
+async def test_new_subscription_starts_with_an_unresumed_position(chat: ChatScenario) -> None:
+    await chat.ann.post(chat.topic, "before")
+    ready = (await first(chat.bob, LISTEN, topic=chat.topic))["data"]["topicEvents"]
     assert (ready["type"], ready["resumed"]) == ("StreamReady", False)
     assert ready["cursor"]
 
 
-async def test_every_change_of_a_message_is_emitted_in_order(room: Room) -> None:
-    async with room.bob.listening(LISTEN, topic=room.topic) as heard:
-        posted = await room.ann.post(room.topic, "Ebb")
+async def test_every_change_of_a_message_is_emitted_in_order(chat: ChatScenario) -> None:
+    async with chat.bob.subscribed(LISTEN, topic=chat.topic) as heard:
+        posted = await chat.ann.post(chat.topic, "Ebb")
         event = await heard.event()
         assert (event["type"], event["message"]) == ("MessagePosted", posted)
-        edited = await room.ann.do(EDIT, id=posted["id"], text="Flood")
+        edited = await chat.ann.do(EDIT, id=posted["id"], text="Flood")
         event = await heard.event()
         assert (event["type"], event["message"]) == ("MessageEdited", edited)
-        await room.ann.run(REACT, id=posted["id"], emoji="👍")
+        await chat.ann.run(REACT, id=posted["id"], emoji="👍")
         event = await heard.event()
         assert event["type"] == "ReactionsChanged"
         assert event["message"]["reactions"][0]["reacted"] is False
-        tombstone = await room.ann.do(DELETE, id=posted["id"])
+        tombstone = await chat.ann.do(DELETE, id=posted["id"])
         event = await heard.event()
         assert (event["type"], event["message"]) == ("MessageDeleted", tombstone)
 
 
-async def test_subscription_continues_after_its_cursor(room: Room) -> None:
-    async with room.bob.listening(LISTEN, topic=room.topic) as heard:
-        await room.ann.post(room.topic, "1")
+async def test_subscription_continues_after_its_cursor(chat: ChatScenario) -> None:
+    async with chat.bob.subscribed(LISTEN, topic=chat.topic) as heard:
+        await chat.ann.post(chat.topic, "1")
         cursor = (await heard.event())["cursor"]
     for text in ("2", "3"):
-        await room.ann.post(room.topic, text)
-    async with aclosing(room.bob.answers(LISTEN, topic=room.topic, since=cursor)) as answers:
+        await chat.ann.post(chat.topic, text)
+    async with aclosing(chat.bob.answers(LISTEN, topic=chat.topic, since=cursor)) as answers:
         ready = (await anext(answers))["data"]["topicEvents"]
         assert (ready["type"], ready["resumed"], ready["cursor"]) == ("StreamReady", True, cursor)
         texts = [(await anext(answers))["data"]["topicEvents"]["message"]["text"] for _ in range(2)]
     assert texts == ["2", "3"]
 
 
-async def test_replayed_events_never_contain_deleted_text(room: Room) -> None:
-    ready = (await first(room.bob, LISTEN, topic=room.topic))["data"]["topicEvents"]
-    posted = await room.ann.post(room.topic, "Secret")
-    await room.ann.run(EDIT, id=posted["id"], text="Secret still")
-    await room.ann.run(DELETE, id=posted["id"])
-    async with room.bob.listening(LISTEN, topic=room.topic, since=ready["cursor"]) as heard:
+async def test_replayed_events_never_contain_deleted_text(chat: ChatScenario) -> None:
+    ready = (await first(chat.bob, LISTEN, topic=chat.topic))["data"]["topicEvents"]
+    posted = await chat.ann.post(chat.topic, "Secret")
+    await chat.ann.run(EDIT, id=posted["id"], text="Secret still")
+    await chat.ann.run(DELETE, id=posted["id"])
+    async with chat.bob.subscribed(LISTEN, topic=chat.topic, since=ready["cursor"]) as heard:
         events = [await heard.event() for _ in range(3)]
     assert [event["type"] for event in events] == ["MessagePosted", "MessageEdited", "MessageDeleted"]
     assert {event["message"]["text"] for event in events} == {""}
 
 
-async def test_cursor_of_another_stream_or_malformed_is_refused(room: Room) -> None:
-    sidebar = (await first(room.bob, SIDEBAR, community=room.community))["data"]["communityEvents"]["cursor"]
-    other = await room.ann.open_topic(room.community, "Nets")
-    there = (await first(room.bob, LISTEN, topic=other))["data"]["topicEvents"]["cursor"]
+async def test_cursor_of_another_stream_or_malformed_is_refused(chat: ChatScenario) -> None:
+    sidebar = (await first(chat.bob, SIDEBAR, community=chat.community))["data"]["communityEvents"]["cursor"]
+    other = await chat.ann.create_topic(chat.community, "Nets")
+    there = (await first(chat.bob, LISTEN, topic=other))["data"]["topicEvents"]["cursor"]
     for cursor in (sidebar, there, "", "nonsense", "狼煙", "YQ", there[:-2]):
-        refused = await refusal(room.bob, LISTEN, topic=room.topic, since=cursor)
+        refused = await refusal(chat.bob, LISTEN, topic=chat.topic, since=cursor)
         assert (refused["code"], refused["field"]) == ("BAD_USER_INPUT", "since"), cursor
         assert refused["expected"]
 
 
-async def test_topic_events_need_membership_community_events_do_not(room: Room, sign_in: SignIn) -> None:
+async def test_topic_events_need_membership_community_events_do_not(chat: ChatScenario, sign_in: SignIn) -> None:
     zoe = await sign_in("zoe", "elsewhere")
-    assert (await refusal(room.eve, LISTEN, topic=room.topic))["code"] == "FORBIDDEN"
-    assert (await refusal(zoe, LISTEN, topic=room.topic))["code"] == "NOT_FOUND"
-    assert (await refusal(zoe, SIDEBAR, community=room.community))["code"] == "NOT_FOUND"
-    async with room.eve.listening(SIDEBAR, community=room.community) as heard:
-        await room.ann.open_topic(room.community, "Nets")
+    assert (await refusal(chat.eve, LISTEN, topic=chat.topic))["code"] == "FORBIDDEN"
+    assert (await refusal(zoe, LISTEN, topic=chat.topic))["code"] == "NOT_FOUND"
+    assert (await refusal(zoe, SIDEBAR, community=chat.community))["code"] == "NOT_FOUND"
+    async with chat.eve.subscribed(SIDEBAR, community=chat.community) as heard:
+        await chat.ann.create_topic(chat.community, "Nets")
         event = await heard.event()
         assert (event["type"], event["topic"]) == ("TopicCreated", {"title": "Nets"})
-        await room.ann.post(room.topic, "not for her")
+        await chat.ann.post(chat.topic, "not for her")
         event = await heard.event()
         assert (event["type"], event["topic"]) == ("TopicActivity", {"title": "Tides", "lastMessage": None})
 
 
-async def test_leaving_ends_the_subscription_within_five_seconds(room: Room) -> None:
+async def test_leaving_ends_the_subscription_within_five_seconds(chat: ChatScenario) -> None:
     assert RECHECK_S < 4, "No time is left for the lookup and the delivery."
-    async with room.bob.listening(LISTEN, topic=room.topic) as heard:
-        await room.bob.leave(room.community)
+    async with chat.bob.subscribed(LISTEN, topic=chat.topic) as heard:
+        await chat.bob.leave(chat.community)
         with pytest.raises(GraphQLFailed) as left:
             await heard.event()
     assert left.value.codes == ["FORBIDDEN"]
 
 
-async def test_topic_activity_is_emitted_at_most_once_a_second(room: Room) -> None:
-    async with room.bob.listening(SIDEBAR, community=room.community) as heard:
-        await asyncio.gather(*(room.ann.post(room.topic, str(number)) for number in range(10)))
-        await room.ann.post(room.topic, "last")
+async def test_topic_activity_is_emitted_at_most_once_a_second(chat: ChatScenario) -> None:
+    async with chat.bob.subscribed(SIDEBAR, community=chat.community) as heard:
+        await asyncio.gather(*(chat.ann.post(chat.topic, str(number)) for number in range(10)))
+        await chat.ann.post(chat.topic, "last")
         events = [await heard.event()]
         while events[-1]["topic"]["lastMessage"] != {"text": "last"}:
             events.append(await heard.event())

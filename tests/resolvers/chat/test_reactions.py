@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.resolvers.people import DELETE, REACT, UNREACT, Person, Room, SignIn, settled
+from tests.resolvers.people import DELETE, REACT, UNREACT, ChatScenario, Person, SignIn, settled
 
 pytestmark = pytest.mark.anyio
 
@@ -41,106 +41,106 @@ async def received(person: Person, **bounds: Any) -> dict[str, Any]:
     return page
 
 
-async def test_reactions_are_in_order_of_first_use(room: Room) -> None:
-    message = await room.ann.post(room.topic)
-    await react(room.bob, message, "🌊", "👍")
-    await react(room.ann, message, "👍")
-    assert await reactions(room.bob, message) == [
+async def test_reactions_are_in_order_of_first_use(chat: ChatScenario) -> None:
+    message = await chat.ann.post(chat.topic)
+    await react(chat.bob, message, "🌊", "👍")
+    await react(chat.ann, message, "👍")
+    assert await reactions(chat.bob, message) == [
         {"emoji": "🌊", "count": 1, "reacted": True, "users": [{"id": "bob"}]},
         {"emoji": "👍", "count": 2, "reacted": True, "users": [{"id": "bob"}, {"id": "ann"}]},
     ]
-    assert [reaction["reacted"] for reaction in await reactions(room.ann, message)] == [False, True]
+    assert [reaction["reacted"] for reaction in await reactions(chat.ann, message)] == [False, True]
 
 
-async def test_add_reaction_returns_the_changed_message(room: Room) -> None:
-    message = await room.ann.post(room.topic)
-    done = await room.bob.do(REACT, id=message["id"], emoji="👍")
+async def test_add_reaction_returns_the_changed_message(chat: ChatScenario) -> None:
+    message = await chat.ann.post(chat.topic)
+    done = await chat.bob.do(REACT, id=message["id"], emoji="👍")
     assert done["reactions"] == [{"emoji": "👍", "count": 1, "reacted": True, "users": [{"handle": "bob"}]}]
-    assert (await room.bob.do(UNREACT, id=message["id"], emoji="👍"))["reactions"] == []
+    assert (await chat.bob.do(UNREACT, id=message["id"], emoji="👍"))["reactions"] == []
 
 
-async def test_repeated_reaction_changes_and_emits_nothing(room: Room) -> None:
-    message = await room.ann.post(room.topic)
-    await react(room.bob, message, "👍")
-    before = await room.bob.stores.mongo["topics"].find_one({"_id": room.topic}, {"n": 1})
-    await react(room.bob, message, "👍")
-    assert await room.bob.stores.mongo["topics"].find_one({"_id": room.topic}, {"n": 1}) == before
-    assert [reaction["count"] for reaction in await reactions(room.bob, message)] == [1]
+async def test_repeated_reaction_changes_and_emits_nothing(chat: ChatScenario) -> None:
+    message = await chat.ann.post(chat.topic)
+    await react(chat.bob, message, "👍")
+    before = await chat.bob.stores.mongo["topics"].find_one({"_id": chat.topic}, {"n": 1})
+    await react(chat.bob, message, "👍")
+    assert await chat.bob.stores.mongo["topics"].find_one({"_id": chat.topic}, {"n": 1}) == before
+    assert [reaction["count"] for reaction in await reactions(chat.bob, message)] == [1]
 
 
-async def test_removing_a_missing_reaction_changes_nothing(room: Room) -> None:
-    message = await room.ann.post(room.topic)
-    await react(room.bob, message, "👍")
-    await room.ann.run(UNREACT, id=message["id"], emoji="👍")
-    await room.bob.run(UNREACT, id=message["id"], emoji="🌊")
-    assert [reaction["count"] for reaction in await reactions(room.bob, message)] == [1]
+async def test_removing_a_missing_reaction_changes_nothing(chat: ChatScenario) -> None:
+    message = await chat.ann.post(chat.topic)
+    await react(chat.bob, message, "👍")
+    await chat.ann.run(UNREACT, id=message["id"], emoji="👍")
+    await chat.bob.run(UNREACT, id=message["id"], emoji="🌊")
+    assert [reaction["count"] for reaction in await reactions(chat.bob, message)] == [1]
     for _ in range(2):
-        await room.bob.run(UNREACT, id=message["id"], emoji="👍")
-    assert await reactions(room.bob, message) == []
+        await chat.bob.run(UNREACT, id=message["id"], emoji="👍")
+    assert await reactions(chat.bob, message) == []
 
 
-async def test_concurrent_reactions_of_many_users_are_counted(room: Room, sign_in: SignIn) -> None:
-    message = await room.ann.post(room.topic)
+async def test_concurrent_reactions_of_many_users_are_counted(chat: ChatScenario, sign_in: SignIn) -> None:
+    message = await chat.ann.post(chat.topic)
     people = [await sign_in(f"crowd{number}") for number in range(12)]
     for person in people:
-        await person.join(room.community)
+        await person.join(chat.community)
     await asyncio.gather(*(react(person, message, "👍") for person in people for _ in range(2)))
-    (reaction,) = await reactions(room.ann, message, limit=999)
+    (reaction,) = await reactions(chat.ann, message, limit=999)
     assert reaction["count"] == len(reaction["users"]) == 12
-    assert len((await reactions(room.ann, message))[0]["users"]) == 10
-    assert len((await reactions(room.ann, message, limit=3))[0]["users"]) == 3
+    assert len((await reactions(chat.ann, message))[0]["users"]) == 10
+    assert len((await reactions(chat.ann, message, limit=3))[0]["users"]) == 3
 
 
-async def test_message_has_at_most_thirty_different_reactions(room: Room) -> None:
-    message = await room.ann.post(room.topic)
-    await react(room.bob, message, *FACES[:30])
-    assert await room.ann.code(REACT, id=message["id"], emoji=FACES[30]) == "CONFLICT"
-    await react(room.ann, message, FACES[0])
-    assert len(await reactions(room.ann, message)) == 30
-    await room.bob.run(UNREACT, id=message["id"], emoji=FACES[1])
-    await react(room.ann, message, FACES[30])
-    assert [reaction["emoji"] for reaction in await reactions(room.ann, message)] == [FACES[0], *FACES[2:]]
+async def test_message_has_at_most_thirty_different_reactions(chat: ChatScenario) -> None:
+    message = await chat.ann.post(chat.topic)
+    await react(chat.bob, message, *FACES[:30])
+    assert await chat.ann.code(REACT, id=message["id"], emoji=FACES[30]) == "CONFLICT"
+    await react(chat.ann, message, FACES[0])
+    assert len(await reactions(chat.ann, message)) == 30
+    await chat.bob.run(UNREACT, id=message["id"], emoji=FACES[1])
+    await react(chat.ann, message, FACES[30])
+    assert [reaction["emoji"] for reaction in await reactions(chat.ann, message)] == [FACES[0], *FACES[2:]]
 
 
-async def test_reaction_other_than_one_emoji_is_refused(room: Room) -> None:
-    message = await room.ann.post(room.topic)
+async def test_reaction_other_than_one_emoji_is_refused(chat: ChatScenario) -> None:
+    message = await chat.ann.post(chat.topic)
     for query in (REACT, UNREACT):
-        refusal = await room.bob.fails(query, id=message["id"], emoji="👍👍")
+        refusal = await chat.bob.fails(query, id=message["id"], emoji="👍👍")
         assert refusal == {"code": "BAD_USER_INPUT", "field": "emoji", "expected": "exactly one emoji"}
 
 
-async def test_received_reaction_leads_to_its_message(room: Room) -> None:
-    await room.ann.post(room.topic, "before")
-    message = await room.ann.post(room.topic)
-    await react(room.bob, message, "🌊", "👍")
-    page = await received(room.ann)
+async def test_received_reaction_leads_to_its_message(chat: ChatScenario) -> None:
+    await chat.ann.post(chat.topic, "before")
+    message = await chat.ann.post(chat.topic)
+    await react(chat.bob, message, "🌊", "👍")
+    page = await received(chat.ann)
     assert [(item["emoji"], item["user"]["id"]) for item in page["items"]] == [("👍", "bob"), ("🌊", "bob")]
     assert (page["newest"], page["oldest"]) == (page["items"][0]["timestamp"], page["items"][1]["timestamp"])
     on = page["items"][0]["message"]
     assert on["id"] == message["id"]
-    around = (await room.ann.run(AROUND, topic=on["topicId"], at=on["timestamp"]))["messagesAround"]["items"]
+    around = (await chat.ann.run(AROUND, topic=on["topicId"], at=on["timestamp"]))["messagesAround"]["items"]
     assert message["id"] in [item["id"] for item in around]
 
 
-async def test_received_reactions_follow_the_timeline_rule(room: Room) -> None:
-    message = await room.ann.post(room.topic)
-    await react(room.bob, message, *FACES[:5])
-    newest = await received(room.ann, latest="now", limit=2)
+async def test_received_reactions_follow_the_timeline_rule(chat: ChatScenario) -> None:
+    message = await chat.ann.post(chat.topic)
+    await react(chat.bob, message, *FACES[:5])
+    newest = await received(chat.ann, latest="now", limit=2)
     assert [item["emoji"] for item in newest["items"]] == [FACES[4], FACES[3]]
     assert (newest["hasOlder"], newest["hasNewer"]) == (True, False)
-    oldest = await received(room.ann, oldest="0.000000", limit=3)
+    oldest = await received(chat.ann, oldest="0.000000", limit=3)
     assert [item["emoji"] for item in oldest["items"]] == FACES[:3]
     assert (oldest["hasOlder"], oldest["hasNewer"]) == (False, True)
-    assert (await room.ann.fails(RECEIVED))["code"] == "BAD_USER_INPUT"
+    assert (await chat.ann.fails(RECEIVED))["code"] == "BAD_USER_INPUT"
 
 
-async def test_removed_deleted_and_own_reactions_are_not_received(room: Room) -> None:
-    kept, deleted = await room.ann.post(room.topic), await room.ann.post(room.topic)
-    await react(room.ann, kept, "👍")
-    await react(room.bob, kept, "🌊", "👍")
-    await react(room.bob, deleted, "🌊")
-    await received(room.ann)
-    await room.bob.run(UNREACT, id=kept["id"], emoji="🌊")
-    await room.ann.run(DELETE, id=deleted["id"])
-    assert [(item["emoji"], item["user"]["id"]) for item in (await received(room.ann))["items"]] == [("👍", "bob")]
-    assert (await received(room.bob))["items"] == []
+async def test_removed_deleted_and_own_reactions_are_not_received(chat: ChatScenario) -> None:
+    kept, deleted = await chat.ann.post(chat.topic), await chat.ann.post(chat.topic)
+    await react(chat.ann, kept, "👍")
+    await react(chat.bob, kept, "🌊", "👍")
+    await react(chat.bob, deleted, "🌊")
+    await received(chat.ann)
+    await chat.bob.run(UNREACT, id=kept["id"], emoji="🌊")
+    await chat.ann.run(DELETE, id=deleted["id"])
+    assert [(item["emoji"], item["user"]["id"]) for item in (await received(chat.ann))["items"]] == [("👍", "bob")]
+    assert (await received(chat.bob))["items"] == []

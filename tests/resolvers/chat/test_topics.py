@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.resolvers.people import DELETE, PAGE, Person, Room
+from tests.resolvers.people import DELETE, PAGE, ChatScenario, Person
 
 pytestmark = pytest.mark.anyio
 
@@ -41,52 +41,52 @@ async def mark_read(person: Person, topic: str, timestamp: str) -> dict[str, Any
     return marked
 
 
-async def test_member_sees_last_message_and_page(room: Room) -> None:
-    empty = await seen(room.bob, room.topic)
+async def test_member_sees_last_message_and_page(chat: ChatScenario) -> None:
+    empty = await seen(chat.bob, chat.topic)
     assert (empty["lastMessage"], empty["readUpTo"], empty["unreadCount"]) == (None, None, 0)
     assert empty["messages"] == {"items": []}
     created_at = datetime.fromisoformat(empty["createdAt"]).timestamp()
     assert float(empty["lastActivity"]) == pytest.approx(created_at, abs=0.1)
-    await room.ann.post(room.topic, "first")
-    last = await room.ann.post(room.topic, "second")
-    found = await seen(room.bob, room.topic)
-    assert (found["title"], found["community"]["id"]) == ("Tides", room.community)
+    await chat.ann.post(chat.topic, "first")
+    last = await chat.ann.post(chat.topic, "second")
+    found = await seen(chat.bob, chat.topic)
+    assert (found["title"], found["community"]["id"]) == ("Tides", chat.community)
     assert found["lastMessage"] == {"text": "second"}
     assert found["lastActivity"] == last["timestamp"]
     assert found["messages"] == {"items": [{"text": "second"}, {"text": "first"}]}
 
 
-async def test_non_member_sees_title_and_null_fields_without_error(room: Room) -> None:
-    posted = await room.ann.post(room.topic)
-    await room.eve.join(room.community)
-    await mark_read(room.eve, room.topic, posted["timestamp"])
-    await room.bob.post(room.topic)
-    assert (await seen(room.eve, room.topic))["unreadCount"] == 1
-    await room.eve.leave(room.community)
-    found = await seen(room.eve, room.topic)
+async def test_non_member_sees_title_and_null_fields_without_error(chat: ChatScenario) -> None:
+    posted = await chat.ann.post(chat.topic)
+    await chat.eve.join(chat.community)
+    await mark_read(chat.eve, chat.topic, posted["timestamp"])
+    await chat.bob.post(chat.topic)
+    assert (await seen(chat.eve, chat.topic))["unreadCount"] == 1
+    await chat.eve.leave(chat.community)
+    found = await seen(chat.eve, chat.topic)
     assert found["title"] == "Tides"
     assert [found[name] for name in ("lastMessage", "readUpTo", "messages", "unreadCount")] == [None, None, None, 0]
 
 
-async def test_messages_are_forbidden_to_non_members(room: Room) -> None:
-    posted = await room.ann.post(room.topic)
-    assert await room.eve.code(PAGE, topic=room.topic, latest="now") == "FORBIDDEN"
-    assert await room.eve.code(AROUND, topic=room.topic) == "FORBIDDEN"
-    assert await room.eve.code(MARK_READ, topic=room.topic, at="1.000000") == "FORBIDDEN"
+async def test_messages_are_forbidden_to_non_members(chat: ChatScenario) -> None:
+    posted = await chat.ann.post(chat.topic)
+    assert await chat.eve.code(PAGE, topic=chat.topic, latest="now") == "FORBIDDEN"
+    assert await chat.eve.code(AROUND, topic=chat.topic) == "FORBIDDEN"
+    assert await chat.eve.code(MARK_READ, topic=chat.topic, at="1.000000") == "FORBIDDEN"
     message = "query ($id: ID!) { message(id: $id) { text } }"
-    for id_ in (posted["id"], f"{room.topic}-1"):
-        answer = await room.eve.ask(message, id=id_)
+    for id_ in (posted["id"], f"{chat.topic}-1"):
+        answer = await chat.eve.ask(message, id=id_)
         assert answer["data"] == {"message": None}
         assert answer["errors"][0]["extensions"]["code"] == "FORBIDDEN"
 
 
-async def test_wrong_bounds_are_refused_before_membership(room: Room) -> None:
+async def test_wrong_bounds_are_refused_before_membership(chat: ChatScenario) -> None:
     query = "query ($id: ID!) { topic(id: $id) { messages { oldest } } }"
-    assert (await room.eve.fails(query, id=room.topic))["code"] == "BAD_USER_INPUT"
+    assert (await chat.eve.fails(query, id=chat.topic))["code"] == "BAD_USER_INPUT"
 
 
-async def test_page_follows_the_timeline_rule(room: Room) -> None:
-    posted = [await room.ann.post(room.topic, str(number)) for number in range(6)]
+async def test_page_follows_the_timeline_rule(chat: ChatScenario) -> None:
+    posted = [await chat.ann.post(chat.topic, str(number)) for number in range(6)]
     at = [message["timestamp"] for message in posted]
     for bounds, texts, older, newer in (
         ({"latest": "now", "limit": 2}, "54", True, False),
@@ -97,48 +97,48 @@ async def test_page_follows_the_timeline_rule(room: Room) -> None:
         ({"oldest": at[1], "latest": "now", "limit": 2}, "12", True, True),
         ({"oldest": at[3], "latest": at[1]}, "", True, True),
     ):
-        page = await room.bob.page(room.topic, **bounds)
+        page = await chat.bob.page(chat.topic, **bounds)
         assert "".join(item["text"] for item in page["items"]) == texts, bounds
         assert (page["hasOlder"], page["hasNewer"]) == (older, newer), bounds
 
 
-async def test_messages_after_the_read_mark_are_unread(room: Room) -> None:
-    posted = [await room.ann.post(room.topic, str(number)) for number in range(4)]
-    assert await unread(room.bob, room.topic) == 4
-    marked = await mark_read(room.bob, room.topic, posted[1]["timestamp"])
-    assert marked == {"id": room.topic, "readUpTo": posted[1]["timestamp"], "unreadCount": 2}
-    assert await unread(room.ann, room.topic) == 0
+async def test_messages_after_the_read_mark_are_unread(chat: ChatScenario) -> None:
+    posted = [await chat.ann.post(chat.topic, str(number)) for number in range(4)]
+    assert await unread(chat.bob, chat.topic) == 4
+    marked = await mark_read(chat.bob, chat.topic, posted[1]["timestamp"])
+    assert marked == {"id": chat.topic, "readUpTo": posted[1]["timestamp"], "unreadCount": 2}
+    assert await unread(chat.ann, chat.topic) == 0
 
 
-async def test_mark_read_never_moves_back(room: Room) -> None:
-    posted = [await room.ann.post(room.topic, str(number)) for number in range(3)]
+async def test_mark_read_never_moves_back(chat: ChatScenario) -> None:
+    posted = [await chat.ann.post(chat.topic, str(number)) for number in range(3)]
     late, early = posted[2]["timestamp"], posted[0]["timestamp"]
-    await mark_read(room.bob, room.topic, late)
-    assert (await mark_read(room.bob, room.topic, early))["readUpTo"] == late
-    await asyncio.gather(*(mark_read(room.bob, room.topic, message["timestamp"]) for message in posted))
-    assert (await seen(room.bob, room.topic))["readUpTo"] == late
+    await mark_read(chat.bob, chat.topic, late)
+    assert (await mark_read(chat.bob, chat.topic, early))["readUpTo"] == late
+    await asyncio.gather(*(mark_read(chat.bob, chat.topic, message["timestamp"]) for message in posted))
+    assert (await seen(chat.bob, chat.topic))["readUpTo"] == late
 
 
-async def test_read_marks_belong_to_one_reader_and_topic(room: Room) -> None:
-    other = await room.ann.open_topic(room.community, "Nets")
-    await room.ann.post(other)
-    posted = await room.ann.post(room.topic)
-    await mark_read(room.bob, room.topic, posted["timestamp"])
-    assert await unread(room.bob, other) == 1
-    await room.eve.join(room.community)
-    assert (await seen(room.eve, room.topic))["readUpTo"] is None
+async def test_read_marks_belong_to_one_reader_and_topic(chat: ChatScenario) -> None:
+    other = await chat.ann.create_topic(chat.community, "Nets")
+    await chat.ann.post(other)
+    posted = await chat.ann.post(chat.topic)
+    await mark_read(chat.bob, chat.topic, posted["timestamp"])
+    assert await unread(chat.bob, other) == 1
+    await chat.eve.join(chat.community)
+    assert (await seen(chat.eve, chat.topic))["readUpTo"] is None
 
 
-async def test_own_and_deleted_messages_are_not_unread(room: Room) -> None:
-    await room.bob.post(room.topic)
-    deleted, _ = await room.ann.post(room.topic), await room.ann.post(room.topic)
-    await room.ann.run(DELETE, id=deleted["id"])
-    assert await unread(room.bob, room.topic) == 1
-    assert await unread(room.ann, room.topic) == 1
+async def test_own_and_deleted_messages_are_not_unread(chat: ChatScenario) -> None:
+    await chat.bob.post(chat.topic)
+    deleted, _ = await chat.ann.post(chat.topic), await chat.ann.post(chat.topic)
+    await chat.ann.run(DELETE, id=deleted["id"])
+    assert await unread(chat.bob, chat.topic) == 1
+    assert await unread(chat.ann, chat.topic) == 1
 
 
-async def test_unread_count_is_capped_at_a_hundred(room: Room) -> None:
-    await asyncio.gather(*(room.ann.post(room.topic) for _ in range(99)))
-    assert await unread(room.bob, room.topic) == 99
-    await asyncio.gather(*(room.ann.post(room.topic) for _ in range(6)))
-    assert await unread(room.bob, room.topic) == 100
+async def test_unread_count_is_capped_at_a_hundred(chat: ChatScenario) -> None:
+    await asyncio.gather(*(chat.ann.post(chat.topic) for _ in range(99)))
+    assert await unread(chat.bob, chat.topic) == 99
+    await asyncio.gather(*(chat.ann.post(chat.topic) for _ in range(6)))
+    assert await unread(chat.bob, chat.topic) == 100

@@ -11,8 +11,8 @@ from jobs.fan_out import finish_fan_outs
 from storage.mongo import Driver, older_than
 from storage.stores import Stores, open_stores
 from tests.jobs.contexts import job_context
-from tests.resolvers.people import Person, Room, SignIn, settled
-from tests.storage.places import soon
+from tests.resolvers.people import ChatScenario, Person, SignIn, settled
+from tests.storage.topic_scenario import poll_until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -58,7 +58,7 @@ async def assert_post_events(sign_in: SignIn) -> tuple[Person, Person]:
     await bob.follow(ann)
     await ann.create_post("before")
     await work(sign_in.stores)
-    async with bob.listening(HOME_FEED_EVENTS) as events:
+    async with bob.subscribed(HOME_FEED_EVENTS) as events:
         ids = []
         for text in ("one", "two"):
             ids.append(await ann.create_post(text))
@@ -71,7 +71,7 @@ async def assert_post_events(sign_in: SignIn) -> tuple[Person, Person]:
         assert (removed["type"], removed["postId"]) == ("PostRemoved", ids[0])
     await ann.create_post("three")
     await work(sign_in.stores)
-    async with bob.listening(HOME_FEED_EVENTS, since=arrived[1]["cursor"]) as events:
+    async with bob.subscribed(HOME_FEED_EVENTS, since=arrived[1]["cursor"]) as events:
         again = [await events.event() for _ in range(2)]
         assert [event.get("postId") or event["post"]["text"] for event in again] == [ids[0], "three"]
     return ann, bob
@@ -90,7 +90,7 @@ async def test_author_gets_own_post_once_pushed_or_merged(sign_in: SignIn, mergi
     for stores in (sign_in, merging):
         ann, bob = await stores("ann"), await stores("bob")
         await bob.follow(ann)
-        async with ann.listening(HOME_FEED_EVENTS) as events:
+        async with ann.subscribed(HOME_FEED_EVENTS) as events:
             for text in ("one", "two"):
                 await ann.create_post(text)
                 assert (await events.event())["post"]["text"] == text
@@ -100,7 +100,7 @@ async def test_events_of_unfollowed_or_blocked_author_are_withheld(sign_in: Sign
     ann, bob, cyd = await sign_in("ann"), await sign_in("bob"), await sign_in("cyd")
     for author in (ann, cyd):
         await bob.follow(author)
-    async with bob.listening(HOME_FEED_EVENTS) as events:
+    async with bob.subscribed(HOME_FEED_EVENTS) as events:
         await ann.create_post("late")
         await bob.unfollow(ann)
         await work(sign_in.stores)
@@ -115,22 +115,22 @@ async def test_subscribed_reader_is_never_absent(sign_in: SignIn, monkeypatch: p
     ann, bob = await sign_in("ann"), await sign_in("bob")
     await bob.follow(ann)
     feeds = sign_in.stores.mongo["feeds"]
-    async with bob.listening(HOME_FEED_EVENTS) as events:
+    async with bob.subscribed(HOME_FEED_EVENTS) as events:
         waiting = asyncio.create_task(events.event())
         await feeds.update_one({"_id.u": "bob"}, [{"$set": {"seen_at": {"$subtract": ["$$NOW", 29 * 86_400_000]}}}])
 
         async def is_here() -> bool:
             return not await feeds.count_documents({"_id.u": "bob", **older_than("seen_at", 3600)})
 
-        assert await soon(is_here)
+        assert await poll_until_true(is_here)
         await ann.create_post("heard")
         await work(sign_in.stores)
         assert (await waiting)["post"]["text"] == "heard"
 
 
-async def test_notification_events_omit_blocked_actors(room: Room) -> None:
-    async with room.bob.listening(NOTIFICATION_EVENTS) as events:
-        await room.ann.post(room.topic, "one @bob")
+async def test_notification_events_omit_blocked_actors(chat: ChatScenario) -> None:
+    async with chat.bob.subscribed(NOTIFICATION_EVENTS) as events:
+        await chat.ann.post(chat.topic, "one @bob")
         first = await events.event()
         assert first["notification"] == {
             "kind": "MENTION",
@@ -138,12 +138,12 @@ async def test_notification_events_omit_blocked_actors(room: Room) -> None:
             "message": {"text": "one @bob"},
             "post": None,
         }
-        await room.bob.block(room.ann)
-        await room.ann.post(room.topic, "two @bob")
-        await settled(room.ann.stores)
-        await room.eve.create_post("three @bob")
+        await chat.bob.block(chat.ann)
+        await chat.ann.post(chat.topic, "two @bob")
+        await settled(chat.ann.stores)
+        await chat.eve.create_post("three @bob")
         assert (await events.event())["notification"]["post"] == {"text": "three @bob"}
-    async with room.bob.listening(NOTIFICATION_EVENTS, since=first["cursor"]) as events:
+    async with chat.bob.subscribed(NOTIFICATION_EVENTS, since=first["cursor"]) as events:
         assert (await events.event())["notification"]["actor"] == {"id": "eve"}
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from storage.stores import Stores
-from tests.resolvers.people import DELETE, EDIT, REACT, UNREACT, Person, Room, settled
+from tests.resolvers.people import DELETE, EDIT, REACT, UNREACT, ChatScenario, Person, settled
 
 pytestmark = pytest.mark.anyio
 
@@ -21,68 +21,68 @@ async def notified(person: Person) -> list[tuple[str, str, str | None]]:
     return [(i["kind"], i["actor"]["id"], (i["message"] or i["post"] or {}).get("text")) for i in items]
 
 
-async def test_mention_reaction_and_follow_notify_their_user(room: Room, stores: Stores) -> None:
-    message = await room.ann.post(room.topic, "Look @bob @ann")
-    await room.bob.run(REACT, id=message["id"], emoji="🐟")
+async def test_mention_reaction_and_follow_notify_their_user(chat: ChatScenario, stores: Stores) -> None:
+    message = await chat.ann.post(chat.topic, "Look @bob @ann")
+    await chat.bob.run(REACT, id=message["id"], emoji="🐟")
     await settled(stores)
-    await room.eve.follow(room.ann)
+    await chat.eve.follow(chat.ann)
     await settled(stores)
-    await room.eve.create_post("Hello @ann")
-    assert await notified(room.bob) == [("MENTION", "ann", "Look @bob @ann")]
-    assert await notified(room.ann) == [
+    await chat.eve.create_post("Hello @ann")
+    assert await notified(chat.bob) == [("MENTION", "ann", "Look @bob @ann")]
+    assert await notified(chat.ann) == [
         ("MENTION", "eve", "Hello @ann"),
         ("FOLLOW", "eve", None),
         ("REACTION", "bob", "Look @bob @ann"),
     ]
-    assert await notified(room.eve) == []
+    assert await notified(chat.eve) == []
 
 
-async def test_edit_notifies_only_added_mentions(room: Room) -> None:
-    message = await room.ann.post(room.topic, "@bob")
-    await room.ann.run(EDIT, id=message["id"], text="@bob again")
-    assert len(await notified(room.bob)) == 1
-    other = await room.ann.post(room.topic, "nobody")
-    await room.ann.run(EDIT, id=other["id"], text="now @bob")
-    assert [text for *_, text in await notified(room.bob)] == ["now @bob", "@bob again"]
+async def test_edit_notifies_only_added_mentions(chat: ChatScenario) -> None:
+    message = await chat.ann.post(chat.topic, "@bob")
+    await chat.ann.run(EDIT, id=message["id"], text="@bob again")
+    assert len(await notified(chat.bob)) == 1
+    other = await chat.ann.post(chat.topic, "nobody")
+    await chat.ann.run(EDIT, id=other["id"], text="now @bob")
+    assert [text for *_, text in await notified(chat.bob)] == ["now @bob", "@bob again"]
 
 
-async def test_withdrawn_reaction_sends_no_notification(room: Room) -> None:
-    message = await room.ann.post(room.topic, "one")
-    await room.bob.run(REACT, id=message["id"], emoji="🐟")
-    assert len(await notified(room.ann)) == 1
-    await room.bob.run(UNREACT, id=message["id"], emoji="🐟")
-    assert await notified(room.ann) == []
-    await room.bob.run(REACT, id=message["id"], emoji="🐟")
-    assert len(await notified(room.ann)) == 1
-    await room.ann.run(DELETE, id=message["id"])
-    assert await notified(room.ann) == []
+async def test_withdrawn_reaction_sends_no_notification(chat: ChatScenario) -> None:
+    message = await chat.ann.post(chat.topic, "one")
+    await chat.bob.run(REACT, id=message["id"], emoji="🐟")
+    assert len(await notified(chat.ann)) == 1
+    await chat.bob.run(UNREACT, id=message["id"], emoji="🐟")
+    assert await notified(chat.ann) == []
+    await chat.bob.run(REACT, id=message["id"], emoji="🐟")
+    assert len(await notified(chat.ann)) == 1
+    await chat.ann.run(DELETE, id=message["id"])
+    assert await notified(chat.ann) == []
 
 
-async def test_notification_hides_message_from_non_member(room: Room) -> None:
-    await room.ann.post(room.topic, "secret @eve @bob")
-    assert await notified(room.eve) == []
-    await settled(room.ann.stores)
-    await room.bob.leave(room.community)
-    assert await notified(room.bob) == [("MENTION", "ann", None)]
+async def test_notification_hides_message_from_non_member(chat: ChatScenario) -> None:
+    await chat.ann.post(chat.topic, "secret @eve @bob")
+    assert await notified(chat.eve) == []
+    await settled(chat.ann.stores)
+    await chat.bob.leave(chat.community)
+    assert await notified(chat.bob) == [("MENTION", "ann", None)]
 
 
-async def test_unread_notifications_are_counted_until_marked(room: Room) -> None:
+async def test_unread_notifications_are_counted_until_marked(chat: ChatScenario) -> None:
     for n in range(3):
-        await room.ann.post(room.topic, f"{n} @bob")
-        await settled(room.ann.stores)
-    answer = await room.bob.run(PAGE)
+        await chat.ann.post(chat.topic, f"{n} @bob")
+        await settled(chat.ann.stores)
+    answer = await chat.bob.run(PAGE)
     items = answer["notifications"]["items"]
     assert answer["unreadNotificationCount"] == 3
     for item, left in ((items[1], 1), (items[2], 1), (items[0], 0)):
-        assert (await room.bob.run(MARK, at=item["timestamp"]))["markNotificationsRead"] == left
-    assert await room.bob.code(MARK, at="now") == "BAD_USER_INPUT"
+        assert (await chat.bob.run(MARK, at=item["timestamp"]))["markNotificationsRead"] == left
+    assert await chat.bob.code(MARK, at="now") == "BAD_USER_INPUT"
 
 
-async def test_notification_from_blocked_user_is_hidden(room: Room) -> None:
-    await room.ann.post(room.topic, "@bob")
-    await settled(room.ann.stores)
-    await room.bob.block(room.ann)
-    assert await notified(room.bob) == []
-    assert (await room.bob.run(PAGE))["unreadNotificationCount"] == 0
-    await room.bob.unblock(room.ann)
-    assert len(await notified(room.bob)) == 1
+async def test_notification_from_blocked_user_is_hidden(chat: ChatScenario) -> None:
+    await chat.ann.post(chat.topic, "@bob")
+    await settled(chat.ann.stores)
+    await chat.bob.block(chat.ann)
+    assert await notified(chat.bob) == []
+    assert (await chat.bob.run(PAGE))["unreadNotificationCount"] == 0
+    await chat.bob.unblock(chat.ann)
+    assert len(await notified(chat.bob)) == 1

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from storage.identity.roles import Role
-from tests.resolvers.people import Answer, Person, Room, SignIn
+from tests.resolvers.people import Answer, ChatScenario, Person, SignIn
 
 pytestmark = pytest.mark.anyio
 
@@ -58,14 +58,14 @@ async def boss(sign_in: SignIn) -> Person:
     return await sign_in("boss", roles=[Role.OPERATOR])
 
 
-async def test_post_goes_to_several_targets(room: Room, boss: Person) -> None:
-    await boss.join(room.community)
+async def test_post_goes_to_several_targets(chat: ChatScenario, boss: Person) -> None:
+    await boss.join(chat.community)
     sandbox = await account(boss)
-    post = await schedule(boss, toTopicIds=[room.topic, room.topic], toAccountIds=[sandbox])
+    post = await schedule(boss, toTopicIds=[chat.topic, chat.topic], toAccountIds=[sandbox])
     assert (post["state"], post["revision"], post["editable"]) == ("SCHEDULED", 1, True)
     assert [each["target"] for each in post["publications"]] == [
         {"type": "HomeFeedTarget", "author": {"id": "boss"}},
-        {"type": "TopicTarget", "topic": {"id": room.topic}},
+        {"type": "TopicTarget", "topic": {"id": chat.topic}},
         {"type": "AccountTarget", "account": {"id": sandbox}},
     ]
     assert (await boss.do(GET, id=post["id"])) == post
@@ -73,8 +73,8 @@ async def test_post_goes_to_several_targets(room: Room, boss: Person) -> None:
     assert post["dueAt"] == "2030-01-01T00:00:00.000Z"
 
 
-async def test_post_beyond_limits_of_any_target_is_refused(room: Room, boss: Person) -> None:
-    await boss.join(room.community)
+async def test_post_beyond_limits_of_any_target_is_refused(chat: ChatScenario, boss: Person) -> None:
+    await boss.join(chat.community)
     mastodon, instagram = await account(boss, "MASTODON", "t"), await account(boss, "INSTAGRAM", "1:t")
     bad = "BAD_USER_INPUT"
     assert await refused(boss, toHomeFeed=False) == (bad, "toHomeFeed")
@@ -82,7 +82,7 @@ async def test_post_beyond_limits_of_any_target_is_refused(room: Room, boss: Per
     assert await refused(boss, text=" ", media=[PNG]) == (bad, "text")
     assert await refused(boss, text="x" * 501, toAccountIds=[mastodon]) == (bad, "text")
     assert await refused(boss, toAccountIds=[instagram]) == (bad, "media")
-    assert await refused(boss, media=[PNG], toTopicIds=[room.topic]) == (bad, "media")
+    assert await refused(boss, media=[PNG], toTopicIds=[chat.topic]) == (bad, "media")
     assert await refused(boss, media=[PNG] * 5, toHomeFeed=False, toAccountIds=[mastodon]) == (bad, "media")
     assert await refused(boss, media=[{"url": "file:///a"}]) == (bad, "url")
     assert await refused(boss, timeZone="Tokyo") == (bad, "timeZone")
@@ -92,81 +92,81 @@ async def test_post_beyond_limits_of_any_target_is_refused(room: Room, boss: Per
     assert (await schedule(boss, text="", media=[PNG]))["media"] == [{**PNG, "kind": "IMAGE"}]
 
 
-async def test_external_targets_need_operator(room: Room, boss: Person) -> None:
+async def test_external_targets_need_operator(chat: ChatScenario, boss: Person) -> None:
     sandbox = await account(boss)
-    assert (await refused(room.ann, toAccountIds=[sandbox]))[0] == "FORBIDDEN"
-    assert (await refused(room.eve, toTopicIds=[room.topic]))[0] == "FORBIDDEN"
-    assert (await refused(room.ann, toTopicIds=["none"]))[0] == "NOT_FOUND"
-    assert (await schedule(room.ann, toTopicIds=[room.topic]))["state"] == "SCHEDULED"
+    assert (await refused(chat.ann, toAccountIds=[sandbox]))[0] == "FORBIDDEN"
+    assert (await refused(chat.eve, toTopicIds=[chat.topic]))[0] == "FORBIDDEN"
+    assert (await refused(chat.ann, toTopicIds=["none"]))[0] == "NOT_FOUND"
+    assert (await schedule(chat.ann, toTopicIds=[chat.topic]))["state"] == "SCHEDULED"
 
 
-async def test_repeated_key_schedules_once(room: Room) -> None:
-    posts = await asyncio.gather(*(schedule(room.ann, idempotencyKey="k") for _ in range(3)))
+async def test_repeated_key_schedules_once(chat: ChatScenario) -> None:
+    posts = await asyncio.gather(*(schedule(chat.ann, idempotencyKey="k") for _ in range(3)))
     assert len({post["id"] for post in posts}) == 1
-    assert (await refused(room.ann, idempotencyKey="k", text="other"))[0] == "CONFLICT"
+    assert (await refused(chat.ann, idempotencyKey="k", text="other"))[0] == "CONFLICT"
 
 
-async def test_update_changes_only_named_fields(room: Room) -> None:
-    post = await schedule(room.ann, toTopicIds=[room.topic])
-    changed = await room.ann.do(UPDATE, id=post["id"], input={"text": "edited", "toHomeFeed": False})
+async def test_update_changes_only_named_fields(chat: ChatScenario) -> None:
+    post = await schedule(chat.ann, toTopicIds=[chat.topic])
+    changed = await chat.ann.do(UPDATE, id=post["id"], input={"text": "edited", "toHomeFeed": False})
     assert (changed["text"], changed["revision"], changed["dueAt"]) == ("edited", 2, post["dueAt"])
     assert [each["id"] for each in changed["publications"]] == [post["publications"][1]["id"]]
-    moved = await room.ann.do(
+    moved = await chat.ann.do(
         UPDATE, id=post["id"], input={"dueAt": "2030-06-01T09:00:00+09:00", "timeZone": "Asia/Tokyo", "revision": 2}
     )
     assert (moved["dueAt"], moved["timeZone"], moved["revision"]) == ("2030-06-01T00:00:00.000Z", "Asia/Tokyo", 3)
-    assert await room.ann.code(UPDATE, id=post["id"], input={"text": "x", "revision": 2}) == "CONFLICT"
-    assert await room.ann.code(UPDATE, id=post["id"], input={"toTopicIds": []}) == "BAD_USER_INPUT"
-    assert await room.ann.code(UPDATE, id=post["id"], input={"media": [PNG]}) == "BAD_USER_INPUT"
+    assert await chat.ann.code(UPDATE, id=post["id"], input={"text": "x", "revision": 2}) == "CONFLICT"
+    assert await chat.ann.code(UPDATE, id=post["id"], input={"toTopicIds": []}) == "BAD_USER_INPUT"
+    assert await chat.ann.code(UPDATE, id=post["id"], input={"media": [PNG]}) == "BAD_USER_INPUT"
 
 
-async def test_concurrent_updates_without_revision_all_apply(room: Room) -> None:
-    post = await schedule(room.ann)
+async def test_concurrent_updates_without_revision_all_apply(chat: ChatScenario) -> None:
+    post = await schedule(chat.ann)
     edits = [{"text": "a"}, {"timeZone": "Asia/Tokyo"}, {"maxLatenessS": 60}]
-    await asyncio.gather(*(room.ann.do(UPDATE, id=post["id"], input=edit) for edit in edits))
-    done = await room.ann.do(GET, id=post["id"])
+    await asyncio.gather(*(chat.ann.do(UPDATE, id=post["id"], input=edit) for edit in edits))
+    done = await chat.ann.do(GET, id=post["id"])
     assert (done["text"], done["timeZone"], done["maxLatenessS"], done["revision"]) == ("a", "Asia/Tokyo", 60, 4)
 
 
-async def test_cancelled_post_is_final(room: Room) -> None:
-    post = await schedule(room.ann)
-    cancelled = await room.ann.do(CANCEL, id=post["id"])
+async def test_cancelled_post_is_final(chat: ChatScenario) -> None:
+    post = await schedule(chat.ann)
+    cancelled = await chat.ann.do(CANCEL, id=post["id"])
     assert (cancelled["state"], cancelled["editable"]) == ("CANCELLED", False)
-    assert await room.ann.code(CANCEL, id=post["id"]) == "CONFLICT"
-    assert await room.ann.code(UPDATE, id=post["id"], input={"text": "x"}) == "CONFLICT"
+    assert await chat.ann.code(CANCEL, id=post["id"]) == "CONFLICT"
+    assert await chat.ann.code(UPDATE, id=post["id"], input={"text": "x"}) == "CONFLICT"
 
 
-async def test_authors_see_own_posts_and_operators_all(room: Room, boss: Person) -> None:
-    mine, theirs = await schedule(room.ann), await schedule(room.bob)
-    pages = {person.id: await person.do(PAGE, latest="now") for person in (room.ann, room.bob, room.eve, boss)}
+async def test_authors_see_own_posts_and_operators_all(chat: ChatScenario, boss: Person) -> None:
+    mine, theirs = await schedule(chat.ann), await schedule(chat.bob)
+    pages = {person.id: await person.do(PAGE, latest="now") for person in (chat.ann, chat.bob, chat.eve, boss)}
     ids = {name: [item["id"] for item in page["items"]] for name, page in pages.items()}
     assert ids == {"ann": [mine["id"]], "bob": [theirs["id"]], "eve": [], "boss": [theirs["id"], mine["id"]]}
-    assert await room.bob.code(GET, id=mine["id"]) == "FORBIDDEN"
-    assert await room.bob.code(CANCEL, id=mine["id"]) == "FORBIDDEN"
+    assert await chat.bob.code(GET, id=mine["id"]) == "FORBIDDEN"
+    assert await chat.bob.code(CANCEL, id=mine["id"]) == "FORBIDDEN"
     assert await boss.code(UPDATE, id=mine["id"], input={"text": "not mine"}) == "FORBIDDEN"
     assert (await boss.do(CANCEL, id=mine["id"]))["state"] == "CANCELLED"
 
 
-async def test_timeline_is_by_due_time_and_state(room: Room) -> None:
+async def test_timeline_is_by_due_time_and_state(chat: ChatScenario) -> None:
     dues = [f"2030-01-0{day}T00:00:00Z" for day in (3, 1, 2)]
-    posts = [await schedule(room.ann, dueAt=due) for due in dues]
-    await room.ann.do(CANCEL, id=posts[1]["id"])
-    furthest = await room.ann.do(PAGE, latest="now", limit=2)
+    posts = [await schedule(chat.ann, dueAt=due) for due in dues]
+    await chat.ann.do(CANCEL, id=posts[1]["id"])
+    furthest = await chat.ann.do(PAGE, latest="now", limit=2)
     assert [item["id"] for item in furthest["items"]] == [posts[0]["id"], posts[2]["id"]]
     assert (furthest["hasOlder"], furthest["hasNewer"]) == (True, False)
-    first = await room.ann.do(PAGE, oldest="0000000000.000000", limit=1, states=["SCHEDULED"])
+    first = await chat.ann.do(PAGE, oldest="0000000000.000000", limit=1, states=["SCHEDULED"])
     assert [item["id"] for item in first["items"]] == [posts[2]["id"]]
     assert (first["hasOlder"], first["hasNewer"]) == (False, True), "what is not shown does not count"
-    cancelled = await room.ann.do(PAGE, latest="now", states=["CANCELLED", "FAILED"])
+    cancelled = await chat.ann.do(PAGE, latest="now", states=["CANCELLED", "FAILED"])
     assert [item["id"] for item in cancelled["items"]] == [posts[1]["id"]]
-    assert await room.ann.code(PAGE) == "BAD_USER_INPUT"
+    assert await chat.ann.code(PAGE) == "BAD_USER_INPUT"
 
 
-async def test_post_due_soon_wakes_worker(room: Room) -> None:
+async def test_post_due_soon_wakes_worker(chat: ChatScenario) -> None:
     soon = (datetime.now(UTC) + timedelta(seconds=2)).isoformat()
-    post = await schedule(room.ann, dueAt=soon)
-    queue = room.ann.stores.keys.queue("publishing")
-    waiting = await room.ann.stores.redis.zrange(queue, 0, -1)
+    post = await schedule(chat.ann, dueAt=soon)
+    queue = chat.ann.stores.keys.queue("publishing")
+    waiting = await chat.ann.stores.redis.zrange(queue, 0, -1)
     assert any(post["id"] in name.decode() for name in waiting)
-    far = await schedule(room.ann)
-    assert not any(far["id"] in name.decode() for name in await room.ann.stores.redis.zrange(queue, 0, -1))
+    far = await schedule(chat.ann)
+    assert not any(far["id"] in name.decode() for name in await chat.ann.stores.redis.zrange(queue, 0, -1))

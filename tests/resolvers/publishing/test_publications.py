@@ -10,7 +10,7 @@ from jobs.providers.social.registry import all_networks
 from jobs.publishing.publisher import PostPublisher
 from storage.identity.roles import Role
 from storage.publishing.sandbox import SandboxStore
-from tests.resolvers.people import Person, Room, SignIn, settled
+from tests.resolvers.people import ChatScenario, Person, SignIn, settled
 from tests.resolvers.publishing.test_posts import CANCEL, GET, account, schedule
 
 pytestmark = pytest.mark.anyio
@@ -39,8 +39,8 @@ async def boss(sign_in: SignIn) -> Person:
 
 
 @pytest.fixture
-def publisher(room: Room) -> PostPublisher:
-    stores = room.ann.stores
+def publisher(chat: ChatScenario) -> PostPublisher:
+    stores = chat.ann.stores
     return PostPublisher(stores, all_networks(Egress(()), SandboxStore(stores.mongo)))
 
 
@@ -53,36 +53,40 @@ def now() -> str:
     return (datetime.now(UTC) - timedelta(milliseconds=100)).isoformat()
 
 
-async def test_changes_reach_author_and_operators_only(room: Room, boss: Person, publisher: PostPublisher) -> None:
+async def test_changes_reach_author_and_operators_only(
+    chat: ChatScenario, boss: Person, publisher: PostPublisher
+) -> None:
     async with (
-        room.ann.listening(LISTEN) as ann,
-        boss.listening(LISTEN) as operator,
-        room.bob.listening(LISTEN) as bob,
+        chat.ann.subscribed(LISTEN) as ann,
+        boss.subscribed(LISTEN) as operator,
+        chat.bob.subscribed(LISTEN) as bob,
     ):
-        post = await schedule(room.ann, toHomeFeed=False, toTopicIds=[room.topic], dueAt=now())
+        post = await schedule(chat.ann, toHomeFeed=False, toTopicIds=[chat.topic], dueAt=now())
         await publish(publisher)
         for heard in (ann, operator):
             events = [await heard.event() for _ in range(2)]
             assert [event["type"] for event in events] == ["PublicationChanged"] * 2
             assert events[-1]["publication"]["state"] == "PUBLISHED"
             assert {event["publication"]["scheduledPostId"] for event in events} == {post["id"]}
-        other = await schedule(room.bob, toHomeFeed=False, toTopicIds=[room.topic])
+        other = await schedule(chat.bob, toHomeFeed=False, toTopicIds=[chat.topic])
         assert (await bob.event())["publication"]["scheduledPostId"] == other["id"]
 
 
-async def test_job_events_of_one_post_are_filtered(room: Room) -> None:
-    first, second = await schedule(room.ann), await schedule(room.ann)
-    async with room.ann.listening(LISTEN, job=second["id"]) as heard:
-        await room.ann.do(CANCEL, id=first["id"])
-        await room.ann.do(CANCEL, id=second["id"])
+async def test_job_events_of_one_post_are_filtered(chat: ChatScenario) -> None:
+    first, second = await schedule(chat.ann), await schedule(chat.ann)
+    async with chat.ann.subscribed(LISTEN, job=second["id"]) as heard:
+        await chat.ann.do(CANCEL, id=first["id"])
+        await chat.ann.do(CANCEL, id=second["id"])
         event = await heard.event()
         assert event["publication"] == {**event["publication"], "scheduledPostId": second["id"], "state": "CANCELLED"}
-    async with aclosing(room.bob.answers(LISTEN, job=first["id"])) as answers:
+    async with aclosing(chat.bob.answers(LISTEN, job=first["id"])) as answers:
         (error,) = (await anext(answers))["errors"]
         assert error["extensions"]["code"] == "FORBIDDEN"
 
 
-async def test_unknown_is_notified_and_resolved_once(room: Room, boss: Person, publisher: PostPublisher) -> None:
+async def test_unknown_is_notified_and_resolved_once(
+    chat: ChatScenario, boss: Person, publisher: PostPublisher
+) -> None:
     lossy = await account(boss, credentials="lose")
     post = await schedule(boss, toHomeFeed=False, toAccountIds=[lossy], dueAt=now())
     await publish(publisher)
@@ -94,7 +98,7 @@ async def test_unknown_is_notified_and_resolved_once(room: Room, boss: Person, p
         "actor": None,
         "publication": {"id": publication["id"], "state": "UNKNOWN"},
     }
-    assert await room.ann.code(RESOLVE, id=publication["id"], published=True) == "FORBIDDEN"
+    assert await chat.ann.code(RESOLVE, id=publication["id"], published=True) == "FORBIDDEN"
     done = await boss.do(RESOLVE, id=publication["id"], published=True, external="there")
     assert (done["state"], done["externalId"], done["error"]) == ("PUBLISHED", "there", None)
     assert done["latenessMs"] >= 0
@@ -103,7 +107,7 @@ async def test_unknown_is_notified_and_resolved_once(room: Room, boss: Person, p
 
 
 async def test_resolution_as_not_published_fails_publication(
-    boss: Person, room: Room, publisher: PostPublisher
+    boss: Person, chat: ChatScenario, publisher: PostPublisher
 ) -> None:
     lossy = await account(boss, credentials="lose")
     post = await schedule(boss, toAccountIds=[lossy], dueAt=now())

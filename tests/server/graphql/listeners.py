@@ -21,9 +21,9 @@ from server.auth.tokens import TokenVerifier, mint
 from server.auth.viewers import Viewers
 from server.graphql import Documents, GraphQLEndpoint, compiled_executor, limits_extension
 from storage.stores import Stores
-from tests.e2e.room import number
+from tests.e2e.chat_topic import number
 from tests.server.in_process import InProcess, in_process
-from tests.storage.places import Place
+from tests.storage.topic_scenario import TopicScenario
 
 PATIENCE_S = 30.0
 PLAIN = """
@@ -114,7 +114,7 @@ class House:
 
     view: GraphQLEndpoint
     served: InProcess
-    place: Place
+    place: TopicScenario
     secret: str
 
     @property
@@ -173,7 +173,7 @@ class House:
 
 
 @asynccontextmanager
-async def open_house(place: Place, **options: Any) -> AsyncIterator[House]:
+async def open_house(place: TopicScenario, **options: Any) -> AsyncIterator[House]:
     """The endpoint, on stores that are open. `options` are uvicorn's."""
     secret = secrets.token_hex(32)
     viewers = Viewers(TokenVerifier(secret=secret), place.stores.users)

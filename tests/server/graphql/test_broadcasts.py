@@ -18,10 +18,10 @@ from server.graphql.broadcasts import RECHECK_S
 from server.graphql.frames import Listener
 from storage.streams.log import Position as At
 from storage.streams.log import Stream, format_cursor
-from tests.e2e.room import number
+from tests.e2e.chat_topic import number
 from tests.server.graphql.listeners import PATIENCE_S, PLAIN, Heard, House, eventually
 from tests.server.in_process import RawClient, raw_client
-from tests.storage.places import Place
+from tests.storage.topic_scenario import TopicScenario
 
 pytestmark = pytest.mark.anyio
 
@@ -39,7 +39,7 @@ def executions() -> float:
     return REGISTRY.get_sample_value("noroshi_broadcast_executions_total") or 0.0
 
 
-async def post(place: Place, count: int, author: str = "ann") -> None:
+async def post(place: TopicScenario, count: int, author: str = "ann") -> None:
     await asyncio.gather(*(place.post(f"{author} {n}", author) for n in range(count)))
 
 
@@ -209,7 +209,7 @@ async def test_listeners_who_come_and_go_while_events_flow_miss_nothing_and_get_
         assert [n for visit in numbers for n in visit] == constant.numbers
 
 
-async def test_who_was_ahead_of_this_process_gets_nothing_again(house: House, mute: Place) -> None:
+async def test_who_was_ahead_of_this_process_gets_nothing_again(house: House, mute: TopicScenario) -> None:
     at = await epoch(house)
     async with house.hears() as behind:
         await post(mute, 4)
@@ -424,7 +424,7 @@ async def test_a_failure_while_catching_up_delays_and_loses_nothing(
         assert [each.left for each in failing] == [0, 0]
 
 
-async def test_everybody_is_told_when_the_log_was_pruned_past_them(house: House, mute: Place) -> None:
+async def test_everybody_is_told_when_the_log_was_pruned_past_them(house: House, mute: TopicScenario) -> None:
     await house.join("bob")
     at = await epoch(house)
     async with house.all_hear("ann", "bob") as heard:
@@ -581,7 +581,7 @@ async def test_several_that_are_far_behind_catch_up_on_one_socket(house: House) 
 
 
 async def test_whoever_listens_through_an_outage_gets_at_its_own_pace_what_was_missed(
-    house: House, mute: Place
+    house: House, mute: TopicScenario
 ) -> None:
     async with raw_client(house.served.port, 16_384) as raw, house.hears() as fast:
         await begin(raw, house, None, PLAIN, PLAIN + " ")

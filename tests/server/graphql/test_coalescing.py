@@ -21,7 +21,7 @@ from storage.stores import Stores
 from tests.schema.fields import bound, members
 from tests.schema.viewers import NAMES, World, differing_viewers
 from tests.server.graphql.listeners import House, open_house
-from tests.storage.places import found_place
+from tests.storage.topic_scenario import create_topic_scenario
 
 pytestmark = pytest.mark.anyio
 
@@ -142,7 +142,7 @@ async def test_audience_without_members_is_refused_as_a_whole(world: World) -> N
 
 async def test_exclusion_from_one_field_holds_for_the_whole_answer(world: World) -> None:
     """Viewers who may each read one of two topics share no execution; each gets one page and one refusal."""
-    other = await found_place(world.stores, world.place.organization_id)
+    other = await create_topic_scenario(world.stores, world.place.organization_id)
     await world.stores.communities.join(other.community, world.people["eve"])
     pages = [
         f'{name}: messages(topicId: "{each.topic.id}", latest: "now") {{ items {{ text }} }}'

@@ -25,7 +25,7 @@ from storage.identity.roles import Role
 from storage.stores import Stores
 from storage.streams.log import Position, format_cursor
 from tests.server.graphql.listeners import House
-from tests.storage.places import Place, found_place
+from tests.storage.topic_scenario import TopicScenario, create_topic_scenario
 
 pytestmark = pytest.mark.anyio
 
@@ -43,8 +43,8 @@ VIEWERS_OWN = PLAIN.replace("id text", "reactions { emoji } text")
 
 
 @pytest.fixture(scope="module")
-async def place(shared_stores: Stores) -> Place:
-    place = await found_place(shared_stores)
+async def place(shared_stores: Stores) -> TopicScenario:
+    place = await create_topic_scenario(shared_stores)
     for name in ("bob", "eve"):
         user = await shared_stores.users.sign_in(place.organization_id, name, (), None, None)
         if name == "bob":
@@ -58,7 +58,9 @@ def subscriptions_of(core: GraphQLSchema) -> Subscriptions:
     return Subscriptions(core, documents, compiled_executor(documents))
 
 
-async def viewer(place: Place, name: str | None = "ann", roles: frozenset[Role] = frozenset({Role.MEMBER})) -> Context:
+async def viewer(
+    place: TopicScenario, name: str | None = "ann", roles: frozenset[Role] = frozenset({Role.MEMBER})
+) -> Context:
     context = Context(place.stores, str)
     if name is not None:
         context.viewer = await place.stores.users.get(place.organization_id, name)
@@ -67,7 +69,7 @@ async def viewer(place: Place, name: str | None = "ann", roles: frozenset[Role] 
 
 
 async def subscribed(
-    place: Place, variables: Mapping[str, Any] = NOTHING, query: str = PLAIN, who: Context | None = None
+    place: TopicScenario, variables: Mapping[str, Any] = NOTHING, query: str = PLAIN, who: Context | None = None
 ) -> SharedSubscription:
     given = {**variables}
     given.setdefault("topic", place.topic.id)
@@ -76,7 +78,7 @@ async def subscribed(
     return found
 
 
-def cursor(place: Place, n: int) -> str:
+def cursor(place: TopicScenario, n: int) -> str:
     return format_cursor(place.stream, Position("epoch", n))
 
 
@@ -86,7 +88,7 @@ async def test_the_views_inner_schema_is_the_whole_schema(house: House) -> None:
     assert set(house.view.core_schema.type_map) == set(CORE.type_map)
 
 
-async def test_positions_and_the_order_of_variables_make_no_difference(place: Place) -> None:
+async def test_positions_and_the_order_of_variables_make_no_difference(place: TopicScenario) -> None:
     first = await subscribed(place, {"since": None})
     for variables in (NOTHING, {"since": cursor(place, 7)}, {"since": cursor(place, 8)}):
         assert (await subscribed(place, variables)).key == first.key
@@ -97,26 +99,26 @@ async def test_positions_and_the_order_of_variables_make_no_difference(place: Pl
     assert (await subscribed(place, topic_first)).key == with_all.key
 
 
-async def test_a_position_is_known_by_its_type_whatever_it_is_called(place: Place) -> None:
+async def test_a_position_is_known_by_its_type_whatever_it_is_called(place: TopicScenario) -> None:
     query = PLAIN.replace("$since: Cursor", "$after: Cursor!").replace("since: $since", "since: $after")
     keys = {(await subscribed(place, {"after": cursor(place, n)}, query)).key for n in (1, 2)}
     assert len(keys) == 1
 
 
-async def test_each_has_the_own_position(place: Place) -> None:
+async def test_each_has_the_own_position(place: TopicScenario) -> None:
     assert (await subscribed(place)).source.since is None
     for n in (1, 2):
         assert (await subscribed(place, {"since": cursor(place, n)})).source.since == Position("epoch", n)
 
 
-async def test_a_position_in_the_text_is_part_of_the_text(place: Place) -> None:
+async def test_a_position_in_the_text_is_part_of_the_text(place: TopicScenario) -> None:
     query = PLAIN.replace("since: $since", f'since: "{cursor(place, 5)}"').replace("$since: Cursor, ", "")
     found = await subscribed(place, query=query)
     assert found.source.since == Position("epoch", 5)
     assert found.key != (await subscribed(place)).key
 
 
-async def test_rights_count_only_where_the_viewer_does(place: Place) -> None:
+async def test_rights_count_only_where_the_viewer_does(place: TopicScenario) -> None:
     bob, admin = await viewer(place, "bob"), await viewer(place, roles=frozenset({Role.ADMIN}))
     plain = {(await subscribed(place, query=PLAIN, who=who)).key for who in (None, bob, admin)}
     own = {(await subscribed(place, query=VIEWERS_OWN, who=who)).key for who in (None, bob, admin)}
@@ -124,8 +126,8 @@ async def test_rights_count_only_where_the_viewer_does(place: Place) -> None:
     assert (await subscribed(place, query=VIEWERS_OWN)).key in own
 
 
-async def test_topics_are_not_mixed_up(place: Place) -> None:
-    other = await found_place(place.stores, place.organization_id)
+async def test_topics_are_not_mixed_up(place: TopicScenario) -> None:
+    other = await create_topic_scenario(place.stores, place.organization_id)
     assert (await subscribed(place)).key != (await subscribed(other)).key
 
 
@@ -139,7 +141,7 @@ class Own:
     own_events: CommunityEvent = subscription(own_events, "Each viewer's own stream.")
 
 
-async def test_viewers_with_streams_of_their_own_never_share(place: Place) -> None:
+async def test_viewers_with_streams_of_their_own_never_share(place: TopicScenario) -> None:
     core = strawberry.Schema(Query, subscription=Own, config=StrawberryConfig(scalar_map=SCALARS))._schema
     query = "subscription { ownEvents { __typename } }"
     start = subscriptions_of(core).start
@@ -148,7 +150,7 @@ async def test_viewers_with_streams_of_their_own_never_share(place: Place) -> No
     assert ann == again != bob
 
 
-async def test_a_subscription_that_is_its_viewers_own_is_not_shared(place: Place) -> None:
+async def test_a_subscription_that_is_its_viewers_own_is_not_shared(place: TopicScenario) -> None:
     for query in ("homeFeedEvents", "notificationEvents", "jobEvents"):
         text = f"subscription {{ {query} {{ __typename }} }}"
         found = [await SUBSCRIPTIONS.start(await viewer(place, name), text, None, None) for name in ("ann", "ann")]
@@ -156,12 +158,12 @@ async def test_a_subscription_that_is_its_viewers_own_is_not_shared(place: Place
         assert found[0] != found[1]
 
 
-async def test_queries_and_mutations_are_none_of_its_business(place: Place) -> None:
+async def test_queries_and_mutations_are_none_of_its_business(place: TopicScenario) -> None:
     for query in ("{ viewer { id } }", 'mutation { createCommunity(input: {name: "x"}) { id } }', "{ nope }"):
         assert await SUBSCRIPTIONS.start(await viewer(place), query, None, None) is None
 
 
-async def test_the_named_operation_counts(place: Place) -> None:
+async def test_the_named_operation_counts(place: TopicScenario) -> None:
     query = f"query Q {{ __typename }} {PLAIN}"
     who, given = await viewer(place), {"topic": place.topic.id}
     assert await SUBSCRIPTIONS.start(who, query, given, "Q") is None
@@ -186,14 +188,14 @@ async def test_the_named_operation_counts(place: Place) -> None:
     ],
 )
 async def test_what_can_not_begin_says_why(
-    place: Place, query: str, variables: dict[str, Any], who: str | None, code: str
+    place: TopicScenario, query: str, variables: dict[str, Any], who: str | None, code: str
 ) -> None:
     with pytest.raises(OperationRefused) as refused:
         await subscribed(place, variables, query, await viewer(place, who))
     assert {(presented(error).extensions or {})["code"] for error in refused.value.errors} == {code}
 
 
-async def test_a_service_may_not_listen(place: Place) -> None:
+async def test_a_service_may_not_listen(place: TopicScenario) -> None:
     with pytest.raises(OperationRefused) as refused:
         await subscribed(place, who=await viewer(place, roles=frozenset({Role.SERVICE})))
     assert (presented(refused.value.errors[0]).extensions or {})["code"] == "FORBIDDEN"

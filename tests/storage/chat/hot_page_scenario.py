@@ -18,7 +18,7 @@ from storage.streams.heads import HEAT_TAU_S
 from storage.streams.sequencer import Sequencer
 from storage.streams.write_leases import WriteLeases
 from storage.timeline import END, NOW, Timestamp, timeline_range
-from tests.storage.places import Place, soon
+from tests.storage.topic_scenario import TopicScenario, poll_until_true
 
 HOT_PER_MINUTE = 1000.0
 TOPIC = "beacons"
@@ -30,35 +30,35 @@ def hits() -> float:
     return REGISTRY.get_sample_value("noroshi_pool_reads_total", {"outcome": "hit"}) or 0.0
 
 
-async def newest(place: Place, limit: int = 50) -> list[Message]:
+async def newest(scenario: TopicScenario, limit: int = 50) -> list[Message]:
     """Reads the newest page as readers of a hot topic do."""
-    page = await place.stores.messages.page(place.topic.id, timeline_range(latest=NOW, limit=limit), hot=True)
+    page = await scenario.stores.messages.page(scenario.topic.id, timeline_range(latest=NOW, limit=limit), hot=True)
     return list(page.items)
 
 
-async def hit(place: Place) -> bool:
+async def hit(scenario: TopicScenario) -> bool:
     """Reads a page and returns whether the hot page answered. Valid only without concurrent readers."""
     before = hits()
-    await newest(place)
+    await newest(scenario)
     return hits() > before
 
 
-async def wait_for_hot_page(place: Place) -> None:
+async def wait_for_hot_page(scenario: TopicScenario) -> None:
     """Returns when the hot page answers."""
-    assert await soon(lambda: hit(place)), "No hot page was built."
+    assert await poll_until_true(lambda: hit(scenario)), "No hot page was built."
 
 
-async def heat(place: Place, per_minute: float = HOT_PER_MINUTE) -> Place:
+async def heat(scenario: TopicScenario, per_minute: float = HOT_PER_MINUTE) -> TopicScenario:
     """Gives the topic a posting rate."""
     heat = math.log(per_minute * HEAT_TAU_S / 60) + time.time() / HEAT_TAU_S
-    await place.stores.mongo["topics"].update_one({"_id": place.topic.id}, {"$set": {"heat": heat}})
-    return place
+    await scenario.stores.mongo["topics"].update_one({"_id": scenario.topic.id}, {"$set": {"heat": heat}})
+    return scenario
 
 
 @asynccontextmanager
-async def process(place: Place, size: int = SIZE, forgetful: bool = False) -> AsyncIterator[Place]:
+async def process(scenario: TopicScenario, size: int = SIZE, forgetful: bool = False) -> AsyncIterator[TopicScenario]:
     """Simulates another process with hot pages of that size. A forgetful one never extends them."""
-    stores = place.stores
+    stores = scenario.stores
     hot_pages = HotPages(stores.redis, stores.keys, stores.mongo, size)
     sequencer = Sequencer(
         stores.mongo,
@@ -68,7 +68,7 @@ async def process(place: Place, size: int = SIZE, forgetful: bool = False) -> As
         before_answer=None if forgetful else hot_pages.extend,
     )
     messages = MessageStore(stores.mongo, sequencer, hot_pages)
-    yield place.through(replace(stores, sequencer=sequencer, messages=messages))
+    yield scenario.through(replace(stores, sequencer=sequencer, messages=messages))
     await sequencer.close()
     await hot_pages.close()
 

@@ -8,102 +8,104 @@ from storage.chat.changes import MAX_EMOJIS, NewMessage
 from storage.chat.records import Message
 from storage.errors import BadUserInput, Conflict, Forbidden, NotFound
 from storage.ids import MessageKey
-from tests.storage.places import OpenStores, Place
+from tests.storage.topic_scenario import OpenStores, TopicScenario
 
 pytestmark = pytest.mark.anyio
 
 
-async def kinds(place: Place) -> list[str]:
-    return [event["kind"] for event in await place.events()]
+async def kinds(scenario: TopicScenario) -> list[str]:
+    return [event["kind"] for event in await scenario.events()]
 
 
-async def react(place: Place, message: Message, user: str, emoji: str = "👍") -> Message:
-    return await place.stores.messages.add_reaction(place.organization_id, message.key, user, emoji)
+async def react(scenario: TopicScenario, message: Message, user: str, emoji: str = "👍") -> Message:
+    return await scenario.stores.messages.add_reaction(scenario.organization_id, message.key, user, emoji)
 
 
-async def take_back(place: Place, message: Message, user: str, emoji: str = "👍") -> Message:
-    return await place.stores.messages.remove_reaction(place.organization_id, message.key, user, emoji)
+async def take_back(scenario: TopicScenario, message: Message, user: str, emoji: str = "👍") -> Message:
+    return await scenario.stores.messages.remove_reaction(scenario.organization_id, message.key, user, emoji)
 
 
-async def test_posted_message_has_the_posted_content(place: Place) -> None:
-    new = NewMessage(place.topic.id, place.community.id, "ann", "狼煙 @bob", "tea", ["bob"])
-    message = await place.stores.messages.post(new)
+async def test_posted_message_has_the_posted_content(scenario: TopicScenario) -> None:
+    new = NewMessage(scenario.topic.id, scenario.community.id, "ann", "狼煙 @bob", "tea", ["bob"])
+    message = await scenario.stores.messages.post(new)
     assert (message.text, message.stamp_id, list(message.mention_ids)) == ("狼煙 @bob", "tea", ["bob"])
     assert (message.edited_at, message.deleted_at, message.link_preview) == (None, None, None)
-    assert await place.stores.messages.get(message.key) == message
-    assert await kinds(place) == ["MessagePosted"]
+    assert await scenario.stores.messages.get(message.key) == message
+    assert await kinds(scenario) == ["MessagePosted"]
 
 
-async def test_edit_replaces_text_and_sets_edited_at(place: Place) -> None:
-    message = await place.post()
-    edited = await place.stores.messages.edit(message.key, "ann", "new @cyd", ["cyd"])
+async def test_edit_replaces_text_and_sets_edited_at(scenario: TopicScenario) -> None:
+    message = await scenario.post()
+    edited = await scenario.stores.messages.edit(message.key, "ann", "new @cyd", ["cyd"])
     assert (edited.text, list(edited.mention_ids), edited.timestamp) == ("new @cyd", ["cyd"], message.timestamp)
     assert edited.edited_at is not None
-    assert await kinds(place) == ["MessagePosted", "MessageEdited"]
+    assert await kinds(scenario) == ["MessagePosted", "MessageEdited"]
 
 
-async def test_edit_by_another_user_is_forbidden(place: Place) -> None:
-    message = await place.post()
+async def test_edit_by_another_user_is_forbidden(scenario: TopicScenario) -> None:
+    message = await scenario.post()
     with pytest.raises(Forbidden):
-        await place.stores.messages.edit(message.key, "bob", "mine now", ())
-    assert await place.stores.messages.get(message.key) == message
+        await scenario.stores.messages.edit(message.key, "bob", "mine now", ())
+    assert await scenario.stores.messages.get(message.key) == message
 
 
-async def test_edit_to_empty_text_without_stamp_is_refused(place: Place) -> None:
-    message = await place.post()
+async def test_edit_to_empty_text_without_stamp_is_refused(scenario: TopicScenario) -> None:
+    message = await scenario.post()
     with pytest.raises(BadUserInput):
-        await place.stores.messages.edit(message.key, "ann", "", ())
-    stamped = await place.stores.messages.post(NewMessage(place.topic.id, place.community.id, "ann", "x", "tea", ()))
-    assert (await place.stores.messages.edit(stamped.key, "ann", "", ())).text == ""
+        await scenario.stores.messages.edit(message.key, "ann", "", ())
+    stamped = await scenario.stores.messages.post(
+        NewMessage(scenario.topic.id, scenario.community.id, "ann", "x", "tea", ())
+    )
+    assert (await scenario.stores.messages.edit(stamped.key, "ann", "", ())).text == ""
 
 
-async def test_delete_by_neither_author_nor_admin_is_forbidden(place: Place) -> None:
-    one, other = await place.post(), await place.post()
+async def test_delete_by_neither_author_nor_admin_is_forbidden(scenario: TopicScenario) -> None:
+    one, other = await scenario.post(), await scenario.post()
     with pytest.raises(Forbidden):
-        await place.stores.messages.delete(one.key, "bob", False)
-    assert (await place.stores.messages.delete(one.key, "ann", False)).deleted_at is not None
-    assert (await place.stores.messages.delete(other.key, "bob", True)).deleted_at is not None
+        await scenario.stores.messages.delete(one.key, "bob", False)
+    assert (await scenario.stores.messages.delete(one.key, "ann", False)).deleted_at is not None
+    assert (await scenario.stores.messages.delete(other.key, "bob", True)).deleted_at is not None
 
 
-async def test_delete_is_idempotent(place: Place) -> None:
-    message = await place.post()
-    first = await place.stores.messages.delete(message.key, "ann", False)
-    assert await place.stores.messages.delete(message.key, "ann", False) == first
-    assert await kinds(place) == ["MessagePosted", "MessageDeleted"]
+async def test_delete_is_idempotent(scenario: TopicScenario) -> None:
+    message = await scenario.post()
+    first = await scenario.stores.messages.delete(message.key, "ann", False)
+    assert await scenario.stores.messages.delete(message.key, "ann", False) == first
+    assert await kinds(scenario) == ["MessagePosted", "MessageDeleted"]
 
 
-async def test_edit_and_reaction_of_a_tombstone_conflict(place: Place) -> None:
-    message = await place.post()
-    await place.stores.messages.delete(message.key, "ann", False)
+async def test_edit_and_reaction_of_a_tombstone_conflict(scenario: TopicScenario) -> None:
+    message = await scenario.post()
+    await scenario.stores.messages.delete(message.key, "ann", False)
     with pytest.raises(Conflict):
-        await place.stores.messages.edit(message.key, "ann", "back", ())
+        await scenario.stores.messages.edit(message.key, "ann", "back", ())
     with pytest.raises(Conflict):
-        await react(place, message, "bob")
+        await react(scenario, message, "bob")
 
 
-async def test_empty_fields_of_a_message_are_not_stored(place: Place) -> None:
-    message = await place.post()
+async def test_empty_fields_of_a_message_are_not_stored(scenario: TopicScenario) -> None:
+    message = await scenario.post()
 
     async def fields() -> set[str]:
-        stored = await place.stores.mongo["messages"].find_one({"_id": message.key.document_id})
+        stored = await scenario.stores.mongo["messages"].find_one({"_id": message.key.document_id})
         return set(stored or ())
 
     plain = {"_id", "author", "text"}
     assert await fields() == plain
-    await react(place, message, "bob")
+    await react(scenario, message, "bob")
     assert await fields() == plain | {"reactions"}
-    await take_back(place, message, "bob")
+    await take_back(scenario, message, "bob")
     assert await fields() == plain
-    await place.stores.messages.edit(message.key, message.author_id, "again", ())
+    await scenario.stores.messages.edit(message.key, message.author_id, "again", ())
     assert await fields() == plain | {"edited_at"}
-    await react(place, message, "bob")
-    await place.stores.messages.delete(message.key, message.author_id, False)
+    await react(scenario, message, "bob")
+    await scenario.stores.messages.delete(message.key, message.author_id, False)
     assert await fields() == plain | {"deleted_at"}
 
 
-async def test_changes_of_a_missing_message_are_not_found(place: Place) -> None:
-    never = MessageKey(place.topic.id, 5)
-    messages = place.stores.messages
+async def test_changes_of_a_missing_message_are_not_found(scenario: TopicScenario) -> None:
+    never = MessageKey(scenario.topic.id, 5)
+    messages = scenario.stores.messages
     for change in (
         messages.edit(never, "ann", "x", ()),
         messages.delete(never, "ann", True),
@@ -113,46 +115,48 @@ async def test_changes_of_a_missing_message_are_not_found(place: Place) -> None:
     ):
         with pytest.raises(NotFound):
             await change
-    assert await place.messages() == []
+    assert await scenario.messages() == []
 
 
-async def test_adding_and_removing_a_reaction_are_idempotent(place: Place) -> None:
-    message = await place.post()
+async def test_adding_and_removing_a_reaction_are_idempotent(scenario: TopicScenario) -> None:
+    message = await scenario.post()
     for user in ("bob", "bob", "cyd"):
-        await react(place, message, user)
-    assert (await react(place, message, "bob", "🎉")).reaction_counts == (("👍", 2), ("🎉", 1))
+        await react(scenario, message, user)
+    assert (await react(scenario, message, "bob", "🎉")).reaction_counts == (("👍", 2), ("🎉", 1))
     for _ in range(2):
-        reacted = await take_back(place, message, "bob")
+        reacted = await take_back(scenario, message, "bob")
     assert reacted.reaction_counts == (("👍", 1), ("🎉", 1))
-    assert (await take_back(place, message, "cyd")).reaction_counts == (("🎉", 1),)
-    assert (await kinds(place)).count("ReactionsChanged") == 5
+    assert (await take_back(scenario, message, "cyd")).reaction_counts == (("🎉", 1),)
+    assert (await kinds(scenario)).count("ReactionsChanged") == 5
 
 
-async def test_concurrent_reactions_are_all_counted(place: Place) -> None:
-    message = await place.post()
+async def test_concurrent_reactions_are_all_counted(scenario: TopicScenario) -> None:
+    message = await scenario.post()
     users = [f"user{number}" for number in range(30)]
-    await asyncio.gather(*(react(place, message, user) for user in users for _ in range(2)))
-    await asyncio.gather(*(take_back(place, message, user) for user in users[:10] for _ in range(2)))
-    assert (await place.stores.messages.get(message.key)).reaction_counts == (("👍", 20),)
+    await asyncio.gather(*(react(scenario, message, user) for user in users for _ in range(2)))
+    await asyncio.gather(*(take_back(scenario, message, user) for user in users[:10] for _ in range(2)))
+    assert (await scenario.stores.messages.get(message.key)).reaction_counts == (("👍", 20),)
 
 
-async def test_thirty_first_emoji_of_a_message_conflicts(place: Place) -> None:
-    message = await place.post()
+async def test_thirty_first_emoji_of_a_message_conflicts(scenario: TopicScenario) -> None:
+    message = await scenario.post()
     emojis = [chr(0x1F600 + number) for number in range(MAX_EMOJIS + 1)]
     for emoji in emojis[:-1]:
-        await react(place, message, "bob", emoji)
+        await react(scenario, message, "bob", emoji)
     with pytest.raises(Conflict):
-        await react(place, message, "bob", emojis[-1])
-    await react(place, message, "cyd", emojis[0])
-    await take_back(place, message, "bob", emojis[1])
-    assert len((await react(place, message, "bob", emojis[-1])).reaction_counts) == MAX_EMOJIS
+        await react(scenario, message, "bob", emojis[-1])
+    await react(scenario, message, "cyd", emojis[0])
+    await take_back(scenario, message, "bob", emojis[1])
+    assert len((await react(scenario, message, "bob", emojis[-1])).reaction_counts) == MAX_EMOJIS
 
 
-async def test_only_reactions_of_others_are_relayed_to_the_author(place: Place, another: OpenStores) -> None:
-    message = await place.post()
-    async with another() as stores:
+async def test_only_reactions_of_others_are_relayed_to_the_author(
+    scenario: TopicScenario, open_process: OpenStores
+) -> None:
+    message = await scenario.post()
+    async with open_process() as stores:
         await stores.outbox.close()
         for user in ("ann", "bob"):
-            await react(place.through(stores), message, user)
-    rows = await place.stores.mongo["outbox"].find({"kind": "Reaction", "ref.t": place.topic.id}).to_list(None)
+            await react(scenario.through(stores), message, user)
+    rows = await scenario.stores.mongo["outbox"].find({"kind": "Reaction", "ref.t": scenario.topic.id}).to_list(None)
     assert [row["ref"]["u"] for row in rows] == ["bob"]

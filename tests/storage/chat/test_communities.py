@@ -12,7 +12,7 @@ from storage.idempotency import idempotency_key
 from storage.identity.records import User
 from storage.ids import new_id
 from storage.stores import Stores
-from tests.storage.places import Place
+from tests.storage.topic_scenario import TopicScenario
 
 pytestmark = pytest.mark.anyio
 
@@ -34,45 +34,45 @@ async def test_create_community_joins_founder_and_repeats_by_key(shared_stores: 
         await shared_stores.communities.create(NewCommunity(org, "Other", ""), ann, other)
 
 
-async def test_community_of_another_organization_is_not_found(place: Place) -> None:
-    communities = place.stores.communities
-    assert await communities.find("another", place.community.id) is None
+async def test_community_of_another_organization_is_not_found(scenario: TopicScenario) -> None:
+    communities = scenario.stores.communities
+    assert await communities.find("another", scenario.community.id) is None
     with pytest.raises(NotFound):
-        await communities.get("another", place.community.id)
+        await communities.get("another", scenario.community.id)
 
 
-async def test_concurrent_joins_and_leaves_of_one_user_count_once(place: Place) -> None:
-    communities, bob = place.stores.communities, await user(place.stores, place.organization_id, "bob")
-    await asyncio.gather(*(communities.join(place.community, bob) for _ in range(8)))
-    assert (await communities.get(place.organization_id, place.community.id)).member_count == 2
-    await asyncio.gather(*(communities.leave(place.community, "bob") for _ in range(8)))
-    assert (await communities.get(place.organization_id, place.community.id)).member_count == 1
-    assert not await communities.is_member(place.community.id, "bob")
+async def test_concurrent_joins_and_leaves_of_one_user_count_once(scenario: TopicScenario) -> None:
+    communities, bob = scenario.stores.communities, await user(scenario.stores, scenario.organization_id, "bob")
+    await asyncio.gather(*(communities.join(scenario.community, bob) for _ in range(8)))
+    assert (await communities.get(scenario.organization_id, scenario.community.id)).member_count == 2
+    await asyncio.gather(*(communities.leave(scenario.community, "bob") for _ in range(8)))
+    assert (await communities.get(scenario.organization_id, scenario.community.id)).member_count == 1
+    assert not await communities.is_member(scenario.community.id, "bob")
 
 
-async def test_concurrent_joins_of_many_users_are_all_counted(place: Place) -> None:
-    users = [await user(place.stores, place.organization_id, f"user{number}") for number in range(15)]
-    await asyncio.gather(*(place.stores.communities.join(place.community, each) for each in users))
-    assert (await place.stores.communities.get(place.organization_id, place.community.id)).member_count == 16
+async def test_concurrent_joins_of_many_users_are_all_counted(scenario: TopicScenario) -> None:
+    users = [await user(scenario.stores, scenario.organization_id, f"user{number}") for number in range(15)]
+    await asyncio.gather(*(scenario.stores.communities.join(scenario.community, each) for each in users))
+    assert (await scenario.stores.communities.get(scenario.organization_id, scenario.community.id)).member_count == 16
 
 
-async def test_departures_grow_by_one_for_each_departure(place: Place) -> None:
-    communities, community = place.stores.communities, place.community
-    await communities.join(community, await user(place.stores, place.organization_id, "bob"))
+async def test_departures_grow_by_one_for_each_departure(scenario: TopicScenario) -> None:
+    communities, community = scenario.stores.communities, scenario.community
+    await communities.join(community, await user(scenario.stores, scenario.organization_id, "bob"))
     assert await communities.departures(community.id) == 0
     await asyncio.gather(*(communities.leave(community, name) for name in ("bob", "bob", "eve")))
     assert await communities.departures(community.id) == 1
-    await communities.join(community, await user(place.stores, place.organization_id, "bob"))
+    await communities.join(community, await user(scenario.stores, scenario.organization_id, "bob"))
     assert await communities.departures(community.id) == 1
 
 
-async def test_members_are_paged_by_handle_in_storage(place: Place) -> None:
-    communities = place.stores.communities
+async def test_members_are_paged_by_handle_in_storage(scenario: TopicScenario) -> None:
+    communities = scenario.stores.communities
     for name in ("dan", "bob", "cyd"):
-        await communities.join(place.community, await user(place.stores, place.organization_id, name))
-    assert await communities.members(place.community.id, None, 3) == ["ann", "bob", "cyd"]
-    assert await communities.members(place.community.id, "cyd", 3) == ["dan"]
-    assert await communities.members_among(place.community.id, ["bob", "eve", "ann"]) == {"ann", "bob"}
+        await communities.join(scenario.community, await user(scenario.stores, scenario.organization_id, name))
+    assert await communities.members(scenario.community.id, None, 3) == ["ann", "bob", "cyd"]
+    assert await communities.members(scenario.community.id, "cyd", 3) == ["dan"]
+    assert await communities.members_among(scenario.community.id, ["bob", "eve", "ann"]) == {"ann", "bob"}
 
 
 @pytest.fixture
@@ -114,16 +114,16 @@ async def test_list_after_a_missing_community_is_not_found(shared_stores: Stores
         await shared_stores.communities.list_by_name(hills[0].organization_id, "bob", None, "nowhere", 10)
 
 
-async def test_members_among_thousands_of_users(place: Place) -> None:
-    community, users = place.community.id, [f"user{number}" for number in range(2 * MAX_KEYS + 5)]
+async def test_members_among_thousands_of_users(scenario: TopicScenario) -> None:
+    community, users = scenario.community.id, [f"user{number}" for number in range(2 * MAX_KEYS + 5)]
     joined = {*users[::7], users[0], users[-1]}
-    common = {"org": place.community.organization_id}
+    common = {"org": scenario.community.organization_id}
     rows = [{**common, "community": community, "user": id_, "handle": id_} for id_ in joined]
     elsewhere = [{**common, "community": "another", "user": id_, "handle": id_} for id_ in users]
-    await place.stores.mongo["memberships"].insert_many([*rows, *elsewhere])
-    assert await place.stores.communities.members_among(community, set(users)) == joined
+    await scenario.stores.mongo["memberships"].insert_many([*rows, *elsewhere])
+    assert await scenario.stores.communities.members_among(community, set(users)) == joined
 
 
 @pytest.mark.parametrize("asked", [[], ["ann"], ["bob"], ["ann", "bob"]])
-async def test_members_among_few_users(place: Place, asked: list[str]) -> None:
-    assert await place.stores.communities.members_among(place.community.id, asked) == {"ann"} & set(asked)
+async def test_members_among_few_users(scenario: TopicScenario, asked: list[str]) -> None:
+    assert await scenario.stores.communities.members_among(scenario.community.id, asked) == {"ann"} & set(asked)

@@ -13,8 +13,8 @@ from storage.link_previews import LinkPreview
 from storage.stores import Stores
 from storage.timeline import END, NOW
 from tests.storage.chat.hot_page_scenario import heat, hits, newest, process, wait_for_hot_page
-from tests.storage.places import Place, soon
 from tests.storage.timeline_rule import Asked, as_expected, expected_page
+from tests.storage.topic_scenario import TopicScenario, poll_until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -36,35 +36,35 @@ class CachedTopic:
         return [message.timestamp for message in self.messages]
 
 
-async def fill(place: Place) -> None:
+async def fill(scenario: TopicScenario) -> None:
     """Posts messages, edits one, adds a preview and reactions, and deletes one."""
-    messages = place.stores.messages
-    posted = [await place.post(f"see https://beacon.example/{number}") for number in range(COUNT)]
+    messages = scenario.stores.messages
+    posted = [await scenario.post(f"see https://beacon.example/{number}") for number in range(COUNT)]
     await messages.edit(posted[-2].key, "ann", 'a "quoted" https://beacon.example/ \\ \x00 🔥 \u2028', ["bob", "cid"])
     preview = LinkPreview("https://beacon.example/", "Beacon", None, "https://beacon.example/i.png", "Beacons")
     await messages.set_preview(posted[-2].key, preview.url, preview)
     for emoji, user in itertools.product("🔥👍", ("bob", "cid")):
-        await messages.add_reaction(place.organization_id, posted[-3].key, user, emoji)
+        await messages.add_reaction(scenario.organization_id, posted[-3].key, user, emoji)
     await messages.delete(posted[-4].key, "ann", may_delete_any=False)
 
 
 @pytest.fixture(params=[COUNT - 5, COUNT, COUNT + 5], ids=["smaller", "as large", "larger"])
-async def cached(place: Place, request: pytest.FixtureRequest) -> AsyncIterator[CachedTopic]:
+async def cached(scenario: TopicScenario, request: pytest.FixtureRequest) -> AsyncIterator[CachedTopic]:
     """A topic whose hot page has room for fewer messages than the topic has, as many, or more."""
     size: int = request.param
-    await fill(place)
-    await heat(place)
-    stores: Stores = place.stores
+    await fill(scenario)
+    await heat(scenario)
+    stores: Stores = scenario.stores
     hot_pages = HotPages(stores.redis, stores.keys, stores.mongo, size)
     store = MessageStore(stores.mongo, stores.sequencer, hot_pages)
-    everything = list((await store.page(place.topic.id, Asked(oldest=0).range)).items)
+    everything = list((await store.page(scenario.topic.id, Asked(oldest=0).range)).items)
 
     async def built() -> bool:
-        return await hot_pages.read(place.topic.id, 0, END, False, 1) is not None
+        return await hot_pages.read(scenario.topic.id, 0, END, False, 1) is not None
 
-    assert await soon(built)
+    assert await poll_until_true(built)
     floor = everything[-size].timestamp if size <= COUNT else 0
-    yield CachedTopic(hot_pages, store, place.topic.id, everything, floor)
+    yield CachedTopic(hot_pages, store, scenario.topic.id, everything, floor)
     await hot_pages.close()
 
 
@@ -106,16 +106,16 @@ async def test_read_returns_a_complete_range_or_none(cached: CachedTopic) -> Non
         assert found == (wanted if has_all else None), (low, high, ascending, limit)
 
 
-async def test_new_posts_push_out_the_oldest_messages(place: Place) -> None:
-    await heat(place)
-    async with process(place, size=5) as small:
+async def test_new_posts_push_out_the_oldest_messages(scenario: TopicScenario) -> None:
+    await heat(scenario)
+    async with process(scenario, size=5) as small:
         # A topic without messages has a hot page too.
         await wait_for_hot_page(small)
         posted = [await small.post(str(number)) for number in range(8)]
         before = hits()
         assert await newest(small, limit=3) == posted[:-4:-1]
         assert hits() > before
-    assert await place.stores.redis.zcard(place.stores.keys.hot_page(place.topic.id)[1]) == 5
+    assert await scenario.stores.redis.zcard(scenario.stores.keys.hot_page(scenario.topic.id)[1]) == 5
 
 
 def test_decode_is_the_inverse_of_encode() -> None:

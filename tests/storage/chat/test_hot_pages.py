@@ -25,9 +25,9 @@ from tests.storage.chat.hot_page_scenario import (
     process,
     wait_for_hot_page,
 )
-from tests.storage.detour import Detour, detour_to
-from tests.storage.faults import hanging
-from tests.storage.places import OpenStores, Place, found_place, soon
+from tests.storage.faults import sigstopped
+from tests.storage.faulty_proxy import FaultyProxy, faulty_proxy
+from tests.storage.topic_scenario import OpenStores, TopicScenario, create_topic_scenario, poll_until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -35,10 +35,10 @@ SLACK_S = 15.0
 """Allowance for a busy machine."""
 
 
-async def assert_seen(message: Message, *places: Place) -> None:
+async def assert_seen(message: Message, *scenarios: TopicScenario) -> None:
     """Asserts that the newest page of each process contains the message."""
-    for place in places:
-        assert message in await newest(place), f"The page is stale: {message.text!r} had returned."
+    for scenario in scenarios:
+        assert message in await newest(scenario), f"The page is stale: {message.text!r} had returned."
 
 
 async def timed(work: Awaitable[Message]) -> tuple[Message, float]:
@@ -48,29 +48,29 @@ async def timed(work: Awaitable[Message]) -> tuple[Message, float]:
 
 
 @pytest.fixture
-async def hot(place: Place) -> Place:
+async def hot(scenario: TopicScenario) -> TopicScenario:
     """A hot topic whose hot page has not been built."""
-    await place.post("the first")
-    return await heat(place)
+    await scenario.post("the first")
+    return await heat(scenario)
 
 
 @pytest.fixture
-async def detour(redis_url: str) -> AsyncIterator[Detour]:
+async def proxy(redis_url: str) -> AsyncIterator[FaultyProxy]:
     """A proxy to Redis that can be interrupted."""
-    async with detour_to(redis_url) as detour:
-        yield detour
+    async with faulty_proxy(redis_url) as proxy:
+        yield proxy
 
 
 @asynccontextmanager
-async def reading(*places: Place) -> AsyncIterator[None]:
+async def reading(*scenarios: TopicScenario) -> AsyncIterator[None]:
     """Reads continuously in each process, so that hot pages are built and renewed."""
 
-    async def read(place: Place) -> None:
+    async def read(scenario: TopicScenario) -> None:
         while True:
-            await newest(place)
+            await newest(scenario)
             await asyncio.sleep(0.02)
 
-    tasks = [asyncio.create_task(read(place)) for place in places]
+    tasks = [asyncio.create_task(read(scenario)) for scenario in scenarios]
     try:
         yield
     finally:
@@ -81,22 +81,24 @@ async def reading(*places: Place) -> AsyncIterator[None]:
                 await task
 
 
-async def test_pages_contain_every_returned_post_in_all_processes(hot: Place, another: OpenStores) -> None:
-    async with another() as second, another() as third:
-        places = [hot, hot.through(second), hot.through(third)]
+async def test_pages_contain_every_returned_post_in_all_processes(hot: TopicScenario, open_process: OpenStores) -> None:
+    async with open_process() as second, open_process() as third:
+        scenarios = [hot, hot.through(second), hot.through(third)]
         await wait_for_hot_page(hot)
         before = hits()
 
-        async def post(place: Place) -> None:
+        async def post(scenario: TopicScenario) -> None:
             for number in range(30):
-                await assert_seen(await place.post(str(number)), *places)
+                await assert_seen(await scenario.post(str(number)), *scenarios)
 
-        await asyncio.gather(post(places[0]), post(places[1]))
+        await asyncio.gather(post(scenarios[0]), post(scenarios[1]))
         assert hits() - before > 50, "Too few pages came from the hot page."
 
 
-async def test_edit_deletion_and_reaction_are_visible_once_returned(hot: Place, another: OpenStores) -> None:
-    async with another() as other:
+async def test_edit_deletion_and_reaction_are_visible_once_returned(
+    hot: TopicScenario, open_process: OpenStores
+) -> None:
+    async with open_process() as other:
         reader, messages = hot.through(other), hot.stores.messages
         posted = await hot.post("see https://beacon.example/")
         await wait_for_hot_page(reader)
@@ -111,11 +113,11 @@ async def test_edit_deletion_and_reaction_are_visible_once_returned(hot: Place, 
         assert hits() - before == 6, "Not every page came from the hot page."
 
 
-@pytest.mark.parametrize("cut", [Detour.refuse, Detour.swallow])
+@pytest.mark.parametrize("cut", [FaultyProxy.refuse, FaultyProxy.swallow])
 async def test_poster_without_redis_returns_after_every_lease(
-    hot: Place, another: OpenStores, detour: Detour, cut: Callable[[Detour], Awaitable[None]]
+    hot: TopicScenario, open_process: OpenStores, proxy: FaultyProxy, cut: Callable[[FaultyProxy], Awaitable[None]]
 ) -> None:
-    async with another() as reading_stores, another(detour.url) as posting_stores:
+    async with open_process() as reading_stores, open_process(proxy.url) as posting_stores:
         reader, poster = hot.through(reading_stores), hot.through(posting_stores)
         await wait_for_hot_page(reader)
         await assert_seen(await poster.post("still reached"), reader)
@@ -127,13 +129,13 @@ async def test_poster_without_redis_returns_after_every_lease(
             return took_s
 
         async with reading(reader):
-            await cut(detour)
+            await cut(proxy)
             before = hits()
             posts = [asyncio.create_task(post(number)) for number in range(25)]
             took_s = await asyncio.gather(*posts)
         assert hits() > before, "The hot page answered nothing during its lease."
         assert all(LEASE_S - 0.1 < each < LEASE_S + SLACK_S for each in took_s), took_s
-        await detour.restore()
+        await proxy.restore()
         await wait_for_hot_page(reader)
 
         async def quick() -> bool:
@@ -141,44 +143,44 @@ async def test_poster_without_redis_returns_after_every_lease(
             await assert_seen(posted, reader)
             return took_s < LEASE_S / 2
 
-        assert await soon(quick)
+        assert await poll_until_true(quick)
 
 
 @pytest.mark.parametrize("renews", [True, False], ids=["renewed", "built"])
 async def test_lease_runs_from_before_mongodb_was_read(
-    hot: Place, another: OpenStores, detour: Detour, renews: bool
+    hot: TopicScenario, open_process: OpenStores, proxy: FaultyProxy, renews: bool
 ) -> None:
-    async with another(detour.url) as slow, another("redis://127.0.0.1:9/0") as cut_off:
+    async with open_process(proxy.url) as slow, open_process("redis://127.0.0.1:9/0") as cut_off:
         keeper, poster = hot.through(slow), hot.through(cut_off)
         if renews:
             await wait_for_hot_page(hot)
         # A builder reads the clock twice: before trying to renew, and before building.
-        detour.hold("clock", skip=0 if renews else 1)
+        proxy.hold("clock", skip=0 if renews else 1)
         await newest(keeper)
-        await asyncio.wait_for(detour.holding.wait(), 30)
+        await asyncio.wait_for(proxy.holding.wait(), 30)
         post = asyncio.create_task(poster.post("unknown to Redis"))
-        await soon(
+        await poll_until_true(
             lambda: poster.stores.mongo["messages"].find_one({"_id.t": hot.topic.id, "text": "unknown to Redis"})
         )
         # Shorter than the timeout of Redis.
         await asyncio.sleep(0.3)
-        detour.release()
+        proxy.release()
         await assert_seen(await post, hot)
 
 
 async def test_page_restored_from_an_older_file_is_dropped(
-    place: Place, another: OpenStores, own_valkey: Valkey, tmp_path: Path, shared_database: str
+    scenario: TopicScenario, open_process: OpenStores, own_valkey: Valkey, tmp_path: Path, shared_database: str
 ) -> None:
     older = tmp_path / "older"
-    async with another(own_valkey.url) as one, another(own_valkey.url) as two:
-        places = [place.through(one), place.through(two)]
-        await heat(place)
-        await place.through(one).post("before")
-        await wait_for_hot_page(places[0])
+    async with open_process(own_valkey.url) as one, open_process(own_valkey.url) as two:
+        scenarios = [scenario.through(one), scenario.through(two)]
+        await heat(scenario)
+        await scenario.through(one).post("before")
+        await wait_for_hot_page(scenarios[0])
         await asyncio.to_thread(shutil.copytree, own_valkey.data, older)
         for number in range(3):
-            await assert_seen(await places[0].post(f"after {number}"), *places)
-        last = await places[0].post("the last")
+            await assert_seen(await scenarios[0].post(f"after {number}"), *scenarios)
+        last = await scenarios[0].post("the last")
         own_valkey.kill()
         await own_valkey.wait()
         await asyncio.to_thread(shutil.rmtree, own_valkey.data)
@@ -186,20 +188,22 @@ async def test_page_restored_from_an_older_file_is_dropped(
         await own_valkey.restart()
         async with Redis.from_url(own_valkey.url) as client:
             # Simulates a restart that takes no time.
-            await lease_for(client, Keys(shared_database).hot_page(place.topic.id)[0], LEASE_S)
+            await lease_for(client, Keys(shared_database).hot_page(scenario.topic.id)[0], LEASE_S)
         for _ in range(20):
-            await assert_seen(last, *places)
-        await wait_for_hot_page(places[1])
-        await assert_seen(await places[0].post("on it goes"), *places)
+            await assert_seen(last, *scenarios)
+        await wait_for_hot_page(scenarios[1])
+        await assert_seen(await scenarios[0].post("on it goes"), *scenarios)
 
 
 @pytest.mark.parametrize("delay_s", [0.3, 2.5], ids=["slow", "slower than the timeout"])
-async def test_slow_redis_causes_no_stale_page(hot: Place, another: OpenStores, detour: Detour, delay_s: float) -> None:
-    async with another(detour.url) as slow:
+async def test_slow_redis_causes_no_stale_page(
+    hot: TopicScenario, open_process: OpenStores, proxy: FaultyProxy, delay_s: float
+) -> None:
+    async with open_process(proxy.url) as slow:
         distant = hot.through(slow)
         await wait_for_hot_page(hot)
         await wait_for_hot_page(distant)
-        detour.delay_s = delay_s
+        proxy.delay_s = delay_s
         async with reading(hot, distant):
 
             async def post(number: int) -> float:
@@ -211,7 +215,7 @@ async def test_slow_redis_causes_no_stale_page(hot: Place, another: OpenStores, 
 
             took_s = await asyncio.gather(*(post(number) for number in range(5)))
         assert delay_s < LEASE_S or min(took_s) > LEASE_S - 0.1, took_s
-        detour.delay_s = 0
+        proxy.delay_s = 0
         await wait_for_hot_page(distant)
 
 
@@ -221,18 +225,18 @@ async def _dead(valkey: Valkey, stack: AsyncExitStack) -> None:
 
 
 async def _hung(valkey: Valkey, stack: AsyncExitStack) -> None:
-    stack.enter_context(hanging(valkey.pid))
+    stack.enter_context(sigstopped(valkey.pid))
 
 
 @pytest.mark.parametrize("gone", [_dead, _hung])
 async def test_dead_redis_delays_only_hot_posts_by_a_lease(
-    place: Place,
-    another: OpenStores,
+    scenario: TopicScenario,
+    open_process: OpenStores,
     own_valkey: Valkey,
     gone: Callable[[Valkey, AsyncExitStack], Awaitable[None]],
 ) -> None:
-    async with another(own_valkey.url) as one, another(own_valkey.url) as two, AsyncExitStack() as stack:
-        warm, cold, reader = await heat(place.through(one)), await found_place(one), place.through(two)
+    async with open_process(own_valkey.url) as one, open_process(own_valkey.url) as two, AsyncExitStack() as stack:
+        warm, cold, reader = await heat(scenario.through(one)), await create_topic_scenario(one), scenario.through(two)
         await warm.post("before")
         await cold.post("before")
         await wait_for_hot_page(reader)
@@ -249,8 +253,10 @@ async def test_dead_redis_delays_only_hot_posts_by_a_lease(
         assert hits() == before
 
 
-async def test_post_of_a_killed_process_is_missing_for_a_lease_at_most(hot: Place, another: OpenStores) -> None:
-    async with process(hot, forgetful=True) as killed, another() as other:
+async def test_post_of_a_killed_process_is_missing_for_a_lease_at_most(
+    hot: TopicScenario, open_process: OpenStores
+) -> None:
+    async with process(hot, forgetful=True) as killed, open_process() as other:
         reader = hot.through(other)
         await wait_for_hot_page(reader)
         posted, committed = await killed.post("nobody heard that it was committed"), time.monotonic()
@@ -265,7 +271,7 @@ async def test_post_of_a_killed_process_is_missing_for_a_lease_at_most(hot: Plac
             last_without = began
             return False
 
-        assert await soon(seen)
+        assert await poll_until_true(seen)
         assert last_without - committed < LEASE_S
         async with reading(reader):
             while time.monotonic() - committed < LEASE_S + 0.5:
@@ -274,8 +280,8 @@ async def test_post_of_a_killed_process_is_missing_for_a_lease_at_most(hot: Plac
         await assert_seen(await hot.post("the next"), reader)
 
 
-async def test_repeated_request_returns_once_every_reader_sees_it(hot: Place, another: OpenStores) -> None:
-    async with process(hot, forgetful=True) as killed, another() as other:
+async def test_repeated_request_returns_once_every_reader_sees_it(hot: TopicScenario, open_process: OpenStores) -> None:
+    async with process(hot, forgetful=True) as killed, open_process() as other:
         reader, org = hot.through(other), hot.organization_id
         await wait_for_hot_page(reader)
         await killed.post("posted", key="again")
@@ -286,20 +292,22 @@ async def test_repeated_request_returns_once_every_reader_sees_it(hot: Place, an
         await assert_seen(await hot.stores.messages.add_reaction(org, message.key, "bob", "🔥"), reader)
 
 
-async def test_late_extension_is_awaited_and_applied(hot: Place, another: OpenStores, detour: Detour) -> None:
-    async with another(detour.url) as late:
+async def test_late_extension_is_awaited_and_applied(
+    hot: TopicScenario, open_process: OpenStores, proxy: FaultyProxy
+) -> None:
+    async with open_process(proxy.url) as late:
         await wait_for_hot_page(hot)
-        detour.hold("extend")
+        proxy.hold("extend")
         first = asyncio.create_task(hot.through(late).post("first"))
-        await asyncio.wait_for(detour.holding.wait(), 30)
+        await asyncio.wait_for(proxy.holding.wait(), 30)
         await assert_seen(await hot.post("second"), hot)
         assert not await hit(hot), "The hot page lacks the first post."
-        detour.release()
+        proxy.release()
         await assert_seen(await first, hot)
         assert await hit(hot), "The hot page was not extended with both posts."
 
 
-async def test_gap_that_is_never_filled_leads_to_a_new_page(hot: Place) -> None:
+async def test_gap_that_is_never_filled_leads_to_a_new_page(hot: TopicScenario) -> None:
     async with process(hot, forgetful=True) as killed:
         await wait_for_hot_page(hot)
         await killed.post("lost")
@@ -310,16 +318,18 @@ async def test_gap_that_is_never_filled_leads_to_a_new_page(hot: Place) -> None:
         assert [each.text for each in await newest(hot)] == ["the next", "lost", "the first"]
 
 
-async def test_pages_deleted_and_rebuilt_under_load_are_never_stale(hot: Place, another: OpenStores) -> None:
+async def test_pages_deleted_and_rebuilt_under_load_are_never_stale(
+    hot: TopicScenario, open_process: OpenStores
+) -> None:
     keys = hot.stores.keys.hot_page(hot.topic.id)
-    async with another() as second, AsyncExitStack() as stack:
+    async with open_process() as second, AsyncExitStack() as stack:
         poster = hot.through(second)
 
-        async def post(place: Place) -> None:
+        async def post(scenario: TopicScenario) -> None:
             for number in range(20):
                 # New processes, since one process builds a page at most once per second.
-                reader = await stack.enter_async_context(process(place))
-                await assert_seen(await place.post(str(number)), hot, reader)
+                reader = await stack.enter_async_context(process(scenario))
+                await assert_seen(await scenario.post(str(number)), hot, reader)
                 if number % 3 == 0:
                     await hot.stores.redis.delete(keys[number % len(keys)])
 
@@ -333,7 +343,7 @@ async def test_pages_deleted_and_rebuilt_under_load_are_never_stale(hot: Place, 
     "item",
     [b"", b"\xff\xfe", b"5", b"[]", b'["1"]', b'["x","ann","",null,[],[],null,null,null]', b'["1",1,2,3,4,5,6,7,8]'],
 )
-async def test_corrupt_item_is_read_from_mongodb_and_page_rebuilt(hot: Place, item: bytes) -> None:
+async def test_corrupt_item_is_read_from_mongodb_and_page_rebuilt(hot: TopicScenario, item: bytes) -> None:
     _, items, _ = hot.stores.keys.hot_page(hot.topic.id)
     await wait_for_hot_page(hot)
     (posted,) = await newest(hot)
@@ -344,7 +354,7 @@ async def test_corrupt_item_is_read_from_mongodb_and_page_rebuilt(hot: Place, it
     assert await newest(hot) == [posted]
 
 
-async def test_cooling_topic_loses_its_lease_before_posters_stop(hot: Place) -> None:
+async def test_cooling_topic_loses_its_lease_before_posters_stop(hot: TopicScenario) -> None:
     await wait_for_hot_page(hot)
     await heat(hot, MAYBE_HOT_PER_MINUTE * 1.5)
     await lease_for(hot.stores.redis, hot.stores.keys.hot_page(hot.topic.id)[0], 0.2)
@@ -352,26 +362,26 @@ async def test_cooling_topic_loses_its_lease_before_posters_stop(hot: Place) -> 
     async def silent() -> bool:
         return not await hit(hot)
 
-    assert await soon(silent)
+    assert await poll_until_true(silent)
     async with reading(hot):
         await assert_seen(await hot.post("lukewarm"), hot)
 
 
-async def test_posts_to_a_quiet_topic_do_not_use_redis(place: Place, another: OpenStores) -> None:
-    async with another("redis://127.0.0.1:9/0") as cut_off:
-        took_s = [(await timed(place.through(cut_off).post("hello")))[1] for _ in range(5)]
+async def test_posts_to_a_quiet_topic_do_not_use_redis(scenario: TopicScenario, open_process: OpenStores) -> None:
+    async with open_process("redis://127.0.0.1:9/0") as cut_off:
+        took_s = [(await timed(scenario.through(cut_off).post("hello")))[1] for _ in range(5)]
     assert min(took_s) < LEASE_S - 0.1
 
 
 async def test_settled_position_is_contained_in_every_later_page(
-    hot: Place, another: OpenStores, detour: Detour, monkeypatch: pytest.MonkeyPatch
+    hot: TopicScenario, open_process: OpenStores, proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A message before StreamReady is not delivered as an event, so a page read afterwards must contain it."""
     now_s = time.time
-    async with another() as reading_stores, another(detour.url) as posting_stores:
+    async with open_process() as reading_stores, open_process(proxy.url) as posting_stores:
         reader, poster = hot.through(reading_stores), hot.through(posting_stores)
         await wait_for_hot_page(reader)
-        await detour.refuse()
+        await proxy.refuse()
         posting = asyncio.create_task(poster.post("not returned yet"))
         stream = Stream("topic", hot.topic.id)
         before = await reading_stores.hub.head(stream)
@@ -379,7 +389,7 @@ async def test_settled_position_is_contained_in_every_later_page(
         async def committed() -> bool:
             return (await reading_stores.hub.head(stream)).n > before.n or posting.done()
 
-        assert await soon(committed)
+        assert await poll_until_true(committed)
         position = await reading_stores.hub.head(stream)
         with monkeypatch.context() as patch:
             # By this host's clock the topic has cooled.

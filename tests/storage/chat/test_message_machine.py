@@ -19,8 +19,8 @@ from storage.ids import MessageKey
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
 from storage.timeline import NOW, timeline_range
-from tests.storage.places import Place, found_place, soon
 from tests.storage.timeline_rule import Asked, as_expected, expected_around, expected_page
+from tests.storage.topic_scenario import TopicScenario, create_topic_scenario, poll_until_true
 
 Result = TypeVar("Result")
 
@@ -58,7 +58,7 @@ class MessageMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.run = self.process.runner.run
-        self.place: Place = self.run(found_place(self.process.stores))
+        self.scenario: TopicScenario = self.run(create_topic_scenario(self.process.stores))
         self.messages = self.process.stores.messages
         self.model: dict[int, ModelMessage] = {}
         self.keys: dict[tuple[str, str], tuple[str, int]] = {}
@@ -70,12 +70,12 @@ class MessageMachine(RuleBasedStateMachine):
         return list(self.model)
 
     def key(self, timestamp: int) -> MessageKey:
-        return MessageKey(self.place.topic.id, timestamp)
+        return MessageKey(self.scenario.topic.id, timestamp)
 
     @rule(target=posted, posts=st.lists(st.tuples(USERS, TEXTS, KEYS), min_size=1, max_size=6))
     def post(self, posts: list[tuple[str, str, str | None]]) -> Any:
         """Posts concurrently: posts share a batch, and may repeat each other's keys."""
-        work = (self.place.post(text, author, key) for author, text, key in posts)
+        work = (self.scenario.post(text, author, key) for author, text, key in posts)
         outcomes = self.run(gathered(work))
         return multiple(*(self.check_post(*post, outcome) for post, outcome in zip(posts, outcomes, strict=True)))
 
@@ -129,7 +129,7 @@ class MessageMachine(RuleBasedStateMachine):
     @rule(timestamp=posted, user=USERS, emoji=EMOJIS)
     def react(self, timestamp: int, user: str, emoji: str) -> None:
         known, key = self.model[timestamp], self.key(timestamp)
-        outcome = self.attempt(self.messages.add_reaction(self.place.organization_id, key, user, emoji))
+        outcome = self.attempt(self.messages.add_reaction(self.scenario.organization_id, key, user, emoji))
         if known.deleted:
             assert isinstance(outcome, Conflict)
             return
@@ -140,7 +140,7 @@ class MessageMachine(RuleBasedStateMachine):
     @rule(timestamp=posted, user=USERS, emoji=EMOJIS)
     def take_back(self, timestamp: int, user: str, emoji: str) -> None:
         known, key = self.model[timestamp], self.key(timestamp)
-        outcome = self.attempt(self.messages.remove_reaction(self.place.organization_id, key, user, emoji))
+        outcome = self.attempt(self.messages.remove_reaction(self.scenario.organization_id, key, user, emoji))
         self.event_count += (emoji, user) in known.reactions
         known.reactions.discard((emoji, user))
         self.check_message(timestamp, outcome)
@@ -158,7 +158,7 @@ class MessageMachine(RuleBasedStateMachine):
         oldest = data.draw(bound, "oldest")
         latest = data.draw(st.just(NOW) | (bound if oldest is not None else st.sampled_from(near)), "latest")
         asked = Asked(oldest, latest, limit, inclusive)
-        page = self.run(self.messages.page(self.place.topic.id, asked.range, frozenset(blocked)))
+        page = self.run(self.messages.page(self.scenario.topic.id, asked.range, frozenset(blocked)))
         visible = [t for t, known in self.model.items() if known.author not in blocked]
         assert as_expected(page, [m.timestamp for m in page.items]) == expected_page(visible, asked)
         for message in page.items:
@@ -167,7 +167,7 @@ class MessageMachine(RuleBasedStateMachine):
     @rule(data=st.data(), limit=LIMITS)
     def around(self, data: st.DataObject, limit: int) -> None:
         timestamp = data.draw(st.sampled_from([t + step for t in self.model for step in (-1, 0, 1)] or [5]))
-        page = self.run(self.messages.around(self.place.topic.id, timestamp, limit))
+        page = self.run(self.messages.around(self.scenario.topic.id, timestamp, limit))
         seen = as_expected(page, [m.timestamp for m in page.items])
         assert seen == expected_around(self.timeline, timestamp, limit)
 
@@ -176,8 +176,8 @@ class MessageMachine(RuleBasedStateMachine):
         """Asserts that a reader who pages by `oldest` misses no message that arrives meanwhile."""
         cursor = self.read[-1] if self.read else 0
         asked = timeline_range(oldest=cursor, limit=limit, inclusive=False)
-        reading = self.messages.page(self.place.topic.id, asked)
-        page, messages = self.run(both(reading, gathered(self.place.post("more") for _ in range(posts))))
+        reading = self.messages.page(self.scenario.topic.id, asked)
+        page, messages = self.run(both(reading, gathered(self.scenario.post("more") for _ in range(posts))))
         self.read += [message.timestamp for message in page.items]
         for message in sorted(messages, key=lambda message: message.timestamp):
             self.model[message.timestamp] = ModelMessage("ann", "more")
@@ -199,10 +199,10 @@ class MessageMachine(RuleBasedStateMachine):
         self.run(self.check_what_was_received())
 
     async def check_the_log(self) -> None:
-        events = await self.place.events()
+        events = await self.scenario.events()
         assert [event["_id"]["n"] for event in events] == list(range(1, self.event_count + 1))
         assert [event["ref"] for event in events if event["kind"] == "MessagePosted"] == self.timeline
-        assert [message["_id"]["ts"] for message in await self.place.messages()] == self.timeline
+        assert [message["_id"]["ts"] for message in await self.scenario.messages()] == self.timeline
 
     async def check_what_was_received(self) -> None:
         """Asserts that each author eventually receives the reactions of all other users."""
@@ -213,12 +213,12 @@ class MessageMachine(RuleBasedStateMachine):
                 for emoji, user in known.reactions
                 if known.author == author != user
             }
-            assert await soon(lambda: self.has_received(author, expected)), (author, expected)  # noqa: B023
+            assert await poll_until_true(lambda: self.has_received(author, expected)), (author, expected)  # noqa: B023
 
     async def has_received(self, author: str, expected: set[tuple[int, str, str]]) -> bool:
         everything = timeline_range(latest=NOW, limit=999)
-        reactions = self.place.stores.reactions
-        page = await reactions.received(self.place.organization_id, author, everything, frozenset())
+        reactions = self.scenario.stores.reactions
+        page = await reactions.received(self.scenario.organization_id, author, everything, frozenset())
         return {(item.message.timestamp, item.emoji, item.user_id) for item in page.items} == expected
 
 

@@ -10,8 +10,8 @@ from storage.ids import MessageKey, new_id
 from storage.link_previews import LinkPreview
 from storage.stores import Stores
 from storage.timeline import END, NOW, timeline_range
-from tests.storage.places import Place
 from tests.storage.timeline_rule import as_expected, expected_around
+from tests.storage.topic_scenario import TopicScenario
 
 pytestmark = pytest.mark.anyio
 
@@ -114,55 +114,55 @@ async def test_last_message_is_the_newest_visible_one(shared_stores: Stores) -> 
     assert await shared_stores.messages.last("nothing was said here", 21) is None
 
 
-async def test_missing_message_is_none_or_not_found(place: Place) -> None:
-    missing = MessageKey(place.topic.id, 5)
-    assert await place.stores.messages.find(missing) is None
+async def test_missing_message_is_none_or_not_found(scenario: TopicScenario) -> None:
+    missing = MessageKey(scenario.topic.id, 5)
+    assert await scenario.stores.messages.find(missing) is None
     with pytest.raises(NotFound):
-        await place.stores.messages.get(missing)
+        await scenario.stores.messages.get(missing)
 
 
-async def test_tombstone_keeps_timestamp_and_author_only(place: Place) -> None:
-    message = await place.post("see https://example.com")
-    await place.stores.messages.add_reaction(place.organization_id, message.key, "bob", "👍")
-    tombstone = await place.stores.messages.delete(message.key, "ann", False)
-    assert tombstone == await place.stores.messages.get(message.key)
+async def test_tombstone_keeps_timestamp_and_author_only(scenario: TopicScenario) -> None:
+    message = await scenario.post("see https://example.com")
+    await scenario.stores.messages.add_reaction(scenario.organization_id, message.key, "bob", "👍")
+    tombstone = await scenario.stores.messages.delete(message.key, "ann", False)
+    assert tombstone == await scenario.stores.messages.get(message.key)
     assert (tombstone.timestamp, tombstone.author_id) == (message.timestamp, "ann")
     assert (tombstone.text, tombstone.stamp_id, list(tombstone.reaction_counts)) == ("", None, [])
     assert tombstone.deleted_at is not None
-    page = await place.stores.messages.page(place.topic.id, timeline_range(latest=NOW))
+    page = await scenario.stores.messages.page(scenario.topic.id, timeline_range(latest=NOW))
     assert page.items == [tombstone]
 
 
-async def waiting_previews(place: Place) -> list[MessageKey]:
+async def waiting_previews(scenario: TopicScenario) -> list[MessageKey]:
     """Returns the topic's messages that await a preview, of any age."""
-    keys = await place.stores.messages.awaiting_preview(-60, 1000)
-    return [key for key in keys if key.topic_id == place.topic.id]
+    keys = await scenario.stores.messages.awaiting_preview(-60, 1000)
+    return [key for key in keys if key.topic_id == scenario.topic.id]
 
 
-async def test_message_with_a_link_awaits_its_preview(place: Place) -> None:
-    messages = place.stores.messages
-    plain, linked = await place.post("hello"), await place.post("see https://example.com")
-    assert await waiting_previews(place) == [linked.key]
+async def test_message_with_a_link_awaits_its_preview(scenario: TopicScenario) -> None:
+    messages = scenario.stores.messages
+    plain, linked = await scenario.post("hello"), await scenario.post("see https://example.com")
+    assert await waiting_previews(scenario) == [linked.key]
     preview = LinkPreview("https://example.com", "Example", None, None, None)
     shown = await messages.set_preview(linked.key, "https://example.com", preview)
     assert shown.link_preview == preview
-    assert await waiting_previews(place) == []
+    assert await waiting_previews(scenario) == []
     await messages.edit(plain.key, "ann", "see https://example.org", ())
-    assert await waiting_previews(place) == [plain.key]
+    assert await waiting_previews(scenario) == [plain.key]
     await messages.set_preview(plain.key, "https://example.org", None)
-    assert await waiting_previews(place) == []
+    assert await waiting_previews(scenario) == []
 
 
-async def test_preview_of_a_replaced_link_is_dropped(place: Place) -> None:
-    messages = place.stores.messages
-    message = await place.post("see https://example.com")
+async def test_preview_of_a_replaced_link_is_dropped(scenario: TopicScenario) -> None:
+    messages = scenario.stores.messages
+    message = await scenario.post("see https://example.com")
     await messages.edit(message.key, "ann", "see https://example.org", ())
     late = await messages.set_preview(message.key, "https://example.com", LinkPreview("u", "t", None, None, None))
     assert late.link_preview is None
-    assert await waiting_previews(place) == [message.key]
+    assert await waiting_previews(scenario) == [message.key]
 
 
-async def test_sweep_ignores_messages_that_waited_briefly(place: Place) -> None:
-    await place.post("see https://example.com")
-    keys = await place.stores.messages.awaiting_preview(60, 1000)
-    assert all(key.topic_id != place.topic.id for key in keys)
+async def test_sweep_ignores_messages_that_waited_briefly(scenario: TopicScenario) -> None:
+    await scenario.post("see https://example.com")
+    keys = await scenario.stores.messages.awaiting_preview(60, 1000)
+    assert all(key.topic_id != scenario.topic.id for key in keys)

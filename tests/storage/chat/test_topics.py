@@ -9,126 +9,133 @@ from storage.errors import Conflict, NotFound
 from storage.idempotency import IdempotencyKey, idempotency_key
 from storage.streams.log import Stream
 from storage.timeline import NOW, timeline_range
-from tests.storage.places import Place
+from tests.storage.topic_scenario import TopicScenario
 
 pytestmark = pytest.mark.anyio
 
 NOBODY: frozenset[str] = frozenset()
 
 
-def key(place: Place, title: str) -> IdempotencyKey | None:
-    return idempotency_key(place.organization_id, "ann", "createTopic", "k", {"title": title})
+def key(scenario: TopicScenario, title: str) -> IdempotencyKey | None:
+    return idempotency_key(scenario.organization_id, "ann", "createTopic", "k", {"title": title})
 
 
-async def test_create_topic_emits_one_event_for_a_repeated_key(place: Place) -> None:
-    topics = place.stores.topics
-    made = await asyncio.gather(*(topics.create(place.community, "ann", "New", key(place, "New")) for _ in range(5)))
+async def test_create_topic_emits_one_event_for_a_repeated_key(scenario: TopicScenario) -> None:
+    topics = scenario.stores.topics
+    made = await asyncio.gather(
+        *(topics.create(scenario.community, "ann", "New", key(scenario, "New")) for _ in range(5))
+    )
     assert len({topic.id for topic in made}) == 1
-    events = await place.stores.events.read(Stream("community", place.community.id), 0)
+    events = await scenario.stores.events.read(Stream("community", scenario.community.id), 0)
     assert [(event.kind, event.ref) for event in events][-1] == ("TopicCreated", made[0].id)
     assert len(events) == 2
     with pytest.raises(Conflict):
-        await topics.create(place.community, "ann", "Other", key(place, "Other"))
+        await topics.create(scenario.community, "ann", "Other", key(scenario, "Other"))
 
 
-async def test_topic_of_another_organization_is_not_found(place: Place) -> None:
-    topics = place.stores.topics
-    assert await topics.get(place.organization_id, place.topic.id) == place.topic
-    assert await topics.find("another", place.topic.id) is None
+async def test_topic_of_another_organization_is_not_found(scenario: TopicScenario) -> None:
+    topics = scenario.stores.topics
+    assert await topics.get(scenario.organization_id, scenario.topic.id) == scenario.topic
+    assert await topics.find("another", scenario.topic.id) is None
     with pytest.raises(NotFound):
-        await topics.get("another", place.topic.id)
+        await topics.get("another", scenario.topic.id)
 
 
-async def last_activity(place: Place) -> int:
-    return (await place.stores.topics.get(place.organization_id, place.topic.id)).last_activity
+async def last_activity(scenario: TopicScenario) -> int:
+    return (await scenario.stores.topics.get(scenario.organization_id, scenario.topic.id)).last_activity
 
 
-async def test_last_activity_moves_with_new_messages_only(place: Place) -> None:
-    assert await last_activity(place) == int(place.topic.created_at.timestamp() * 1000) * 1000
-    message = await place.post(key="k")
-    assert await last_activity(place) == message.timestamp
-    await place.post(key="k")
-    await place.stores.messages.add_reaction(place.organization_id, message.key, "bob", "👍")
+async def test_last_activity_moves_with_new_messages_only(scenario: TopicScenario) -> None:
+    assert await last_activity(scenario) == int(scenario.topic.created_at.timestamp() * 1000) * 1000
+    message = await scenario.post(key="k")
+    assert await last_activity(scenario) == message.timestamp
+    await scenario.post(key="k")
+    await scenario.stores.messages.add_reaction(scenario.organization_id, message.key, "bob", "👍")
     with pytest.raises(Conflict):
-        await place.post("another text", key="k")
-    assert await last_activity(place) == message.timestamp
-    both = await asyncio.gather(place.post(), place.post(key="k"))
-    assert await last_activity(place) == max(message.timestamp for message in both)
+        await scenario.post("another text", key="k")
+    assert await last_activity(scenario) == message.timestamp
+    both = await asyncio.gather(scenario.post(), scenario.post(key="k"))
+    assert await last_activity(scenario) == max(message.timestamp for message in both)
 
 
-async def test_repeated_key_does_not_raise_the_heat(place: Place) -> None:
-    await place.post(key="k")
-    before = await place.stores.mongo["topics"].find_one({"_id": place.topic.id}, {"heat": 1})
+async def test_repeated_key_does_not_raise_the_heat(scenario: TopicScenario) -> None:
+    await scenario.post(key="k")
+    before = await scenario.stores.mongo["topics"].find_one({"_id": scenario.topic.id}, {"heat": 1})
     for _ in range(5):
-        await place.post(key="k")
-    assert await place.stores.mongo["topics"].find_one({"_id": place.topic.id}, {"heat": 1}) == before
+        await scenario.post(key="k")
+    assert await scenario.stores.mongo["topics"].find_one({"_id": scenario.topic.id}, {"heat": 1}) == before
 
 
-async def test_topics_are_listed_by_last_activity(place: Place) -> None:
-    other = await place.stores.topics.create(place.community, "ann", "Other", None)
+async def test_topics_are_listed_by_last_activity(scenario: TopicScenario) -> None:
+    other = await scenario.stores.topics.create(scenario.community, "ann", "Other", None)
 
     async def listed() -> list[str]:
-        page = await place.stores.topics.page(place.community.id, timeline_range(latest=NOW))
+        page = await scenario.stores.topics.page(scenario.community.id, timeline_range(latest=NOW))
         return [topic.id for topic in page.items]
 
-    await place.post()
-    assert await listed() == [place.topic.id, other.id]
-    await Place(place.stores, place.community, other).post()
-    assert await listed() == [other.id, place.topic.id]
+    await scenario.post()
+    assert await listed() == [scenario.topic.id, other.id]
+    await TopicScenario(scenario.stores, scenario.community, other).post()
+    assert await listed() == [other.id, scenario.topic.id]
 
 
-async def test_trending_ranks_topics_by_posting_rate(place: Place) -> None:
-    hot = Place(place.stores, place.community, await place.stores.topics.create(place.community, "ann", "Hot", None))
-    await place.stores.topics.create(place.community, "ann", "Quiet", None)
-    await asyncio.gather(*(hot.post() for _ in range(20)), *(place.post() for _ in range(5)))
-    trending = await place.stores.topics.trending(place.organization_id, 10)
-    assert [each.topic.id for each in trending] == [hot.topic.id, place.topic.id]
+async def test_trending_ranks_topics_by_posting_rate(scenario: TopicScenario) -> None:
+    hot = TopicScenario(
+        scenario.stores, scenario.community, await scenario.stores.topics.create(scenario.community, "ann", "Hot", None)
+    )
+    await scenario.stores.topics.create(scenario.community, "ann", "Quiet", None)
+    await asyncio.gather(*(hot.post() for _ in range(20)), *(scenario.post() for _ in range(5)))
+    trending = await scenario.stores.topics.trending(scenario.organization_id, 10)
+    assert [each.topic.id for each in trending] == [hot.topic.id, scenario.topic.id]
     assert [each.messages_per_minute for each in trending] == pytest.approx([4, 1], rel=0.1)
-    assert await place.stores.topics.trending("another", 10) == []
-    assert len(await place.stores.topics.trending(place.organization_id, 1)) == 1
+    assert await scenario.stores.topics.trending("another", 10) == []
+    assert len(await scenario.stores.topics.trending(scenario.organization_id, 1)) == 1
 
 
-async def test_read_mark_never_decreases(place: Place) -> None:
-    topics = place.stores.topics
-    assert await topics.read_up_to(place.topic.id, "bob") is None
-    await asyncio.gather(*(topics.mark_read(place.topic.id, "bob", timestamp) for timestamp in (5, 9, 7)))
-    assert await topics.read_up_to(place.topic.id, "bob") == 9
-    assert await topics.read_up_to(place.topic.id, "cyd") is None
+async def test_read_mark_never_decreases(scenario: TopicScenario) -> None:
+    topics = scenario.stores.topics
+    assert await topics.read_up_to(scenario.topic.id, "bob") is None
+    await asyncio.gather(*(topics.mark_read(scenario.topic.id, "bob", timestamp) for timestamp in (5, 9, 7)))
+    assert await topics.read_up_to(scenario.topic.id, "bob") == 9
+    assert await topics.read_up_to(scenario.topic.id, "cyd") is None
 
 
-async def last_of(place: Place) -> int:
+async def last_of(scenario: TopicScenario) -> int:
     """Returns the timestamp of the topic's head."""
-    return (await place.stores.topics.get(place.organization_id, place.topic.id)).last_activity
+    return (await scenario.stores.topics.get(scenario.organization_id, scenario.topic.id)).last_activity
 
 
-async def test_reader_at_the_end_has_nothing_unread(place: Place) -> None:
-    newest = await place.post()
-    assert await place.stores.topics.unread_count(place.topic.id, await last_of(place), "bob", NOBODY) == 1
-    await place.stores.topics.mark_read(place.topic.id, "bob", newest.timestamp)
-    assert await place.stores.topics.unread_count(place.topic.id, await last_of(place), "bob", NOBODY) == 0
-    await place.post()
-    assert await place.stores.topics.unread_count(place.topic.id, await last_of(place), "bob", NOBODY) == 1
+async def test_reader_at_the_end_has_nothing_unread(scenario: TopicScenario) -> None:
+    newest = await scenario.post()
+    assert await scenario.stores.topics.unread_count(scenario.topic.id, await last_of(scenario), "bob", NOBODY) == 1
+    await scenario.stores.topics.mark_read(scenario.topic.id, "bob", newest.timestamp)
+    assert await scenario.stores.topics.unread_count(scenario.topic.id, await last_of(scenario), "bob", NOBODY) == 0
+    await scenario.post()
+    assert await scenario.stores.topics.unread_count(scenario.topic.id, await last_of(scenario), "bob", NOBODY) == 1
 
 
-async def test_own_deleted_and_blocked_messages_are_not_unread(place: Place) -> None:
-    first, *_, gone = [await place.post(author=author) for author in ("ann", "bob", "cyd", "ann", "ann")]
-    await place.stores.messages.delete(gone.key, "ann", False)
+async def test_own_deleted_and_blocked_messages_are_not_unread(scenario: TopicScenario) -> None:
+    first, *_, gone = [await scenario.post(author=author) for author in ("ann", "bob", "cyd", "ann", "ann")]
+    await scenario.stores.messages.delete(gone.key, "ann", False)
 
     async def unread(user: str, blocked: frozenset[str] = NOBODY) -> int:
-        return await place.stores.topics.unread_count(place.topic.id, await last_of(place), user, blocked)
+        return await scenario.stores.topics.unread_count(scenario.topic.id, await last_of(scenario), user, blocked)
 
     assert await unread("bob") == 3
     assert await unread("bob", frozenset({"ann"})) == 1
     assert await unread("ann") == 2
-    await place.stores.topics.mark_read(place.topic.id, "bob", first.timestamp)
+    await scenario.stores.topics.mark_read(scenario.topic.id, "bob", first.timestamp)
     assert await unread("bob") == 2
 
 
-async def test_unread_count_stops_at_a_hundred(place: Place) -> None:
-    await asyncio.gather(*(place.post() for _ in range(UNREAD_CAP + 10)))
-    assert await place.stores.topics.unread_count(place.topic.id, await last_of(place), "bob", NOBODY) == UNREAD_CAP
+async def test_unread_count_stops_at_a_hundred(scenario: TopicScenario) -> None:
+    await asyncio.gather(*(scenario.post() for _ in range(UNREAD_CAP + 10)))
+    assert (
+        await scenario.stores.topics.unread_count(scenario.topic.id, await last_of(scenario), "bob", NOBODY)
+        == UNREAD_CAP
+    )
 
 
-async def test_by_id_finds_topics_of_any_organization(place: Place) -> None:
-    found = await place.stores.topics.by_id([place.topic.id, place.topic.id, "nowhere"])
-    assert found == {place.topic.id: place.topic}
+async def test_by_id_finds_topics_of_any_organization(scenario: TopicScenario) -> None:
+    found = await scenario.stores.topics.by_id([scenario.topic.id, scenario.topic.id, "nowhere"])
+    assert found == {scenario.topic.id: scenario.topic}

@@ -10,7 +10,7 @@ from storage.feed.records import Post
 from storage.mongo import Document
 from storage.stores import Stores
 from storage.streams.log import Event, Stream
-from tests.storage.places import soon
+from tests.storage.topic_scenario import poll_until_true
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class FeedScenario:
         async def relayed() -> bool:
             return not await self.stores.mongo["outbox"].count_documents({"stream": {"$in": names}})
 
-        assert await soon(relayed)
+        assert await poll_until_true(relayed)
 
     async def backdate(self, collection: str, name: str, wanted: Document | None = None, days: int = 1) -> None:
         """Moves an instant of the organization's documents into the past, as if `days` had passed."""

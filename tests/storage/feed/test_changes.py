@@ -14,7 +14,7 @@ from storage.mongo import Document
 from storage.streams.changes import Batch, Change, DocumentKey
 from storage.streams.log import jobs_stream
 from tests.storage.feed.feed_scenario import FeedScenario, gather_list
-from tests.storage.places import OpenStores
+from tests.storage.topic_scenario import OpenStores
 
 pytestmark = pytest.mark.anyio
 
@@ -37,10 +37,10 @@ class Publish(Change[Post]):
         return post
 
 
-async def test_posts_of_many_authors_have_unique_timestamps(feed: FeedScenario, another: OpenStores) -> None:
+async def test_posts_of_many_authors_have_unique_timestamps(feed: FeedScenario, open_process: OpenStores) -> None:
     authors = [f"author-{n}" for n in range(12)]
     await feed.sign_in(*authors)
-    async with another() as stores:
+    async with open_process() as stores:
         feeds_by_process = [feed, feed.through(stores)]
         posts = await gather_list(
             *(h.post(author, f"{n}") for n in range(5) for author in authors for h in feeds_by_process)
@@ -75,7 +75,7 @@ async def test_mentioned_user_is_notified_once_but_not_author(feed: FeedScenario
     assert await feed.events(user_stream(feed.organization_id, "ann")) == []
 
 
-async def test_source_tried_concurrently_makes_one_post(feed: FeedScenario, another: OpenStores) -> None:
+async def test_source_tried_concurrently_makes_one_post(feed: FeedScenario, open_process: OpenStores) -> None:
     async def publish(h: FeedScenario) -> str:
         plan = h.stores.posts.plan(h.new_post(source="pub:1"))
         change = Publish(plan, {"_id": f"{h.organization_id}-1"})
@@ -84,7 +84,7 @@ async def test_source_tried_concurrently_makes_one_post(feed: FeedScenario, anot
         except AlreadyDone as done:
             return done.id
 
-    async with another() as stores:
+    async with open_process() as stores:
         ids = await gather_list(*(publish(h) for h in (feed, feed.through(stores)) for _ in range(15)))
     (stored,) = await feed.documents("posts")
     assert set(ids) == {PostKey(feed.organization_id, stored["_id"]["ts"]).id}

@@ -9,7 +9,7 @@ from storage.feed.follows import FollowPair
 from storage.feed.records import FanOut, FanOutState, Post
 from storage.streams.log import jobs_stream
 from tests.storage.feed.feed_scenario import FeedScenario, gather_list
-from tests.storage.places import OpenStores
+from tests.storage.topic_scenario import OpenStores
 
 pytestmark = pytest.mark.anyio
 
@@ -48,8 +48,8 @@ async def test_fan_out_starts_pending_even_without_followers(feed: FeedScenario,
     assert numbers(await fan_out(feed, alone)) == ("COMPLETED", 0, 0, 0)
 
 
-async def test_claim_is_exclusive_until_it_expires(feed: FeedScenario, post: Post, another: OpenStores) -> None:
-    async with another() as stores:
+async def test_claim_is_exclusive_until_it_expires(feed: FeedScenario, post: Post, open_process: OpenStores) -> None:
+    async with open_process() as stores:
         tries = (h.fan_outs.claim(post.key) for h in (feed.stores, stores) for _ in range(10))
         claims = [claim for claim in await gather_list(*tries) if claim is not None]
     assert len(claims) == 1

@@ -11,7 +11,7 @@ from storage.feed.trimming import MAX_ITEMS
 from storage.identity.records import user_stream
 from storage.timeline import NOW, timeline_range
 from tests.storage.feed.feed_scenario import FeedScenario, gather_list
-from tests.storage.places import OpenStores
+from tests.storage.topic_scenario import OpenStores
 
 pytestmark = pytest.mark.anyio
 
@@ -31,10 +31,10 @@ async def counts(feed: FeedScenario, user: str) -> tuple[int, int]:
     return found.follower_count, found.following_count
 
 
-async def test_concurrent_follows_are_all_counted(feed: FeedScenario, another: OpenStores) -> None:
+async def test_concurrent_follows_are_all_counted(feed: FeedScenario, open_process: OpenStores) -> None:
     names = [f"reader-{n}" for n in range(40)]
     await feed.sign_in(*names)
-    async with another() as stores:
+    async with open_process() as stores:
         feeds_by_process = [feed, feed.through(stores)]
         await gather_list(*(h.stores.follows.follow(pair(h, name)) for name in names for h in feeds_by_process))
         assert await counts(feed, "ann") == (40, 0)
@@ -70,8 +70,8 @@ async def test_follow_across_block_is_refused(feed: FeedScenario) -> None:
     assert [await counts(feed, user) for user in ("ann", "bob")] == [(0, 0), (0, 0)]
 
 
-async def test_concurrent_follow_and_block_never_both_stay(feed: FeedScenario, another: OpenStores) -> None:
-    async with another() as stores:
+async def test_concurrent_follow_and_block_never_both_stay(feed: FeedScenario, open_process: OpenStores) -> None:
+    async with open_process() as stores:
         for n in range(15):
             name = f"racer-{n}"
             await feed.sign_in(name)
@@ -95,9 +95,9 @@ async def test_block_ends_both_follows_and_clears_both_feeds(feed: FeedScenario)
     assert [await counts(feed, user) for user in ("ann", "bob")] == [(0, 0), (0, 0)]
 
 
-async def test_concurrent_settling_follows_last_change(feed: FeedScenario, another: OpenStores) -> None:
+async def test_concurrent_settling_follows_last_change(feed: FeedScenario, open_process: OpenStores) -> None:
     posts = [(await feed.post()).timestamp for _ in range(5)]
-    async with another() as stores:
+    async with open_process() as stores:
         other = feed.through(stores)
         for last in (True, False) * 4:
 

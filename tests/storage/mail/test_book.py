@@ -10,7 +10,7 @@ from storage.mail.addresses import Address, normalize
 from storage.mail.records import VerdictRule
 from tests.storage.mail.events import event, hard, ok, refused, soft
 from tests.storage.mail.organization_mail import OrganizationMail
-from tests.storage.places import soon
+from tests.storage.topic_scenario import poll_until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -66,7 +66,7 @@ async def test_domain_cache_expires(mail: OrganizationMail, monkeypatch: pytest.
     async def is_blocked() -> bool:
         return (await mail.stores.address_book.domain_standings(mail.org, ["example.org"]))[0].blocked
 
-    assert await soon(is_blocked)
+    assert await poll_until_true(is_blocked)
 
 
 async def test_unblock_resets_counters_and_records_person_and_reason(mail: OrganizationMail) -> None:

@@ -21,7 +21,7 @@ from storage.mongo import Document, Driver, Mongo, connect
 from storage.mongo.reads import SingleRoundTripReads
 from storage.stores import Stores
 from tests.replica_set import replica_set
-from tests.storage.faults import failing, hanging
+from tests.storage.faults import failpoint, sigstopped
 
 pytestmark = pytest.mark.anyio
 
@@ -102,7 +102,7 @@ async def test_find_uses_the_hint_also_after_a_fault(mongo: Mongo, own_mongod: M
     await mongo[things].update_one({"_id": 4}, {"$set": {"rare": 1}})
     # A sparse index finds only the documents that it holds.
     assert await mongo.find(things, {}, {"n": 1}, hint="rare") == [{"_id": 4, "n": 4}]
-    async with failing(own_mongod.uri, "find", times=1, closeConnection=True):
+    async with failpoint(own_mongod.uri, "find", times=1, closeConnection=True):
         assert await mongo.find(things, {}, {"n": 1}, hint="rare") == [{"_id": 4, "n": 4}]
 
 
@@ -131,13 +131,13 @@ async def test_find_survives_one_fault(
     # A server that really shuts down ends the monitor's streaming answer. A fail point does not, so the client polls.
     client = connect(f"{own_mongod.uri}&serverMonitoringMode=poll", mongo.database.name, mongo_driver)
     assert len(await client.find(things, {})) == 10
-    async with failing(own_mongod.uri, "find", times=1, **fault):
+    async with failpoint(own_mongod.uri, "find", times=1, **fault):
         assert len(await client.find(things, {})) == 10
     await client.close()
 
 
 async def test_find_raises_the_drivers_error_for_a_lasting_fault(mongo: Mongo, own_mongod: Mongod, things: str) -> None:
-    async with failing(own_mongod.uri, "find", closeConnection=True):
+    async with failpoint(own_mongod.uri, "find", closeConnection=True):
         with pytest.raises(AutoReconnect):
             await mongo.find(things, {})
     with pytest.raises(OperationFailure, match="nobody"):
@@ -189,7 +189,7 @@ async def test_cancelled_reads_return_their_connections(own_mongod: Mongod, mong
 async def test_hanging_server_times_out(pymongo_client: Mongo, own_mongod: Mongod, things: str) -> None:
     hasty = SingleRoundTripReads(pymongo_client.database, timeout_s=0.5)
     assert len(await pymongo_client.find(things, {})) == 10
-    with hanging(own_mongod.pid), pytest.raises(NetworkTimeout):
+    with sigstopped(own_mongod.pid), pytest.raises(NetworkTimeout):
         await hasty.find(things, {}, None, (), 0, None)
     assert len(await pymongo_client.find(things, {})) == 10
 

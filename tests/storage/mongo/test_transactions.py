@@ -16,7 +16,7 @@ from storage.mongo import APP_NAME, Document, Driver, Mongo, Session, connect, i
 from storage.mongo.transactions import MAX_DUPLICATES
 from storage.stores import Stores
 from tests.replica_set import replica_set
-from tests.storage.faults import failing
+from tests.storage.faults import failpoint
 
 pytestmark = pytest.mark.anyio
 
@@ -164,7 +164,7 @@ async def test_cancellation_during_a_command_commits_all_or_nothing(
     own_mongod: Mongod, mongo: Mongo, things: str, command: str
 ) -> None:
     await mongo.transact(add_numbered(mongo, things))
-    async with failing(own_mongod.uri, command, times=1, blockConnection=True, blockTimeMS=300):
+    async with failpoint(own_mongod.uri, command, times=1, blockConnection=True, blockTimeMS=300):
         task = asyncio.create_task(mongo.transact(add_numbered(mongo, things)))
         await asyncio.sleep(0.1)
         task.cancel()
@@ -180,7 +180,7 @@ async def test_command_that_outlives_its_transaction_writes_nothing(
     """With Motor, a cancelled command still waits in a thread for the pool's only connection."""
     single = connect(f"{own_mongod.uri}&maxPoolSize=1", mongo.database.name, mongo_driver)
     await single[things].find_one({})
-    async with failing(own_mongod.uri, "find", times=1, blockConnection=True, blockTimeMS=500):
+    async with failpoint(own_mongod.uri, "find", times=1, blockConnection=True, blockTimeMS=500):
         busy = asyncio.ensure_future(single[things].find_one({}))
         await asyncio.sleep(0.1)
         task = asyncio.create_task(single.transact(add_numbered(single, things)))
@@ -234,7 +234,7 @@ async def test_locked_document_is_unavailable_and_foreign_transaction_survives(
 
 async def test_slow_server_is_unavailable_after_the_deadline(own_mongod: Mongod, mongo: Mongo, things: str) -> None:
     loop = asyncio.get_running_loop()
-    async with failing(own_mongod.uri, "update", blockConnection=True, blockTimeMS=6_000):
+    async with failpoint(own_mongod.uri, "update", blockConnection=True, blockTimeMS=6_000):
         began = loop.time()
         with pytest.raises(Unavailable):
             await mongo.transact(increment(mongo, things), deadline_s=0.5)
@@ -247,7 +247,7 @@ async def test_slow_server_is_unavailable_after_the_deadline(own_mongod: Mongod,
 async def test_connection_closed_during_a_command_is_repeated(
     own_mongod: Mongod, mongo: Mongo, things: str, command: str
 ) -> None:
-    async with failing(own_mongod.uri, command, times=1, closeConnection=True):
+    async with failpoint(own_mongod.uri, command, times=1, closeConnection=True):
         await mongo.transact(add_numbered(mongo, things))
     await mongo.transact(add_numbered(mongo, things))
     assert await numbers(mongo, things) == [1, 2]

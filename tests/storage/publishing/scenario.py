@@ -22,7 +22,7 @@ from storage.publishing.records import (
 )
 from storage.publishing.scheduling import NewScheduledPost
 from storage.stores import Stores
-from tests.storage.places import Place, found_place
+from tests.storage.topic_scenario import TopicScenario, create_topic_scenario
 
 IMAGE = ScheduledMedia("https://example.org/a.png", "A hill", MediaKind.IMAGE)
 
@@ -32,7 +32,7 @@ class PublishingScenario:
     """Ann is the author: an OPERATOR and a member of the topic's community."""
 
     stores: Stores
-    place: Place
+    place: TopicScenario
     ann: User
 
     @property
@@ -125,7 +125,7 @@ def _back(moment: str, seconds: float) -> list[Document]:
 
 async def create_publishing_scenario(stores: Stores) -> PublishingScenario:
     """Creates a scenario in an organization of its own."""
-    place = await found_place(stores, secrets.token_hex(6))
+    place = await create_topic_scenario(stores, secrets.token_hex(6))
     roles = [Role.OPERATOR]
     ann = await stores.users.sign_in(place.organization_id, "ann", roles, "Ann", None, "ann@example.org")
     return PublishingScenario(stores, place, ann)

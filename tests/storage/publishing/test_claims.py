@@ -10,8 +10,8 @@ from storage.publishing.claims import UPLOAD_LEASE_S, moment_reached
 from storage.publishing.networks import Network
 from storage.publishing.records import Publication, ScheduledPost
 from storage.publishing.transitions import LEASE_S
-from tests.storage.places import OpenStores
 from tests.storage.publishing.scenario import IMAGE, PublishingScenario, account_target
+from tests.storage.topic_scenario import OpenStores
 
 pytestmark = pytest.mark.anyio
 
@@ -28,9 +28,11 @@ async def test_claim_takes_only_publications_due_within_5_s(scenario: Publishing
     assert far.id not in [each.scheduled_post_id for each in claimed]
 
 
-async def test_concurrent_claims_take_each_publication_once(scenario: PublishingScenario, another: OpenStores) -> None:
+async def test_concurrent_claims_take_each_publication_once(
+    scenario: PublishingScenario, open_process: OpenStores
+) -> None:
     posts = [await scenario.schedule(in_s=1) for _ in range(20)]
-    async with another() as stores:
+    async with open_process() as stores:
         rooms = [scenario, scenario.through(stores)] * 5
         claims = await asyncio.gather(*(room.stores.claims.claim(1000) for room in rooms))
     ids = [each.scheduled_post_id for claimed in claims for each in claimed]

@@ -8,8 +8,8 @@ import pytest
 from storage.feed.changes import NewPost
 from storage.publishing.records import Publication, PublicationState
 from storage.publishing.transitions import ClaimLost, DeadlinePassed, NotYetDue
-from tests.storage.places import OpenStores, soon
 from tests.storage.publishing.scenario import PublishingScenario
+from tests.storage.topic_scenario import OpenStores, poll_until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -33,7 +33,7 @@ async def test_message_and_state_are_stored_together(scenario: PublishingScenari
     async def both_emitted() -> bool:
         return (await scenario.events()).count(("PublicationChanged", publication.id)) == 2
 
-    assert await soon(both_emitted)
+    assert await poll_until_true(both_emitted)
 
 
 async def test_publication_to_home_feed_creates_post(scenario: PublishingScenario) -> None:
@@ -47,9 +47,9 @@ async def test_publication_to_home_feed_creates_post(scenario: PublishingScenari
         await scenario.stores.scheduled_posts.publish_post(publication, new)
 
 
-async def test_concurrent_duplicates_publish_once(scenario: PublishingScenario, another: OpenStores) -> None:
+async def test_concurrent_duplicates_publish_once(scenario: PublishingScenario, open_process: OpenStores) -> None:
     publication = await scenario.claimed(await scenario.schedule(in_s=-1))
-    async with another() as stores:
+    async with open_process() as stores:
         rooms = [scenario, scenario.through(stores)] * 10
         outcomes = await asyncio.gather(*(publish(room, publication) for room in rooms), return_exceptions=True)
     assert sum(isinstance(each, Publication) for each in outcomes) == 1

@@ -12,8 +12,8 @@ from storage.publishing.networks import MediaKind, Network
 from storage.publishing.records import MediaState, PublicationState, ScheduledMedia
 from storage.publishing.scheduling import ScheduledPostEdit, microseconds
 from storage.publishing.transitions import ClaimLost, StoreUpload
-from tests.storage.places import OpenStores, soon
 from tests.storage.publishing.scenario import IMAGE, PublishingScenario, account_target
+from tests.storage.topic_scenario import OpenStores, poll_until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -30,9 +30,11 @@ async def test_timestamp_is_first_free_microsecond_at_due_time(scenario: Publish
     assert (await scenario.schedule(due_at=due_at)).timestamp == posts[0].timestamp
 
 
-async def test_concurrent_processes_get_distinct_timestamps(scenario: PublishingScenario, another: OpenStores) -> None:
+async def test_concurrent_processes_get_distinct_timestamps(
+    scenario: PublishingScenario, open_process: OpenStores
+) -> None:
     due_at = await scenario.now() + timedelta(hours=1)
-    async with another() as stores:
+    async with open_process() as stores:
         rooms = [scenario, scenario.through(stores)] * 20
         posts = await asyncio.gather(*(room.schedule(due_at=due_at) for room in rooms))
     assert len({post.timestamp for post in posts}) == 40
@@ -183,7 +185,7 @@ async def test_upload_of_edited_post_is_not_stored(scenario: PublishingScenario)
     with pytest.raises(ClaimLost):
         await scenario.stores.scheduled_posts.apply(StoreUpload(claimed, token, ["old"], 86_400))
     assert (await scenario.only(post)).media_state is MediaState.STALE
-    assert await soon(lambda: scenario.stores.claims.claim_uploads(1))
+    assert await poll_until_true(lambda: scenario.stores.claims.claim_uploads(1))
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,8 @@ from storage.publishing.transitions import (
     ScheduleRetry,
     StoreUploadAndBegin,
 )
-from tests.storage.places import soon
 from tests.storage.publishing.scenario import PublishingScenario, account_target
+from tests.storage.topic_scenario import poll_until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -109,7 +109,7 @@ async def test_failure_is_final_and_notified(scenario: PublishingScenario) -> No
     assert done.error is not None
     assert (done.error.code, done.error.message) == ("REFUSED", "no")
     assert "mail_at" in await scenario.stored(done)
-    assert await soon(lambda: notification_kinds(scenario)) == ["PUBLICATION_FAILED"]
+    assert await poll_until_true(lambda: notification_kinds(scenario)) == ["PUBLICATION_FAILED"]
 
 
 async def test_calls_without_effect_are_tried_five_times(scenario: PublishingScenario) -> None:
@@ -148,7 +148,7 @@ async def test_unknown_for_person_is_notified_at_once(scenario: PublishingScenar
     doubtful = await step(scenario, MarkUnknown(await calling(scenario), "no answer", MANUAL))
     assert doubtful.state is S.UNKNOWN
     assert "wake_at" not in await scenario.stored(doubtful)
-    assert await soon(lambda: notification_kinds(scenario)) == ["PUBLICATION_UNKNOWN"]
+    assert await poll_until_true(lambda: notification_kinds(scenario)) == ["PUBLICATION_UNKNOWN"]
 
 
 async def test_reconcilable_unknown_is_not_notified(scenario: PublishingScenario) -> None:
@@ -171,7 +171,7 @@ async def test_reconciliation_past_retention_waits_for_person(scenario: Publishi
     assert left.state is S.UNKNOWN
     assert not ask or left.progress is None
     assert "wake_at" not in await scenario.stored(left)
-    assert await soon(lambda: notification_kinds(scenario)) == ["PUBLICATION_UNKNOWN"]
+    assert await poll_until_true(lambda: notification_kinds(scenario)) == ["PUBLICATION_UNKNOWN"]
 
 
 async def test_person_resolves_unknown_once(scenario: PublishingScenario) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from storage.secrets.shared_secrets import shared_secret
 from storage.stores import Stores
-from tests.storage.places import OpenStores
+from tests.storage.topic_scenario import OpenStores
 
 pytestmark = pytest.mark.anyio
 

@@ -14,8 +14,8 @@ from storage.stores import Stores
 from storage.streams.hub import MAX_QUEUE, Hub, HydratedEvent, PositionExpired, Subscriber, _LocalStream, is_resumable
 from storage.streams.log import REPLAY_LIMIT, Event, EventLog, Head, Position, Stream
 from storage.streams.publisher import encode
-from tests.storage.listening import Listener, listening
-from tests.storage.places import OpenStores, Place, soon
+from tests.storage.event_recorder import EventRecorder, recorded_events
+from tests.storage.topic_scenario import OpenStores, TopicScenario, poll_until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -31,92 +31,106 @@ def no_head_comparisons() -> Iterator[None]:
 
 
 @pytest.fixture
-async def place_with_own_redis(place: Place, own_valkey: Valkey, another: OpenStores) -> AsyncIterator[Place]:
+async def place_with_own_redis(
+    scenario: TopicScenario, own_valkey: Valkey, open_process: OpenStores
+) -> AsyncIterator[TopicScenario]:
     """The topic, from a process with its own Redis, which the test may kill."""
-    async with another(own_valkey.url) as stores:
-        yield place.through(stores)
+    async with open_process(own_valkey.url) as stores:
+        yield scenario.through(stores)
 
 
 @pytest.fixture
-async def place_without_redis(place: Place, another: OpenStores) -> AsyncIterator[Place]:
+async def place_without_redis(scenario: TopicScenario, open_process: OpenStores) -> AsyncIterator[TopicScenario]:
     """The topic, from a process that cannot reach Redis: its publishes are lost."""
-    async with another(NOWHERE) as stores:
-        yield place.through(stores)
+    async with open_process(NOWHERE) as stores:
+        yield scenario.through(stores)
 
 
-async def receives_nothing(listener: Listener, n: int) -> bool:
-    return not await listener.has_heard(n, 0.3)
+async def receives_nothing(recorder: EventRecorder, n: int) -> bool:
+    return not await recorder.has_received(n, 0.3)
 
 
-async def test_post_reaches_other_process_at_once(place: Place, another: OpenStores) -> None:
-    async with another() as stores, listening(stores.hub, place.stream) as listener:
+async def test_post_reaches_other_process_at_once(scenario: TopicScenario, open_process: OpenStores) -> None:
+    async with open_process() as stores, recorded_events(stores.hub, scenario.stream) as recorder:
         for n in range(1, 6):
-            message = await place.post()
-            assert await listener.has_heard(n)
-            assert listener.subjects[-1] == message
+            message = await scenario.post()
+            assert await recorder.has_received(n)
+            assert recorder.subjects[-1] == message
 
 
-async def test_lost_publish_is_recovered_by_next_one(place: Place, place_without_redis: Place) -> None:
-    async with listening(place.stores.hub, place.stream) as listener:
+async def test_lost_publish_is_recovered_by_next_one(
+    scenario: TopicScenario, place_without_redis: TopicScenario
+) -> None:
+    async with recorded_events(scenario.stores.hub, scenario.stream) as recorder:
         await place_without_redis.post("lost")
-        assert await receives_nothing(listener, 1)
-        await place.post("heard")
-        assert await listener.has_heard(2)
-    assert [subject.text for subject in listener.subjects] == ["lost", "heard"]
+        assert await receives_nothing(recorder, 1)
+        await scenario.post("heard")
+        assert await recorder.has_received(2)
+    assert [subject.text for subject in recorder.subjects] == ["lost", "heard"]
 
 
-async def test_lost_publish_is_recovered_by_comparing_heads(place: Place, place_without_redis: Place) -> None:
-    async with listening(place.stores.hub, place.stream) as listener:
+async def test_lost_publish_is_recovered_by_comparing_heads(
+    scenario: TopicScenario, place_without_redis: TopicScenario
+) -> None:
+    async with recorded_events(scenario.stores.hub, scenario.stream) as recorder:
         await asyncio.gather(*(place_without_redis.post() for _ in range(5)))
-        await place.stores.hub.compare()
-        assert await listener.has_heard(5)
-    assert listener.numbers == [1, 2, 3, 4, 5]
+        await scenario.stores.hub.compare()
+        assert await recorder.has_received(5)
+    assert recorder.numbers == [1, 2, 3, 4, 5]
 
 
-async def test_heads_are_compared_periodically(place: Place, place_without_redis: Place) -> None:
-    async with running_hub(place.stores, compare_every_s=0.1) as hub, listening(hub, place.stream) as listener:
+async def test_heads_are_compared_periodically(scenario: TopicScenario, place_without_redis: TopicScenario) -> None:
+    async with (
+        running_hub(scenario.stores, compare_every_s=0.1) as hub,
+        recorded_events(hub, scenario.stream) as recorder,
+    ):
         await place_without_redis.post()
-        assert await listener.has_heard(1)
+        assert await recorder.has_received(1)
 
 
-async def test_failed_head_comparison_is_repeated(place: Place, place_without_redis: Place) -> None:
-    log = FailingLog(place.stores, failures=2)
-    async with running_hub(place.stores, log, compare_every_s=0.05) as hub, listening(hub, place.stream) as listener:
+async def test_failed_head_comparison_is_repeated(scenario: TopicScenario, place_without_redis: TopicScenario) -> None:
+    log = FailingLog(scenario.stores, failures=2)
+    async with (
+        running_hub(scenario.stores, log, compare_every_s=0.05) as hub,
+        recorded_events(hub, scenario.stream) as recorder,
+    ):
         await place_without_redis.post()
-        assert await listener.has_heard(1)
+        assert await recorder.has_received(1)
     assert log.failures == 0
 
 
-async def test_subscriber_without_redis_receives_all_events(place: Place, place_without_redis: Place) -> None:
-    async with listening(place_without_redis.stores.hub, place.stream) as listener:
-        await place.post()
+async def test_subscriber_without_redis_receives_all_events(
+    scenario: TopicScenario, place_without_redis: TopicScenario
+) -> None:
+    async with recorded_events(place_without_redis.stores.hub, scenario.stream) as recorder:
+        await scenario.post()
         await place_without_redis.stores.hub.compare()
-        assert await listener.has_heard(1)
+        assert await recorder.has_received(1)
 
 
-async def test_redis_flushed_loses_no_event(place_with_own_redis: Place, own_valkey: Valkey) -> None:
+async def test_redis_flushed_loses_no_event(place_with_own_redis: TopicScenario, own_valkey: Valkey) -> None:
     async with (
-        listening(place_with_own_redis.stores.hub, place_with_own_redis.stream) as listener,
+        recorded_events(place_with_own_redis.stores.hub, place_with_own_redis.stream) as recorder,
         Redis.from_url(own_valkey.url) as redis,
     ):
         for n in range(1, 6):
             await redis.flushall()
             await place_with_own_redis.post()
-            assert await listener.has_heard(n)
+            assert await recorder.has_received(n)
 
 
 async def test_killed_redis_connection_reconnects_and_catches_up(
-    place_with_own_redis: Place, own_valkey: Valkey
+    place_with_own_redis: TopicScenario, own_valkey: Valkey
 ) -> None:
     async with (
-        listening(place_with_own_redis.stores.hub, place_with_own_redis.stream) as listener,
+        recorded_events(place_with_own_redis.stores.hub, place_with_own_redis.stream) as recorder,
         Redis.from_url(own_valkey.url) as redis,
     ):
         for n in range(1, 11):
             await redis.execute_command("CLIENT", "KILL", "TYPE", "pubsub")
             await place_with_own_redis.post()
-            assert await listener.has_heard(n), "published to nobody, and found when connected again"
-    assert listener.numbers == list(range(1, 11))
+            assert await recorder.has_received(n), "published to nobody, and found when connected again"
+    assert recorder.numbers == list(range(1, 11))
 
 
 class InterruptedLog(EventLog):
@@ -134,119 +148,125 @@ class InterruptedLog(EventLog):
         return events
 
 
-async def test_message_during_catch_up_is_delivered(place_with_own_redis: Place, own_valkey: Valkey) -> None:
+async def test_message_during_catch_up_is_delivered(place_with_own_redis: TopicScenario, own_valkey: Valkey) -> None:
     log = InterruptedLog(place_with_own_redis.stores)
     async with (
         running_hub(place_with_own_redis.stores, log) as hub,
-        listening(hub, place_with_own_redis.stream) as listener,
+        recorded_events(hub, place_with_own_redis.stream) as recorder,
     ):
 
         async def meanwhile() -> None:
             await place_with_own_redis.post()
-            assert await soon(is_heard)
+            assert await poll_until_true(is_heard)
 
         async def is_heard() -> bool:
             return 2 in hub._locals[place_with_own_redis.stream.name].received
 
         await place_with_own_redis.post()
-        assert await listener.has_heard(1)
+        assert await recorder.has_received(1)
         log.meanwhile = meanwhile
         async with Redis.from_url(own_valkey.url) as redis:
             await redis.execute_command("CLIENT", "KILL", "TYPE", "pubsub")
-        assert await listener.has_heard(2)
+        assert await recorder.has_received(2)
 
 
-async def test_redis_restarted_loses_no_event(place_with_own_redis: Place, own_valkey: Valkey) -> None:
-    async with listening(place_with_own_redis.stores.hub, place_with_own_redis.stream) as listener:
+async def test_redis_restarted_loses_no_event(place_with_own_redis: TopicScenario, own_valkey: Valkey) -> None:
+    async with recorded_events(place_with_own_redis.stores.hub, place_with_own_redis.stream) as recorder:
         await place_with_own_redis.post()
-        assert await listener.has_heard(1)
+        assert await recorder.has_received(1)
         own_valkey.kill()
         await own_valkey.wait()
         await asyncio.gather(*(place_with_own_redis.post() for _ in range(3)))
         await place_with_own_redis.stores.hub.compare()
-        assert await listener.has_heard(4)
+        assert await recorder.has_received(4)
         await place_with_own_redis.post()
         await own_valkey.restart()
-        assert await listener.has_heard(5), "reconnecting alone must bring what was missed"
+        assert await recorder.has_received(5), "reconnecting alone must bring what was missed"
         await place_with_own_redis.post()
-        assert await listener.has_heard(6)
-    assert listener.numbers == [1, 2, 3, 4, 5, 6]
+        assert await recorder.has_received(6)
+    assert recorder.numbers == [1, 2, 3, 4, 5, 6]
 
 
 async def test_subscription_without_redis_goes_live_once_it_starts(
-    place_with_own_redis: Place, own_valkey: Valkey
+    place_with_own_redis: TopicScenario, own_valkey: Valkey
 ) -> None:
     own_valkey.kill()
     await own_valkey.wait()
-    async with listening(place_with_own_redis.stores.hub, place_with_own_redis.stream) as listener:
+    async with recorded_events(place_with_own_redis.stores.hub, place_with_own_redis.stream) as recorder:
         await own_valkey.restart()
 
         async def is_subscribed() -> bool:
             return place_with_own_redis.stores.hub._locals[place_with_own_redis.stream.name].confirmed.is_set()
 
-        assert await soon(is_subscribed)
+        assert await poll_until_true(is_subscribed)
         await place_with_own_redis.post()
-        assert await listener.has_heard(1)
+        assert await recorder.has_received(1)
 
 
-async def publish(place: Place, *numbers: int, epoch: str | None = None) -> None:
+async def publish(scenario: TopicScenario, *numbers: int, epoch: str | None = None) -> None:
     """Publishes messages on the channel as another process might, regardless of the log."""
-    head = await place.stores.events.head(place.stream)
-    rows = await place.events()
+    head = await scenario.stores.events.head(scenario.stream)
+    rows = await scenario.events()
     by_number = {row["_id"]["n"]: Event(row["_id"]["n"], row["kind"], row["ref"], row["at"]) for row in rows}
     for n in numbers:
         event = by_number.get(n, Event(n, "MessagePosted", 1, rows[-1]["at"]))
         payload = encode(head.epoch if epoch is None else epoch, [event])
-        await place.stores.redis.publish(place.stores.keys.channel(place.stream.name), payload)
+        await scenario.stores.redis.publish(scenario.stores.keys.channel(scenario.stream.name), payload)
 
 
-async def test_duplicate_and_reordered_messages_arrive_once_in_order(place: Place, place_without_redis: Place) -> None:
-    async with listening(place.stores.hub, place.stream) as listener:
+async def test_duplicate_and_reordered_messages_arrive_once_in_order(
+    scenario: TopicScenario, place_without_redis: TopicScenario
+) -> None:
+    async with recorded_events(scenario.stores.hub, scenario.stream) as recorder:
         await asyncio.gather(*(place_without_redis.post() for _ in range(6)))
-        await publish(place, 2, 2, 1, 6, 3, 1, 5, 4, 6)
-        assert await listener.has_heard(6)
-        await publish(place, 1, 6, 3)
-        await place.post()
-        assert await listener.has_heard(7)
-    assert listener.numbers == [1, 2, 3, 4, 5, 6, 7]
+        await publish(scenario, 2, 2, 1, 6, 3, 1, 5, 4, 6)
+        assert await recorder.has_received(6)
+        await publish(scenario, 1, 6, 3)
+        await scenario.post()
+        assert await recorder.has_received(7)
+    assert recorder.numbers == [1, 2, 3, 4, 5, 6, 7]
 
 
-async def test_subscriber_queue_has_each_event_once(place: Place, place_without_redis: Place) -> None:
-    async with place.stores.hub.subscribe(place.stream) as subscriber:
+async def test_subscriber_queue_has_each_event_once(
+    scenario: TopicScenario, place_without_redis: TopicScenario
+) -> None:
+    async with scenario.stores.hub.subscribe(scenario.stream) as subscriber:
         await asyncio.gather(*(place_without_redis.post() for _ in range(4)))
-        await publish(place, 1, 1, 2, 1, 2, 4, 3, 2, 4)
-        await place.post()
+        await publish(scenario, 1, 1, 2, 1, 2, 4, 3, 2, 4)
+        await scenario.post()
 
         async def has_all() -> bool:
             return bool(subscriber.queue) and subscriber.queue[-1].event.n == 5
 
-        assert await soon(has_all)
+        assert await poll_until_true(has_all)
         assert [event.event.n for event in subscriber.queue] == [1, 2, 3, 4, 5]
 
 
-async def test_unallocated_event_numbers_are_ignored(place: Place) -> None:
-    await place.post()
-    async with listening(place.stores.hub, place.stream) as listener:
-        await publish(place, 500)
-        await publish(place, 2, epoch="another incarnation")
-        assert await receives_nothing(listener, 2)
-        await place.post()
-        assert await listener.has_heard(2)
-    assert listener.numbers == [2]
-    assert len(listener.ready) == 1
+async def test_unallocated_event_numbers_are_ignored(scenario: TopicScenario) -> None:
+    await scenario.post()
+    async with recorded_events(scenario.stores.hub, scenario.stream) as recorder:
+        await publish(scenario, 500)
+        await publish(scenario, 2, epoch="another incarnation")
+        assert await receives_nothing(recorder, 2)
+        await scenario.post()
+        assert await recorder.has_received(2)
+    assert recorder.numbers == [2]
+    assert len(recorder.ready) == 1
 
 
 @pytest.mark.parametrize("payload", [b"", b"{", b"[]", b"5", b'{"epoch": "e", "events": []}', b"\x80pickle"])
-async def test_malformed_message_does_not_stop_delivery(place: Place, payload: bytes) -> None:
-    async with listening(place.stores.hub, place.stream) as listener:
-        await place.stores.redis.publish(place.stores.keys.channel(place.stream.name), payload)
-        await place.post()
-        assert await listener.has_heard(1)
-        await place.post()
-        assert await listener.has_heard(2)
+async def test_malformed_message_does_not_stop_delivery(scenario: TopicScenario, payload: bytes) -> None:
+    async with recorded_events(scenario.stores.hub, scenario.stream) as recorder:
+        await scenario.stores.redis.publish(scenario.stores.keys.channel(scenario.stream.name), payload)
+        await scenario.post()
+        assert await recorder.has_received(1)
+        await scenario.post()
+        assert await recorder.has_received(2)
 
 
-async def test_streams_and_subscribers_share_one_connection(place_with_own_redis: Place, own_valkey: Valkey) -> None:
+async def test_streams_and_subscribers_share_one_connection(
+    place_with_own_redis: TopicScenario, own_valkey: Valkey
+) -> None:
     async with Redis.from_url(own_valkey.url) as redis, AsyncExitStack() as stack:
         for number in range(60):
             stream = Stream("user", f"org/{number % 20}")
@@ -256,30 +276,33 @@ async def test_streams_and_subscribers_share_one_connection(place_with_own_redis
         assert await redis.pubsub_numsub(channel) == [(channel.encode(), 1)]
 
 
-async def test_subscribers_receive_the_same_object(place: Place) -> None:
-    async with listening(place.stores.hub, place.stream) as one, listening(place.stores.hub, place.stream) as other:
-        await place.post()
-        assert await one.has_heard(1)
-        assert await other.has_heard(1)
+async def test_subscribers_receive_the_same_object(scenario: TopicScenario) -> None:
+    async with (
+        recorded_events(scenario.stores.hub, scenario.stream) as one,
+        recorded_events(scenario.stores.hub, scenario.stream) as other,
+    ):
+        await scenario.post()
+        assert await one.has_received(1)
+        assert await other.has_received(1)
     assert one.subjects[0] is other.subjects[0]
 
 
-async def test_leaving_subscriber_does_not_affect_others(place: Place) -> None:
-    async with listening(place.stores.hub, place.stream) as staying:
-        async with listening(place.stores.hub, place.stream):
-            await place.post()
-        await place.post()
-        assert await staying.has_heard(2)
+async def test_leaving_subscriber_does_not_affect_others(scenario: TopicScenario) -> None:
+    async with recorded_events(scenario.stores.hub, scenario.stream) as staying:
+        async with recorded_events(scenario.stores.hub, scenario.stream):
+            await scenario.post()
+        await scenario.post()
+        assert await staying.has_received(2)
 
 
-async def test_resubscribing_at_once_misses_no_event(place: Place, another: OpenStores) -> None:
-    async with another() as stores:
+async def test_resubscribing_at_once_misses_no_event(scenario: TopicScenario, open_process: OpenStores) -> None:
+    async with open_process() as stores:
         for n in range(1, 21):
-            async with listening(stores.hub, place.stream):
+            async with recorded_events(stores.hub, scenario.stream):
                 pass
-            async with listening(stores.hub, place.stream) as listener:
-                await place.post()
-                assert await listener.has_heard(n)
+            async with recorded_events(stores.hub, scenario.stream) as recorder:
+                await scenario.post()
+                assert await recorder.has_received(n)
 
 
 class SlowHub(Hub):
@@ -289,11 +312,11 @@ class SlowHub(Hub):
         await asyncio.sleep(60)
 
 
-async def test_cancelled_subscribe_leaves_no_state(place: Place) -> None:
-    stores = place.stores
+async def test_cancelled_subscribe_leaves_no_state(scenario: TopicScenario) -> None:
+    stores = scenario.stores
     hub = SlowHub(stores.redis, stores.keys, stores.events, hydrate_nothing)
     stack = AsyncExitStack()
-    entering = asyncio.create_task(stack.enter_async_context(hub.subscribe(place.stream)))
+    entering = asyncio.create_task(stack.enter_async_context(hub.subscribe(scenario.stream)))
     await asyncio.sleep(0)
     entering.cancel()
     await asyncio.gather(entering, return_exceptions=True)
@@ -340,28 +363,28 @@ async def running_hub(
         await hub.close()
 
 
-async def test_failed_hydration_delays_events_and_loses_none(place: Place) -> None:
-    async with running_hub(place.stores, failures=3) as hub, listening(hub, place.stream) as listener:
+async def test_failed_hydration_delays_events_and_loses_none(scenario: TopicScenario) -> None:
+    async with running_hub(scenario.stores, failures=3) as hub, recorded_events(hub, scenario.stream) as recorder:
         for _ in range(3):
-            await place.post()
+            await scenario.post()
 
         async def has_heard_all() -> bool:
             await hub.compare()
-            return await listener.has_heard(3, 0.1)
+            return await recorder.has_received(3, 0.1)
 
-        assert await soon(has_heard_all)
-    assert listener.numbers == [1, 2, 3]
+        assert await poll_until_true(has_heard_all)
+    assert recorder.numbers == [1, 2, 3]
 
 
-async def test_replay_of_pruned_events_expires(place: Place) -> None:
+async def test_replay_of_pruned_events_expires(scenario: TopicScenario) -> None:
     for _ in range(3):
-        await place.post()
-    head = await place.stores.events.head(place.stream)
-    assert len(await place.stores.hub.replay(place.stream, Position(head.epoch, 1))) == 2
-    await place.stores.mongo["events"].delete_one({"_id": {"s": place.stream.name, "n": 2}})
+        await scenario.post()
+    head = await scenario.stores.events.head(scenario.stream)
+    assert len(await scenario.stores.hub.replay(scenario.stream, Position(head.epoch, 1))) == 2
+    await scenario.stores.mongo["events"].delete_one({"_id": {"s": scenario.stream.name, "n": 2}})
     with pytest.raises(PositionExpired):
-        await place.stores.hub.replay(place.stream, Position(head.epoch, 1))
-    assert len(await place.stores.hub.replay(place.stream, Position(head.epoch, 2))) == 1
+        await scenario.stores.hub.replay(scenario.stream, Position(head.epoch, 1))
+    assert len(await scenario.stores.hub.replay(scenario.stream, Position(head.epoch, 2))) == 1
 
 
 def test_position_is_resumable_between_floor_and_head() -> None:

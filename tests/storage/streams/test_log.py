@@ -12,8 +12,8 @@ from server.embedded import Mongod
 from storage.errors import BadUserInput, NotFound
 from storage.stores import Stores
 from storage.streams.log import Head, Position, Stream, format_cursor, parse_cursor, parse_stream_name
-from tests.storage.faults import failing
-from tests.storage.places import Place, found_place
+from tests.storage.faults import failpoint
+from tests.storage.topic_scenario import TopicScenario, create_topic_scenario
 
 pytestmark = pytest.mark.anyio
 
@@ -66,30 +66,30 @@ async def test_missing_topic_has_no_head(shared_stores: Stores) -> None:
         await shared_stores.events.head(Stream("topic", "nowhere"))
 
 
-async def test_log_is_read_in_order_and_in_pages(place: Place) -> None:
-    other = await found_place(place.stores)
+async def test_log_is_read_in_order_and_in_pages(scenario: TopicScenario) -> None:
+    other = await create_topic_scenario(scenario.stores)
     for _ in range(12):
-        await place.post()
+        await scenario.post()
         await other.post()
-    log = place.stores.events
-    assert [event.n for event in await log.read(place.stream, 0)] == list(range(1, 13))
-    assert [event.n for event in await log.read(place.stream, 7, limit=3)] == [8, 9, 10]
-    assert await log.read(place.stream, 12) == []
+    log = scenario.stores.events
+    assert [event.n for event in await log.read(scenario.stream, 0)] == list(range(1, 13))
+    assert [event.n for event in await log.read(scenario.stream, 7, limit=3)] == [8, 9, 10]
+    assert await log.read(scenario.stream, 12) == []
 
 
-async def test_heads_of_many_streams_are_read_together(place: Place) -> None:
-    await place.post()
+async def test_heads_of_many_streams_are_read_together(scenario: TopicScenario) -> None:
+    await scenario.post()
     user, unknown = Stream("user", "org/ann"), Stream("user", "org/nobody")
-    known = await place.stores.events.head(user)
-    heads = await place.stores.events.heads([place.stream, user, unknown, Stream("topic", "nowhere")])
-    assert heads == {place.stream: await place.stores.events.head(place.stream), user: known}
+    known = await scenario.stores.events.head(user)
+    heads = await scenario.stores.events.heads([scenario.stream, user, unknown, Stream("topic", "nowhere")])
+    assert heads == {scenario.stream: await scenario.stores.events.head(scenario.stream), user: known}
 
 
-async def test_cancelled_log_read_raises_cancelled_error(place: Place) -> None:
+async def test_cancelled_log_read_raises_cancelled_error(scenario: TopicScenario) -> None:
     """PyMongo's cursors may return instead of raising; a caller that awaits the task's end would hang."""
-    log = place.stores.events
+    log = scenario.stores.events
     for step in range(200):
-        for read in (log.head(place.stream), log.read(place.stream, 0), log.heads([place.stream])):
+        for read in (log.head(scenario.stream), log.read(scenario.stream, 0), log.heads([scenario.stream])):
             task: asyncio.Task[object] = asyncio.create_task(read)
             await asyncio.sleep(step / 100_000)
             over = not task.cancel()
@@ -97,66 +97,66 @@ async def test_cancelled_log_read_raises_cancelled_error(place: Place) -> None:
             assert over or task.cancelled()
 
 
-async def age_events(place: Place, up_to: int) -> None:
+async def age_events(scenario: TopicScenario, up_to: int) -> None:
     """Ages the first events beyond the retention period."""
-    wanted = {"_id.s": place.stream.name, "_id.n": {"$lte": up_to}}
+    wanted = {"_id.s": scenario.stream.name, "_id.n": {"$lte": up_to}}
     hours_25_ms = 25 * 3600 * 1000
     older = [{"$set": {"at": {"$subtract": ["$at", hours_25_ms]}}}]
-    await place.stores.mongo["events"].update_many(wanted, older)
+    await scenario.stores.mongo["events"].update_many(wanted, older)
 
 
-async def event_numbers(place: Place) -> list[int]:
-    return [row["_id"]["n"] for row in await place.events()]
+async def event_numbers(scenario: TopicScenario) -> list[int]:
+    return [row["_id"]["n"] for row in await scenario.events()]
 
 
-async def post_five(place: Place) -> None:
-    await asyncio.gather(*(place.post() for _ in range(5)))
+async def post_five(scenario: TopicScenario) -> None:
+    await asyncio.gather(*(scenario.post() for _ in range(5)))
 
 
 async def test_pruning_deletes_old_events_and_raises_floors(stores: Stores) -> None:
-    one, other = await found_place(stores), await found_place(stores)
-    for place, old in ((one, 3), (other, 5)):
-        await post_five(place)
-        await age_events(place, old)
+    one, other = await create_topic_scenario(stores), await create_topic_scenario(stores)
+    for scenario, old in ((one, 3), (other, 5)):
+        await post_five(scenario)
+        await age_events(scenario, old)
     assert await stores.events.prune() == 8
     assert (await event_numbers(one), await event_numbers(other)) == ([4, 5], [])
-    heads = [await stores.events.head(place.stream) for place in (one, other)]
+    heads = [await stores.events.head(scenario.stream) for scenario in (one, other)]
     assert [(head.n, head.floor) for head in heads] == [(5, 3), (5, 5)]
     assert await stores.events.prune() == 0
 
 
 async def test_pruning_continues_after_its_last_batch(stores: Stores) -> None:
-    place = await found_place(stores)
-    await post_five(place)
-    await age_events(place, 5)
+    scenario = await create_topic_scenario(stores)
+    await post_five(scenario)
+    await age_events(scenario, 5)
     while await stores.events.prune(batch=2):
-        head: Head = await stores.events.head(place.stream)
-        assert await event_numbers(place) == list(range(head.floor + 1, 6))
-    assert (await stores.events.head(place.stream)).floor == 5
+        head: Head = await stores.events.head(scenario.stream)
+        assert await event_numbers(scenario) == list(range(head.floor + 1, 6))
+    assert (await stores.events.head(scenario.stream)).floor == 5
 
 
 async def test_events_younger_than_a_day_are_kept(stores: Stores) -> None:
-    place = await found_place(stores)
-    await post_five(place)
+    scenario = await create_topic_scenario(stores)
+    await post_five(scenario)
     assert await stores.events.prune() == 0
-    assert await event_numbers(place) == [1, 2, 3, 4, 5]
+    assert await event_numbers(scenario) == [1, 2, 3, 4, 5]
 
 
-async def test_interrupted_pruning_deletes_nothing_above_floor(own_place: Place, own_mongod: Mongod) -> None:
-    await post_five(own_place)
-    await age_events(own_place, 4)
+async def test_interrupted_pruning_deletes_nothing_above_floor(own_scenario: TopicScenario, own_mongod: Mongod) -> None:
+    await post_five(own_scenario)
+    await age_events(own_scenario, 4)
     for command, floor in (("update", 0), ("delete", 4)):
-        async with failing(own_mongod.uri, command, errorCode=20):
+        async with failpoint(own_mongod.uri, command, errorCode=20):
             with pytest.raises(OperationFailure):
-                await own_place.stores.events.prune()
-        assert (await own_place.stores.events.head(own_place.stream)).floor == floor
-        assert await event_numbers(own_place) == [1, 2, 3, 4, 5]
+                await own_scenario.stores.events.prune()
+        assert (await own_scenario.stores.events.head(own_scenario.stream)).floor == floor
+        assert await event_numbers(own_scenario) == [1, 2, 3, 4, 5]
 
 
-async def test_posting_continues_while_log_is_pruned(place: Place) -> None:
-    await post_five(place)
-    await age_events(place, 5)
-    await asyncio.gather(place.stores.events.prune(), *(place.post() for _ in range(50)))
-    head = await place.stores.events.head(place.stream)
+async def test_posting_continues_while_log_is_pruned(scenario: TopicScenario) -> None:
+    await post_five(scenario)
+    await age_events(scenario, 5)
+    await asyncio.gather(scenario.stores.events.prune(), *(scenario.post() for _ in range(50)))
+    head = await scenario.stores.events.head(scenario.stream)
     assert (head.n, head.floor) == (55, 5)
-    assert await event_numbers(place) == list(range(6, 56))
+    assert await event_numbers(scenario) == list(range(6, 56))

@@ -20,7 +20,7 @@ from storage.streams.merged_subscription import (
     format_positions,
     parse_positions,
 )
-from tests.storage.places import found_place, soon
+from tests.storage.topic_scenario import create_topic_scenario, poll_until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -73,7 +73,7 @@ async def next_step(steps: AsyncGenerator[Step, None]) -> Step:
 
 @pytest.fixture
 async def merged_streams(shared_stores: Stores) -> MergedStreams:
-    return MergedStreams(shared_stores, (await found_place(shared_stores)).topic.id)
+    return MergedStreams(shared_stores, (await create_topic_scenario(shared_stores)).topic.id)
 
 
 async def test_merged_events_arrive_once_in_order_of_each_stream(merged_streams: MergedStreams) -> None:
@@ -138,7 +138,7 @@ async def test_streams_join_and_leave_during_subscription(
         async def was_looked_for() -> bool:
             return merged_streams.listings >= before + 3
 
-        assert await soon(was_looked_for)
+        assert await poll_until_true(was_looked_for)
         await merged_streams.emit(new)
         await merged_streams.emit(merged_streams.main)
         last = await waiting

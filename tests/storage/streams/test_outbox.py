@@ -17,8 +17,8 @@ from storage.streams.log import Stream
 from storage.streams.outbox import RELAY_LIMIT, Outbox, OutboxRelay, RelayRows, add_rows
 from storage.streams.sequencer import Sequencer
 from storage.streams.write_leases import WriteLeases
-from tests.storage.faults import failing
-from tests.storage.places import OpenStores, soon
+from tests.storage.faults import failpoint
+from tests.storage.topic_scenario import OpenStores, poll_until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -106,25 +106,25 @@ def scenario(open_scenario: OpenScenario) -> OutboxScenario:
 async def test_outbox_rows_are_relayed_in_order_and_deleted(scenario: OutboxScenario) -> None:
     await scenario.write(3)
     scenario.outbox.nudge(scenario.stream.name)
-    assert await soon(scenario.is_empty)
+    assert await poll_until_true(scenario.is_empty)
     assert await scenario.copied() == [0, 1, 2]
 
 
 async def test_one_nudge_relays_more_rows_than_one_commit_takes(scenario: OutboxScenario) -> None:
     await scenario.write(2 * RELAY_LIMIT + 10)
     scenario.outbox.nudge(scenario.stream.name)
-    assert await soon(scenario.is_empty)
+    assert await poll_until_true(scenario.is_empty)
     assert await scenario.copied() == list(range(2 * RELAY_LIMIT + 10))
 
 
-async def test_concurrent_processes_relay_each_row_once(scenario: OutboxScenario, another: OpenStores) -> None:
-    async with another() as stores, aclosing(OutboxScenario(stores, scenario.stream)) as other:
+async def test_concurrent_processes_relay_each_row_once(scenario: OutboxScenario, open_process: OpenStores) -> None:
+    async with open_process() as stores, aclosing(OutboxScenario(stores, scenario.stream)) as other:
         scenarios = [scenario, other]
         for _ in range(5):
             await scenario.write(100)
             for each in scenarios:
                 each.outbox.nudge(scenario.stream.name)
-        assert await soon(scenario.is_empty)
+        assert await poll_until_true(scenario.is_empty)
         assert await scenario.copied() == list(range(100)) * 5
 
 
@@ -132,7 +132,7 @@ async def test_nudge_during_relay_is_not_lost(scenario: OutboxScenario) -> None:
     for _ in range(20):
         await scenario.write(1)
         scenario.outbox.nudge(scenario.stream.name)
-    assert await soon(scenario.is_empty)
+    assert await poll_until_true(scenario.is_empty)
     assert len(await scenario.copied()) == 20
 
 
@@ -141,7 +141,7 @@ async def test_sweep_relays_old_rows_and_leaves_fresh_ones(stores: Stores, open_
     await left.write(3, age_s=4)
     await fresh.write(3)
     assert await left.outbox.sweep() == 1
-    assert await soon(left.is_empty)
+    assert await poll_until_true(left.is_empty)
     assert await left.copied() == [0, 1, 2]
     assert await fresh.waiting() == 3
     assert await left.outbox.sweep() == 0
@@ -156,7 +156,7 @@ async def test_rows_of_unknown_kind_stay_and_block_no_others(stores: Stores, ope
     async def is_moved() -> bool:
         return await scenario.copied() == [0, 1]
 
-    assert await soon(is_moved)
+    assert await poll_until_true(is_moved)
     assert await scenario.waiting() == RELAY_LIMIT + 1
     assert await scenario.outbox.sweep() == 0
 
@@ -170,10 +170,10 @@ async def test_deferred_rows_are_retried_at_intervals(scenario: OutboxScenario) 
         return GatedRelay.tries >= 3 * RELAY_LIMIT
 
     began = asyncio.get_running_loop().time()
-    assert await soon(was_asked_thrice)
+    assert await poll_until_true(was_asked_thrice)
     assert asyncio.get_running_loop().time() - began >= 0.2, "rows are retried after the requested delay"
     GatedRelay.gate.set()
-    assert await soon(scenario.is_empty)
+    assert await poll_until_true(scenario.is_empty)
     assert await scenario.copied() == list(range(RELAY_LIMIT))
 
 
@@ -186,7 +186,7 @@ async def test_deferred_rows_do_not_block_rows_of_same_stream(scenario: OutboxSc
     async def is_moved() -> bool:
         return await scenario.copied() == [0, 1]
 
-    assert await soon(is_moved)
+    assert await poll_until_true(is_moved)
     assert await scenario.waiting() == 5
     await scenario.outbox.close()
 
@@ -196,12 +196,12 @@ async def test_failed_relay_is_repeated_by_next_nudge(
 ) -> None:
     scenario = open_scenario(own_stores)
     await scenario.write(3)
-    async with failing(own_mongod.uri, "commitTransaction", errorCode=20):
+    async with failpoint(own_mongod.uri, "commitTransaction", errorCode=20):
         scenario.outbox.nudge(scenario.stream.name)
-        assert await soon(lambda: is_idle(scenario))
+        assert await poll_until_true(lambda: is_idle(scenario))
     assert await scenario.waiting() == 3
     scenario.outbox.nudge(scenario.stream.name)
-    assert await soon(scenario.is_empty)
+    assert await poll_until_true(scenario.is_empty)
     assert await scenario.copied() == [0, 1, 2]
 
 

@@ -15,7 +15,7 @@ from server.embedded import Valkey
 from storage.keys import Keys
 from storage.streams.log import Event, Stream
 from storage.streams.publisher import MAX_WAITING, Publisher, decode, encode
-from tests.storage.faults import hanging
+from tests.storage.faults import sigstopped
 
 pytestmark = pytest.mark.anyio
 
@@ -93,7 +93,7 @@ async def test_closing_publisher_sends_queued_events(own_valkey: Valkey) -> None
 async def test_hanging_redis_delays_no_caller_and_recovers(own_valkey: Valkey) -> None:
     loop = asyncio.get_running_loop()
     async with publishing(own_valkey.url) as publisher:
-        with hanging(own_valkey.pid):
+        with sigstopped(own_valkey.pid):
             began = loop.time()
             for n in range(2 * MAX_WAITING):
                 publisher.publish(STREAM, "e", [event(n)])
@@ -120,7 +120,7 @@ async def is_published_again(valkey: Valkey, publisher: Publisher) -> None:
 
 async def test_closing_publisher_does_not_wait_for_dead_redis(own_valkey: Valkey) -> None:
     loop = asyncio.get_running_loop()
-    with hanging(own_valkey.pid):
+    with sigstopped(own_valkey.pid):
         async with publishing(own_valkey.url) as publisher:
             publisher.publish(STREAM, "e", [event(1)])
             began = loop.time()

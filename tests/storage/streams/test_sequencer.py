@@ -24,8 +24,8 @@ from storage.streams.heads import HEAT_TAU_S, messages_per_minute
 from storage.streams.log import Event, Stream, jobs_stream
 from storage.streams.sequencer import JOBS_AT_ONCE, MAX_BATCH, Sequencer
 from storage.streams.write_leases import WriteLeases
-from tests.storage.faults import failing, hanging
-from tests.storage.places import OpenStores, Place, found_place, soon
+from tests.storage.faults import failpoint, sigstopped
+from tests.storage.topic_scenario import OpenStores, TopicScenario, create_topic_scenario, poll_until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -38,69 +38,71 @@ UNREACHABLE = 6
 NOT_YET_AT_MAJORITY = {"code": 64, "errmsg": "waiting for replication timed out"}
 
 
-async def assert_consistent(place: Place, count: int) -> list[int]:
+async def assert_consistent(scenario: TopicScenario, count: int) -> list[int]:
     """Asserts the invariants of a topic that only had posts. Returns the timestamps."""
-    timestamps = [message["_id"]["ts"] for message in await place.messages()]
-    events = await place.events()
+    timestamps = [message["_id"]["ts"] for message in await scenario.messages()]
+    events = await scenario.events()
     assert len(timestamps) == len(set(timestamps)) == count
     assert [event["_id"]["n"] for event in events] == list(range(1, count + 1))
     assert [event["ref"] for event in events] == timestamps, "the order of n is the order of timestamps"
     assert all(earlier["at"] <= later["at"] for earlier, later in itertools.pairwise(events))
-    head = await place.stores.mongo["topics"].find_one({"_id": place.topic.id})
+    head = await scenario.stores.mongo["topics"].find_one({"_id": scenario.topic.id})
     assert head is not None
     assert head["n"] == count
     assert head["last"] == max(timestamps)
     return timestamps
 
 
-async def outcomes(place: Place, changes: Sequence[PostMessage | EditMessage]) -> list[Message | BaseException]:
+async def outcomes(
+    scenario: TopicScenario, changes: Sequence[PostMessage | EditMessage]
+) -> list[Message | BaseException]:
     """Submits all changes at once, so that they are members of one batch."""
-    commits = (place.stores.sequencer.commit(place.stream, change) for change in changes)
+    commits = (scenario.stores.sequencer.commit(scenario.stream, change) for change in changes)
     return await asyncio.gather(*commits, return_exceptions=True)
 
 
-async def test_concurrent_posts_get_timestamps_in_one_order(place: Place) -> None:
-    posted = await asyncio.gather(*(place.post(str(number)) for number in range(200)))
-    timestamps = await assert_consistent(place, 200)
+async def test_concurrent_posts_get_timestamps_in_one_order(scenario: TopicScenario) -> None:
+    posted = await asyncio.gather(*(scenario.post(str(number)) for number in range(200)))
+    timestamps = await assert_consistent(scenario, 200)
     assert sorted(message.timestamp for message in posted) == timestamps
-    texts = {message["_id"]["ts"]: message["text"] for message in await place.messages()}
+    texts = {message["_id"]["ts"]: message["text"] for message in await scenario.messages()}
     assert all(texts[message.timestamp] == message.text for message in posted)
 
 
 @pytest.mark.parametrize("redis", [{}, {"redis_url": "redis://127.0.0.1:1/0"}], ids=["with Redis", "without Redis"])
 async def test_posts_of_several_processes_share_one_order(
-    place: Place, another: OpenStores, redis: dict[str, str]
+    scenario: TopicScenario, open_process: OpenStores, redis: dict[str, str]
 ) -> None:
     async with AsyncExitStack() as stack:
-        places = [place.through(await stack.enter_async_context(another(**redis))) for _ in range(4)]
-        posted = await asyncio.gather(*(places[number % 4].post(str(number)) for number in range(200)))
-        more = await asyncio.gather(*(each.post() for each in places * 10))
-        timestamps = await assert_consistent(place, 240)
+        scenarios = [scenario.through(await stack.enter_async_context(open_process(**redis))) for _ in range(4)]
+        posted = await asyncio.gather(*(scenarios[number % 4].post(str(number)) for number in range(200)))
+        more = await asyncio.gather(*(each.post() for each in scenarios * 10))
+        timestamps = await assert_consistent(scenario, 240)
     assert sorted(message.timestamp for message in posted + more) == timestamps
 
 
-async def test_sequential_posts_rise_across_processes(place: Place, another: OpenStores) -> None:
-    async with another() as second, another() as third:
-        places = [place, place.through(second), place.through(third)]
-        posted = [(await places[number % 3].post()).timestamp for number in range(30)]
-    assert posted == await assert_consistent(place, 30)
+async def test_sequential_posts_rise_across_processes(scenario: TopicScenario, open_process: OpenStores) -> None:
+    async with open_process() as second, open_process() as third:
+        scenarios = [scenario, scenario.through(second), scenario.through(third)]
+        posted = [(await scenarios[number % 3].post()).timestamp for number in range(30)]
+    assert posted == await assert_consistent(scenario, 30)
 
 
-async def test_batch_has_at_most_a_hundred_members(place: Place) -> None:
-    await asyncio.gather(*(place.post() for _ in range(2 * MAX_BATCH + 1)))
-    moments = [event["at"] for event in await place.events()]
+async def test_batch_has_at_most_a_hundred_members(scenario: TopicScenario) -> None:
+    await asyncio.gather(*(scenario.post() for _ in range(2 * MAX_BATCH + 1)))
+    moments = [event["at"] for event in await scenario.events()]
     assert max(moments.count(at) for at in set(moments)) <= MAX_BATCH
 
 
-async def test_waiting_members_share_one_transaction(place: Place) -> None:
-    await outcomes(place, [place.change() for _ in range(50)])
-    assert len({event["at"] for event in await place.events()}) == 1
+async def test_waiting_members_share_one_transaction(scenario: TopicScenario) -> None:
+    await outcomes(scenario, [scenario.change() for _ in range(50)])
+    assert len({event["at"] for event in await scenario.events()}) == 1
 
 
-async def test_slow_clock_does_not_lower_timestamps(place: Place) -> None:
-    ahead = (await place.post()).timestamp + 3_600_000_000
-    await place.stores.mongo["topics"].update_one({"_id": place.topic.id}, {"$set": {"last": ahead}})
-    assert [(await place.post()).timestamp for _ in range(3)] == [ahead + 1, ahead + 2, ahead + 3]
+async def test_slow_clock_does_not_lower_timestamps(scenario: TopicScenario) -> None:
+    ahead = (await scenario.post()).timestamp + 3_600_000_000
+    await scenario.stores.mongo["topics"].update_one({"_id": scenario.topic.id}, {"$set": {"last": ahead}})
+    assert [(await scenario.post()).timestamp for _ in range(3)] == [ahead + 1, ahead + 2, ahead + 3]
 
 
 @dataclass(slots=True)
@@ -111,23 +113,23 @@ class RefusedPost(PostMessage):
         raise Conflict("refused")
 
 
-async def test_topic_whose_only_post_fails_keeps_no_heat(place: Place) -> None:
-    topics = place.stores.mongo["topics"]
-    before = await topics.find_one({"_id": place.topic.id})
-    (refused,) = await outcomes(place, [RefusedPost(place.new())])
+async def test_topic_whose_only_post_fails_keeps_no_heat(scenario: TopicScenario) -> None:
+    topics = scenario.stores.mongo["topics"]
+    before = await topics.find_one({"_id": scenario.topic.id})
+    (refused,) = await outcomes(scenario, [RefusedPost(scenario.new())])
     assert isinstance(refused, Conflict)
-    after = await topics.find_one({"_id": place.topic.id})
+    after = await topics.find_one({"_id": scenario.topic.id})
     assert before is not None
     assert after is not None
     assert "heat" not in after
     assert (after["n"], after["last"]) == (before["n"], before["last"])
-    assert await place.stores.topics.trending(place.organization_id, 10) == []
+    assert await scenario.stores.topics.trending(scenario.organization_id, 10) == []
 
 
-async def test_topic_heat_counts_only_posts_that_succeed(place: Place) -> None:
-    changes = [place.change() if number < 30 else RefusedPost(place.new()) for number in range(90)]
-    await outcomes(place, changes)
-    topic = await place.stores.mongo["topics"].find_one({"_id": place.topic.id})
+async def test_topic_heat_counts_only_posts_that_succeed(scenario: TopicScenario) -> None:
+    changes = [scenario.change() if number < 30 else RefusedPost(scenario.new()) for number in range(90)]
+    await outcomes(scenario, changes)
+    topic = await scenario.stores.mongo["topics"].find_one({"_id": scenario.topic.id})
     assert topic is not None
     assert messages_per_minute(topic["heat"], time.time()) == pytest.approx(30 * 60 / HEAT_TAU_S, rel=0.1)
 
@@ -162,119 +164,121 @@ class FailingPost(PostMessage):
         raise ZeroDivisionError
 
 
-async def test_refused_member_fails_alone(place: Place) -> None:
-    mine = await place.post("mine")
+async def test_refused_member_fails_alone(scenario: TopicScenario) -> None:
+    mine = await scenario.post("mine")
     edit = EditMessage(mine.key, "bob", "not yours", ())
-    lost = EditMessage(MessageKey(place.topic.id, 1), "bob", "never was", ())
-    first, refused, missing, last = await outcomes(place, [place.change("a"), edit, lost, place.change("b")])
+    lost = EditMessage(MessageKey(scenario.topic.id, 1), "bob", "never was", ())
+    first, refused, missing, last = await outcomes(scenario, [scenario.change("a"), edit, lost, scenario.change("b")])
     assert isinstance(refused, Forbidden)
     assert isinstance(missing, NotFound)
     assert isinstance(first, Message)
     assert isinstance(last, Message)
     assert first.timestamp < last.timestamp
-    await assert_consistent(place, 3)
+    await assert_consistent(scenario, 3)
 
 
 @pytest.mark.parametrize(
     "bad",
     [
-        pytest.param(lambda place: UnstorablePost(place.new(), field="x" * 17_000_000), id="over 16 MB"),
-        pytest.param(lambda place: UnstorablePost(place.new(), field={"_id": object()}), id="no BSON"),
-        pytest.param(lambda place: UnstorablePost(place.new(), field=2**64), id="too great a number"),
-        pytest.param(lambda place: UnstorablePost(place.new(), field={"nul\0": 1}), id="invalid key"),
-        pytest.param(lambda place: DuplicateIdPost(place.new()), id="duplicate key"),
-        pytest.param(lambda place: FailingPost(place.new()), id="fault in planning"),
+        pytest.param(lambda scenario: UnstorablePost(scenario.new(), field="x" * 17_000_000), id="over 16 MB"),
+        pytest.param(lambda scenario: UnstorablePost(scenario.new(), field={"_id": object()}), id="no BSON"),
+        pytest.param(lambda scenario: UnstorablePost(scenario.new(), field=2**64), id="too great a number"),
+        pytest.param(lambda scenario: UnstorablePost(scenario.new(), field={"nul\0": 1}), id="invalid key"),
+        pytest.param(lambda scenario: DuplicateIdPost(scenario.new()), id="duplicate key"),
+        pytest.param(lambda scenario: FailingPost(scenario.new()), id="fault in planning"),
     ],
 )
-async def test_unstorable_member_fails_alone(place: Place, bad: Any) -> None:
-    changes = [place.change("a"), bad(place), place.change("b")]
-    first, refused, last = await outcomes(place, changes)
+async def test_unstorable_member_fails_alone(scenario: TopicScenario, bad: Any) -> None:
+    changes = [scenario.change("a"), bad(scenario), scenario.change("b")]
+    first, refused, last = await outcomes(scenario, changes)
     assert isinstance(refused, Exception)
     assert isinstance(first, Message)
     assert isinstance(last, Message)
-    await assert_consistent(place, 2)
-    assert [message["text"] for message in await place.messages()] == ["a", "b"]
-    await place.post("the topic still takes posts")
+    await assert_consistent(scenario, 2)
+    assert [message["text"] for message in await scenario.messages()] == ["a", "b"]
+    await scenario.post("the topic still takes posts")
 
 
-async def test_missing_topic_is_not_found_and_not_created(place: Place) -> None:
+async def test_missing_topic_is_not_found_and_not_created(scenario: TopicScenario) -> None:
     with pytest.raises(NotFound):
-        await place.stores.sequencer.commit(Stream("topic", "nowhere"), place.change())
-    assert await place.stores.mongo["topics"].find_one({"_id": "nowhere"}) is None
+        await scenario.stores.sequencer.commit(Stream("topic", "nowhere"), scenario.change())
+    assert await scenario.stores.mongo["topics"].find_one({"_id": "nowhere"}) is None
 
 
-async def test_repeated_key_in_one_batch_creates_one_message(place: Place) -> None:
-    posted = await asyncio.gather(*(place.post(key="k") for _ in range(50)))
+async def test_repeated_key_in_one_batch_creates_one_message(scenario: TopicScenario) -> None:
+    posted = await asyncio.gather(*(scenario.post(key="k") for _ in range(50)))
     assert len({message.id for message in posted}) == 1
-    await assert_consistent(place, 1)
+    await assert_consistent(scenario, 1)
 
 
-async def test_repeated_key_later_returns_current_message(place: Place) -> None:
-    first = await place.post(key="k")
-    await place.stores.messages.edit(first.key, "ann", "edited", ())
-    again = await place.post(key="k")
+async def test_repeated_key_later_returns_current_message(scenario: TopicScenario) -> None:
+    first = await scenario.post(key="k")
+    await scenario.stores.messages.edit(first.key, "ann", "edited", ())
+    again = await scenario.post(key="k")
     assert (again.id, again.text) == (first.id, "edited")
-    assert len(await place.messages()) == 1
+    assert len(await scenario.messages()) == 1
 
 
-async def test_concurrent_key_across_processes_creates_one_message(place: Place, another: OpenStores) -> None:
-    async with another() as second, another() as third:
-        places = [place, place.through(second), place.through(third)]
+async def test_concurrent_key_across_processes_creates_one_message(
+    scenario: TopicScenario, open_process: OpenStores
+) -> None:
+    async with open_process() as second, open_process() as third:
+        scenarios = [scenario, scenario.through(second), scenario.through(third)]
         for key in map(str, range(10)):
-            posted = await asyncio.gather(*(each.post(key=key) for each in places for _ in range(5)))
+            posted = await asyncio.gather(*(each.post(key=key) for each in scenarios for _ in range(5)))
             assert len({message.id for message in posted}) == 1
-    await assert_consistent(place, 10)
+    await assert_consistent(scenario, 10)
 
 
-async def test_key_used_for_two_topics_creates_one_and_conflicts(place: Place) -> None:
-    other = await found_place(place.stores, place.organization_id)
+async def test_key_used_for_two_topics_creates_one_and_conflicts(scenario: TopicScenario) -> None:
+    other = await create_topic_scenario(scenario.stores, scenario.organization_id)
     for key in map(str, range(10)):
-        both = await asyncio.gather(place.post(key=key), other.post(key=key), return_exceptions=True)
+        both = await asyncio.gather(scenario.post(key=key), other.post(key=key), return_exceptions=True)
         assert sorted(type(outcome).__name__ for outcome in both) == ["Conflict", "Message"]
-    assert len(await place.messages()) + len(await other.messages()) == 10
+    assert len(await scenario.messages()) + len(await other.messages()) == 10
 
 
-async def test_key_with_another_text_conflicts_and_fails_alone(place: Place) -> None:
-    changes = [place.change("a", "k"), place.change("b", "k"), place.change("c", "other")]
-    first, conflict, last = await outcomes(place, changes)
+async def test_key_with_another_text_conflicts_and_fails_alone(scenario: TopicScenario) -> None:
+    changes = [scenario.change("a", "k"), scenario.change("b", "k"), scenario.change("c", "other")]
+    first, conflict, last = await outcomes(scenario, changes)
     assert isinstance(conflict, Conflict)
     assert isinstance(first, Message)
     assert isinstance(last, Message)
-    await assert_consistent(place, 2)
+    await assert_consistent(scenario, 2)
 
 
-async def test_keys_of_two_users_are_independent(place: Place) -> None:
-    posted = [await place.post(author=author, key="k") for author in ("ann", "bob")]
+async def test_keys_of_two_users_are_independent(scenario: TopicScenario) -> None:
+    posted = [await scenario.post(author=author, key="k") for author in ("ann", "bob")]
     assert posted[0].id != posted[1].id
 
 
-async def test_failed_attempt_stores_no_key(place: Place) -> None:
-    broken = FailingPost(place.new(), place.key("k"))
+async def test_failed_attempt_stores_no_key(scenario: TopicScenario) -> None:
+    broken = FailingPost(scenario.new(), scenario.key("k"))
     with pytest.raises(ZeroDivisionError):
-        await place.stores.sequencer.commit(place.stream, broken)
-    await place.post(key="k")
-    await assert_consistent(place, 1)
+        await scenario.stores.sequencer.commit(scenario.stream, broken)
+    await scenario.post(key="k")
+    await assert_consistent(scenario, 1)
 
 
-async def test_cancelled_caller_does_not_stop_commits(place: Place) -> None:
-    waiters = [asyncio.create_task(place.post(str(number))) for number in range(10)]
+async def test_cancelled_caller_does_not_stop_commits(scenario: TopicScenario) -> None:
+    waiters = [asyncio.create_task(scenario.post(str(number))) for number in range(10)]
     await asyncio.sleep(0)
     for waiter in waiters[:5]:
         waiter.cancel()
     done = await asyncio.gather(*waiters, return_exceptions=True)
     assert sum(isinstance(outcome, asyncio.CancelledError) for outcome in done) == 5
-    await place.stores.sequencer.close()
-    await assert_consistent(place, 10)
+    await scenario.stores.sequencer.close()
+    await assert_consistent(scenario, 10)
 
 
-async def test_changes_without_events_leave_no_gap(place: Place) -> None:
-    message = await place.post()
+async def test_changes_without_events_leave_no_gap(scenario: TopicScenario) -> None:
+    message = await scenario.post()
     for _ in range(2):
-        await place.stores.messages.add_reaction(place.organization_id, message.key, "bob", "👍")
-        await place.stores.messages.remove_reaction(place.organization_id, message.key, "cyd", "👍")
-    await asyncio.gather(*(place.stores.messages.delete(message.key, "ann", False) for _ in range(3)))
-    await place.post()
-    events = await place.events()
+        await scenario.stores.messages.add_reaction(scenario.organization_id, message.key, "bob", "👍")
+        await scenario.stores.messages.remove_reaction(scenario.organization_id, message.key, "cyd", "👍")
+    await asyncio.gather(*(scenario.stores.messages.delete(message.key, "ann", False) for _ in range(3)))
+    await scenario.post()
+    events = await scenario.events()
     assert [event["_id"]["n"] for event in events] == [1, 2, 3, 4]
     assert [event["kind"] for event in events] == [
         "MessagePosted",
@@ -282,54 +286,55 @@ async def test_changes_without_events_leave_no_gap(place: Place) -> None:
         "MessageDeleted",
         "MessagePosted",
     ]
-    assert (await place.stores.events.head(place.stream)).n == 4
+    assert (await scenario.stores.events.head(scenario.stream)).n == 4
 
 
-async def test_member_is_planned_on_results_of_earlier_ones(place: Place) -> None:
-    message = await place.post()
+async def test_member_is_planned_on_results_of_earlier_ones(scenario: TopicScenario) -> None:
+    message = await scenario.post()
     reactions = [
-        place.stores.messages.add_reaction(place.organization_id, message.key, f"user{n}", "👍") for n in range(40)
+        scenario.stores.messages.add_reaction(scenario.organization_id, message.key, f"user{n}", "👍")
+        for n in range(40)
     ]
     await asyncio.gather(*reactions)
-    assert (await place.stores.messages.get(message.key)).reaction_counts == (("👍", 40),)
+    assert (await scenario.stores.messages.get(message.key)).reaction_counts == (("👍", 40),)
 
 
-async def test_commits_are_announced_once_in_order_when_durable(place: Place) -> None:
-    stores, announced, nudged = place.stores, list[Event](), list[str]()
+async def test_commits_are_announced_once_in_order_when_durable(scenario: TopicScenario) -> None:
+    stores, announced, nudged = scenario.stores, list[Event](), list[str]()
     leases = WriteLeases(stores.redis, stores.keys)
     sequencer = Sequencer(stores.mongo, leases, lambda stream, epoch, events: announced.extend(events), nudged.append)
-    edit = EditMessage(MessageKey(place.topic.id, 1), "bob", "never was", ())
-    changes = [place.change(), edit, place.change()]
-    commits = (sequencer.commit(place.stream, change) for change in changes)
+    edit = EditMessage(MessageKey(scenario.topic.id, 1), "bob", "never was", ())
+    changes = [scenario.change(), edit, scenario.change()]
+    commits = (sequencer.commit(scenario.stream, change) for change in changes)
     await asyncio.gather(*commits, return_exceptions=True)
-    assert [(event.n, event.ref) for event in announced] == [(e["_id"]["n"], e["ref"]) for e in await place.events()]
-    assert nudged == [place.community_stream.name]
+    assert [(event.n, event.ref) for event in announced] == [(e["_id"]["n"], e["ref"]) for e in await scenario.events()]
+    assert nudged == [scenario.community_stream.name]
 
 
-async def test_idle_sequencer_keeps_no_stream_state(place: Place) -> None:
-    await asyncio.gather(*(place.post() for _ in range(3)))
-    await place.stores.sequencer.close()
+async def test_idle_sequencer_keeps_no_stream_state(scenario: TopicScenario) -> None:
+    await asyncio.gather(*(scenario.post() for _ in range(3)))
+    await scenario.stores.sequencer.close()
 
     async def keeps_nothing() -> bool:
         # Relays of outbox rows that earlier tests left come and go.
-        return not place.stores.sequencer._queues
+        return not scenario.stores.sequencer._queues
 
-    assert place.stream not in place.stores.sequencer._queues
-    assert await soon(keeps_nothing)
+    assert scenario.stream not in scenario.stores.sequencer._queues
+    assert await poll_until_true(keeps_nothing)
 
 
-async def test_refused_commit_leaves_nothing_visible(own_place: Place, own_mongod: Mongod) -> None:
-    await own_place.post()
-    async with failing(own_mongod.uri, "commitTransaction", errorCode=REFUSED):
-        changes = [own_place.change(key="k"), own_place.change(), own_place.change()]
-        failed = await outcomes(own_place, changes)
+async def test_refused_commit_leaves_nothing_visible(own_scenario: TopicScenario, own_mongod: Mongod) -> None:
+    await own_scenario.post()
+    async with failpoint(own_mongod.uri, "commitTransaction", errorCode=REFUSED):
+        changes = [own_scenario.change(key="k"), own_scenario.change(), own_scenario.change()]
+        failed = await outcomes(own_scenario, changes)
     assert all(isinstance(outcome, OperationFailure) for outcome in failed)
-    await assert_consistent(own_place, 1)
+    await assert_consistent(own_scenario, 1)
     for collection in ("outbox", "idempotency"):
-        rows = {"at": {"$gt": (await own_place.events())[0]["at"]}}
-        assert await own_place.stores.mongo[collection].count_documents(rows) == 0
-    await own_place.post(key="k")
-    await assert_consistent(own_place, 2)
+        rows = {"at": {"$gt": (await own_scenario.events())[0]["at"]}}
+        assert await own_scenario.stores.mongo[collection].count_documents(rows) == 0
+    await own_scenario.post(key="k")
+    await assert_consistent(own_scenario, 2)
 
 
 @pytest.mark.parametrize(
@@ -343,11 +348,11 @@ async def test_refused_commit_leaves_nothing_visible(own_place: Place, own_mongo
     ],
 )
 async def test_transiently_failed_commit_is_applied_once(
-    own_place: Place, own_mongod: Mongod, how: dict[str, Any]
+    own_scenario: TopicScenario, own_mongod: Mongod, how: dict[str, Any]
 ) -> None:
-    async with failing(own_mongod.uri, "commitTransaction", times=2, **how):
-        await asyncio.gather(*(own_place.post() for _ in range(3)))
-    await assert_consistent(own_place, 3)
+    async with failpoint(own_mongod.uri, "commitTransaction", times=2, **how):
+        await asyncio.gather(*(own_scenario.post() for _ in range(3)))
+    await assert_consistent(own_scenario, 3)
 
 
 @pytest.mark.parametrize("command", ["findAndModify", "find", "insert"])
@@ -361,44 +366,44 @@ async def test_transiently_failed_commit_is_applied_once(
     ],
 )
 async def test_transiently_failed_transaction_is_applied_once(
-    own_place: Place, own_mongod: Mongod, command: str, how: dict[str, Any]
+    own_scenario: TopicScenario, own_mongod: Mongod, command: str, how: dict[str, Any]
 ) -> None:
-    async with failing(own_mongod.uri, command, times=2, **how):
-        await asyncio.gather(*(own_place.post(key=f"k{n}") for n in range(3)))
-    await assert_consistent(own_place, 3)
+    async with failpoint(own_mongod.uri, command, times=2, **how):
+        await asyncio.gather(*(own_scenario.post(key=f"k{n}") for n in range(3)))
+    await assert_consistent(own_scenario, 3)
 
 
-async def test_commit_of_unknown_outcome_is_never_repeated(own_place: Place, own_mongod: Mongod) -> None:
-    async with failing(own_mongod.uri, "commitTransaction", writeConcernError=NOT_YET_AT_MAJORITY):
-        changes = [own_place.change(key="k"), own_place.change(), own_place.change()]
-        outcome = await outcomes(own_place, changes)
+async def test_commit_of_unknown_outcome_is_never_repeated(own_scenario: TopicScenario, own_mongod: Mongod) -> None:
+    async with failpoint(own_mongod.uri, "commitTransaction", writeConcernError=NOT_YET_AT_MAJORITY):
+        changes = [own_scenario.change(key="k"), own_scenario.change(), own_scenario.change()]
+        outcome = await outcomes(own_scenario, changes)
     assert [type(each) for each in outcome] == [Unavailable] * 3
-    await assert_consistent(own_place, 3)
-    again = await own_place.post(key="k")
-    assert again.timestamp == (await assert_consistent(own_place, 3))[0]
+    await assert_consistent(own_scenario, 3)
+    again = await own_scenario.post(key="k")
+    assert again.timestamp == (await assert_consistent(own_scenario, 3))[0]
 
 
 @pytest.mark.parametrize("fault", ["killed", "hanging"])
 async def test_posting_to_dead_mongodb_is_unavailable_and_recovers(
-    own_place: Place, own_mongod: Mongod, fault: str
+    own_scenario: TopicScenario, own_mongod: Mongod, fault: str
 ) -> None:
-    await own_place.post()
+    await own_scenario.post()
     loop = asyncio.get_running_loop()
-    with hanging(own_mongod.pid) if fault == "hanging" else nullcontext():
+    with sigstopped(own_mongod.pid) if fault == "hanging" else nullcontext():
         if fault == "killed":
             own_mongod.kill()
         began = loop.time()
-        changes = [own_place.change(), own_place.change(key="k"), own_place.change()]
-        outcome = await outcomes(own_place, changes)
+        changes = [own_scenario.change(), own_scenario.change(key="k"), own_scenario.change()]
+        outcome = await outcomes(own_scenario, changes)
         took_s = loop.time() - began
     assert [type(each) for each in outcome] == [Unavailable] * 3
     assert took_s < 20, "the driver itself would wait for half a minute"
     if fault == "killed":
         await own_mongod.restart()
-    await own_place.post(key="k")
-    texts = [message["text"] for message in await own_place.messages()]
+    await own_scenario.post(key="k")
+    texts = [message["text"] for message in await own_scenario.messages()]
     assert len(texts) in (2, 4)
-    await assert_consistent(own_place, len(texts))
+    await assert_consistent(own_scenario, len(texts))
 
 
 class CountingMongo(Mongo):

@@ -12,7 +12,7 @@ from server.embedded import Valkey
 from storage.keys import Keys
 from storage.streams.log import Stream
 from storage.streams.write_leases import LEASE_MS, MAX_WAIT_S, WriteLeases
-from tests.storage.faults import hanging
+from tests.storage.faults import sigstopped
 
 pytestmark = pytest.mark.anyio
 
@@ -151,7 +151,7 @@ async def test_write_leases_without_redis_are_skipped(own_valkey: Valkey, fault:
             await own_valkey.wait()
             assert await acquisition_s(leases) < ENOUGH_S
         else:
-            with hanging(own_valkey.pid):
+            with sigstopped(own_valkey.pid):
                 assert await acquisition_s(leases) < ENOUGH_S
 
 

@@ -9,7 +9,7 @@ from jobs.providers.social.http import MAX_ANSWER_BYTES, MAX_VIDEO_BYTES, VIDEOS
 from jobs.providers.social.network import CallRefused, NoEffect, OutcomeUncertain
 from tests.jobs.providers.social.outgoing import medium
 from tests.jobs.providers.upstream import Upstream, endless, redirect, respond, silent
-from tests.storage.places import soon
+from tests.storage.topic_scenario import poll_until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -128,7 +128,7 @@ async def test_videos_in_memory_are_limited_apart_from_images(http: Http, media:
     async def full() -> bool:
         return inside == VIDEOS_AT_ONCE
 
-    assert await soon(full)
+    assert await poll_until_true(full)
     assert (await fetched(http, media.url("/a.png"), 5000)).content_type == "image/png"
     go_on.set()
     await asyncio.gather(*tasks)

@@ -31,7 +31,7 @@ PUBLISHING = frozenset({"ConnectedAccount", "ScheduledPost", "Publication"})
 
 
 @dataclass
-class World:
+class OrganizationScenario:
     """Ann writes and has every role, Cat answers, Dog is blocked by Ann. `ids` has an id of every type that has ids."""
 
     mark: str
@@ -45,7 +45,7 @@ class World:
         return self.ann.stores
 
     @property
-    def chief(self) -> Person:
+    def superuser(self) -> Person:
         """Ann with a token of every role."""
         return replace(self.ann, roles=frozenset(Role))
 
@@ -107,7 +107,7 @@ class World:
         await stores.scheduled_posts.apply(there)
         return await stores.scheduled_posts.apply(MarkUnknown(called[1], f"{self.mark} is silent", MANUAL))
 
-    async def stir(self) -> None:
+    async def emit_everywhere(self) -> None:
         """Lets something happen in every stream that Ann listens to."""
         await self.cat.post(self.ids["Topic"], f"{self.mark} @{self.mark}_ann")
         self.ids["Job"] = await self.create_post()
@@ -118,7 +118,7 @@ class World:
         return await self.ann.create_post(text, mediaUrls=[f"https://{self.mark}.example/a.png"])
 
 
-async def build(sign_in: SignIn, mark: str) -> World:
+async def create_organization(sign_in: SignIn, mark: str) -> OrganizationScenario:
     """The world of the organization named by the mark. Ann and Cat have the same ids in every organization."""
     ann, cat, dog = [
         await sign_in(id_, mark, roles, name=f"{mark} {name}", handle=f"{mark}_{name}")
@@ -128,32 +128,38 @@ async def build(sign_in: SignIn, mark: str) -> World:
             (f"dog-of-{mark}", "dog", [Role.MEMBER]),
         )
     ]
-    world = World(mark, ann, cat, dog, {"User": dog.id, "Author": dog.id})
-    world.ids["Community"] = await world.ann.found(f"{mark} Fishers", description=f"{mark} on the sea")
-    world.ids["Topic"] = await world.ann.open_topic(world.ids["Community"], f"{mark} Tides")
-    await world.stores.call_jobs.set_limits(mark, 1000, 100)
+    organization = OrganizationScenario(mark, ann, cat, dog, {"User": dog.id, "Author": dog.id})
+    organization.ids["Community"] = await organization.ann.create_community(
+        f"{mark} Fishers", description=f"{mark} on the sea"
+    )
+    organization.ids["Topic"] = await organization.ann.create_topic(organization.ids["Community"], f"{mark} Tides")
+    await organization.stores.call_jobs.set_limits(mark, 1000, 100)
     bad = NewCallJob(mark, "ann", f"{mark} bad", "words", None, None, 1, 60, 60)
-    await world.stores.call_jobs.launch(bad, f"phone_number,{mark}\n+819012345678,{'x' * 3000}\n", None)
-    await world.renew()
-    await _fill(world)
-    return world
+    await organization.stores.call_jobs.launch(bad, f"phone_number,{mark}\n+819012345678,{'x' * 3000}\n", None)
+    await organization.renew()
+    await _fill(organization)
+    return organization
 
 
-async def _fill(world: World) -> None:
-    ann, cat, topic = world.ann, world.cat, world.ids["Topic"]
-    await ann.block(world.dog)
-    message = await ann.post(topic, f"{world.mark} @{world.mark}_cat https://{world.mark}.example/", stampId="hello")
+async def _fill(organization: OrganizationScenario) -> None:
+    ann, cat, topic = organization.ann, organization.cat, organization.ids["Topic"]
+    await ann.block(organization.dog)
+    message = await ann.post(
+        topic, f"{organization.mark} @{organization.mark}_cat https://{organization.mark}.example/", stampId="hello"
+    )
     await cat.run(REACT, id=message["id"], emoji="🐟")
     await ann.run(MARK_READ, topic=topic, at=message["timestamp"])
-    url = f"https://{world.mark}.example/"
-    preview = LinkPreview(url, f"{world.mark} title", f"{world.mark} words", f"{url}a.png", f"{world.mark} site")
-    await world.stores.messages.set_preview(message_key(message["id"]), url, preview)
-    world.ids["Message"] = message["id"]
-    world.ids["Job"] = await world.create_post()
-    await world.chief.run(UNBLOCK, reason=f"{world.mark} asked for it")
+    url = f"https://{organization.mark}.example/"
+    preview = LinkPreview(
+        url, f"{organization.mark} title", f"{organization.mark} words", f"{url}a.png", f"{organization.mark} site"
+    )
+    await organization.stores.messages.set_preview(message_key(message["id"]), url, preview)
+    organization.ids["Message"] = message["id"]
+    organization.ids["Job"] = await organization.create_post()
+    await organization.superuser.run(UNBLOCK, reason=f"{organization.mark} asked for it")
 
 
-def never_existed() -> dict[str, str]:
+def unknown_ids() -> dict[str, str]:
     """Ids that look like real ones and name nothing."""
     timestamp = 1700000000000000
     post = PostKey("canary", timestamp).id

@@ -39,44 +39,44 @@ Event = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Room:
+class ChatTopic:
     """The community and its topic."""
 
     community: str
     topic: str
 
 
-async def found(founder: Client) -> Room:
+async def create_chat_topic(founder: Client) -> ChatTopic:
     """Creates a community, which its founder has joined, and a topic."""
     made = await founder.run('mutation { createCommunity(input: {name: "Hills"}) { id } }')
     community = made["createCommunity"]["id"]
     create = 'mutation ($id: ID!) { createTopic(input: {communityId: $id, title: "Watch"}) { id } }'
-    return Room(community, (await founder.run(create, id=community))["createTopic"]["id"])
+    return ChatTopic(community, (await founder.run(create, id=community))["createTopic"]["id"])
 
 
-async def join(room: Room, *people: Client) -> None:
+async def join(chat: ChatTopic, *people: Client) -> None:
     """Makes users join; they are members when this returns."""
     for person in people:
-        await person.run("mutation ($id: ID!) { joinCommunity(communityId: $id) { id } }", id=room.community)
+        await person.run("mutation ($id: ID!) { joinCommunity(communityId: $id) { id } }", id=chat.community)
 
 
-async def leave(room: Room, person: Client) -> None:
-    await person.run("mutation ($id: ID!) { leaveCommunity(communityId: $id) { id } }", id=room.community)
+async def leave(chat: ChatTopic, person: Client) -> None:
+    await person.run("mutation ($id: ID!) { leaveCommunity(communityId: $id) { id } }", id=chat.community)
 
 
-async def post(room: Room, author: Client, text: str, key: str | None = None) -> dict[str, Any]:
+async def post(chat: ChatTopic, author: Client, text: str, key: str | None = None) -> dict[str, Any]:
     """Posts a message and returns it."""
     mutation = f"mutation ($input: PostMessageInput!) {{ postMessage(input: $input) {{ {MESSAGE} }} }}"
-    given = {"topicId": room.topic, "text": text, "idempotencyKey": key}
+    given = {"topicId": chat.topic, "text": text, "idempotencyKey": key}
     posted: dict[str, Any] = (await author.run(mutation, input=given))["postMessage"]
     return posted
 
 
-async def post_several(room: Room, author: Client, texts: Sequence[str]) -> list[dict[str, Any]]:
+async def post_several(chat: ChatTopic, author: Client, texts: Sequence[str]) -> list[dict[str, Any]]:
     """Posts at most 15 messages in one request, in this order."""
     inputs = ", ".join(f"$i{n}: PostMessageInput!" for n in range(len(texts)))
     fields = " ".join(f"m{n}: postMessage(input: $i{n}) {{ text timestamp }}" for n in range(len(texts)))
-    given = {f"i{n}": {"topicId": room.topic, "text": text} for n, text in enumerate(texts)}
+    given = {f"i{n}": {"topicId": chat.topic, "text": text} for n, text in enumerate(texts)}
     return list((await author.run(f"mutation ({inputs}) {{ {fields} }}", **given)).values())
 
 
@@ -89,7 +89,7 @@ async def change(person: Client, mutation: str, **variables: str) -> dict[str, A
     return changed
 
 
-async def everything(room: Room, reader: Client, fields: str = MESSAGE) -> list[dict[str, Any]]:
+async def everything(chat: ChatTopic, reader: Client, fields: str = MESSAGE) -> list[dict[str, Any]]:
     """Returns all messages that the reader sees, page by page from the oldest."""
     query = f"""
         query ($topic: ID!, $oldest: Timestamp!, $limit: Int!) {{
@@ -101,19 +101,19 @@ async def everything(room: Room, reader: Client, fields: str = MESSAGE) -> list[
     items: list[dict[str, Any]] = []
     page = {"hasNewer": True, "newest": "0.000000"}
     while page["hasNewer"]:
-        answer = await reader.run(query, topic=room.topic, oldest=page["newest"], limit=PAGE_LIMIT)
+        answer = await reader.run(query, topic=chat.topic, oldest=page["newest"], limit=PAGE_LIMIT)
         page = answer["messages"]
         items += answer["messages"]["items"]
     return items
 
 
 @asynccontextmanager
-async def listening(
-    room: Room, person: Client, since: str | None = None, document: str = TOPIC_EVENTS
+async def subscribed(
+    chat: ChatTopic, person: Client, since: str | None = None, document: str = TOPIC_EVENTS
 ) -> AsyncIterator[tuple[Socket, Event]]:
     """Opens a socket subscribed to the topic, and returns its StreamReady."""
     async with person.socket() as socket:
-        await socket.start(document, topic=room.topic, since=since)
+        await socket.start(document, topic=chat.topic, since=since)
         async with asyncio.timeout(PATIENCE_S):
             ready = await socket.event()
         assert ready["__typename"] == "StreamReady"

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 HOST = "127.0.0.1"
 
 
-class Detour:
+class FaultyProxy:
     """Forwards connections. What is on its way to the server is subject to the test."""
 
     def __init__(self, server_port: int) -> None:
@@ -100,12 +100,12 @@ class Detour:
 
 
 @asynccontextmanager
-async def detour_to(url: str) -> AsyncIterator[Detour]:
+async def faulty_proxy(url: str) -> AsyncIterator[FaultyProxy]:
     """A detour to the Redis at that URL."""
-    detour = Detour(urlsplit(url).port or 6379)
-    await detour.restore()
+    proxy = FaultyProxy(urlsplit(url).port or 6379)
+    await proxy.restore()
     try:
-        yield detour
+        yield proxy
     finally:
-        detour.release()
-        await detour.refuse()
+        proxy.release()
+        await proxy.refuse()

@@ -1,4 +1,4 @@
-"""Where storage tests take place: a topic of a community, and posts to it from one or several processes."""
+"""A topic of a community, and posts to it from one or several processes."""
 
 import asyncio
 import secrets
@@ -20,8 +20,8 @@ OpenStores = Callable[..., AbstractAsyncContextManager[Stores]]
 
 
 @dataclass(frozen=True)
-class Place:
-    """A topic, and one process's way to it."""
+class TopicScenario:
+    """A topic, and the stores of one process."""
 
     stores: Stores
     community: Community
@@ -39,51 +39,51 @@ class Place:
     def community_stream(self) -> Stream:
         return Stream("community", self.community.id)
 
-    def through(self, stores: Stores) -> "Place":
-        """The same topic from another process."""
+    def through(self, stores: Stores) -> "TopicScenario":
+        """Returns the same topic with the stores of another process."""
         return replace(self, stores=stores)
 
     def new(self, text: str = "hello", author: str = "ann") -> NewMessage:
-        """A message for this topic."""
+        """Returns a new message for this topic."""
         return NewMessage(self.topic.id, self.community.id, author, text, None, ())
 
     def key(self, key: str, text: str = "hello", author: str = "ann") -> IdempotencyKey:
-        """The idempotency key of posting that message."""
+        """Returns the idempotency key of posting that message."""
         arguments = {"topicId": self.topic.id, "text": text}
         made = idempotency_key(self.organization_id, author, "postMessage", key, arguments)
         assert made is not None
         return made
 
     def change(self, text: str = "hello", key: str | None = None) -> PostMessage:
-        """Posting as the sequencer is handed it."""
+        """Returns the change that posts a message."""
         return PostMessage(self.new(text), None if key is None else self.key(key, text))
 
     async def post(self, text: str = "hello", author: str = "ann", key: str | None = None) -> Message:
-        """Posts through this place's process."""
+        """Posts a message through these stores."""
         used = None if key is None else self.key(key, text, author)
         return await self.stores.messages.post(self.new(text, author), used)
 
     async def messages(self) -> list[Document]:
-        """The topic's messages as they are stored, in their order."""
+        """Returns the topic's stored messages in order."""
         found = self.stores.mongo["messages"].find({"_id.t": self.topic.id}).sort("_id", 1)
         return await found.to_list(None)
 
     async def events(self) -> list[Document]:
-        """The topic's events as they are stored, in their order."""
+        """Returns the topic's stored events in order."""
         found = self.stores.mongo["events"].find({"_id.s": self.stream.name}).sort("_id", 1)
         return await found.to_list(None)
 
 
-async def found_place(stores: Stores, organization_id: str | None = None) -> Place:
-    """A new community of ann's with one topic; in a new organization, if none is named."""
+async def create_topic_scenario(stores: Stores, organization_id: str | None = None) -> TopicScenario:
+    """Creates a community of ann's with one topic, in a new organization unless one is given."""
     organization_id = organization_id or secrets.token_hex(6)
     founder = await stores.users.sign_in(organization_id, "ann", (), "Ann", None)
     community = await stores.communities.create(NewCommunity(organization_id, "Hilltops", ""), founder, None)
-    return Place(stores, community, await stores.topics.create(community, "ann", "Beacons", None))
+    return TopicScenario(stores, community, await stores.topics.create(community, "ann", "Beacons", None))
 
 
-async def soon(look: Callable[[], Awaitable[Found]], deadline_s: float = 30.0) -> Found:
-    """What `look` finds as soon as it is true; the last thing it found when the deadline is over."""
+async def poll_until_true(look: Callable[[], Awaitable[Found]], deadline_s: float = 30.0) -> Found:
+    """Calls `look` until its result is true or the deadline has passed; returns the last result."""
     loop = asyncio.get_running_loop()
     ends_at = loop.time() + deadline_s
     while not (found := await look()) and loop.time() < ends_at:
