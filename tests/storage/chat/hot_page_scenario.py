@@ -63,8 +63,8 @@ async def process(scenario: TopicScenario, size: int = SIZE, forgetful: bool = F
     sequencer = Sequencer(
         stores.mongo,
         WriteLeases(stores.redis, stores.keys),
-        committed=lambda *_: None,
-        told=lambda _: None,
+        on_commit=lambda *_: None,
+        on_outbox_rows=lambda _: None,
         before_answer=None if forgetful else hot_pages.extend,
     )
     messages = MessageStore(stores.mongo, sequencer, hot_pages)
