@@ -24,34 +24,24 @@ from server.http.images import ImageCache, images_route
 from server.http.ingest import ingest_routes
 from server.http.pages import page_routes
 from server.settings import Settings
+from server.stores import open_stores_for
 from storage.identity.roles import Role, with_included
 from storage.mail.legacy_book import LegacyBook
 from storage.secrets.image_urls import ImageUrls
 from storage.secrets.shared_secrets import shared_secret
-from storage.secrets.versioned_keys import versioned_keys
-from storage.stores import Stores, open_stores
+from storage.stores import Stores
 
 GRAPHQL = "/graphql"
 
 
 def create_app(settings: Settings) -> Starlette:
     """Returns the application. The settings must name MongoDB and Redis. The lifespan opens the connections."""
-    assert settings.mongodb_uri is not None
-    assert settings.redis_url is not None
-    servers = settings.mongodb_uri, settings.redis_url
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         egress = Egress(settings.egress_allow)
         async with (
-            open_stores(
-                *servers,
-                settings.database,
-                settings.mongo_driver,
-                settings.fan_out_max_followers,
-                versioned_keys(settings.credential_keys or ""),
-                settings.keys_of_addresses,
-            ) as stores,
+            open_stores_for(settings) as stores,
             legacy_book(settings.legacy_book_url, settings.legacy_share) as older,
         ):
             app.state.stores = stores

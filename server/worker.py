@@ -22,12 +22,12 @@ from jobs.providers.mailer import Mailer
 from jobs.providers.social.registry import all_networks
 from jobs.publishing.publisher import PostPublisher
 from server.settings import Settings
+from server.stores import open_stores_for
 from server.telephony import make_telephony
 from storage.heartbeats import WorkerHeartbeat
 from storage.publishing.sandbox import SandboxStore
 from storage.queue import deserialize, redis_settings, serialize
-from storage.secrets.versioned_keys import versioned_keys
-from storage.stores import Stores, open_stores
+from storage.stores import Stores
 
 RESTART_S = (0.2, 5.0)
 DRAIN_S = 10.0
@@ -53,15 +53,7 @@ async def _run(settings: Settings, queues: tuple[str, ...]) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     egress = Egress(settings.egress_allow)
-    async with open_stores(
-        settings.mongodb_uri or "",
-        settings.redis_url or "",
-        settings.database,
-        settings.mongo_driver,
-        settings.fan_out_max_followers,
-        versioned_keys(settings.credential_keys or ""),
-        settings.keys_of_addresses,
-    ) as stores:
+    async with open_stores_for(settings) as stores:
         jobs = _job_context(settings, stores, egress)
         heartbeat = WorkerHeartbeat(stores.mongo, process_name())
         loops = [_arq_loop(jobs, redis_settings(settings.redis_url or ""), queue) for queue in queues]

@@ -77,6 +77,7 @@ TESTED_ELSEWHERE = {
     "jobs/link_previews.py": "tests/e2e/test_link_previews.py",
     "server/http/demo_sign_in.py": "tests/server/test_app.py",
     "server/launch.py": "tests/server/test_supervisor.py",
+    "server/stores.py": "tests/server/test_app.py",
     # One call each of what is tested there.
     "jobs/streams.py": "tests/storage/streams/test_outbox.py",
 }

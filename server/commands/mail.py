@@ -1,4 +1,4 @@
-"""`noroshi mail ...`: feeding, moving and repairing the bounce address book from the command line."""
+"""`noroshi mail ...`: imports, verifies, feeds and rebuilds the bounce address book from the command line."""
 
 import asyncio
 import csv
@@ -36,8 +36,8 @@ DataDir = Annotated[
 
 
 @dataclass(frozen=True)
-class Office:
-    """What the commands work with."""
+class MailStores:
+    """The stores of the mail commands."""
 
     mongo: "Mongo"
     ledger: "Ledger"
@@ -54,7 +54,7 @@ def tail(
     ] = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Take Postfix log lines into the ledger, for ever; survives rotation and restart. Source: tail:FILE."""
+    """Record Postfix log lines in the ledger until stopped; survives log rotation and restarts. Source: tail:FILE."""
     from server.logs import configure_logging
     from server.settings import Settings
 
@@ -66,18 +66,18 @@ def tail(
         state = prepare_data_dir(settings.data_dir) / f"tail-{file.name}.json"
     elif not state.absolute().parent.is_dir():
         raise typer.BadParameter(f"{state.parent} is no folder", param_hint="--state")
-    _run(lambda office: _tail(office, org, file.absolute(), state.absolute()), data_dir)
+    _run(lambda stores: _tail(stores, org, file.absolute(), state.absolute()), data_dir)
 
 
-async def _tail(office: Office, org: str, file: Path, state: Path) -> None:
+async def _tail(stores: MailStores, org: str, file: Path, state: Path) -> None:
     from functools import partial
 
     from jobs.calls.broker_pool import process_name
     from jobs.mail.tail import Tail
     from storage.heartbeats import Heartbeat
 
-    tail = Tail(file, state, partial(office.ledger.record, org, f"tail:{file.name}"), office.mongo)
-    heartbeat = Heartbeat(office.mongo["mail_tails"], process_name(), lambda: {"org": org, **tail.status()})
+    tail = Tail(file, state, partial(stores.ledger.record, org, f"tail:{file.name}"), stores.mongo)
+    heartbeat = Heartbeat(stores.mongo["mail_tails"], process_name(), lambda: {"org": org, **tail.status()})
     beating = asyncio.create_task(heartbeat.run())
     try:
         await tail.run()
@@ -92,21 +92,21 @@ def report(
     file: Annotated[Path, typer.Argument(metavar="[FILE|-]", help="The message; - is the standard input.")] = Path("-"),
     data_dir: DataDir = None,
 ) -> None:
-    """Take one DSN or ARF message into the ledger. Source: reports."""
+    """Record one DSN or ARF message in the ledger. Source: reports."""
     content = sys.stdin.buffer.read() if str(file) == "-" else _content(file)
-    _run(lambda office: _report(office, org, content), data_dir)
+    _run(lambda stores: _report(stores, org, content), data_dir)
 
 
-async def _report(office: Office, org: str, content: bytes) -> None:
+async def _report(stores: MailStores, org: str, content: bytes) -> None:
     from jobs.mail.reports import NotADeliveryReport, delivery_events
 
     try:
-        events = delivery_events(content, await office.mongo.now())
+        events = delivery_events(content, await stores.mongo.now())
     except NotADeliveryReport as error:
         raise StartupError(str(error)) from None
-    result = await office.ledger.record(org, REPORTS, events)
+    result = await stores.ledger.record(org, REPORTS, events)
     for each in result.rejected:
-        typer.echo(f"noroshi: not taken: {each.message}", err=True)
+        typer.echo(f"noroshi: not recorded: {each.message}", err=True)
     typer.echo(f"{result.accepted} events taken, {result.duplicates} known before.")
     if result.rejected:
         raise typer.Exit(1)
@@ -119,17 +119,17 @@ def import_(
     source: Annotated[str, typer.Option(help="A name for these rows, by which they can be taken out again.")],
     data_dir: DataDir = None,
 ) -> None:
-    """Take the rows of an older book in; they replace what an earlier import said of the same addresses."""
+    """Import the rows of an older book; they replace an earlier import's counts for the same addresses."""
     if not 1 <= len(source) <= MAX_SOURCE:
         raise typer.BadParameter(f"1 to {MAX_SOURCE} characters", param_hint="--source")
     rows = _rows(file)
-    _run(lambda office: _import(office, org, source, rows), data_dir)
+    _run(lambda stores: _import(stores, org, source, rows), data_dir)
 
 
-async def _import(office: Office, org: str, source: str, rows: "Sequence[LegacyStanding]") -> None:
+async def _import(stores: MailStores, org: str, source: str, rows: "Sequence[LegacyStanding]") -> None:
     with _progress("Import", len(rows)) as done:
         for start in range(0, len(rows), CHUNK):
-            await office.imports.add(org, source, rows[start : start + CHUNK])
+            await stores.imports.add(org, source, rows[start : start + CHUNK])
             done(min(start + CHUNK, len(rows)))
     typer.echo(f"{len(rows)} addresses imported.")
 
@@ -138,22 +138,22 @@ async def _import(office: Office, org: str, source: str, rows: "Sequence[LegacyS
 def verify(file: Csv, org: Org, data_dir: DataDir = None) -> None:
     """Compare the rows with the book, list the differences, and exit with 1 when there are any."""
     rows = _rows(file)
-    _run(lambda office: _verify(office, org, rows), data_dir)
+    _run(lambda stores: _verify(stores, org, rows), data_dir)
 
 
-async def _verify(office: Office, org: str, rows: "Sequence[LegacyStanding]") -> None:
+async def _verify(stores: MailStores, org: str, rows: "Sequence[LegacyStanding]") -> None:
     differences = shadows = 0
     with _progress("Verify", len(rows)) as done:
         for start in range(0, len(rows), CHUNK):
             part = rows[start : start + CHUNK]
-            found = await office.book.look_up(org, [row.address for row in part])
+            found = await stores.book.look_up(org, [row.address for row in part])
             for row, standing in zip(part, found, strict=True):
                 book = (standing.success, standing.soft_bounce, standing.hard_bounce)
                 old = (row.success, row.soft_bounce, row.hard_bounce)
                 if book != old:
                     differences += 1
-                    _say_difference(row.address, old, book)
-            for address, ours in (await office.book.differences(org, [row.address for row in part])).items():
+                    _print_difference(row.address, old, book)
+            for address, ours in (await stores.book.differences(org, [row.address for row in part])).items():
                 shadows += 1
                 typer.echo(f"{address}: in lookups, {'only this' if ours else 'only the older'} book blocked it")
             done(min(start + CHUNK, len(rows)))
@@ -162,7 +162,7 @@ async def _verify(office: Office, org: str, rows: "Sequence[LegacyStanding]") ->
         raise typer.Exit(1)
 
 
-def _say_difference(address: str, old: Sequence[int], book: Sequence[int]) -> None:
+def _print_difference(address: str, old: Sequence[int], book: Sequence[int]) -> None:
     parts = [f"{name} {was} (book: {now})" for name, was, now in zip(COLUMNS[1:], old, book, strict=True) if was != now]
     typer.echo(f"{address}: {', '.join(parts)}")
 
@@ -175,17 +175,17 @@ def rebuild(
     ] = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Conclude the whole book anew from what each source said."""
-    _run(lambda office: _rebuild(office, org, without), data_dir)
+    """Rebuild the whole book from the records of its sources."""
+    _run(lambda stores: _rebuild(stores, org, without), data_dir)
 
 
-async def _rebuild(office: Office, org: str, without: str | None) -> None:
-    sources = await office.imports.sources(org)
+async def _rebuild(stores: MailStores, org: str, without: str | None) -> None:
+    sources = await stores.imports.sources(org)
     if without is not None and without not in sources:
         known = ", ".join(sources) or "none"
         raise StartupError(f"{org} has no source {without!r}; it has: {known}.")
     with _progress("Rebuild", None) as done:
-        count = await office.imports.rebuild(org, without, done)
+        count = await stores.imports.rebuild(org, without, done)
     typer.echo(f"{count} addresses concluded anew.")
 
 
@@ -197,7 +197,7 @@ def _content(file: Path) -> bytes:
 
 
 def _rows(file: Path) -> "list[LegacyStanding]":
-    """The rows, the last one of each address. Raises: StartupError that names the line."""
+    """Returns the last row of each address. Raises: StartupError that names the line."""
     from storage.mail.addresses import normalize
     from storage.mail.imports import LegacyStanding
 
@@ -231,17 +231,17 @@ def _read_csv(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
         raise StartupError(f"{file} is no CSV in UTF-8: {error}.") from error
 
 
-def _run(work: Callable[[Office], Awaitable[None]], data_dir: Path | None) -> None:
+def _run(work: Callable[[MailStores], Awaitable[None]], data_dir: Path | None) -> None:
     async def run() -> None:
-        async with _office(data_dir) as office:
-            await work(office)
+        async with _mail_stores(data_dir) as stores:
+            await work(stores)
 
     asyncio.run(run())
 
 
 @asynccontextmanager
-async def _office(data_dir: Path | None) -> AsyncIterator[Office]:
-    """The book of the servers that are set, else of those embedded in the data folder, started when they don't run."""
+async def _mail_stores(data_dir: Path | None) -> AsyncIterator[MailStores]:
+    """Opens the book on the configured MongoDB, else on the data folder's embedded one, which is started if needed."""
     from pymongo.errors import PyMongoError
 
     from server.auth.sign_in import with_address_keys
@@ -253,9 +253,9 @@ async def _office(data_dir: Path | None) -> AsyncIterator[Office]:
     settings = with_address_keys(Settings.from_environment(data_dir=data_dir))
     async with running_mongodb(settings.mongodb_uri, settings.data_dir, settings.embedded_mongod) as uri:
         await check_servers(uri, None)
-        async with _opened(uri, settings) as office:
+        async with _open_mail_stores(uri, settings) as stores:
             try:
-                yield office
+                yield stores
             except DomainError as error:
                 raise StartupError(error.message) from error
             except PyMongoError as error:
@@ -263,7 +263,7 @@ async def _office(data_dir: Path | None) -> AsyncIterator[Office]:
 
 
 @asynccontextmanager
-async def _opened(uri: str, settings: "Settings") -> AsyncIterator[Office]:
+async def _open_mail_stores(uri: str, settings: "Settings") -> AsyncIterator[MailStores]:
     from storage.indexes import ensure_indexes
     from storage.mail.book import AddressBook
     from storage.mail.imports import Imports
@@ -273,14 +273,14 @@ async def _opened(uri: str, settings: "Settings") -> AsyncIterator[Office]:
     mongo, keys = connect(uri, settings.database, settings.mongo_driver), settings.keys_of_addresses
     try:
         await ensure_indexes(mongo)
-        yield Office(mongo, Ledger(mongo, keys), AddressBook(mongo, keys), Imports(mongo, keys))
+        yield MailStores(mongo, Ledger(mongo, keys), AddressBook(mongo, keys), Imports(mongo, keys))
     finally:
         await mongo.close()
 
 
 @contextmanager
 def _progress(title: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """Shows how much is done as a bar; nothing when the output is no terminal."""
+    """Shows progress as a bar. Shows nothing when the output is not a terminal."""
     from rich.progress import Progress
 
     with Progress(disable=not sys.stdout.isatty()) as bar:

@@ -1,6 +1,6 @@
-"""`noroshi status`: what runs where, read from the databases.
+"""`noroshi status`: the state of a running product, read from the databases.
 
-Workers and sweeps, locks and fences, call brokers, mail folders, mail logs and summaries, queues.
+Shows workers, locks, open calls, the mail backlog, mail logs, mail summaries and queues.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,26 +27,26 @@ MAX_ROWS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """One table."""
+class StatusTable:
+    """One titled table of the output."""
 
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
 
 
-async def status(settings: Settings) -> list[Part]:
-    """Everything that is shown. `settings` name the servers."""
+async def status(settings: Settings) -> list[StatusTable]:
+    """Returns all tables. `settings` must name MongoDB and Redis."""
     mongo = connect(settings.mongodb_uri or "", settings.database, settings.mongo_driver)
     try:
-        parts = (_workers, _locks, _brokers, _mail_folders, _mail_tails, _mail_reports)
-        return [*[await part(mongo) for part in parts], await _queues(settings)]
+        readers = (_workers, _locks, _brokers, _mail_backlog, _mail_tails, _mail_reports)
+        return [*[await read(mongo) for read in readers], await _queues(settings)]
     finally:
         await mongo.close()
 
 
 def with_embedded_servers(settings: Settings) -> Settings:
-    """The settings with the addresses of a running product's own servers, where none are set."""
+    """Returns the settings with the addresses of the data folder's embedded servers, where none are set."""
     mongodb, redis = (_port(settings.data_dir / name / "port") for name in ("mongodb", "redis"))
     return settings.with_values(
         mongodb_uri=settings.mongodb_uri or (mongodb and f"mongodb://127.0.0.1:{mongodb}/?directConnection=true"),
@@ -54,15 +54,15 @@ def with_embedded_servers(settings: Settings) -> Settings:
     )
 
 
-def show(parts: Iterable[Part], console: Console) -> None:
+def show(tables: Iterable[StatusTable], console: Console) -> None:
     """Prints the tables."""
-    for part in parts:
-        table = Table(title=part.title, title_justify="left")
-        for column in part.columns:
-            table.add_column(column)
-        for row in part.rows:
-            table.add_row(*row)
-        console.print(table)
+    for table in tables:
+        shown = Table(title=table.title, title_justify="left")
+        for column in table.columns:
+            shown.add_column(column)
+        for row in table.rows:
+            shown.add_row(*row)
+        console.print(shown)
 
 
 def _port(file: Path) -> str | None:
@@ -72,15 +72,15 @@ def _port(file: Path) -> str | None:
         return None
 
 
-async def _workers(mongo: Mongo) -> Part:
+async def _workers(mongo: Mongo) -> StatusTable:
     rows = []
     for worker in await recent_workers(mongo):
         sweeps = ", ".join(f"{name} {s['runs']} ({s['found']} found)" for name, s in sorted(worker["sweeps"].items()))
         rows.append([worker["_id"], f"{worker['silent_s']:.0f} s ago", sweeps])
-    return Part("Workers", ("worker", "last sign", "sweeps"), rows)
+    return StatusTable("Workers", ("worker", "last sign", "sweeps"), rows)
 
 
-async def _locks(mongo: Mongo) -> Part:
+async def _locks(mongo: Mongo) -> StatusTable:
     left_s = {"$divide": [{"$subtract": ["$expires_at", "$$NOW"]}, 1000]}
     pipeline: list[Document] = [{"$set": {"left_s": left_s}}, {"$sort": {"left_s": -1, "_id": 1}}, {"$limit": MAX_ROWS}]
     rows = []
@@ -88,10 +88,10 @@ async def _locks(mongo: Mongo) -> Part:
         is_held = lock["unlock_key"] is not None and lock["left_s"] > 0
         state = [lock.get("holder", ""), f"{lock['left_s']:.1f} s"] if is_held else ["free", ""]
         rows.append([lock["_id"], str(lock["fence"]), *state])
-    return Part("Locks", ("lock", "fence", "holder", "lease ends in"), rows)
+    return StatusTable("Locks", ("lock", "fence", "holder", "lease ends in"), rows)
 
 
-async def _brokers(mongo: Mongo) -> Part:
+async def _brokers(mongo: Mongo) -> StatusTable:
     totals = {"jobs": {"$sum": 1}, "queued": {"$sum": "$counts.QUEUED"}}
     pipeline: list[Document] = [{"$match": {"open": True}}, {"$group": {"_id": "$org", **totals}}, {"$limit": MAX_ROWS}]
     work = {row["_id"]: row for row in await mongo.aggregate("call_jobs", pipeline)}
@@ -101,10 +101,10 @@ async def _brokers(mongo: Mongo) -> Part:
         limit = limits.get(org, {"slots": [], "concurrent": 1, "per_second": 1.0})
         active = f"{len(limit['slots'])} of {limit['concurrent']}"
         rows.append([org, str(row["jobs"]), str(row["queued"]), active, f"{limit['per_second']:g}"])
-    return Part("Calls", ("organization", "open jobs", "queued", "active", "starts a second"), rows)
+    return StatusTable("Calls", ("organization", "open jobs", "queued", "active", "starts a second"), rows)
 
 
-async def _mail_folders(mongo: Mongo) -> Part:
+async def _mail_backlog(mongo: Mongo) -> StatusTable:
     names = [f"mail:{number}" for number in range(PARTITIONS)]
     is_held = {"unlock_key": {"$ne": None}, "$expr": {"$gt": ["$expires_at", "$$NOW"]}}
     locks = mongo["process_locks"].find({"_id": {"$in": names}, **is_held})
@@ -115,10 +115,10 @@ async def _mail_folders(mongo: Mongo) -> Part:
         holder = holders.get(name, "")
         if count or holder:
             rows.append([str(number), f"{count:,}", f"{oldest_s:.1f} s" if count else "", holder])
-    return Part("Mail: what waits to be folded into the book", ("partition", "events", "oldest", "folder"), rows)
+    return StatusTable("Mail: events waiting for aggregation", ("partition", "events", "oldest", "folder"), rows)
 
 
-async def _mail_tails(mongo: Mongo) -> Part:
+async def _mail_tails(mongo: Mongo) -> StatusTable:
     columns = ("reader", "organization", "file", "last sign", "lines", "new events", "behind")
     rows = [
         [
@@ -127,27 +127,27 @@ async def _mail_tails(mongo: Mongo) -> Part:
         ]
         for each in await recent_mail_tails(mongo)
     ]
-    return Part("Mail: logs that are read", columns, rows)
+    return StatusTable("Mail: logs that are read", columns, rows)
 
 
-async def _mail_reports(mongo: Mongo) -> Part:
+async def _mail_reports(mongo: Mongo) -> StatusTable:
     yesterday = day_of(await mongo.now()) - 1
     rows = []
     for each in await ReportStore(mongo).since(yesterday, MAX_ROWS):
         about, sent_at = each["_id"], each.get("sent_at")
         state = f"{sent_at:%Y-%m-%d %H:%M} UTC" if sent_at else "not yet"
         rows.append([about["org"], f"{midnight(about['day']):%Y-%m-%d}", about["kind"], state])
-    return Part("Mail: summaries and alarms since yesterday", ("organization", "day", "what", "sent"), rows)
+    return StatusTable("Mail: summaries and alarms since yesterday", ("organization", "day", "what", "sent"), rows)
 
 
-async def _queues(settings: Settings) -> Part:
+async def _queues(settings: Settings) -> StatusTable:
     columns = ("queue", "waiting")
     redis = Redis.from_url(settings.redis_url or "", socket_timeout=REDIS_TIMEOUT_S)
     try:
         keys = Keys(settings.database)
         counts = [str(await redis.zcard(keys.queue(name))) for name in QUEUES]
     except (RedisError, OSError, TimeoutError) as error:
-        return Part(f"Queues: Redis does not answer ({type(error).__name__})", columns, [])
+        return StatusTable(f"Queues: Redis does not answer ({type(error).__name__})", columns, [])
     finally:
         await redis.aclose()
-    return Part("Queues", columns, list(zip(QUEUES, counts, strict=True)))
+    return StatusTable("Queues", columns, list(zip(QUEUES, counts, strict=True)))

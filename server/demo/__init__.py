@@ -1,4 +1,4 @@
-"""The demo: two organizations whose people talk, put into a running product through its public API."""
+"""The demo: two organizations with conversations, posts and calls, created through the public API."""
 
 from server.demo.cast import DEMO_USERS, DemoUser
 from server.demo.filling import DemoError, fill

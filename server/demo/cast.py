@@ -1,4 +1,4 @@
-"""Who is in the demo, and where they talk about what."""
+"""The users, communities and topics of the demo."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class DemoUser:
-    """Somebody to sign in as."""
+    """A user of the demo, offered at sign-in."""
 
     id: str
     handle: str
@@ -17,7 +17,7 @@ class DemoUser:
 
 @dataclass(frozen=True, slots=True)
 class DemoTopic:
-    """A topic, what is talked about in it (a theme of scenes.txt), and in how many messages."""
+    """A topic with its theme in scenes.txt and its number of messages."""
 
     title: str
     theme: str
@@ -26,7 +26,7 @@ class DemoTopic:
 
 @dataclass(frozen=True, slots=True)
 class DemoCommunity:
-    """A community with its members' handles, the founder first. `key` stays what it is: idempotency keys hold it."""
+    """A community with its members' handles, the founder first. Idempotency keys contain `key`: it must not change."""
 
     key: str
     name: str
@@ -107,10 +107,10 @@ BLOCKER, BLOCKED = "emma", "sora"
 
 
 def user(handle: str) -> DemoUser:
-    """The demo user of that handle."""
+    """Returns the demo user with a handle."""
     return next(each for each in DEMO_USERS if each.handle == handle)
 
 
 def all_topics() -> Iterator[tuple[DemoCommunity, DemoTopic]]:
-    """Every topic with its community; the last one is filled last."""
+    """Returns every topic with its community. The last topic is filled last."""
     return ((community, topic) for community in COMMUNITIES for topic in community.topics)

@@ -1,4 +1,4 @@
-"""What the demo's people posted, and whom they follow."""
+"""The demo users' posts and follows."""
 
 from collections.abc import Iterator
 
@@ -23,12 +23,12 @@ _WRITTEN: tuple[tuple[str, str], ...] = (
 
 
 def posts() -> Iterator[tuple[str, DemoUser, str]]:
-    """Every post: the key by which it is made once, its author, its text. One author's are made in this order."""
+    """Returns each post as idempotency key, author and text. An author's posts are created in this order."""
     return ((f"demo-post-{n}", user(handle), text) for n, (handle, text) in enumerate(_WRITTEN))
 
 
 def follows() -> Iterator[tuple[DemoUser, DemoUser]]:
-    """Who follows whom: all of an organization each other, but for those between whom stands a block."""
+    """Yields pairs of follower and followed user: all within an organization, except a pair with a block."""
     for one in DEMO_USERS:
         for other in DEMO_USERS:
             is_near = one.organization_id == other.organization_id and one != other

@@ -1,4 +1,4 @@
-"""What the demo's planner has scheduled for the followers: one post that is due at once, others in the days to come."""
+"""Scheduled posts of the demo: one is due at once, the others within days."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -22,19 +22,19 @@ _PLAN = (
 
 @dataclass(frozen=True, slots=True)
 class DemoScheduledPost:
-    """A post to the followers. The text stays what it is: it is known by it."""
+    """A post to the followers. It is recognised by its text, which must not change."""
 
     text: str
     due_at: datetime
 
 
 def planner() -> DemoUser:
-    """Who has scheduled it all."""
+    """Returns the user who schedules all posts."""
     return user("ken")
 
 
-def planned(now: datetime) -> list[DemoScheduledPost]:
-    """In the order of their times: one due at once, the others from tomorrow on."""
+def scheduled_posts(now: datetime) -> list[DemoScheduledPost]:
+    """Returns the posts in order of due times: one due now, the others from tomorrow on."""
     return [DemoScheduledPost(text, _due(now, days, clock)) for days, clock, text in _PLAN]
 
 

@@ -1,4 +1,4 @@
-"""A web process's endpoint in the test's own process, and another process beside it that can't reach Redis."""
+"""A web process's endpoint in the test's own process, and the stores of another process that cannot reach Redis."""
 
 import gc
 from collections.abc import AsyncIterator, Iterator
@@ -16,7 +16,7 @@ NOWHERE = "redis://127.0.0.1:1/0"
 
 @pytest.fixture(scope="module")
 def shared_database(mongodb_uri: str, redis_url: str) -> Iterator[str]:
-    """The name of the module's database."""
+    """Yields the name of the module's database."""
     with fresh_database(mongodb_uri, redis_url) as name:
         yield name
 
@@ -31,7 +31,7 @@ async def shared_stores(
 
 @pytest.fixture
 async def house(shared_stores: Stores) -> AsyncIterator[House]:
-    """With a topic of its own, whose community ann founded."""
+    """A served application with a topic of its own, in a community founded by ann."""
     async with open_house(await create_topic_scenario(shared_stores)) as house:
         yield house
 
@@ -40,14 +40,14 @@ async def house(shared_stores: Stores) -> AsyncIterator[House]:
 async def mute(
     house: House, mongodb_uri: str, shared_database: str, mongo_driver: Driver
 ) -> AsyncIterator[TopicScenario]:
-    """The house's topic from another process, all of whose publishing is lost."""
+    """The same topic through the stores of another process, which cannot publish to Redis."""
     async with open_stores(mongodb_uri, NOWHERE, shared_database, mongo_driver) as stores:
         yield house.place.through(stores)
 
 
 @pytest.fixture
 def _no_garbage_collection() -> Iterator[None]:
-    """What is not forgotten by itself stays."""
+    """Disables garbage collection, so that only reference counting frees objects."""
     gc.collect()
     gc.disable()
     yield

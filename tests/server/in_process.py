@@ -1,4 +1,4 @@
-"""An application behind our wire in the test's own process and loop, and a client that decides itself what it reads."""
+"""Serves an application behind `Wire` in the test's own process. A raw client controls when bytes are read."""
 
 import asyncio
 import socket
@@ -17,12 +17,12 @@ HANDSHAKE = (
     b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
     b"Sec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n"
 )
-# Clients must mask; with a key of zeros the payload stays as it is.
+# Clients must mask. A key of zeros leaves the payload unchanged.
 MASK = b"\0\0\0\0"
 
 
 class InProcess:
-    """Where it serves, and the wires that are connected."""
+    """A server in this process: its port, its URL and its open connections."""
 
     def __init__(self, port: int, state: ServerState) -> None:
         self.port = port
@@ -34,7 +34,7 @@ class InProcess:
         return [each for each in self._state.connections if isinstance(each, WebSocketProtocol)]
 
     async def is_left(self, deadline_s: float) -> bool:
-        """Whether no connection is open, now or soon."""
+        """Waits up to `deadline_s` for the last connection to close, and returns whether it did."""
         ends_at = asyncio.get_running_loop().time() + deadline_s
         while self.wires and asyncio.get_running_loop().time() < ends_at:
             await asyncio.sleep(0.01)
@@ -43,7 +43,7 @@ class InProcess:
 
 @asynccontextmanager
 async def in_process(app: ASGIApp, **options: Any) -> AsyncIterator[InProcess]:
-    """Serves WebSockets only. `options` are uvicorn's."""
+    """Serves WebSockets only. `options` are passed to uvicorn."""
     settings = {"lifespan": "off", "log_config": None, "ws_per_message_deflate": False, "ws_ping_interval": None}
     config = uvicorn.Config(app, ws=WebSocketProtocol, **(settings | options))
     config.load()
@@ -64,7 +64,7 @@ async def in_process(app: ASGIApp, **options: Any) -> AsyncIterator[InProcess]:
 
 
 class RawClient:
-    """A client of bytes: it reads, answers and closes only when it is told to."""
+    """A WebSocket client on a raw socket. It reads, answers and closes only on demand."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
@@ -77,20 +77,20 @@ class RawClient:
         await asyncio.get_running_loop().sock_sendall(self._sock, bytes((opcode,)) + length + MASK + payload)
 
     async def frame(self) -> tuple[int, bytes]:
-        """The next frame: its first byte and its payload. Raises: EOFError."""
+        """Returns the next frame as its first byte and its payload. Raises: EOFError."""
         first, length = await self._exactly(2)
         if length >= 126:
             length = int.from_bytes(await self._exactly(2 if length == 126 else 8))
         return first, await self._exactly(length)
 
     async def rest(self) -> bytes:
-        """Everything until the server ends the connection, orderly or not."""
+        """Returns everything until the server ends the connection, whether orderly or not."""
         while await self._receive():
             pass
         return self._received
 
     async def head(self) -> bytes:
-        """The answer to the handshake."""
+        """Returns the response to the handshake."""
         while b"\r\n\r\n" not in self._received and await self._receive():
             pass
         head, _, self._received = self._received.partition(b"\r\n\r\n")
@@ -114,7 +114,7 @@ class RawClient:
 
 @asynccontextmanager
 async def raw_client(port: int, buffer_bytes: int | None = None) -> AsyncIterator[RawClient]:
-    """One that is connected. `buffer_bytes` is how much the kernel takes for it while it does not read."""
+    """Yields a connected client. `buffer_bytes` limits the kernel's receive buffer."""
     with socket.socket() as sock:
         if buffer_bytes is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer_bytes)

@@ -1,4 +1,4 @@
-"""The application as it is put together: what it opens, what it closes, and where everything is found."""
+"""The whole application: its routes, its lifespan and its start without servers."""
 
 import asyncio
 import time
@@ -26,15 +26,15 @@ PATHS = {
     "/stamps/hello.svg": {200},
     "/images/not-signed/at-all": {404},
     "/nowhere": {404},
-    # Built or not.
+    # 200 with a built web client, else 503.
     "/": {200, 503},
     "/graphiql": {200, 503},
 }
 
 pytestmark = pytest.mark.anyio
 
-NOBODY = 1
-"""A port where nobody listens, nor will."""
+UNUSED_PORT = 1
+"""A port where no process listens."""
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def settings(mongodb_uri: str, redis_url: str, database: str) -> Settings:
 
 
 @asynccontextmanager
-async def visiting(settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
+async def running_app(settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
     app = create_app(settings)
     transport = httpx2.ASGITransport(app)
     async with (
@@ -55,63 +55,63 @@ async def visiting(settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
         yield http
 
 
-async def test_everything_is_where_the_interface_says(settings: Settings) -> None:
-    async with visiting(settings) as http:
+async def test_routes_answer_with_expected_status(settings: Settings) -> None:
+    async with running_app(settings) as http:
         for path, statuses in PATHS.items():
             assert (await http.get(path)).status_code in statuses, path
 
 
-async def test_the_api_answers_from_a_new_database(settings: Settings) -> None:
-    async with visiting(settings) as http:
+async def test_api_answers_on_empty_database(settings: Settings) -> None:
+    async with running_app(settings) as http:
         response = await http.post("/graphql", json={"query": "{ viewer { id } }"})
     assert response.json() == {"data": {"viewer": None}}
 
 
-async def test_an_image_address_of_one_process_counts_in_another(settings: Settings) -> None:
+async def test_image_url_is_valid_in_other_process(settings: Settings) -> None:
     async with open_stores(settings.mongodb_uri or "", settings.redis_url or "", settings.database) as stores:
         signed = ImageUrls("http://noroshi", await shared_secret(stores.mongo, "image_urls"))
         path = signed.sign("http://127.0.0.1/refused-by-the-guard.png")
         for _ in range(2):
-            async with visiting(settings) as http:
+            async with running_app(settings) as http:
                 assert (await http.get(path)).status_code == 502
 
 
-async def test_nothing_is_opened_before_the_lifespan_begins(settings: Settings) -> None:
-    nowhere = settings.with_values(mongodb_uri=f"mongodb://127.0.0.1:{NOBODY}/")
+async def test_create_app_opens_no_connection(settings: Settings) -> None:
+    nowhere = settings.with_values(mongodb_uri=f"mongodb://127.0.0.1:{UNUSED_PORT}/")
     began = time.monotonic()
     create_app(nowhere)
     assert time.monotonic() - began < 15, "a server that does not answer is waited for half a minute"
 
 
-async def test_without_mongodb_it_does_not_start(settings: Settings) -> None:
+async def test_app_without_mongodb_fails_to_start(settings: Settings) -> None:
     nowhere = settings.with_values(
-        mongodb_uri=f"mongodb://127.0.0.1:{NOBODY}/?serverSelectionTimeoutMS=500&timeoutMS=500"
+        mongodb_uri=f"mongodb://127.0.0.1:{UNUSED_PORT}/?serverSelectionTimeoutMS=500&timeoutMS=500"
     )
     with pytest.raises(PyMongoError):
-        async with visiting(nowhere):
+        async with running_app(nowhere):
             pass
 
 
-async def test_without_redis_it_starts_and_serves(settings: Settings) -> None:
-    async with visiting(settings.with_values(redis_url=f"redis://127.0.0.1:{NOBODY}")) as http:
+async def test_app_without_redis_serves(settings: Settings) -> None:
+    async with running_app(settings.with_values(redis_url=f"redis://127.0.0.1:{UNUSED_PORT}")) as http:
         response = await http.get("/readyz")
     assert response.status_code == 200
     assert response.json()["redis"].startswith("does not answer")
 
 
-async def test_the_end_of_the_lifespan_leaves_no_task_behind(settings: Settings) -> None:
+async def test_end_of_lifespan_leaves_no_task(settings: Settings) -> None:
     before = asyncio.all_tasks()
-    async with visiting(settings) as http:
+    async with running_app(settings) as http:
         await http.get("/readyz")
     left = [task for task in asyncio.all_tasks() - before if not task.done()]
     assert left == []
 
 
-async def test_no_other_origin_may_ask_unless_one_is_named(settings: Settings) -> None:
+async def test_only_allowed_origins_pass_preflight(settings: Settings) -> None:
     preflight = {"origin": ORIGIN, "access-control-request-method": "POST"}
-    async with visiting(settings) as http:
+    async with running_app(settings) as http:
         refused = await http.options("/graphql", headers=preflight)
-    async with visiting(settings.with_values(allowed_origins=(ORIGIN,))) as http:
+    async with running_app(settings.with_values(allowed_origins=(ORIGIN,))) as http:
         allowed = await http.options("/graphql", headers=preflight)
     assert "access-control-allow-origin" not in refused.headers
     assert allowed.headers["access-control-allow-origin"] == ORIGIN
@@ -120,10 +120,8 @@ async def test_no_other_origin_may_ask_unless_one_is_named(settings: Settings) -
 @pytest.mark.parametrize(
     "values", [{}, {"demo": True, "host": "0.0.0.0"}, {"demo": True, "auth_jwks_url": "https://id.example.org/keys"}]
 )
-async def test_nobody_signs_in_by_a_click_unless_it_is_a_demo_on_this_machine(
-    settings: Settings, values: dict[str, Any]
-) -> None:
-    async with visiting(settings.with_values(**values)) as http:
+async def test_demo_sign_in_requires_demo_on_loopback_host(settings: Settings, values: dict[str, Any]) -> None:
+    async with running_app(settings.with_values(**values)) as http:
         response = await http.post("/demo/sign-in", json={"user": "hana"})
         offered = await http.get("/demo/users")
     assert response.status_code == 404

@@ -1,4 +1,4 @@
-"""The demo: what is said makes sense to the product, it is said once only, and failures are told in one line."""
+"""The demo's content is valid, it is created only once, and each failure is one line."""
 
 import asyncio
 import csv
@@ -17,27 +17,27 @@ from graphql import parse, validate
 from schema.root import build_schema
 from server.auth.tokens import mint
 from server.demo import DEMO_USERS, DemoError, DemoUser, fill, filling
+from server.demo.call_lists import call_lists
 from server.demo.cast import BLOCKED, BLOCKER, COMMUNITIES, DemoCommunity, DemoTopic, all_topics, user
-from server.demo.lists import lists
+from server.demo.conversations import ASIDES, WORDS, Conversation, conversation, scenes
 from server.demo.posts import posts as demo_posts
-from server.demo.schedule import planned, planner
-from server.demo.talk import ASIDES, WORDS, Talk, scenes, talk
+from server.demo.schedule import planner, scheduled_posts
 from server.graphql import DocumentLimits, Documents, limits_extension
 from storage.chat.stamps import find_stamp
 from tests.serving import Web, serving
 
-TALKS = [(community, topic, talk(community, topic)) for community, topic in all_topics()]
+CONVERSATIONS = [(community, topic, conversation(community, topic)) for community, topic in all_topics()]
 
 
 class TestCast:
-    def test_two_organizations_of_people_with_handles_of_their_own(self) -> None:
+    def test_users_have_unique_ids_and_handles(self) -> None:
         assert (
             len({each.id for each in DEMO_USERS}) == len({each.handle for each in DEMO_USERS}) == len(DEMO_USERS) == 8
         )
         assert {each.organization_id for each in DEMO_USERS} == {"acme", "globex"}
         assert {role for each in DEMO_USERS for role in each.roles} <= {"MEMBER", "OPERATOR", "SERVICE", "ADMIN"}
 
-    def test_a_community_has_members_of_one_organization_and_enough_of_them_for_a_scene(self) -> None:
+    def test_community_has_three_members_of_one_organization(self) -> None:
         for community in COMMUNITIES:
             assert len({user(handle).organization_id for handle in community.members}) == 1
             assert len(set(community.members)) == len(community.members) >= 3
@@ -47,17 +47,19 @@ class TestCast:
         assert len({(community.key, topic.theme) for community, topic in all_topics()}) == 14
 
 
-class TestTalk:
-    def test_three_thousand_messages_that_come_out_the_same_every_time(self) -> None:
-        assert sum(len(each.lines) for _, _, each in TALKS) == 3000
-        assert [talk(community, topic) for community, topic, _ in TALKS] == [each for _, _, each in TALKS]
+class TestConversations:
+    def test_conversations_are_deterministic(self) -> None:
+        assert sum(len(each.lines) for _, _, each in CONVERSATIONS) == 3000
+        assert [conversation(community, topic) for community, topic, _ in CONVERSATIONS] == [
+            each for _, _, each in CONVERSATIONS
+        ]
 
-    def test_every_theme_is_written_and_talked_about(self) -> None:
+    def test_every_theme_has_scenes_and_topic(self) -> None:
         assert {topic.theme for _, topic in all_topics()} == set(scenes())
         assert {community.language for community in COMMUNITIES} == set(ASIDES)
 
-    def test_every_line_is_something_that_can_be_posted(self) -> None:
-        for community, _, each in TALKS:
+    def test_every_line_is_a_valid_message(self) -> None:
+        for community, _, each in CONVERSATIONS:
             for line in each.lines:
                 assert line.author in community.members
                 assert line.text.strip() or line.stamp_id
@@ -66,33 +68,33 @@ class TestTalk:
                 assert not re.search(r"[{}#]|https?:|www\.", line.text), line
                 assert set(re.findall(r"@([a-z]+)", line.text)) <= set(community.members)
 
-    def test_every_word_has_its_place_and_every_stamp_is_used(self) -> None:
+    def test_every_word_and_stamp_is_used(self) -> None:
         written = "\n".join(line for theme in scenes().values() for scene in theme for line in scene)
         assert set(re.findall(r"{(\w+)}", written)) == set(WORDS)
-        assert len({line.stamp_id for _, _, each in TALKS for line in each.lines}) == 13
+        assert len({line.stamp_id for _, _, each in CONVERSATIONS for line in each.lines}) == 13
 
-    def test_nobody_reacts_to_themselves_or_to_whom_they_block_or_outside_their_communities(self) -> None:
-        for community, _, each in TALKS:
+    def test_reactions_come_from_permitted_members(self) -> None:
+        for community, _, each in CONVERSATIONS:
             pairs = {(reaction.author, each.lines[reaction.line].author) for reaction in each.reactions}
             assert not any(reactor == author for reactor, author in pairs)
             assert (BLOCKER, BLOCKED) not in pairs
             assert {reactor for reactor, _ in pairs} <= set(community.members)
             assert max(reaction.line for reaction in each.reactions) < len(each.lines) - 1
 
-    def test_reactions_and_unread_counts_are_many_and_differ(self) -> None:
-        assert 800 < sum(len(each.reactions) for _, _, each in TALKS) < 2000
-        behind = {len(each.lines) - 1 - line for _, _, each in TALKS for line in each.read.values()}
+    def test_reactions_and_unread_counts_vary(self) -> None:
+        assert 800 < sum(len(each.reactions) for _, _, each in CONVERSATIONS) < 2000
+        behind = {len(each.lines) - 1 - line for _, _, each in CONVERSATIONS for line in each.read.values()}
         assert len(behind) >= 5
-        assert any(len(each.read) < len(community.members) for community, _, each in TALKS)
+        assert any(len(each.read) < len(community.members) for community, _, each in CONVERSATIONS)
 
 
-@pytest.mark.parametrize("count", [1, filling.REACTIONS_A_REQUEST])
-def test_every_operation_is_valid_and_within_the_limits(count: int) -> None:
+@pytest.mark.parametrize("count", [1, filling.REACTIONS_PER_REQUEST])
+def test_operations_are_valid_and_within_limits(count: int) -> None:
     documents = [filling.VIEWER, filling.CREATE_COMMUNITY, filling.JOIN_COMMUNITY, filling.CREATE_TOPIC]
     documents += [filling.FOLLOW, filling.CREATE_POST, filling.SET_CALL_LIMITS, filling.LAUNCH_CALL_JOB]
     documents += [filling.POST_MESSAGE, filling.MARK_READ, filling.BLOCK_USER, filling.FILLED]
     schema = build_schema(limits_extension(Documents()))._schema
-    for document in [*map(parse, documents), parse(filling._add_reactions(count))]:
+    for document in [*map(parse, documents), parse(filling._reactions_mutation(count))]:
         assert validate(schema, document) == []
         assert DocumentLimits().check(schema, document, {"limit": 200}, None) == []
 
@@ -103,9 +105,9 @@ class TestSchedule:
         for document in map(parse, (filling.SCHEDULED, filling.SCHEDULE_POST)):
             assert validate(schema, document) == []
 
-    def test_texts_differ_times_are_in_order_and_one_post_is_due_at_once(self) -> None:
+    def test_scheduled_texts_are_unique_and_times_ascend(self) -> None:
         now = datetime.now(UTC)
-        posts = planned(now)
+        posts = scheduled_posts(now)
         assert len({each.text for each in posts}) == len(posts)
         assert [each.due_at for each in posts] == sorted(each.due_at for each in posts)
         assert [each.text for each in posts if each.due_at <= now] == [posts[0].text]
@@ -118,8 +120,8 @@ def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: s
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> list[tuple[DemoCommunity, DemoTopic]]:
-    """The same demo with three short topics in two communities."""
+def small_demo(monkeypatch: pytest.MonkeyPatch) -> list[tuple[DemoCommunity, DemoTopic]]:
+    """Replaces the demo's topics by three short ones in two communities."""
     hikers, _, _, platform, _ = COMMUNITIES
     topics = [(hikers, DemoTopic("今週の山", "hikes", 40)), (hikers, DemoTopic("写真", "photos", 12))]
     topics.append((platform, DemoTopic("Releases", "releases", 20)))
@@ -140,8 +142,8 @@ CALLS = """
 
 
 class TestCalls:
-    def test_lists_hold_only_numbers_that_nobody_has(self) -> None:
-        for each in lists():
+    def test_call_lists_hold_only_fictitious_numbers(self) -> None:
+        for each in call_lists():
             rows = list(csv.DictReader(StringIO(each.csv)))
             good = [
                 row["phone_number"] for row in rows if len(row["phone_number"]) == 13 and "-" not in row["phone_number"]
@@ -151,17 +153,15 @@ class TestCalls:
             assert each.operator.roles == ("OPERATOR",)
 
 
-class TestFilling:
-    def test_a_product_holds_the_demo_afterwards_and_filling_it_again_changes_nothing(
-        self, web: Web, small: list[tuple[DemoCommunity, DemoTopic]]
-    ) -> None:
+class TestFill:
+    def test_second_fill_changes_nothing(self, web: Web, small_demo: list[tuple[DemoCommunity, DemoTopic]]) -> None:
         steps: list[tuple[int, int]] = []
         asyncio.run(fill(web.url, self.token_for(web), lambda done, total: steps.append((done, total))))
         filled = {handle: content(web, self.token_for(web), handle) for handle in ("hana", "sora", "emma", "priya")}
         assert steps[-1][0] == steps[-1][1] == max(steps)[0]
-        for community, topic in small:
+        for community, topic in small_demo:
             reader = "hana" if community.key == "hikers" else "priya"
-            self.check(filled[reader], community, topic, talk(community, topic))
+            self.check(filled[reader], community, topic, conversation(community, topic))
         assert filled["emma"]["blockedUsers"] == [{"handle": "sora"}]
         written = [(author.handle, text) for _, author, text in demo_posts() if author.organization_id == "globex"]
         shown = [(post["author"]["handle"], post["text"]) for post in filled["priya"]["localFeed"]["items"]]
@@ -173,20 +173,22 @@ class TestFilling:
         asyncio.run(fill(web.url, self.token_for(web), lambda done, total: steps.append((done, total))))
         assert steps == []
         forget_that_it_is_filled = pytest.MonkeyPatch()
-        forget_that_it_is_filled.setattr(filling, "_is_filled", answer_no)
+        forget_that_it_is_filled.setattr(filling, "_is_filled", return_false)
         asyncio.run(fill(web.url, self.token_for(web)))
         forget_that_it_is_filled.undo()
         headers = {"authorization": f"Bearer {self.token_for(web)(planner())}"}
         asked = {"query": filling.SCHEDULED}
-        answer = posted(web, asked, headers)["data"]
-        shown = sorted(each["text"] for each in answer["scheduledPosts"]["items"])
-        assert shown == sorted(each.text for each in planned(datetime.now(UTC))), "Something is missing or twice there."
+        answer = post_graphql(web, asked, headers)["data"]
+        texts = sorted(each["text"] for each in answer["scheduledPosts"]["items"])
+        assert texts == sorted(each.text for each in scheduled_posts(datetime.now(UTC))), (
+            "Something is missing or twice there."
+        )
         assert {handle: content(web, self.token_for(web), handle) for handle in filled} == filled
 
     def check_calls(self, web: Web) -> None:
-        """A job is there to be called, one with rows to be mended; the window of the third is open or not."""
+        """Checks ken's three jobs: one running, one rejected, and one that runs or waits for its window."""
         jobs = content(web, self.token_for(web), "ken", CALLS)["callJobs"]["items"]
-        assert [job["name"] for job in jobs] == [each.name for each in lists() if each.operator.handle == "ken"]
+        assert [job["name"] for job in jobs] == [each.name for each in call_lists() if each.operator.handle == "ken"]
         assert [job["state"] for job in jobs[:2]] == ["RUNNING", "REJECTED"]
         assert jobs[2]["state"] in ("RUNNING", "WAITING_FOR_WINDOW")
         assert [error["row"] for error in jobs[1]["rowErrors"]] == [22, 23]
@@ -204,7 +206,7 @@ class TestFilling:
         )
 
     @staticmethod
-    def check(filled: dict[str, Any], community: DemoCommunity, topic: DemoTopic, expected: Talk) -> None:
+    def check(filled: dict[str, Any], community: DemoCommunity, topic: DemoTopic, expected: Conversation) -> None:
         (found,) = [each for each in filled["communities"] if each["name"] == community.name]
         assert (found["memberCount"], found["description"]) == (len(community.members), community.description)
         (shown,) = [each for each in found["topics"] if each["title"] == topic.title]
@@ -226,7 +228,7 @@ def handles(users: list[dict[str, str]]) -> set[str]:
     return {each["handle"] for each in users}
 
 
-def posted(web: Web, asked: dict[str, Any], headers: dict[str, str]) -> dict[str, Any]:
+def post_graphql(web: Web, asked: dict[str, Any], headers: dict[str, str]) -> dict[str, Any]:
     response = httpx2.post(f"{web.url}/graphql", json=asked, headers=headers, trust_env=False, timeout=60)
     answer: dict[str, Any] = response.json()
     return answer
@@ -234,19 +236,22 @@ def posted(web: Web, asked: dict[str, Any], headers: dict[str, str]) -> dict[str
 
 def content(web: Web, token_for: Callable[[DemoUser], str], handle: str, query: str = CONTENT) -> dict[str, Any]:
     headers = {"authorization": f"Bearer {token_for(user(handle))}"}
-    answer = posted(web, {"query": query}, headers)
+    answer = post_graphql(web, {"query": query}, headers)
     assert "errors" not in answer, answer["errors"]
     data: dict[str, Any] = answer["data"]
     return data
 
 
-async def answer_no(*_: object) -> bool:
+async def return_false(*_: object) -> bool:
     return False
 
 
 @asynccontextmanager
-async def server_that_answers(*answers: str | None) -> AsyncIterator[str]:
-    """Gives these bodies one after the other, the last one for ever; closes the connection for None."""
+async def fake_server(*answers: str | None) -> AsyncIterator[str]:
+    """Yields the URL of a server that answers with these bodies in order, and repeats the last.
+
+    None closes the connection without an answer.
+    """
     remaining = list(answers)
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -265,7 +270,7 @@ async def server_that_answers(*answers: str | None) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
 
 
-def refused(code: str, **extensions: object) -> str:
+def refusal(code: str, **extensions: object) -> str:
     return json.dumps({"errors": [{"message": "No.", "extensions": {"code": code, **extensions}}]})
 
 
@@ -282,27 +287,27 @@ FULL = json.dumps(
 
 @pytest.mark.anyio
 class TestRefusals:
-    async def test_a_refusal_names_the_operation_and_what_the_server_said(self) -> None:
-        async with server_that_answers(refused("FORBIDDEN")) as url:
+    async def test_refusal_names_operation_and_server_message(self) -> None:
+        async with fake_server(refusal("FORBIDDEN")) as url:
             with pytest.raises(DemoError, match=r"^Filled as noor failed: No\. \(FORBIDDEN\)$"):
                 await fill(url, lambda each: "token")
 
-    async def test_the_first_of_many_failures_is_raised_by_itself(self) -> None:
-        async with server_that_answers('{"data": {"communities": []}}', refused("CONFLICT")) as url:
+    async def test_first_of_many_failures_is_raised_alone(self) -> None:
+        async with fake_server('{"data": {"communities": []}}', refusal("CONFLICT")) as url:
             with pytest.raises(DemoError, match=r"^Viewer as [a-z]+ failed: No\. \(CONFLICT\)$"):
                 await fill(url, lambda each: "token")
 
-    async def test_an_answer_that_is_no_json_is_told_by_its_status(self) -> None:
-        async with server_that_answers("<html>") as url:
+    async def test_non_json_response_is_reported_by_status(self) -> None:
+        async with fake_server("<html>") as url:
             with pytest.raises(DemoError, match="HTTP 200"):
                 await fill(url, lambda each: "token")
 
-    async def test_what_fails_for_the_moment_is_tried_again(self) -> None:
-        async with server_that_answers(None, refused("UNAVAILABLE", retryAfterMs=1), FULL) as url:
+    async def test_temporary_failure_is_retried(self) -> None:
+        async with fake_server(None, refusal("UNAVAILABLE", retryAfterMs=1), FULL) as url:
             await fill(url, lambda each: "token")
 
-    async def test_but_not_for_ever(self) -> None:
-        async with server_that_answers(refused("RATE_LIMITED", retryAfterMs=1)) as url:
+    async def test_retries_are_limited(self) -> None:
+        async with fake_server(refusal("RATE_LIMITED", retryAfterMs=1)) as url:
             with pytest.raises(DemoError, match="RATE_LIMITED"):
                 await fill(url, lambda each: "token")
         with pytest.raises(httpx2.ConnectError):

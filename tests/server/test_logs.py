@@ -1,4 +1,4 @@
-"""Logging: one line an event, nothing secret, nothing forged."""
+"""Logging: one line for each event, without secrets or forged lines."""
 
 import io
 import json
@@ -14,7 +14,7 @@ TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ1MSJ9.c2lnbmF0dXJlLW9mLWl0"
 
 
 @pytest.fixture(autouse=True)
-def _logging_as_before() -> Iterator[None]:
+def _restored_logging() -> Iterator[None]:
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     yield
@@ -23,14 +23,14 @@ def _logging_as_before() -> Iterator[None]:
     structlog.contextvars.clear_contextvars()
 
 
-def written(log_format: str = "json", level: str = "info") -> io.StringIO:
+def log_stream(log_format: str = "json", level: str = "info") -> io.StringIO:
     stream = io.StringIO()
     configure_logging(log_format, level, stream)  # type: ignore[arg-type]
     return stream
 
 
-def test_ours_and_the_libraries_lines_are_json_with_the_request_id() -> None:
-    stream = written()
+def test_log_lines_are_json_with_request_id() -> None:
+    stream = log_stream()
     structlog.contextvars.bind_contextvars(request_id="r-1")
     structlog.get_logger("ours").info("posted", topic="t-1")
     logging.getLogger("arq.worker").warning("job %s failed", "j-1")
@@ -40,8 +40,8 @@ def test_ours_and_the_libraries_lines_are_json_with_the_request_id() -> None:
 
 
 @pytest.mark.parametrize("log_format", ["json", "console"])
-def test_a_value_can_not_forge_a_line_or_drive_the_terminal(log_format: str) -> None:
-    stream = written(log_format)
+def test_control_characters_in_values_are_escaped(log_format: str) -> None:
+    stream = log_stream(log_format)
     structlog.get_logger().info("posted", text="a\nfake line\x1b[31m", nested={"b": ["\r\u2028"]})
     assert len(stream.getvalue().splitlines()) == 1
     assert "\x1b" not in stream.getvalue()
@@ -49,8 +49,8 @@ def test_a_value_can_not_forge_a_line_or_drive_the_terminal(log_format: str) -> 
 
 
 @pytest.mark.parametrize("log_format", ["json", "console"])
-def test_no_token_or_password_is_written(log_format: str) -> None:
-    stream = written(log_format)
+def test_tokens_and_passwords_are_hidden(log_format: str) -> None:
+    stream = log_stream(log_format)
     log = structlog.get_logger()
     log.info("connected", uri="mongodb://user:hunter2@host:27017/", token="opaque-1", Authorization="opaque-2")
     try:
@@ -62,8 +62,8 @@ def test_no_token_or_password_is_written(log_format: str) -> None:
     assert "bad token [hidden]" in stream.getvalue()
 
 
-def test_the_level_holds_for_all_and_chatty_libraries_start_at_warning() -> None:
-    stream = written(level="info")
+def test_level_applies_and_chatty_libraries_log_warnings() -> None:
+    stream = log_stream(level="info")
     structlog.get_logger().debug("too fine")
     logging.getLogger("pymongo.topology").info("chatter")
     logging.getLogger("pymongo.topology").warning("trouble")

@@ -1,4 +1,4 @@
-"""Child processes end when they should, also when they would rather not."""
+"""Child processes end on request, on a deadline, and with their parent."""
 
 import signal
 import subprocess
@@ -13,21 +13,23 @@ from tests.product import eventually, processes
 
 pytestmark = pytest.mark.anyio
 
-STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
+IGNORES_SIGTERM = (
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
+)
 
 
-def python(code: str) -> list[str]:
+def python_command(code: str) -> list[str]:
     return [sys.executable, "-c", code]
 
 
-async def test_the_exit_code_and_the_output_are_known(tmp_path: Path) -> None:
-    child = ChildProcess(python("print('hello'); raise SystemExit(7)"), output=tmp_path / "out")
+async def test_wait_returns_exit_code_and_output_is_kept(tmp_path: Path) -> None:
+    child = ChildProcess(python_command("print('hello'); raise SystemExit(7)"), output=tmp_path / "out")
     assert await child.wait() == 7
     assert (tmp_path / "out").read_text() == "hello\n"
 
 
-async def test_a_child_that_ignores_the_request_to_end_is_killed(tmp_path: Path) -> None:
-    child = ChildProcess(python(STUBBORN), output=tmp_path / "out")
+async def test_child_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
+    child = ChildProcess(python_command(IGNORES_SIGTERM), output=tmp_path / "out")
     assert eventually((tmp_path / "out").read_text)
     started_at = time.monotonic()
     await child.stop(deadline_s=0.5)
@@ -35,9 +37,9 @@ async def test_a_child_that_ignores_the_request_to_end_is_killed(tmp_path: Path)
     assert 0.5 <= time.monotonic() - started_at < 30
 
 
-async def test_a_stopped_child_may_finish_first(tmp_path: Path) -> None:
+async def test_stopped_child_may_finish(tmp_path: Path) -> None:
     polite = "import signal, time, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit(5)); print('up', flush=True)"
-    child = ChildProcess(python(f"{polite}; time.sleep(60)"), output=tmp_path / "out")
+    child = ChildProcess(python_command(f"{polite}; time.sleep(60)"), output=tmp_path / "out")
     assert eventually((tmp_path / "out").read_text)
     await child.stop(deadline_s=20)
     assert child.exit_code == 5
@@ -45,15 +47,15 @@ async def test_a_stopped_child_may_finish_first(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child that its parent has died")
 @pytest.mark.parametrize("watches", [False, True])
-async def test_a_child_ends_with_its_parent(tmp_path: Path, watches: bool) -> None:
-    # The one that watches refuses SIGTERM, so that only its own deadline can end it.
-    child = f"import os; from server.processes import end_with; end_with(os.getppid(), 0.5); {STUBBORN}"
+async def test_child_ends_with_parent(tmp_path: Path, watches: bool) -> None:
+    # The watching child ignores SIGTERM, so only its own deadline can end it.
+    child = f"import os; from server.processes import end_with; end_with(os.getppid(), 0.5); {IGNORES_SIGTERM}"
     code = (
         "import sys, time; from pathlib import Path; from server.processes import ChildProcess\n"
         "child = ChildProcess([sys.executable, '-c', sys.argv[1]], output=Path(sys.argv[2]))\n"
         "print(child.pid, flush=True); time.sleep(60)"
     )
-    command = [*python(code), child if watches else "print('up', flush=True); import time; time.sleep(60)"]
+    command = [*python_command(code), child if watches else "print('up', flush=True); import time; time.sleep(60)"]
     with subprocess.Popen([*command, str(tmp_path / "out")], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout
         pid = int(parent.stdout.readline())

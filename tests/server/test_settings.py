@@ -1,4 +1,4 @@
-"""Settings: defaults, refusals, and what a child process gets."""
+"""Settings: defaults, refusals, and the environment of child processes."""
 
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
@@ -40,13 +40,13 @@ def test_lists_are_separated_by_commas(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings.allowed_origins == ("https://example.org", "http://localhost:5173")
 
 
-def test_an_option_wins_over_its_variable_unless_it_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_option_overrides_variable_unless_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NOROSHI_PORT", "9000")
     assert Settings.from_environment(port=9001).port == 9001
     assert Settings.from_environment(port=None).port == 9000
 
 
-def test_an_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MONGODB_URI", "")
     assert Settings.from_environment().mongodb_uri is None
 
@@ -74,7 +74,7 @@ def test_an_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> N
         ("REDIS_URL", "localhost:6379", "redis://"),
     ],
 )
-def test_a_bad_value_is_one_line_that_names_the_variable(
+def test_invalid_value_error_names_variable(
     monkeypatch: pytest.MonkeyPatch, name: str, value: str, expected: str
 ) -> None:
     message = refusal(monkeypatch, name, value)
@@ -86,17 +86,17 @@ def test_a_bad_value_is_one_line_that_names_the_variable(
 @pytest.mark.parametrize(
     ("name", "value"), [("MONGODB_URI", "http://user:hunter2@host"), ("NOROSHI_AUTH_SECRET", "hunter2")]
 )
-def test_a_refused_secret_is_not_repeated(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+def test_invalid_secret_is_not_repeated(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     assert "hunter2" not in refusal(monkeypatch, name, value)
 
 
-def test_secrets_do_not_show_in_the_representation() -> None:
+def test_repr_hides_secrets() -> None:
     settings = Settings.from_environment(auth_secret=SECRET, mongodb_uri="mongodb://user:hunter2@host/")
     assert SECRET not in repr(settings)
     assert "hunter2" not in repr(settings)
 
 
-def test_a_child_process_reads_the_same_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_reproduces_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NOROSHI_AUTH_ISSUER", "https://issuer.example")
     monkeypatch.setenv("redis_url", "redis://overridden/0")
     settings = Settings.from_environment(
@@ -117,6 +117,6 @@ def test_a_child_process_reads_the_same_settings(monkeypatch: pytest.MonkeyPatch
     assert Settings.from_environment() == settings
 
 
-def test_settings_can_not_be_changed() -> None:
+def test_settings_are_immutable() -> None:
     with pytest.raises(ValueError, match="frozen"):
         Settings.from_environment().port = 1

@@ -1,4 +1,4 @@
-"""The worker process: does its jobs, drains when told to stop, and outlives the servers that it needs."""
+"""The worker process runs jobs, drains on SIGTERM, and survives restarts of its servers."""
 
 import asyncio
 import secrets
@@ -26,30 +26,30 @@ pytestmark = pytest.mark.anyio
 
 
 @dataclass(frozen=True)
-class Shared:
-    """A worker that many tests use, and the database that it works on."""
+class SharedWorker:
+    """A worker shared by many tests, and its database."""
 
     worker: Running
     database: str
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[Shared]:
+def shared_worker(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[SharedWorker]:
     name = f"t_{secrets.token_hex(6)}"
     with working(tmp_path_factory.mktemp("worker"), mongodb_uri, redis_url, name) as worker:
-        yield Shared(worker, name)
+        yield SharedWorker(worker, name)
     drop(mongodb_uri, name)
 
 
 @pytest.fixture
-async def place(shared: Shared, mongodb_uri: str, redis_url: str) -> AsyncIterator[TopicScenario]:
+async def place(shared_worker: SharedWorker, mongodb_uri: str, redis_url: str) -> AsyncIterator[TopicScenario]:
     """A topic of the shared worker's database."""
-    async with open_stores(mongodb_uri, redis_url, shared.database) as stores:
+    async with open_stores(mongodb_uri, redis_url, shared_worker.database) as stores:
         yield await create_topic_scenario(stores)
 
 
 @asynccontextmanager
-async def valkey_of_ones_own(folder: Path) -> AsyncIterator[Valkey]:
+async def own_valkey(folder: Path) -> AsyncIterator[Valkey]:
     valkey = Valkey(folder / "redis", find_valkey())
     await valkey.start()
     yield valkey
@@ -57,17 +57,17 @@ async def valkey_of_ones_own(folder: Path) -> AsyncIterator[Valkey]:
 
 
 @asynccontextmanager
-async def place_to_post(
+async def place_with_worker(
     folder: Path, mongodb_uri: str, redis_url: str, database: str
 ) -> AsyncIterator[tuple[TopicScenario, Running]]:
-    """A topic, and a worker of the same database."""
+    """Yields a topic, and a worker on the same database."""
     async with open_stores(mongodb_uri, redis_url, database) as stores:
         with working(folder / "worker", mongodb_uri, redis_url, database) as worker:
             yield await create_topic_scenario(stores), worker
 
 
 async def post(place: TopicScenario, link: str) -> Message:
-    """Posts a link and wakes the worker, as the API does."""
+    """Posts a link and enqueues its preview, as the API does."""
     message = await place.post(f"look {link}")
     await wake(place, message)
     return message
@@ -77,7 +77,7 @@ async def wake(place: TopicScenario, message: Message) -> None:
     await place.stores.queue.enqueue(PREVIEWS, "chat.preview_link", message.topic_id, message.timestamp)
 
 
-def previewed(place: TopicScenario, message: Message) -> Callable[[], Coroutine[Any, Any, bool]]:
+def has_preview(place: TopicScenario, message: Message) -> Callable[[], Coroutine[Any, Any, bool]]:
     async def look() -> bool:
         found = await place.stores.messages.get(message.key)
         return found.link_preview is not None
@@ -85,8 +85,8 @@ def previewed(place: TopicScenario, message: Message) -> Callable[[], Coroutine[
     return look
 
 
-def held(release: asyncio.Event) -> Answer:
-    """Answers when it is released."""
+def respond_after(release: asyncio.Event) -> Answer:
+    """Responds with PAGE once `release` is set."""
 
     async def answer(writer: asyncio.StreamWriter) -> None:
         await release.wait()
@@ -95,15 +95,15 @@ def held(release: asyncio.Event) -> Answer:
     return answer
 
 
-async def asked_for(served: Upstream, path: str) -> bool:
+async def is_requested(served: Upstream, path: str) -> bool:
     return path in served.paths()
 
 
-async def test_it_does_what_it_is_woken_for(place: TopicScenario) -> None:
+async def test_enqueued_job_runs(place: TopicScenario) -> None:
     async with upstream() as served:
         served.answers["/page"] = respond(PAGE)
         message = await post(place, served.url("/page"))
-        assert await poll_until_true(previewed(place, message))
+        assert await poll_until_true(has_preview(place, message))
         assert served.paths() == ["/page"]
 
 
@@ -111,22 +111,22 @@ async def test_sigterm_lets_running_jobs_finish(
     tmp_path: Path, mongodb_uri: str, redis_url: str, database: str
 ) -> None:
     release = asyncio.Event()
-    async with upstream() as served, place_to_post(tmp_path, mongodb_uri, redis_url, database) as (place, worker):
-        served.answers["/slow"] = held(release)
+    async with upstream() as served, place_with_worker(tmp_path, mongodb_uri, redis_url, database) as (place, worker):
+        served.answers["/slow"] = respond_after(release)
         message = await post(place, served.url("/slow"))
-        assert await poll_until_true(lambda: asked_for(served, "/slow"))
+        assert await poll_until_true(lambda: is_requested(served, "/slow"))
         worker.process.send_signal(signal.SIGTERM)
-        # Long enough for a process that does not wait to be gone.
+        # A process that does not wait for its jobs would be gone by then.
         await asyncio.sleep(0.5)
         assert worker.process.poll() is None, "It did not wait for its job."
         release.set()
-        assert await poll_until_true(lambda: ended(worker))
+        assert await poll_until_true(lambda: has_ended(worker))
         assert worker.process.returncode == 0
-        assert await previewed(place, message)()
+        assert await has_preview(place, message)()
         assert "Traceback" not in worker.errors
 
 
-async def test_sigterm_without_work_ends_it_at_once(
+async def test_sigterm_without_jobs_ends_worker_at_once(
     tmp_path: Path, mongodb_uri: str, redis_url: str, database: str
 ) -> None:
     with working(tmp_path, mongodb_uri, redis_url, database) as worker:
@@ -136,14 +136,12 @@ async def test_sigterm_without_work_ends_it_at_once(
     assert "Traceback" not in worker.errors
 
 
-async def test_it_outlives_a_redis_that_dies_and_comes_back_empty(
-    tmp_path: Path, mongodb_uri: str, database: str
-) -> None:
-    async with upstream() as served, valkey_of_ones_own(tmp_path) as valkey:
-        served.answers |= {"/held": held(asyncio.Event()), "/after": respond(PAGE)}
-        async with place_to_post(tmp_path, mongodb_uri, valkey.url, database) as (place, worker):
+async def test_worker_survives_loss_of_redis_and_its_data(tmp_path: Path, mongodb_uri: str, database: str) -> None:
+    async with upstream() as served, own_valkey(tmp_path) as valkey:
+        served.answers |= {"/held": respond_after(asyncio.Event()), "/after": respond(PAGE)}
+        async with place_with_worker(tmp_path, mongodb_uri, valkey.url, database) as (place, worker):
             await post(place, served.url("/held"))
-            assert await poll_until_true(lambda: asked_for(served, "/held"))
+            assert await poll_until_true(lambda: is_requested(served, "/held"))
             valkey.kill()
             await valkey.wait()
             assert worker.says("loop_restarted")
@@ -153,62 +151,65 @@ async def test_it_outlives_a_redis_that_dies_and_comes_back_empty(
 
             async def waking() -> bool:
                 await wake(place, message)
-                return await previewed(place, message)()
+                return await has_preview(place, message)()
 
             assert await poll_until_true(waking, 60)
             assert worker.process.poll() is None
 
 
-async def test_it_outlives_a_mongodb_that_is_restarted(tmp_path: Path, redis_url: str, database: str) -> None:
+async def test_worker_survives_mongodb_restart(tmp_path: Path, redis_url: str, database: str) -> None:
     mongod = Mongod(tmp_path / "mongodb", find_mongod())
     await mongod.start()
     try:
-        async with upstream() as served, place_to_post(tmp_path, mongod.uri, redis_url, database) as (place, worker):
+        async with (
+            upstream() as served,
+            place_with_worker(tmp_path, mongod.uri, redis_url, database) as (place, worker),
+        ):
             served.answers["/after"] = respond(PAGE)
             mongod.kill()
             await mongod.wait()
             assert worker.says("loop_restarted")
             await mongod.restart()
             message = await post(place, served.url("/after"))
-            assert await poll_until_true(previewed(place, message), 60)
+            assert await poll_until_true(has_preview(place, message), 60)
             assert worker.process.poll() is None
     finally:
         await mongod.stop(0)
 
 
-async def test_a_pickle_in_the_queue_runs_nothing_and_stops_nobody(
-    tmp_path: Path, place: TopicScenario, shared: Shared
+async def test_pickle_in_queue_is_not_executed(
+    tmp_path: Path, place: TopicScenario, shared_worker: SharedWorker
 ) -> None:
     trap = tmp_path / "sprung"
     async with upstream() as served:
         served.answers["/page"] = respond(PAGE)
         await push(place.stores, pickled(trap))
-        assert await poll_until_true(lambda: nothing_queued(place.stores, "evil"))
-        assert await poll_until_true(previewed(place, await post(place, served.url("/page"))))
+        assert await poll_until_true(lambda: is_unqueued(place.stores, "evil"))
+        assert await poll_until_true(has_preview(place, await post(place, served.url("/page"))))
         assert not trap.exists()
-        assert shared.worker.process.poll() is None
+        assert shared_worker.worker.process.poll() is None
 
 
 def pickled(trap: Path) -> bytes:
-    """What makes a file when it is unpickled."""
+    """Returns a pickle that creates the file `trap` when it is loaded."""
     return b"cposix\nsystem\n(V" + f"touch {trap}".encode() + b"\ntR."
 
 
 async def push(stores: Stores, payload: bytes) -> None:
-    """A job as somebody would write it who can write to Redis."""
+    """Enqueues a job as an attacker with access to Redis could."""
     await stores.redis.set("arq:job:evil", payload, px=60_000)
     await stores.redis.zadd(stores.keys.queue(PREVIEWS), {"evil": 1})
 
 
-async def nothing_queued(stores: Stores, job_id: str) -> bool:
+async def is_unqueued(stores: Stores, job_id: str) -> bool:
     return await stores.redis.zscore(stores.keys.queue(PREVIEWS), job_id) is None
 
 
-async def ended(worker: Running) -> bool:
+async def has_ended(worker: Running) -> bool:
     return worker.process.poll() is not None
 
 
-async def test_every_queue_has_functions_and_every_sweeper_a_name_of_its_own() -> None:
+async def test_queues_have_functions_and_sweepers_unique_names() -> None:
     assert set(FUNCTIONS) == set(QUEUES)
     assert all(FUNCTIONS.values())
     names = [sweeper.name for sweeper in SWEEPERS]
@@ -216,18 +217,18 @@ async def test_every_queue_has_functions_and_every_sweeper_a_name_of_its_own() -
     assert all(sweeper.every_s > 0 for sweeper in SWEEPERS)
 
 
-async def test_no_result_of_a_job_is_kept() -> None:
+async def test_job_results_are_not_kept() -> None:
     assert {function.keep_result_s for functions in FUNCTIONS.values() for function in functions} == {0}
 
 
-async def test_two_workers_do_a_job_once(
-    tmp_path: Path, mongodb_uri: str, redis_url: str, place: TopicScenario, shared: Shared
+async def test_two_workers_run_job_once(
+    tmp_path: Path, mongodb_uri: str, redis_url: str, place: TopicScenario, shared_worker: SharedWorker
 ) -> None:
     async with upstream() as served:
-        with working(tmp_path / "second", mongodb_uri, redis_url, shared.database):
+        with working(tmp_path / "second", mongodb_uri, redis_url, shared_worker.database):
             links = [served.url(f"/{n}") for n in range(20)]
             served.answers |= {f"/{n}": respond(PAGE) for n in range(20)}
             messages = await asyncio.gather(*(post(place, link) for link in links))
             for message in messages:
-                assert await poll_until_true(previewed(place, message))
+                assert await poll_until_true(has_preview(place, message))
             assert sorted(served.paths()) == sorted(f"/{n}" for n in range(20))

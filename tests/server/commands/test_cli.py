@@ -1,4 +1,4 @@
-"""The command `noroshi`: what it prints, and how it refuses."""
+"""The command `noroshi`: output, exit codes and errors."""
 
 import os
 import subprocess
@@ -38,7 +38,7 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([command, "--help"]) == 0
     shown = capsys.readouterr().out
     assert f"noroshi {command}" in shown
@@ -62,7 +62,7 @@ def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixtu
         (["worker", "--queues", "nope"], "previews"),
     ],
 )
-def test_wrong_usage_is_one_line_and_code_2(
+def test_wrong_usage_is_one_line_with_code_2(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(arguments) == 2
@@ -73,7 +73,7 @@ def test_wrong_usage_is_one_line_and_code_2(
     assert words in shown.err
 
 
-def test_a_bad_setting_is_one_line_and_code_1() -> None:
+def test_invalid_setting_is_one_line_with_code_1() -> None:
     refused = noroshi("up", NOROSHI_EGRESS_ALLOW="everywhere")
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr == (
@@ -83,7 +83,7 @@ def test_a_bad_setting_is_one_line_and_code_1() -> None:
 
 
 @pytest.mark.parametrize("command", ["web", "worker"])
-def test_single_processes_want_to_know_their_servers(command: str) -> None:
+def test_single_process_without_servers_is_refused(command: str) -> None:
     refused = noroshi(command)
     assert refused.returncode == 1
     assert refused.stderr == (
@@ -91,24 +91,24 @@ def test_single_processes_want_to_know_their_servers(command: str) -> None:
     )
 
 
-def test_a_web_process_of_its_own_wants_to_know_how_to_verify_tokens(mongodb_uri: str, redis_url: str) -> None:
+def test_web_without_token_settings_is_refused(mongodb_uri: str, redis_url: str) -> None:
     refused = noroshi("web", MONGODB_URI=mongodb_uri, REDIS_URL=redis_url)
     assert refused.returncode == 1
     assert refused.stderr.startswith("noroshi: NOROSHI_AUTH_SECRET or NOROSHI_AUTH_JWKS_URL is needed")
 
 
-def test_a_token_has_the_claims_that_were_asked_for(data_dir: Path) -> None:
+def test_token_has_requested_claims(data_dir: Path) -> None:
     arguments = ["--user", "u1", "--org", "o1", "--name", "Mika", "--handle", "mika", "--ttl-s", "60"]
     arguments += ["--email", "mika@example.org"]
     printed = noroshi("token", *arguments, "--role", "ADMIN", "--role", "MEMBER", NOROSHI_AUTH_SECRET=SECRET)
     assert (printed.returncode, printed.stderr) == (0, "")
-    told = claims(printed.stdout, SECRET)
-    assert (told["sub"], told["org"], told["name"], told["handle"]) == ("u1", "o1", "Mika", "mika")
-    assert (told["roles"], told["email"]) == (["ADMIN", "MEMBER"], "mika@example.org")
+    found = claims(printed.stdout, SECRET)
+    assert (found["sub"], found["org"], found["name"], found["handle"]) == ("u1", "o1", "Mika", "mika")
+    assert (found["roles"], found["email"]) == (["ADMIN", "MEMBER"], "mika@example.org")
     assert not data_dir.exists()
 
 
-def test_a_token_does_not_name_an_address_that_is_none(
+def test_token_with_invalid_email_is_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("NOROSHI_AUTH_SECRET", SECRET)
@@ -117,7 +117,7 @@ def test_a_token_does_not_name_an_address_that_is_none(
 
 
 @pytest.mark.parametrize("role", [role.value for role in Role])
-def test_every_role_can_be_given(
+def test_token_accepts_every_role(
     role: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("NOROSHI_AUTH_SECRET", SECRET)
@@ -125,15 +125,13 @@ def test_every_role_can_be_given(
     assert claims(capsys.readouterr().out, SECRET)["roles"] == [role]
 
 
-def test_a_token_is_signed_with_the_secret_of_the_data_folder(
-    data_dir: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_token_is_signed_with_secret_of_data_dir(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["token", "--user", "u1", "--org", "o1", "--data-dir", str(data_dir)]) == 0
-    told = claims(capsys.readouterr().out, stored_secret(prepare_data_dir(data_dir), "auth_secret"))
-    assert told["roles"] == ["MEMBER"]
+    found = claims(capsys.readouterr().out, stored_secret(prepare_data_dir(data_dir), "auth_secret"))
+    assert found["roles"] == ["MEMBER"]
 
 
-def test_no_token_is_signed_for_an_identity_provider(
+def test_token_with_identity_provider_is_refused(
     data_dir: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("NOROSHI_AUTH_JWKS_URL", "https://issuer.example/keys")
@@ -141,13 +139,13 @@ def test_no_token_is_signed_for_an_identity_provider(
     assert "NOROSHI_AUTH_JWKS_URL" in capsys.readouterr().err
 
 
-def test_the_schema_is_the_exported_one() -> None:
+def test_schema_command_prints_exported_schema() -> None:
     printed = noroshi("schema")
     assert printed.returncode == 0, printed.stderr
     assert printed.stdout == (Path(__file__).parents[3] / "schema" / "schema.graphql").read_text()
 
 
-def test_demo_data_for_a_product_that_does_not_run_is_one_line(data_dir: Path) -> None:
+def test_demo_without_product_is_one_line(data_dir: Path) -> None:
     refused = noroshi("demo", "--url", "http://127.0.0.1:1", "--data-dir", str(data_dir))
     assert refused.returncode == 1
     assert refused.stderr.startswith("noroshi: ")

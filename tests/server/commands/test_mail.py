@@ -1,4 +1,4 @@
-"""`noroshi mail ...` on real servers: what goes in, what comes out, and in which words it refuses."""
+"""`noroshi mail ...` on real servers: imports, reports, log tailing and errors."""
 
 import asyncio
 import os
@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from server.commands.cli import run
-from storage.heartbeats import recent_mail_tails
-from storage.mongo import Document
+from storage.heartbeats import RecentMailTail, recent_mail_tails
 from storage.stores import open_stores
 from tests.jobs.mail.test_reports import DSN
 from tests.keys import ADDRESS_KEYS, ADDRESS_KEYS_SETTING
@@ -37,16 +36,16 @@ def _environment(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> 
 
 @pytest.fixture
 def with_mail(mongodb_uri: str, redis_url: str, database: str) -> Callable[[Callable[[OrganizationMail], Any]], Any]:
-    """Runs something in acme's mail."""
+    """Runs a coroutine function with acme's mail."""
 
-    def run_there(work: Callable[[OrganizationMail], Coroutine[None, None, Any]]) -> Any:
-        async def there() -> Any:
+    def run_with_mail(work: Callable[[OrganizationMail], Coroutine[None, None, Any]]) -> Any:
+        async def with_stores() -> Any:
             async with open_stores(mongodb_uri, redis_url, database, address_keys=ADDRESS_KEYS) as stores:
                 return await work(OrganizationMail(stores, "acme"))
 
-        return asyncio.run(there())
+        return asyncio.run(with_stores())
 
-    return run_there
+    return run_with_mail
 
 
 @pytest.fixture
@@ -190,33 +189,35 @@ def test_mail_tail_survives_kills(tmp_path: Path, variables: dict[str, str], wit
     for round_ in range(2):
         write(round_ * 40, round_ * 40 + 40)
         with subprocess.Popen(command, env=environment(**variables), stderr=subprocess.DEVNULL) as tail:
-            assert eventually(lambda n=round_: with_mail(_counted) >= n * 40 + 20)  # type: ignore[misc]
+            assert eventually(lambda n=round_: with_mail(_ledger_size) >= n * 40 + 20)  # type: ignore[misc]
             tail.kill()
     with subprocess.Popen(command, env=environment(**variables), stderr=subprocess.PIPE) as tail:
-        assert eventually(lambda: with_mail(_counted) == 80)
-        assert eventually(lambda: ("acme", str(log)) in [(each["org"], each["file"]) for each in with_mail(_signs)])
+        assert eventually(lambda: with_mail(_ledger_size) == 80)
+        assert eventually(lambda: ("acme", str(log)) in [(each["org"], each["file"]) for each in with_mail(_tail_rows)])
         tail.terminate()
         assert tail.stderr is not None
         assert b"@example.org" not in tail.stderr.read()
 
 
-async def _counted(mail: OrganizationMail) -> int:
+async def _ledger_size(mail: OrganizationMail) -> int:
     return await mail.stores.mongo["mail_ledger"].count_documents({})
 
 
-async def _signs(mail: OrganizationMail) -> list[Document]:
+async def _tail_rows(mail: OrganizationMail) -> list[RecentMailTail]:
     return await recent_mail_tails(mail.stores.mongo)
 
 
 @pytest.fixture
-def embedded(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def embedded_data_dir(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("MONGODB_URI")
     monkeypatch.delenv("NOROSHI_ADDRESS_KEYS")
     return data_dir
 
 
-def test_mail_without_uri_uses_embedded_server(rows: Path, embedded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    base = ["--org", "acme", "--data-dir", str(embedded)]
+def test_mail_without_uri_uses_embedded_server(
+    rows: Path, embedded_data_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = ["--org", "acme", "--data-dir", str(embedded_data_dir)]
     assert run(["mail", "import", str(rows), "--source", "x", *base]) == 0
     assert run(["mail", "verify", str(rows), *base]) == 0
     assert "0 differ" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""`noroshi status`: workers, locks, brokers, mail and queues, as they are in the databases."""
+"""`noroshi status` shows workers, locks, calls, mail and queues as stored in the databases."""
 
 from pathlib import Path
 
@@ -20,7 +20,9 @@ from tests.storage.mail.events import ok
 pytestmark = pytest.mark.anyio
 
 
-async def test_what_runs_where_is_shown(stores: Stores, mongodb_uri: str, redis_url: str, database: str) -> None:
+async def test_status_shows_workers_locks_calls_and_queues(
+    stores: Stores, mongodb_uri: str, redis_url: str, database: str
+) -> None:
     heartbeat = WorkerHeartbeat(stores.mongo, "host/1")
     heartbeat.add_sweep("prune_events", 3)
     await heartbeat._write()
@@ -36,20 +38,20 @@ async def test_what_runs_where_is_shown(stores: Stores, mongodb_uri: str, redis_
         assert words in text
 
 
-async def test_mail_that_waits_logs_that_are_read_and_reports_are_shown(
+async def test_status_shows_mail_backlog_logs_and_reports(
     stores: Stores, mongodb_uri: str, redis_url: str, database: str
 ) -> None:
     place = partition("example.org")
     assert await Locks(stores.mongo, ttl_s=600).acquire(f"mail:{place}", "host/7") is not None
     await Ledger(stores.mongo, ADDRESS_KEYS).record("acme", "mta", [ok(), ok("bob@example.org")])
-    told = {"org": "acme", "file": "/var/log/mail.log", "lines": 1234, "events": 56, "behind_bytes": 78}
-    await Heartbeat(stores.mongo["mail_tails"], "host/9", lambda: told)._write()
+    state = {"org": "acme", "file": "/var/log/mail.log", "lines": 1234, "events": 56, "behind_bytes": 78}
+    await Heartbeat(stores.mongo["mail_tails"], "host/9", lambda: state)._write()
     today = day_of(await stores.mongo.now())
     for kind in ("summary", "alarm"):
         assert await stores.reports.claim("acme", today - 1, kind)
     await stores.reports.mark_sent("acme", today - 1, "summary")
-    parts = await status(Settings(mongodb_uri=mongodb_uri, redis_url=redis_url, database=database))
-    folders, tails, reports = (part for part in parts if part.title.startswith("Mail"))
+    tables = await status(Settings(mongodb_uri=mongodb_uri, redis_url=redis_url, database=database))
+    folders, tails, reports = (table for table in tables if table.title.startswith("Mail"))
     ((number, events, oldest, folder),) = folders.rows
     assert (number, events, folder) == (str(place), "2", "host/7")
     assert 0 <= float(oldest.removesuffix(" s")) < 60
@@ -59,13 +61,13 @@ async def test_mail_that_waits_logs_that_are_read_and_reports_are_shown(
     assert [(row[2], row[3] == "not yet") for row in reports.rows] == [("alarm", True), ("summary", False)]
 
 
-async def test_without_redis_the_rest_is_shown(stores: Stores, mongodb_uri: str, database: str) -> None:
+async def test_status_without_redis_shows_the_rest(stores: Stores, mongodb_uri: str, database: str) -> None:
     settings = Settings(mongodb_uri=mongodb_uri, redis_url="redis://127.0.0.1:1/0", database=database)
-    parts = await status(settings)
-    assert parts[-1].title.startswith("Queues: Redis does not answer")
+    tables = await status(settings)
+    assert tables[-1].title.startswith("Queues: Redis does not answer")
 
 
-def test_where_nothing_runs_one_line_says_so(
+def test_status_without_product_is_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("MONGODB_URI", "REDIS_URL"):
@@ -74,7 +76,7 @@ def test_where_nothing_runs_one_line_says_so(
     assert "Nothing runs in" in capsys.readouterr().err
 
 
-def test_the_addresses_of_embedded_servers_are_found_in_the_data_folder(tmp_path: Path) -> None:
+def test_embedded_servers_are_found_in_data_dir(tmp_path: Path) -> None:
     for name, port in (("mongodb", "1234"), ("redis", "5678")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "port").write_text(port)

@@ -1,4 +1,4 @@
-"""Checks of the servers that the operator names: what is refused, and in which words."""
+"""Checks of the configured servers: refusals and their messages."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""Callbacks over HTTP: only what is signed, only what is well formed, and each report once."""
+"""Callbacks over HTTP: signatures, malformed reports and repetitions."""
 
 import time
 from collections.abc import AsyncIterator
@@ -26,57 +26,57 @@ SECRET, TOKEN, BASE = "whsec_c2VjcmV0", "twilio token", "https://calls.example.o
 
 
 @asynccontextmanager
-async def receiving(stores: Stores, **changes: object) -> AsyncIterator[httpx2.AsyncClient]:
+async def callback_client(stores: Stores, **changes: object) -> AsyncIterator[httpx2.AsyncClient]:
     settings = Settings(public_url=BASE, telephony_secret=SECRET, twilio_token=TOKEN).with_values(**changes)
     app = Starlette(routes=callback_routes(settings, stores))
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url=BASE) as http:
         yield http
 
 
-async def call_under_way(stores: Stores) -> str:
+async def start_call(stores: Stores) -> str:
     job = await stores.call_jobs.launch(new_job(), "phone_number\n+819012345678\n", None)
     dial = await stores.calls.start(ORG, NextCall(TaskKey(job.id, 2), "+819012345678"), 1)
     assert isinstance(dial, TimedStart)
     return dial.call.id
 
 
-async def state(stores: Stores, call_id: str) -> str:
+async def task_state(stores: Stores, call_id: str) -> str:
     job = await stores.call_jobs.get(ORG, call_id.rsplit("-", 2)[0])
     (task,) = await stores.call_jobs.tasks(job, None, 0, 10)
     return task.state.value
 
 
-async def post(http: httpx2.AsyncClient, told: object, secret: str = SECRET) -> int:
-    body = orjson.dumps(told)
+async def post_signed(http: httpx2.AsyncClient, report: object, secret: str = SECRET) -> int:
+    body = orjson.dumps(report)
     headers = sign(secret, "id-1", int(time.time()), body)
     return (await http.post("/callbacks/telephony", content=body, headers=headers)).status_code
 
 
-async def test_a_signed_report_counts_once(stores: Stores) -> None:
-    call_id = await call_under_way(stores)
-    async with receiving(stores) as http:
-        assert await post(http, {"callId": call_id, "sequence": 0, "event": "ANSWERED"}) == 204
-        assert await state(stores, call_id) == "IN_CALL"
+async def test_signed_report_counts_once(stores: Stores) -> None:
+    call_id = await start_call(stores)
+    async with callback_client(stores) as http:
+        assert await post_signed(http, {"callId": call_id, "sequence": 0, "event": "ANSWERED"}) == 204
+        assert await task_state(stores, call_id) == "IN_CALL"
         ended = {"callId": call_id, "sequence": 1, "event": "ENDED", "outcome": "ANSWERED"}
-        assert [await post(http, ended), await post(http, ended)] == [204, 204]
-        assert await state(stores, call_id) == "COMPLETED"
-        assert await post(http, ended | {"sequence": 9, "outcome": "BUSY"}) == 204
-        assert await state(stores, call_id) == "COMPLETED"
+        assert [await post_signed(http, ended), await post_signed(http, ended)] == [204, 204]
+        assert await task_state(stores, call_id) == "COMPLETED"
+        assert await post_signed(http, ended | {"sequence": 9, "outcome": "BUSY"}) == 204
+        assert await task_state(stores, call_id) == "COMPLETED"
 
 
-async def test_what_is_not_signed_by_the_secret_is_401_and_changes_nothing(stores: Stores) -> None:
-    call_id = await call_under_way(stores)
-    told = {"callId": call_id, "sequence": 1, "event": "ENDED", "outcome": "ANSWERED"}
-    async with receiving(stores) as http:
-        assert await post(http, told, "another secret") == 401
-        assert (await http.post("/callbacks/telephony", content=orjson.dumps(told))).status_code == 401
-    async with receiving(stores, telephony_secret=None) as http:
-        assert await post(http, told) == 401
-    assert await state(stores, call_id) == "DIALLING"
+async def test_unsigned_report_is_401_without_effect(stores: Stores) -> None:
+    call_id = await start_call(stores)
+    report = {"callId": call_id, "sequence": 1, "event": "ENDED", "outcome": "ANSWERED"}
+    async with callback_client(stores) as http:
+        assert await post_signed(http, report, "another secret") == 401
+        assert (await http.post("/callbacks/telephony", content=orjson.dumps(report))).status_code == 401
+    async with callback_client(stores, telephony_secret=None) as http:
+        assert await post_signed(http, report) == 401
+    assert await task_state(stores, call_id) == "DIALLING"
 
 
 @pytest.mark.parametrize(
-    "told",
+    "report",
     [
         None,
         [],
@@ -84,46 +84,46 @@ async def test_what_is_not_signed_by_the_secret_is_401_and_changes_nothing(store
         {"callId": 5, "sequence": 1, "event": "ANSWERED"},
         {"callId": "x", "sequence": True, "event": "ANSWERED"},
         {"callId": "x", "sequence": -1, "event": "ANSWERED"},
-        # The answer to a question could not end the call any more.
+        # A later ENDED from polling the provider could not have a higher sequence.
         {"callId": "x", "sequence": 2**31 - 1, "event": "ANSWERED"},
         {"callId": "x", "sequence": 1, "event": "RINGING"},
         {"callId": "x", "sequence": 1, "event": "ENDED", "outcome": "FINE"},
     ],
 )
-async def test_a_malformed_report_is_400(stores: Stores, told: object) -> None:
-    async with receiving(stores) as http:
-        assert await post(http, told) == 400
+async def test_malformed_report_is_400(stores: Stores, report: object) -> None:
+    async with callback_client(stores) as http:
+        assert await post_signed(http, report) == 400
 
 
-async def test_an_unknown_call_is_404_and_an_end_without_outcome_400(stores: Stores) -> None:
-    call_id = await call_under_way(stores)
-    async with receiving(stores) as http:
+async def test_unknown_call_is_404_and_missing_outcome_400(stores: Stores) -> None:
+    call_id = await start_call(stores)
+    async with callback_client(stores) as http:
         for unknown in ("x", "a-1-1", f"{call_id}9", call_id.replace("-2-", "-3-")):
-            assert await post(http, {"callId": unknown, "sequence": 1, "event": "ANSWERED"}) == 404
-        assert await post(http, {"callId": call_id, "sequence": 1, "event": "ENDED"}) == 400
+            assert await post_signed(http, {"callId": unknown, "sequence": 1, "event": "ANSWERED"}) == 404
+        assert await post_signed(http, {"callId": call_id, "sequence": 1, "event": "ENDED"}) == 400
         too_long = await http.post("/callbacks/telephony", content=b"x" * 100_000)
         assert too_long.status_code == 400
 
 
-async def test_twilio_is_believed_by_its_signature_over_the_public_address(stores: Stores) -> None:
-    call_id = await call_under_way(stores)
+async def test_twilio_callback_requires_signature_of_public_url(stores: Stores) -> None:
+    call_id = await start_call(stores)
     url = f"{BASE}/callbacks/twilio?callId={call_id}"
 
-    async def tell(status: str, sequence: int, token: str = TOKEN) -> int:
+    async def post_twilio(status: str, sequence: int, token: str = TOKEN) -> int:
         fields = {"CallSid": "CA1", "CallStatus": status, "SequenceNumber": str(sequence)}
         headers = {"X-Twilio-Signature": twilio_signature(token, url, list(fields.items()))}
         return (await http.post(url, data=fields, headers=headers)).status_code
 
-    async with receiving(stores) as http:
-        assert await tell("completed", 3, "wrong") == 401
-        assert await tell("ringing", 0) == 204
-        assert await state(stores, call_id) == "DIALLING"
+    async with callback_client(stores) as http:
+        assert await post_twilio("completed", 3, "wrong") == 401
+        assert await post_twilio("ringing", 0) == 204
+        assert await task_state(stores, call_id) == "DIALLING"
         assert await stores.mongo["call_tasks"].find_one({"call.reference": "CA1"}), "so it can be asked for"
-        assert await tell("in-progress", 2**31 - 1) == 400, "nothing could end the call any more"
-        assert await tell("in-progress", 1) == 204
-        assert await state(stores, call_id) == "IN_CALL"
-        assert await tell("no-answer", 2) == 204
-        assert await state(stores, call_id) == "FAILED"
+        assert await post_twilio("in-progress", 2**31 - 1) == 400, "nothing could end the call any more"
+        assert await post_twilio("in-progress", 1) == 204
+        assert await task_state(stores, call_id) == "IN_CALL"
+        assert await post_twilio("no-answer", 2) == 204
+        assert await task_state(stores, call_id) == "FAILED"
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ async def test_twilio_is_believed_by_its_signature_over_the_public_address(store
         ({"telephony_secret": "whsec_???"}, "NOROSHI_TELEPHONY_SECRET"),
     ],
 )
-def test_a_telephony_that_lacks_a_setting_says_which(given: dict[str, str], missing: str) -> None:
+def test_incomplete_telephony_settings_name_the_missing_one(given: dict[str, str], missing: str) -> None:
     with pytest.raises(StartupError, match=missing):
         check_telephony(Settings().with_values(**given))
     check_telephony(Settings())

@@ -1,4 +1,4 @@
-"""Alive, ready, measured: what each says when a server is missing."""
+"""Liveness, readiness and metrics while a server is missing or degraded."""
 
 import socket
 from collections.abc import AsyncIterator
@@ -20,13 +20,13 @@ from storage.stores import Stores, open_stores
 
 pytestmark = pytest.mark.anyio
 
-NOBODY = 1
-"""A port where nobody listens, nor will."""
+UNUSED_PORT = 1
+"""A port where no process listens."""
 
 
 @pytest.fixture
 async def mongod(tmp_path: Path) -> AsyncIterator[Mongod]:
-    """One that may be harmed."""
+    """A mongod that a test may break."""
     mongod = Mongod(tmp_path / "mongodb", find_mongod())
     await mongod.start()
     yield mongod
@@ -34,40 +34,43 @@ async def mongod(tmp_path: Path) -> AsyncIterator[Mongod]:
 
 
 @asynccontextmanager
-async def asking(stores: Stores) -> AsyncIterator[httpx2.AsyncClient]:
+async def health_client(stores: Stores) -> AsyncIterator[httpx2.AsyncClient]:
     app = Starlette(routes=health.ROUTES)
     app.state.stores = stores
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://noroshi") as http:
         yield http
 
 
-async def test_it_is_ready_when_both_servers_answer(stores: Stores) -> None:
-    async with asking(stores) as http:
+async def test_ready_when_both_servers_answer(stores: Stores) -> None:
+    async with health_client(stores) as http:
         response = await http.get("/readyz")
     assert response.status_code == 200
     assert response.json() == {"status": "ready", "mongodb": "ok", "redis": "ok"}
     assert response.headers["cache-control"] == "no-store"
 
 
-async def test_redis_is_told_but_not_required(stores: Stores) -> None:
-    async with Redis(port=NOBODY) as nobody, asking(replace(stores, redis=nobody)) as http:
+async def test_ready_without_redis_reports_it(stores: Stores) -> None:
+    async with Redis(port=UNUSED_PORT) as nobody, health_client(replace(stores, redis=nobody)) as http:
         response = await http.get("/readyz")
     assert response.status_code == 200
     assert response.json()["status"] == "ready"
     assert response.json()["redis"].startswith("does not answer")
 
 
-async def test_a_redis_that_hangs_is_given_up_on(stores: Stores) -> None:
+async def test_ready_with_hanging_redis_times_out(stores: Stores) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        async with Redis(port=silent.getsockname()[1]) as hanging, asking(replace(stores, redis=hanging)) as http:
+        async with (
+            Redis(port=silent.getsockname()[1]) as hanging,
+            health_client(replace(stores, redis=hanging)) as http,
+        ):
             response = await http.get("/readyz")
     assert response.status_code == 200
     assert "TimeoutError" in response.json()["redis"]
 
 
-async def test_without_mongodb_it_is_alive_but_not_ready(stores: Stores) -> None:
-    nobody = connect(f"mongodb://127.0.0.1:{NOBODY}/", "t_nobody")
-    async with asking(replace(stores, mongo=nobody)) as http:
+async def test_live_but_not_ready_without_mongodb(stores: Stores) -> None:
+    nobody = connect(f"mongodb://127.0.0.1:{UNUSED_PORT}/", "t_nobody")
+    async with health_client(replace(stores, mongo=nobody)) as http:
         ready, alive = await http.get("/readyz"), await http.get("/healthz")
     await nobody.close()
     assert ready.status_code == 503
@@ -76,28 +79,28 @@ async def test_without_mongodb_it_is_alive_but_not_ready(stores: Stores) -> None
     assert (alive.status_code, alive.json()) == (200, {"status": "ok"})
 
 
-async def test_it_is_ready_only_with_a_primary_that_takes_writes(mongod: Mongod, redis_url: str) -> None:
-    async with open_stores(mongod.uri, redis_url, "t_ready") as stores, asking(stores) as http:
+async def test_not_ready_without_writable_primary(mongod: Mongod, redis_url: str) -> None:
+    async with open_stores(mongod.uri, redis_url, "t_ready") as stores, health_client(stores) as http:
         assert (await http.get("/readyz")).status_code == 200
         await step_down(stores)
         demoted = await http.get("/readyz")
     assert (demoted.status_code, demoted.json()["mongodb"]) == (503, "has no writable primary")
 
 
-async def test_a_server_that_is_no_replica_set_is_not_enough(tmp_path: Path, stores: Stores) -> None:
+async def test_not_ready_with_standalone_mongod(tmp_path: Path, stores: Stores) -> None:
     alone = Mongod(tmp_path / "alone", find_mongod(), initiate=False)
     await alone.start()
     mongo = connect(alone.uri, "t_alone")
-    async with asking(replace(stores, mongo=mongo)) as http:
+    async with health_client(replace(stores, mongo=mongo)) as http:
         response = await http.get("/readyz")
     await mongo.close()
     await alone.stop(0)
     assert (response.status_code, response.json()["mongodb"]) == (503, "is no replica set")
 
 
-async def test_metrics_are_in_the_format_of_prometheus(stores: Stores) -> None:
+async def test_metrics_are_in_prometheus_format(stores: Stores) -> None:
     await WorkerHeartbeat(stores.mongo, "host/1")._write()
-    async with asking(stores) as http:
+    async with health_client(stores) as http:
         response = await http.get("/metrics")
     assert 'noroshi_call_brokers{worker="host/1"} ' in response.text
     assert response.headers["content-type"].startswith("text/plain; version=")
@@ -105,7 +108,7 @@ async def test_metrics_are_in_the_format_of_prometheus(stores: Stores) -> None:
 
 
 async def step_down(stores: Stores) -> None:
-    """The only member refuses to be elected again for a minute."""
-    # Some versions hang up on whoever asks for this.
+    """Makes the only member step down, and keeps it from being elected again for a minute."""
+    # Some versions close the connection on this command.
     with suppress(PyMongoError):
         await stores.mongo.client.admin.command({"replSetStepDown": 60, "force": True})

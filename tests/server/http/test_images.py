@@ -1,4 +1,4 @@
-"""GET /images: only signed addresses, only raster images, one fetch for all who ask; on real servers."""
+"""GET /images on real servers: signatures, image types, caching and shared fetches."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -35,7 +35,7 @@ NO_RASTERS = [SVG, HEIC, b"", b"<html>", b"RIFF\x10\0\0\0WAVE", b"BM" + bytes(50
 IMAGES = ImageUrls("", b"a secret of the tests")
 
 
-class Site:
+class ImageSite:
     """The image route served by uvicorn, its cache, a client of it, and the server that it fetches from."""
 
     def __init__(self, client: httpx2.AsyncClient, remote: Upstream, cache: ImageCache) -> None:
@@ -49,7 +49,7 @@ class Site:
 
 
 @asynccontextmanager
-async def served(max_bytes: int = 64 * 1024 * 1024, max_fetches: int = 8) -> AsyncIterator[Site]:
+async def image_site(max_bytes: int = 64 * 1024 * 1024, max_fetches: int = 8) -> AsyncIterator[ImageSite]:
     cache = ImageCache(Egress((ip_network("127.0.0.1/32"),)), max_bytes, max_fetches)
     app = Starlette(routes=[images_route(IMAGES, cache)])
     server = uvicorn.Server(uvicorn.Config(app, port=0, lifespan="off", log_level="warning"))
@@ -58,35 +58,35 @@ async def served(max_bytes: int = 64 * 1024 * 1024, max_fetches: int = 8) -> Asy
         await asyncio.sleep(0.01)
     port = server.servers[0].sockets[0].getsockname()[1]
     async with upstream() as remote, httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
-        yield Site(client, remote, cache)
+        yield ImageSite(client, remote, cache)
         server.should_exit = True
     await running
 
 
 @pytest.fixture
-async def site() -> AsyncIterator[Site]:
-    async with served() as it:
+async def site() -> AsyncIterator[ImageSite]:
+    async with image_site() as it:
         yield it
 
 
 @pytest.mark.parametrize(("body", "media_type"), RASTERS)
-def test_a_raster_image_is_known_by_its_bytes(body: bytes, media_type: str) -> None:
+def test_raster_type_is_found_by_bytes(body: bytes, media_type: str) -> None:
     assert raster_type(body) == media_type
 
 
 @pytest.mark.parametrize("body", NO_RASTERS)
-def test_anything_else_is_no_raster_image(body: bytes) -> None:
+def test_other_bytes_have_no_raster_type(body: bytes) -> None:
     assert raster_type(body) is None
 
 
 @given(st.binary(max_size=40), st.integers(0, 12))
-def test_no_bytes_break_the_detection(body: bytes, length: int) -> None:
+def test_raster_type_of_random_bytes_does_not_raise(body: bytes, length: int) -> None:
     raster_type(body)
     raster_type(AVIF[:length] + body)
 
 
 @pytest.mark.anyio
-async def test_an_image_is_served_with_its_own_type_and_safe_headers(site: Site) -> None:
+async def test_image_has_type_of_its_bytes_and_safe_headers(site: ImageSite) -> None:
     site.remote.answers["/a.html"] = respond(PNG, content_type="text/html")
     answer = await site.get("/a.html")
     assert (answer.status_code, answer.content) == (200, PNG)
@@ -102,7 +102,7 @@ async def test_an_image_is_served_with_its_own_type_and_safe_headers(site: Site)
 
 
 @pytest.mark.anyio
-async def test_an_image_that_is_known_is_not_sent_again(site: Site) -> None:
+async def test_matching_etag_answers_304(site: ImageSite) -> None:
     site.remote.answers["/"] = respond(PNG)
     tag = (await site.get("/")).headers["etag"]
     for known in (tag, f"W/{tag}", f'"other", {tag}', "*"):
@@ -113,18 +113,18 @@ async def test_an_image_that_is_known_is_not_sent_again(site: Site) -> None:
 
 
 @pytest.mark.anyio
-async def test_head_tells_everything_but_the_bytes(site: Site) -> None:
+async def test_head_answers_headers_without_body(site: ImageSite) -> None:
     site.remote.answers["/"] = respond(PNG)
-    told = await site.get("/", "HEAD")
+    head_answer = await site.get("/", "HEAD")
     full = await site.get("/")
-    assert (told.status_code, told.content) == (200, b"")
+    assert (head_answer.status_code, head_answer.content) == (200, b"")
     for name in ("content-type", "content-length", "etag", "cache-control", "content-security-policy"):
-        assert told.headers[name] == full.headers[name]
+        assert head_answer.headers[name] == full.headers[name]
     assert (await site.get("/", "POST")).status_code == 405
 
 
 @pytest.mark.anyio
-async def test_an_address_that_was_not_signed_is_not_found_and_nothing_is_fetched(site: Site) -> None:
+async def test_unsigned_url_is_404_without_fetch(site: ImageSite) -> None:
     signed = IMAGES.sign(site.remote.url("/"))
     _, _, signature, encoded = signed.split("/")
     other = IMAGES.sign(site.remote.url("/other")).split("/")[3]
@@ -136,7 +136,7 @@ async def test_an_address_that_was_not_signed_is_not_found_and_nothing_is_fetche
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("body", NO_RASTERS)
-async def test_what_is_no_raster_image_is_refused_whatever_its_header_says(site: Site, body: bytes) -> None:
+async def test_non_raster_body_is_415_despite_content_type(site: ImageSite, body: bytes) -> None:
     site.remote.answers["/a.png"] = respond(body, content_type="image/png")
     answer = await site.get("/a.png")
     assert (answer.status_code, answer.content, answer.headers["x-content-type-options"]) == (415, b"", "nosniff")
@@ -144,7 +144,7 @@ async def test_what_is_no_raster_image_is_refused_whatever_its_header_says(site:
 
 
 @pytest.mark.anyio
-async def test_an_image_of_more_than_5_mb_is_too_large(site: Site) -> None:
+async def test_image_above_5_mb_is_413(site: ImageSite) -> None:
     site.remote.answers["/most"] = respond(PNG.ljust(MAX_IMAGE_BYTES, b"\0"))
     site.remote.answers["/more"] = respond(PNG.ljust(MAX_IMAGE_BYTES + 1, b"\0"))
     assert (await site.get("/most")).status_code == 200
@@ -152,7 +152,7 @@ async def test_an_image_of_more_than_5_mb_is_too_large(site: Site) -> None:
 
 
 @pytest.mark.anyio
-async def test_what_cannot_be_reached_is_a_bad_gateway_remembered_for_a_while(site: Site) -> None:
+async def test_failed_fetch_is_502_and_cached(site: ImageSite) -> None:
     assert (await site.get("/missing")).status_code == 502
     site.remote.answers["/missing"] = respond(PNG)
     answer = await site.get("/missing")
@@ -161,7 +161,7 @@ async def test_what_cannot_be_reached_is_a_bad_gateway_remembered_for_a_while(si
 
 
 @pytest.mark.anyio
-async def test_a_failure_is_tried_again_after_its_time(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_failure_is_retried_after_its_ttl(site: ImageSite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("server.http.images.FAILURE_TTL_S", 0.05)
     assert (await site.get("/late")).status_code == 502
     site.remote.answers["/late"] = respond(PNG)
@@ -173,7 +173,7 @@ async def test_a_failure_is_tried_again_after_its_time(site: Site, monkeypatch: 
 
 
 @pytest.mark.anyio
-async def test_an_image_at_a_refused_address_is_never_connected_to(site: Site) -> None:
+async def test_refused_address_is_never_connected_to(site: ImageSite) -> None:
     async with upstream("127.0.0.2") as secret:
         secret.answers["/"] = respond(PNG)
         site.remote.answers["/"] = redirect(secret.url("/"))
@@ -183,9 +183,9 @@ async def test_an_image_at_a_refused_address_is_never_connected_to(site: Site) -
 
 
 @pytest.mark.anyio
-async def test_all_who_ask_at_once_share_one_fetch_and_later_ones_its_result(site: Site) -> None:
+async def test_concurrent_requests_share_one_fetch(site: ImageSite) -> None:
     release = asyncio.Event()
-    site.remote.answers["/"] = held(release)
+    site.remote.answers["/"] = respond_after(release)
     asking = [asyncio.create_task(site.get("/")) for _ in range(20)]
     await until(lambda: site.remote.connections == 1)
     release.set()
@@ -195,9 +195,9 @@ async def test_all_who_ask_at_once_share_one_fetch_and_later_ones_its_result(sit
 
 
 @pytest.mark.anyio
-async def test_one_who_hangs_up_does_not_end_the_fetch_of_the_others(site: Site) -> None:
+async def test_cancelled_request_keeps_fetch_of_others(site: ImageSite) -> None:
     release = asyncio.Event()
-    site.remote.answers["/"] = held(release)
+    site.remote.answers["/"] = respond_after(release)
     url = site.remote.url("/")
     first, second = (asyncio.create_task(site.cache.get(url)) for _ in range(2))
     await until(lambda: site.remote.connections == 1)
@@ -209,10 +209,10 @@ async def test_one_who_hangs_up_does_not_end_the_fetch_of_the_others(site: Site)
 
 
 @pytest.mark.anyio
-async def test_only_so_many_fetches_run_at_once() -> None:
+async def test_concurrent_fetches_are_limited() -> None:
     release = asyncio.Event()
-    async with served(max_fetches=3) as site:
-        site.remote.answers |= {f"/{n}": held(release) for n in range(10)}
+    async with image_site(max_fetches=3) as site:
+        site.remote.answers |= {f"/{n}": respond_after(release) for n in range(10)}
         asking = [asyncio.create_task(site.get(f"/{n}")) for n in range(10)]
         await until(lambda: len(site.cache._fetches) == 10 and site.remote.connections >= 3)
         release.set()
@@ -221,8 +221,8 @@ async def test_only_so_many_fetches_run_at_once() -> None:
 
 
 @pytest.mark.anyio
-async def test_the_least_recently_used_image_leaves_when_the_cache_is_full() -> None:
-    async with served(max_bytes=3 * 100_000) as site:
+async def test_full_cache_evicts_least_recently_used_image() -> None:
+    async with image_site(max_bytes=3 * 100_000) as site:
         site.remote.answers |= {f"/{n}": respond(PNG.ljust(90_000, b"\0")) for n in range(4)}
         for path in ("/0", "/1", "/2", "/0", "/3"):
             await site.get(path)
@@ -235,8 +235,8 @@ async def test_the_least_recently_used_image_leaves_when_the_cache_is_full() -> 
 
 
 @pytest.mark.anyio
-async def test_an_image_larger_than_the_cache_is_served_and_failures_take_room_too() -> None:
-    async with served(max_bytes=5_000) as site:
+async def test_cache_is_bounded_with_large_images_and_failures() -> None:
+    async with image_site(max_bytes=5_000) as site:
         site.remote.answers["/"] = respond(PNG.ljust(10_000, b"\0"))
         assert (await site.get("/")).status_code == 200
         for n in range(30):
@@ -245,15 +245,13 @@ async def test_an_image_larger_than_the_cache_is_served_and_failures_take_room_t
 
 
 @pytest.mark.anyio
-async def test_a_server_that_never_ends_its_answer_is_a_bad_gateway(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_endless_response_is_502(site: ImageSite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("server.http.images.FETCH_TIMEOUT_S", 0.2)
     site.remote.answers["/"] = silent(head(200, "image/png") + PNG)
     assert (await site.get("/")).status_code == 502
 
 
-def held(release: asyncio.Event) -> Answer:
+def respond_after(release: asyncio.Event) -> Answer:
     async def answer(writer: asyncio.StreamWriter) -> None:
         await release.wait()
         await respond(PNG)(writer)

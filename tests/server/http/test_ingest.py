@@ -1,4 +1,4 @@
-"""The two ways in over HTTP, for log shippers and for mailboxes, and what is refused there."""
+"""POST /ingest/deliveries and /ingest/reports: results, refusals, and addresses in no store or log."""
 
 import asyncio
 import secrets
@@ -36,7 +36,7 @@ def http(web: Web) -> Iterator[httpx2.Client]:
         yield http
 
 
-def line(**more: Any) -> dict[str, Any]:
+def event_line(**more: Any) -> dict[str, Any]:
     return {"eventId": secrets.token_hex(8), "address": "ann@example.org", "at": today().isoformat(), **more}
 
 
@@ -44,8 +44,10 @@ def ndjson(*lines: object) -> bytes:
     return b"\n".join(each if isinstance(each, bytes) else orjson.dumps(each) for each in lines) + b"\n"
 
 
-def test_lines_are_taken_in_once(http: httpx2.Client) -> None:
-    body = ndjson(*(line(smtpCode=550, enhancedStatus="5.1.1", messageId=None, tag="mail.log") for _ in range(2500)))
+def test_repeated_lines_are_duplicates(http: httpx2.Client) -> None:
+    body = ndjson(
+        *(event_line(smtpCode=550, enhancedStatus="5.1.1", messageId=None, tag="mail.log") for _ in range(2500))
+    )
     answers = [http.post("/ingest/deliveries", content=body) for _ in range(2)]
     assert [each.status_code for each in answers] == [200, 200]
     assert [each.json() for each in answers] == [
@@ -54,36 +56,37 @@ def test_lines_are_taken_in_once(http: httpx2.Client) -> None:
     ]
 
 
-def test_a_bad_line_is_told_by_its_place_and_spoils_no_other(http: httpx2.Client) -> None:
+def test_malformed_line_is_rejected_by_index(http: httpx2.Client) -> None:
     secret = "canary@example.org"
     body = ndjson(
-        line(), b"", b"{not json", line(address=None), line(at="yesterday"), line(at="2026-11-20T12:00:00"),
-        line(address="nobody", eventId="odd"), line(smtpCode="550"), [secret], line(kind="ODD"), line(),
+        event_line(), b"", b"{not json", event_line(address=None), event_line(at="yesterday"),
+        event_line(at="2026-11-20T12:00:00"), event_line(address="nobody", eventId="odd"),
+        event_line(smtpCode="550"), [secret], event_line(kind="ODD"), event_line(),
     )  # fmt: skip
     answer = http.post("/ingest/deliveries", content=body).json()
     assert (answer["accepted"], answer["duplicates"]) == (2, 0)
-    told = [(each["index"], each["message"].partition(":")[0]) for each in answer["rejected"]]
-    assert told == [
+    rejected = [(each["index"], each["message"].partition(":")[0]) for each in answer["rejected"]]
+    assert rejected == [
         (2, "line"), (3, "address"), (4, "at"), (5, "at"), (6, "address"), (7, "smtpCode"), (8, "line"), (9, "kind"),
     ]  # fmt: skip
     assert answer["rejected"][4]["eventId"] == "odd"
     assert secret not in str(answer)
 
 
-def test_a_report_is_taken_in_once(http: httpx2.Client) -> None:
+def test_repeated_report_is_duplicate(http: httpx2.Client) -> None:
     content = DSN.replace("20 Nov 2026", today().strftime("%d %b %Y")).encode()
     answers = [http.post("/ingest/reports", content=content).json() for _ in range(2)]
     assert [(each["accepted"], each["duplicates"]) for each in answers] == [(3, 0), (0, 3)]
 
 
-def test_what_is_no_report_is_refused(http: httpx2.Client) -> None:
+def test_message_that_is_no_report_is_400(http: httpx2.Client) -> None:
     answer = http.post("/ingest/reports", content=b"Subject: hello\n\nhello\n")
     assert answer.status_code == 400
     assert answer.json()["errors"][0]["extensions"]["code"] == "BAD_USER_INPUT"
 
 
 @pytest.mark.parametrize("path", ["/ingest/deliveries", "/ingest/reports"])
-def test_only_services_may_and_not_too_much_at_once(web: Web, http: httpx2.Client, path: str) -> None:
+def test_ingest_requires_service_role_and_limits_body(web: Web, http: httpx2.Client, path: str) -> None:
     def status(token: str | None, content: bytes = b"") -> int:
         headers = {"authorization": f"Bearer {token}"} if token else {}
         return httpx2.post(f"{web.url}{path}", content=content, headers=headers, timeout=60).status_code
@@ -97,8 +100,8 @@ def test_only_services_may_and_not_too_much_at_once(web: Web, http: httpx2.Clien
 
 
 @contextmanager
-def overheard(redis_url: str) -> Iterator[list[str]]:
-    """Every command that reached Redis meanwhile; complete when it is left."""
+def redis_commands(redis_url: str) -> Iterator[list[str]]:
+    """Records the commands that reach Redis. The list is complete after the block."""
     commands: list[str] = []
     with Redis.from_url(redis_url) as client, Redis.from_url(redis_url) as other, client.monitor() as monitor:
         yield commands
@@ -111,18 +114,18 @@ def overheard(redis_url: str) -> Iterator[list[str]]:
 
 CANARY = "canary.address@example.org"
 FORMS = (CANARY, f"{CANARY}@")
-"""Well formed and not."""
+"""A well-formed and a malformed address."""
 
 
-def test_no_address_is_in_the_clear_in_the_database_in_redis_or_in_any_log(
+def test_addresses_never_appear_in_stores_or_logs(
     web: Web, http: httpx2.Client, tmp_path: Path, mongodb_uri: str, redis_url: str
 ) -> None:
     client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(mongodb_uri)
-    with client, overheard(redis_url) as commands:
+    with client, redis_commands(redis_url) as commands:
         database = client[web.database]
         with working(tmp_path / "worker", mongodb_uri, redis_url, web.database, NOROSHI_LOG_LEVEL="debug") as worker:
-            tell_of_the_canary(web, http)
-            logs = told_by_commands(web, tmp_path, servers(mongodb_uri, redis_url, web.database))
+            send_canary_over_http(web, http)
+            logs = run_mail_commands(web, tmp_path, servers(mongodb_uri, redis_url, web.database))
             assert eventually(lambda: database["mail_ledger"].find_one({"waiting": {"$exists": True}}) is None)
         found = [name for name in database.list_collection_names() if "canary" in str(list(database[name].find()))]
     assert commands
@@ -134,31 +137,31 @@ def test_no_address_is_in_the_clear_in_the_database_in_redis_or_in_any_log(
     assert [name for name, text in logs.items() if "canary" in text] == []
 
 
-def tell_of_the_canary(web: Web, http: httpx2.Client) -> None:
-    """One address by every way in over HTTP."""
-    http.post("/ingest/deliveries", content=ndjson(line(address=CANARY, diagnostic=CANARY, eventId=CANARY)))
-    http.post("/ingest/deliveries", content=ndjson(line(address=f"{CANARY}@"), {"address": CANARY}))
-    http.post("/ingest/reports", content=report_of_the_canary())
+def send_canary_over_http(web: Web, http: httpx2.Client) -> None:
+    """Sends the canary address through every HTTP endpoint that accepts addresses."""
+    http.post("/ingest/deliveries", content=ndjson(event_line(address=CANARY, diagnostic=CANARY, eventId=CANARY)))
+    http.post("/ingest/deliveries", content=ndjson(event_line(address=f"{CANARY}@"), {"address": CANARY}))
+    http.post("/ingest/reports", content=canary_report())
     http.post("/graphql", json={"query": LOOKUP, "variables": {"addresses": [CANARY] * 1001}})
     operator = {"authorization": f"Bearer {web.token('op', roles=('OPERATOR',))}"}
     for address in FORMS:
         http.post("/graphql", json={"query": LOOKUP, "variables": {"addresses": [address]}})
-        event = line(address=address, messageId=CANARY, smtpCode=550, diagnostic=CANARY, kind="DELIVERY")
+        event = event_line(address=address, messageId=CANARY, smtpCode=550, diagnostic=CANARY, kind="DELIVERY")
         http.post("/graphql", json={"query": RECORD, "variables": {"events": [event]}})
         unblock = {"query": UNBLOCK, "variables": {"address": address}}
         answer = http.post("/graphql", json=unblock, headers=operator).json()
         assert ("errors" in answer) == (address != CANARY), answer
 
 
-def report_of_the_canary() -> bytes:
+def canary_report() -> bytes:
     dated = DSN.replace("20 Nov 2026", today().strftime("%d %b %Y"))
     return dated.replace("full@example.org", CANARY).replace("Gone@Example.org", f"{CANARY}@").encode()
 
 
-def told_by_commands(web: Web, folder: Path, variables: dict[str, str]) -> dict[str, str]:
-    """The same address by each command that takes addresses in, and what they wrote."""
+def run_mail_commands(web: Web, folder: Path, variables: dict[str, str]) -> dict[str, str]:
+    """Runs each command that reads addresses with the canary address, and returns the log of each."""
     report, rows, log = folder / "report.eml", folder / "rows.csv", folder / "mail.log"
-    report.write_bytes(report_of_the_canary())
+    report.write_bytes(canary_report())
     rows.write_text(f"address,success,soft_bounce,hard_bounce\n{CANARY},0,1,0\n")
     bad = folder / "bad.csv"
     bad.write_text(f"address,success,soft_bounce,hard_bounce\n{CANARY}@,0,1,0\n")
@@ -183,7 +186,7 @@ def told_by_commands(web: Web, folder: Path, variables: dict[str, str]) -> dict[
 
 
 @pytest.mark.anyio
-async def test_too_many_lookups_are_told_to_come_back_and_the_others_are_served(web: Web) -> None:
+async def test_excess_lookups_get_429_and_others_are_served(web: Web) -> None:
     headers = {"authorization": f"Bearer {web.token('mta', roles=('SERVICE',))}"}
     body = {"query": LOOKUP, "variables": {"addresses": [f"a{n}@example.org" for n in range(1000)]}}
     limits = httpx2.Limits(max_connections=200)

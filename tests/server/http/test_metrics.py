@@ -1,4 +1,4 @@
-"""Figures of workers, which listen to nobody, beside those of the process that is asked."""
+"""Metrics of workers, exposed beside those of the web process."""
 
 from collections import Counter
 
@@ -12,15 +12,19 @@ from storage.stores import Stores
 pytestmark = pytest.mark.anyio
 
 
-def lines(of_workers: dict[str, str]) -> list[str]:
+def exposition_lines(of_workers: dict[str, str]) -> list[str]:
     return exposition(of_workers).decode().splitlines()
 
 
-def test_each_worker_has_its_own_figures_under_the_same_name() -> None:
+def test_metrics_of_workers_share_name_with_worker_label() -> None:
     CALLS_LATE.inc()
-    told = process_metrics()
-    value = next(line for line in told.splitlines() if line.startswith("noroshi_calls_late_total")).split()[1]
-    shown = [line for line in lines({"host/1": told, "host/2": told}) if line.startswith("noroshi_calls_late_total")]
+    metrics = process_metrics()
+    value = next(line for line in metrics.splitlines() if line.startswith("noroshi_calls_late_total")).split()[1]
+    shown = [
+        line
+        for line in exposition_lines({"host/1": metrics, "host/2": metrics})
+        if line.startswith("noroshi_calls_late_total")
+    ]
     assert shown == [
         f"noroshi_calls_late_total {value}",
         f'noroshi_calls_late_total{{worker="host/1"}} {value}',
@@ -28,15 +32,15 @@ def test_each_worker_has_its_own_figures_under_the_same_name() -> None:
     ]
 
 
-def test_every_name_is_declared_once_and_figures_of_a_newer_worker_are_shown_too() -> None:
+def test_metric_unknown_to_web_process_is_shown() -> None:
     newer = process_metrics() + "# HELP noroshi_new News.\n# TYPE noroshi_new gauge\nnoroshi_new 4.0\n"
-    shown = lines({"host/1": newer})
+    shown = exposition_lines({"host/1": newer})
     declared = Counter(line.split()[2] for line in shown if line.startswith("# TYPE"))
     assert set(declared.values()) == {1}
     assert 'noroshi_new{worker="host/1"} 4.0' in shown
 
 
-async def test_a_worker_that_is_silent_is_left_out(stores: Stores) -> None:
+async def test_silent_worker_is_left_out(stores: Stores) -> None:
     await WorkerHeartbeat(stores.mongo, "host/1")._write()
     assert [*await worker_metrics(stores.mongo)] == ["host/1"]
     long_ago = {"$subtract": ["$$NOW", int(SILENT_S * 1000) + 1]}

@@ -1,4 +1,4 @@
-"""What the demo's operators have called. The numbers are those that the regulator keeps for films: nobody has them."""
+"""The call lists of the demo's operators. All numbers come from the range that Ofcom reserves for drama."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,8 +11,11 @@ _WEEKENDS = {"start": "10:00", "end": "12:00", "timeZone": "Asia/Tokyo", "weekda
 
 
 @dataclass(frozen=True, slots=True)
-class DemoList:
-    """A list of an operator's; `more` are further fields of the input. `key` stays what it is, and so does the rest."""
+class DemoCallList:
+    """An operator's call list. `more` are further input fields.
+
+    `key` is the idempotency key, so it and the input must not change.
+    """
 
     key: str
     operator: DemoUser
@@ -23,29 +26,31 @@ class DemoList:
 
     @property
     def input(self) -> dict[str, object]:
-        """As launchCallJob takes it."""
+        """Returns the input of launchCallJob."""
         given = {"name": self.name, "scenario": self.scenario, "csv": self.csv, "idempotencyKey": self.key}
         return {**given, **self.more}
 
 
-def limits() -> tuple[tuple[DemoUser, dict[str, object]], ...]:
-    """Who sets which limits of their organization."""
+def call_limits() -> tuple[tuple[DemoUser, dict[str, object]], ...]:
+    """Returns the call limits of each organization, with the admin who sets them."""
     return (
         (user("hana"), {"concurrentCalls": 4, "callsPerSecond": 1.0}),
         (user("priya"), {"concurrentCalls": 2, "callsPerSecond": 0.5}),
     )
 
 
-def lists() -> tuple[DemoList, ...]:
-    """One that is called for half an hour, one with bad rows, one that waits for the weekend; and the other house's."""
+def call_lists() -> tuple[DemoCallList, ...]:
+    """Returns a list of half an hour, one with invalid rows, one for weekends, and the other organization's list."""
     ken, liam = user("ken"), user("liam")
     hike = "{name}さん、土曜の山歩会はいらっしゃいますか。"
     again = {"maxAttempts": 2, "retryDelayS": 120}
     return (
-        DemoList("demo-calls-hike", ken, "土曜の山歩会", hike, _csv(0, 150), again),
-        DemoList("demo-calls-typos", ken, "新しい会員", "ようこそ、{name}さん。", _csv(150, 20) + _TYPOS, {}),
-        DemoList("demo-calls-books", ken, "返却のお願い", "本をお返しください。", _csv(180, 40), {"window": _WEEKENDS}),
-        DemoList("demo-calls-drill", liam, "On-call drill", "This is a drill, {name}.", _csv(300, 60), again),
+        DemoCallList("demo-calls-hike", ken, "土曜の山歩会", hike, _csv(0, 150), again),
+        DemoCallList("demo-calls-typos", ken, "新しい会員", "ようこそ、{name}さん。", _csv(150, 20) + _TYPOS, {}),
+        DemoCallList(
+            "demo-calls-books", ken, "返却のお願い", "本をお返しください。", _csv(180, 40), {"window": _WEEKENDS}
+        ),
+        DemoCallList("demo-calls-drill", liam, "On-call drill", "This is a drill, {name}.", _csv(300, 60), again),
     )
 
 

@@ -1,7 +1,7 @@
-"""What the demo users talk about: handwritten scenes, woven into conversations that come out the same every time.
+"""Deterministic conversations of the demo users, generated from handwritten scenes.
 
-A scene is a block of lines in scenes.txt. A letter stands for its speaker, `@A` for a mention, `{peak}` for one of the
-words below, and a last word like `#tea` for a stamp.
+A scene is a block of lines in scenes.txt. A letter stands for its speaker, `@A` for a mention, `{peak}` for one of
+the words below, and a last word like `#tea` for a stamp.
 """
 
 import random
@@ -40,7 +40,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "place": ("the taco stand", "the noodle bar", "the new deli", "the canteen", "the falafel van"),
 }
 
-# What somebody throws in between two scenes.
+# Remarks between two scenes, by language.
 ASIDES: dict[str, tuple[str, ...]] = {
     "ja": (
         "なるほど！",
@@ -57,7 +57,7 @@ ASIDES: dict[str, tuple[str, ...]] = {
 EMOJI = ("👍", "❤️", "😂", "🎉", "🙏", "👀", "🔥", "🍵", "🏔️", "✨", "😮", "👏")
 ASIDE_SHARE = 0.18
 REACTION_SHARE = 0.16
-# How many messages somebody may have left unread; None never opened the topic.
+# Choices for a member's number of unread messages. None: the member never opened the topic.
 BEHIND = (0, 0, 0, 1, 3, 7, 20, 60, None)
 
 _LINE = re.compile(r"([A-C]) (.*?)(?: ?#([a-z-]+))?")
@@ -65,7 +65,7 @@ _LINE = re.compile(r"([A-C]) (.*?)(?: ?#([a-z-]+))?")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One message to be posted: by whom (a handle), and a text, a stamp or both."""
+    """A message to post: the author's handle, and a text, a stamp or both."""
 
     author: str
     text: str
@@ -74,7 +74,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """Somebody's (a handle's) emoji on the n-th line."""
+    """An emoji of a member (a handle) on the line with index `line`."""
 
     line: int
     author: str
@@ -82,8 +82,8 @@ class Reaction:
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
-    """Lines in their order, the reactions to them, and up to which line each handle has read."""
+class Conversation:
+    """Lines in order, the reactions to them, and the index of the last line that each handle has read."""
 
     lines: list[Line]
     reactions: list[Reaction]
@@ -92,34 +92,34 @@ class Talk:
 
 @cache
 def scenes() -> dict[str, list[list[str]]]:
-    """The handwritten scenes by theme, each as its lines."""
+    """Returns the handwritten scenes by theme, each as its lines."""
     themes = (SCENES.read_text("utf-8")).removeprefix("== ").split("\n== ")
     named = (theme.strip().split("\n\n") for theme in themes)
     return {name: [scene.splitlines() for scene in written] for name, *written in named}
 
 
-def talk(community: DemoCommunity, topic: DemoTopic) -> Talk:
-    """All that happens in one topic, always the same. Nobody has reacted to the last line yet."""
+def conversation(community: DemoCommunity, topic: DemoTopic) -> Conversation:
+    """Returns the same conversation of a topic each time. The last line has no reactions."""
     chance = random.Random(f"{community.key}/{topic.title}")  # noqa: S311 - the point is that it can be foreseen
-    lines = list(islice(_endless(topic.theme, community, chance), topic.size))
+    lines = list(islice(_endless_lines(topic.theme, community, chance), topic.size))
     reactions = [each for n, line in enumerate(lines[:-1]) for each in _reactions(n, line.author, community, chance)]
     behind = {member: chance.choice(BEHIND) for member in community.members}
     read = {member: topic.size - 1 - by for member, by in behind.items() if by is not None and by < topic.size}
-    return Talk(lines, reactions, read)
+    return Conversation(lines, reactions, read)
 
 
-def _endless(theme: str, community: DemoCommunity, chance: random.Random) -> Iterator[Line]:
-    """Scene after scene; each scene comes up once before any comes up again."""
+def _endless_lines(theme: str, community: DemoCommunity, chance: random.Random) -> Iterator[Line]:
+    """Yields lines of scenes without end. Each scene appears once before any is repeated."""
     while True:
         for scene in chance.sample(scenes()[theme], len(scenes()[theme])):
             cast = dict(zip("ABC", chance.sample(community.members, 3), strict=True))
             words = {slot: chance.choice(choices) for slot, choices in WORDS.items()}
-            yield from (_spoken(line, cast, words) for line in scene)
+            yield from (_parse_line(line, cast, words) for line in scene)
             if chance.random() < ASIDE_SHARE:
                 yield Line(chance.choice(community.members), chance.choice(ASIDES[community.language]))
 
 
-def _spoken(line: str, cast: dict[str, str], words: dict[str, str]) -> Line:
+def _parse_line(line: str, cast: dict[str, str], words: dict[str, str]) -> Line:
     match = _LINE.fullmatch(line)
     assert match is not None, f"not a line of a scene: {line}"
     speaker, text, stamp_id = match.groups()
@@ -128,7 +128,7 @@ def _spoken(line: str, cast: dict[str, str], words: dict[str, str]) -> Line:
 
 
 def _reactions(n: int, author: str, community: DemoCommunity, chance: random.Random) -> Iterator[Reaction]:
-    """Of others than the author, and of nobody who blocked the author."""
+    """Yields reactions of members other than the author. A member who blocked the author never reacts."""
     others = [member for member in community.members if member != author and (member, author) != (BLOCKER, BLOCKED)]
     if chance.random() < REACTION_SHARE:
         for emoji in chance.sample(EMOJI, chance.choice((1, 1, 2))):

@@ -1,0 +1,22 @@
+"""Opens the stores of a process from its settings."""
+
+from contextlib import AbstractAsyncContextManager
+
+from server.settings import Settings
+from storage.secrets.versioned_keys import versioned_keys
+from storage.stores import Stores, open_stores
+
+
+def open_stores_for(settings: Settings) -> AbstractAsyncContextManager[Stores]:
+    """Returns a context manager that connects the stores. The settings must name MongoDB and Redis."""
+    assert settings.mongodb_uri is not None
+    assert settings.redis_url is not None
+    return open_stores(
+        settings.mongodb_uri,
+        settings.redis_url,
+        settings.database,
+        settings.mongo_driver,
+        settings.fan_out_max_followers,
+        versioned_keys(settings.credential_keys or ""),
+        settings.keys_of_addresses,
+    )
