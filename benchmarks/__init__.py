@@ -1,1 +1,1 @@
-"""What is fast, measured side by side with something else in one run."""
+"""Benchmarks that compare the product with alternatives in one run."""

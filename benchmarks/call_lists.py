@@ -1,6 +1,6 @@
-"""Lists of 100,000 numbers: how long it takes to check and to launch one, with how much memory, and who waits for it.
+"""Time and memory to check and to launch a call list of 100,000 numbers, and the delay of other requests.
 
-A web process of the product, over HTTP; beside it the ordinary way, the whole list at once by csv and phonenumbers.
+Compares a web process over HTTP with csv and phonenumbers that check the whole list at once.
 """
 
 import asyncio
@@ -33,30 +33,30 @@ CHECK = """query ($input: LaunchCallJobInput!) {
 LAUNCH = """mutation ($input: LaunchCallJobInput!) {
   launchCallJob(input: $input) { id state rowErrorCount }
 }"""
-AGAIN_S = 0.005
+PROBE_INTERVAL_S = 0.005
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of one list: seconds, memory at most beyond what there was before, and the longest that somebody else waited."""
+    """Seconds, peak memory above the level before, and the longest latency of another request."""
 
     seconds: float
     peak_mib: float
     others_ms: float
 
 
-def good(number: int) -> str:
-    """A row with a number and two variables."""
+def good_row(number: int) -> str:
+    """Returns a row with a number and two variables."""
     return f"+81 90-{1000 + number // 10_000}-{number % 10_000:04},name {number},some words about it\n"
 
 
-def bad(number: int) -> str:
-    """A row without the country."""
+def bad_row(number: int) -> str:
+    """Returns a row whose number lacks the country code."""
     return f"090-{1000 + number // 10_000}-{number % 10_000:04},name {number},some words about it\n"
 
 
-def in_one_go(text: str) -> tuple[int, int]:
-    """The ordinary way: how many numbers and bad rows."""
+def check_at_once(text: str) -> tuple[int, int]:
+    """Checks the whole list at once. Returns the counts of numbers and of bad rows."""
     numbers: dict[str, dict[str, str]] = {}
     errors: list[str] = []
     for row in list(csv.DictReader(io.StringIO(text))):
@@ -70,94 +70,94 @@ def in_one_go(text: str) -> tuple[int, int]:
     return len(numbers), len(errors)
 
 
-def ordinary(text: str, rows: int) -> Cost:
-    """In a process of its own, where everybody waits until it is over."""
+def measure_at_once(text: str, rows: int) -> Cost:
+    """Measures `check_at_once` in this process. Other requests would wait for all of it."""
     phonenumbers.parse("+819012345678")
     before_mib, begun = start_peak(os.getpid()), time.perf_counter()
-    assert sum(in_one_go(text)) == rows
+    assert sum(check_at_once(text)) == rows
     seconds = time.perf_counter() - begun
     return Cost(seconds, peak_mib(os.getpid()) - before_mib, seconds * 1000)
 
 
 def start_peak(pid: int) -> float:
-    """The process's memory now, from which on its peak is counted; in MiB."""
+    """Resets the peak memory of a process. Returns its memory in MiB."""
     Path(f"/proc/{pid}/clear_refs").write_text("5")
     return peak_mib(pid)
 
 
 def peak_mib(pid: int) -> float:
-    """The most memory that it had since then."""
+    """Returns the peak memory of a process since the last reset, in MiB."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:"))
 
 
 async def over_http(api: Client, pid: int, query: str, text: str) -> Cost:
-    """One request, while somebody else asks for nothing, again and again."""
-    waits_s: list[float] = []
-    given = {"name": "List", "scenario": "Hello", "csv": text}
-    # Made beforehand: who asks lives in this process, too.
-    body = orjson.dumps({"query": query, "variables": {"input": given}})
+    """Measures one request while another client sends empty queries."""
+    latencies_s: list[float] = []
+    input_ = {"name": "List", "scenario": "Hello", "csv": text}
+    # Built in advance, since the probing client runs in this process too.
+    body = orjson.dumps({"query": query, "variables": {"input": input_}})
     headers = {"authorization": f"Bearer {api.token}", "content-type": "application/json"}
-    asking = asyncio.create_task(_ask(api, waits_s))
+    probing = asyncio.create_task(_probe(api, latencies_s))
     before_mib, begun = start_peak(pid), time.perf_counter()
     response = await api.http.post(f"{api.url}/graphql", content=body, headers=headers)
     seconds = time.perf_counter() - begun
-    asking.cancel()
-    await asyncio.gather(asking, return_exceptions=True)
+    probing.cancel()
+    await asyncio.gather(probing, return_exceptions=True)
     assert "errors" not in orjson.loads(response.content), response.text
-    return Cost(seconds, peak_mib(pid) - before_mib, max(waits_s) * 1000)
+    return Cost(seconds, peak_mib(pid) - before_mib, max(latencies_s) * 1000)
 
 
-async def _ask(api: Client, waits_s: list[float]) -> None:
+async def _probe(api: Client, latencies_s: list[float]) -> None:
     while True:
         begun = time.perf_counter()
         await api.run("{ __typename }")
-        waits_s.append(time.perf_counter() - begun)
-        await asyncio.sleep(AGAIN_S)
+        latencies_s.append(time.perf_counter() - begun)
+        await asyncio.sleep(PROBE_INTERVAL_S)
 
 
 @asynccontextmanager
 async def product() -> AsyncIterator[tuple[Client, int]]:
-    """Somebody who may call, and the web process's id."""
+    """Starts the product. Yields the client of an operator, and the process id of the web process."""
     with tempfile.TemporaryDirectory(prefix="noroshi-benchmark-") as folder:
         async with embedded_servers(Path(folder) / "data") as servers:
-            made = serving(Path(folder) / "web", servers.mongodb_uri, servers.redis_url)
-            web = await asyncio.to_thread(made.__enter__)
+            web_context = serving(Path(folder) / "web", servers.mongodb_uri, servers.redis_url)
+            web = await asyncio.to_thread(web_context.__enter__)
             try:
                 async with client(web.url, web.token("ann", "acme", ("OPERATOR",))) as api:
                     await api.run("{ __typename }")
                     yield api, web.process.pid
             finally:
-                await asyncio.to_thread(made.__exit__, None, None, None)
+                await asyncio.to_thread(web_context.__exit__, None, None, None)
 
 
-async def measured(rows: int) -> Table:
-    """A row for each list and way."""
+async def measure_lists(rows: int) -> Table:
+    """Returns a table with a row for each list and variant."""
     table = Table(title=f"{rows:,} rows")
-    for column in ("list", "MB", "way", "seconds", "MiB more at most", "others wait at most, ms"):
-        table.add_column(column, justify="left" if column in ("list", "way") else "right")
+    for column in ("list", "MB", "variant", "seconds", "MiB more at most", "others wait at most, ms"):
+        table.add_column(column, justify="left" if column in ("list", "variant") else "right")
     async with product() as (api, pid):
-        for name, row in {"all good": good, "all bad": bad}.items():
+        for name, row in {"all good": good_row, "all bad": bad_row}.items():
             text = "phone_number,name,note\n" + "".join(row(number) for number in range(rows))
             costs = {
                 "checkCallList": await over_http(api, pid, CHECK, text),
                 "launchCallJob": await over_http(api, pid, LAUNCH, text),
-                "csv and phonenumbers at once": await asyncio.to_thread(_apart, text, rows),
+                "csv and phonenumbers at once": await asyncio.to_thread(_measure_in_process, text, rows),
             }
-            for way, cost in costs.items():
+            for variant, cost in costs.items():
                 cells = f"{cost.seconds:.1f}", f"{cost.peak_mib:.0f}", f"{cost.others_ms:.0f}"
-                table.add_row(name, f"{len(text) / 1e6:.1f}", way, *cells)
+                table.add_row(name, f"{len(text) / 1e6:.1f}", variant, *cells)
     return table
 
 
-def _apart(text: str, rows: int) -> Cost:
+def _measure_in_process(text: str, rows: int) -> Cost:
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as processes:
-        return processes.submit(ordinary, text, rows).result()
+        return processes.submit(measure_at_once, text, rows).result()
 
 
 def main(rows: Annotated[int, typer.Option(help="Rows of each list.")] = 100_000) -> None:
     """Measures and prints a table; takes about a minute."""
-    Console(width=120).print(asyncio.run(measured(rows)))
+    Console(width=120).print(asyncio.run(measure_lists(rows)))
 
 
 if __name__ == "__main__":

@@ -149,7 +149,7 @@ def main(
     active: Annotated[int, typer.Option(help="Concurrent calls of each organization.")] = 20,
     talk_s: Annotated[float, typer.Option(help="Mean length of a call in seconds.")] = 300.0,
     seconds: Annotated[float, typer.Option(help="Seconds to measure.")] = 420.0,
-    driver: Annotated[Driver, typer.Option(help="motor or pymongo.")] = "motor",
+    driver: Annotated[Driver, typer.Option(help="motor or pymongo.")] = "pymongo",
 ) -> None:
     """Measures many organizations and prints a table."""
     import uvloop

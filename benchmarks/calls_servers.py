@@ -15,7 +15,7 @@ from storage.stores import Stores, open_stores
 
 
 @asynccontextmanager
-async def servers(driver: Driver = "motor") -> AsyncIterator[tuple[Stores, int]]:
+async def servers(driver: Driver = "pymongo") -> AsyncIterator[tuple[Stores, int]]:
     """Yields stores on an empty database, and the server's process id. Tunes this process like a worker."""
     tune_interpreter()
     with tempfile.TemporaryDirectory(prefix="noroshi-benchmark-") as folder:

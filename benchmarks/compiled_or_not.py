@@ -1,7 +1,7 @@
-"""The demo's operations by two web processes on the same databases: compiled, and with graphql-core's own executor.
+"""Processor time of the demo's operations, compiled and with graphql-core's executor.
 
-One request after the other, a few to the one, a few to the other, by turns. What is shown is the web process's
-processor time of a request, the median of the rounds, and how much more the compiled one takes, by pairs. Linux only.
+Two web processes on the same databases get a few requests each, interleaved. The table shows the median processor time
+of a request and the difference by pairs of rounds. Linux only.
 """
 
 import asyncio
@@ -33,104 +33,104 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 class Client:
-    """Asks a web process in the name of demo users, and reads how much it worked."""
+    """Sends requests of demo users to a web process, and measures its processor time."""
 
     def __init__(self, pid: int, port: int, servers: Databases) -> None:
         self.pid = pid
         self.url = f"http://127.0.0.1:{port}"
         self._servers = servers
 
-    def token(self, who: DemoUser) -> str:
-        """A token such as the demo's users have."""
-        secret, org = self._servers.secret, who.organization_id
-        return mint(secret, user_id=who.id, organization_id=org, roles=who.roles, name=who.name, handle=who.handle)
+    def token(self, user: DemoUser) -> str:
+        """Returns a token of a demo user."""
+        secret, org = self._servers.secret, user.organization_id
+        return mint(secret, user_id=user.id, organization_id=org, roles=user.roles, name=user.name, handle=user.handle)
 
-    def ask(self, operation: Operation) -> dict[str, Any]:
-        """The data. Raises: AssertionError for errors."""
-        return self._sent(self.request(operation))
+    def execute(self, operation: Operation) -> dict[str, Any]:
+        """Executes an operation and returns its data. Raises: AssertionError for errors."""
+        return self._send(self.request(operation))
 
     def request(self, operation: Operation) -> urllib.request.Request:
-        """One to be sent as often as one likes."""
-        (who,) = [each for each in DEMO_USERS if each.handle == operation.who]
+        """Returns a request that can be sent repeatedly."""
+        (user,) = [each for each in DEMO_USERS if each.handle == operation.handle]
         body = orjson.dumps({"query": operation.text, "variables": operation.variables})
-        headers = {"Authorization": f"Bearer {self.token(who)}", "Content-Type": "application/json"}
+        headers = {"Authorization": f"Bearer {self.token(user)}", "Content-Type": "application/json"}
         return urllib.request.Request(f"{self.url}/graphql", body, headers)
 
     def cpu_us(self, request: urllib.request.Request, count: int) -> float:
-        """Processor time of one request, of so many."""
-        before_ns = self._worked_ns()
+        """Sends a request `count` times. Returns the mean processor time in µs."""
+        before_ns = self._cpu_ns()
         for _ in range(count):
-            self._sent(request)
-        return (self._worked_ns() - before_ns) / count / 1000
+            self._send(request)
+        return (self._cpu_ns() - before_ns) / count / 1000
 
-    def _sent(self, request: urllib.request.Request) -> dict[str, Any]:
+    def _send(self, request: urllib.request.Request) -> dict[str, Any]:
         with urllib.request.urlopen(request, timeout=30) as response:
             answer = orjson.loads(response.read())
         assert "errors" not in answer, answer
         data: dict[str, Any] = answer["data"]
         return data
 
-    def _worked_ns(self) -> int:
+    def _cpu_ns(self) -> int:
         tasks = os.listdir(f"/proc/{self.pid}/task")
         return sum(int(Path(f"/proc/{self.pid}/task/{each}/schedstat").read_text().split()[0]) for each in tasks)
 
 
 def _places(client: Client) -> Places:
-    (community,) = client.ask(Operation("hana", PLACES))["communities"]
+    (community,) = client.execute(Operation("hana", PLACES))["communities"]
     (topic,) = community["topics"]
-    (job,) = client.ask(Operation("ken", JOBS))["callJobs"]["items"]
+    (job,) = client.execute(Operation("ken", JOBS))["callJobs"]["items"]
     last = topic["lastMessage"]
     return Places(community["id"], topic["id"], last["id"], last["timestamp"], job["id"])
 
 
-def _measured(
-    general: Client, compiled: Client, asked: Mapping[str, Operation], count: int, rounds: int
+def _measure_operations(
+    graphql_core: Client, compiled: Client, demo_operations: Mapping[str, Operation], count: int, rounds: int
 ) -> list[tuple[str, list[float], list[float]]]:
     rows = []
-    for name, operation in asked.items():
-        requests = {client: client.request(operation) for client in (general, compiled)}
-        times: dict[Client, list[float]] = {general: [], compiled: []}
+    for name, operation in demo_operations.items():
+        requests = {client: client.request(operation) for client in (graphql_core, compiled)}
+        times: dict[Client, list[float]] = {graphql_core: [], compiled: []}
         for client, request in requests.items():
             client.cpu_us(request, WARM_UP)
         for _ in range(rounds):
-            for client in random.sample([general, compiled], 2):
+            for client in random.sample([graphql_core, compiled], 2):
                 times[client].append(client.cpu_us(requests[client], count))
-        rows.append((name, times[general], times[compiled]))
+        rows.append((name, times[graphql_core], times[compiled]))
     return rows
 
 
 async def measure(count: int, rounds: int) -> list[tuple[str, list[float], list[float]]]:
-    """Each operation's times without and with the compiler, in µs by round."""
+    """Returns for each operation its times in µs by round: with graphql-core's executor, and compiled."""
     move_to(OTHERS_CORE)
     async with (
-        databases("motor") as servers,
+        databases("pymongo") as servers,
         web("Noroshi, not compiled", servers) as one,
         web("Noroshi", servers) as two,
     ):
-        general, compiled = Client(*one, servers), Client(*two, servers)
+        graphql_core, compiled = Client(*one, servers), Client(*two, servers)
         await fill(compiled.url, compiled.token)
-        asked = operations(await asyncio.to_thread(_places, compiled))
-        return await asyncio.to_thread(_measured, general, compiled, asked, count, rounds)
+        demo_operations = operations(await asyncio.to_thread(_places, compiled))
+        return await asyncio.to_thread(_measure_operations, graphql_core, compiled, demo_operations, count, rounds)
 
 
-def _cells(general: Sequence[float], compiled: Sequence[float]) -> list[str]:
-    pairs = [100 * (with_ / without - 1) for without, with_ in zip(general, compiled, strict=True)]
+def _cells(graphql_core: Sequence[float], compiled: Sequence[float]) -> list[str]:
+    pairs = [100 * (with_ / without - 1) for without, with_ in zip(graphql_core, compiled, strict=True)]
     low, middle, high = statistics.quantiles(pairs, n=4)
-    medians = [f"{statistics.median(each):,.0f}" for each in (general, compiled)]
+    medians = [f"{statistics.median(each):,.0f}" for each in (graphql_core, compiled)]
     return [*medians, f"{middle:+.1f}", f"{low:+.1f} to {high:+.1f}"]
 
 
 @app.command()
 def main(
-    count: Annotated[int, typer.Option(min=1, help="Requests in turn.")] = 10,
-    rounds: Annotated[int, typer.Option(min=4, help="Turns of each.")] = 60,
+    count: Annotated[int, typer.Option(min=1, help="Consecutive requests to one process.")] = 10,
+    rounds: Annotated[int, typer.Option(min=4, help="Rounds of each operation.")] = 60,
 ) -> None:
-    """Measures each operation, and prints a table."""
+    """Measures each operation and prints a table."""
     table = Table("operation", title="Processor time of a request, µs")
-    for name in ["general", "compiled", "compiled takes %", "its quartiles"]:
+    for name in ["graphql-core", "compiled", "difference %", "quartiles"]:
         table.add_column(name, justify="right")
-    for name, general, compiled in asyncio.run(measure(count, rounds)):
-        table.add_row(name, *_cells(general, compiled))
+    for name, graphql_core, compiled in asyncio.run(measure(count, rounds)):
+        table.add_row(name, *_cells(graphql_core, compiled))
     Console(width=None if sys.stdout.isatty() else 140).print(table)
 
 

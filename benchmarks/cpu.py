@@ -1,4 +1,4 @@
-"""Which process the processors worked for, from Linux's /proc."""
+"""Processor time by process, from /proc. Linux only."""
 
 import asyncio
 import os
@@ -11,7 +11,7 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 SAMPLE_S = 0.5
 IDLE_FOR_S = 1.0
 IDLE_SHARE = 0.3
-"""Of one processor; a product that waits takes some of it too."""
+"""Share of one processor below which the machine counts as idle. A waiting product uses some of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class CpuTimes:
     machine_s: float
 
     def percent_since(self, earlier: "CpuTimes") -> dict[str, float]:
-        """Percent of one processor, by process id; what is no process of ours is "others"."""
+        """Returns percent of one processor by process id. All other processes are "others"."""
         wall_s = self.at_s - earlier.at_s
         used_s = {pid: self.processes_s[pid] - earlier.processes_s[pid] for pid in self.processes_s}
         used_s["others"] = self.machine_s - earlier.machine_s - sum(used_s.values())
@@ -31,13 +31,13 @@ class CpuTimes:
 
 
 def cpu_times(pids: Iterable[int]) -> CpuTimes:
-    """The times now. The processes must be running."""
+    """Returns the current times. The processes must be running."""
     return CpuTimes(time.monotonic(), {str(pid): _process_s(pid) for pid in pids}, _machine_s())
 
 
-async def idle_machine(patience_s: float) -> None:
-    """Returns when next to nothing runs any more, at the latest after `patience_s`."""
-    ends_at = time.monotonic() + patience_s
+async def idle_machine(timeout_s: float) -> None:
+    """Waits until the machine is idle, at most `timeout_s`."""
+    ends_at = time.monotonic() + timeout_s
     idle_s = 0.0
     while idle_s < IDLE_FOR_S and time.monotonic() < ends_at:
         before_s = _machine_s()
@@ -51,6 +51,6 @@ def _process_s(pid: int) -> float:
 
 
 def _machine_s() -> float:
-    """Everything but idling and waiting for the disk, summed over the processors."""
+    """Returns the busy time of all processors, without waiting for disks."""
     user, nice, system, _idle, _iowait, *interrupts = map(int, Path("/proc/stat").read_text().split()[1:9])
     return (user + nice + system + sum(interrupts)) / TICKS_PER_S

@@ -1,4 +1,4 @@
-"""What the web client asks of the demo's data, screen by screen: operations of all areas, reads and writes."""
+"""The operations that the web client sends to the demo, by screen: all areas, reads and writes."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,9 +21,9 @@ JOBS = '{ callJobs(latest: "now", limit: 1) { items { id } } }'
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What somebody asks: a demo user's handle, the text, and of the names that it takes those of places."""
+    """An operation of a demo user: the user's handle, the document and its variables."""
 
-    who: str
+    handle: str
     text: str
     variables: dict[str, Any] = field(default_factory=dict)
 
@@ -40,7 +40,7 @@ class Places:
 
 
 def operations(at: Places) -> dict[str, Operation]:
-    """By name. What grows comes last."""
+    """Returns the operations by name. Those that add data come last."""
     topic, message = {"topic": at.topic}, {"message": at.message}
     return {
         "sidebar": Operation(
@@ -90,7 +90,7 @@ def operations(at: Places) -> dict[str, Operation]:
             """{ notifications(latest: "now", limit: 30) {
               items { id kind actor { id name } message { id text } post { id text } } } }""",
         ),
-        "who I am": Operation("hana", "{ viewer { id handle name followerCount followingCount } }"),
+        "viewer": Operation("hana", "{ viewer { id handle name followerCount followingCount } }"),
         "scheduled posts": Operation(
             "hana",
             f"""{{ scheduledPosts(oldest: "0000000000.000000", limit: 100) {{ hasNewer items {{ {SCHEDULED} }} }} }}""",

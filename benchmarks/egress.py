@@ -62,7 +62,7 @@ class PooledTransport(httpx2.AsyncHTTPTransport):
 
 
 async def send_all(transport: httpx2.AsyncBaseTransport, port: int, count: int) -> tuple[float, float]:
-    """Milliseconds until the last request had arrived, and of processor time."""
+    """Sends all requests at once. Returns milliseconds until the last one arrived, and of processor time."""
     url = f"http://127.0.0.1:{port}/post"
 
     async def send(number: int) -> None:

@@ -1,6 +1,6 @@
-"""Fan-out: many sockets on one topic. The product, and in the same run what it is compared with, one after the other.
+"""Fan-out to many sockets on one topic: the product and its alternatives, one after the other.
 
-The web process has core 0 to itself; MongoDB, Redis, the listeners and whoever posts share core 1. `best` is the
+The web process has core 0; MongoDB, Redis, the listeners and the poster share core 1. `best` is the
 highest rate at which nothing was lost, order was kept and p99 stayed under 250 ms. Linux only.
 """
 
@@ -29,7 +29,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 def _plan(ways: Sequence[Way], sockets: Sequence[int], all_sizes: bool) -> list[tuple[int, Way]]:
-    """What to measure, the comparison first: every way with the middle number of sockets, the product with each."""
+    """Returns the measurements: every variant with the middle number of sockets, then the product with the others."""
     middle = sorted(sockets)[len(sockets) // 2]
     sizes = [middle, *(count for count in sockets if count != middle)]
     return [(count, way) for count in sizes for way in ways if all_sizes or count == middle or way.name == PRODUCT]
@@ -60,7 +60,7 @@ def _table(rows: Sequence[Row]) -> Table:
 
 
 def _ratios(rows: Sequence[Row]) -> list[str]:
-    """What the product does compared with the others, by number of sockets."""
+    """Returns the product's rates relative to the others, by number of sockets."""
     best = {(row.sockets, row.way.name): row.best.deliveries_per_s if row.best else row.most for row in rows}
     compared = [
         (PRODUCT_BY_ONE, "transport", "frame by frame"),
@@ -86,7 +86,7 @@ def main(
     seconds: Annotated[float, typer.Option(min=1, help="How long latency is measured; a search takes 4 times.")] = 4,
     ways: Annotated[str, typer.Option(help=f"Of: {', '.join(way.name for way in WAYS)}. Default: all.")] = "",
     all_sizes: Annotated[bool, typer.Option("--all-sizes", help="Every way with every number of sockets.")] = False,
-    driver: Annotated[str, typer.Option(help="motor or pymongo.")] = "motor",
+    driver: Annotated[str, typer.Option(help="motor or pymongo.")] = "pymongo",
 ) -> None:
     """Measures fan-out, and prints a table."""
     move_to(OTHERS_CORE)

@@ -1,7 +1,7 @@
-"""What the fan-out is compared with, each served as the product's web process is: `... fanout_apps WAY SOCKET_FD`.
+"""Alternatives to the product's fan-out, served like its web process: `... fanout_apps WAY SOCKET_FD`.
 
-The ordinary way in Strawberry; what the WebSocket library can do without any GraphQL, frame by frame by ASGI and by the
-transport, and joined; and the product itself without joining.
+Ordinary Strawberry; WebSockets without GraphQL, frame by frame through ASGI or the transport, and with joined writes;
+and the product without joined writes.
 """
 
 import asyncio
@@ -29,9 +29,10 @@ import server.app
 import server.graphql.broadcasts
 import server.web
 from resolvers.access import joined_topic, member
-from resolvers.chat.events import EventRecord, MessageEvent, StreamReady
+from resolvers.chat.events import EventRecord, MessageEvent
 from resolvers.chat.topics import TopicId
 from resolvers.context import Context, Info
+from resolvers.events import StreamReady
 from schema.binding import subscription
 from schema.events import TopicEvent
 from schema.root import Query
@@ -51,15 +52,15 @@ READY = b'{"data":{"topicEvents":{"__typename":"StreamReady"}}}'
 
 
 async def ready(_request: Request) -> Response:
-    """For whoever waits until the process serves."""
+    """Answers readiness checks."""
     return Response()
 
 
-# The ordinary way: each subscriber has its own pub/sub subscription, and executes each event itself.
+# Ordinary Strawberry: each subscriber has its own pub/sub subscription and executes each event.
 
 
 async def topic_events(info: Info, topic_id: TopicId) -> AsyncGenerator[EventRecord, None]:
-    """What happens to the messages of a topic, for one viewer."""
+    """Yields the events of a topic for one viewer."""
     viewer, stores = member(info), info.context.stores
     topic = await joined_topic(info, topic_id)
     stream = Stream("topic", topic.id)
@@ -86,7 +87,7 @@ class Subscription:
 
 
 class OrdinaryView(GraphQL[Context, None]):
-    """Strawberry's view as it is, with the product's context."""
+    """Strawberry's view without changes, with the product's context."""
 
     def __init__(self, schema: strawberry.Schema, stores: Stores, viewers: Viewers) -> None:
         super().__init__(schema, subscription_protocols=[GRAPHQL_TRANSPORT_WS_PROTOCOL])
@@ -105,7 +106,7 @@ class OrdinaryView(GraphQL[Context, None]):
 
 
 def ordinary(settings: Settings) -> Starlette:
-    """An application of the ordinary way on the product's schema and data."""
+    """Returns an ordinary Strawberry application on the product's schema and data."""
     schema = strawberry.Schema(query=Query, subscription=Subscription, config=StrawberryConfig(scalar_map=SCALARS))
 
     @asynccontextmanager
@@ -122,7 +123,7 @@ def ordinary(settings: Settings) -> Starlette:
     return Starlette(routes=[Route("/readyz", ready)], lifespan=lifespan)
 
 
-# Without GraphQL: payloads come finished by one pub/sub subscription and go to every socket.
+# Without GraphQL: complete payloads arrive by one pub/sub subscription and go to every socket.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,24 +139,24 @@ Give = Callable[[Sequence[RawSocket], Sequence[bytes]], Awaitable[None]]
 
 
 async def frame_by_frame_by_asgi(sockets: Sequence[RawSocket], payloads: Sequence[bytes]) -> None:
-    """One `send` for each frame."""
+    """Sends each frame by ASGI."""
     for payload in payloads:
         text = payload.decode()
         for each in sockets:
             await each.send({"type": "websocket.send", "text": f'{{"type":"next","id":"{each.id}","payload":{text}}}'})
-        # uvloop would join what is written in one turn.
+        # uvloop would join writes of the same loop iteration.
         await asyncio.sleep(0)
 
 
 async def frame_by_frame(sockets: Sequence[RawSocket], payloads: Sequence[bytes]) -> None:
-    """One write for each frame."""
+    """Writes each frame separately."""
     for payload in payloads:
         await joined(sockets, [payload])
         await asyncio.sleep(0)
 
 
 async def joined(sockets: Sequence[RawSocket], payloads: Sequence[bytes]) -> None:
-    """One write for all that is there."""
+    """Writes all payloads of a socket at once."""
     if sockets:
         stand_in = b"0" * len(sockets[0].id)
         frames = b"".join(text_frame(b'{"type":"next","id":"%b","payload":%b}' % (stand_in, p)) for p in payloads)
@@ -165,7 +166,7 @@ async def joined(sockets: Sequence[RawSocket], payloads: Sequence[bytes]) -> Non
 
 
 def text_frame(payload: bytes) -> bytes:
-    """A server's frame."""
+    """Returns a text frame of a server."""
     return text_frame_header(len(payload)) + payload
 
 
@@ -206,7 +207,7 @@ class Raw:
                     self.some.set()
 
     async def hand_on(self) -> None:
-        """Gives what is there to everybody, again and again."""
+        """Sends pending payloads to all sockets, in a loop."""
         while True:
             await self.some.wait()
             self.some.clear()
@@ -238,7 +239,7 @@ def raw(give: Give) -> Callable[[Settings], Starlette]:
 async def one_at_a_time(
     hub: Hub, stream: Stream, since: Position | None
 ) -> AsyncIterator[SubscriptionStart | IdleTimeout | EventBatch]:
-    """What the product follows, but each event on its own, and each in a turn of its own."""
+    """Yields the product's event batches split into single events, one for each loop iteration."""
     async with aclosing(follow_batches(hub, stream, since)) as steps:
         async for step in steps:
             if not isinstance(step, EventBatch):

@@ -1,6 +1,6 @@
-"""Fan-out on write: the product's chunks and, in the same run, one arq job for each follower doing the same insert.
+"""Fan-out on write: the product's chunks compared with one arq job for each follower and the same insert.
 
-Beside it, how long one createPost and one homeFeed page take as followers and posts grow.
+Also measures one createPost and one homeFeed page as followers and posts grow.
 """
 
 import asyncio
@@ -227,7 +227,7 @@ def main(
     most_jobs: Annotated[
         int, typer.Option(help="At most so many jobs of the ordinary ways; the rate is theirs.")
     ] = 10_000,
-    driver: Annotated[str, typer.Option(help="motor or pymongo, for all.")] = "motor",
+    driver: Annotated[str, typer.Option(help="motor or pymongo, for all.")] = "pymongo",
 ) -> None:
     """Measures. Needs a machine that does nothing else."""
     console = Console(width=110)

@@ -46,7 +46,7 @@ async def run(stores: Stores, org: str, number: int, domains: int, addresses: in
 async def measure(number: int, addresses: int) -> None:
     """Measures one hot domain and 1,000 domains."""
     table = Table("domains", "addresses", "events", "recorded/s", "aggregated/s")
-    async with databases("motor") as servers:
+    async with databases("pymongo") as servers:
         command = [
             sys.executable,
             "-m",

@@ -1,6 +1,6 @@
-"""Where a process's processor time goes, by layer: samples of py-spy, each counted for the innermost known frame.
+"""Processor time of a process by layer, from samples of py-spy. Each sample counts for its innermost known frame.
 
-Only threads that hold the interpreter are sampled. What a C extension does counts for the function that called it.
+Only threads that hold the GIL are sampled. The time of a C extension counts for the function that called it.
 """
 
 import re
@@ -19,34 +19,40 @@ PY_SPY = Path(sys.executable).parent / "py-spy"
 LAYERS: tuple[tuple[str, str], ...] = (
     ("HTTP: uvicorn and its socket", r"/uvicorn/"),
     ("HTTP: Starlette", r"/starlette/"),
-    ("JSON", r"(?:encode_json|decode_json|_response) \(.*/server/graphql\.py"),
-    ("who asks: token, viewer", r"/server/(?:tokens|viewers)\.py|/jwt/"),
-    ("GraphQL over HTTP", r"/strawberry/(?:http|asgi)/|/server/(?:app|crowds|graphql|questions)\.py|/cross_web/"),
+    ("JSON", r"(?:encode_json|parse_json) \(.*/server/graphql/http\.py"),
+    ("sign-in: token, viewer", r"/server/auth/|/jwt/"),
+    (
+        "GraphQL over HTTP",
+        r"/strawberry/(?:http|asgi)/|/server/app\.py|/server/graphql/(?:coalesc\w+|cached_execution|http)\.py|/cross_web/",
+    ),
     (
         "documents: parsed, validated, measured",
-        r"/server/(?:limits|cost)\.py|/graphql/(?:language|validation)/",
+        r"/server/graphql/(?:limits|cost|documents)\.py|/graphql/(?:language|validation)/",
     ),
     ("compiled execution", r"/server/graphql/compiled/|<compiled "),
-    ("general execution", r"/graphql/|/strawberry/|/schema/"),
+    ("graphql-core's execution", r"/site-packages/graphql/|/strawberry/|/schema/"),
     ("resolvers, access checks", r"/resolvers/"),
     ("addresses: normalized and hashed", r"/storage/mail/addresses\.py"),
     ("records", r"/storage/mail/standings\.py"),
     ("records", r"(?:message_record|decode|_user|_topic|_reactions|__init__) \(.*(?:/storage/|<string>)|<string>"),
-    ("look-ups: batches, filters", r"/storage/"),
+    ("lookups: batches, filters", r"/storage/"),
     ("BSON", r"/bson/|unpack_response|_op_msg"),
     ("driver: its threads", r"/motor/|/concurrent/futures/|/threading\.py|/queue\.py"),
     ("driver", r"/pymongo/"),
     ("Redis", r"/redis/|/hiredis/"),
     ("event loop and its sockets", r"/asyncio/|/uvloop/"),
 )
-"""Of a frame, "function (file:line)", the first that fits counts."""
+"""Layers with a pattern of their frames, "function (file:line)". The first match counts."""
 
 _LAYERS = [(name, re.compile(pattern)) for name, pattern in LAYERS]
 _STACK = re.compile(r"(.*) (\d+)")
 
 
 def shares(pid: int, seconds: float) -> dict[str, float]:
-    """Percent of the samples by layer, most first. Takes that many seconds. Raises: CalledProcessError."""
+    """Samples a process for `seconds`. Returns percent of the samples by layer, largest first.
+
+    Raises: CalledProcessError.
+    """
     with tempfile.TemporaryDirectory(prefix="noroshi-layers-") as folder:
         path = Path(folder) / "stacks"
         options = ["--gil", "--full-filenames", "--rate", str(RATE_HZ), "--duration", str(round(seconds))]
@@ -59,11 +65,11 @@ def shares(pid: int, seconds: float) -> dict[str, float]:
     return {layer: 100 * count / total for layer, count in counts.most_common()}
 
 
-def table(shares: Mapping[str, float], title: str, what: str, cpu_ms: float) -> Table:
-    """What `shares` found, and what it means of so much processor time for one of what was asked."""
+def table(shares: Mapping[str, float], title: str, unit: str, cpu_ms: float) -> Table:
+    """Returns a table of `shares`, with their part of `cpu_ms`, the processor time of one unit."""
     shown = Table("layer", title=title)
     shown.add_column("%", justify="right")
-    shown.add_column(f"ms a {what}", justify="right")
+    shown.add_column(f"ms a {unit}", justify="right")
     for layer, percent in shares.items():
         shown.add_row(layer, f"{percent:.1f}", f"{percent * cpu_ms / 100:.3f}")
     return shown

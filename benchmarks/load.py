@@ -1,6 +1,6 @@
-"""The load generator: keep-alive connections that each send their request again as soon as its answer is in.
+"""Closed-loop load generator: each keep-alive connection repeats its request when it has the answer.
 
-A process of its own that costs little: requests are built beforehand, answers are cut out by their Content-Length.
+A separate process with little overhead: requests are built in advance, and answers are split by Content-Length.
 Reads a Job as JSON from stdin and writes a Report as JSON to stdout.
 """
 
@@ -18,14 +18,14 @@ import uvloop
 
 from benchmarks.cpu import cpu_times
 
-PATIENCE_S = 15.0
+LAST_ANSWER_TIMEOUT_S = 15.0
 HEAD_END = b"\r\n\r\n"
 CONTENT_LENGTH = b"\r\ncontent-length: "
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One measurement, with a client for each request. What is answered during the warm-up is not timed."""
+    """One measurement, with a client for each request. Answers during the warm-up are not timed."""
 
     port: int
     requests: list[str]
@@ -36,10 +36,10 @@ class Job:
 
 @dataclass(slots=True)
 class Report:
-    """What came of it. Errors and timestamps (microseconds, of all acknowledged messages) include the warm-up's.
+    """Result of a job. Errors and timestamps (microseconds, of all acknowledged messages) include the warm-up.
 
-    `disordered` counts messages that stand before one that had been acknowledged when they were sent. `cpu_percent` is
-    of one processor, by process id; "others" is the rest of the machine.
+    `disordered` counts messages that precede one that was acknowledged before they were sent. `cpu_percent` is percent
+    of one processor by process id; "others" is the rest of the machine.
     """
 
     pid: int = field(default_factory=os.getpid)
@@ -51,7 +51,7 @@ class Report:
 
 
 def post_request(path: str, token: str, query: str, variables: dict[str, Any]) -> str:
-    """A whole HTTP/1.1 request."""
+    """Returns a complete HTTP/1.1 request."""
     body = orjson.dumps({"query": query, "variables": variables}).decode()
     head = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1", f"Authorization: Bearer {token}", "Accept: application/json"]
     content = ["Content-Type: application/json", f"Content-Length: {len(body.encode())}", "", body]
@@ -68,20 +68,20 @@ class Load:
         self._began_s = self._ends_s = 0.0
 
     async def run(self) -> Report:
-        """Connects everybody, warms up, measures, and waits for the last answers."""
+        """Connects all clients, warms up, measures, and waits for the last answers."""
         clients = [await self._connect(request.encode()) for request in self._job.requests]
         self._began_s = time.perf_counter() + self._job.warm_up_s
         self._ends_s = self._began_s + self._job.seconds
         for client in clients:
             client.send()
         await self._measure_cpu()
-        _, unanswered = await asyncio.wait([client.done for client in clients], timeout=PATIENCE_S)
+        _, unanswered = await asyncio.wait([client.done for client in clients], timeout=LAST_ANSWER_TIMEOUT_S)
         if unanswered:
             self.report.errors["NO_ANSWER"] += len(unanswered)
         return self.report
 
     def take(self, body: bytes, sent_s: float, newest_when_sent: int) -> bool:
-        """Notes an answer. Whether to go on."""
+        """Records an answer. Returns whether to continue."""
         now_s = time.perf_counter()
         answer = orjson.loads(body)
         if errors := answer.get("errors"):
@@ -91,10 +91,10 @@ class Load:
             self.report.latencies_ms.append(1000 * (now_s - sent_s))
         (result,) = answer["data"].values()
         if isinstance(result, dict):
-            self._acknowledged(int(result["timestamp"].replace(".", "")), newest_when_sent)
+            self._record_timestamp(int(result["timestamp"].replace(".", "")), newest_when_sent)
         return now_s < self._ends_s
 
-    def _acknowledged(self, timestamp: int, newest_when_sent: int) -> None:
+    def _record_timestamp(self, timestamp: int, newest_when_sent: int) -> None:
         self.report.timestamps.append(timestamp)
         self.report.disordered += timestamp <= newest_when_sent
         self.newest = max(self.newest, timestamp)
@@ -113,7 +113,7 @@ class Load:
 
 
 class _Client(asyncio.Protocol):
-    """One connection with at most one request under way."""
+    """A connection with at most one request in progress."""
 
     def __init__(self, load: Load, request: bytes) -> None:
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -122,7 +122,7 @@ class _Client(asyncio.Protocol):
         self._sent_s, self._newest_when_sent = 0.0, 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's transports are of classes of its own.
+        # uvloop's transports do not subclass asyncio's.
         self._transport = cast(asyncio.WriteTransport, transport)
 
     def send(self) -> None:
@@ -148,7 +148,7 @@ class _Client(asyncio.Protocol):
 
 
 def _body(received: bytes) -> bytes | None:
-    """The body of the answer, once all of it is there."""
+    """Returns the body of the answer, or None while it is incomplete."""
     head_end = received.find(HEAD_END)
     if head_end < 0:
         return None
@@ -159,7 +159,7 @@ def _body(received: bytes) -> bytes | None:
 
 
 def main() -> None:
-    """Runs the job that stdin holds."""
+    """Runs the job from stdin."""
     job = Job(**orjson.loads(sys.stdin.buffer.read()))
     gc.disable()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

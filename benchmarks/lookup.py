@@ -204,7 +204,7 @@ def main(
     addresses: Annotated[int, typer.Option(help="In the book.")] = 1_000_000,
     rates: Annotated[str, typer.Option(help="Requests a second.")] = "20,50,100,200",
     seconds: Annotated[float, typer.Option(help="For each rate.")] = 8,
-    driver: Annotated[str, typer.Option(help="motor or pymongo")] = "motor",
+    driver: Annotated[str, typer.Option(help="motor or pymongo")] = "pymongo",
 ) -> None:
     """Measures and prints a table."""
     rows, shares = asyncio.run(measure(addresses, [float(each) for each in rates.split(",")], seconds, driver))

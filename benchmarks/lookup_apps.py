@@ -1,6 +1,6 @@
-"""The ordinary way to serve lookups in Strawberry, over the product's data: `... lookup_apps SOCKET_FD`.
+"""Ordinary Strawberry server of lookups over the product's data: `... lookup_apps SOCKET_FD`.
 
-Strawberry's view and executor as they are, and a resolver with the two reads that the product makes. No gate.
+Strawberry's view and executor without changes, and a resolver with the same two reads as the product. No limit.
 """
 
 import socket
@@ -81,14 +81,14 @@ class Query:
 
 
 class OrdinaryView(GraphQL[dict[str, object], None]):
-    """Strawberry's view as it is."""
+    """Strawberry's view without changes."""
 
     def __init__(self, stores: Stores, viewers: Viewers) -> None:
         super().__init__(strawberry.Schema(query=Query))
         self._stores, self._viewers = stores, viewers
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> dict[str, object]:
-        """A request's, with a DataLoader of its own."""
+        """Returns the context of a request, with a DataLoader."""
         session = await self._viewers.session(request.headers["authorization"])
         assert session is not None
         org = session.user.organization_id
@@ -97,12 +97,12 @@ class OrdinaryView(GraphQL[dict[str, object], None]):
 
 
 async def ready(_request: Request) -> Response:
-    """For whoever waits until the process serves."""
+    """Answers readiness checks."""
     return Response()
 
 
 def create_app(settings: Settings) -> Starlette:
-    """The application."""
+    """Returns the application."""
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

@@ -1,7 +1,7 @@
-"""What a lookup of 1,000 addresses costs below the API: processor time of this process and of mongod, for each lookup.
+"""Processor time of a lookup of 1,000 addresses below the API, in this process and in mongod.
 
-A book of a million, half of what is asked is in it, one lookup after the other, in a process that is set up as a web
-process is and has core 0; MongoDB has core 1. Linux only.
+One lookup after the other in a book of a million; half of the addresses are in it. This process is tuned like a web
+process and has core 0; MongoDB has core 1. Linux only.
 """
 
 import gc
@@ -26,21 +26,21 @@ from tests.keys import ADDRESS_KEYS
 BOOKS = ("mail_addresses", "mail_domains")
 
 
-async def look_up(stores: Stores, mongod_pid: int, asked: list[list[str]]) -> list[str]:
-    """Milliseconds for each lookup: by the clock, processor time here, processor time of mongod."""
-    for each in asked[:20]:
+async def look_up(stores: Stores, mongod_pid: int, requested: list[list[str]]) -> list[str]:
+    """Returns milliseconds for each lookup: wall-clock, and processor time of this process and of mongod."""
+    for each in requested[:20]:
         await stores.address_book.look_up(ORGANIZATION, each)
     pids = [os.getpid(), mongod_pid]
     before = cpu_times(pids)
-    for each in asked:
+    for each in requested:
         await stores.address_book.look_up(ORGANIZATION, each)
     after = cpu_times(pids)
     used_s = [after.processes_s[str(pid)] - before.processes_s[str(pid)] for pid in pids]
-    return [f"{seconds * 1000 / len(asked):.2f}" for seconds in (after.at_s - before.at_s, *used_s)]
+    return [f"{seconds * 1000 / len(requested):.2f}" for seconds in (after.at_s - before.at_s, *used_s)]
 
 
 async def sizes(mongo: Mongo, addresses: int) -> list[list[str]]:
-    """Bytes for each address: of its document, in files, and in each index; and the depth of the tree that is read."""
+    """Returns for each collection the bytes of a document, in files and in each index, and the depth of the index."""
     rows = []
     for name, number in zip(BOOKS, (addresses, DOMAINS), strict=True):
         stats: Document = await mongo.database.command({"collStats": name, "indexDetails": True})
@@ -51,10 +51,10 @@ async def sizes(mongo: Mongo, addresses: int) -> list[list[str]]:
 
 
 async def measure(addresses: int, lookups: int, driver: str) -> None:
-    """Fills a book and asks it."""
-    dice = random.Random(1)
-    asked = [[address(dice.randrange(2 * addresses)) for _ in range(ASKED)] for _ in range(lookups)]
-    costs = Table("addresses", "lookups", "ms by the clock", "ms of this process", "ms of mongod")
+    """Fills a book, measures lookups, and prints two tables."""
+    rng = random.Random(1)
+    requested = [[address(rng.randrange(2 * addresses)) for _ in range(ASKED)] for _ in range(lookups)]
+    costs = Table("addresses", "lookups", "ms wall-clock", "ms of this process", "ms of mongod")
     space = Table("collection", "bytes a document", "stored", "in indexes", "levels of told")
     move_to(OTHERS_CORE)
     async with databases(driver) as servers:  # type: ignore[arg-type]
@@ -68,16 +68,16 @@ async def measure(addresses: int, lookups: int, driver: str) -> None:
             gc.freeze()
             gc.set_threshold(*GC_THRESHOLDS)
             for _ in range(3):
-                costs.add_row(f"{addresses:,}", str(lookups), *await look_up(stores, servers.mongod_pid, asked))
+                costs.add_row(f"{addresses:,}", str(lookups), *await look_up(stores, servers.mongod_pid, requested))
             for row in await sizes(stores.mongo, addresses):
                 space.add_row(*row)
     Console(width=120).print(costs, space)
 
 
 def main(
-    addresses: Annotated[int, typer.Option(help="In the book.")] = 1_000_000,
-    lookups: Annotated[int, typer.Option(help="Of 1,000 addresses each, three times.")] = 200,
-    driver: Annotated[str, typer.Option(help="motor or pymongo")] = "motor",
+    addresses: Annotated[int, typer.Option(help="Addresses in the book.")] = 1_000_000,
+    lookups: Annotated[int, typer.Option(help="Lookups of 1,000 addresses in each of three rounds.")] = 200,
+    driver: Annotated[str, typer.Option(help="motor or pymongo")] = "pymongo",
 ) -> None:
     """Measures and prints two tables."""
     uvloop.run(measure(addresses, lookups, driver))

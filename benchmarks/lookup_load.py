@@ -1,7 +1,7 @@
-"""The load generator of the lookup benchmark: so many requests a second, whether or not earlier ones were answered.
+"""Open-loop load generator of the lookup benchmark: a fixed rate, whether or not earlier requests were answered.
 
-A process of its own. Reads a Job as JSON from stdin and writes a Report as JSON to stdout. A latency is counted from
-the moment when the request was due.
+A separate process. Reads a Job as JSON from stdin and writes a Report as JSON to stdout. Latency counts from the time
+when the request was due.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ import uvloop
 
 from benchmarks.cpu import cpu_times
 
-PATIENCE_S = 8.0
+LAST_ANSWER_TIMEOUT_S = 8.0
 HEAD_END = b"\r\n\r\n"
 LENGTH = b"\r\ncontent-length: "
 
@@ -35,7 +35,7 @@ class Job:
 
 @dataclass(slots=True)
 class Report:
-    """What came of it: latencies of 200 only, and how many answers had which status. `cpu_percent` by process id."""
+    """Result of a job: latencies of answers with status 200, answers by status, and CPU percent by process id."""
 
     pid: int = field(default_factory=os.getpid)
     latencies_ms: list[float] = field(default_factory=list)
@@ -52,20 +52,20 @@ class Load:
         self._free: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
 
     async def run(self) -> Report:
-        """Sends at the rate, and waits for the last answers."""
+        """Sends requests at the rate, and waits for the last answers."""
         requests = [each.encode() for each in self._job.requests]
         before, began_s = cpu_times([os.getpid(), *self._job.pids]), time.perf_counter()
         tasks = []
         for number in range(int(self._job.rate * self._job.seconds)):
             due_s = began_s + number / self._job.rate
             await asyncio.sleep(max(due_s - time.perf_counter(), 0))
-            tasks.append(asyncio.create_task(self._ask(requests[number % len(requests)], due_s)))
+            tasks.append(asyncio.create_task(self._send(requests[number % len(requests)], due_s)))
         self.report.cpu_percent = cpu_times([os.getpid(), *self._job.pids]).percent_since(before)
-        _, unanswered = await asyncio.wait(tasks, timeout=PATIENCE_S)
+        _, unanswered = await asyncio.wait(tasks, timeout=LAST_ANSWER_TIMEOUT_S)
         self.report.statuses["none"] += len(unanswered)
         return self.report
 
-    async def _ask(self, request: bytes, due_s: float) -> None:
+    async def _send(self, request: bytes, due_s: float) -> None:
         try:
             reader, writer = (
                 self._free.pop()
@@ -87,7 +87,7 @@ class Load:
 
 
 def main() -> None:
-    """Runs the job that stdin holds."""
+    """Runs the job from stdin."""
     job = Job(**orjson.loads(sys.stdin.buffer.read()))
     gc.disable()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -1,6 +1,6 @@
-"""The ordinary way, to compare with: the product's own web process, but with one transaction for each change.
+"""The product's web process with one transaction for each change, for comparison.
 
-Members never share a transaction, processes take no leases, and conflicts are retried as everywhere. At /empty it
+Members never share a transaction, processes take no leases, and conflicts are retried as in the product. At /empty it
 serves a mutation that does nothing, through the product's own view. Run by benchmarks.posting:
 `... one_by_one SOCKET_FD`.
 """

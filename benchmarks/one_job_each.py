@@ -1,4 +1,4 @@
-"""The ordinary way of a fan-out: one arq job for each follower, with arq's defaults or with tuned settings."""
+"""Fan-out by one arq job for each follower, with arq's defaults or tuned."""
 
 import sys
 from typing import Any

@@ -1,7 +1,7 @@
-"""Posting to one topic: the product's group commit and, in the same run, one transaction for each message.
+"""Posting to one topic: the product's group commit, interleaved with one transaction for each message.
 
-Every client is a user of their own who posts again as soon as the last message is acknowledged. Afterwards the topic is
-read back: it must hold exactly what was acknowledged, in strictly increasing order.
+Each client is another user and posts again after each acknowledgement. Afterwards the topic is read back. It must hold
+exactly the acknowledged messages, in strictly increasing order.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @dataclass(frozen=True)
 class Asked:
-    """What is to be measured; the durations are for each row."""
+    """Options of a run. Durations are for each row."""
 
     web: Sequence[int]
     clients: Sequence[int]
@@ -65,7 +65,7 @@ class Row:
         return len(self.report.latencies_ms) / self.seconds
 
     def cells(self) -> list[str]:
-        """As the table shows it."""
+        """Returns the cells of the table."""
         web = "+".join(self._cpu(pid) for pid in self.target.web_pids)
         cpu = [self._cpu(self.report.pid), web, self._cpu(self.mongod_pid), self._cpu("others")]
         latencies = [f"{self._latency_ms(percent):,.1f}" for percent in (50, 99)]
@@ -98,7 +98,7 @@ class Posting:
         self._community_id = ""
 
     async def prepare(self) -> None:
-        """Founds the community and lets everybody join."""
+        """Creates the community and joins all clients."""
         create = "mutation($name: String!) { createCommunity(input: {name: $name}) { id } }"
         self._community_id = (await self._founder.run(create, name="Hilltops"))["createCommunity"]["id"]
         for token in self._tokens:
@@ -106,7 +106,7 @@ class Posting:
             await member.run("mutation($id: ID!) { joinCommunity(communityId: $id) { id } }", id=self._community_id)
 
     async def post(self, way: str, target: Target, clients: int) -> Row:
-        """So many clients post to a new topic, whose messages are checked afterwards."""
+        """Measures `clients` that post to a new topic, and checks its messages."""
         create = 'mutation($id: ID!) { createTopic(input: {communityId: $id, title: "Smoke"}) { id } }'
         topic_id = (await self._founder.run(create, id=self._community_id))["createTopic"]["id"]
         variables = {"input": {"topicId": topic_id, "text": TEXT}}
@@ -115,7 +115,7 @@ class Posting:
         return row
 
     async def do_nothing(self, target: Target, clients: int) -> Row:
-        """So many clients send a mutation that does nothing."""
+        """Measures `clients` that send an empty mutation."""
         return await self._load(EMPTY, target, "/empty", "mutation { empty }", {}, clients)
 
     async def _load(
@@ -147,7 +147,7 @@ async def _run_load(job: Job) -> Report:
 
 
 def _check(report: Report, stored: Sequence[int]) -> None:
-    """Exits unless the topic holds what was acknowledged. Of an error the outcome may be open, as it says."""
+    """Exits unless the topic holds the acknowledged messages. An error may leave the outcome unknown."""
     acknowledged = set(report.timestamps)
     faults = {
         "messages do not stand in strictly increasing order": sum(a >= b for a, b in pairwise(stored)),
@@ -161,7 +161,7 @@ def _check(report: Report, stored: Sequence[int]) -> None:
 
 
 async def _measure(bench: Bench, ordinary: Target, asked: Asked) -> AsyncIterator[Row]:
-    """Both ways by turns, then what the stack costs when nothing is done."""
+    """Measures both variants, interleaved, then the empty mutation."""
     async with client(bench.target.url, bench.token("founder")) as founder:
         posting = Posting(bench, founder, asked)
         await posting.prepare()
@@ -209,11 +209,11 @@ def main(
     seconds: Annotated[float, typer.Option(min=0.1, help="How long each row is measured.")] = 5.0,
     clients: Annotated[str, typer.Option(help="How many clients at once.")] = "1,10,100",
     web: Annotated[str, typer.Option(help="How many web processes.")] = "1,2",
-    driver: Annotated[str, typer.Option(help="motor or pymongo.")] = "motor",
+    driver: Annotated[str, typer.Option(help="motor or pymongo.")] = "pymongo",
     patience_s: Annotated[float, typer.Option(help="How long each row waits for an idle machine.")] = 10.0,
 ) -> None:
     """Measures posting to one topic, and prints a table."""
-    # Whoever ends this ends what it started, too.
+    # SIGTERM raises KeyboardInterrupt, so that child processes are ended.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     rows = asyncio.run(_rows(Asked(_numbers(web), _numbers(clients), seconds, patience_s, driver)))
     console = Console(width=None if sys.stdout.isatty() else WIDTH)

@@ -1,6 +1,6 @@
-"""A receiver of webhooks as a process of its own: prints its port, and tells at /ledger what had arrived when.
+"""Minimal receiver of webhooks in a separate process. Prints its port; /ledger returns ids and times of arrival.
 
-As thin as Python allows, so that the sender is measured: it checks no signature. What it read whole counts as received.
+It checks no signature, so that the benchmark measures the sender. A request counts as received when it is complete.
 """
 
 import asyncio

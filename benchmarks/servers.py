@@ -1,4 +1,4 @@
-"""What is measured: the whole product in a temporary folder, and beside it web processes of the ordinary way."""
+"""Servers of the posting benchmark: the product in a temporary folder, and web processes without group commit."""
 
 import json
 import re

@@ -1,9 +1,8 @@
-"""Timeline pages: 50 messages with author and reactions, by the product and, in the same run, the ordinary way.
+"""Timeline pages of 50 messages with author and reactions: the product compared with ordinary Strawberry.
 
-Closed loop, 32 connections where nothing else is said. The web process has core 0 to itself; MongoDB, Redis and the
-load share core 1. B is a random topic and a random `latest` by one viewer, C the newest page of one hot topic by a
-viewer a connection, and again by a crowd of them. The ways take turns, so that a machine that is faster for a minute
-is so for all of them; of the rounds the median is shown. Linux only.
+Closed loop with 32 connections, 256 in the last rows. The web process has core 0; MongoDB, Redis and the load share
+core 1. B is a random topic and `latest` of one viewer. C is the newest page of one hot topic, by a viewer for each
+connection. The variants are interleaved, and the table shows the median of the rounds. Linux only.
 """
 
 import asyncio
@@ -28,18 +27,18 @@ from rich.table import Table
 
 from benchmarks import layers
 from benchmarks.fanout_targets import DATABASE, OTHERS_CORE, SERVER_CORE, Databases, databases, end, move_to
-from benchmarks.timeline_data import PAGE, Library, library
+from benchmarks.timeline_data import PAGE, TimelineData, timeline_data
 from benchmarks.timeline_load import Job, Report
 from server.web import listen
 from storage.mongo import Driver
 from tests.product import NOROSHI, eventually, processes
 
-CONNECTIONS, CROWD = 32, 256
+CONNECTIONS, MANY_CONNECTIONS = 32, 256
 WARM_UP_S = 1.5
 PAGES = 2000
 LAYERS_S = 6.0
 HITS = re.compile(r'^noroshi_pool_reads_total\{outcome="hit"\} (\S+)$', re.MULTILINE)
-WAYS = {
+VARIANTS = {
     "Noroshi": [*NOROSHI, "web", "--fd"],
     "Noroshi, not compiled": [sys.executable, "-m", "benchmarks.uncompiled"],
     "Strawberry, ordinary": [sys.executable, "-m", "benchmarks.timeline_apps"],
@@ -56,13 +55,13 @@ class Web:
     port: int
 
     def get(self, path: str) -> str:
-        """What it answers; empty when it doesn't."""
+        """Returns the answer, or an empty string on failure."""
         with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
             return str(answer.read().decode()) or "ready"
         return ""
 
-    def pool_hits(self) -> float:
-        """Reads that pools answered so far."""
+    def hot_page_hits(self) -> float:
+        """Returns the number of reads that hot pages answered."""
         found = HITS.search(self.get("/metrics"))
         return float(found[1]) if found else 0.0
 
@@ -71,7 +70,7 @@ class Web:
 class Row:
     """One measurement. `hits` and `searches` (of the messages collection) are for each page."""
 
-    way: str
+    variant: str
     what: str
     seconds: float
     hits: float
@@ -81,24 +80,24 @@ class Row:
 
     @property
     def rate(self) -> float:
-        """Pages a second."""
+        """Returns pages a second."""
         return len(self.report.latencies_ms) / self.seconds
 
     @property
     def cpu_ms(self) -> float:
-        """The web process's processor time for each page."""
+        """Returns the web process's processor time of a page, in ms."""
         return (
             10 * self.report.cpu_percent[str(self.pids["web"])] * self.seconds / max(len(self.report.latencies_ms), 1)
         )
 
     def cells(self) -> list[str]:
-        """As the table shows it."""
+        """Returns the cells of the table."""
         latencies = sorted(self.report.latencies_ms)
         ranks = [rank(latencies, percent) for percent in (50, 99)]
         cpu = {name: self.report.cpu_percent[str(pid)] for name, pid in self.pids.items()}
         cpu |= {"load": self.report.cpu_percent[str(self.report.pid)], "others": self.report.cpu_percent["others"]}
         return [
-            *(self.what, self.way, f"{self.rate:,.0f}", *(f"{each:,.1f}" for each in ranks)),
+            *(self.what, self.variant, f"{self.rate:,.0f}", *(f"{each:,.1f}" for each in ranks)),
             *(
                 f"{self.cpu_ms:.2f}",
                 f"{self.hits:.2f}",
@@ -115,17 +114,17 @@ def rank(latencies: Sequence[float], percent: int) -> float:
 
 
 @asynccontextmanager
-async def web(way: str, servers: Databases) -> AsyncIterator[Web]:
-    """A web process of that way, alone on its core; ended afterwards."""
+async def web(variant: str, servers: Databases) -> AsyncIterator[Web]:
+    """Starts a web process of the variant, alone on its core, and ends it afterwards."""
     with listen("127.0.0.1", 0) as listener:
         fd = listener.fileno()
-        async with serving([*WAYS[way], str(fd)], listener.getsockname()[1], servers, [fd]) as target:
+        async with serving([*VARIANTS[variant], str(fd)], listener.getsockname()[1], servers, [fd]) as target:
             yield target
 
 
 @asynccontextmanager
 async def serving(command: Sequence[str], port: int, servers: Databases, fds: Sequence[int] = ()) -> AsyncIterator[Web]:
-    """A process that serves at the port, alone on its core; ended afterwards."""
+    """Starts a server process, alone on its core, and ends it afterwards."""
     root = Path(__file__).parents[1]
     process = subprocess.Popen(command, pass_fds=fds, env=servers.environment(), cwd=root, stdin=subprocess.DEVNULL)
     move_to(SERVER_CORE, process.pid)
@@ -139,75 +138,75 @@ async def serving(command: Sequence[str], port: int, servers: Databases, fds: Se
 
 @dataclass(frozen=True)
 class Bench:
-    """A way to be measured."""
+    """A variant with its web process and data."""
 
-    way: str
+    variant: str
     web: Web
     servers: Databases
-    library: Library
+    timeline_data: TimelineData
     seconds: float
 
     async def row(self, what: str, requests: list[str], connections: int = CONNECTIONS) -> Row:
-        """Loads it with these requests."""
+        """Measures these requests."""
         pids = {"web": self.web.pid, "mongod": self.servers.mongod_pid, "redis": _redis_pid()}
         job = Job(self.web.port, requests, connections, PAGE, WARM_UP_S, self.seconds, list(pids.values()))
         await run_load(Job(self.web.port, requests, connections, PAGE, 0.0, WARM_UP_S, []))
-        hits, searches = self.web.pool_hits(), await self._searches()
+        hits, searches = self.web.hot_page_hits(), await self._searches()
         report = await run_load(job)
-        # What was answered before the clock began counts too, so it is estimated.
+        # The counters include the warm-up, so its pages are estimated.
         pages = max(len(report.latencies_ms) * (1 + WARM_UP_S / self.seconds), 1)
-        hits, searches = self.web.pool_hits() - hits, await self._searches() - searches
-        return Row(self.way, what, self.seconds, hits / pages, searches / pages, pids, report)
+        hits, searches = self.web.hot_page_hits() - hits, await self._searches() - searches
+        return Row(self.variant, what, self.seconds, hits / pages, searches / pages, pids, report)
 
     async def layers(self, requests: list[str]) -> dict[str, float]:
-        """Percent of the web process's samples by layer, under the same load."""
+        """Returns percent of the web process's samples by layer, under the same load."""
         job = Job(self.web.port, requests, CONNECTIONS, PAGE, 0.0, LAYERS_S + WARM_UP_S, [])
         shares = asyncio.create_task(asyncio.to_thread(layers.shares, self.web.pid, LAYERS_S))
         await run_load(job)
         return await shares
 
     async def _searches(self) -> int:
-        """Commands that read the messages collection so far."""
-        top = await self.library.stores.mongo.client.admin.command("top")
+        """Returns the number of commands that read the messages collection."""
+        top = await self.timeline_data.stores.mongo.client.admin.command("top")
         return int(top["totals"][f"{DATABASE}.messages"]["queries"]["count"])
 
 
 def _redis_pid() -> int:
-    """The embedded one."""
+    """Returns the process id of the embedded Valkey."""
     return next(pid for pid, (parent, command) in processes().items() if parent == os.getpid() and "valkey" in command)
 
 
 async def run_load(job: Job) -> Report:
-    """The report of a load generator in a process of its own."""
+    """Runs the load generator in a separate process. Returns its report."""
     command = [sys.executable, "-m", "benchmarks.timeline_load"]
     run = partial(subprocess.run, command, input=orjson.dumps(job), stdout=subprocess.PIPE, check=True)
     return Report(**orjson.loads((await asyncio.to_thread(run)).stdout))
 
 
-async def _measured(
-    ways: Sequence[str], rounds: int, seconds: float, driver: Driver
+async def _measure(
+    variants: Sequence[str], rounds: int, seconds: float, driver: Driver
 ) -> tuple[list[Row], dict[str, float]]:
-    """The median rows, and the first way's layers on random pages."""
+    """Returns the median rows, and the layers of the first variant on random pages."""
     rows, shares = defaultdict[tuple[str, str], list[Row]](list), dict[str, float]()
-    async with databases(driver) as servers, library(servers) as books:
-        for way in [*ways] * rounds:
-            async with web(way, servers) as target:
-                bench = Bench(way, target, servers, books, seconds)
+    async with databases(driver) as servers, timeline_data(servers) as data:
+        for variant in [*variants] * rounds:
+            async with web(variant, servers) as target:
+                bench = Bench(variant, target, servers, data, seconds)
                 async for row in _rows(bench):
-                    rows[row.what, way].append(row)
+                    rows[row.what, variant].append(row)
                     typer.echo(" | ".join(row.cells()), err=True)
                     if row.report.errors:
                         typer.echo(row.report.errors, err=True)
-                shares = shares or await bench.layers(books.random_pages(PAGES))
+                shares = shares or await bench.layers(data.random_pages(PAGES))
     medians = [sorted(each, key=lambda row: row.rate)[len(each) // 2] for each in rows.values()]
     return sorted(medians, key=lambda row: row.what), shares
 
 
 async def _rows(bench: Bench) -> AsyncIterator[Row]:
-    books = bench.library
-    yield await bench.row("B", books.random_pages(PAGES))
-    yield await bench.row("C", books.newest_page(CONNECTIONS))
-    yield await bench.row(f"C, {CROWD}", books.newest_page(CROWD), CROWD)
+    data = bench.timeline_data
+    yield await bench.row("B", data.random_pages(PAGES))
+    yield await bench.row("C", data.newest_page(CONNECTIONS))
+    yield await bench.row(f"C, {MANY_CONNECTIONS}", data.newest_page(MANY_CONNECTIONS), MANY_CONNECTIONS)
 
 
 def _table(rows: Sequence[Row], rounds: int, seconds: float) -> Table:
@@ -216,13 +215,13 @@ def _table(rows: Sequence[Row], rounds: int, seconds: float) -> Table:
     )
     table = Table(title=title)
     table.add_column("page")
-    table.add_column("way")
+    table.add_column("variant")
     for name in [
         "pages/s",
         "p50 ms",
         "p99 ms",
         "web CPU ms a page",
-        "pool hits a page",
+        "hot page hits a page",
         "message queries a page",
         "kB a page",
     ]:
@@ -236,18 +235,20 @@ def _table(rows: Sequence[Row], rounds: int, seconds: float) -> Table:
 
 @app.command()
 def main(
-    rounds: Annotated[int, typer.Option(min=1, help="How often the ways take turns.")] = 5,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds of each variant.")] = 5,
     seconds: Annotated[float, typer.Option(min=0.5, help="How long each row is measured in each round.")] = 3.0,
-    driver: Annotated[str, typer.Option(help="motor or pymongo.")] = "motor",
-    ways: Annotated[str, typer.Option(help="Which, by comma; of the first one the layers are shown.")] = ",".join(WAYS),
+    driver: Annotated[str, typer.Option(help="motor or pymongo.")] = "pymongo",
+    variants: Annotated[
+        str, typer.Option(help="Variants, separated by commas. Layers are shown of the first.")
+    ] = ",".join(VARIANTS),
 ) -> None:
     """Measures timeline pages, and prints tables."""
     move_to(OTHERS_CORE)
-    chosen = [way for way in WAYS if way in re.split(r",(?! )", ways)]
-    rows, shares = asyncio.run(_measured(chosen, rounds, seconds, "motor" if driver == "motor" else "pymongo"))
+    chosen = [variant for variant in VARIANTS if variant in re.split(r",(?! )", variants)]
+    rows, shares = asyncio.run(_measure(chosen, rounds, seconds, "motor" if driver == "motor" else "pymongo"))
     console = Console(width=None if sys.stdout.isatty() else 210)
     console.print(_table(rows, rounds, seconds))
-    title = f"Where the processor time of {rows[0].way}, page {rows[0].what}, goes"
+    title = f"Where the processor time of {rows[0].variant}, page {rows[0].what}, goes"
     console.print(layers.table(shares, title, "page", rows[0].cpu_ms))
 
 

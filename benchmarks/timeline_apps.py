@@ -1,7 +1,7 @@
-"""The ordinary way to serve a timeline in Strawberry, over the product's data: `... timeline_apps SOCKET_FD`.
+"""Ordinary Strawberry server of a timeline over the product's data: `... timeline_apps SOCKET_FD`.
 
-Strawberry's view and executor as they are, a resolver that reads MongoDB, a DataLoader for the authors and one for what
-the viewer reacted to. It answers the benchmark's query as the product does, and nothing else.
+Strawberry's view and executor without changes, a resolver that reads MongoDB, a DataLoader for authors and one for the
+viewer's reactions. It answers the benchmark's query like the product, and no other query.
 """
 
 import socket
@@ -34,7 +34,7 @@ from storage.timeline import END, NOW, Timestamp
 
 @dataclass
 class Context:
-    """Who asks, and what one request loads at once."""
+    """The viewer and the data loaders of a request."""
 
     mongo: Mongo
     viewer: Session
@@ -109,14 +109,14 @@ class Query:
 
 
 async def load_authors(mongo: Mongo, organization_id: str, ids: list[str]) -> Sequence[Document]:
-    """In the order of the ids."""
+    """Returns users in the order of the ids."""
     wanted = {"_id": {"$in": [{"org": organization_id, "id": id_} for id_ in ids]}}
     found = {each["_id"]["id"]: each async for each in mongo["users"].find(wanted)}
     return [found[id_] for id_ in ids]
 
 
 async def load_reacted(mongo: Mongo, viewer_id: str, keys: list[tuple[str, int]]) -> Sequence[set[str]]:
-    """The viewer's emojis under each of one topic's messages."""
+    """Returns the viewer's emojis of each message of one topic."""
     wanted = {"_id.t": keys[0][0], "_id.ts": {"$in": [timestamp for _, timestamp in keys]}, "_id.u": viewer_id}
     mine: dict[tuple[str, int], set[str]] = {key: set() for key in keys}
     async for row in mongo["reactions"].find(wanted):
@@ -125,14 +125,14 @@ async def load_reacted(mongo: Mongo, viewer_id: str, keys: list[tuple[str, int]]
 
 
 class OrdinaryView(GraphQL[Context, None]):
-    """Strawberry's view as it is."""
+    """Strawberry's view without changes."""
 
     def __init__(self, schema: strawberry.Schema, mongo: Mongo, viewers: Viewers) -> None:
         super().__init__(schema)
         self._mongo, self._viewers = mongo, viewers
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Context:
-        """A request's."""
+        """Returns the context of a request."""
         session = await self._viewers.session(request.headers["authorization"])
         assert session is not None
         user = session.user
@@ -141,12 +141,12 @@ class OrdinaryView(GraphQL[Context, None]):
 
 
 async def ready(_request: Request) -> Response:
-    """For whoever waits until the process serves."""
+    """Answers readiness checks."""
     return Response()
 
 
 def create_app(settings: Settings) -> Starlette:
-    """The application."""
+    """Returns the application."""
     schema = strawberry.Schema(query=Query, config=StrawberryConfig(scalar_map=SCALARS))
 
     @asynccontextmanager

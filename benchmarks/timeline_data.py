@@ -1,4 +1,4 @@
-"""What the timeline benchmark reads: topics full of messages by many authors, and the requests for pages of them."""
+"""Data of the timeline benchmark: topics with messages of many authors, and requests for their pages."""
 
 import math
 import random
@@ -19,7 +19,7 @@ from storage.streams.heads import HEAT_TAU_S
 from storage.timeline import format_timestamp
 
 VIEWER = "viewer"
-"""Reacted to whatever anybody reacted to; the other readers reacted to nothing, as most readers."""
+"""The viewer who reacted to every message with reactions. The other readers have no reactions."""
 
 READERS = 256
 AUTHORS = 200
@@ -37,8 +37,8 @@ QUERY = """query($topicId: ID!, $latest: Timestamp!) { messages(topicId: $topicI
 
 
 @dataclass(frozen=True)
-class Library:
-    """Topics, the hot one first, with the same timestamps in each."""
+class TimelineData:
+    """Topics with the same timestamps in each. The first topic is hot."""
 
     stores: Stores
     topics: list[Topic]
@@ -46,22 +46,22 @@ class Library:
     tokens: list[str]
 
     def random_pages(self, count: int) -> list[str]:
-        """Requests for pages anywhere in any of the topics that are not hot."""
-        dice = random.Random(count)
-        places = [(dice.choice(self.topics[1:]), dice.choice(self.timestamps[PAGE:])) for _ in range(count)]
+        """Returns requests for random pages of the topics that are not hot."""
+        rng = random.Random(count)
+        places = [(rng.choice(self.topics[1:]), rng.choice(self.timestamps[PAGE:])) for _ in range(count)]
         return [self.request(topic, format_timestamp(latest)) for topic, latest in places]
 
     def newest_page(self, readers: int) -> list[str]:
-        """The requests for the hot topic's newest page, one by each of so many readers."""
+        """Returns requests for the hot topic's newest page, one of each reader."""
         return [self.request(self.topics[0], "now", token=token) for token in self.tokens[:readers]]
 
     def request(self, topic: Topic, latest: str, limit: int = PAGE, token: str = "") -> str:
-        """The first reader's request for the page that ends there, unless another one's token is given."""
+        """Returns a request for the page that ends at `latest`, by default of the first reader."""
         query = QUERY.replace("limit: 50", f"limit: {limit}")
         return post_request("/graphql", token or self.tokens[0], query, {"topicId": topic.id, "latest": latest})
 
-    async def grown(self, messages: int) -> "Library":
-        """A topic of its own with so many messages."""
+    async def with_topic_of(self, messages: int) -> "TimelineData":
+        """Creates a topic with that many messages. Returns data with this topic only."""
         founder = await self.stores.users.get(ORGANIZATION, VIEWER)
         community = await self.stores.communities.get(ORGANIZATION, self.topics[0].community_id)
         topic = await self.stores.topics.create(community, founder.id, f"Smoke of {messages}", None)
@@ -72,7 +72,7 @@ class Library:
 
 
 @asynccontextmanager
-async def library(servers: Databases) -> AsyncIterator[Library]:
+async def timeline_data(servers: Databases) -> AsyncIterator[TimelineData]:
     """Fills the database of freshly started servers."""
     async with open_stores(servers.mongodb_uri, servers.redis_url, DATABASE, "pymongo") as stores:
         await stores.mongo["users"].insert_many([_user(f"user{number}") for number in range(AUTHORS)])
@@ -93,12 +93,12 @@ async def library(servers: Databases) -> AsyncIterator[Library]:
         heat = math.log(HOT_PER_MINUTE * HEAT_TAU_S / 60) + time.time() / HEAT_TAU_S
         await stores.mongo["topics"].update_one({"_id": topics[0].id}, {"$set": {"heat": heat}})
         topics[0] = replace(topics[0], heat=heat)
-        yield Library(stores, topics, timestamps, [servers.token(reader) for reader in readers])
+        yield TimelineData(stores, topics, timestamps, [servers.token(reader) for reader in readers])
 
 
 async def _fill(stores: Stores, topic_id: str, timestamps: list[int]) -> None:
-    dice = random.Random(topic_id)
-    messages = [_message(dice, topic_id, timestamp) for timestamp in timestamps]
+    rng = random.Random(topic_id)
+    messages = [_message(rng, topic_id, timestamp) for timestamp in timestamps]
     reactions = [
         {"_id": {"t": topic_id, "ts": message["_id"]["ts"], "e": each["emoji"], "u": user}, "at": datetime.now(UTC)}
         for message in messages
@@ -111,15 +111,15 @@ async def _fill(stores: Stores, topic_id: str, timestamps: list[int]) -> None:
     await stores.mongo["topics"].update_one({"_id": topic_id}, {"$set": end})
 
 
-def _message(dice: random.Random, topic_id: str, timestamp: int) -> Document:
-    emojis = EMOJIS[: dice.randint(1, len(EMOJIS))] if dice.random() < REACTED_TO else ""
+def _message(rng: random.Random, topic_id: str, timestamp: int) -> Document:
+    emojis = EMOJIS[: rng.randint(1, len(EMOJIS))] if rng.random() < REACTED_TO else ""
     document: Document = {
         "_id": {"t": topic_id, "ts": timestamp},
-        "author": f"user{dice.randrange(AUTHORS)}",
+        "author": f"user{rng.randrange(AUTHORS)}",
         "text": TEXT,
     }
     if emojis:
-        document["reactions"] = [{"emoji": emoji, "count": dice.randint(1, 3)} for emoji in emojis]
+        document["reactions"] = [{"emoji": emoji, "count": rng.randint(1, 3)} for emoji in emojis]
     return document
 
 

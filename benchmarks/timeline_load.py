@@ -1,6 +1,6 @@
-"""The load generator of the timeline benchmark: connections that each send the next request when its answer is in.
+"""Closed-loop load generator of the timeline benchmark: each connection sends its next request after an answer.
 
-A process of its own that costs little: requests are built beforehand, of the answers only a sample is parsed. Reads a
+A separate process with little overhead: requests are built in advance, and only a sample of answers is parsed. Reads a
 Job as JSON from stdin and writes a Report as JSON to stdout.
 """
 
@@ -20,17 +20,17 @@ import uvloop
 
 from benchmarks.cpu import cpu_times
 
-PATIENCE_S = 15.0
+LAST_ANSWER_TIMEOUT_S = 15.0
 PARSED_EVERY = 50
 OK = b"HTTP/1.1 200"
 HEAD_END = b"\r\n\r\n"
 CONTENT_LENGTH = b"\r\ncontent-length: "
-GOOD = b'{"data":{"messages":{'
+EXPECTED_START = b'{"data":{"messages":{'
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One measurement. Connections take the requests in turn. What is answered during the warm-up is not timed."""
+    """One measurement. Connections share one cycle of requests. Answers during the warm-up are not timed."""
 
     port: int
     requests: list[str]
@@ -43,7 +43,7 @@ class Job:
 
 @dataclass(slots=True)
 class Report:
-    """What came of it. `cpu_percent` is of one processor, by process id; "others" is the rest of the machine."""
+    """Result of a job. `cpu_percent` is of one processor, by process id; "others" is the rest of the machine."""
 
     pid: int = field(default_factory=os.getpid)
     latencies_ms: list[float] = field(default_factory=list)
@@ -63,34 +63,34 @@ class Load:
         self._began_s = self._ends_s = 0.0
 
     async def run(self) -> Report:
-        """Connects everybody, warms up, measures, and waits for the last answers."""
+        """Connects all clients, warms up, measures, and waits for the last answers."""
         clients = [await self._connect() for _ in range(self._job.connections)]
         self._began_s = time.perf_counter() + self._job.warm_up_s
         self._ends_s = self._began_s + self._job.seconds
         for client in clients:
             client.send()
         await self._measure_cpu()
-        _, unanswered = await asyncio.wait([client.done for client in clients], timeout=PATIENCE_S)
+        _, unanswered = await asyncio.wait([client.done for client in clients], timeout=LAST_ANSWER_TIMEOUT_S)
         if unanswered:
             self.report.errors["NO_ANSWER"] += len(unanswered)
         return self.report
 
     def request(self) -> bytes:
-        """The next one."""
+        """Returns the next request."""
         return next(self._requests)
 
     def take(self, head: bytes, body: bytes, sent_s: float) -> bool:
-        """Notes an answer. Whether to go on."""
+        """Records an answer. Returns whether to continue."""
         now_s = time.perf_counter()
-        if not (head.startswith(OK) and body.replace(b" ", b"", 3).startswith(GOOD)):
+        if not (head.startswith(OK) and body.replace(b" ", b"", 3).startswith(EXPECTED_START)):
             self.report.errors[body[:200].decode(errors="replace")] += 1
         elif next(self._answers) % PARSED_EVERY == 0:
-            self._look_at(body)
+            self._check_page(body)
         if self._began_s <= now_s < self._ends_s:
             self.report.latencies_ms.append(1000 * (now_s - sent_s))
         return now_s < self._ends_s
 
-    def _look_at(self, body: bytes) -> None:
+    def _check_page(self, body: bytes) -> None:
         self.report.answer_bytes = len(body)
         answer = orjson.loads(body)
         items = answer["data"]["messages"]["items"]
@@ -111,7 +111,7 @@ class Load:
 
 
 class _Client(asyncio.Protocol):
-    """One connection with at most one request under way."""
+    """A connection with at most one request in progress."""
 
     def __init__(self, load: Load) -> None:
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -120,7 +120,7 @@ class _Client(asyncio.Protocol):
         self._sent_s = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's transports are of classes of its own.
+        # uvloop's transports do not subclass asyncio's.
         self._transport = cast(asyncio.WriteTransport, transport)
 
     def send(self) -> None:
@@ -151,7 +151,7 @@ def _content_length(head: bytes) -> int:
 
 
 def main() -> None:
-    """Runs the job that stdin holds."""
+    """Runs the job from stdin."""
     job = Job(**orjson.loads(sys.stdin.buffer.read()))
     gc.disable()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -1,4 +1,4 @@
-"""What a timeline page costs as pages, topics and open sockets grow: one web process, alone on its core."""
+"""Cost of a timeline page as pages, topics and open sockets grow: one web process, alone on its core."""
 
 import asyncio
 import random
@@ -16,7 +16,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from benchmarks.fanout_targets import OTHERS_CORE, Databases, databases, move_to
 from benchmarks.timeline import CONNECTIONS, WARM_UP_S, Web, rank, run_load, web
-from benchmarks.timeline_data import PAGE, Library, library
+from benchmarks.timeline_data import PAGE, TimelineData, timeline_data
 from benchmarks.timeline_load import Job
 from storage.timeline import format_timestamp
 
@@ -32,11 +32,11 @@ def _numbers(text: str) -> list[int]:
     return [int(number) for number in text.split(",")]
 
 
-async def _row(target: Web, books: Library, limit: int, seconds: float) -> list[str]:
-    """Pages a second, latencies, and processor time of random pages of the topics."""
-    dice = random.Random(limit)
-    places = [(dice.choice(books.topics), dice.choice(books.timestamps[limit:])) for _ in range(REQUESTS)]
-    requests = [books.request(topic, format_timestamp(latest), limit) for topic, latest in places]
+async def _row(target: Web, data: TimelineData, limit: int, seconds: float) -> list[str]:
+    """Returns pages a second, latencies, and processor time of random pages of the topics."""
+    rng = random.Random(limit)
+    places = [(rng.choice(data.topics), rng.choice(data.timestamps[limit:])) for _ in range(REQUESTS)]
+    requests = [data.request(topic, format_timestamp(latest), limit) for topic, latest in places]
     report = await run_load(Job(target.port, requests, CONNECTIONS, limit, WARM_UP_S, seconds, [target.pid]))
     count, latencies = max(len(report.latencies_ms), 1), sorted(report.latencies_ms)
     assert not report.errors, report.errors
@@ -48,24 +48,24 @@ async def _row(target: Web, books: Library, limit: int, seconds: float) -> list[
 
 
 @asynccontextmanager
-async def _sockets(target: Web, books: Library, count: int) -> AsyncIterator[None]:
-    """So many sockets that listen to a topic in which nothing happens."""
-    turn = asyncio.Semaphore(CONNECTING_AT_ONCE)
+async def _sockets(target: Web, data: TimelineData, count: int) -> AsyncIterator[None]:
+    """Opens `count` sockets that subscribe to a quiet topic."""
+    connecting = asyncio.Semaphore(CONNECTING_AT_ONCE)
     async with AsyncExitStack() as stack:
 
         async def listen() -> None:
-            async with turn:
+            async with connecting:
                 url = f"ws://127.0.0.1:{target.port}/graphql"
                 socket = await stack.enter_async_context(connect(url, subprotocols=["graphql-transport-ws"]))
-                await _subscribe(socket, books)
+                await _subscribe(socket, data)
 
         await asyncio.gather(*(listen() for _ in range(count)))
         yield
 
 
-async def _subscribe(socket: ClientConnection, books: Library) -> None:
-    operation = {"query": SUBSCRIBE, "variables": {"topicId": books.topics[1].id}}
-    await socket.send(_text({"type": "connection_init", "payload": {"authorization": f"Bearer {books.tokens[0]}"}}))
+async def _subscribe(socket: ClientConnection, data: TimelineData) -> None:
+    operation = {"query": SUBSCRIBE, "variables": {"topicId": data.topics[1].id}}
+    await socket.send(_text({"type": "connection_init", "payload": {"authorization": f"Bearer {data.tokens[0]}"}}))
     await socket.send(_text({"type": "subscribe", "id": "1", "payload": operation}))
     types = [orjson.loads(await socket.recv())["type"] for _ in range(2)]
     assert types == ["connection_ack", "next"], types
@@ -76,29 +76,29 @@ def _text(message: object) -> str:
 
 
 async def _rows(pages: Sequence[int], topics: Sequence[int], sockets: Sequence[int], seconds: float) -> list[Row]:
-    async with databases("motor") as servers, library(servers) as books:
-        return [row async for row in _measured(servers, books, pages, topics, sockets, seconds)]
+    async with databases("pymongo") as servers, timeline_data(servers) as data:
+        return [row async for row in _measure(servers, data, pages, topics, sockets, seconds)]
 
 
-async def _measured(
+async def _measure(
     servers: Databases,
-    books: Library,
+    data: TimelineData,
     pages: Sequence[int],
     topics: Sequence[int],
     sockets: Sequence[int],
     seconds: float,
 ) -> AsyncIterator[Row]:
-    quiet = replace(books, topics=books.topics[1:])
+    quiet = replace(data, topics=data.topics[1:])
     async with web("Noroshi", servers) as target:
-        # The first one is measured twice: the process is not warm yet.
+        # The first size is measured twice, since the first measurement warms up the process.
         for limit in [pages[0], *pages]:
             row = await _row(target, quiet, limit, seconds)
             yield f"pages of {limit}", *row
         for size in topics:
-            row = await _row(target, await books.grown(size), PAGE, seconds)
+            row = await _row(target, await data.with_topic_of(size), PAGE, seconds)
             yield f"a topic of {size:,}", *row
         for count in sockets:
-            async with _sockets(target, books, count):
+            async with _sockets(target, data, count):
                 row = await _row(target, quiet, PAGE, seconds)
                 yield f"{count:,} open sockets", *row
 
@@ -110,7 +110,7 @@ def main(
     sockets: Annotated[str, typer.Option(help="Open sockets.")] = "0,1000",
     seconds: Annotated[float, typer.Option(min=0.5, help="How long each row is measured.")] = 3.0,
 ) -> None:
-    """Measures pages of 50 where nothing else is said, and prints a table."""
+    """Measures pages, of 50 messages by default, and prints a table."""
     move_to(OTHERS_CORE)
     table = Table("what grows", title=f"Random pages, {CONNECTIONS} connections")
     for name in ["pages/s", "p50 ms", "p99 ms", "web CPU ms a page", "others %"]:

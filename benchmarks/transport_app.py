@@ -1,4 +1,4 @@
-"""The product's application for servers that import it, without a web server of its own."""
+"""The product's application for web servers that import it."""
 
 from starlette.applications import Starlette
 
@@ -8,7 +8,7 @@ from server.settings import Settings
 
 
 def create() -> Starlette:
-    """The application of the environment's settings."""
+    """Returns the application with the settings of the environment."""
     settings = Settings.from_environment()
     configure_logging(settings.log_format, settings.log_level)
     return server.app.create_app(settings)
