@@ -12,9 +12,7 @@ test("both readings of an unclear local time are found in the refusal", () => {
     kind: "twice",
     instants: ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"],
   });
-  expect(readingsOf(refusalOf(refused(text.replace("occurs twice", "does not exist"))))?.kind).toBe(
-    "never",
-  );
+  expect(readingsOf(refusalOf(refused(text.replace("occurs twice", "does not exist"))))?.kind).toBe("never");
 });
 
 test("any other refusal has none, and another error is no refusal", () => {
