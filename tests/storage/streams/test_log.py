@@ -1,8 +1,8 @@
 """The event log: cursors, replay in order, and pruning that always raises the floor first."""
 
 import asyncio
-import gc
 import base64
+import gc
 
 import pytest
 from hypothesis import given
