@@ -11,8 +11,10 @@ from tests.storage.topic_scenario import OpenStores
 pytestmark = pytest.mark.anyio
 
 
-async def test_processes_that_start_together_get_the_same_secret(shared_stores: Stores, another: OpenStores) -> None:
-    async with another() as stores:
+async def test_processes_that_start_together_get_the_same_secret(
+    shared_stores: Stores, open_process: OpenStores
+) -> None:
+    async with open_process() as stores:
         mongos = [shared_stores.mongo, stores.mongo] * 10
         secrets = await asyncio.gather(*(shared_secret(mongo, "images") for mongo in mongos))
     assert len(set(secrets)) == 1
