@@ -1,6 +1,7 @@
-"""Operations made from the schema itself: one for every root field, with arguments and everything selected.
+"""Operations generated from the schema: one for every root field, with arguments and a selection of all fields.
 
-A new field needs nothing here as long as its arguments are named like those before; else NoRecipe says what to add.
+A new field needs no change here if its arguments have known names.
+Otherwise MissingArgumentValue names the missing one.
 """
 
 from collections.abc import Iterator, Mapping
@@ -60,22 +61,22 @@ VALUES: dict[str, object] = {
     "title": "Words",
     "to": TODAY,
 }
-"""What to give by name for arguments that are no ids, or ids that clients make. Other optional ones are left out."""
+"""Values by argument name, except for ids of existing objects. Other optional arguments are omitted."""
 
 SAME_FOR_ALL = {"Stamp": "hello"}
 """Catalogues that belong to no organization."""
 
-NAMED_OTHERWISE = {"toTopicIds": "Topic", "toAccountIds": "ConnectedAccount"}
-"""Arguments whose name does not say whose ids they take."""
+TYPE_BY_ARGUMENT = {"toTopicIds": "Topic", "toAccountIds": "ConnectedAccount"}
+"""Types of ids that the argument's name does not reveal."""
 
 PLAIN = {"externalId"}
-"""Texts that are called like ids and are none of ours."""
+"""Arguments named like ids that are plain texts of an outside service."""
 
 DEPTH = 4
 
 
-class NoRecipe(AssertionError):
-    """The walk does not know what to give for an argument, so it would not be complete."""
+class MissingArgumentValue(AssertionError):
+    """An argument for which no value is defined here."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ class RootField:
 
     @property
     def kinds(self) -> list[str]:
-        """The types of the objects that its arguments name by id, SAME_FOR_ALL left out."""
+        """The types of the objects that its arguments name by id, except SAME_FOR_ALL."""
         found = {each for name, argument in self.field.args.items() for each in self._kinds(name, argument)}
         return sorted(found - SAME_FOR_ALL.keys())
 
@@ -106,17 +107,17 @@ class RootField:
 
     def _kind(self, name: str) -> str:
         """`topicId` and `topicIds` name a Topic; `id` and `after` what the field returns."""
-        if name in NAMED_OTHERWISE:
-            return NAMED_OTHERWISE[name]
+        if name in TYPE_BY_ARGUMENT:
+            return TYPE_BY_ARGUMENT[name]
         stem = name.removesuffix("s").removesuffix("Id")
         return get_named_type(self.field.type).name if name in ("id", "after") else stem[:1].upper() + stem[1:]
 
-    def bare(self) -> "RootField":
-        """The same without the ids that need not be given."""
+    def without_optional_ids(self) -> "RootField":
+        """Returns the same field without its optional ids."""
         return replace(self, with_all_ids=False)
 
     def text(self, depth: int = DEPTH) -> str:
-        """The operation, its variables named like the arguments, with everything selected to that depth."""
+        """Returns the operation with variables named like the arguments and a selection of that depth."""
         arguments = [name for name, argument in self.field.args.items() if self._is_given(name, argument)]
         declared = ", ".join(f"${name}: {self.field.args[name].type}" for name in arguments)
         passed = ", ".join(f"{name}: ${name}" for name in arguments)
@@ -128,7 +129,7 @@ class RootField:
         return f"{self.root.lower()} {{ {self.name}"
 
     def variables(self, ids: Mapping[str, str], **values: object) -> dict[str, Any]:
-        """The variables with these ids by type. Raises: NoRecipe."""
+        """Returns the variables with these ids by type. Raises: MissingArgumentValue."""
         given = {**VALUES, **values}
         return {
             name: self._value(name, argument, ids, given)
@@ -152,7 +153,7 @@ class RootField:
         elif type_.name == "ID":
             made = self._id(name, ids)
         else:
-            raise NoRecipe(
+            raise MissingArgumentValue(
                 f"{self} takes {name}: {value.type}. Give it a value in tests/resolvers/operations.py, VALUES."
             )
         return [made] if is_list_type(get_nullable_type(value.type)) else made
@@ -162,20 +163,20 @@ class RootField:
         if kind in SAME_FOR_ALL:
             return SAME_FOR_ALL[kind]
         if kind not in ids:
-            raise NoRecipe(
+            raise MissingArgumentValue(
                 f"{self} takes {name}, the id of a {kind}. Let tests/resolvers/organization_scenario.py make one."
             )
         return ids[kind]
 
 
 def root_fields() -> list[RootField]:
-    """Everything that clients can do."""
+    """Returns every root field of the schema."""
     roots = (schema._schema.query_type, schema._schema.mutation_type, schema._schema.subscription_type)
     return [RootField(root.name, name, field) for root in roots if root for name, field in root.fields.items()]
 
 
 def selection(type_: object, depth: int) -> str:
-    """A selection of every field to that depth; empty for scalars and enums."""
+    """Returns a selection of every field to that depth; empty for scalars and enums."""
     if isinstance(type_, GraphQLUnionType):
         parts = [f"... on {member.name} {selection(member, depth)}" for member in type_.types]
     elif isinstance(type_, GraphQLObjectType):

@@ -27,7 +27,7 @@ MARK_READ = "mutation ($topic: ID!, $at: Timestamp!) { markRead(topicId: $topic,
 
 CALLS = frozenset({"CallJob", "Call"})
 PUBLISHING = frozenset({"ConnectedAccount", "ScheduledPost", "Publication"})
-"""What takes a while to make, and is made anew only when it is needed."""
+"""Types that take a while to create. `renew` creates new ones only on request."""
 
 
 @dataclass
@@ -50,20 +50,20 @@ class OrganizationScenario:
         return replace(self.ann, roles=frozenset(Role))
 
     async def renew(self, kinds: Collection[str] = CALLS | PUBLISHING) -> dict[str, str]:
-        """The ids, new ones of these kinds, and a message that nothing was done to; Ann and Cat are members again."""
+        """Creates a message, a post and objects of these kinds; makes Ann and Cat members. Returns all ids."""
         for person in (self.ann, self.cat):
             if not await self.stores.communities.is_member(self.ids["Community"], person.id):
                 await person.join(self.ids["Community"])
         message = await self.ann.post(self.ids["Topic"], f"{self.mark} @{self.mark}_cat https://{self.mark}.example/")
         self.ids |= {"Message": message["id"], "Post": await self.create_post()}
         if not CALLS.isdisjoint(kinds):
-            await self.call()
+            await self.launch_call_jobs()
         if not PUBLISHING.isdisjoint(kinds):
-            await self.schedule()
+            await self.schedule_posts()
         return self.ids
 
-    async def call(self) -> None:
-        """Launches a job, whose first call is under way; of one before the call was refused."""
+    async def launch_call_jobs(self) -> None:
+        """Launches two jobs: the first call of one was refused, that of the other is under way."""
         for refused in (True, False):
             new = NewCallJob(self.mark, "ann", f"{self.mark} job", f"{self.mark} words", None, self.window, 1, 60, 60)
             csv = f"phone_number,{self.mark}\n+819012345678,{self.mark}\n"
@@ -77,11 +77,11 @@ class OrganizationScenario:
 
     @property
     def window(self) -> CallingWindow:
-        """Always open."""
+        """A window that is always open."""
         return CallingWindow("00:00", "00:00", "UTC", WEEK)
 
-    async def schedule(self) -> None:
-        """Connects an account, schedules a post, and leaves a publication of which nobody knows what became."""
+    async def schedule_posts(self) -> None:
+        """Connects an account, schedules a post, and leaves a publication in the state UNKNOWN."""
         mark, stores = self.mark, self.stores
         new = NewAccount(mark, Network.SANDBOX, f"{mark} account", None)
         account = await stores.accounts.connect(new, "lose", None)
@@ -91,10 +91,10 @@ class OrganizationScenario:
         self.ids["ConnectedAccount"] = account.id
         # Without media, so that every target takes it.
         self.ids["ScheduledPost"] = (await stores.scheduled_posts.schedule(replace(post, media=()), None)).id
-        self.ids["Publication"] = (await self._called(post)).id
+        self.ids["Publication"] = (await self._publish(post)).id
 
-    async def _called(self, post: NewScheduledPost) -> Publication:
-        """A publication whose network was called, and then another one that it answered."""
+    async def _publish(self, post: NewScheduledPost) -> Publication:
+        """Publishes twice: the network answers the first attempt. Returns the second publication, which is UNKNOWN."""
         stores = self.stores
         called = []
         for _ in range(2):
@@ -108,18 +108,18 @@ class OrganizationScenario:
         return await stores.scheduled_posts.apply(MarkUnknown(called[1], f"{self.mark} is silent", MANUAL))
 
     async def emit_everywhere(self) -> None:
-        """Lets something happen in every stream that Ann listens to."""
+        """Emits an event on every stream that Ann may subscribe to."""
         await self.cat.post(self.ids["Topic"], f"{self.mark} @{self.mark}_ann")
         self.ids["Job"] = await self.create_post()
 
     async def create_post(self) -> str:
-        """The id of a post of Ann's that has everything that a post can have."""
+        """Creates a post of Ann's with every optional field, and returns its id."""
         text = f"{self.mark} @{self.mark}_cat #{self.mark} https://{self.mark}.example/"
         return await self.ann.create_post(text, mediaUrls=[f"https://{self.mark}.example/a.png"])
 
 
 async def create_organization(sign_in: SignIn, mark: str) -> OrganizationScenario:
-    """The world of the organization named by the mark. Ann and Cat have the same ids in every organization."""
+    """Creates the organization named by the mark. Ann and Cat have the same ids in every organization."""
     ann, cat, dog = [
         await sign_in(id_, mark, roles, name=f"{mark} {name}", handle=f"{mark}_{name}")
         for id_, name, roles in (
@@ -137,11 +137,11 @@ async def create_organization(sign_in: SignIn, mark: str) -> OrganizationScenari
     bad = NewCallJob(mark, "ann", f"{mark} bad", "words", None, None, 1, 60, 60)
     await organization.stores.call_jobs.launch(bad, f"phone_number,{mark}\n+819012345678,{'x' * 3000}\n", None)
     await organization.renew()
-    await _fill(organization)
+    await _add_content(organization)
     return organization
 
 
-async def _fill(organization: OrganizationScenario) -> None:
+async def _add_content(organization: OrganizationScenario) -> None:
     ann, cat, topic = organization.ann, organization.cat, organization.ids["Topic"]
     await ann.block(organization.dog)
     message = await ann.post(
@@ -160,7 +160,7 @@ async def _fill(organization: OrganizationScenario) -> None:
 
 
 def unknown_ids() -> dict[str, str]:
-    """Ids that look like real ones and name nothing."""
+    """Returns well-formed ids of objects that do not exist."""
     timestamp = 1700000000000000
     post = PostKey("canary", timestamp).id
     message = f"{new_id()}-{timestamp}"

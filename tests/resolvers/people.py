@@ -1,4 +1,4 @@
-"""People who execute operations in this process, with real stores and no server between."""
+"""Users that execute operations in this process, on real stores and without a server."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
@@ -70,13 +70,13 @@ query ($oldest: Timestamp, $latest: Timestamp, $limit: Int! = 50) {
 
 
 def as_signed(url: str) -> str:
-    """What stands for the address guard's own addresses."""
+    """Returns a recognizable stand-in for a signed image URL."""
     return f"/images/signed/{url}"
 
 
 @dataclass
 class Person:
-    """Somebody who asks; `user` is None for who did not sign in."""
+    """A user that executes operations; `user` is None for an anonymous one."""
 
     stores: Stores
     user: User | None = None
@@ -94,29 +94,29 @@ class Person:
         return Context(self.stores, self.sign_image, self.user, self.roles)
 
     async def ask(self, query: str, /, **variables: Any) -> Answer:
-        """The whole answer to a query or a mutation."""
+        """Executes a query or a mutation, and returns its data and errors."""
         result = await self.schema.execute(query, variables, context_value=self.context)
         assert isinstance(result, ExecutionResult)
         return _answer(result)
 
     async def run(self, query: str, /, **variables: Any) -> Answer:
-        """The data. Raises: GraphQLFailed."""
+        """Executes a query or a mutation, and returns its data. Raises: GraphQLFailed."""
         return _data(await self.ask(query, **variables))
 
     async def fails(self, query: str, /, **variables: Any) -> Answer:
-        """The extensions of the one error that there must be."""
+        """Executes an operation that must fail with one error, and returns the extensions of that error."""
         (error,) = (await self.ask(query, **variables))["errors"]
         extensions: Answer = error["extensions"]
         return extensions
 
     async def code(self, query: str, /, **variables: Any) -> str | None:
-        """The code of the one error; None when all went well."""
+        """Executes an operation, and returns the code of its error, or None if it succeeds."""
         errors = (await self.ask(query, **variables))["errors"]
         assert len(errors) <= 1, errors
         return errors[0]["extensions"]["code"] if errors else None
 
     async def answers(self, query: str, /, **variables: Any) -> AsyncGenerator[Answer, None]:
-        """The answers that a subscription gives, one after the other."""
+        """Subscribes, and yields the data and errors of each event."""
         results = await self.schema.subscribe(query, variables, context_value=self.context)
         if isinstance(results, ExecutionResult):
             yield _answer(results)
@@ -127,87 +127,87 @@ class Person:
 
     @asynccontextmanager
     async def subscribed(self, query: str, /, **variables: Any) -> AsyncIterator["Subscription"]:
-        """A subscription that has begun, until it is left."""
+        """Subscribes, waits for the first event, and ends the subscription with the block."""
         async with aclosing(self.answers(query, **variables)) as answers:
             subscription = Subscription(answers)
             await subscription.event()
             yield subscription
 
     async def create_community(self, name: str = "Fishers", **more: Any) -> str:
-        """Founds a community and gives its id."""
+        """Creates a community and returns its id."""
         query = "mutation ($input: CreateCommunityInput!) { done: createCommunity(input: $input) { id } }"
         return str((await self.run(query, input={"name": name, **more}))["done"]["id"])
 
     async def join(self, community: str) -> None:
-        """Becomes a member."""
+        """Joins a community."""
         await self.run("mutation ($id: ID!) { joinCommunity(communityId: $id) { id } }", id=community)
 
     async def leave(self, community: str) -> None:
-        """Is no member any more."""
+        """Leaves a community."""
         await self.run("mutation ($id: ID!) { leaveCommunity(communityId: $id) { id } }", id=community)
 
     async def create_topic(self, community: str, title: str = "Tides") -> str:
-        """Opens a topic and gives its id."""
+        """Creates a topic and returns its id."""
         query = "mutation ($input: CreateTopicInput!) { done: createTopic(input: $input) { id } }"
         return str((await self.run(query, input={"communityId": community, "title": title}))["done"]["id"])
 
     async def post(self, topic: str, text: str = "Hello", **more: Any) -> Answer:
-        """Posts and gives the message."""
+        """Posts a message and returns it."""
         return await self.do(POST, input={"topicId": topic, "text": text, **more})
 
     async def create_post(self, text: str = "Hello", **more: Any) -> str:
-        """Posts to the followers and gives the post's id."""
+        """Creates a post and returns its id."""
         return str((await self.do(CREATE_POST, input={"text": text, **more}))["id"])
 
     async def follow(self, other: "Person") -> None:
-        """Follows somebody."""
+        """Follows a user."""
         await self.run("mutation ($id: ID!) { follow(userId: $id) { following } }", id=other.id)
 
     async def unfollow(self, other: "Person") -> None:
-        """Follows somebody no more."""
+        """Unfollows a user."""
         await self.run("mutation ($id: ID!) { unfollow(userId: $id) { following } }", id=other.id)
 
     async def home(self, **bounds: Any) -> list[str]:
-        """The texts of a page of the home feed, the newest when no bound is given."""
+        """Returns the texts of a page of the home feed, by default the newest page."""
         page = await self.run(HOME, **(bounds or {"latest": "now"}))
         return [item["text"] for item in page["homeFeed"]["items"]]
 
     async def do(self, query: str, /, **variables: Any) -> Answer:
-        """What the field called `done` gives."""
+        """Executes an operation, and returns its field with the alias `done`."""
         done: Answer = (await self.run(query, **variables))["done"]
         return done
 
     async def page(self, topic: str, **bounds: Any) -> Answer:
-        """A page of a topic, the newest when no bound is given."""
+        """Returns a page of a topic, by default the newest one."""
         page: Answer = (await self.run(PAGE, topic=topic, **(bounds or {"latest": "now"})))["messages"]
         return page
 
     async def texts(self, topic: str) -> list[str]:
-        """What the newest page says, oldest first."""
+        """Returns the texts of the newest page, oldest first."""
         return [item["text"] for item in reversed((await self.page(topic))["items"])]
 
     async def block(self, other: "Person") -> None:
-        """Blocks somebody."""
+        """Blocks a user."""
         await self.run("mutation ($id: ID!) { blockUser(userId: $id) { blocked } }", id=other.id)
 
     async def unblock(self, other: "Person") -> None:
-        """Ends a block."""
+        """Unblocks a user."""
         await self.run("mutation ($id: ID!) { unblockUser(userId: $id) { blocked } }", id=other.id)
 
 
 class Subscription:
-    """What a subscription hears."""
+    """A running subscription."""
 
     def __init__(self, answers: AsyncIterator[Answer]) -> None:
         self._answers = answers
 
     async def answer(self) -> Answer:
-        """The next answer, errors included."""
+        """Returns the data and errors of the next event."""
         async with asyncio.timeout(DEADLINE_S):
             return await anext(self._answers)
 
     async def event(self) -> Answer:
-        """The next event. Raises: GraphQLFailed."""
+        """Returns the next event. Raises: GraphQLFailed."""
         (event,) = _data(await self.answer()).values()
         found: Answer = event
         return found
@@ -225,7 +225,7 @@ class ChatScenario:
 
 
 class SignIn:
-    """Signs people in to stores."""
+    """Signs users in on the given stores."""
 
     def __init__(self, stores: Stores) -> None:
         self.stores = stores
@@ -238,13 +238,13 @@ class SignIn:
         name: str | None = None,
         handle: str | None = None,
     ) -> Person:
-        """The person of that id, known to the organization from now on."""
+        """Signs in the user of that id, and creates it in the organization if it is new."""
         user = await self.stores.users.sign_in(organization, id_, list(roles), name, handle)
         return Person(self.stores, user, frozenset(roles))
 
 
-async def settled(stores: Stores) -> None:
-    """Waits until every stream has heard what others left for it."""
+async def until_outbox_is_empty(stores: Stores) -> None:
+    """Waits until the outbox is empty."""
     async with asyncio.timeout(DEADLINE_S):
         while await stores.mongo["outbox"].count_documents({}):
             await asyncio.sleep(0.02)

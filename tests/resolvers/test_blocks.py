@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.resolvers.people import EDIT, LISTEN, REACT, UNREACT, ChatScenario, Person, SignIn, settled
+from tests.resolvers.people import EDIT, LISTEN, REACT, UNREACT, ChatScenario, Person, SignIn, until_outbox_is_empty
 
 pytestmark = pytest.mark.anyio
 
@@ -94,7 +94,7 @@ async def test_received_reactions_leave_out_blocked_users(chat: ChatScenario) ->
     await chat.eve.join(chat.community)
     for person in (chat.bob, chat.eve):
         await person.run(REACT, id=posted, emoji="👍")
-    await settled(chat.ann.stores)
+    await until_outbox_is_empty(chat.ann.stores)
     await chat.ann.block(chat.eve)
     page = (await chat.ann.run(RECEIVED))["reactionsReceived"]
     assert page == {"items": [{"emoji": "👍", "user": {"id": "bob"}}], "hasOlder": False, "hasNewer": False}
@@ -165,7 +165,7 @@ async def test_unblocking_restores_everything_but_follows(chat: ChatScenario) ->
     posted = (await chat.ann.post(chat.topic, "from ann"))["id"]
     await chat.bob.post(chat.topic, "from bob")
     await chat.bob.run(REACT, id=posted, emoji="👍")
-    await settled(chat.ann.stores)
+    await until_outbox_is_empty(chat.ann.stores)
     before = await topic(chat.ann, chat), await message(chat.ann, posted), await chat.ann.run(RECEIVED)
     await chat.ann.block(chat.bob)
     assert await chat.ann.texts(chat.topic) == ["from ann"]

@@ -15,13 +15,13 @@ from schema.root import schema
 from storage.stores import Stores
 from tests.resolvers.operations import RootField, root_fields
 from tests.resolvers.organization_scenario import OrganizationScenario, create_organization, unknown_ids
-from tests.resolvers.people import Answer, Person, SignIn, settled
+from tests.resolvers.people import Answer, Person, SignIn, until_outbox_is_empty
 
 pytestmark = pytest.mark.anyio
 
 FIELDS = root_fields()
 WITH_IDS = [field for field in FIELDS if field.kinds]
-BARE_FIELDS = [field.bare() for field in FIELDS if field.bare().text() != field.text()]
+BARE_FIELDS = [field.without_optional_ids() for field in FIELDS if field.without_optional_ids().text() != field.text()]
 
 ROOTS = {field.root for field in FIELDS}
 
@@ -78,7 +78,7 @@ def test_generated_operations_cover_every_type_with_ids() -> None:
 async def test_ids_of_another_organization_look_like_unknown_ids(
     theirs: OrganizationScenario, ours: OrganizationScenario
 ) -> None:
-    await settled(ours.stores)
+    await until_outbox_is_empty(ours.stores)
     before = await everything(ours.stores)
     for field in WITH_IDS:
         for kind in field.kinds:
@@ -158,8 +158,10 @@ async def test_no_event_of_another_organization_is_received(
     theirs: OrganizationScenario, ours: OrganizationScenario
 ) -> None:
     for field in (each for each in FIELDS if each.root == "Subscription"):
-        await settled(ours.stores)
-        async with ours.ann.subscribed(field.bare().text(), **field.bare().variables(ours.ids)) as heard:
+        await until_outbox_is_empty(ours.stores)
+        async with ours.ann.subscribed(
+            field.without_optional_ids().text(), **field.without_optional_ids().variables(ours.ids)
+        ) as heard:
             await theirs.emit_everywhere()
             await ours.emit_everywhere()
             shown = json.dumps(await heard.event())
@@ -192,7 +194,7 @@ def marked(data: Any, mark: str) -> Iterator[str]:
 
 
 async def test_every_returned_text_has_its_organizations_mark(theirs: OrganizationScenario) -> None:
-    await settled(theirs.stores)
+    await until_outbox_is_empty(theirs.stores)
     shown = [
         await answer_to(theirs.superuser, field, theirs.ids, query=theirs.mark)
         for field in FIELDS

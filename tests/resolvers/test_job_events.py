@@ -6,7 +6,7 @@ from storage.feed.changes import NewPost
 from storage.feed.records import Post
 from storage.identity.roles import Role
 from storage.stores import Stores
-from tests.resolvers.people import Person, SignIn, settled
+from tests.resolvers.people import Person, SignIn, until_outbox_is_empty
 
 pytestmark = pytest.mark.anyio
 
@@ -43,7 +43,7 @@ async def test_author_receives_own_fan_out_events_only(sign_in: SignIn, stores: 
 async def test_events_of_one_job_are_filtered_by_id(sign_in: SignIn, stores: Stores) -> None:
     ann = await sign_in("ann")
     first, second = await post(ann), await post(ann)
-    await settled(stores)
+    await until_outbox_is_empty(stores)
     async with ann.subscribed(LISTEN, job=second.id) as heard:
         for each in (first, second):
             await stores.posts.delete(each.key, "ann", False)

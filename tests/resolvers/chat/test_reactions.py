@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.resolvers.people import DELETE, REACT, UNREACT, ChatScenario, Person, SignIn, settled
+from tests.resolvers.people import DELETE, REACT, UNREACT, ChatScenario, Person, SignIn, until_outbox_is_empty
 
 pytestmark = pytest.mark.anyio
 
@@ -36,7 +36,7 @@ async def reactions(person: Person, message: dict[str, Any], **more: Any) -> lis
 
 
 async def received(person: Person, **bounds: Any) -> dict[str, Any]:
-    await settled(person.stores)
+    await until_outbox_is_empty(person.stores)
     page: dict[str, Any] = (await person.run(RECEIVED, **(bounds or {"latest": "now"})))["reactionsReceived"]
     return page
 

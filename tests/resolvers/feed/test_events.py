@@ -11,7 +11,7 @@ from jobs.fan_out import finish_fan_outs
 from storage.mongo import Driver, older_than
 from storage.stores import Stores, open_stores
 from tests.jobs.contexts import job_context
-from tests.resolvers.people import ChatScenario, Person, SignIn, settled
+from tests.resolvers.people import ChatScenario, Person, SignIn, until_outbox_is_empty
 from tests.storage.topic_scenario import poll_until_true
 
 pytestmark = pytest.mark.anyio
@@ -140,7 +140,7 @@ async def test_notification_events_omit_blocked_actors(chat: ChatScenario) -> No
         }
         await chat.bob.block(chat.ann)
         await chat.ann.post(chat.topic, "two @bob")
-        await settled(chat.ann.stores)
+        await until_outbox_is_empty(chat.ann.stores)
         await chat.eve.create_post("three @bob")
         assert (await events.event())["notification"]["post"] == {"text": "three @bob"}
     async with chat.bob.subscribed(NOTIFICATION_EVENTS, since=first["cursor"]) as events:

@@ -3,7 +3,7 @@
 import pytest
 
 from storage.stores import Stores
-from tests.resolvers.people import DELETE, EDIT, REACT, UNREACT, ChatScenario, Person, settled
+from tests.resolvers.people import DELETE, EDIT, REACT, UNREACT, ChatScenario, Person, until_outbox_is_empty
 
 pytestmark = pytest.mark.anyio
 
@@ -16,7 +16,7 @@ MARK = "mutation ($at: Timestamp!) { markNotificationsRead(timestamp: $at) }"
 
 async def notified(person: Person) -> list[tuple[str, str, str | None]]:
     """Returns kind, actor and text of each notification, newest first."""
-    await settled(person.stores)
+    await until_outbox_is_empty(person.stores)
     items = (await person.run(PAGE))["notifications"]["items"]
     return [(i["kind"], i["actor"]["id"], (i["message"] or i["post"] or {}).get("text")) for i in items]
 
@@ -24,9 +24,9 @@ async def notified(person: Person) -> list[tuple[str, str, str | None]]:
 async def test_mention_reaction_and_follow_notify_their_user(chat: ChatScenario, stores: Stores) -> None:
     message = await chat.ann.post(chat.topic, "Look @bob @ann")
     await chat.bob.run(REACT, id=message["id"], emoji="🐟")
-    await settled(stores)
+    await until_outbox_is_empty(stores)
     await chat.eve.follow(chat.ann)
-    await settled(stores)
+    await until_outbox_is_empty(stores)
     await chat.eve.create_post("Hello @ann")
     assert await notified(chat.bob) == [("MENTION", "ann", "Look @bob @ann")]
     assert await notified(chat.ann) == [
@@ -61,7 +61,7 @@ async def test_withdrawn_reaction_sends_no_notification(chat: ChatScenario) -> N
 async def test_notification_hides_message_from_non_member(chat: ChatScenario) -> None:
     await chat.ann.post(chat.topic, "secret @eve @bob")
     assert await notified(chat.eve) == []
-    await settled(chat.ann.stores)
+    await until_outbox_is_empty(chat.ann.stores)
     await chat.bob.leave(chat.community)
     assert await notified(chat.bob) == [("MENTION", "ann", None)]
 
@@ -69,7 +69,7 @@ async def test_notification_hides_message_from_non_member(chat: ChatScenario) ->
 async def test_unread_notifications_are_counted_until_marked(chat: ChatScenario) -> None:
     for n in range(3):
         await chat.ann.post(chat.topic, f"{n} @bob")
-        await settled(chat.ann.stores)
+        await until_outbox_is_empty(chat.ann.stores)
     answer = await chat.bob.run(PAGE)
     items = answer["notifications"]["items"]
     assert answer["unreadNotificationCount"] == 3
@@ -80,7 +80,7 @@ async def test_unread_notifications_are_counted_until_marked(chat: ChatScenario)
 
 async def test_notification_from_blocked_user_is_hidden(chat: ChatScenario) -> None:
     await chat.ann.post(chat.topic, "@bob")
-    await settled(chat.ann.stores)
+    await until_outbox_is_empty(chat.ann.stores)
     await chat.bob.block(chat.ann)
     assert await notified(chat.bob) == []
     assert (await chat.bob.run(PAGE))["unreadNotificationCount"] == 0

@@ -10,7 +10,7 @@ from jobs.providers.social.registry import all_networks
 from jobs.publishing.publisher import PostPublisher
 from storage.identity.roles import Role
 from storage.publishing.sandbox import SandboxStore
-from tests.resolvers.people import ChatScenario, Person, SignIn, settled
+from tests.resolvers.people import ChatScenario, Person, SignIn, until_outbox_is_empty
 from tests.resolvers.publishing.test_posts import CANCEL, GET, account, schedule
 
 pytestmark = pytest.mark.anyio
@@ -90,7 +90,7 @@ async def test_unknown_is_notified_and_resolved_once(
     lossy = await account(boss, credentials="lose")
     post = await schedule(boss, toHomeFeed=False, toAccountIds=[lossy], dueAt=now())
     await publish(publisher)
-    await settled(boss.stores)
+    await until_outbox_is_empty(boss.stores)
     (notification,) = (await boss.run(NOTIFICATIONS))["notifications"]["items"]
     (publication,) = (await boss.do(GET, id=post["id"]))["publications"]
     assert notification == {
@@ -123,6 +123,6 @@ async def test_failure_is_notified(boss: Person, publisher: PostPublisher) -> No
     failing = await account(boss, credentials="fail")
     await schedule(boss, toHomeFeed=False, toAccountIds=[failing], dueAt=now())
     await publish(publisher)
-    await settled(boss.stores)
+    await until_outbox_is_empty(boss.stores)
     (notification,) = (await boss.run(NOTIFICATIONS))["notifications"]["items"]
     assert (notification["kind"], notification["publication"]["state"]) == ("PUBLICATION_FAILED", "FAILED")
