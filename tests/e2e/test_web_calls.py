@@ -28,7 +28,7 @@ def test_call_list_is_fixed_launched_paused_and_watched(product: Product, tmp_pa
     assert seen["job"]["done"] == "10 / 10 numbers"
     assert seen["job"]["outcomes"] >= 9, "Calls are missing among the outcomes."
     assert "+819010000003" in seen["job"]["skipped"], "The number on the do-not-call list was not skipped."
-    assert "5 allowed" in seen["job"]["curve"]
+    assert "limit 5" in seen["job"]["curve"]
     assert "2 rows have errors" in seen["rejected"]
     assert (seen["violations"], seen["tooWide"], seen["complaints"]) == ([], [], [])
     assert elsewhere(seen["requests"], product.url) == []

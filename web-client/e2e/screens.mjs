@@ -16,7 +16,7 @@ export async function lookAtScreens(page, { topicId, personId, closedTopicId, sc
   const look = (name) => lookAt(page, name, screenshots, seen);
   for (const [place, shown] of Object.entries({
     [`/topic/${topicId}`]: page.locator("[data-message]"),
-    [`/topic/${closedTopicId}`]: page.getByText("to read along"),
+    [`/topic/${closedTopicId}`]: page.getByText("to read this topic"),
     "/chat": page.getByText("Choose a topic"),
     "/browse": page.getByRole("button", { name: "Join Valley" }),
     "/home": page.locator("[data-post]"),
@@ -58,7 +58,7 @@ export async function lookAtSignIn(browser, url, screenshots) {
   const context = await browser.newContext({ locale: "en-US" });
   const page = await context.newPage();
   await page.goto(url);
-  await page.locator("footer").getByText("Running, and ready to serve").waitFor();
+  await page.locator("footer").getByText("The server is ready").waitFor();
   await lookAt(page, "sign-in", screenshots, seen);
   await context.close();
   return seen;

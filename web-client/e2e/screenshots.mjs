@@ -119,7 +119,7 @@ function SCREENS(topicId) {
     },
     mail: async (page) => {
       await visit(page, "/mail");
-      await page.getByRole("textbox", { name: /May mail go/ }).fill(PASTED);
+      await page.getByRole("textbox", { name: /Check addresses/ }).fill(PASTED);
       await page.getByRole("button", { name: "Look up" }).click();
       await page.locator('[data-address="ann@@harbour"]').waitFor();
     },
@@ -149,7 +149,7 @@ async function signIn() {
   const page = await context.newPage();
   await page.goto(where.url);
   await page.getByRole("button", { name: /@hana/ }).waitFor();
-  await page.locator("footer").getByText("Running, and ready to serve").waitFor();
+  await page.locator("footer").getByText("The server is ready").waitFor();
   await take(page, "sign-in", async () => {});
   await context.close();
 }

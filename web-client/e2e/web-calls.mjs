@@ -21,7 +21,7 @@ try {
   await ask(tokens.ada, LIMIT, { input: { concurrentCalls: 0, callsPerSecond: 20 } });
   const story = { member: await refused() };
   const ada = await open(tokens.ada, "/calls");
-  await ada.getByText("No list has been called yet").waitFor();
+  await ada.getByText("No call lists yet").waitFor();
   await look(ada, "calls-empty");
   story.errors = await badList(ada);
   story.good = await goodList(ada);
@@ -64,9 +64,9 @@ async function goodList(page) {
   await page.getByRole("textbox", { name: "Scenario" }).fill("Say hello to {name}.");
   const file = { name: "reminders.csv", mimeType: "text/csv", buffer: Buffer.from(GOOD) };
   await page.locator('input[type="file"]').setInputFiles(file);
-  await page.getByText(`${NUMBERS} rows, none with an error`).waitFor();
-  await page.getByText("Under today’s limits or in these hours it would never end.").waitFor();
-  await page.getByText("When, and how often").click();
+  await page.getByText(`${NUMBERS} rows, no errors`).waitFor();
+  await page.getByText("this list would never finish").waitFor();
+  await page.getByText("Schedule and retries").click();
   await look(page, "calls-good-list");
   await page.getByRole("button", { name: "Launch" }).click();
   await page.locator('[data-job-state="RUNNING"]').waitFor();
@@ -94,10 +94,10 @@ async function pause(page, other) {
 async function rules(page) {
   await page.getByRole("link", { name: "Limits and do-not-call" }).click();
   await page.getByRole("textbox", { name: "Phone numbers" }).fill(LISTED);
-  await page.getByRole("button", { name: "Do not call" }).click();
-  await page.getByText("Must not be called").waitFor();
+  await page.getByRole("button", { name: "Add to list" }).click();
+  await page.getByText("On the do-not-call list").waitFor();
   await look(page, "calls-rules");
-  const limit = page.getByRole("spinbutton", { name: "Calls at a time" });
+  const limit = page.getByRole("spinbutton", { name: "Concurrent calls" });
   await limit.fill("5");
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("Limits saved").waitFor();
@@ -108,7 +108,7 @@ async function rules(page) {
 async function toTheEnd(page, other) {
   await other.locator('[data-job-state="COMPLETED"]').waitFor({ timeout: 60_000 });
   await other.locator('[data-task-state="SKIPPED"]').waitFor();
-  await other.getByRole("img", { name: /^Calls under way: 0 now/ }).waitFor();
+  await other.getByRole("img", { name: /^Calls in progress: 0 now/ }).waitFor();
   await look(other, "calls-completed");
   const left = ["QUEUED", "DIALLING", "IN_CALL"].map((state) => `[data-task-state="${state}"]`).join(",");
   await other.locator(left).first().waitFor({ state: "detached" });
@@ -118,7 +118,7 @@ async function toTheEnd(page, other) {
     .evaluateAll((rows) => rows.map((row) => Number(row.lastElementChild.firstChild.data)));
   return {
     done: await other.getByTestId("done").innerText(),
-    curve: await other.getByRole("img", { name: /^Calls under way/ }).getAttribute("aria-label"),
+    curve: await other.getByRole("img", { name: /^Calls in progress/ }).getAttribute("aria-label"),
     outcomes: outcomes.reduce((sum, count) => sum + count, 0),
     skipped: await other.locator('[data-task-state="SKIPPED"]').innerText(),
   };

@@ -166,7 +166,7 @@ async function everyone(ann, ben) {
   await go(ann, "/tag/dawn");
   await ann.locator("[data-post]").filter({ hasText: "first light" }).waitFor();
   await go(ann, "/tag/dusk");
-  await ann.getByText("No post with #dusk").waitFor();
+  await ann.getByText("No posts with #dusk").waitFor();
 }
 
 /** Whom one blocks is gone from every screen, and is back after the unblock. */
@@ -178,9 +178,9 @@ async function block(ben, topicId) {
     .getByRole("dialog", { name: "Block Ann?" })
     .getByRole("button", { name: "Block", exact: true })
     .click();
-  await ben.getByText("You blocked them").waitFor();
+  await ben.getByText("You blocked this person").waitFor();
   await go(ben, `/topic/${topicId}`);
-  await ben.getByText("Nothing has been said yet").waitFor();
+  await ben.getByText("No messages yet").waitFor();
   const hidden = await ben.locator("[data-message]").count();
   await go(ben, "/everyone");
   await ben.getByText("Nobody has posted yet").waitFor();

@@ -128,7 +128,7 @@ async function jump(page, topicId, seeded) {
   const moved_px = [];
   for (let step = 0; step < 2; step++) moved_px.push(await scrollUp(page));
   const rows = await page.locator("[data-message]").count();
-  await page.getByRole("button", { name: "To the newest" }).click();
+  await page.getByRole("button", { name: "Jump to latest" }).click();
   await message(page, "while away 3").waitFor();
   return { inSight, moved_px, rows };
 }
@@ -170,7 +170,7 @@ async function follow(ann, ben) {
   await visit(ben, "/home");
   await ben.getByText("Your feed is quiet").waitFor();
   await visit(ann, "/home");
-  await ann.getByRole("textbox", { name: "What is going on?" }).fill("first light #dawn");
+  await ann.getByRole("textbox", { name: "What’s happening?" }).fill("first light #dawn");
   await ann.getByRole("button", { name: "Post", exact: true }).click();
   await ann.locator("[data-post]").filter({ hasText: "first light" }).waitFor();
   await ben.getByRole("button", { name: "1 new post" }).click();

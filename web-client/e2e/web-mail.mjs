@@ -77,7 +77,7 @@ async function lookUpUntil(page, wanted) {
 
 async function verdicts(page) {
   const pasted = "Ann <ann@good.example>, gone@good.example\nnew@good.example new@dead.example\nnobody";
-  await page.getByRole("textbox", { name: "May mail go to these addresses?" }).fill(pasted);
+  await page.getByRole("textbox", { name: "Check addresses before sending" }).fill(pasted);
   await page.getByText("5 addresses", { exact: true }).waitFor();
   await lookUpUntil(page, page.locator('[data-address="new@dead.example"][data-blocked="true"]'));
   await look(page, "mail-verdicts");
@@ -121,11 +121,11 @@ async function unblock(page) {
 
 async function allow(page) {
   await row(page, "new@dead.example")
-    .getByRole("button", { name: /^Allow the domain/ })
+    .getByRole("button", { name: /^Allow domain/ })
     .click();
-  const dialog = page.getByRole("dialog", { name: "Allow the domain" });
+  const dialog = page.getByRole("dialog", { name: "Allow domain" });
   await dialog.getByRole("textbox", { name: "Reason" }).fill("It moved");
-  await dialog.getByRole("button", { name: "Allow the domain" }).click();
+  await dialog.getByRole("button", { name: "Allow domain" }).click();
   const now = page.locator('[data-address="new@dead.example"][data-blocked="false"]');
   await now.waitFor();
   return await page.getByRole("button", { name: /^Sendable/ }).innerText();
@@ -136,12 +136,12 @@ async function domain(page) {
   await visit(page, "/mailDomains");
   await page.getByRole("textbox", { name: "Domains" }).fill("who@dead.example, good.example");
   const dead = page.locator('[data-domain="dead.example"]');
-  await lookUpUntil(page, dead.getByText("Set by hand"));
+  await lookUpUntil(page, dead.getByText("Manual setting"));
   await look(page, "mail-domains");
-  await dead.getByRole("button", { name: "Leave it to the rule" }).click();
+  await dead.getByRole("button", { name: "Use automatic rule" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByRole("textbox", { name: "Reason" }).fill("Tried, and it is dead");
-  await dialog.getByRole("button", { name: "Leave it to the rule" }).click();
+  await dialog.getByRole("button", { name: "Use automatic rule" }).click();
   await page.locator('[data-domain="dead.example"][data-blocked="true"]').waitFor();
   return await dead.innerText();
 }

@@ -15,9 +15,9 @@ try {
   const topicId = await seed();
   const page = await open(visitors, url, token, "/publishing/month", { timezoneId: ZONE });
   const story = {};
-  await look(page, "empty", page.getByText("No post is due on these days."));
-  await connect(page, "Playground", "Takes every post");
-  await connect(page, "Forgetful", "Takes posts, but its answer gets lost");
+  await look(page, "empty", page.getByText("No posts are scheduled for these days."));
+  await connect(page, "Playground", "Accepts every post");
+  await connect(page, "Forgetful", "Accepts posts, but its response is lost");
   story.scheduled = await schedule(page);
   story.dragged = await drag(page);
   story.choice = await moveByKeys(page);
@@ -48,9 +48,10 @@ async function look(page, name, shown) {
 async function connect(page, name, mood) {
   await page.getByRole("button", { name: "Connected accounts" }).click();
   const dialog = page.getByRole("dialog", { name: "Connected accounts" });
-  await dialog.getByLabel("What people here call it").fill(name);
-  await dialog.getByLabel("How it behaves").selectOption(mood);
-  if (name === "Playground") await look(page, "accounts", dialog.getByText("The sandbox is inside Noroshi"));
+  await dialog.getByLabel("Display name").fill(name);
+  await dialog.getByLabel("Behaviour").selectOption(mood);
+  if (name === "Playground")
+    await look(page, "accounts", dialog.getByText("The sandbox simulates a network"));
   await dialog.getByRole("button", { name: "Connect", exact: true }).click();
   await dialog.locator(`[data-account="${name}"]`).waitFor();
   await dialog.getByRole("button", { name: "Close" }).click();
@@ -89,7 +90,7 @@ async function schedule(page) {
   const dialog = page.getByRole("dialog", { name: "Schedule a post" });
   await dialog.getByLabel("What do you want to say?").fill("Opening night");
   await dialog.getByRole("button", { name: "Add an image or a video" }).click();
-  await dialog.getByLabel("Address of the image or video").fill("https://pictures.invalid/fire.png");
+  await dialog.getByLabel("Image or video URL").fill("https://pictures.invalid/fire.png");
   await dialog.getByLabel("Date").fill(day);
   await dialog.getByLabel("Time", { exact: true }).fill("19:30");
   await dialog.getByRole("checkbox", { name: "Watch" }).check();
@@ -170,16 +171,16 @@ async function goesOut(page, topicId) {
   await dialog.getByLabel("Time", { exact: true }).fill(local.slice(11, 16));
   for (const name of ["Watch", "Playground", "Forgetful"])
     await dialog.getByRole("checkbox", { name }).check();
-  await dialog.getByText("the post goes out at once").waitFor();
+  await dialog.getByText("The post is published immediately").waitFor();
   await dialog.getByRole("button", { name: "Schedule", exact: true }).click();
   await dialog.waitFor({ state: "detached" });
   await go(page, `/publishing/list/${local.slice(0, 10)}`);
   await page.locator('main [data-state="UNKNOWN"]').first().waitFor();
   await chip(page, "The beacon is lit").click();
   const shown = page.getByRole("dialog", { name: "Scheduled post" });
-  await look(page, "unknown", shown.getByRole("button", { name: "It is there" }));
+  await look(page, "unknown", shown.getByRole("button", { name: "It was published" }));
   const before = await shown.locator('[data-publication="PUBLISHED"]').count();
-  await shown.getByRole("button", { name: "It is there" }).click();
+  await shown.getByRole("button", { name: "It was published" }).click();
   await shown.locator('[data-post-state="PUBLISHED"]').waitFor();
   await shown.getByRole("button", { name: "Close" }).click();
   const { messages } = await ask(`{ messages(topicId: "${topicId}", latest: "now") { items { text } } }`);

@@ -50,6 +50,7 @@ export function JobActions({ job }: { job: CallJob }) {
           title={t("callJob.cancel")}
           text={t("callJob.cancelAsk")}
           action={t("callJob.cancel")}
+          keep={t("callJob.keep")}
           onDone={(sure) => {
             setAsking(false);
             if (sure) void act(CancelCallJob);

@@ -69,9 +69,10 @@ export const CommunityEvents = graphql(
   `subscription CommunityEvents($communityId: ID!) {
     communityEvents(communityId: $communityId) {
       __typename
-      ... on StreamReady { cursor resumed }
-      ... on TopicCreated { cursor topic { ...TopicParts } }
-      ... on TopicActivity { cursor topic { ...TopicParts } }
+      ... on Event { cursor }
+      ... on StreamReady { resumed }
+      ... on TopicCreated { topic { ...TopicParts } }
+      ... on TopicActivity { topic { ...TopicParts } }
     }
   }`,
   [TopicParts],
@@ -106,11 +107,12 @@ export const TopicEvents = graphql(
   `subscription TopicEvents($topicId: ID!) {
     topicEvents(topicId: $topicId) {
       __typename
-      ... on StreamReady { cursor resumed }
-      ... on MessagePosted { cursor message { ...MessageParts } }
-      ... on MessageEdited { cursor message { ...MessageParts } }
-      ... on MessageDeleted { cursor message { ...MessageParts } }
-      ... on ReactionsChanged { cursor message { ...MessageParts } }
+      ... on Event { cursor }
+      ... on StreamReady { resumed }
+      ... on MessagePosted { message { ...MessageParts } }
+      ... on MessageEdited { message { ...MessageParts } }
+      ... on MessageDeleted { message { ...MessageParts } }
+      ... on ReactionsChanged { message { ...MessageParts } }
     }
   }`,
   [MessageParts],

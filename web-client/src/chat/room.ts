@@ -56,7 +56,7 @@ export function openRoom(
       } else if (event.__typename === "MessagePosted") {
         if (event.message.author.id === viewerId) outbox.arrived(event.message);
         feed.put(event.message);
-      } else put(event.message);
+      } else if ("message" in event) put(event.message);
     },
     (error) => ended.set(error),
   );

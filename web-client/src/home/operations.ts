@@ -44,9 +44,10 @@ export const HomeFeedEvents = graphql(
   `subscription HomeFeedEvents {
     homeFeedEvents {
       __typename
-      ... on StreamReady { cursor resumed }
-      ... on PostArrived { cursor post { ...PostParts } }
-      ... on PostRemoved { cursor postId }
+      ... on Event { cursor }
+      ... on StreamReady { resumed }
+      ... on PostArrived { post { ...PostParts } }
+      ... on PostRemoved { postId }
     }
   }`,
   [PostParts],
@@ -55,8 +56,9 @@ export const FanOutEvents = graphql(`
   subscription FanOutEvents($postId: ID!) {
     jobEvents(jobId: $postId) {
       __typename
-      ... on StreamReady { cursor resumed }
-      ... on FanOutChanged { cursor fanOut { id postId state total delivered failed } }
+      ... on Event { cursor }
+      ... on StreamReady { resumed }
+      ... on FanOutChanged { fanOut { id postId state total delivered failed } }
     }
   }
 `);
@@ -109,8 +111,9 @@ export const NotificationEvents = graphql(
   `subscription NotificationEvents {
     notificationEvents {
       __typename
-      ... on StreamReady { cursor resumed }
-      ... on NotificationArrived { cursor notification { ...NotificationParts } }
+      ... on Event { cursor }
+      ... on StreamReady { resumed }
+      ... on NotificationArrived { notification { ...NotificationParts } }
     }
   }`,
   [NotificationParts],

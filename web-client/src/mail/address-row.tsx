@@ -10,7 +10,7 @@ import { useWords } from "../ui/preferences";
 import { tell, tellFailure } from "../ui/toasts";
 import { AddressBook, type AddressStanding, type Rule, SetDomainBlocked, UnblockAddress } from "./operations";
 import { Reason } from "./reason";
-import { Counters, VerdictBadge } from "./verdict";
+import { Counters, VerdictBadge, VerdictDetail } from "./verdict";
 
 interface Props {
   standing: AddressStanding;
@@ -42,9 +42,11 @@ export function AddressRow(props: Props) {
       <div className="max-sm:order-last sm:row-span-2 sm:self-center sm:justify-self-end">
         {may && blocked && standing.normalized !== null && <Unblock {...props} />}
       </div>
-      <p className="text-sm text-quiet">
-        <span lang="en">{verdict.detail}</span>
-      </p>
+      <VerdictDetail
+        verdict={verdict}
+        clean="mail.noProblems"
+        bounces={standing.softBounce + standing.hardBounce}
+      />
       {standing.normalized !== null && (
         <div className="flex flex-wrap items-center gap-x-4 text-sm text-quiet sm:col-span-2">
           <Counters {...standing} />

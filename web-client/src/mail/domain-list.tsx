@@ -15,7 +15,7 @@ import { ASKED_MAX, domainsIn } from "./addresses";
 import { type DomainStanding, DomainStandings, SetDomainBlocked } from "./operations";
 import { chosenDomain } from "./rates";
 import { Reason } from "./reason";
-import { Counters, VerdictBadge } from "./verdict";
+import { Counters, VerdictBadge, VerdictDetail } from "./verdict";
 
 export function Domains() {
   const { t } = useWords();
@@ -99,9 +99,11 @@ function DomainRow({ standing, put }: { standing: DomainStanding; put: (now: Dom
       <div className="max-sm:order-last sm:row-span-2 sm:self-center">
         {may && <ByHand standing={standing} put={put} />}
       </div>
-      <p className="text-sm text-quiet" lang="en">
-        {verdict.detail}
-      </p>
+      <VerdictDetail
+        verdict={verdict}
+        clean="mail.noBounces"
+        bounces={standing.softBounce + standing.hardBounce}
+      />
       <div className="flex flex-wrap items-center gap-x-4 text-sm sm:col-span-2">
         <Counters {...standing} />
         {may && (

@@ -20,6 +20,25 @@ export function VerdictBadge({ blocked, verdict: { rule } }: Judged) {
   );
 }
 
+/** The server's reason, in English; a deliverable address without bounces gets a sentence in the viewer's language. */
+export function VerdictDetail({ verdict, clean, bounces }: VerdictDetailProps) {
+  const { t } = useWords();
+  if (verdict.rule === "DELIVERABLE" && bounces === 0)
+    return <p className="text-sm text-quiet">{t(clean)}</p>;
+  return (
+    <p className="text-sm text-quiet" lang="en">
+      {verdict.detail}
+    </p>
+  );
+}
+
+interface VerdictDetailProps {
+  verdict: Judged["verdict"];
+  /** Shown when there is no bounce. A domain's record holds no complaints, so they differ. */
+  clean: "mail.noBounces" | "mail.noProblems";
+  bounces: number;
+}
+
 interface Counted {
   success: number;
   softBounce: number;

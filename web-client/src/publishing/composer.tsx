@@ -6,7 +6,7 @@ import { Dialog } from "../ui/dialog";
 import { MentionField } from "../ui/mentions";
 import { useWords } from "../ui/preferences";
 import { tell } from "../ui/toasts";
-import { momentText } from "./local-times";
+import { momentText, roundedDuration } from "./local-times";
 import { MediaRows, type Medium } from "./media-rows";
 import { type Scheduled, SchedulePost, UpdatePost } from "./operations";
 import { Refused, useAttempt } from "./refused";
@@ -133,16 +133,10 @@ function Lateness({ value, onChange }: { value: number; onChange: (seconds: numb
       <select className="field" value={value} onChange={(event) => onChange(Number(event.target.value))}>
         {choices.map((seconds) => (
           <option key={seconds} value={seconds}>
-            {durationText(seconds, t)}
+            {roundedDuration(seconds, t)}
           </option>
         ))}
       </select>
     </label>
   );
-}
-
-function durationText(seconds: number, t: ReturnType<typeof useWords>["t"]): string {
-  if (seconds % 86_400 === 0) return t("publishing.days", { count: seconds / 86_400 });
-  if (seconds % 3_600 === 0) return t("publishing.hours", { count: seconds / 3_600 });
-  return t("publishing.minutes", { count: Math.round(seconds / 60) });
 }

@@ -123,6 +123,7 @@ function CancelButton({ post, again }: { post: Whole; again: () => void }) {
           title={t("publishing.cancel")}
           text={t("publishing.cancelAsk")}
           action={t("publishing.cancel")}
+          keep={t("publishing.keep")}
           onDone={answered}
         />
       )}

@@ -1,5 +1,6 @@
 /** Local times in words. A local time is shown as it is: its zone has been applied already. */
 import type { Language } from "../i18n/words";
+import type { Say } from "../ui/preferences";
 import { localOf } from "./zones";
 
 const formats = new Map<string, Intl.DateTimeFormat>();
@@ -62,4 +63,14 @@ export function momentText(language: Language, zone: string, at: Date): string {
 /** "9:30 AM" of an instant in a zone. */
 export function clockIn(language: Language, zone: string, at: Date): string {
   return clockText(language, localOf(zone, at));
+}
+
+const HOUR_S = 3_600;
+const DAY_S = 24 * HOUR_S;
+
+/** A duration in minutes, hours or days: the largest unit that it fills, rounded. */
+export function roundedDuration(seconds: number, t: Say): string {
+  if (seconds >= DAY_S) return t("publishing.days", { count: Math.round(seconds / DAY_S) });
+  if (seconds >= HOUR_S) return t("publishing.hours", { count: Math.round(seconds / HOUR_S) });
+  return t("publishing.minutes", { count: Math.round(seconds / 60) });
 }

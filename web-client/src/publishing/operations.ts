@@ -68,8 +68,9 @@ export const PublicationEvents = graphql(`
   subscription PublicationEvents($jobId: ID) {
     jobEvents(jobId: $jobId) {
       __typename
-      ... on StreamReady { cursor resumed }
-      ... on PublicationChanged { cursor publication { id scheduledPostId } }
+      ... on Event { cursor }
+      ... on StreamReady { resumed }
+      ... on PublicationChanged { publication { id scheduledPostId } }
     }
   }
 `);

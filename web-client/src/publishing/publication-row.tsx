@@ -1,11 +1,12 @@
 /** One target of a post: where it stands, what was tried, why it failed; and settling what nobody knows. */
 import { useState } from "react";
 import { ask, useApi } from "../api/api";
+import type { Word } from "../i18n/words";
 import { Button } from "../ui/button";
 import { Icon, type IconName } from "../ui/icons";
 import { useWords } from "../ui/preferences";
 import { tellFailure } from "../ui/toasts";
-import { momentText } from "./local-times";
+import { momentText, roundedDuration } from "./local-times";
 import { type Publication, ResolvePublication, type Target } from "./operations";
 import { StateBadge } from "./standing";
 import { targetText } from "./targets";
@@ -14,6 +15,18 @@ const ICONS: Record<Target["__typename"], IconName> = {
   HomeFeedTarget: "home",
   TopicTarget: "chat",
   AccountTarget: "link",
+};
+
+/** Smaller delays are not shown. */
+const LATE_FROM_MS = 60_000;
+
+/** Outcomes of attempts; the server may add more, which are shown by their time and detail alone. */
+const OUTCOMES: Record<string, Word> = {
+  PUBLISHED: "publishing.outcome.PUBLISHED",
+  FAILED: "publishing.outcome.FAILED",
+  UNKNOWN: "publishing.outcome.UNKNOWN",
+  NO_EFFECT: "publishing.outcome.NO_EFFECT",
+  UPLOAD_FAILED: "publishing.outcome.UPLOAD_FAILED",
 };
 
 interface Props {
@@ -43,7 +56,9 @@ export function PublicationRow({ publication, zone, again }: Props) {
       {publishedAt && (
         <p className="mt-1 text-sm text-quiet">
           {momentText(language, zone, new Date(publishedAt))}
-          {latenessMs !== null && ` · ${t("publishing.late", { seconds: (latenessMs / 1000).toFixed(2) })}`}
+          {latenessMs !== null &&
+            latenessMs >= LATE_FROM_MS &&
+            ` · ${t("publishing.late", { duration: roundedDuration(latenessMs / 1000, t) })}`}
         </p>
       )}
       {url && (
@@ -53,10 +68,7 @@ export function PublicationRow({ publication, zone, again }: Props) {
       )}
       {uploads && <p className="mt-1 text-sm text-quiet">{t(`publishing.upload.${mediaState}`)}</p>}
       {error && (
-        <p className={`mt-1 text-sm ${state === "UNKNOWN" ? "text-wait" : "text-bad"}`}>
-          <code className="mr-1.5 font-semibold">{error.code}</code>
-          {error.message}
-        </p>
+        <p className={`mt-1 text-sm ${state === "UNKNOWN" ? "text-wait" : "text-bad"}`}>{error.message}</p>
       )}
       {state === "UNKNOWN" && <Settle publication={publication} again={again} />}
       <Attempts publication={publication} zone={zone} />
@@ -73,7 +85,7 @@ function Attempts({ publication: { attempts }, zone }: Omit<Props, "again">) {
       <ol className="mt-1 flex flex-col gap-1 pl-4">
         {attempts.map(({ at, outcome, detail }) => (
           <li key={`${at} ${outcome}`}>
-            <code className="font-semibold">{outcome}</code>{" "}
+            {OUTCOMES[outcome] && <span className="font-semibold">{t(OUTCOMES[outcome])} </span>}
             <span className="text-quiet">{momentText(language, zone, new Date(at))}</span>
             {detail && <span className="block whitespace-pre-wrap text-quiet">{detail}</span>}
           </li>

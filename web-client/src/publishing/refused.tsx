@@ -1,8 +1,25 @@
 /** Why the server refused what was entered, beside the form that it was entered in. */
 import { useState } from "react";
 import { wordOf } from "../api/failure";
+import type { Word } from "../i18n/words";
 import { useWords } from "../ui/preferences";
 import { type Readings, readingsOf, refusalOf } from "./readings";
+
+/** Labels of the input fields that the server names in `extensions.field`. */
+const FIELDS: Record<string, Word> = {
+  baseUrl: "publishing.baseUrl",
+  credentials: "publishing.credentials",
+  dueAt: "publishing.when",
+  maxLatenessS: "publishing.lateness",
+  media: "publishing.media",
+  name: "publishing.accountName",
+  network: "publishing.network",
+  text: "publishing.text",
+  timeZone: "publishing.zone",
+  toAccountIds: "publishing.targets",
+  toHomeFeed: "publishing.targets",
+  toTopicIds: "publishing.targets",
+};
 
 export interface Attempt {
   busy: boolean;
@@ -44,7 +61,8 @@ export function Refused({ error, readings }: Attempt) {
       <p>{t(wordOf(error))}</p>
       {refusal && (
         <p lang="en">
-          {refusal.field}: {refusal.expected}
+          {FIELDS[refusal.field] ? `${t(FIELDS[refusal.field] as Word)}: ` : ""}
+          {refusal.expected}
         </p>
       )}
     </div>

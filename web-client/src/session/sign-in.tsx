@@ -1,8 +1,9 @@
 /** The page of those who are not signed in: what this is, and the ways in. */
 import { type FormEvent, useEffect, useState } from "react";
+import type { Word } from "../i18n/words";
 import { Avatar } from "../ui/avatar";
 import { Button } from "../ui/button";
-import { chooseLanguage, useWords } from "../ui/preferences";
+import { chooseLanguage, type Say, useWords } from "../ui/preferences";
 import { useValue } from "../ui/value";
 import { type DemoUser, demoToken, demoUsers } from "./demo";
 import { Hills } from "./hills";
@@ -107,7 +108,7 @@ function DemoUsers() {
                   @{user.handle} · {user.organizationId}
                 </span>
               </span>
-              <span className="text-xs text-quiet">{user.roles.join(" ")}</span>
+              <span className="text-xs text-quiet">{roleNames(user.roles, t)}</span>
             </button>
           </li>
         ))}
@@ -119,6 +120,17 @@ function DemoUsers() {
       )}
     </section>
   );
+}
+
+const ROLES: Record<string, Word> = {
+  ADMIN: "role.ADMIN",
+  MEMBER: "role.MEMBER",
+  OPERATOR: "role.OPERATOR",
+  SERVICE: "role.SERVICE",
+};
+
+function roleNames(roles: readonly string[], t: Say): string {
+  return roles.flatMap((role) => (ROLES[role] ? [t(ROLES[role])] : [])).join(", ");
 }
 
 function TokenForm() {

@@ -3,13 +3,13 @@
 export type State = "ready" | "late" | "unready" | "unreachable";
 
 export const TEXT: Record<State, { en: string; ja: string }> = {
-  ready: { en: "Running, and ready to serve", ja: "稼働中です" },
+  ready: { en: "The server is ready", ja: "サーバーは稼働中です" },
   late: {
-    en: "Running; live events come late, Redis does not answer",
-    ja: "稼働中ですが、Redis が応答しないためライブイベントが遅れます",
+    en: "The server is running, but live updates are delayed: Redis is not responding",
+    ja: "稼働中ですが、Redis が応答しないためリアルタイム更新が遅れています",
   },
-  unready: { en: "Running, but not ready to serve", ja: "起動していますが、まだ応答できません" },
-  unreachable: { en: "The server does not answer", ja: "サーバーが応答しません" },
+  unready: { en: "The server is running, but not ready", ja: "起動していますが、準備ができていません" },
+  unreachable: { en: "The server is not responding", ja: "サーバーが応答しません" },
 };
 
 const PATIENCE_MS = 4_000;

@@ -1,0 +1,43 @@
+import { expect, test, vi } from "vitest";
+import type { Api } from "../api/api";
+import type { Message } from "./operations";
+import type { Outbox } from "./outbox";
+import { openRoom } from "./room";
+
+vi.mock("../ui/toasts", () => ({ tellFailure: () => {} }));
+
+const message = (text: string) =>
+  ({ id: "m1", timestamp: "1700000000.000000", topicId: "t", author: { id: "ben" }, text }) as Message;
+const outbox = { onSent: () => () => {}, arrived: () => {} } as unknown as Outbox;
+
+/** An API that serves one message, and a function that emits topic events. */
+function fakeApi() {
+  let emit = (_: object) => {};
+  const direct = {
+    query: () => ({
+      toPromise: async () => ({
+        data: { messages: { items: [message("old")], hasOlder: false, hasNewer: false } },
+      }),
+    }),
+    subscription: () => ({
+      subscribe: (next: (result: object) => void) => {
+        emit = (event) => next({ data: { topicEvents: event } });
+        return { unsubscribe: () => {} };
+      },
+    }),
+  };
+  return { api: { direct, cached: direct } as unknown as Api, emit: (event: object) => emit(event) };
+}
+
+test("a room ignores an event of an unknown type and applies the next one", async () => {
+  const { api, emit } = fakeApi();
+  const room = openRoom(api, outbox, "t", "ann", null);
+  emit({ __typename: "StreamReady", cursor: "c0", resumed: false });
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  const texts = () => room.feed.state.get().window.items.map(({ text }) => text);
+  expect(texts()).toEqual(["old"]);
+  expect(() => emit({ __typename: "TopicRenamed", cursor: "c1" })).not.toThrow();
+  emit({ __typename: "MessageEdited", cursor: "c2", message: message("new") });
+  expect(texts()).toEqual(["new"]);
+  room.stop();
+});
