@@ -40,7 +40,7 @@ try {
   await browser.close();
 }
 
-/** Everything that the pages ask for, and every complaint of theirs (a refusal of the content policy is one). */
+/** Records the requests and console errors of every page, including violations of the content policy. */
 function watch(context) {
   const record = { requests: [], complaints: [] };
   context.on("request", (request) => record.requests.push(request.url()));
@@ -71,7 +71,7 @@ async function visit() {
   return { ...opened, viewer, ready, posted, arrived: live.data.topicEvents, tokenStored };
 }
 
-/** What the reader is told when the socket does not take the token. */
+/** Returns the message that is shown when the socket rejects the token. */
 async function visitWithBadToken() {
   const page = await openGraphiql("no-token-at-all");
   await choose(page, "LiveTopic");
@@ -108,18 +108,18 @@ async function watchTopic(page, topicId) {
   return (await run(page)).data.topicEvents;
 }
 
-/** GraphiQL reads a changed document a moment later, and shows that by the tab's name. */
+/** Waits until GraphiQL has parsed the changed document, which it shows in the tab's name. */
 async function named(page, name) {
   await page.locator(`.graphiql-tab-active [title="${name}"]`).waitFor();
 }
 
-/** The first of that name: a window opened beside another may find a tab of the other's twice. */
+/** Chooses the first tab of that name: a second window may show another window's tab twice. */
 async function choose(page, name) {
   await page.locator(`.graphiql-tab-button[title="${name}"]`).first().click();
   await named(page, name);
 }
 
-/** Replaces an editor's text at once: typed text would meet the editor's own closing brackets. */
+/** Replaces an editor's text at once, because the editor closes brackets while one types. */
 async function write(page, file, text) {
   await page.evaluate(
     ([ending, value]) => {
@@ -134,13 +134,13 @@ async function execute(page) {
   await page.getByRole("button", { name: /^Execute query/ }).click();
 }
 
-/** Runs the tab's operation; the first answer with data. */
+/** Runs the tab's operation. Returns the first answer with data. */
 async function run(page) {
   await execute(page);
   return response(page, (answer) => answer.data);
 }
 
-/** What the response pane holds, as soon as it is JSON that `accepts`. */
+/** Returns the response pane's content as soon as it is JSON that `accepts` returns true for. */
 async function response(page, accepts) {
   const until = Date.now() + PATIENCE_MS;
   let text = "";

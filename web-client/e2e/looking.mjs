@@ -1,4 +1,4 @@
-/** A story in a browser that looks at states: with axe in both themes, and from a small telephone to a wide screen. */
+/** A browser session that checks screens with axe in both themes, and from 360 to 2560 pixels. */
 import { ask as askAt, axe, launch, open as openAt, over_px } from "./visitor.mjs";
 
 const WIDE = { width: 1400, height: 900 };
@@ -7,13 +7,13 @@ const EXTREMES = [
   { width: 360, height: 740 },
 ];
 
-/** `seen` is what looks and pages came across; `close` ends the browser. */
+/** `seen` collects the findings; `close` ends the browser. */
 export async function beginLooking({ url, chromium, screenshots }) {
   const visitors = await launch(chromium);
   const seen = { requests: visitors.requests, complaints: visitors.complaints, violations: [], tooWide: [] };
 
   async function look(page, name) {
-    // Screens come by parts: what has no heading yet is not there.
+    // Screens load in parts: wait for the heading.
     await page.locator("h1").first().waitFor({ state: "attached" });
     for (const theme of ["dark", "light"]) seen.violations.push(...(await axe(page, name, theme)));
     await page.screenshot({ path: `${screenshots}/${name}.png` });
@@ -36,7 +36,7 @@ export async function beginLooking({ url, chromium, screenshots }) {
   };
 }
 
-/** What an animation that ends leaves, after everything was laid out. */
+/** Waits until the layout and finite animations have settled. */
 export async function settled(page) {
   await page.evaluate(async () => {
     const frame = () => new Promise(requestAnimationFrame);

@@ -1,4 +1,6 @@
-/** Every screen that everybody has: looked over by axe in both themes, and as wide as its window from 360 to 2560 pixels. */
+/**
+ * Checks every screen that all users have with axe in both themes, and that it fits windows from 360 to 2560 pixels.
+ */
 import { axe, over_px, go as visit } from "./visitor.mjs";
 
 const WINDOWS = [
@@ -8,8 +10,8 @@ const WINDOWS = [
 ];
 
 /**
- * What is wrong: `violations` of axe's, `tooWide` windows; and `line_px`, the longest line of text in a window 2560 pixels
- * wide. `page` is of somebody with posts, notifications, reactions, and one community that they have not joined.
+ * Returns `violations` found by axe, `tooWide` windows, and `line_px`, the longest line of text at 2560 pixels. The
+ * user of `page` has posts, notifications, reactions, and one community that they have not joined.
  */
 export async function lookAtScreens(page, { topicId, personId, closedTopicId, screenshots }) {
   const seen = { violations: [], tooWide: [], line_px: 0 };
@@ -34,7 +36,7 @@ export async function lookAtScreens(page, { topicId, personId, closedTopicId, sc
   return seen;
 }
 
-/** What opens over a screen. */
+/** Checks the dialogs that open over a screen. */
 async function dialogs(page, look) {
   await visit(page, "/chat");
   for (const opener of ["New community", "New topic in Hilltops", "Account"]) {
@@ -52,7 +54,7 @@ async function dialogs(page, look) {
   await page.locator("#topic-title").waitFor();
 }
 
-/** The page of those who are not signed in. */
+/** Checks the sign-in page. */
 export async function lookAtSignIn(browser, url, screenshots) {
   const seen = { violations: [], tooWide: [], line_px: 0 };
   const context = await browser.newContext({ locale: "en-US" });
@@ -84,7 +86,7 @@ async function laidOut(page) {
   });
 }
 
-/** The longest line of text. */
+/** Returns the width of the longest line of text. */
 async function line_px(page) {
   return await page.evaluate(() => {
     const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);

@@ -1,7 +1,8 @@
 /**
- * Screenshots of every screen, in both themes, wide and narrow, the main ones very wide too, as WebP. Prints {files} as one line of JSON.
+ * Takes screenshots of every screen in both themes, at 1280 and 360 pixels, and of the main ones at 2560, as WebP.
+ * Prints {files} as one line of JSON.
  *
- * Standard input: {url, chromium, tokens: {hana, ...}, screenshots}; the product is filled with demo data.
+ * Standard input: {url, chromium, tokens: {hana, ...}, screenshots}. The product must hold the demo data.
  */
 import { writeFileSync } from "node:fs";
 import { beginLooking, settled } from "./looking.mjs";
@@ -39,7 +40,7 @@ try {
   await close();
 }
 
-/** Those that the main ones lead to. The palette is the last one: it stays open. */
+/** The screens that the main ones lead to. The palette is last because it stays open. */
 function MORE_SCREENS() {
   return {
     profile: async (page) => {
@@ -85,7 +86,7 @@ function MORE_SCREENS() {
   };
 }
 
-/** How each screen is come to, and seen to be there. */
+/** How to open each main screen and wait until it is ready. */
 function SCREENS(topicId) {
   return {
     chat: async (page) => {
@@ -131,7 +132,7 @@ function SCREENS(topicId) {
   };
 }
 
-/** Where nothing but a place, and something that is seen there, is needed. */
+/** Opens a place and waits for a selector. */
 function at(place, selector) {
   return async (page) => {
     await visit(page, place);
@@ -162,14 +163,14 @@ async function take(page, name, go) {
     for (const theme of ["light", "dark"]) {
       await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
       await settled(page);
-      // What came into sight by another width is fetched and laid out first.
+      // Content that becomes visible at the new width has to load and be laid out first.
       await page.waitForTimeout(400);
       await write(page, `${name}-${theme}-${size.width}`);
     }
   }
 }
 
-/** By the browser's own protocol: it can write WebP. */
+/** Uses the DevTools protocol, which can write WebP. */
 async function write(page, name) {
   const session = await page.context().newCDPSession(page);
   const { data } = await session.send("Page.captureScreenshot", { format: "webp", quality: QUALITY });

@@ -1,4 +1,4 @@
-/** People in the web client: a Chromium, its pages, what they complain of and ask for, and what axe finds on them. */
+/** Users of the web client: a Chromium, its pages, their requests and errors, and axe. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { chromium } from "playwright-core";
@@ -7,12 +7,12 @@ const PATIENCE_MS = 45_000;
 const FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"];
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** The order that standard input holds. */
+/** Returns the input of the script, read from standard input. */
 export function readOrder() {
   return JSON.parse(readFileSync(0, "utf8"));
 }
 
-/** The data of an operation. Raises: Error. */
+/** Returns an operation's data. Raises: Error. */
 export async function ask(url, token, query, variables = {}) {
   const response = await fetch(`${url}/graphql`, {
     method: "POST",
@@ -24,13 +24,13 @@ export async function ask(url, token, query, variables = {}) {
   return data;
 }
 
-/** A browser; `requests` and `complaints` gather what its pages ask for and complain of. */
+/** Starts a browser; `requests` and `complaints` collect the requests and errors of its pages. */
 export async function launch(executablePath, more = {}) {
   const browser = await chromium.launch({ executablePath, headless: true, args: FLAGS, ...more });
   return { browser, requests: [], complaints: [] };
 }
 
-/** A window of its own, signed in and at a place. */
+/** Opens a separate window, signed in, at a place. */
 export async function open(visitors, origin, token, place, more = {}) {
   const options = { viewport: { width: 1400, height: 900 }, locale: "en-US", ...more };
   const context = await visitors.browser.newContext(options);
@@ -38,12 +38,13 @@ export async function open(visitors, origin, token, place, more = {}) {
   return await openTab(visitors, context, origin, token, place);
 }
 
-/** One more tab of a window. */
+/** Opens another tab in the same window. */
 export async function openTab({ requests, complaints }, context, origin, token, place) {
   const page = await context.newPage();
   page.on("websocket", (socket) => requests.push(socket.url()));
   page.on("pageerror", (error) => complaints.push(String(error)));
-  // A cut wire is told of in the console, too; what the content policy refuses is what counts.
+  // Connection failures are also logged to the console; only violations of the content policy and React's warnings
+  // count.
   page.on(
     "console",
     (line) => /Content Security Policy|React/.test(line.text()) && complaints.push(line.text()),
@@ -62,15 +63,15 @@ export async function go(page, place) {
   }, place);
 }
 
-/** By how much the page is wider than its window. */
+/** Returns the pixels by which the page is wider than its window. */
 export async function over_px(page) {
   return await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
 }
 
-/** What axe finds on a page in a theme, by all of its rules. */
+/** Returns the violations that axe finds on a page in a theme, by all of its rules. */
 export async function axe(page, name, theme) {
   await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
-  // A colour on its way from one theme to the other has no contrast of its own.
+  // Colours in transition between themes have no contrast of their own.
   await page.evaluate(() =>
     Promise.all(document.getAnimations().map((each) => each.finished.catch(() => {}))),
   );

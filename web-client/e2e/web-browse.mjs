@@ -1,6 +1,7 @@
 /**
- * More communities than fit into a page, and more topics than are shown at first, in a real Chromium: one is looked for
- * and joined, all are there for who founded them, and what comes into sight is live. Prints what was seen as JSON.
+ * Browses more communities than fit on a page and more topics than are shown at first, in a real Chromium: joins one,
+ * checks that the founder's list is complete, and that visible topics update live. Prints a report as one line of
+ * JSON.
  *
  * Standard input: {url, chromium, tokens: {ann, ben}, screenshots}.
  */
@@ -43,7 +44,7 @@ try {
   await close();
 }
 
-/** Made by Ann in requests of several, numbered from 00 on. */
+/** Creates `count` items as Ann, several per request, numbered from 00. */
 async function many(count, mutation) {
   const made = [];
   for (let n = 0; n < count; n += IN_ONE_REQUEST) {
@@ -55,7 +56,7 @@ async function many(count, mutation) {
   return made;
 }
 
-/** The communities in Ann's list, of which more than a part are hers. */
+/** Returns the communities in Ann's list, which holds more than one page. */
 async function allJoined(page) {
   const chat = page.getByRole("navigation", { name: "Chat" });
   await chat.getByRole("region", { name: `Hill ${COMMUNITIES - 1}` }).waitFor();
@@ -66,7 +67,7 @@ function shownTopics(page) {
   return page.getByRole("region", { name: "Hill 55" }).locator("[data-topic]");
 }
 
-/** How many topics are shown before each page and after the last one, and which they are. */
+/** Returns the number of topics before each page and after the last one, and their titles. */
 async function allTopics(page) {
   const topics = shownTopics(page);
   const more = page.getByRole("button", { name: "More topics in Hill 55" });
@@ -83,7 +84,7 @@ async function allTopics(page) {
   return { counts, titles };
 }
 
-/** A topic that was quiet for long becomes active: it comes up, with what is unread. */
+/** Makes a quiet topic active. Returns whether it moved to the top, and how many topics are shown. */
 async function rise(page, topicId) {
   await page.getByRole("region", { name: "Hill 55" }).scrollIntoViewIfNeeded();
   await ask(tokens.ben, `mutation { postMessage(input: {topicId: "${topicId}", text: "lit"}) { id } }`);

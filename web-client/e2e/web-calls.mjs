@@ -1,6 +1,6 @@
 /**
- * An operator has a list called, in a real Chromium: what is wrong with a list, limits, do-not-call, a job with a pause to
- * its end, watched by somebody else. Prints what was seen as one line of JSON; exit code 1 when a step did not happen.
+ * An operator launches a call list, in a real Chromium: list errors, limits, do-not-call, a paused job that then
+ * completes, watched by a second operator. Prints a report as one line of JSON; exit code 1 when a step timed out.
  *
  * Standard input: {url, chromium, tokens: {ada, olga, max}, screenshots}.
  */
@@ -17,7 +17,7 @@ const { tokens, ...where } = readOrder();
 const { seen, ask, open, look, close } = await beginLooking(where);
 
 try {
-  // Nothing begins before it is let: what follows waits for no clock.
+  // No call can start before the limit is raised, so the next steps do not depend on timing.
   await ask(tokens.ada, LIMIT, { input: { concurrentCalls: 0, callsPerSecond: 20 } });
   const story = { member: await refused() };
   const ada = await open(tokens.ada, "/calls");
@@ -35,7 +35,7 @@ try {
   await close();
 }
 
-/** What somebody sees who is no operator. */
+/** Returns the links that a user without the operator role sees. */
 async function refused() {
   const max = await open(tokens.max, "/calls");
   await max.getByText("Calls are for operators").waitFor();
@@ -45,7 +45,7 @@ async function refused() {
   return links;
 }
 
-/** The errors of a pasted list: line, column, value, reason. */
+/** Returns the errors of a pasted list: line, column, value, reason. */
 async function badList(page) {
   await page.getByRole("link", { name: "New list" }).first().click();
   await page.getByRole("textbox", { name: "Numbers" }).fill(BAD);
@@ -58,7 +58,7 @@ async function badList(page) {
   return { rows, launchable: await page.getByRole("button", { name: "Launch" }).isEnabled() };
 }
 
-/** A file as a spreadsheet saves it; launched, it is a job. */
+/** Launches a list from a file. Returns the number of its tasks. */
 async function goodList(page) {
   await page.getByRole("textbox", { name: "Name" }).fill("Reminders");
   await page.getByRole("textbox", { name: "Scenario" }).fill("Say hello to {name}.");
@@ -73,7 +73,7 @@ async function goodList(page) {
   return await page.locator("[data-task]").count();
 }
 
-/** Somebody else looks at the same job. */
+/** Opens the same job as another operator. */
 async function watching(page) {
   const id = await page.locator('a[aria-current="page"][data-job]').getAttribute("data-job");
   const olga = await open(tokens.olga, `/callJob/${id}`);
@@ -90,7 +90,7 @@ async function pause(page, other) {
   return await page.getByTestId("done").innerText();
 }
 
-/** A number is kept from being called, and the limits let the others begin. */
+/** Adds a number to the do-not-call list and raises the limits, so that the other calls can start. */
 async function rules(page) {
   await page.getByRole("link", { name: "Limits and do-not-call" }).click();
   await page.getByRole("textbox", { name: "Phone numbers" }).fill(LISTED);
@@ -104,7 +104,7 @@ async function rules(page) {
   return await limit.inputValue();
 }
 
-/** Both see the job end without loading anything anew. */
+/** Waits until both pages show the end of the job without a reload. */
 async function toTheEnd(page, other) {
   await other.locator('[data-job-state="COMPLETED"]').waitFor({ timeout: 60_000 });
   await other.locator('[data-task-state="SKIPPED"]').waitFor();
@@ -124,7 +124,7 @@ async function toTheEnd(page, other) {
   };
 }
 
-/** A list that a program launched with an error: the job says which. */
+/** Launches a list with errors through the API. Returns the alert that the job shows. */
 async function rejected(page) {
   const launch = "mutation ($input: LaunchCallJobInput!) { launchCallJob(input: $input) { id } }";
   const input = { name: "Careless", scenario: "Hello", csv: BAD };

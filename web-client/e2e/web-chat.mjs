@@ -1,8 +1,8 @@
 /**
- * What people do in a chat beside talking, each in a real Chromium window; prints what they saw as one line of JSON.
+ * Chat actions other than plain messages, each in a real Chromium window; prints a report as one line of JSON.
  *
- * Standard input: {url, chromium, tokens: {ann, ben}}. A page to link to is served from here. Exit code 1 when a step did
- * not happen in time.
+ * Standard input: {url, chromium, tokens: {ann, ben}}. This script also serves the page that a message links to. Exit
+ * code 1 when a step timed out.
  */
 import { createServer } from "node:http";
 import { ask as askAt, go, launch, open, openTab, readOrder } from "./visitor.mjs";
@@ -37,7 +37,7 @@ try {
   site.close();
 }
 
-/** A page with a title and a picture, of which link previews are made. */
+/** Serves a page with a title and a picture for link previews. */
 async function openSite() {
   const server = createServer((request, response) => {
     if (request.url === "/picture.png") return response.setHeader("content-type", "image/png").end(PIXEL);
@@ -84,7 +84,7 @@ async function stamp(ann, ben) {
   return { name, width: await width_px(picture) };
 }
 
-/** From the toolbar, and by ArrowUp in an empty field. */
+/** Edits a message from the toolbar, and by ArrowUp in an empty field. */
 async function edit(ann, ben) {
   await write(ann, "smoke in the west");
   const mine = message(ann, "smoke in the west");
@@ -111,7 +111,7 @@ async function remove(ann, ben) {
   await message(ben, "never mind").waitFor({ state: "detached" });
 }
 
-/** The card comes by itself, its picture by way of the product. */
+/** Returns the link preview, whose picture is loaded through the product. */
 async function preview(ann, ben) {
   await write(ann, `read this: ${site.url}`);
   const card = message(ben, "read this").getByRole("link", { name: /How to build a beacon/ });
@@ -123,7 +123,7 @@ async function preview(ann, ben) {
   };
 }
 
-/** A picture's own width, once it is there. */
+/** Returns a picture's natural width once it has loaded. */
 async function width_px(picture) {
   return await picture.evaluate(async (image) => {
     await image.decode();
@@ -131,7 +131,7 @@ async function width_px(picture) {
   });
 }
 
-/** What is written in one tab stands in the other one, once; and what was read there is read here. */
+/** Checks that messages of one tab appear once in the other. */
 async function twoTabs(ann, ben, topicId) {
   const second = await openTab(visitors, ann.context(), url, tokens.ann, `/topic/${topicId}`);
   await write(ann, "from the first tab");
@@ -149,13 +149,13 @@ async function twoTabs(ann, ben, topicId) {
 
 async function trending(page, topicId) {
   const link = page.locator('section[aria-labelledby="trending"]').getByRole("link", { name: /Watch/ });
-  // The list is asked for with the page.
+  // The list is loaded with the page.
   await page.reload();
   await link.waitFor();
   return (await link.getAttribute("href")).includes(topicId);
 }
 
-/** A post shows to those who don't follow its author under Everyone, and on its hashtag's page. */
+/** A post appears under Everyone and on its hashtag's page, also to users who do not follow its author. */
 async function everyone(ann, ben) {
   await ask(tokens.ann, 'mutation { createPost(input: {text: "first light #Dawn"}) { id } }');
   await go(ben, "/everyone");
@@ -169,7 +169,7 @@ async function everyone(ann, ben) {
   await ann.getByText("No posts with #dusk").waitFor();
 }
 
-/** Whom one blocks is gone from every screen, and is back after the unblock. */
+/** Hides a blocked user's content on every screen, and shows it again after the unblock. */
 async function block(ben, topicId) {
   const { viewer } = await ask(tokens.ann, "{ viewer { id } }");
   await go(ben, `/person/${viewer.id}`);

@@ -1,8 +1,8 @@
 /**
- * Two people in the web client, each in a real Chromium window; prints what they saw as one line of JSON.
+ * Two users of the web client, each in a real Chromium window; prints a report as one line of JSON.
  *
- * Standard input: {url, chromium, tokens: {ann, ben}, screenshots}. Ben's way to the server is a wire that can be cut.
- * Exit code 1 when a step did not happen in time.
+ * Standard input: {url, chromium, tokens: {ann, ben}, screenshots}. Ben connects through a proxy that can be cut.
+ * Exit code 1 when a step timed out.
  */
 import { gzipSync } from "node:zlib";
 import { lookAtScreens, lookAtSignIn } from "./screens.mjs";
@@ -41,7 +41,7 @@ try {
   wire.close();
 }
 
-/** What the scripts that were asked for weigh, compressed. */
+/** Returns the compressed size of the requested scripts. */
 async function compressed_bytes(addresses) {
   const scripts = [...new Set(addresses)].filter((address) => new URL(address).pathname.endsWith(".js"));
   const bodies = await Promise.all(
@@ -50,7 +50,7 @@ async function compressed_bytes(addresses) {
   return bodies.reduce((sum, body) => sum + gzipSync(body).length, 0);
 }
 
-/** A topic with many messages of Ann's, which Ben has joined. */
+/** Creates a topic with many messages by Ann, in a community that Ben has joined. */
 async function seed() {
   const founded = await ask(tokens.ann, 'mutation { createCommunity(input: {name: "Hilltops"}) { id } }');
   const communityId = founded.createCommunity.id;
@@ -78,7 +78,7 @@ async function write(page, text) {
   await field.press("Enter");
 }
 
-/** What Ann writes reaches Ben, and his reaction reaches her. */
+/** Checks that Ann's message reaches Ben, and that his reaction reaches her. */
 async function talk(ann, ben) {
   await write(ann, "smoke in the west, @ben");
   const heard = message(ben, "smoke in the west");
@@ -93,7 +93,7 @@ async function talk(ann, ben) {
   return await heard.getByRole("link", { name: "@ben" }).count();
 }
 
-/** Ben's wire is cut while both write; afterwards both have everything, once and in the same order. */
+/** Cuts Ben's connection while both write. Afterwards both must have every message once and in the same order. */
 async function cut(ann, ben) {
   wire.cut();
   await ben.locator('[data-connection="broken"]').waitFor({ state: "attached" });
@@ -114,7 +114,7 @@ async function cut(ann, ben) {
   return { ann: await last(ann), ben: await last(ben) };
 }
 
-/** A permalink opens in the middle; older messages come in above without moving what is read. */
+/** Opens a permalink in the middle of a topic. Older messages must load above it without moving the visible rows. */
 async function jump(page, topicId, seeded) {
   const target = seeded[90];
   await visit(page, `/topic/${topicId}/${target.timestamp}`);
@@ -133,7 +133,7 @@ async function jump(page, topicId, seeded) {
   return { inSight, moved_px, rows };
 }
 
-/** How far a row in sight moves by itself while a page is added above it. */
+/** Returns how far a visible row moves while a page is added above it. */
 async function scrollUp(page) {
   return await page.getByTestId("timeline").evaluate(async (box) => {
     const height = box.scrollHeight;
@@ -179,7 +179,7 @@ async function follow(ann, ben) {
   return await ann.locator("[data-fan-out]").innerText();
 }
 
-/** What is to be looked at besides: somebody's topic in a community that Ann has not joined. */
+/** Creates a topic in a community that Ann has not joined. */
 async function closedTopic() {
   const { createCommunity } = await ask(
     tokens.ben,

@@ -1,10 +1,9 @@
 /**
  * Scrolls up through a long topic in a real Chromium; prints how smooth it was as one line of JSON.
  *
- * Standard input: {url, chromium, token, topicId, newest, rows}; the text of each message ends with its number. A task of
- * the page's main thread is told by the processor time that it took, from Chromium's trace: other processes on the same
- * cores make it wait, not long. How long it took by the clock, waiting and all, stands beside it. Exit code 1 when no rows
- * came.
+ * Standard input: {url, chromium, token, topicId, newest, rows}; each message's text ends with its number. A task of
+ * the main thread is measured by its processor time in Chromium's trace, because other processes on the same cores
+ * delay it. Its wall-clock time is reported as well. Exit code 1 when no rows came.
  */
 import { launch, open, readOrder } from "./visitor.mjs";
 
@@ -58,7 +57,10 @@ try {
   await visitors.browser.close();
 }
 
-/** Every task of the page's main thread, with microseconds of processor time (`tdur`) and of the clock (`dur`). */
+/**
+ * Returns every task of the page's main thread, with microseconds of processor time (`tdur`) and wall-clock time
+ * (`dur`).
+ */
 function tasksOf(trace) {
   const { traceEvents: events } = JSON.parse(trace);
   const thread = ({ pid, tid }) => `${pid} ${tid}`;
@@ -82,7 +84,7 @@ async function watchFrames(page) {
   });
 }
 
-/** Turns the wheel until the message of that number has come into the list; the most rows that were in the DOM. */
+/** Scrolls until the message of that number is in the list. Returns the most rows that were in the DOM. */
 async function scrollTo(page, number) {
   let rows_max = 0;
   let first = Number.POSITIVE_INFINITY;
@@ -103,7 +105,7 @@ async function scrollTo(page, number) {
   return rows_max;
 }
 
-/** What is alive after a collection. */
+/** Returns the heap size after a garbage collection. */
 async function heap_bytes(probe) {
   await probe.send("HeapProfiler.collectGarbage");
   return (await probe.send("Runtime.getHeapUsage")).usedSize;

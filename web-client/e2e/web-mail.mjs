@@ -1,8 +1,9 @@
 /**
- * An operator asks the address book, in a real Chromium: verdicts with reasons, the sendable ones copied, an address and a
- * domain let go, bounce rates. Prints what was seen as one line of JSON; exit code 1 when a step did not happen.
+ * An operator uses the address book, in a real Chromium: verdicts with reasons, copying the sendable addresses,
+ * unblocking an address and allowing a domain, bounce rates. Prints a report as one line of JSON; exit code 1 when a
+ * step timed out.
  *
- * Standard input: {url, chromium, tokens: {olga, max, post}, screenshots}; post is a mail server's.
+ * Standard input: {url, chromium, tokens: {olga, max, post}, screenshots}; post is a mail server.
  */
 import { beginLooking } from "./looking.mjs";
 import { readOrder, go as visit } from "./visitor.mjs";
@@ -36,7 +37,7 @@ try {
   await close();
 }
 
-/** Forty messages that arrived, one to somebody unknown, one to a domain that does not exist. */
+/** Records forty deliveries, one bounce of an unknown address, and one of a domain that does not exist. */
 async function deliver() {
   const at = new Date().toISOString();
   const event = (n, address, smtpCode, enhancedStatus) => ({
@@ -65,7 +66,7 @@ function row(page, address) {
   return page.locator(`[data-address="${address}"]`);
 }
 
-/** Looks up until it is seen: what is known of a domain may be five seconds old, in each process of the server. */
+/** Repeats the lookup until it shows `wanted`: each server process caches domains for five seconds. */
 async function lookUpUntil(page, wanted) {
   const until = Date.now() + KNOWN_WITHIN_MS;
   do {
@@ -131,7 +132,7 @@ async function allow(page) {
   return await page.getByRole("button", { name: /^Sendable/ }).innerText();
 }
 
-/** The same domain blocked by hand, and left to the rule again. */
+/** Returns the same domain to the automatic rule. */
 async function domain(page) {
   await visit(page, "/mailDomains");
   await page.getByRole("textbox", { name: "Domains" }).fill("who@dead.example, good.example");

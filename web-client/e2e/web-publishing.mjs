@@ -1,7 +1,7 @@
 /**
- * An operator schedules posts in the web client, in a real Chromium window; prints what was seen as one line of JSON.
+ * An operator schedules posts in a real Chromium window; prints a report as one line of JSON.
  *
- * Standard input: {url, chromium, token, screenshots}. Exit code 1 when a step did not happen in time.
+ * Standard input: {url, chromium, token, screenshots}. Exit code 1 when a step timed out.
  */
 import { ask as askAt, axe, go, launch, open, over_px, readOrder } from "./visitor.mjs";
 
@@ -38,7 +38,7 @@ async function seed() {
   return (await ask(made)).createTopic.id;
 }
 
-/** A screen as it is once `shown` is there: pictured, and looked over by axe in both themes. */
+/** Takes a screenshot once `shown` is visible, and checks both themes with axe. */
 async function look(page, name, shown) {
   await shown.first().waitFor();
   for (const theme of ["dark", "light"]) violations.push(...(await axe(page, name, theme)));
@@ -57,14 +57,14 @@ async function connect(page, name, mood) {
   await dialog.getByRole("button", { name: "Close" }).click();
 }
 
-/** A day of the next month, which is to come wherever one is. */
+/** Returns a day of the next month, which is in the future in every time zone. */
 function dayOfNextMonth(number) {
   const now = new Date();
   const day = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, number));
   return day.toISOString().slice(0, 10);
 }
 
-/** The second Sunday of March, next year: New York's clocks skip the hour from two o'clock on. */
+/** Returns the second Sunday of next year's March: New York's clocks skip the hour from two o'clock. */
 function dayWithoutTwoOClock() {
   const first = new Date(Date.UTC(new Date().getUTCFullYear() + 1, 2, 1));
   first.setUTCDate(8 + ((7 - first.getUTCDay()) % 7));
@@ -82,7 +82,7 @@ async function post(text) {
   return scheduledPosts.items.find((each) => each.text === text);
 }
 
-/** A post is written in the composer for a day of the next month, and shows on that day. */
+/** Writes a post in the composer for a day of the next month; it must appear on that day. */
 async function schedule(page) {
   const day = dayOfNextMonth(10);
   await go(page, `/publishing/month/${day}`);
@@ -96,7 +96,7 @@ async function schedule(page) {
   await dialog.getByRole("checkbox", { name: "Watch" }).check();
   await look(page, "composer", dialog);
   await dialog.getByRole("button", { name: "Schedule", exact: true }).click();
-  // A topic takes text alone: the refusal stands in the form, and nothing that was written is lost.
+  // A topic accepts text only: the form shows the error and keeps the draft.
   await look(page, "refused", dialog.getByRole("alert"));
   await dialog.getByRole("checkbox", { name: "Watch" }).uncheck();
   await dialog.getByRole("checkbox", { name: "Playground" }).check();
@@ -109,7 +109,7 @@ async function schedule(page) {
   return { due: new Date(dueAt).toISOString(), day, timeZone, targets: publications.length };
 }
 
-/** Dragged onto another day by the mouse, it keeps its time of day. */
+/** Drags the post to another day; it keeps its time of day. */
 async function drag(page) {
   const day = dayOfNextMonth(16);
   const from = await chip(page, "Opening night").boundingBox();
@@ -127,7 +127,10 @@ async function drag(page) {
   return { due: new Date((await post("Opening night")).dueAt).toISOString(), day };
 }
 
-/** By the keyboard, to a time that the zone's clocks skip: both readings are offered, and the chosen one holds. */
+/**
+ * Moves the post by keyboard to a time that the zone's clocks skip: both readings are offered, and the chosen one is
+ * kept.
+ */
 async function moveByKeys(page) {
   const day = dayWithoutTwoOClock();
   await chip(page, "Opening night").focus();
@@ -160,7 +163,7 @@ async function cancel(page, day) {
   return (await post("Opening night")).state;
 }
 
-/** What is due now goes out by itself, is seen to do so without asking, and what nobody knows is settled by hand. */
+/** Publishes a post that is due now, shows it without a reload, and resolves the unconfirmed publication manually. */
 async function goesOut(page, topicId) {
   await go(page, "/publishing/list/today/new");
   const dialog = page.getByRole("dialog", { name: "Schedule a post" });
@@ -201,7 +204,7 @@ async function views(page, day) {
   await look(page, "list", page.getByRole("heading", { level: 2 }));
 }
 
-/** By how much the page is wider than a small telephone, and than a wide screen. */
+/** Returns the pixels by which each view is wider than 360 and 2560 pixels. */
 async function widths(page) {
   const over = [];
   for (const view of ["month", "week", "list", "list/today/new"]) {

@@ -1,4 +1,4 @@
-/** A way to the server that can be cut: a TCP proxy on a loopback port of its own. */
+/** A TCP proxy on a loopback port whose connections can be cut. */
 import { connect, createServer } from "node:net";
 
 export async function openWire({ hostname, port }) {
@@ -23,7 +23,7 @@ export async function openWire({ hostname, port }) {
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${server.address().port}`,
-    /** Nothing passes any more, and who was connected is told. */
+    /** Closes every connection and rejects new ones. */
     cut() {
       whole = false;
       for (const socket of sockets) socket.destroy();

@@ -4,7 +4,7 @@ import { GraphQLWsLink } from "@apollo/client/link/subscriptions";
 import { OperationTypeNode } from "graphql";
 import { createClient } from "graphql-ws";
 import { WebSocket } from "ws";
-import { Inbox, order, REFUSED, tell } from "./story.mjs";
+import { Inbox, order, REFUSED, runScenario } from "./story.mjs";
 
 const authorization = `Bearer ${order.token}`;
 const sockets = createClient({
@@ -31,7 +31,7 @@ async function run(document, variables) {
   return data;
 }
 
-await tell({
+await runScenario({
   run,
 
   listen(document, variables) {

@@ -1,7 +1,7 @@
 /** npm graphql-ws: everything over one socket. */
 import { createClient } from "graphql-ws";
 import { WebSocket } from "ws";
-import { Inbox, order, REFUSED, tell } from "./story.mjs";
+import { Inbox, order, REFUSED, runScenario } from "./story.mjs";
 
 const client = createClient({
   url: `${order.url.replace("http", "ws")}/graphql`,
@@ -14,7 +14,7 @@ async function first(document, variables) {
   for await (const result of client.iterate({ query: document, variables })) return result;
 }
 
-await tell({
+await runScenario({
   run: async (document, variables) => (await first(document, variables)).data,
 
   listen(document, variables) {

@@ -1,8 +1,8 @@
 /**
- * A graphql-ws client that stays connected whatever happens, and tells what happens, one line of JSON each.
+ * A graphql-ws client that always reconnects, and reports each event as one line of JSON.
  *
- * Standard input: first {url, tokens, topic, subscriptions}, where each connection takes the next token, and the last
- * one is taken for ever; then "pause" and "resume", which stop and start reading. It ends with its standard input.
+ * Standard input: first {url, tokens, topic, subscriptions}. Each connection takes the next token and keeps the last
+ * one. Then "pause" and "resume", which stop and start reading. The process ends when its standard input ends.
  */
 import { createInterface } from "node:readline";
 import { createClient } from "graphql-ws";
@@ -30,29 +30,29 @@ const client = createClient({
   on: {
     connected: (connected) => {
       socket = connected;
-      tell({ connected: true });
+      report({ connected: true });
     },
-    closed: ({ code }) => tell({ closed: code }),
+    closed: ({ code }) => report({ closed: code }),
   },
 });
 
-function tell(what) {
+function report(what) {
   console.log(JSON.stringify(what));
 }
 
-function listen(told) {
-  // graphql-ws sends this very object again after each reconnect: it goes on where it was.
+function listen(reported) {
+  // graphql-ws sends this object again after each reconnect, so the subscription resumes from the last cursor.
   const variables = { id: topic };
   client.subscribe(
     { query: LISTEN, variables },
     {
       next: ({ data: { topicEvents: event } }) => {
         variables.since = event.cursor;
-        if (told)
-          tell({ event: event.__typename, resumed: event.resumed, text: event.message?.text.slice(0, 40) });
+        if (reported)
+          report({ event: event.__typename, resumed: event.resumed, text: event.message?.text.slice(0, 40) });
       },
-      error: (error) => tell({ error: String(error) }),
-      complete: () => tell({ completed: true }),
+      error: (error) => report({ error: String(error) }),
+      complete: () => report({ completed: true }),
     },
   );
 }

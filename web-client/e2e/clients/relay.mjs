@@ -2,7 +2,7 @@
 import { createClient } from "graphql-ws";
 import relay from "relay-runtime";
 import { WebSocket } from "ws";
-import { Inbox, order, REFUSED, tell } from "./story.mjs";
+import { Inbox, order, REFUSED, runScenario } from "./story.mjs";
 
 const { Network, Observable } = relay;
 const authorization = `Bearer ${order.token}`;
@@ -22,7 +22,7 @@ async function ask({ text }, variables) {
   return response.json();
 }
 
-// The story cuts its socket off on purpose.
+// The scenario terminates its socket on purpose.
 Observable.onUnhandledError(() => {});
 
 function subscribe({ text }, variables) {
@@ -41,7 +41,7 @@ function execute(document, variables) {
   );
 }
 
-await tell({
+await runScenario({
   run: async (document, variables) => (await execute(document, variables).toPromise()).data,
 
   listen(document, variables) {

@@ -1,5 +1,6 @@
 /**
- * What every client is put through: a query, a mutation, a subscription, and a resume after its socket was cut off.
+ * The scenario that every client runs: a query, a mutation, a subscription, and a resume after its socket is
+ * terminated.
  *
  * A client is {run(document, variables) -> data, listen(document, variables) -> Listening, cut()}, where Listening is
  * {next() -> event, stop()}. Standard input: {url, token}. Prints one line of JSON.
@@ -22,7 +23,7 @@ const LISTEN = `subscription Listen($id: ID!, $since: Cursor) {
 
 export const order = JSON.parse(readFileSync(0, "utf8"));
 
-/** Events as they come, to be taken one at a time. */
+/** A queue of events, taken one at a time. */
 export class Inbox {
   #waiting = [];
   #taker;
@@ -41,7 +42,7 @@ export class Inbox {
   }
 }
 
-export async function tell(client) {
+export async function runScenario(client) {
   const { viewer } = await client.run(VIEWER, {});
   const community = (await client.run(FOUND, {})).createCommunity.id;
   const topic = (await client.run(OPEN, { id: community })).createTopic.id;

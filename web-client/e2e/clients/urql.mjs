@@ -2,7 +2,7 @@
 import { Client, fetchExchange, subscriptionExchange } from "@urql/core";
 import { createClient } from "graphql-ws";
 import { WebSocket } from "ws";
-import { Inbox, order, REFUSED, tell } from "./story.mjs";
+import { Inbox, order, REFUSED, runScenario } from "./story.mjs";
 
 const authorization = `Bearer ${order.token}`;
 const sockets = createClient({
@@ -34,7 +34,7 @@ async function run(document, variables) {
   return data;
 }
 
-await tell({
+await runScenario({
   run,
 
   listen(document, variables) {

@@ -1,6 +1,6 @@
 /**
- * How the client talks with the server, for one signed-in user: `cached` for people and places, `direct` for timelines,
- * whose windows hold what they show and no more.
+ * The API clients of one signed-in user: `cached` for people and places, `direct` for timelines, which keep their own
+ * items.
  */
 import { createContext, useContext } from "react";
 import {
@@ -21,7 +21,7 @@ export interface Api {
   connection: Connection;
 }
 
-/** Opens the connection; `refused` is called when the server no longer takes the token. */
+/** Opens the connection; `refused` is called when the server rejects the token. */
 export function createApi(token: string, refused: () => void): Api {
   const connection = connect(token, refused);
   const client = (exchanges: Exchange[]) =>
@@ -53,7 +53,7 @@ export function useApi(): Api {
   return api;
 }
 
-/** What a query or mutation gave. Raises: CombinedError. */
+/** Returns the data of a query or mutation. Raises: CombinedError. */
 export async function ask<Data, Variables extends AnyVariables>(
   client: Client,
   document: TypedDocumentNode<Data, Variables>,
@@ -67,17 +67,17 @@ export async function ask<Data, Variables extends AnyVariables>(
   return result.data as Data;
 }
 
-/** Listens until the returned function is called. */
+/** Subscribes until the returned function is called. */
 export function listen<Data, Variables extends AnyVariables>(
   client: Client,
   document: TypedDocumentNode<Data, Variables>,
   variables: Variables,
-  heard: (data: Data) => void,
-  failed: (error: CombinedError) => void = () => {},
+  onData: (data: Data) => void,
+  onError: (error: CombinedError) => void = () => {},
 ): () => void {
   const { unsubscribe } = client.subscription(document, variables).subscribe(({ data, error }) => {
-    if (error) failed(error);
-    else if (data) heard(data);
+    if (error) onError(error);
+    else if (data) onData(data);
   });
   return unsubscribe;
 }

@@ -1,4 +1,4 @@
-/** The normalised cache: communities, topics and people, each once. Timelines are windows of their own (timeline/). */
+/** The normalised cache of communities, topics and people. Timelines are not in it (see timeline/). */
 import { type Cache, cacheExchange } from "@urql/exchange-graphcache";
 
 const KEYLESS = [
@@ -17,7 +17,7 @@ const KEYLESS = [
   "TopicActivity",
 ];
 
-/** A new cache; it belongs to one signed-in user. */
+/** Creates the cache of one signed-in user. */
 export function createCache() {
   return cacheExchange({
     keys: Object.fromEntries(KEYLESS.map((name) => [name, () => null])),
@@ -43,13 +43,15 @@ export function createCache() {
   });
 }
 
-/** A query's field whatever it was asked with: by itself, the cache would forget only the one without arguments. */
+/**
+ * Invalidates a query's field for all arguments; the cache alone would invalidate only the field without arguments.
+ */
 function forget(cache: Cache, field: string): void {
   for (const known of cache.inspectFields("Query"))
     if (known.fieldName === field) cache.invalidate("Query", field, known.arguments);
 }
 
-/** A topic that is new, or has become active again, is among its community's from now on. */
+/** Adds a new or newly active topic to its community's list. */
 function list(cache: Cache, communityId: string, topic: { id: string } | undefined): void {
   const community = { __typename: "Community", id: communityId };
   const key = topic && cache.keyOfEntity({ __typename: "Topic", id: topic.id });

@@ -2,7 +2,7 @@ import type { Client, Sink } from "graphql-ws";
 import { expect, test } from "vitest";
 import { cursorOf, resuming } from "./connection";
 
-test("the payload that is sent again after a cut begins after the last event", () => {
+test("the payload sent again after a disconnect starts after the last event", () => {
   const payload = { query: "", variables: {} as Record<string, unknown> };
   let sink: Sink | undefined;
   const socket = {
@@ -12,12 +12,12 @@ test("the payload that is sent again after a cut begins after the last event", (
       return () => {};
     },
   } as unknown as Client;
-  const heard: unknown[] = [];
-  resuming(socket, payload, { next: (result) => heard.push(result), error: () => {}, complete: () => {} });
+  const received: unknown[] = [];
+  resuming(socket, payload, { next: (result) => received.push(result), error: () => {}, complete: () => {} });
   sink?.next({ data: { topicEvents: { cursor: "c1" } } });
   sink?.next({ data: { topicEvents: { cursor: "c2" } } });
   expect(payload.variables.since).toBe("c2");
-  expect(heard).toHaveLength(2);
+  expect(received).toHaveLength(2);
 });
 
 test("an answer without an event has no cursor", () => {

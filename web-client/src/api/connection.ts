@@ -1,4 +1,7 @@
-/** One WebSocket for all subscriptions. Each goes on after its last cursor when the socket was cut, however often. */
+/**
+ * One WebSocket for all subscriptions. Each subscription resumes after its last cursor whenever the socket
+ * reconnects.
+ */
 import { createClient, type ExecutionResult, type Client as Socket } from "graphql-ws";
 import { createValue, type Value } from "../ui/value";
 
@@ -13,7 +16,7 @@ const KEEP_ALIVE_MS = 10_000;
 const WAIT_MAX_MS = 8_000;
 const FORBIDDEN = new Set([4401, 4403]);
 
-/** `refused` is called when the server no longer takes the token. */
+/** `refused` is called when the server rejects the token. */
 export function connect(token: string, refused: () => void): Connection {
   const state = createValue<ConnectionState>("connecting");
   let pong: ReturnType<typeof setTimeout> | undefined;
@@ -31,7 +34,7 @@ export function connect(token: string, refused: () => void): Connection {
         state.set("broken");
         if (FORBIDDEN.has((event as CloseEvent).code)) refused();
       },
-      // A cut that nobody told of shows as a missing pong.
+      // A missing pong reveals a connection that was lost without a close frame.
       ping: (received) => {
         if (!received) pong = setTimeout(() => socket.terminate(), KEEP_ALIVE_MS / 2);
       },
@@ -41,7 +44,7 @@ export function connect(token: string, refused: () => void): Connection {
   return { state, socket };
 }
 
-/** Waits longer after each try, with chance in it, but no longer than until the network is back. */
+/** Exponential backoff with jitter; ends early when the network is back. */
 function retryWait(tries: number): Promise<void> {
   const wait_ms = Math.min(WAIT_MAX_MS, 250 * 2 ** tries) * (0.5 + Math.random() / 2);
   return new Promise((resolve) => {
@@ -55,7 +58,9 @@ function retryWait(tries: number): Promise<void> {
   });
 }
 
-/** Runs one subscription; graphql-ws sends this very payload again after a cut, so its `since` moves with the events. */
+/**
+ * Runs one subscription. graphql-ws sends this payload again after a reconnect, so its `since` follows the events.
+ */
 export function resuming(
   socket: Socket,
   payload: { query: string; variables: Record<string, unknown> },
@@ -72,7 +77,7 @@ export function resuming(
   });
 }
 
-/** The cursor of the event in an answer, if it has one. */
+/** Returns the cursor of the event in an answer, if it has one. */
 export function cursorOf(data: unknown): string | undefined {
   const [event] = Object.values((data ?? {}) as Record<string, { cursor?: unknown } | null>);
   return typeof event?.cursor === "string" ? event.cursor : undefined;

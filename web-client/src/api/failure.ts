@@ -1,4 +1,4 @@
-/** What a failed request means for a person: its place in the dictionary, and whether trying again may help. */
+/** Maps a failed request to a message for the user, and says whether a retry may help. */
 import type { Word } from "../i18n/words";
 
 interface Failed {
@@ -29,12 +29,12 @@ export function wordOf(error: unknown): Word {
   return WORDS[codeOf(error)] ?? "failure.unknown";
 }
 
-/** Whether the same request may pass later, unchanged. */
+/** Returns whether the same request may succeed later, unchanged. */
 export function mayPassLater(error: unknown): boolean {
   return ["OFFLINE", "RATE_LIMITED", "UNAVAILABLE"].includes(codeOf(error));
 }
 
-/** What the server expects instead of what was entered, in its own words; null for every other failure. */
+/** Returns the server's own sentence about rejected input; null for every other failure. */
 export function refusalOf(error: unknown): string | null {
   const [first] = (error as Failed).graphQLErrors ?? [];
   return codeOf(error) === "BAD_USER_INPUT" || codeOf(error) === "CONFLICT" ? (first?.message ?? null) : null;

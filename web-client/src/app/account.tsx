@@ -1,4 +1,4 @@
-/** Who one is, how the client looks and speaks, and the way out. */
+/** The account menu: profile, theme, language and sign-out. */
 
 import { signOut, token } from "../session/session";
 import { Languages } from "../session/sign-in";
@@ -58,7 +58,7 @@ export function Account({ className }: { className: string }) {
   );
 }
 
-/** The screens that the bar has no room for on a small telephone. */
+/** Links to screens that do not fit into the bar on a narrow screen. */
 function Work({ close }: { close: () => void }) {
   const { t } = useWords();
   const screens = screensFor(WORK_SCREENS, useViewer().roles);

@@ -1,4 +1,4 @@
-/** The signed-out page or, with a token that the server takes, the frame. */
+/** Shows the sign-in page or, with a valid token, the frame. */
 import { useEffect, useMemo, useState } from "react";
 import { Provider } from "urql";
 import { ApiProvider, ask, createApi } from "../api/api";

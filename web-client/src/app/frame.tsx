@@ -1,4 +1,4 @@
-/** What stands around every screen: where one can go, how the connection is, the palette. */
+/** The layout around every screen: navigation, connection state, command palette. */
 import { useEffect, useState } from "react";
 import { useApi } from "../api/api";
 import { Browse } from "../chat/browse";
@@ -119,7 +119,7 @@ function ConnectionState() {
   useEffect(() => {
     setLate(false);
     if (state === "open") return;
-    // A cut that heals at once is nothing to be told of.
+    // Brief disconnects are not shown.
     const timer = setTimeout(() => setLate(true), state === "broken" ? 300 : 2_000);
     return () => clearTimeout(timer);
   }, [state]);

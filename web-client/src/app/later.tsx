@@ -1,8 +1,8 @@
-/** A screen whose script is fetched when it is first gone to. */
+/** A screen whose script is loaded on first use. */
 import { type ComponentType, useEffect, useState } from "react";
 import { Failed, Loading } from "../ui/states";
 
-/** `load` fetches it; a fetch that failed can be tried again. */
+/** `load` fetches the script; a failed fetch can be retried. */
 export function later<Props extends object>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {
   let known: ComponentType<Props> | null = null;
   return function Later(props: Props) {

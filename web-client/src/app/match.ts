@@ -1,6 +1,6 @@
-/** Which items a few typed letters may mean. */
+/** Matches items against a search text. */
 
-/** Those that hold every typed word, the ones that begin with the first word before the others. */
+/** Returns the items that contain every word, those that begin with the first word before the others. */
 export function found<T>(items: readonly T[], query: string, textOf: (item: T) => string): T[] {
   const words = query.toLowerCase().normalize("NFKC").split(/\s+/).filter(Boolean);
   const read = (item: T) => textOf(item).toLowerCase().normalize("NFKC");

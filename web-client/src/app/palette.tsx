@@ -1,4 +1,4 @@
-/** The command palette: goes to any topic, person or screen, and does what menus do, from the keyboard. */
+/** The command palette: goes to any topic, person or screen, and runs menu commands, from the keyboard. */
 import { type KeyboardEvent, useEffect, useId, useState } from "react";
 import { useQuery } from "urql";
 import { graphql } from "../api/graphql";
@@ -166,7 +166,7 @@ function deeds(t: Say): Command[] {
   ];
 }
 
-/** What operators can go to. */
+/** Commands for operators. */
 function work(t: Say, roles: readonly string[]): Command[] {
   const hint = t("screens");
   const screens = screensFor(WORK_SCREENS, roles).map(({ place, word, icon }) => ({

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { found } from "./match";
 import { addressOf, type Place, parsePlace } from "./router";
 
-test("every place comes back from its address", () => {
+test("every place is parsed from its own address", () => {
   const places: Place[] = [
     { name: "home" },
     { name: "tag", tag: "山/川" },
@@ -19,7 +19,7 @@ test("every place comes back from its address", () => {
   for (const place of places) expect(parsePlace(addressOf(place))).toEqual(place);
 });
 
-test("an address that means nothing is home, and a timestamp that is none is left out", () => {
+test("an unknown address is home, and an invalid timestamp is dropped", () => {
   expect(parsePlace("#/nowhere/%E0%A4%A")).toEqual({ name: "home" });
   expect(parsePlace("#/publishing/year/2026-02-30")).toEqual({
     name: "publishing",

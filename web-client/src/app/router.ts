@@ -1,8 +1,8 @@
-/** Where one is, kept in the address' fragment: the server serves one page, and a permalink is an ordinary link. */
+/** The current place, kept in the URL's fragment: the server serves one page, and a permalink is an ordinary link. */
 import { useSyncExternalStore } from "react";
 import { isDay, type View } from "../publishing/days";
 
-/** `post` is the one that is looked into, or "new" for one that is being written. What is null is up to the screen. */
+/** `post` is the id of the open post, or "new" while one is being written. Null values are chosen by the screen. */
 export interface PublishingPlace {
   name: "publishing";
   view: View | null;
@@ -31,7 +31,7 @@ export type CallsPlace =
   | { name: "callRules" };
 export type MailPlace = { name: "mail" } | { name: "mailDomains" } | { name: "bounceRates" };
 
-/** Places with nothing but a name. */
+/** Places without parameters. */
 const PLAIN = [
   "everyone",
   "notifications",

@@ -1,4 +1,4 @@
-/** The screens that one can go to from anywhere. */
+/** The screens that are linked from everywhere. */
 import type { Word } from "../i18n/words";
 import { mayOperate, mayReadMail } from "../session/rights";
 import type { IconName } from "../ui/icons";
@@ -8,9 +8,9 @@ export interface ScreenLink {
   place: Place;
   word: Word;
   icon: IconName;
-  /** The places that belong to it. */
+  /** The places that belong to the screen. */
   names: Place["name"][];
-  /** Who sees it; everyone when left out. */
+  /** Who sees it; everyone by default. */
   for?: (roles: readonly string[]) => boolean;
 }
 
@@ -31,7 +31,7 @@ export const SCREENS: readonly ScreenLink[] = [
   },
 ];
 
-/** What operators work with: on a small telephone the account has them, as the bar has no room. */
+/** Screens for operators. On a narrow screen they are in the account menu, because the bar has no room. */
 export const WORK_SCREENS: readonly ScreenLink[] = [
   {
     place: { name: "calls" },

@@ -1,12 +1,15 @@
-/** Just enough of CSV to show what the server checks: cells by line, and a file's bytes as text. Checking is its alone. */
+/**
+ * A minimal CSV reader for showing what the server checks: cells by line, and decoding of files. Validation is the
+ * server's.
+ */
 
 export interface CsvRow {
-  /** The line that it begins on; the header's is 1. */
+  /** The line on which the row begins; the header's is 1. */
   line: number;
   cells: string[];
 }
 
-/** The rows that are not blank. Quotes may hold commas, line ends and doubled quotes. */
+/** Yields the rows that are not blank. Quotes may hold commas, line breaks and doubled quotes. */
 export function* rowsOf(text: string): Generator<CsvRow> {
   let line = 1;
   let begun = 1;
@@ -41,7 +44,7 @@ export function* rowsOf(text: string): Generator<CsvRow> {
   if (cells.length > 0 || cell !== "") yield row();
 }
 
-/** The header and the first rows after it. */
+/** Returns the header and the first rows after it. */
 export function headOf(text: string, rows: number): { columns: string[]; rows: CsvRow[] } {
   const taken: CsvRow[] = [];
   for (const row of rowsOf(text)) {
@@ -51,7 +54,7 @@ export function headOf(text: string, rows: number): { columns: string[]; rows: C
   return { columns: (taken[0]?.cells ?? []).map((name) => name.trim()), rows: taken.slice(1) };
 }
 
-/** What stands in a column of some lines; the whole row where no column is named. */
+/** Returns a column's values on some lines; the whole row where no column is named. */
 export function valuesAt(
   text: string,
   places: readonly { row: number; column: string | null }[],
@@ -70,7 +73,7 @@ export function valuesAt(
   return found;
 }
 
-/** UTF-8, or Shift_JIS, which spreadsheets write in Japan. */
+/** Decodes UTF-8, or Shift_JIS, which spreadsheets write in Japan. */
 export function decoded(bytes: ArrayBuffer): { text: string; encoding: "UTF-8" | "Shift_JIS" } {
   try {
     return { text: new TextDecoder("utf-8", { fatal: true }).decode(bytes), encoding: "UTF-8" };

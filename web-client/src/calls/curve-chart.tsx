@@ -1,10 +1,10 @@
-/** The curve of calls under way beside the limit, drawn as steps; it moves on while calls are under way. */
+/** A step chart of calls in progress beside the limit; it advances while calls are in progress. */
 import { useEffect, useRef, useState } from "react";
 import { moment } from "../i18n/times";
 import { moments, ticks, useWidth } from "../ui/chart";
 import { useWords } from "../ui/preferences";
+import { useCallStore } from "./call-store";
 import { type Point, peakOf } from "./curve";
-import { useDesk } from "./desk";
 
 const HEIGHT_PX = 190;
 const LEFT_PX = 34;
@@ -17,9 +17,9 @@ const PX_A_MOMENT = 90;
 
 interface Props {
   points: readonly Point[];
-  /** Calls at a time; null while it is not known. */
+  /** Concurrent calls; null while the limit is not loaded. */
   limit: number | null;
-  /** Whether it goes on. */
+  /** Whether the chart advances. */
   live: boolean;
 }
 
@@ -27,7 +27,7 @@ export function CurveChart({ points, limit, live }: Props) {
   const { t, language } = useWords();
   const box = useRef<HTMLDivElement>(null);
   const width_px = useWidth(box);
-  const now_ms = useNow(live, useDesk().now_ms);
+  const now_ms = useNow(live, useCallStore().now_ms);
   const first_ms = points[0]?.at_ms ?? now_ms;
   const last_ms = points.at(-1)?.at_ms ?? now_ms;
   const until_ms = Math.max(
@@ -98,7 +98,7 @@ export function CurveChart({ points, limit, live }: Props) {
 
 type Scale = (value: number) => number;
 
-/** A path that goes level until the next change; empty without points. */
+/** Returns an SVG path with horizontal steps; empty without points. */
 function stepsOf(points: readonly Point[], until_ms: number, x: Scale, y: Scale): string {
   const [first] = points;
   if (!first) return "";

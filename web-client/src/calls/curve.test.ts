@@ -18,7 +18,7 @@ test("calls that overlap make steps up and down, at one moment as one step", () 
   expect(curveOf(calls)).toEqual(points.map(([second, active]) => ({ at_ms: (second ?? 0) * 1000, active })));
 });
 
-test("what was seen live follows, and an event that comes again changes nothing", () => {
+test("live points follow, and a repeated event changes nothing", () => {
   const points = curveOf([{ startedAt: at(1), endedAt: null }]);
   const next = withPoint(points, { at_ms: 2_000, active: 3 });
   expect(next).toHaveLength(2);

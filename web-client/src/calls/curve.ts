@@ -1,4 +1,4 @@
-/** How many calls were under way when: from the times of calls, and from what is seen live. Pure. */
+/** The number of calls in progress over time, from the times of calls and from live events. Pure. */
 
 export interface Point {
   at_ms: number;
@@ -12,7 +12,7 @@ export interface Times {
 
 const POINTS_MAX = 2_000;
 
-/** The steps that calls make, by time. One without an end is still under way; of a number its last call counts. */
+/** Returns the steps by time. A call without an end is still in progress; only each number's last call is known. */
 export function curveOf(calls: readonly Times[]): Point[] {
   const steps = new Map<number, number>();
   const step = (at: string, by: number) => {
@@ -34,7 +34,7 @@ export function curveOf(calls: readonly Times[]): Point[] {
   return thinned(points);
 }
 
-/** With what was seen at a moment. An event that is older than the last point, or comes again, changes nothing. */
+/** Adds a live point. An event that is older than the last point, or repeated, changes nothing. */
 export function withPoint(points: readonly Point[], point: Point): readonly Point[] {
   const last = points.at(-1);
   if (last && (point.at_ms < last.at_ms || point.active === last.active)) return points;
@@ -42,7 +42,7 @@ export function withPoint(points: readonly Point[], point: Point): readonly Poin
   return thinned([...points, point]);
 }
 
-/** Of so many points that no screen could show them: the highest of each pair, so that no peak is lost. */
+/** Thins out the points: keeps the higher of each pair, so that no peak is lost. */
 function thinned(points: Point[]): Point[] {
   if (points.length <= POINTS_MAX) return points;
   const kept = points.filter((point, place) => {
@@ -54,7 +54,7 @@ function thinned(points: Point[]): Point[] {
   return thinned(kept);
 }
 
-/** The most calls at a time. */
+/** Returns the highest number of concurrent calls. */
 export function peakOf(points: readonly Point[]): number {
   return points.reduce((most, { active }) => Math.max(most, active), 0);
 }

@@ -1,4 +1,4 @@
-/** The numbers that must not be called: asked about, added and removed. */
+/** The do-not-call list: check, add and remove numbers. */
 import { useState } from "react";
 import { ask, useApi } from "../api/api";
 import { refusalOf, wordOf } from "../api/failure";
@@ -6,7 +6,7 @@ import { Badge } from "../ui/badge";
 import { Button } from "../ui/button";
 import { Labelled } from "../ui/labelled";
 import { useWords } from "../ui/preferences";
-import { tell } from "../ui/toasts";
+import { notify } from "../ui/toasts";
 import { AddDoNotCall, DoNotCall, RemoveDoNotCall } from "./operations";
 
 interface Standing {
@@ -36,9 +36,9 @@ export function DoNotCallList() {
     }
   }
   const add = async () =>
-    tell(t("callRules.dncAdded", { count: (await ask(direct, AddDoNotCall, { numbers })).count }));
+    notify(t("callRules.dncAdded", { count: (await ask(direct, AddDoNotCall, { numbers })).count }));
   const remove = async () =>
-    tell(t("callRules.dncRemoved", { count: (await ask(direct, RemoveDoNotCall, { numbers })).count }));
+    notify(t("callRules.dncRemoved", { count: (await ask(direct, RemoveDoNotCall, { numbers })).count }));
 
   return (
     <section aria-labelledby="do-not-call">

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { checkedInput, emptyDraft, inputOf, isReady } from "./draft";
 
-test("a draft makes the input that it says", () => {
+test("a draft is converted to the API input", () => {
   const draft = {
     ...emptyDraft(),
     name: " List ",
@@ -26,7 +26,7 @@ test("a list is checked before it has a name, and launched only with one", () =>
   expect(checkedInput(draft)).toMatchObject({ name: "?", scenario: "?" });
 });
 
-test("numbers that are none fall back to what they mean when they are left out", () => {
+test("invalid numbers fall back to the defaults", () => {
   expect(inputOf({ ...emptyDraft(), maxAttempts: "", retryMinutes: "x", expectedCallS: "90" })).toMatchObject(
     {
       maxAttempts: 1,

@@ -1,4 +1,4 @@
-/** A list that is being put in, and the input that it makes. Pure; what is allowed, the server says. */
+/** A call list being drafted, and its API input. Pure; validation is the server's. */
 import type { CallJob, LaunchInput } from "./operations";
 
 export type Weekday = NonNullable<CallJob["window"]>["weekdays"][number];
@@ -8,7 +8,7 @@ export interface Draft {
   name: string;
   scenario: string;
   csv: string;
-  /** As a datetime-local field has it, in this browser's time zone; empty for at once. */
+  /** The value of a datetime-local field, in this browser's time zone; empty for immediately. */
   startAt: string;
   windowed: boolean;
   start: string;
@@ -54,7 +54,7 @@ export function inputOf(draft: Draft): LaunchInput {
   };
 }
 
-/** As `inputOf`, for a check: neither the name nor the scenario makes a list good or bad. */
+/** As `inputOf`, for validation, which does not depend on the name or the scenario. */
 export function checkedInput(draft: Draft): LaunchInput {
   return inputOf({ ...draft, name: "?", scenario: "?" });
 }

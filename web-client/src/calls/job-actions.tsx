@@ -5,15 +5,15 @@ import { Confirm } from "../chat/confirm";
 import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { useWords } from "../ui/preferences";
-import { tell, tellFailure } from "../ui/toasts";
-import { useDesk } from "./desk";
+import { notify, notifyFailure } from "../ui/toasts";
+import { useCallStore } from "./call-store";
 import { isOpen } from "./looks";
 import { type CallJob, CancelCallJob, PauseCallJob, ResumeCallJob } from "./operations";
 
 export function JobActions({ job }: { job: CallJob }) {
   const { t } = useWords();
   const { direct } = useApi();
-  const desk = useDesk();
+  const store = useCallStore();
   const [busy, setBusy] = useState(false);
   const [asking, setAsking] = useState(false);
   if (!isOpen(job)) return null;
@@ -23,10 +23,10 @@ export function JobActions({ job }: { job: CallJob }) {
     setBusy(true);
     try {
       const { job: now } = await ask(direct, mutation as typeof PauseCallJob, { id: job.id });
-      desk.put(now);
-      if (now.state === "PAUSED") tell(t("callJob.paused"));
+      store.put(now);
+      if (now.state === "PAUSED") notify(t("callJob.paused"));
     } catch (error) {
-      tellFailure(error);
+      notifyFailure(error);
     }
     setBusy(false);
   }

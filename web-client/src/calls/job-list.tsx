@@ -1,4 +1,4 @@
-/** The organization's call jobs, the newest first, each with its progress as it is now. */
+/** The organization's call jobs, newest first, each with its current progress. */
 import { addressOf, type CallsPlace } from "../app/router";
 import { FeedList } from "../home/feed-list";
 import { ago, dateOf } from "../i18n/times";
@@ -6,14 +6,14 @@ import { Badge } from "../ui/badge";
 import { Icon, type IconName } from "../ui/icons";
 import { useWords } from "../ui/preferences";
 import { Empty } from "../ui/states";
-import { useDesk } from "./desk";
+import { useCallStore } from "./call-store";
 import { doneOf, JOB_TONES } from "./looks";
 import type { CallJob } from "./operations";
 import { ProgressBar } from "./progress-bar";
 
 export function JobList({ shown }: { shown: CallsPlace }) {
   const { t } = useWords();
-  const { jobs } = useDesk();
+  const { jobs } = useCallStore();
   const here = shown.name === "callJob" ? shown.id : null;
   const Heading = shown.name === "calls" ? "h1" : "h2";
   return (

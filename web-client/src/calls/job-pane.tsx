@@ -1,4 +1,4 @@
-/** One job: what can be done with it, how far it is, the curve of its calls, how they ended, and its numbers. */
+/** One job: its actions, progress, chart, call results and numbers. */
 import { useState } from "react";
 import { addressOf } from "../app/router";
 import { full, soon } from "../i18n/times";
@@ -7,8 +7,8 @@ import { Icon } from "../ui/icons";
 import { useWords } from "../ui/preferences";
 import { Failed, Loading } from "../ui/states";
 import { useValue } from "../ui/value";
+import { useCallStore } from "./call-store";
 import { CurveChart } from "./curve-chart";
-import { useDesk } from "./desk";
 import { type ShownJob, useJob } from "./job";
 import { JobActions } from "./job-actions";
 import { doneOf, isOpen, JOB_TONES, PARTS, type Part, windowText } from "./looks";
@@ -93,7 +93,7 @@ interface CalledProps {
 
 function Called({ shown, job, scroller }: CalledProps) {
   const { t } = useWords();
-  const limits = useValue(useDesk().limits);
+  const limits = useValue(useCallStore().limits);
   const [part, setPart] = useState<Part | null>(null);
   return (
     <>

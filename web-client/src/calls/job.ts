@@ -1,11 +1,11 @@
-/** One job while it is shown: itself, the curve of its calls, and its numbers, in step with the desk's events. */
+/** One open job: the job, its chart and its numbers, updated by events. */
 import { useCallback, useEffect, useState } from "react";
 import { type Api, ask, useApi } from "../api/api";
 import { createFeed, type Feed } from "../timeline/feed";
 import { changed } from "../timeline/window";
 import { useValue } from "../ui/value";
+import { type CallStore, useCallStore } from "./call-store";
 import { curveOf, type Point, type Times, withPoint } from "./curve";
-import { type Desk, useDesk } from "./desk";
 import {
   type CallJob,
   type CallTask,
@@ -24,8 +24,8 @@ export interface ShownJob {
 
 export function useJob(id: string): ShownJob {
   const api = useApi();
-  const desk = useDesk();
-  const ready = useValue(desk.ready);
+  const store = useCallStore();
+  const ready = useValue(store.ready);
   const [job, setJob] = useState<CallJob | null>(null);
   const [error, setError] = useState<unknown>(null);
   const [points, setPoints] = useState<readonly Point[]>([]);
@@ -35,38 +35,38 @@ export function useJob(id: string): ShownJob {
   useEffect(() => {
     if (ready === 0) return;
     let shown = true;
-    let heard = false;
+    let changedMeanwhile = false;
     const live: Point[] = [];
-    const stop = desk.on((event) => {
+    const stop = store.on((event) => {
       if (!("job" in event) || event.job.id !== id) return;
-      heard = true;
+      changedMeanwhile = true;
       setJob(event.job);
       const point = { at_ms: Date.parse(event.at), active: event.job.progress.active };
       live.push(point);
       setPoints((known) => withPoint(known, point));
     });
     setError(null);
-    // An event that came meanwhile is newer than the answer.
+    // An event that arrived during the request is newer than the answer.
     ask(api.direct, OneCallJob, { id }).then(
-      ({ callJob }) => shown && !heard && setJob(callJob),
+      ({ callJob }) => shown && !changedMeanwhile && setJob(callJob),
       (failure) => shown && setError(failure),
     );
     timesOf(api, id).then(
       (times) => shown && setPoints(live.reduce<readonly Point[]>(withPoint, curveOf(times))),
-      () => {}, // Without the past, the curve begins now.
+      () => {}, // Without past calls, the chart starts now.
     );
     return () => {
       shown = false;
       stop();
     };
-  }, [api, desk, id, ready, tries]);
+  }, [api, store, id, ready, tries]);
 
   const again = useCallback(() => setTries((known) => known + 1), []);
   return { job, error, points, again };
 }
 
 const TIMES_ON_A_PAGE = 999;
-/** Of longer lists the curve begins when one begins to look. */
+/** For longer lists the chart starts when the job is opened. */
 const PAGES_MAX = 5;
 
 async function timesOf({ direct }: Api, id: string): Promise<Times[]> {
@@ -83,15 +83,15 @@ async function timesOf({ direct }: Api, id: string): Promise<Times[]> {
 
 const TASKS_ON_A_PAGE = 100;
 
-/** A number in a window: its row is its place, as a timestamp is elsewhere. */
+/** A number in a window, ordered by its row instead of a timestamp. */
 export type TaskEntry = CallTask & { timestamp: string };
 const entry = (task: CallTask): TaskEntry => ({ ...task, timestamp: String(task.row) });
 
-/** The job's numbers in list order, all or in one of some states; more of them as one scrolls. */
+/** The job's numbers in list order, all or in some states, loaded while scrolling. */
 export function useTasks(id: string, states: readonly CallTaskState[] | null): Feed<TaskEntry> {
   const { direct } = useApi();
-  const desk = useDesk();
-  const ready = useValue(desk.ready);
+  const store = useCallStore();
+  const ready = useValue(store.ready);
   const [feed] = useState(() => {
     const unused = () => Promise.reject(new Error("The numbers begin with the first row."));
     const after = async (afterRow: number) => {
@@ -107,15 +107,20 @@ export function useTasks(id: string, states: readonly CallTaskState[] | null): F
   useEffect(() => {
     if (ready > 0) void feed.open(null);
   }, [feed, ready]);
-  useEffect(() => follow(desk, feed, id, states), [desk, feed, id, states]);
+  useEffect(() => follow(store, feed, id, states), [store, feed, id, states]);
   return feed;
 }
 
-function follow(desk: Desk, feed: Feed<TaskEntry>, id: string, states: readonly CallTaskState[] | null) {
-  return desk.on((event) => {
+function follow(
+  store: CallStore,
+  feed: Feed<TaskEntry>,
+  id: string,
+  states: readonly CallTaskState[] | null,
+) {
+  return store.on((event) => {
     if (!("task" in event) || event.task.jobId !== id) return;
     const { task } = event;
-    // One that left the state that is looked at stays where it is read, as it is now.
+    // A number that leaves the filtered state stays in place and shows its new state.
     if (states === null || states.includes(task.state)) feed.put(entry(task));
     else feed.apply((window) => changed(window, task.id, () => entry(task)));
   });

@@ -1,4 +1,4 @@
-/** What the server says of a list while it is put in; nothing is stored. */
+/** The server's validation of a list while it is drafted; nothing is stored. */
 import { useEffect, useMemo, useState } from "react";
 import { ask, useApi } from "../api/api";
 import { refusalOf, wordOf } from "../api/failure";
@@ -21,11 +21,11 @@ export interface Check {
 
 const NOTHING: Check = { checking: false, found: null, error: null };
 
-/** Checks a moment after each change; only the newest answer counts. */
+/** Validates shortly after each change; only the newest answer counts. */
 export function useCheck(draft: Draft): Check {
   const { direct } = useApi();
   const [check, setCheck] = useState(NOTHING);
-  // A list may be large: it is sent again only when something changes that the check depends on.
+  // A list may be large: it is sent again only when something that affects validation changes.
   const { csv, startAt, windowed, start, end, timeZone, weekdays, expectedCallS, maxAttempts, retryMinutes } =
     draft;
   // biome-ignore lint/correctness/useExhaustiveDependencies: these make up the draft, but for its name and scenario.

@@ -1,9 +1,9 @@
-/** Where a list comes in: dropped, chosen as a file, or pasted as text. */
+/** Input for a list: drag and drop, file picker, or pasted text. */
 import { type DragEvent, useId, useRef, useState } from "react";
 import { Button, IconButton } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { useWords } from "../ui/preferences";
-import { tell } from "../ui/toasts";
+import { notify } from "../ui/toasts";
 import { decoded } from "./csv";
 import { EXAMPLE } from "./draft";
 
@@ -23,9 +23,9 @@ export function ListInput({ csv, change }: { csv: string; change: (csv: string) 
 
   async function take(file: File | undefined) {
     if (!file) return;
-    if (file.size > FILE_MAX_BYTES) return tell(t("callList.tooLarge"));
+    if (file.size > FILE_MAX_BYTES) return notify(t("callList.tooLarge"));
     const { text, encoding } = decoded(await file.arrayBuffer());
-    if (encoding === "Shift_JIS") tell(t("callList.shiftJis"));
+    if (encoding === "Shift_JIS") notify(t("callList.shiftJis"));
     setChosen({ name: file.name, bytes: file.size });
     change(text);
   }

@@ -1,4 +1,4 @@
-/** When a list is called, and how often a number is tried. */
+/** When a list is called, and how often each number is tried. */
 import { Labelled } from "../ui/labelled";
 import { useWords } from "../ui/preferences";
 import { type Draft, WEEK } from "./draft";

@@ -1,4 +1,4 @@
-/** How states of jobs and numbers look: a tone, and the order in which progress is shown. */
+/** How states of jobs and numbers look: their tone, and their order in the progress bar. */
 import type { Language } from "../i18n/words";
 import type { Tone } from "../ui/badge";
 import type { Say } from "../ui/preferences";
@@ -25,7 +25,7 @@ export const TASK_TONES: Record<CallTaskState, Tone> = {
   CANCELLED: "quiet",
 };
 
-/** In the order of the bar, with the states of the numbers behind each part. */
+/** In the order of the bar, with the task states of each part. */
 export const PARTS = [
   { part: "completed", states: ["COMPLETED"], colour: "bg-good" },
   { part: "failed", states: ["FAILED"], colour: "bg-bad" },
@@ -45,7 +45,7 @@ export function doneOf({ total, queued, active }: Progress): number {
 const OPEN: readonly CallJobState[] = ["SCHEDULED", "RUNNING", "WAITING_FOR_WINDOW", "PAUSED"];
 export const isOpen = ({ state }: CallJob) => OPEN.includes(state);
 
-/** A calling window in words. */
+/** Returns a calling window as text. */
 export function windowText(t: Say, language: Language, window: NonNullable<CallJob["window"]>): string {
   const { start, end, timeZone: zone, weekdays } = window;
   const separator = language === "ja" ? "・" : ", ";

@@ -1,4 +1,4 @@
-/** A new list: what is wrong with it shows while it is put in; launching it begins the calls. */
+/** A new call list: errors are shown while it is drafted; launching starts the calls. */
 import { type FormEvent, useState } from "react";
 import { ask, useApi } from "../api/api";
 import { refusalOf } from "../api/failure";
@@ -7,8 +7,8 @@ import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { Labelled } from "../ui/labelled";
 import { useWords } from "../ui/preferences";
-import { tell, tellFailure } from "../ui/toasts";
-import { useDesk } from "./desk";
+import { notify, notifyFailure } from "../ui/toasts";
+import { useCallStore } from "./call-store";
 import { type Draft, emptyDraft, inputOf, isReady } from "./draft";
 import { CheckResult, useCheck } from "./list-check";
 import { ListInput } from "./list-input";
@@ -18,10 +18,10 @@ import { LaunchCallJob } from "./operations";
 export function NewList() {
   const { t } = useWords();
   const { direct } = useApi();
-  const desk = useDesk();
+  const store = useCallStore();
   const [draft, setDraft] = useState(emptyDraft);
   const [busy, setBusy] = useState(false);
-  // The same list under the same key, until it is changed or launched: trying again never launches twice.
+  // The idempotency key stays until the list is changed or launched, so a retry never launches twice.
   const [key, setKey] = useState(() => crypto.randomUUID());
   const check = useCheck(draft);
   const ready = isReady(draft) && check.found?.rowErrorCount === 0 && !check.checking && !busy;
@@ -37,12 +37,12 @@ export function NewList() {
     setBusy(true);
     try {
       const { job } = await ask(direct, LaunchCallJob, { input: { ...inputOf(draft), idempotencyKey: key } });
-      desk.put(job);
+      store.put(job);
       go({ name: "callJob", id: job.id });
     } catch (error) {
       const refusal = refusalOf(error);
-      if (refusal) tell(refusal);
-      else tellFailure(error);
+      if (refusal) notify(refusal);
+      else notifyFailure(error);
       setBusy(false);
     }
   }

@@ -1,4 +1,4 @@
-/** What the calls screens ask of the API. */
+/** API operations of the calls screens. */
 import { graphql, type ResultOf, type VariablesOf } from "../api/graphql";
 
 export const JobParts = graphql(`

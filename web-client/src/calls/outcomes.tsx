@@ -1,4 +1,4 @@
-/** How finished calls ended, the most frequent first. */
+/** Results of finished calls, the most frequent first. */
 import { useWords } from "../ui/preferences";
 import type { Outcome, Progress } from "./operations";
 

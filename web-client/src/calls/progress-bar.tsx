@@ -1,4 +1,4 @@
-/** Where a job's numbers are, as one bar. */
+/** A job's progress as one bar. */
 import { useWords } from "../ui/preferences";
 import { doneOf, PARTS } from "./looks";
 import type { Progress } from "./operations";

@@ -1,4 +1,4 @@
-/** Why a launched list was rejected: its bad rows, a page at a time. */
+/** The invalid rows of a rejected list, a page at a time. */
 import { useEffect, useState } from "react";
 import { ask, useApi } from "../api/api";
 import { Button } from "../ui/button";

@@ -1,10 +1,10 @@
-/** What is wrong with rows of a list: the line and the column, and the value beside the reason. */
+/** A table of row errors: line, column, value and reason. */
 import { useWords } from "../ui/preferences";
 import type { RowError } from "./operations";
 
 interface Props {
   errors: readonly RowError[];
-  /** The value that stands there, by line; left out where the list is not at hand. */
+  /** Values by line; omitted when the list is not available. */
   values?: ReadonlyMap<number, string>;
 }
 

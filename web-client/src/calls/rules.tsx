@@ -1,4 +1,4 @@
-/** What holds for every job: the organization's limits, and the numbers that must not be called. */
+/** Settings for all jobs: the organization's limits and the do-not-call list. */
 import { type FormEvent, useEffect, useState } from "react";
 import { ask, useApi } from "../api/api";
 import { refusalOf, wordOf } from "../api/failure";
@@ -10,15 +10,15 @@ import { Icon } from "../ui/icons";
 import { Labelled } from "../ui/labelled";
 import { useWords } from "../ui/preferences";
 import { Loading } from "../ui/states";
-import { tell } from "../ui/toasts";
+import { notify } from "../ui/toasts";
 import { useValue } from "../ui/value";
-import { useDesk } from "./desk";
+import { useCallStore } from "./call-store";
 import { DoNotCallList } from "./do-not-call";
 import { type CallLimits, SetCallLimits } from "./operations";
 
 export function Rules() {
   const { t } = useWords();
-  const limits = useValue(useDesk().limits);
+  const limits = useValue(useCallStore().limits);
   return (
     <div className="thin-scroll h-full overflow-y-auto">
       <div className="mx-auto flex max-w-2xl flex-col gap-8 p-4 sm:p-6">
@@ -48,12 +48,12 @@ export function Rules() {
 function LimitsForm({ limits }: { limits: CallLimits }) {
   const { t } = useWords();
   const { direct } = useApi();
-  const desk = useDesk();
+  const store = useCallStore();
   const may = mayLimitCalls(useViewer().roles);
   const [concurrent, setConcurrent] = useState(String(limits.concurrentCalls));
   const [perSecond, setPerSecond] = useState(String(limits.callsPerSecond));
   const [refusal, setRefusal] = useState<string | null>(null);
-  // Somebody else may have set them.
+  // Another administrator may have changed them.
   useEffect(() => {
     setConcurrent(String(limits.concurrentCalls));
     setPerSecond(String(limits.callsPerSecond));
@@ -63,9 +63,9 @@ function LimitsForm({ limits }: { limits: CallLimits }) {
     event.preventDefault();
     const input = { concurrentCalls: Math.round(Number(concurrent)), callsPerSecond: Number(perSecond) };
     try {
-      desk.limits.set((await ask(direct, SetCallLimits, { input })).setCallLimits);
+      store.limits.set((await ask(direct, SetCallLimits, { input })).setCallLimits);
       setRefusal(null);
-      tell(t("callRules.saved"));
+      notify(t("callRules.saved"));
     } catch (error) {
       setRefusal(refusalOf(error) ?? t(wordOf(error)));
     }

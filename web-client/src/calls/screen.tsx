@@ -1,4 +1,4 @@
-/** The calls screens: the list of jobs beside one of them, a new list, or the rules for all. */
+/** The calls screens: the job list beside one job, a new list, or the limits. */
 import { useEffect, useState } from "react";
 import { useApi } from "../api/api";
 import type { CallsPlace } from "../app/router";
@@ -7,7 +7,7 @@ import { useViewer } from "../session/viewer";
 import { useWords } from "../ui/preferences";
 import { Empty, Failed, Loading } from "../ui/states";
 import { useValue } from "../ui/value";
-import { type Desk, DeskProvider, openDesk } from "./desk";
+import { type CallStore, CallStoreProvider, openCallStore } from "./call-store";
 import { JobList } from "./job-list";
 import { JobPane } from "./job-pane";
 import { NewList } from "./new-list";
@@ -28,22 +28,22 @@ export function CallsScreen({ place }: { place: CallsPlace }) {
 
 function Opened({ place }: { place: CallsPlace }) {
   const api = useApi();
-  const [desk, setDesk] = useState<Desk | null>(null);
+  const [store, setDesk] = useState<CallStore | null>(null);
   useEffect(() => {
-    const opened = openDesk(api);
+    const opened = openCallStore(api);
     setDesk(opened);
     return opened.stop;
   }, [api]);
-  if (!desk) return <Loading />;
+  if (!store) return <Loading />;
   return (
-    <DeskProvider value={desk}>
-      <Panes desk={desk} place={place} />
-    </DeskProvider>
+    <CallStoreProvider value={store}>
+      <Panes store={store} place={place} />
+    </CallStoreProvider>
   );
 }
 
-function Panes({ desk, place }: { desk: Desk; place: CallsPlace }) {
-  const ended = useValue(desk.ended);
+function Panes({ store, place }: { store: CallStore; place: CallsPlace }) {
+  const ended = useValue(store.ended);
   if (ended) return <Failed error={ended} />;
   const alone = place.name === "calls";
   return (

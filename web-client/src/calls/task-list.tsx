@@ -1,4 +1,4 @@
-/** A job's numbers in list order, as they are now; more of them as one scrolls. */
+/** A job's numbers in list order, updated live and loaded while scrolling. */
 import { useEffect, useRef } from "react";
 import { Virtualizer } from "virtua";
 import { Badge } from "../ui/badge";
@@ -14,7 +14,7 @@ const LOAD_WITHIN_PX = 900;
 
 interface Props {
   job: CallJob;
-  /** Only numbers in this part of the progress. */
+  /** Shows only numbers in this part of the progress. */
   part: Part | null;
   scroller: HTMLElement | null;
   clear: () => void;
@@ -109,7 +109,7 @@ function TaskRow({ task }: { task: CallTask }) {
 
 type Translate = ReturnType<typeof useWords>["t"];
 
-/** How its last call ended, how long it took, and which call it was when there were several. */
+/** Returns the last call's result, its duration, and the number of attempts when there were several. */
 function detailOf({ attempts, startedAt, endedAt }: CallTask, how: string | null, t: Translate): string {
   const took_s =
     startedAt && endedAt ? Math.round((Date.parse(endedAt) - Date.parse(startedAt)) / 1000) : null;

@@ -1,4 +1,4 @@
-/** The communities that one could join, a page at a time. */
+/** Communities that the viewer can join, a page at a time. */
 import { useState } from "react";
 import { useMutation, useQuery } from "urql";
 import type { ResultOf } from "../api/graphql";
@@ -7,14 +7,14 @@ import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { useWords } from "../ui/preferences";
 import { Empty, Failed, Loading } from "../ui/states";
-import { tellFailure } from "../ui/toasts";
+import { notifyFailure } from "../ui/toasts";
 import { COMMUNITIES_ON_A_PAGE, JoinCommunity, OtherCommunities } from "./operations";
 
 type Community = ResultOf<typeof OtherCommunities>["communities"][number];
 
 export function Browse() {
   const { t } = useWords();
-  // Where each page begins: after the last one of the page before it.
+  // The cursor of each page: the last id of the page before it.
   const [starts, setStarts] = useState<readonly (string | null)[]>([null]);
   return (
     <section aria-labelledby="browse" className="thin-scroll h-full overflow-y-auto">
@@ -43,7 +43,7 @@ export function Browse() {
   );
 }
 
-/** One page; the last one that is shown goes on after its last community. */
+/** One page; the last page has the button for the next. */
 function Page({ after, goOn }: { after: string | null; goOn: ((last: string) => void) | undefined }) {
   const { t } = useWords();
   const [{ data, error }, again] = useQuery({
@@ -77,7 +77,7 @@ function Row({ community }: { community: Community }) {
   const [, join] = useMutation(JoinCommunity);
   async function enter() {
     const { error } = await join({ id: community.id });
-    if (error) tellFailure(error);
+    if (error) notifyFailure(error);
     else go({ name: "chat" });
   }
   return (

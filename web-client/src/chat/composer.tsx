@@ -1,4 +1,4 @@
-/** Where a message is written: text with mentions, or a stamp. Drafts stay while one looks elsewhere. */
+/** The message field: text with mentions, or a stamp. Drafts are kept per topic. */
 import { type KeyboardEvent, type Ref, useState } from "react";
 import { useQuery } from "urql";
 import { IconButton } from "../ui/button";

@@ -1,4 +1,4 @@
-/** Asks before something that can't be undone. */
+/** Asks for confirmation before something that can't be undone. */
 import { Button } from "../ui/button";
 import { Dialog } from "../ui/dialog";
 import { useWords } from "../ui/preferences";

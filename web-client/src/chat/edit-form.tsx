@@ -1,9 +1,9 @@
-/** Changes one's own message in its place. */
+/** Edits the viewer's message in place. */
 import { useEffect, useRef, useState } from "react";
 import { Button } from "../ui/button";
 import { MentionField } from "../ui/mentions";
 import { useWords } from "../ui/preferences";
-import { tellFailure } from "../ui/toasts";
+import { notifyFailure } from "../ui/toasts";
 import type { Message } from "./operations";
 import type { Room } from "./room";
 
@@ -24,7 +24,7 @@ export function EditForm({ message, room, onDone }: { message: Message; room: Ro
       await room.edit(message.id, text.trim());
       onDone();
     } catch (error) {
-      tellFailure(error);
+      notifyFailure(error);
       setBusy(false);
     }
   }

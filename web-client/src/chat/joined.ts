@@ -1,4 +1,4 @@
-/** The communities that one belongs to, all of them: asked for in parts, one after the other. */
+/** All communities that the viewer has joined, loaded in pages. */
 import { useEffect, useState } from "react";
 import type { CombinedError, RequestPolicy } from "urql";
 import { useApi } from "../api/api";
@@ -6,7 +6,7 @@ import { followParts } from "../timeline/parts";
 import { COMMUNITIES_IN_A_PART, Communities, type JoinedCommunity } from "./operations";
 
 export interface Joined {
-  /** Undefined until the first part is there. */
+  /** Undefined until the first page is loaded. */
   communities: readonly JoinedCommunity[] | undefined;
   error: CombinedError | undefined;
   again: () => void;
@@ -20,12 +20,12 @@ export function useJoined(requestPolicy: RequestPolicy): Joined {
   // biome-ignore lint/correctness/useExhaustiveDependencies: each turn asks anew.
   useEffect(() => {
     setError(undefined);
-    return followParts<JoinedCommunity>((after, heard) => {
+    return followParts<JoinedCommunity>((after, onPart) => {
       const asked = { after, limit: COMMUNITIES_IN_A_PART };
       const { unsubscribe } = cached.query(Communities, asked, { requestPolicy }).subscribe((answer) => {
         setError(answer.error);
         const items = answer.data?.communities;
-        if (items) heard({ items, full: items.length === COMMUNITIES_IN_A_PART });
+        if (items) onPart({ items, full: items.length === COMMUNITIES_IN_A_PART });
       });
       return unsubscribe;
     }, setCommunities);

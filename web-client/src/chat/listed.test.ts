@@ -6,13 +6,13 @@ const topic = (number: number, at = number): TopicRow =>
   ({ id: `t${number}`, lastActivity: `${1_700_000_000 + at}.000000` }) as TopicRow;
 const topics = (from: number, to: number) => Array.from({ length: from - to + 1 }, (_, n) => topic(from - n));
 
-test("thirty are shown, and the thirty-first says that there are more", () => {
+test("thirty topics are shown, and a thirty-first means that there are more", () => {
   expect(shownTopics(topics(100, 71), [])).toMatchObject({ more: false });
   const { topics: shown, more } = shownTopics(topics(100, 70), []);
   expect([shown.length, shown.at(-1)?.id, more]).toEqual([30, "t71", true]);
 });
 
-test("a page begins with the topic that it goes on from, which is shown once", () => {
+test("a page starts with the last topic of the one before, which is shown once", () => {
   const { topics: shown, more } = shownTopics(topics(100, 70), [
     { hasOlder: true, items: topics(71, 41) },
     { hasOlder: false, items: topics(41, 30) },
@@ -21,13 +21,13 @@ test("a page begins with the topic that it goes on from, which is shown once", (
   expect(more).toBe(false);
 });
 
-test("a topic of a later page that becomes active comes up", () => {
+test("a topic of a later page that becomes active moves to the top", () => {
   const risen = topic(41, 500);
   const items = topics(71, 41).with(-1, risen);
   expect(shownTopics([risen, ...topics(100, 70)], [{ hasOlder: true, items }]).topics[0]?.id).toBe("t41");
 });
 
-test("those that came into sight last are listened to, no more of them than a socket takes", () => {
+test("the most recently visible communities are subscribed to, up to the limit", () => {
   expect(["a", "b", "a", "c"].reduce<readonly string[]>((known, id) => withSeen(known, id, 2), [])).toEqual([
     "c",
     "a",

@@ -1,24 +1,24 @@
-/** Which communities are listened to, and which of a community's topics are shown. */
+/** Chooses which communities are subscribed to, and which of a community's topics are shown. */
 import { compare } from "../timeline/window";
 import type { TopicRow } from "./operations";
 
 const TOPICS_SHOWN = 30;
 
-/** What one more page told. */
+/** One further page of topics. */
 export interface TopicPage {
   hasOlder: boolean;
   items: readonly TopicRow[];
 }
 
-/** A socket has 50 subscriptions; the rest is for the topic, the feed, notifications and jobs. */
+/** A socket allows 50 subscriptions; the rest is for the topic, the feed, notifications and jobs. */
 const LISTENED_MAX = 40;
 
-/** Those that are listened to once this one came into sight: the ones that came last. */
+/** Adds a community that became visible to the subscribed ones, and drops the oldest. */
 export function withSeen(listened: readonly string[], id: string, most = LISTENED_MAX): readonly string[] {
   return [id, ...listened.filter((each) => each !== id)].slice(0, most);
 }
 
-/** Which topics are shown, the liveliest first and each once, and whether there are more. */
+/** Returns the topics to show, the most recently active first and without duplicates, and whether there are more. */
 export function shownTopics(first: readonly TopicRow[], pages: readonly TopicPage[]) {
   const known = new Map([...first, ...pages.flatMap(({ items }) => items)].map((topic) => [topic.id, topic]));
   const topics = [...known.values()].sort((a, b) => compare(b.lastActivity, a.lastActivity));

@@ -1,4 +1,4 @@
-/** One message: who, when and what, its reactions, and what can be done with it. */
+/** One message with its reactions and actions. */
 import { type KeyboardEvent, memo, useState } from "react";
 import { addressOf } from "../app/router";
 import { clock, dateOf, day, full } from "../i18n/times";
@@ -8,7 +8,7 @@ import { Dialog } from "../ui/dialog";
 import { LinkPreviewCard } from "../ui/link-preview";
 import { Popover } from "../ui/popover";
 import { useWords } from "../ui/preferences";
-import { tell } from "../ui/toasts";
+import { notify } from "../ui/toasts";
 import { Written } from "../ui/written";
 import { Confirm } from "./confirm";
 import { EditForm } from "./edit-form";
@@ -33,10 +33,10 @@ interface Props {
   onKeyDown: (event: KeyboardEvent<HTMLElement>, id: string) => void;
 }
 
-/** Drawn again only when it changes: its functions have to stay the same ones. */
+/** Memoised: its function props must be stable. */
 export const MessageRow = memo(function MessageRow(props: Props) {
   const { message, continues, mine, found, editing, setEditing, tabStop, room } = props;
-  // Its tools are most of a row's elements, and needed only where somebody points or is.
+  // The toolbar is most of a row's elements, so it is rendered only for the row with the pointer or focus.
   const [near, setNear] = useState(false);
   const { t, language } = useWords();
   const at = dateOf(message.timestamp);
@@ -181,8 +181,8 @@ function Toolbar({ message, room, mine, admin, setEditing }: Props) {
     const address =
       location.href.split("#")[0] + addressOf({ name: "topic", id: message.topicId, at: message.timestamp });
     navigator.clipboard.writeText(address).then(
-      () => tell(t("message.linkCopied")),
-      () => tell(address),
+      () => notify(t("message.linkCopied")),
+      () => notify(address),
     );
   }
   return (

@@ -1,11 +1,11 @@
-/** Dialogs that found a community and open a topic. */
+/** Dialogs for a new community and a new topic. */
 import { type FormEvent, type ReactNode, useState } from "react";
 import { useMutation } from "urql";
 import { go } from "../app/router";
 import { Button } from "../ui/button";
 import { Dialog } from "../ui/dialog";
 import { useWords } from "../ui/preferences";
-import { tellFailure } from "../ui/toasts";
+import { notifyFailure } from "../ui/toasts";
 import { CreateCommunity, CreateTopic } from "./operations";
 
 export function NewTopic({ communityId, onClose }: { communityId: string; onClose: () => void }) {
@@ -17,7 +17,7 @@ export function NewTopic({ communityId, onClose }: { communityId: string; onClos
     const { data, error } = await create({
       input: { communityId, title: title.trim(), idempotencyKey: key },
     });
-    if (error) return tellFailure(error);
+    if (error) return notifyFailure(error);
     onClose();
     if (data) go({ name: "topic", id: data.createTopic.id, at: null });
   }
@@ -42,7 +42,7 @@ export function NewCommunity({ onClose }: { onClose: () => void }) {
   const [description, setDescription] = useState("");
   async function submit() {
     const { error } = await create({ input: { name: name.trim(), description, idempotencyKey: key } });
-    if (error) return tellFailure(error);
+    if (error) return notifyFailure(error);
     onClose();
   }
   return (

@@ -1,4 +1,4 @@
-/** What the chat asks of the API. */
+/** API operations of the chat. */
 import { graphql, type ResultOf } from "../api/graphql";
 
 export const MessageParts = graphql(`
@@ -31,7 +31,7 @@ const TopicParts = graphql(`
 export type TopicRow = ResultOf<typeof TopicParts>;
 
 export const COMMUNITIES_IN_A_PART = 50;
-/** Of the topics one more than is shown: it tells that there are more. */
+/** Requests one topic more than is shown, to know whether there are more. */
 export const Communities = graphql(
   `query Communities($after: ID, $limit: Int!) {
     communities(joined: true, after: $after, limit: $limit) { id name description topics(limit: 31) { ...TopicParts } }
@@ -44,7 +44,7 @@ export const LiveliestTopics = graphql(
   `query LiveliestTopics($id: ID!) { community(id: $id) { id topics(limit: 31) { ...TopicParts } } }`,
   [TopicParts],
 );
-/** Down from a topic's last activity, with that one: another may have been active in the same microsecond. */
+/** Topics from a last activity downwards, inclusive: two topics may have been active in the same microsecond. */
 export const MoreTopics = graphql(
   `query MoreTopics($communityId: ID!, $latest: Timestamp!) {
     communityTopics(communityId: $communityId, latest: $latest, limit: 31) { hasOlder items { ...TopicParts } }

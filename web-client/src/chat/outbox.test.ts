@@ -6,7 +6,7 @@ const settle = () => new Promise((resolve) => setTimeout(resolve, 0));
 const posted = (entry: Pending) =>
   ({ id: entry.key, topicId: entry.topicId, text: entry.text, stamp: null }) as Message;
 
-test("what does not reach the server goes out again under the same key, in its order", async () => {
+test("an undelivered message is sent again with the same key, in order", async () => {
   const tried: string[] = [];
   const keys = new Set<string>();
   let cut = true;
@@ -35,7 +35,7 @@ test("what does not reach the server goes out again under the same key, in its o
   expect(outbox.pending.get()).toEqual([]);
 });
 
-test("what the server refuses stays, does not hold up the next one, and can be tried again", async () => {
+test("a refused message stays, does not block the next, and can be retried", async () => {
   let refused = true;
   const outbox = outboxOver({
     post: async (entry) => {
@@ -54,7 +54,7 @@ test("what the server refuses stays, does not hold up the next one, and can be t
   expect(outbox.pending.get()).toEqual([]);
 });
 
-test("an event that comes before the answer hides what it came from, until the answer or a failure", async () => {
+test("an event before the answer hides the pending message until the answer or a failure", async () => {
   let fail = (_: unknown) => {};
   const outbox = outboxOver({
     post: () =>

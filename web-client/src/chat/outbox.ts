@@ -1,6 +1,6 @@
 /**
- * Messages on their way to the server, in their order for each topic. What does not reach it waits for the connection
- * and goes out again under the same idempotency key: sent twice, it is posted once.
+ * Outgoing messages, in order per topic. A message that does not reach the server waits for the connection and is
+ * sent again with the same idempotency key, so it is posted only once.
  */
 import { createContext, useContext } from "react";
 import { type Api, ask } from "../api/api";
@@ -15,7 +15,7 @@ export interface Pending {
   stamp: Stamp | null;
   state: "sending" | "waiting" | "failed";
   error: unknown;
-  /** Its message came by as an event before the server's answer: shown there, not here. */
+  /** Its event arrived before the server's answer, so the message is already in the timeline. */
   arrived: boolean;
 }
 
@@ -24,9 +24,12 @@ export interface Outbox {
   send(topicId: string, text: string, stamp: Stamp | null): void;
   again(key: string): void;
   discard(key: string): void;
-  /** An own message came by as an event. What looks like it is not shown twice, and still sent until it is answered. */
+  /**
+   * Called for an event with the viewer's own message. Hides the matching pending message, which is still sent until
+   * answered.
+   */
   arrived(message: Message): void;
-  /** Told of each message that the server has taken. */
+  /** Calls the listener for each message that the server has accepted. */
   onSent(listener: (message: Message) => void): () => void;
 }
 
@@ -34,7 +37,7 @@ const WAIT_MS = 2_000;
 
 interface Ways {
   post(entry: Pending): Promise<Message>;
-  /** Settles when another try is worth making. */
+  /** Settles when a retry is worthwhile. */
   pause(): Promise<void>;
 }
 

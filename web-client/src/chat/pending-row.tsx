@@ -1,4 +1,4 @@
-/** A message on its way: shown at once, and honest about how far it is. */
+/** A pending message with its sending state. */
 
 import { wordOf } from "../api/failure";
 import type { ViewerUser } from "../session/viewer";

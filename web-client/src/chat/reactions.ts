@@ -1,7 +1,7 @@
-/** What a reaction does to a message before the server has answered. */
+/** Optimistic updates of reactions. */
 import type { Message, Reaction } from "./operations";
 
-/** The message with the viewer's reaction put there, or taken away when it is there. */
+/** Returns the message with the viewer's reaction added, or removed if present. */
 export function toggled(message: Message, emoji: string): Message {
   const old = message.reactions.find((reaction) => reaction.emoji === emoji);
   if (old === undefined)

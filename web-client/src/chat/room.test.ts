@@ -4,7 +4,7 @@ import type { Message } from "./operations";
 import type { Outbox } from "./outbox";
 import { openRoom } from "./room";
 
-vi.mock("../ui/toasts", () => ({ tellFailure: () => {} }));
+vi.mock("../ui/toasts", () => ({ notifyFailure: () => {} }));
 
 const message = (text: string) =>
   ({ id: "m1", timestamp: "1700000000.000000", topicId: "t", author: { id: "ben" }, text }) as Message;

@@ -1,9 +1,9 @@
-/** One topic while it is shown: its window of messages in step with its events, and what is done to its messages. */
+/** One open topic: its window of messages, updated by events, and the actions on its messages. */
 import type { CombinedError } from "urql";
 import { type Api, ask, listen } from "../api/api";
 import { createFeed, type Feed } from "../timeline/feed";
 import { changed, compare } from "../timeline/window";
-import { tellFailure } from "../ui/toasts";
+import { notifyFailure } from "../ui/toasts";
 import { createValue, type Value } from "../ui/value";
 import {
   AddReaction,
@@ -22,7 +22,7 @@ import { toggled } from "./reactions";
 
 export interface Room {
   feed: Feed<Message>;
-  /** Why its events ended, null while they come. */
+  /** Why the subscription ended; null while it is running. */
   ended: Value<CombinedError | null>;
   react(message: Message, emoji: string): void;
   edit(id: string, text: string): Promise<void>;
@@ -44,7 +44,7 @@ export function openRoom(
   const ended = createValue<CombinedError | null>(null);
   let place = at;
 
-  // The page is read after the stream is ready: between the two, nothing can be missed.
+  // The page is read after StreamReady, so no message is missed in between.
   const stop = listen(
     api.direct,
     TopicEvents,
@@ -77,7 +77,7 @@ export function openRoom(
       feed.apply((window) =>
         changed(window, message.id, (now) => ({ ...now, reactions: message.reactions })),
       );
-      tellFailure(error);
+      notifyFailure(error);
     });
   }
 
@@ -89,7 +89,7 @@ export function openRoom(
     read: read.mark,
     edit: async (id, text) => put((await ask(api.direct, EditMessage, { id, text })).editMessage),
     remove: (id) =>
-      void ask(api.direct, DeleteMessage, { id }).then((data) => put(data.deleteMessage), tellFailure),
+      void ask(api.direct, DeleteMessage, { id }).then((data) => put(data.deleteMessage), notifyFailure),
     stop() {
       stop();
       stopSent();
@@ -110,7 +110,7 @@ function source(api: Api, topicId: string) {
   };
 }
 
-/** Moves the read mark, at most once in a while, and never back. */
+/** Moves the read mark forward, throttled. */
 function reader(api: Api, topicId: string) {
   let marked: string | null = null;
   let wanted: string | null = null;
@@ -119,7 +119,7 @@ function reader(api: Api, topicId: string) {
     timer = undefined;
     if (wanted === null || (marked !== null && compare(wanted, marked) <= 0)) return;
     marked = wanted;
-    // A read mark that does not get through is moved by the next one.
+    // A read mark that is not saved is corrected by the next one.
     ask(api.cached, MarkRead, { topicId, timestamp: wanted }).catch(() => {});
   }
   return {

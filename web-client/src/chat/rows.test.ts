@@ -24,7 +24,7 @@ test("messages of one author within minutes belong together", () => {
   expect(standing(message("b", "ann", 86_400), first, null).newDay).toBe(true);
 });
 
-test("the divider stands above the first message of somebody else after the read mark", () => {
+test("the divider is above the first message by another author after the read mark", () => {
   const items = [message("a", "ben", 0), message("b", "ann", 1), message("c", "ben", 2)];
   expect(firstUnread(items, false, "1700000000.000000", "ann")).toBe("c");
   expect(firstUnread(items, false, "1700000002.000000", "ann")).toBeNull();
@@ -32,7 +32,7 @@ test("the divider stands above the first message of somebody else after the read
   expect(firstUnread(items, true, null, "ann")).toBeNull();
 });
 
-test("a reaction is put there and taken back before the server answers", () => {
+test("a reaction is added and removed before the server answers", () => {
   const once = toggled(message("a", "ann", 0), "🔥");
   expect(once.reactions).toEqual([{ emoji: "🔥", count: 1, reacted: true }]);
   expect(toggled(once, "🔥").reactions).toEqual([]);

@@ -1,11 +1,11 @@
-/** How a message stands among its neighbours: under a new day, under the read mark, or right below the same author's. */
+/** How a message is displayed relative to the one before: a new day, the unread divider, or a continuation. */
 import { dateOf, sameDay } from "../i18n/times";
 import { compare } from "../timeline/window";
 import type { Message } from "./operations";
 
 export interface Standing {
   newDay: boolean;
-  /** The first one after the read mark that somebody else wrote. */
+  /** The first message by another author after the read mark. */
   firstUnread: boolean;
   continues: boolean;
 }
@@ -28,7 +28,7 @@ export function standing(
   return { newDay, firstUnread, continues };
 }
 
-/** Null when nothing is unread, or when the first unread one is not in the window. */
+/** Null when nothing is unread, or when the first unread message is not in the window. */
 export function firstUnread(
   items: readonly Message[],
   hasOlder: boolean,

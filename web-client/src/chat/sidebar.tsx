@@ -1,4 +1,7 @@
-/** The joined communities with their topics, the liveliest first, and what is trending. What is in sight is live. */
+/**
+ * The joined communities with their topics, most recently active first, and trending topics. Visible communities are
+ * live.
+ */
 import { type RefObject, useCallback, useEffect, useRef, useState } from "react";
 import { useQuery } from "urql";
 import { addressOf, usePlace } from "../app/router";
@@ -109,7 +112,7 @@ function CommunityTopics({ community, listened, onSeen }: SectionProps) {
   );
 }
 
-/** Tells whenever the element comes into sight. */
+/** Calls `onSeen` whenever the element becomes visible. */
 function useInSight(element: RefObject<HTMLElement | null>, id: string, onSeen: (id: string) => void): void {
   useEffect(() => {
     if (!element.current) return;

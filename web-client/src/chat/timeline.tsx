@@ -1,4 +1,4 @@
-/** A topic's messages: scrolls endlessly both ways and keeps its place, whatever is added at either end. */
+/** A topic's messages: scrolls endlessly both ways and keeps its position when items are added at either end. */
 import { type KeyboardEvent, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { Virtualizer, type VirtualizerHandle } from "virtua";
 import { useViewer } from "../session/viewer";

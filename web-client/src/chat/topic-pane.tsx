@@ -1,4 +1,4 @@
-/** One topic: its head, its timeline, and where one writes. */
+/** One topic: its header, timeline and composer. */
 import { useCallback, useEffect, useRef, useState } from "react";
 import { useMutation, useQuery } from "urql";
 import { useApi } from "../api/api";
@@ -15,7 +15,7 @@ import { useOutbox } from "./outbox";
 import { openRoom, type Room } from "./room";
 import { Timeline } from "./timeline";
 
-/** With more unread than a page shows, reading begins where it ended. */
+/** With more unread messages than a page shows, opens at the read mark. */
 const UNREAD_ON_A_PAGE = 40;
 
 export function TopicPane({ id, at }: { id: string; at: string | null }) {

@@ -1,11 +1,11 @@
-/** A community's topics: the liveliest at first, more of them when they are asked for, all of them live. */
+/** A community's topics: the most recently active first, further pages on request, all updated live. */
 import { useEffect, useState } from "react";
 import { listen, useApi } from "../api/api";
-import { tellFailure } from "../ui/toasts";
+import { notifyFailure } from "../ui/toasts";
 import { shownTopics, type TopicPage } from "./listed";
 import { CommunityEvents, type JoinedCommunity, LiveliestTopics, MoreTopics } from "./operations";
 
-/** `listened` says whether its events are heard; they write themselves into the cache. */
+/** `listened` says whether to subscribe to the community's events, which update the cache. */
 export function useTopics({ id, topics: first }: JoinedCommunity, listened: boolean) {
   const { cached } = useApi();
   const [starts, setStarts] = useState<readonly string[]>([]);
@@ -17,7 +17,7 @@ export function useTopics({ id, topics: first }: JoinedCommunity, listened: bool
     if (!listened) return;
     return listen(cached, CommunityEvents, { communityId: id }, ({ communityEvents: event }) => {
       if (event.__typename !== "StreamReady" || event.resumed) return;
-      // What happened before, nobody told: the list begins anew with the liveliest.
+      // Events before the subscription are missed, so the list is reloaded.
       setStarts([]);
       cached.query(LiveliestTopics, { id }, { requestPolicy: "network-only" }).toPromise();
     });
@@ -30,14 +30,14 @@ export function useTopics({ id, topics: first }: JoinedCommunity, listened: bool
     const asked = { communityId: id, latest };
     const { error } = await cached.query(MoreTopics, asked, { requestPolicy: "network-only" }).toPromise();
     setAsking(false);
-    if (error) tellFailure(error);
-    // A list that began anew meanwhile does not go on from where the old one ended.
+    if (error) notifyFailure(error);
+    // The list was reloaded meanwhile: the page of the old list does not continue it.
     else setStarts((known) => (known === starts ? [...known, latest] : known));
   }
   return { topics, more, asking, goOn };
 }
 
-/** The pages that were asked for, as the cache has them now. */
+/** The requested pages, as they are in the cache. */
 function usePages(communityId: string, starts: readonly string[]): TopicPage[] {
   const { cached } = useApi();
   const [pages, setPages] = useState<Readonly<Record<string, TopicPage>>>({});

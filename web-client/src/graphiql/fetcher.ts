@@ -1,6 +1,6 @@
 /**
- * Carries GraphiQL's operations to /graphql of this origin: a subscription over graphql-transport-ws, anything else
- * by POST. Both send what the header editor holds at that moment; nothing is kept between two operations.
+ * Sends GraphiQL's operations to /graphql of this origin: subscriptions over graphql-transport-ws, anything else by
+ * POST. Both send the current content of the header editor; nothing is kept between two operations.
  */
 import type { Fetcher, FetcherParams, Observable } from "@graphiql/toolkit";
 import {
@@ -16,7 +16,7 @@ const PATH = "/graphql";
 
 type RequestHeaders = Record<string, string>;
 
-/** What GraphiQL calls for every operation and for introspection. */
+/** GraphiQL calls it for every operation and for introspection. */
 export const fetcher: Fetcher = (params, options) => {
   const operation = chosenOperation(params);
   const request = { ...params, operationName: operation?.name?.value };
@@ -25,8 +25,8 @@ export const fetcher: Fetcher = (params, options) => {
 };
 
 /**
- * GraphiQL notices a changed document 100 ms late; until then it names an operation of the one before. Undefined for
- * what does not parse: the server says why.
+ * GraphiQL notices a changed document 100 ms late and names an operation of the old one until then. Undefined for a
+ * document that does not parse: the server reports the error.
  */
 function chosenOperation({ query, operationName }: FetcherParams): OperationDefinitionNode | undefined {
   try {
@@ -63,7 +63,7 @@ async function answer(response: Response): Promise<ExecutionResult> {
   }
 }
 
-/** One connection for each subscription: other headers are another sign-in, and a socket signs in once. */
+/** One connection per subscription, because the headers may differ and a socket signs in once. */
 function subscribe(request: FetcherParams, headers: RequestHeaders): Observable<ExecutionResult> {
   const authorization = new Headers(headers).get("authorization");
   const client = createClient({
@@ -75,7 +75,7 @@ function subscribe(request: FetcherParams, headers: RequestHeaders): Observable<
   };
 }
 
-/** The same sink, told of a closed connection in words. */
+/** Returns the sink with close events converted to messages. */
 const legible = ({ next, error, complete }: Sink<ExecutionResult>): Sink<ExecutionResult> => ({
   next,
   error: (reason) => error(reason instanceof CloseEvent ? closed(reason) : reason),

@@ -9,10 +9,10 @@ const KEPT_HEADERS = "graphiql:headers";
 const KEPT_TABS = "graphiql:tabState";
 const KEEP = "graphiql:shouldPersistHeaders";
 
-/** Whether the reader chose to keep headers in this browser. GraphiQL's own default would be to keep them. */
+/** Whether the user chose to keep headers in this browser. GraphiQL's own default would be to keep them. */
 export const headersAreKept = (): boolean => localStorage.getItem(KEEP) === "true";
 
-/** The headers of the sign-in link that led here, as JSON, or undefined when none did. */
+/** The headers of the sign-in link as JSON, or undefined without one. */
 export function headersFromLink(): string | undefined {
   const arrived = takeTokenFromFragment();
   if (arrived !== null) {
@@ -23,7 +23,7 @@ export function headersFromLink(): string | undefined {
   return token === null ? undefined : JSON.stringify({ Authorization: `Bearer ${token}` }, null, 2);
 }
 
-/** What an earlier visit kept would win over the link. */
+/** Headers kept by an earlier visit would override the link. */
 function forgetKeptHeaders(): void {
   localStorage.removeItem(KEPT_HEADERS);
   const tabs = localStorage.getItem(KEPT_TABS);

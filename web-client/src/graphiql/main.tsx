@@ -1,4 +1,4 @@
-/** GraphiQL for Noroshi: its explorer, own headers, subscriptions, and the ready-made operations of a first visit. */
+/** GraphiQL for Noroshi: explorer, headers, subscriptions, and prepared operations. */
 import "./workers";
 import "graphiql/style.css";
 import "@graphiql/plugin-explorer/style.css";
@@ -11,10 +11,10 @@ import { fetcher } from "./fetcher";
 import { headersAreKept, headersFromLink } from "./headers";
 import { OPERATIONS } from "./operations";
 
-// Without GraphiQL's history: it writes the headers of every run to local storage, whatever the reader chose.
+// Without GraphiQL's history, which writes the headers of every run to local storage.
 const plugins = [explorerPlugin({ showAttribution: false })];
 
-// A sign-in link opened while the page is there changes only the fragment.
+// A sign-in link opened in the same tab changes only the fragment.
 addEventListener("hashchange", () => {
   if (tokenInFragment() !== null) location.reload();
 });

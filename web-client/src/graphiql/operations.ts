@@ -1,4 +1,4 @@
-/** The tabs of a first visit, in order. Their tests run each against the schema (tests/e2e/test_graphiql.py). */
+/** The prepared tabs, in order. tests/e2e/test_graphiql.py runs each against the schema. */
 import addressBook from "./operations/address-book.graphql?raw";
 import launchCalls from "./operations/launch-calls.graphql?raw";
 import liveTopic from "./operations/live-topic.graphql?raw";
@@ -12,7 +12,7 @@ import whoReacted from "./operations/who-reacted.graphql?raw";
 
 const variables = (values: Record<string, unknown>): string => JSON.stringify(values, null, 2);
 
-// Numbers that no telephone has: the regulator keeps them for films.
+// Numbers that the regulator reserves for fiction.
 const LIST = "phone_number,name\n+447700900001,Ann\n+447700900002,Ben\n+447700900003,Cleo\n";
 
 const fromNow = (ms: number): string => new Date(Date.now() + ms).toISOString();

@@ -1,4 +1,4 @@
-/** How far one's own post has come into the followers' feeds, live while it is on its way. */
+/** The fan-out progress of the viewer's own post, updated live. */
 import { useEffect, useState } from "react";
 import { ask, listen, useApi } from "../api/api";
 import { useWords } from "../ui/preferences";
@@ -33,7 +33,7 @@ function useLive(first: FanOut): FanOut {
       else if (event.__typename === "StreamReady" && !event.resumed)
         ask(direct, PostFanOut, { id: postId }).then(
           ({ post }) => setNow((now) => (now.state === "COMPLETED" ? now : (post?.fanOut ?? now))),
-          () => {}, // The next event tells as much.
+          () => {}, // The next event carries the same progress.
         );
     });
   }, [direct, postId, over]);

@@ -1,4 +1,4 @@
-/** A list with its newest item on top that goes on for as long as one scrolls. */
+/** A list with its newest item on top that loads more while scrolling. */
 import { type ReactElement, type ReactNode, useEffect, useRef } from "react";
 import { Virtualizer } from "virtua";
 import type { Feed } from "../timeline/feed";
@@ -16,7 +16,7 @@ interface Props<Item extends Entry> {
   pill?: ReactNode;
   empty: ReactNode;
   children: (item: Item) => ReactElement;
-  /** Beside something else: without a page's own margins. */
+  /** Without page margins, for use beside other content. */
   narrow?: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** The heading of a feed: its name for those who don't see it, and the feeds beside it. */
+/** The heading of a feed and the links to the other feeds. */
 import { addressOf, usePlace } from "../app/router";
 import { useWords } from "../ui/preferences";
 import { Tab } from "../ui/tabs";

@@ -1,4 +1,4 @@
-/** What one was told, and who reacted to one's messages; both lead to the message itself. */
+/** Notifications, and reactions to the viewer's messages; both link to the message. */
 import type { ReactNode } from "react";
 import { useEffect } from "react";
 import { ask, useApi } from "../api/api";
@@ -34,7 +34,7 @@ export function NotificationsPage() {
     if (!last) return;
     ask(direct, MarkNotificationsRead, { timestamp: last }).then(
       ({ markNotificationsRead: left }) => unreadNow.set(left),
-      () => {}, // The mark moves with the next one that is read.
+      () => {}, // The next read moves the mark.
     );
   }, [direct, last]);
   return (

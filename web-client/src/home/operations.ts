@@ -1,4 +1,4 @@
-/** What the home screens ask of the API. */
+/** API operations of the home screens. */
 import { graphql, type ResultOf } from "../api/graphql";
 
 export const PostParts = graphql(`

@@ -1,4 +1,4 @@
-/** Feeds of posts: of those one follows, of everyone, and with a hashtag. */
+/** Feeds of posts: followed people, everyone, and a hashtag. */
 import { useEffect, useRef, useState } from "react";
 import { ask, listen, useApi } from "../api/api";
 import { addressOf, usePlace } from "../app/router";
@@ -8,7 +8,7 @@ import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { useWords } from "../ui/preferences";
 import { Empty } from "../ui/states";
-import { tell } from "../ui/toasts";
+import { notify } from "../ui/toasts";
 import { FeedList } from "./feed-list";
 import { FeedTabs } from "./feed-tabs";
 import { HashtagPosts, HomeFeed, HomeFeedEvents, LocalFeed, type Post } from "./operations";
@@ -24,7 +24,7 @@ export function HomePage() {
   const [arrived, setArrived] = useState<readonly Post[]>([]);
   const feed = useFeed<Post>(async (latest, inclusive) => {
     const { page } = await ask(direct, HomeFeed, { latest, inclusive });
-    if (page.state === "REBUILDING") tell(t("feed.rebuilding"));
+    if (page.state === "REBUILDING") notify(t("feed.rebuilding"));
     return page;
   }, false);
 

@@ -1,4 +1,4 @@
-/** One post, and for its author how far it has come. */
+/** One post, with its fan-out progress for the author. */
 import { useState } from "react";
 import { useMutation } from "urql";
 import { addressOf } from "../app/router";
@@ -9,7 +9,7 @@ import { Avatar } from "../ui/avatar";
 import { IconButton } from "../ui/button";
 import { LinkPreviewCard } from "../ui/link-preview";
 import { useWords } from "../ui/preferences";
-import { tellFailure } from "../ui/toasts";
+import { notifyFailure } from "../ui/toasts";
 import { Written } from "../ui/written";
 import { FanOutProgress } from "./fan-out";
 import { DeletePost, type Post } from "./operations";
@@ -81,7 +81,7 @@ function DeleteButton({ id, onDeleted }: { id: string; onDeleted: (id: string) =
     setAsking(false);
     if (!sure) return;
     const { error } = await remove({ id });
-    if (error) tellFailure(error);
+    if (error) notifyFailure(error);
     else onDeleted(id);
   }
   return (

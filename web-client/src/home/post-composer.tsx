@@ -1,4 +1,4 @@
-/** Where a post is written: text with mentions and hashtags, and addresses of pictures. */
+/** The post field: text with mentions and hashtags, and image URLs. */
 import { useState } from "react";
 import { ask, useApi } from "../api/api";
 import { mayPassLater } from "../api/failure";
@@ -7,7 +7,7 @@ import { Avatar } from "../ui/avatar";
 import { Button, IconButton } from "../ui/button";
 import { MentionField } from "../ui/mentions";
 import { useWords } from "../ui/preferences";
-import { tell, tellFailure } from "../ui/toasts";
+import { notify, notifyFailure } from "../ui/toasts";
 import { CreatePost, type Post } from "./operations";
 
 const LENGTH_MAX = 4000;
@@ -20,7 +20,7 @@ export function PostComposer({ onPosted }: { onPosted: (post: Post) => void }) {
   const [text, setText] = useState("");
   const [media, setMedia] = useState<string | null>(null);
   const [busy, setBusy] = useState(false);
-  // The same post under the same key, until it is changed or posted: trying again never posts twice.
+  // The idempotency key stays until the post is changed or sent, so a retry never posts twice.
   const [key, setKey] = useState(() => crypto.randomUUID());
   const mediaUrls = media?.split(/\s+/).filter(Boolean) ?? [];
   const ready = !busy && (text.trim() !== "" || mediaUrls.length > 0);
@@ -40,8 +40,8 @@ export function PostComposer({ onPosted }: { onPosted: (post: Post) => void }) {
       write("");
       setMedia(null);
     } catch (error) {
-      tellFailure(error);
-      if (mayPassLater(error)) tell(t("post.kept"));
+      notifyFailure(error);
+      if (mayPassLater(error)) notify(t("post.kept"));
     }
     setBusy(false);
   }

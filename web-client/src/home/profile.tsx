@@ -1,4 +1,4 @@
-/** Somebody: who they are, follow and block, and their posts. */
+/** A profile: name, follow and block, and posts. */
 import { useState } from "react";
 import { useMutation, useQuery } from "urql";
 import { ask, useApi } from "../api/api";
@@ -10,7 +10,7 @@ import { Avatar } from "../ui/avatar";
 import { Button } from "../ui/button";
 import { useWords } from "../ui/preferences";
 import { Empty, Failed, Loading } from "../ui/states";
-import { tellFailure } from "../ui/toasts";
+import { notifyFailure } from "../ui/toasts";
 import { FeedList } from "./feed-list";
 import { Block, Follow, type Post, PostsOf, Profile, Unblock, Unfollow } from "./operations";
 import { PostCard } from "./post-card";
@@ -82,7 +82,7 @@ function Actions({ user, onChanged }: { user: Person; onChanged: () => void }) {
   const [, block] = useMutation(Block);
   const [, unblock] = useMutation(Unblock);
   const { id } = user;
-  const done = ({ error }: { error?: unknown }) => (error ? tellFailure(error) : onChanged());
+  const done = ({ error }: { error?: unknown }) => (error ? notifyFailure(error) : onChanged());
   return (
     <div className="flex gap-2">
       {!user.blocked && (
@@ -91,7 +91,7 @@ function Actions({ user, onChanged }: { user: Person; onChanged: () => void }) {
           aria-pressed={user.following}
           onClick={() =>
             (user.following ? unfollow({ id }) : follow({ id })).then(
-              ({ error }) => error && tellFailure(error),
+              ({ error }) => error && notifyFailure(error),
             )
           }
         >

@@ -1,19 +1,19 @@
-/** How many notifications are unread, kept up to date by their events. */
+/** The number of unread notifications, updated by events. */
 import { useEffect } from "react";
 import { useQuery } from "urql";
 import { listen, useApi } from "../api/api";
 import { createValue, useValue } from "../ui/value";
 import { type Notification, NotificationEvents, UnreadNotifications } from "./operations";
 
-/** The newest one that came by as an event. */
+/** The newest notification that arrived as an event. */
 export const newest = createValue<Notification | null>(null);
-/** Set to what the server said when the mark was moved, null to ask anew. */
+/** The server's count after the mark was moved; null to query again. */
 export const unreadNow = createValue<number | null>(null);
 
 export function useUnreadNotifications(): number {
   const { direct } = useApi();
   const [{ data }, again] = useQuery({ query: UnreadNotifications, requestPolicy: "cache-and-network" });
-  const told = useValue(unreadNow);
+  const serverCount = useValue(unreadNow);
   useEffect(() => {
     newest.set(null);
     unreadNow.set(null);
@@ -23,5 +23,5 @@ export function useUnreadNotifications(): number {
       again({ requestPolicy: "network-only" });
     });
   }, [direct, again]);
-  return told ?? data?.unreadNotificationCount ?? 0;
+  return serverCount ?? data?.unreadNotificationCount ?? 0;
 }

@@ -1,11 +1,11 @@
-/** A window that begins at the newest item and grows older: posts, notifications, received reactions. */
+/** A window that starts at the newest item and loads older ones: posts, notifications, received reactions. */
 import { useEffect, useState } from "react";
 import { createFeed, type Feed, type Page } from "../timeline/feed";
 import type { Entry } from "../timeline/window";
 
 type Ask<Item extends Entry> = (latest: string, inclusive: boolean) => Promise<Page<Item>>;
 
-/** `ask` is taken when the component appears; give it a key to change it. */
+/** `ask` is read once, when the component mounts; change the key to change it. */
 export function useFeed<Item extends Entry>(ask: Ask<Item>, begin = true): Feed<Item> {
   const [feed] = useState(() => {
     const unused = () => Promise.reject(new Error("This window only grows older."));

@@ -1,4 +1,4 @@
-/** The words of the calls screens. */
+/** Messages of the calls screens. */
 import type { Text } from "./words";
 
 export const en = {

@@ -1,4 +1,4 @@
-/** The words of the mail screens. */
+/** Messages of the mail screens. */
 import type { Text } from "./words";
 
 export const en = {

@@ -1,4 +1,4 @@
-/** The words of the publishing screen, in both languages. */
+/** Messages of the publishing screen. */
 export const en = {
   publishing: "Schedule",
   "publishing.accountName": "Display name",

@@ -1,4 +1,4 @@
-/** Instants in words: of a timeline's timestamps ("seconds.micros") and of RFC 3339. */
+/** Formats instants: timestamps of timelines ("seconds.micros") and RFC 3339. */
 import type { Language } from "./words";
 
 const MINUTE_MS = 60_000;
@@ -13,7 +13,7 @@ function format(language: Language, options: Intl.DateTimeFormatOptions): Intl.D
   return known;
 }
 
-/** Of a timestamp, to the millisecond; for showing only, never for comparing. */
+/** Converts a timestamp, to the millisecond; for display only, never for comparison. */
 export function dateOf(timestamp: string): Date {
   return new Date(Number(timestamp) * 1000);
 }
@@ -35,7 +35,7 @@ export function sameDay(a: Date, b: Date): boolean {
   return a.toDateString() === b.toDateString();
 }
 
-/** A moment of a time axis that is so long: to the second, to the minute, or the day too. */
+/** A label of a time axis of that length: to the second, to the minute, or with the day. */
 export function moment(language: Language, date: Date, span_ms: number): string {
   if (span_ms > DAY_MS)
     return format(language, { month: "short", day: "numeric", hour: "numeric" }).format(date);
@@ -43,13 +43,13 @@ export function moment(language: Language, date: Date, span_ms: number): string 
   return format(language, { hour: "2-digit", minute: "2-digit", second, hourCycle: "h23" }).format(date);
 }
 
-/** An instant of today as its time, of other days with the date. */
+/** The time for an instant of today, with the date for other days. */
 export function soon(language: Language, date: Date, now: Date): string {
   if (sameDay(date, now)) return clock(language, date);
   return format(language, { dateStyle: "medium", timeStyle: "short" }).format(date);
 }
 
-/** "5 min. ago" for what was within a day, else the date. */
+/** "5 min. ago" within a day, else the date. */
 export function ago(language: Language, date: Date, now: Date): string {
   const age_ms = now.getTime() - date.getTime();
   const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto", style: "short" });

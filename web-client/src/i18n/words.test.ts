@@ -23,13 +23,13 @@ test("a count chooses the plural form, where the language has one", () => {
   expect(say("ja", "members", { count: 1 })).toBe("メンバー 1 人");
 });
 
-test("numbers are written as the language writes them, texts as they are", () => {
+test("numbers are formatted for the language, texts are inserted unchanged", () => {
   expect(say("en", "members", { count: 12000 })).toBe("12,000 members");
   expect(say("en", "post.delete")).toBe("Delete post");
   expect(say("en", "reaction.by", { name: "$& {name}" })).toBe("by $& {name}");
 });
 
-test("what is close is told by its age", () => {
+test("a recent time is shown by its age", () => {
   const now = new Date("2026-11-21T12:00:00Z");
   expect(ago("en", new Date("2026-11-21T11:55:00Z"), now)).toBe("5 min. ago");
   expect(ago("en", new Date("2026-10-01T11:55:00Z"), now)).toBe("Oct 1");

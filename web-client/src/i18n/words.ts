@@ -1,9 +1,9 @@
-/** Every word the client shows, by language. Both dictionaries have the same keys: tsc sees to it. */
+/** Message catalogues by language. Both have the same keys; tsc checks it. */
 import { en } from "./en";
 import { ja } from "./ja";
 
 export type Language = "en" | "ja";
-/** A text, or one for each plural form that the language has; `count` chooses. */
+/** A text, or one for each plural form, chosen by `count`. */
 export type Text = string | { one: string; other: string };
 export type Word = keyof typeof en;
 
@@ -11,7 +11,7 @@ export const DICTIONARIES: Record<Language, Record<Word, Text>> = { en, ja };
 
 const PLURALS = { en: new Intl.PluralRules("en"), ja: new Intl.PluralRules("ja") };
 
-/** The text of a word; `{name}` in it is replaced by the value of that name, numbers as the language writes them. */
+/** Returns a message; `{name}` is replaced by the value of that name, with numbers formatted for the language. */
 export function say(language: Language, word: Word, values: Record<string, string | number> = {}): string {
   const text = DICTIONARIES[language][word];
   const chosen = typeof text === "string" ? text : text[formOf(language, values.count)];

@@ -1,4 +1,4 @@
-/** May mail go to these addresses, and why not: up to a thousand at once, the good ones copied by a click. */
+/** Looks up to 1,000 addresses: whether each can get mail, and why. Sendable addresses can be copied. */
 import { type FormEvent, useState } from "react";
 import { ask, useApi } from "../api/api";
 import { refusalOf, wordOf } from "../api/failure";
@@ -8,7 +8,7 @@ import { Icon } from "../ui/icons";
 import { Labelled } from "../ui/labelled";
 import { useWords } from "../ui/preferences";
 import { Empty } from "../ui/states";
-import { tell } from "../ui/toasts";
+import { notify } from "../ui/toasts";
 import { AddressRow } from "./address-row";
 import { ASKED_MAX, addressesIn } from "./addresses";
 import { AddressBook, type AddressStanding } from "./operations";
@@ -115,8 +115,8 @@ function Standings({ standings, replace }: StandingsProps) {
   function copy() {
     const text = sendable.map(({ normalized, address }) => normalized ?? address).join("\n");
     navigator.clipboard.writeText(text).then(
-      () => tell(t("mail.copied", { count: sendable.length })),
-      () => tell(t("mail.notCopied")),
+      () => notify(t("mail.copied", { count: sendable.length })),
+      () => notify(t("mail.notCopied")),
     );
   }
 

@@ -1,4 +1,4 @@
-/** One address: the verdict, what it rests on, and the way to take a block back. */
+/** One address: its verdict, counters, and the unblock action. */
 import { useState } from "react";
 import { ask, useApi } from "../api/api";
 import { refusalOf } from "../api/failure";
@@ -7,16 +7,16 @@ import { mayOperate } from "../session/rights";
 import { useViewer } from "../session/viewer";
 import { Button } from "../ui/button";
 import { useWords } from "../ui/preferences";
-import { tell, tellFailure } from "../ui/toasts";
+import { notify, notifyFailure } from "../ui/toasts";
 import { AddressBook, type AddressStanding, type Rule, SetDomainBlocked, UnblockAddress } from "./operations";
 import { Reason } from "./reason";
 import { Counters, VerdictBadge, VerdictDetail } from "./verdict";
 
 interface Props {
   standing: AddressStanding;
-  /** Puts these in the place of what was known of their addresses. */
+  /** Replaces the results of these addresses. */
   replace: (fresh: readonly AddressStanding[]) => void;
-  /** The addresses that were asked for in a domain. */
+  /** The looked-up addresses of a domain. */
   inDomain: (domain: string) => string[];
 }
 
@@ -59,7 +59,7 @@ export function AddressRow(props: Props) {
   );
 }
 
-/** Takes back what blocks: of a blocked domain the domain's block, else the address' own. */
+/** Unblocks the domain if it causes the block, else the address. */
 function Unblock({ standing, replace, inDomain }: Props) {
   const { t } = useWords();
   const { direct } = useApi();
@@ -78,19 +78,19 @@ function Unblock({ standing, replace, inDomain }: Props) {
       else {
         const now = (await ask(direct, UnblockAddress, { address, reason })).unblockAddress;
         replace([{ ...now, address }]);
-        if (now.blocked) return tell(t("mail.domainBlocks", { name: now.domain?.domain ?? "" }));
+        if (now.blocked) return notify(t("mail.domainBlocks", { name: now.domain?.domain ?? "" }));
       }
-      tell(t("mail.unblocked", { name: byDomain ?? address }));
+      notify(t("mail.unblocked", { name: byDomain ?? address }));
     } catch (error) {
       const refusal = refusalOf(error);
-      if (refusal) tell(refusal);
-      else tellFailure(error);
+      if (refusal) notify(refusal);
+      else notifyFailure(error);
     }
   }
 
   async function allowDomain(domain: string, reason: string) {
     await ask(direct, SetDomainBlocked, { domain, blocked: false, reason });
-    // Lookups may answer with what they knew of a domain up to five seconds ago.
+    // Lookups may return data of a domain that is up to five seconds old.
     for (let tries_left = ASK_AGAIN; tries_left > 0; tries_left--) {
       const fresh = (await ask(direct, AddressBook, { addresses: inDomain(domain) })).addressBook;
       replace(fresh);

@@ -12,10 +12,10 @@ test("addresses are found in a column, in a header and among names, each once", 
   ]);
 });
 
-test("what is no address stays, for the server to say so", () => {
+test("an invalid address stays, for the server to report", () => {
   expect(addressesIn("nobody,@x")).toEqual(["nobody", "@x"]);
 });
 
-test("of an address its domain is asked", () => {
+test("an address stands for its domain", () => {
   expect(domainsIn("Example.org ann@example.com\nexample.com")).toEqual(["example.org", "example.com"]);
 });

@@ -1,15 +1,18 @@
-/** What people paste as a list of addresses or domains, taken apart. Whether each is one, the server says. */
+/** Parses pasted lists of addresses or domains. Validation is the server's. */
 
 export const ASKED_MAX = 1000;
 
-/** Addresses of a pasted text, each once: `Ann <ann@example.org>`, a column, or a list with commas and semicolons. */
+/**
+ * Returns the distinct addresses of a text: `Ann <ann@example.org>`, one per line, or separated by commas or
+ * semicolons.
+ */
 export function addressesIn(text: string): string[] {
   const found = text.split(/[\n\r,;]+/).map((part) => /<([^<>\s]+)>/.exec(part)?.[1] ?? part.trim());
-  // Words beside each other are addresses of their own; a name with spaces before "<" was taken off already.
+  // Separate words are separate addresses; display names before "<" are already removed.
   return [...new Set(found.flatMap((part) => part.split(/\s+/)).filter(Boolean))];
 }
 
-/** Domains of a pasted text, each once; of an address its domain. */
+/** Returns the distinct domains of a text; an address counts as its domain. */
 export function domainsIn(text: string): string[] {
   const parts = text.split(/[\s,;]+/).map((part) => part.replace(/^.*@/, "").replace(/[<>]/g, ""));
   return [...new Set(parts.map((part) => part.toLowerCase()).filter(Boolean))];

@@ -1,4 +1,4 @@
-/** Whole domains: what is known of them, and blocking or allowing one by hand. */
+/** Domains: their delivery record, and blocking or allowing them manually. */
 import { type FormEvent, useState } from "react";
 import { ask, useApi } from "../api/api";
 import { refusalOf, wordOf } from "../api/failure";
@@ -10,7 +10,7 @@ import { Icon } from "../ui/icons";
 import { Labelled } from "../ui/labelled";
 import { useWords } from "../ui/preferences";
 import { Empty } from "../ui/states";
-import { tell, tellFailure } from "../ui/toasts";
+import { notify, notifyFailure } from "../ui/toasts";
 import { ASKED_MAX, domainsIn } from "./addresses";
 import { type DomainStanding, DomainStandings, SetDomainBlocked } from "./operations";
 import { chosenDomain } from "./rates";
@@ -120,7 +120,7 @@ function DomainRow({ standing, put }: { standing: DomainStanding; put: (now: Dom
   );
 }
 
-/** What a hand can do: true blocks, false allows, null leaves it to the rule. */
+/** Manual settings: true blocks, false allows, null returns to the automatic rule. */
 function ByHand({ standing, put }: { standing: DomainStanding; put: (now: DomainStanding) => void }) {
   const { t } = useWords();
   const { direct } = useApi();
@@ -133,9 +133,9 @@ function ByHand({ standing, put }: { standing: DomainStanding; put: (now: Domain
     if (reason === null || wanted === undefined) return;
     try {
       put((await ask(direct, SetDomainBlocked, { domain, blocked: wanted, reason })).setDomainBlocked);
-      tell(t("mail.domainChanged", { name: domain }));
+      notify(t("mail.domainChanged", { name: domain }));
     } catch (error) {
-      tellFailure(error);
+      notifyFailure(error);
     }
   }
 

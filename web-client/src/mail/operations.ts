@@ -1,4 +1,4 @@
-/** What the mail screens ask of the API. */
+/** API operations of the mail screens. */
 import { graphql, type ResultOf } from "../api/graphql";
 
 export const DomainParts = graphql(`

@@ -1,4 +1,4 @@
-/** A bar a day: what part of its mail bounced, and the line above which senders lose their reputation. */
+/** A bar per day: its bounce rate, and the line above which a sender's reputation suffers. */
 import { useRef } from "react";
 import { ticks, useWidth } from "../ui/chart";
 import { useWords } from "../ui/preferences";

@@ -1,4 +1,4 @@
-/** How much of each day's mail bounced, of all domains or of one, beside what senders may have. */
+/** Bounce rates by day, of all domains or of one, with the recommended maximum. */
 import { useEffect, useState } from "react";
 import { ask, useApi } from "../api/api";
 import { refusalOf, wordOf } from "../api/failure";
@@ -13,7 +13,7 @@ const DAY_MS = 86_400_000;
 const SPANS_DAYS = [14, 30, 90] as const;
 const PAUSE_MS = 400;
 
-/** The domain that is looked at; empty for all together. */
+/** The selected domain; empty for all domains. */
 export const chosenDomain = createValue("");
 
 export function Rates() {

@@ -1,4 +1,4 @@
-/** Asks why something in the book is changed by hand: the reason is kept with the change. */
+/** Asks for the reason of a manual change, which is stored with it. */
 import { type FormEvent, useState } from "react";
 import { Button } from "../ui/button";
 import { Dialog } from "../ui/dialog";
@@ -10,7 +10,7 @@ interface Props {
   text: string;
   action: string;
   bad?: boolean;
-  /** With the reason, or null when it was left. */
+  /** With the reason, or null when cancelled. */
   onDone: (reason: string | null) => void;
 }
 

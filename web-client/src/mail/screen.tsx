@@ -1,4 +1,4 @@
-/** The mail screens: addresses, domains, and how much bounced. */
+/** The mail screens: addresses, domains and bounce rates. */
 import { addressOf, type MailPlace } from "../app/router";
 import { mayReadMail } from "../session/rights";
 import { useViewer } from "../session/viewer";

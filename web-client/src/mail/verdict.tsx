@@ -1,4 +1,4 @@
-/** A verdict in words: the rule, its reason, and what was counted. */
+/** A verdict: its rule, reason and counters. */
 import { Badge, type Tone } from "../ui/badge";
 import { Icon } from "../ui/icons";
 import { useWords } from "../ui/preferences";

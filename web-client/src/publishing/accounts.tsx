@@ -1,4 +1,4 @@
-/** The organization's accounts elsewhere: which there are, connecting another, and letting one go. */
+/** The organization's connected accounts: list, connect and disconnect. */
 import { type ReactNode, useState } from "react";
 import { useMutation, useQuery } from "urql";
 import { Confirm } from "../chat/confirm";
@@ -7,7 +7,7 @@ import { Button, IconButton } from "../ui/button";
 import { Dialog } from "../ui/dialog";
 import { useWords } from "../ui/preferences";
 import { Failed, Loading } from "../ui/states";
-import { tell, tellFailure } from "../ui/toasts";
+import { notify, notifyFailure } from "../ui/toasts";
 import { type Account, Accounts, ConnectAccount, DisconnectAccount, type Network } from "./operations";
 import { Refused, useAttempt } from "./refused";
 
@@ -46,7 +46,7 @@ function AccountRow({ account, again }: { account: Account; again: () => void })
     setAsking(false);
     if (!sure) return;
     const { error } = await disconnect({ id: account.id });
-    if (error) tellFailure(error);
+    if (error) notifyFailure(error);
     again();
   }
   return (
@@ -100,7 +100,7 @@ function Connect({ again }: { again: () => void }) {
     };
     const { error } = await connect({ input: { ...input, idempotencyKey: key } });
     if (error) throw error;
-    tell(t("publishing.connected", { name: input.name }));
+    notify(t("publishing.connected", { name: input.name }));
     setName("");
     setKey(crypto.randomUUID());
     choose("SANDBOX");

@@ -1,4 +1,4 @@
-/** Posts as a list by day: what a narrow screen begins with, and what a day's dialog holds. */
+/** Posts as a list by day: the default on narrow screens, and the content of a day's dialog. */
 import { useWords } from "../ui/preferences";
 import type { ChipActions } from "./chip";
 import { clockIn, dayText } from "./local-times";

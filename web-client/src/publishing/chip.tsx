@@ -1,4 +1,4 @@
-/** A post in a square of the calendar: state, time and beginning of its text. */
+/** A post on the calendar: state, time and beginning of its text. */
 import type { KeyboardEvent } from "react";
 import { Icon } from "../ui/icons";
 import { useWords } from "../ui/preferences";
@@ -53,7 +53,7 @@ export function Chip({ post, actions }: { post: Scheduled; actions: ChipActions 
   );
 }
 
-/** What hangs on the pointer. */
+/** The dragged post at the pointer. */
 export function Hanging({ drag, zone }: { drag: Drag; zone: string }) {
   const { language } = useWords();
   if (!drag.dragged) return null;

@@ -1,11 +1,11 @@
-/** Where a scheduled post is written, or changed: text, media, targets, and when. */
+/** The form for a scheduled post: text, media, targets and time. */
 import { useEffect, useRef, useState } from "react";
 import { ask, useApi } from "../api/api";
 import { Button } from "../ui/button";
 import { Dialog } from "../ui/dialog";
 import { MentionField } from "../ui/mentions";
 import { useWords } from "../ui/preferences";
-import { tell } from "../ui/toasts";
+import { notify } from "../ui/toasts";
 import { momentText, roundedDuration } from "./local-times";
 import { MediaRows, type Medium } from "./media-rows";
 import { type Scheduled, SchedulePost, UpdatePost } from "./operations";
@@ -36,7 +36,7 @@ export function draftOf(post: Scheduled, when: When): Draft {
 
 interface Props {
   draft: Draft;
-  /** The post that is changed, null for a new one. */
+  /** The post being edited; null for a new one. */
   post: Scheduled | null;
   onDone: (post: Scheduled) => void;
   onClose: () => void;
@@ -50,7 +50,7 @@ export function Composer({ draft: begun, post, onDone, onClose, connect }: Props
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => field.current?.focus(), []);
   const [draft, setDraft] = useState(begun);
-  // The same draft under the same key: trying again never schedules twice.
+  // The idempotency key stays the same for a draft, so a retry never schedules twice.
   const [key, setKey] = useState(() => crypto.randomUUID());
   const { targets } = draft;
   const anywhere = targets.toHomeFeed || targets.toTopicIds.length > 0 || targets.toAccountIds.length > 0;
@@ -74,7 +74,7 @@ export function Composer({ draft: begun, post, onDone, onClose, connect }: Props
       ? (await ask(direct, UpdatePost, { id: post.id, input: { ...input, revision: post.revision } }))
           .updateScheduledPost
       : (await ask(direct, SchedulePost, { input: { ...input, idempotencyKey: key } })).schedulePost;
-    tell(t("publishing.scheduled", { time: momentText(language, when.zone, new Date(done.dueAt)) }));
+    notify(t("publishing.scheduled", { time: momentText(language, when.zone, new Date(done.dueAt)) }));
     onDone(done);
   }
 

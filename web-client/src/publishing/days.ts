@@ -1,4 +1,4 @@
-/** Days as "2026-11-23", and which of them a view shows. They know no zone: a day is a square on the calendar. */
+/** Days as "2026-11-23", and which of them a view shows. They have no time zone: a day is a cell of the calendar. */
 export type View = "month" | "week" | "list";
 
 const DAY_MS = 86_400_000;
@@ -11,7 +11,7 @@ export function plusDays(day: string, count: number): string {
   return text(new Date(utc(day).getTime() + count * DAY_MS));
 }
 
-/** The same day of another month, or that month's last. */
+/** The same day of another month, or that month's last day. */
 export function plusMonths(day: string, count: number): string {
   const first = utc(`${day.slice(0, 7)}-01`);
   first.setUTCMonth(first.getUTCMonth() + count);
@@ -30,7 +30,7 @@ export function weekday(day: string): number {
   return utc(day).getUTCDay();
 }
 
-/** What a view shows around a day: a month's weeks, the day's week, or the days from it on. */
+/** The days of a view around a day: the month's weeks, the day's week, or the days from it on. */
 export function daysOf(view: View, day: string, firstWeekday: number): string[] {
   if (view === "list") return row(day, LISTED_DAYS);
   const start = view === "week" ? day : `${day.slice(0, 7)}-01`;
@@ -45,13 +45,13 @@ function row(first: string, count: number): string[] {
   return Array.from({ length: count }, (_, place) => plusDays(first, place));
 }
 
-/** A view's step back (-1) or on (1). */
+/** One step of a view, back (-1) or forward (1). */
 export function stepped(view: View, day: string, by: -1 | 1): string {
   if (view === "month") return plusMonths(day, by);
   return plusDays(day, by * (view === "week" ? 7 : LISTED_DAYS));
 }
 
-/** The day a week begins with where this browser is at home; Monday where it does not say. */
+/** The first day of the week in the browser's locale; Monday if unknown. */
 export function firstWeekday(): number {
   const locale = new Intl.Locale(navigator.language) as { getWeekInfo?: () => { firstDay: number } };
   return (locale.getWeekInfo?.().firstDay ?? 1) % 7;

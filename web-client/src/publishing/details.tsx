@@ -1,4 +1,4 @@
-/** One scheduled post: what, when, where it stands for each target, and what can still be done. */
+/** One scheduled post: content, time, state of each target, and actions. */
 import { useCallback, useState } from "react";
 import { ask, useApi } from "../api/api";
 import { Confirm } from "../chat/confirm";
@@ -7,7 +7,7 @@ import { Button } from "../ui/button";
 import { Dialog } from "../ui/dialog";
 import { useWords } from "../ui/preferences";
 import { Failed, Loading } from "../ui/states";
-import { tell, tellFailure } from "../ui/toasts";
+import { notify, notifyFailure } from "../ui/toasts";
 import { Written } from "../ui/written";
 import { useLive } from "./live";
 import { momentText } from "./local-times";
@@ -112,7 +112,10 @@ function CancelButton({ post, again }: { post: Whole; again: () => void }) {
   async function answered(sure: boolean) {
     setAsking(false);
     if (!sure) return;
-    await ask(direct, CancelPost, { id: post.id }).then(() => tell(t("publishing.cancelled")), tellFailure);
+    await ask(direct, CancelPost, { id: post.id }).then(
+      () => notify(t("publishing.cancelled")),
+      notifyFailure,
+    );
     again();
   }
   return (

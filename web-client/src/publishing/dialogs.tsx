@@ -1,4 +1,4 @@
-/** What stands before the calendar: one post, a day's list, the composer, a move. At most one of them at a time. */
+/** The dialogs over the calendar: one post, a day's list, the composer, a move. At most one is open. */
 import type { PublishingPlace } from "../app/router";
 import { Button } from "../ui/button";
 import { Dialog } from "../ui/dialog";
@@ -21,16 +21,16 @@ export type Open =
 interface Props {
   place: PublishingPlace;
   open: Open | null;
-  /** Shows another one, or none. */
+  /** Opens another dialog, or none. */
   instead: (next: Open | null) => void;
   today: string;
   slots: ReadonlyMap<string, readonly Scheduled[]>;
   actions: ChipActions;
-  /** A good time for a new post on a day. */
+  /** A suitable time for a new post on a day. */
   freeTime: (day: string) => When;
   move: (post: Scheduled, dueAt: string, zone: string) => Promise<void>;
   connect: () => void;
-  /** Told when something was scheduled or changed. */
+  /** Called when a post was scheduled or changed. */
   changed: () => void;
 }
 

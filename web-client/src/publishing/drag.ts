@@ -1,6 +1,6 @@
 /**
- * Dragging a post onto a slot, an element with `data-slot`, by mouse, pen or finger: a mouse has to move a little, a finger
- * to rest a moment, so that clicks and scrolling stay what they are. Escape lets go.
+ * Drags a post onto a slot, an element with `data-slot`, by mouse, pen or touch. A mouse has to move a little, a
+ * finger to rest a moment, so that clicks and scrolling still work. Escape cancels.
  */
 import { type PointerEvent, useEffect, useRef, useState } from "react";
 import type { Scheduled } from "./operations";
@@ -12,7 +12,7 @@ const EDGE_STEP_PX = 10;
 
 export interface Dragged {
   post: Scheduled;
-  /** Over which slot, null over none. */
+  /** The slot under the pointer, if any. */
   slot: string | null;
   x: number;
   y: number;
@@ -20,11 +20,11 @@ export interface Dragged {
 
 export interface Drag {
   dragged: Dragged | null;
-  /** What makes an element the handle of a post. */
+  /** Props that make an element the handle of a post. */
   grip(post: Scheduled): { onPointerDown: (event: PointerEvent) => void };
 }
 
-/** `dropped` is told where a post was let go. */
+/** `dropped` is called with the slot where the post was dropped. */
 export function useDrag(dropped: (post: Scheduled, slot: string) => void): Drag {
   const [dragged, setDragged] = useState<Dragged | null>(null);
   const stop = useRef<() => void>(() => {});
@@ -58,11 +58,11 @@ function slotAt(x: number, y: number): string | null {
 
 interface Follower {
   at(x: number, y: number): void;
-  /** Without a place when it was called off. */
+  /** Without a position when the drag was cancelled. */
   end(x: number | null, y: number | null): void;
 }
 
-/** Follows one pointer from its press on. The returned function calls it off. */
+/** Follows one pointer from its press. The returned function cancels the drag. */
 function follow(press: globalThis.PointerEvent, { at, end }: Follower): () => void {
   const scroller = (press.target as Element).closest<HTMLElement>("[data-scroller]");
   const finger = press.pointerType === "touch";
@@ -71,7 +71,7 @@ function follow(press: globalThis.PointerEvent, { at, end }: Follower): () => vo
   let frame = 0;
   const rested = finger ? setTimeout(begin, RESTED_MS) : undefined;
   const over = new AbortController();
-  const heard = { signal: over.signal };
+  const options = { signal: over.signal };
 
   function begin() {
     active = true;
@@ -102,18 +102,18 @@ function follow(press: globalThis.PointerEvent, { at, end }: Follower): () => vo
     frame = requestAnimationFrame(scrollAtEdge);
   }
 
-  addEventListener("pointermove", moved, heard);
-  addEventListener("pointerup", () => finish(true), heard);
-  addEventListener("pointercancel", () => finish(false), heard);
-  addEventListener("keydown", (event) => event.key === "Escape" && finish(false), heard);
-  // Neither scrolls the page nor selects text while something hangs on the pointer.
-  addEventListener("touchmove", (event) => active && event.preventDefault(), { ...heard, passive: false });
-  addEventListener("contextmenu", (event) => finger && event.preventDefault(), heard);
-  addEventListener("selectstart", (event) => event.preventDefault(), heard);
+  addEventListener("pointermove", moved, options);
+  addEventListener("pointerup", () => finish(true), options);
+  addEventListener("pointercancel", () => finish(false), options);
+  addEventListener("keydown", (event) => event.key === "Escape" && finish(false), options);
+  // Prevents scrolling and text selection during a drag.
+  addEventListener("touchmove", (event) => active && event.preventDefault(), { ...options, passive: false });
+  addEventListener("contextmenu", (event) => finger && event.preventDefault(), options);
+  addEventListener("selectstart", (event) => event.preventDefault(), options);
   return () => finish(false);
 }
 
-/** A drag that ends where it began is no click. */
+/** Suppresses the click at the end of a drag. */
 function swallowClick(): void {
   const swallow = (event: Event) => event.stopPropagation();
   addEventListener("click", swallow, { capture: true, once: true });

@@ -1,4 +1,4 @@
-/** The calendar's head: which days are shown, how, and in whose time; and where a post begins. */
+/** The calendar's header: navigation, view, time zone, and the button for a new post. */
 import { addressOf, type Place } from "../app/router";
 import { Button, IconButton } from "../ui/button";
 import { Icon } from "../ui/icons";
@@ -15,7 +15,7 @@ interface Props {
   day: string;
   days: readonly string[];
   write: () => void;
-  /** Opens the accounts; null for who may not see them. */
+  /** Opens the accounts dialog; null without permission. */
   accounts: (() => void) | null;
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { coalesced } from "./live";
 
-test("a call during a run makes exactly one more, and none is lost", async () => {
+test("a call during a run causes exactly one more run", async () => {
   let now = 0;
   const seen: number[] = [];
   const refresh = coalesced(async () => {

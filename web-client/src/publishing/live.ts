@@ -1,4 +1,4 @@
-/** What a query gave, asked again when an event says that publications have changed. */
+/** A query that is repeated when an event reports changed publications. */
 import { useEffect, useState } from "react";
 import { listen, useApi } from "../api/api";
 import { PublicationEvents } from "./operations";
@@ -9,21 +9,21 @@ export interface Live<T> {
   /** Null until the first answer. */
   data: T | null;
   error: unknown;
-  /** Whether `data` is what the newest `load` gave, and not an older one. */
+  /** Whether `data` comes from the newest `load`. */
   fresh: boolean;
   again: () => void;
-  /** Changes what is shown before the server is asked. */
+  /** Changes the data optimistically. */
   patch: (change: (data: T) => T) => void;
 }
 
 interface State<T> {
   data: T | null;
   error: unknown;
-  /** The load that gave the data. */
+  /** The load that returned the data. */
   of: unknown;
 }
 
-/** `load` is asked at once, and anew whenever it is another function. `jobId` narrows the events to one post. */
+/** Calls `load` at once, and again whenever the function changes. `jobId` narrows the events to one post. */
 export function useLive<T>(load: () => Promise<T>, jobId: string | null): Live<T> {
   const { direct } = useApi();
   const [state, setState] = useState<State<T>>({ data: null, error: null, of: null });
@@ -57,7 +57,7 @@ export function useLive<T>(load: () => Promise<T>, jobId: string | null): Live<T
   return { data, error, fresh: state.of === load, again: look, patch };
 }
 
-/** Runs at once; called again meanwhile, however often, runs once more after a pause. The last call is never lost. */
+/** Runs at once; calls during a run cause one more run after a pause. The last call is never lost. */
 export function coalesced(run: () => Promise<void>, pause_ms: number): () => void {
   let busy = false;
   let asked = false;

@@ -1,4 +1,4 @@
-/** Local times in words. A local time is shown as it is: its zone has been applied already. */
+/** Formats local times. The zone is already applied. */
 import type { Language } from "../i18n/words";
 import type { Say } from "../ui/preferences";
 import { localOf } from "./zones";
@@ -45,7 +45,7 @@ export function weekdayText(language: Language, day: string, size: "short" | "lo
   return format(language, { timeZone: "UTC", weekday: size }).format(asUtc(day));
 }
 
-/** An instant as that zone has it, with the zone's name: "November 23, 2026 at 9:30 AM GMT+9". */
+/** An instant in a zone, with the zone's name: "November 23, 2026 at 9:30 AM GMT+9". */
 export function momentText(language: Language, zone: string, at: Date): string {
   const options = {
     timeZone: zone,

@@ -1,4 +1,4 @@
-/** Images and videos of a post, by their addresses. */
+/** Images and videos of a post, by URL. */
 import { Button, IconButton } from "../ui/button";
 import { useWords } from "../ui/preferences";
 import type { MediaKind, Scheduled } from "./operations";

@@ -1,4 +1,4 @@
-/** A month as whole weeks. Each square shows as many posts as have room, and leads to its day's list. */
+/** A month as whole weeks. Each cell shows as many posts as fit, and links to its day's list. */
 import { useEffect, useRef, useState } from "react";
 import { Icon } from "../ui/icons";
 import { useWords } from "../ui/preferences";
@@ -14,14 +14,14 @@ const CHIPS_MIN = 2;
 
 export interface GridProps {
   days: readonly string[];
-  /** The day that the view is around. */
+  /** The day that the view is centred on. */
   day: string;
   today: string;
   slots: ReadonlyMap<string, readonly Scheduled[]>;
   actions: ChipActions;
   /** Opens the list of a day. */
   openDay: (day: string) => void;
-  /** Begins a new post on a slot. */
+  /** Starts a new post on a slot. */
   write: (slot: string) => void;
 }
 
@@ -83,7 +83,7 @@ export function Month({ days, day, today, slots, actions, openDay, write }: Grid
   );
 }
 
-/** How many chips a square has room for. */
+/** The number of chips that fit into a cell. */
 function useChipRoom(body: { current: HTMLElement | null }, weeks: number): number {
   const [room, setRoom] = useState(CHIPS_MIN);
   useEffect(() => {
@@ -105,7 +105,7 @@ interface ChipsProps {
   more: () => void;
 }
 
-/** As many as have room; the last place is for the way to the others. */
+/** As many chips as fit; the last place links to the others. */
 export function Chips({ posts, room, actions, more }: ChipsProps) {
   const { t } = useWords();
   const shown = posts.length > room ? posts.slice(0, room - 1) : posts;
@@ -132,7 +132,7 @@ export function Chips({ posts, room, actions, more }: ChipsProps) {
   );
 }
 
-/** For narrow squares: how many, and what calls for somebody first. */
+/** For narrow cells: the number of posts, and the most urgent state. */
 function Few({ posts, onClick }: { posts: readonly Scheduled[]; onClick: () => void }) {
   const state = URGENCY.find((each) => posts.some((post) => post.state === each)) ?? "SCHEDULED";
   const { icon, className } = looksOf(state);

@@ -1,4 +1,4 @@
-/** Moves a post to another time by fields: the keyboard's way, and where an unclear time is chosen after a drag. */
+/** Moves a post to another time: for the keyboard, and to resolve an ambiguous time after a drag. */
 import { useState } from "react";
 import { Button } from "../ui/button";
 import { Dialog } from "../ui/dialog";
@@ -10,9 +10,9 @@ import { dueAtOf, isComplete, type When, WhenFields } from "./when";
 
 interface Props {
   post: Scheduled;
-  /** Where it is to go to begin with. */
+  /** The initial time. */
   begun: When;
-  /** What the server asked when it was dropped there. */
+  /** The readings that the server offered when the post was dropped there. */
   readings: Readings | null;
   move: (post: Scheduled, dueAt: string, zone: string) => Promise<void>;
   onClose: () => void;

@@ -1,4 +1,4 @@
-/** The local time of a zone, to the minute, as it goes on. */
+/** The current local time of a zone, to the minute. */
 import { useEffect, useState } from "react";
 import { localOf } from "./zones";
 

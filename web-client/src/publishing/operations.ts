@@ -1,4 +1,4 @@
-/** What the publishing screen asks of the API. */
+/** API operations of the publishing screen. */
 import { graphql, type ResultOf } from "../api/graphql";
 
 const TargetParts = graphql(`
@@ -10,7 +10,7 @@ const TargetParts = graphql(`
 `);
 export type Target = ResultOf<typeof TargetParts>;
 
-/** What the calendar shows of a post. */
+/** The fields of a post that the calendar shows. */
 export const ScheduledParts = graphql(
   `fragment ScheduledParts on ScheduledPost {
     id
@@ -55,7 +55,7 @@ export const PublicationParts = graphql(
 );
 export type Publication = ResultOf<typeof PublicationParts>;
 
-/** One post with all that is known of its publications. */
+/** One post with all fields of its publications. */
 export const WholePost = graphql(
   `query WholePost($id: ID!) {
     scheduledPost(id: $id) { ...ScheduledParts createdAt whole: publications { ...PublicationParts } }

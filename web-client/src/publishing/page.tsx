@@ -1,4 +1,4 @@
-/** Scheduled posts on a calendar: by month, by week, or as a list; written, moved and looked into from there. */
+/** Scheduled posts on a calendar: by month, by week, or as a list; posts are written, moved and opened from there. */
 import { useMemo, useState } from "react";
 import { go, type PublishingPlace } from "../app/router";
 import { useViewer } from "../session/viewer";
@@ -17,7 +17,7 @@ import type { Live } from "./live";
 import { Month } from "./month";
 import { useNow } from "./now";
 import type { Scheduled } from "./operations";
-import { type Calendar, tellRefusal, useCalendar, useMove, useSlots } from "./posts";
+import { type Calendar, notifyRefusal, useCalendar, useMove, useSlots } from "./posts";
 import { readingsOf, refusalOf } from "./readings";
 import { Week } from "./week";
 import { type When, whenOf } from "./when";
@@ -41,7 +41,7 @@ export function PublishingPage({ place }: { place: PublishingPlace }) {
   const byDay = useSlots(posts, zone, "day");
   const byHour = useSlots(posts, zone, "hour");
   const [connecting, setConnecting] = useState(false);
-  const { open, instead, actions, move } = useDeeds(place, view, calendar, now);
+  const { open, instead, actions, move } = usePostActions(place, view, calendar, now);
 
   const freeTime = (slot: string) => freeTimeOn(slot, now, zone);
   const write = (slot: string) =>
@@ -88,8 +88,9 @@ export function PublishingPage({ place }: { place: PublishingPlace }) {
   );
 }
 
-/** What is done to the posts of the calendar, and which dialog stands before it. */
-function useDeeds(place: PublishingPlace, view: View, calendar: Live<Calendar>, now: string) {
+/** The actions on the calendar's posts, and the open dialog. */
+function usePostActions(place: PublishingPlace, view: View, calendar: Live<Calendar>, now: string) {
+  const { t } = useWords();
   const viewer = useViewer();
   const zone = useZone();
   const [open, setOpen] = useState<Open | null>(null);
@@ -118,7 +119,7 @@ function useDeeds(place: PublishingPlace, view: View, calendar: Live<Calendar>, 
     const local = putOn(slot, before);
     const begun = { local, zone, reading: null };
     if (local === before.slice(0, 16)) return;
-    // What has passed would go out at once: nobody means that by a drag.
+    // A post dropped in the past would be published at once, which a drag never intends.
     if (local <= now) return instead({ kind: "move", post, begun, readings: null });
     try {
       await move(post, written(zone, local), zone);
@@ -126,13 +127,13 @@ function useDeeds(place: PublishingPlace, view: View, calendar: Live<Calendar>, 
       const refusal = refusalOf(error);
       const readings = readingsOf(refusal);
       if (readings) instead({ kind: "move", post, begun, readings });
-      else tellRefusal(error, refusal);
+      else notifyRefusal(error, refusal, t);
     }
   }
   return { open, instead, actions, move };
 }
 
-/** Nine o'clock of a day, the beginning of an hour; when that has passed, the next full hour. */
+/** Nine o'clock of a day, or the start of an hour; when that has passed, the next full hour. */
 function freeTimeOn(slot: string, now: string, zone: string): When {
   const local = slot.length === 10 ? `${slot}T09:00` : `${slot}:00`;
   if (local > now) return { local, zone, reading: null };

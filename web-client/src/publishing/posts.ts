@@ -1,14 +1,15 @@
-/** The posts of some days, in step with their events, and how one of them is moved. */
+/** The posts of some days, updated by events, and moving them. */
 import { useCallback, useMemo } from "react";
 import { ask, useApi } from "../api/api";
 import { compare } from "../timeline/window";
-import { useWords } from "../ui/preferences";
-import { tell, tellFailure } from "../ui/toasts";
+import { type Say, useWords } from "../ui/preferences";
+import { notify, notifyFailure } from "../ui/toasts";
 import { plusDays } from "./days";
 import { type Live, useLive } from "./live";
 import { momentText } from "./local-times";
 import { type Scheduled, ScheduledPosts, UpdatePost } from "./operations";
 import type { Refusal } from "./readings";
+import { refusalText } from "./refused";
 import { instantOf, localOf } from "./zones";
 
 const LIMIT = 999;
@@ -19,7 +20,7 @@ export interface Calendar {
   cut: boolean;
 }
 
-/** Due on these days, as the zone has them; the earliest first. */
+/** Posts due on these days in the zone, the earliest first. */
 export function useCalendar(days: readonly string[], zone: string): Live<Calendar> {
   const { direct } = useApi();
   const first = days[0] as string;
@@ -39,7 +40,7 @@ function timestampOf(at: Date): string {
   return `${Math.floor(time_ms / 1000)}.${String(time_ms % 1000).padStart(3, "0")}000`;
 }
 
-/** By slot: a day, or an hour of a day ("2026-11-23T09"). */
+/** Posts by slot: a day, or an hour of a day ("2026-11-23T09"). */
 export function useSlots(posts: readonly Scheduled[], zone: string, by: "day" | "hour") {
   return useMemo(() => {
     const slots = new Map<string, Scheduled[]>();
@@ -51,7 +52,7 @@ export function useSlots(posts: readonly Scheduled[], zone: string, by: "day" | 
   }, [posts, zone, by]);
 }
 
-/** Moves a post, shown at once and taken back when the server refuses. Raises: CombinedError. */
+/** Moves a post optimistically, and reverts when the server refuses. Raises: CombinedError. */
 export function useMove({ patch, again }: Live<Calendar>) {
   const { direct } = useApi();
   const { t, language } = useWords();
@@ -61,7 +62,7 @@ export function useMove({ patch, again }: Live<Calendar>) {
       const input = { dueAt, timeZone: zone, revision: post.revision };
       const { updateScheduledPost: moved } = await ask(direct, UpdatePost, { id: post.id, input });
       patch((now) => replaced(now, moved));
-      tell(t("publishing.moved", { time: momentText(language, zone, new Date(moved.dueAt)) }));
+      notify(t("publishing.moved", { time: momentText(language, zone, new Date(moved.dueAt)) }));
     } catch (error) {
       patch((now) => replaced(now, post));
       throw error;
@@ -75,8 +76,8 @@ function replaced({ posts, cut }: Calendar, post: Scheduled): Calendar {
   return { posts: posts.map((each) => (each.id === post.id ? post : each)), cut };
 }
 
-/** Tells why something was refused: in the server's words where it has some. */
-export function tellRefusal(error: unknown, refusal: Refusal | null): void {
-  if (refusal) tell(`${refusal.field}: ${refusal.expected}`);
-  else tellFailure(error);
+/** Shows why something was refused, with the server's sentence if there is one. */
+export function notifyRefusal(error: unknown, refusal: Refusal | null, t: Say): void {
+  if (refusal) notify(refusalText(refusal, t));
+  else notifyFailure(error);
 }

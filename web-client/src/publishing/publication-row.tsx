@@ -1,11 +1,11 @@
-/** One target of a post: where it stands, what was tried, why it failed; and settling what nobody knows. */
+/** One target of a post: state, attempts, error, and resolving an unconfirmed publication. */
 import { useState } from "react";
 import { ask, useApi } from "../api/api";
 import type { Word } from "../i18n/words";
 import { Button } from "../ui/button";
 import { Icon, type IconName } from "../ui/icons";
 import { useWords } from "../ui/preferences";
-import { tellFailure } from "../ui/toasts";
+import { notifyFailure } from "../ui/toasts";
 import { momentText, roundedDuration } from "./local-times";
 import { type Publication, ResolvePublication, type Target } from "./operations";
 import { StateBadge } from "./standing";
@@ -95,7 +95,7 @@ function Attempts({ publication: { attempts }, zone }: Omit<Props, "again">) {
   );
 }
 
-/** Somebody has looked at the account, and says what is there. */
+/** Records whether the post was published, after a person has checked the account. */
 function Settle({ publication, again }: Omit<Props, "zone">) {
   const { t } = useWords();
   const { direct } = useApi();
@@ -104,7 +104,7 @@ function Settle({ publication, again }: Omit<Props, "zone">) {
   async function settle(published: boolean) {
     setBusy(true);
     const externalId = published && name.trim() ? name.trim() : null;
-    await ask(direct, ResolvePublication, { id: publication.id, published, externalId }).catch(tellFailure);
+    await ask(direct, ResolvePublication, { id: publication.id, published, externalId }).catch(notifyFailure);
     setBusy(false);
     again();
   }

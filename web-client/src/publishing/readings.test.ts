@@ -15,7 +15,7 @@ test("both readings of an unclear local time are found in the refusal", () => {
   expect(readingsOf(refusalOf(refused(text.replace("occurs twice", "does not exist"))))?.kind).toBe("never");
 });
 
-test("any other refusal has none, and another error is no refusal", () => {
+test("other refusals have no readings, and other errors are no refusals", () => {
   expect(readingsOf(refusalOf(refused("a time before the year 2106")))).toBeNull();
   expect(refusalOf({ graphQLErrors: [{ extensions: { code: "CONFLICT" } }] })).toBeNull();
   expect(readingsOf(refusalOf({ networkError: new Error("offline") }))).toBeNull();

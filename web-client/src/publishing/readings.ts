@@ -1,4 +1,6 @@
-/** What the server says against an input: the field, what it expects, and both readings of an unclear local time. */
+/**
+ * Parses the server's rejection of input: the field, the expectation, and both readings of an ambiguous local time.
+ */
 interface Refused {
   graphQLErrors?: readonly { extensions?: Record<string, unknown> }[];
 }
@@ -8,7 +10,7 @@ export interface Refusal {
   expected: string;
 }
 
-/** Null when the error is about something else than an input. */
+/** Null when the error is not about input. */
 export function refusalOf(error: unknown): Refusal | null {
   const { code, field, expected } = (error as Refused).graphQLErrors?.[0]?.extensions ?? {};
   if (code !== "BAD_USER_INPUT") return null;
@@ -23,7 +25,7 @@ export interface Readings {
   instants: [string, string];
 }
 
-/** Both instants that may be meant, when that is what the refusal is about. */
+/** Returns both possible instants when the refusal is about an ambiguous time. */
 export function readingsOf(refusal: Refusal | null): Readings | null {
   const [, first, second, how] = READINGS.exec(refusal?.expected ?? "") ?? [];
   if (first === undefined || second === undefined) return null;

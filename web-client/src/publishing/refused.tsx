@@ -1,9 +1,9 @@
-/** Why the server refused what was entered, beside the form that it was entered in. */
+/** The error of a form, shown beside it. */
 import { useState } from "react";
 import { wordOf } from "../api/failure";
 import type { Word } from "../i18n/words";
-import { useWords } from "../ui/preferences";
-import { type Readings, readingsOf, refusalOf } from "./readings";
+import { type Say, useWords } from "../ui/preferences";
+import { type Readings, type Refusal, readingsOf, refusalOf } from "./readings";
 
 /** Labels of the input fields that the server names in `extensions.field`. */
 const FIELDS: Record<string, Word> = {
@@ -21,24 +21,30 @@ const FIELDS: Record<string, Word> = {
   toTopicIds: "publishing.targets",
 };
 
+/** Names the field by its label, followed by the server's sentence in English. */
+export function refusalText({ field, expected }: Refusal, t: Say): string {
+  const label = FIELDS[field];
+  return label ? `${t(label)}: ${expected}` : expected;
+}
+
 export interface Attempt {
   busy: boolean;
   error: unknown;
   readings: Readings | null;
-  /** Forgets why the last try failed. */
+  /** Clears the last error. */
   forget: () => void;
-  /** Tries once; whether it went through. */
-  run(deed: () => Promise<void>): Promise<boolean>;
+  /** Tries once; returns whether it succeeded. */
+  run(action: () => Promise<void>): Promise<boolean>;
 }
 
 export function useAttempt(): Attempt {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const readings = error === null ? null : readingsOf(refusalOf(error));
-  async function run(deed: () => Promise<void>): Promise<boolean> {
+  async function run(action: () => Promise<void>): Promise<boolean> {
     setBusy(true);
     try {
-      await deed();
+      await action();
       setError(null);
       return true;
     } catch (failure) {
@@ -51,7 +57,7 @@ export function useAttempt(): Attempt {
   return { busy, error, readings, run, forget: () => setError(null) };
 }
 
-/** Nothing for an unclear time, which has a choice of its own. */
+/** Renders nothing for an ambiguous time, which has its own choice. */
 export function Refused({ error, readings }: Attempt) {
   const { t } = useWords();
   if (error === null || readings) return null;
@@ -59,12 +65,7 @@ export function Refused({ error, readings }: Attempt) {
   return (
     <div role="alert" className="rounded-card bg-bad-ground px-3 py-2 text-sm text-bad">
       <p>{t(wordOf(error))}</p>
-      {refusal && (
-        <p lang="en">
-          {FIELDS[refusal.field] ? `${t(FIELDS[refusal.field] as Word)}: ` : ""}
-          {refusal.expected}
-        </p>
-      )}
+      {refusal && <p lang="en">{refusalText(refusal, t)}</p>}
     </div>
   );
 }

@@ -1,4 +1,4 @@
-/** Where a post or a publication stands: a colour, an icon and a word for each state. */
+/** The state of a post or publication: a colour, an icon and a label. */
 import { Icon, type IconName } from "../ui/icons";
 import { useWords } from "../ui/preferences";
 import type { PostState } from "./operations";
@@ -13,7 +13,7 @@ const LOOKS: Record<PostState, { icon: IconName; className: string }> = {
   CANCELLED: { icon: "ban", className: "bg-well text-quiet border-line" },
 };
 
-/** What calls for a person first. */
+/** By urgency, the states that need a person first. */
 export const URGENCY: readonly PostState[] = [
   "UNKNOWN",
   "FAILED",

@@ -1,4 +1,4 @@
-/** Where a post goes: chosen by checking boxes, told by name. */
+/** The targets of a post: checkboxes and names. */
 import { useState } from "react";
 import { useQuery } from "urql";
 import { found } from "../app/match";
@@ -34,7 +34,7 @@ export function targetText(target: Target, t: Say): string {
 interface Props {
   value: Targets;
   onChange: (targets: Targets) => void;
-  /** Opens the accounts' dialog. */
+  /** Opens the accounts dialog. */
   connect: () => void;
 }
 

@@ -1,4 +1,4 @@
-/** A week by the hour. A row grows with what is due in its hour, so nothing lies on top of anything else. */
+/** A week by the hour. A row grows with its posts, so nothing overlaps. */
 import { useEffect, useRef } from "react";
 import { useWords } from "../ui/preferences";
 import { dayText, hourText, rangeText, weekdayText } from "./local-times";

@@ -1,4 +1,4 @@
-/** When a post is due: a local time of a zone, or one of its two readings where the server found it unclear. */
+/** When a post is due: a local time in a zone, or the chosen reading of an ambiguous time. */
 import { useWords } from "../ui/preferences";
 import { momentText } from "./local-times";
 import type { Readings } from "./readings";

@@ -1,4 +1,4 @@
-/** The time zone that the calendar is shown in, kept in this browser; until one is chosen, the browser's. */
+/** The calendar's time zone, stored in this browser; the browser's own by default. */
 import { useMemo } from "react";
 import { useWords } from "../ui/preferences";
 import { createValue, useValue } from "../ui/value";

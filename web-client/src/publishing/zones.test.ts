@@ -15,13 +15,13 @@ test("a local time right beside a change of the clocks has the offset of its sid
   expect(written("Europe/Berlin", "2026-10-25T03:00")).toBe("2026-10-25T03:00:00+01:00");
 });
 
-test("one that is skipped or there twice is never written as a mere instant", () => {
+test("a skipped or repeated local time is never written as UTC", () => {
   expect(written("Europe/London", "2026-10-25T01:30")).toBe("2026-10-25T01:30:00+01:00");
   expect(written("Europe/London", "2026-03-29T01:30")).toBe("2026-03-29T01:30:00+01:00");
   expect(written("America/New_York", "2026-03-08T02:30")).toMatch(/-0[45]:00$/);
 });
 
-test("an instant and its local time lead to each other", () => {
+test("an instant and its local time convert to each other", () => {
   const at = new Date("2026-11-22T15:00:07Z");
   expect(localOf("Asia/Tokyo", at)).toBe("2026-11-23T00:00:07");
   expect(instantOf("Asia/Tokyo", "2026-11-23T00:00").toISOString()).toBe("2026-11-22T15:00:00.000Z");

@@ -1,4 +1,4 @@
-/** Local times of IANA zones, as far as the browser knows them. A local time is "2026-11-23T09:30", without an offset. */
+/** Local times in IANA zones. A local time is "2026-11-23T09:30", without an offset. */
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 const formats = new Map<string, Intl.DateTimeFormat>();
@@ -21,7 +21,7 @@ function format(zone: string): Intl.DateTimeFormat {
   return made;
 }
 
-/** To the second. */
+/** Returns the local time, to the second. */
 export function localOf(zone: string, at: Date): string {
   const part = Object.fromEntries(
     format(zone)
@@ -37,8 +37,8 @@ export function offset_min(zone: string, at: Date): number {
 }
 
 /**
- * RFC 3339, as somebody in that zone would write it. A local time that the zone skips or has twice gets an offset by
- * which the server notices: never UTC's, which would make it a mere instant.
+ * Returns RFC 3339 with the zone's offset. A local time that is skipped or occurs twice gets an offset by which the
+ * server detects it; never UTC's, which would make it an unambiguous instant.
  */
 export function written(zone: string, local: string): string {
   const utc_ms = Date.parse(`${local}Z`);
@@ -57,17 +57,17 @@ function offsetText(offset: number): string {
   return `${offset < 0 ? "-" : "+"}${two(Math.floor(size / 60))}:${two(Math.floor(size % 60))}`;
 }
 
-/** The instant of a local time; of one that is skipped or there twice, one of both. */
+/** Returns the instant of a local time; for an ambiguous one, either of both. */
 export function instantOf(zone: string, local: string): Date {
   return new Date(written(zone, local));
 }
 
-/** The local time that something gets by being put on a slot, a day or an hour: what the slot does not say, stays. */
+/** Returns the local time after a drop on a slot, a day or an hour; the parts that the slot does not define stay. */
 export function putOn(slot: string, local: string): string {
   return slot.length === 10 ? slot + local.slice(10, 16) : slot + local.slice(13, 16);
 }
 
-/** Every zone that can be chosen: this browser's and UTC first. */
+/** Returns every zone that can be chosen, this browser's and UTC first. */
 export function allZones(): string[] {
   return [...new Set([ownZone(), "UTC", ...Intl.supportedValuesOf("timeZone")])];
 }

@@ -1,4 +1,4 @@
-/** The demo users, where the product offers them: it signs one in by a click. */
+/** The demo users, if the product offers a demo. */
 
 export interface DemoUser {
   id: string;
@@ -8,7 +8,7 @@ export interface DemoUser {
   roles: string[];
 }
 
-/** Empty where there is no demo, or no answer. */
+/** Empty without a demo, or without an answer. */
 export async function demoUsers(): Promise<DemoUser[]> {
   try {
     const response = await fetch("/demo/users", { cache: "no-store" });
@@ -18,7 +18,7 @@ export async function demoUsers(): Promise<DemoUser[]> {
   }
 }
 
-/** A token. Raises: Error when there is none. */
+/** Returns a token. Raises: Error when the server refuses. */
 export async function demoToken(user: string): Promise<string> {
   const response = await fetch("/demo/sign-in", {
     method: "POST",

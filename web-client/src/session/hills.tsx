@@ -1,4 +1,4 @@
-/** Beacon fires on three hills, each lit by the one before. */
+/** Decorative beacon fires on three hills. */
 
 function Beacon({ at }: { at: string }) {
   return (

@@ -1,4 +1,4 @@
-/** What a role lets somebody do, as far as the screens need to know; the server decides anew each time. */
+/** Permissions by role, as far as the screens need them; the server always checks again. */
 
 /** Calls, the address book, and changes to both. */
 export function mayOperate(roles: readonly string[]): boolean {

@@ -1,4 +1,4 @@
-/** Whether the server can serve, asked every few seconds while somebody looks. */
+/** The server's readiness, polled every few seconds while the page is visible. */
 import { useEffect, useState } from "react";
 import { useWords } from "../ui/preferences";
 import { askState, type State, TEXT } from "./state";

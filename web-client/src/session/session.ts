@@ -1,6 +1,6 @@
 /**
- * Who is signed in: a token. A tab keeps its own, so that two people can be shown side by side; a new tab begins with
- * the newest.
+ * The signed-in user's token. A tab keeps its own, so that two users can be signed in side by side; a new tab starts
+ * with the newest.
  */
 import { takeTokenFromFragment } from "../token";
 import { createValue } from "../ui/value";

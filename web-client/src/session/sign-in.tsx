@@ -1,4 +1,4 @@
-/** The page of those who are not signed in: what this is, and the ways in. */
+/** The sign-in page. */
 import { type FormEvent, useEffect, useState } from "react";
 import type { Word } from "../i18n/words";
 import { Avatar } from "../ui/avatar";

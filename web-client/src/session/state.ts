@@ -1,4 +1,4 @@
-/** Whether the server can serve, as GET /readyz tells it, in words for both languages. */
+/** The server's readiness from GET /readyz, with texts in both languages. */
 
 export type State = "ready" | "late" | "unready" | "unreachable";
 
@@ -14,7 +14,7 @@ export const TEXT: Record<State, { en: string; ja: string }> = {
 
 const PATIENCE_MS = 4_000;
 
-/** Asks once. Every answer but a 2xx is unready, none within 4 s is unreachable; never throws. */
+/** Polls once. Any answer but a 2xx is unready, none within 4 s is unreachable; never throws. */
 export async function askState(): Promise<State> {
   try {
     const response = await fetch("/readyz", { cache: "no-store", signal: AbortSignal.timeout(PATIENCE_MS) });

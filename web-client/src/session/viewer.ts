@@ -1,4 +1,4 @@
-/** The signed-in user, for everything below the frame. */
+/** The signed-in user, for every component below the frame. */
 import { createContext, useContext } from "react";
 import { graphql, type ResultOf } from "../api/graphql";
 

@@ -13,7 +13,7 @@ const item = (n: number, text = ""): Item => ({
   text,
 });
 
-/** Pages that come when they are let through. */
+/** A source whose pages are released by the test. */
 function slowSource() {
   const waiting: ((page: Page<Item>) => void)[] = [];
   const later = () => new Promise<Page<Item>>((resolve) => waiting.push(resolve));
@@ -32,7 +32,7 @@ const ids = (feed: ReturnType<typeof createFeed<Item>>) =>
     .window.items.map(({ id }) => id)
     .join(" ");
 
-test("a message that arrives while the first page is on its way is in the window", async () => {
+test("a message that arrives while the first page loads is in the window", async () => {
   const { source, answer } = slowSource();
   const feed = createFeed(source);
   void feed.open(null);
@@ -50,7 +50,7 @@ test("a page that is older than an event does not undo it", async () => {
   expect(feed.state.get().window.items[0]?.text).toBe("edited");
 });
 
-test("a message that arrives while the last page is on its way is not lost", async () => {
+test("a message that arrives while the last page loads is not lost", async () => {
   const { source, answer } = slowSource();
   const feed = createFeed(source);
   void feed.open("1.000001");
@@ -62,7 +62,7 @@ test("a message that arrives while the last page is on its way is not lost", asy
   expect(ids(feed)).toBe("m1 m2 m3");
 });
 
-test("a page for a window that was left is thrown away", async () => {
+test("a page of a replaced window is discarded", async () => {
   const { source, answer } = slowSource();
   const feed = createFeed(source);
   void feed.open("1.000001");
@@ -72,7 +72,7 @@ test("a page for a window that was left is thrown away", async () => {
   expect(ids(feed)).toBe("m9");
 });
 
-test("one end is extended once at a time, and what goes out of reach is dropped", async () => {
+test("one end loads one page at a time, and distant items are dropped", async () => {
   const { source, answer } = slowSource();
   const feed = createFeed(source, 3);
   void feed.open(null);
@@ -85,14 +85,14 @@ test("one end is extended once at a time, and what goes out of reach is dropped"
   expect(feed.state.get().window.hasNewer).toBe(true);
 });
 
-test("a window that is about to be replaced is not extended: its page would leave a gap, and what arrived would be lost", async () => {
+test("a window that is about to be replaced is not extended", async () => {
   const { source, answer } = slowSource();
   const feed = createFeed(source);
   void feed.open("1.000005");
   await answer({ items: [item(5)], hasOlder: true, hasNewer: true });
   void feed.older();
   void feed.open(null);
-  // The list looks for what is missing above whenever something changes.
+  // The list requests older items whenever something changes.
   void feed.older();
   feed.put(item(91));
   await answer({ items: [item(4)], hasOlder: true, hasNewer: true });

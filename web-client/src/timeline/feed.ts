@@ -1,6 +1,6 @@
 /**
- * Keeps one window in step with its timeline: pages at both ends, and what arrives meanwhile. What arrives while a page
- * is on its way is applied once more after it, so that an older page never undoes a newer event.
+ * Keeps one window in step with its timeline: pages at both ends, and events. Events that arrive while a page is
+ * loading are applied again after it, so that an older page never undoes a newer event.
  */
 import { createValue, type Value } from "../ui/value";
 import {
@@ -29,14 +29,14 @@ export interface FeedState<Item extends Entry> {
   window: Window<Item>;
   phase: "loading" | "ready" | "failed";
   error: unknown;
-  /** Which end is being extended. */
+  /** The end that is being extended. */
   edge: "older" | "newer" | null;
   edgeError: unknown;
-  /** Whether the last change was at the window's beginning: a list keeps its place from the end then. */
+  /** Whether the last change was at the window's beginning: the list then keeps its position from the end. */
   shift: boolean;
-  /** Counts the windows that were opened anew; a list goes to its place when it changes. */
+  /** Number of times the window was opened; the list scrolls to its position when it changes. */
   opened: number;
-  /** Where the window was opened, null at its newest item. */
+  /** Where the window was opened; null for the newest item. */
   at: string | null;
 }
 
@@ -49,7 +49,7 @@ export interface Feed<Item extends Entry> {
   older(): Promise<void>;
   newer(): Promise<void>;
   apply(change: Change<Item>): void;
-  /** An event's item: new, or as it is now. */
+  /** Applies an event's item: new or changed. */
   put(item: Item): void;
 }
 
@@ -70,7 +70,7 @@ export function createFeed<Item extends Entry>(source: Source<Item>, items_max =
   const patch = (part: Partial<FeedState<Item>>) => state.set({ ...state.get(), shift: false, ...part });
   let meanwhile: Change<Item>[] = [];
   let turn = 0;
-  // The window on display is about to be replaced: a page that continues it would fit nowhere.
+  // The window is about to be replaced: a page that continues it would not fit.
   let opening = false;
 
   /** Null when another window was opened meanwhile. */
@@ -127,7 +127,7 @@ export function createFeed<Item extends Entry>(source: Source<Item>, items_max =
     queueMicrotask(() => trim(newestOf, true));
   }
 
-  // In a step of its own: a list can keep its place for a change at one end, not at both.
+  // In a separate task: a list can keep its position for a change at one end, not at both.
   function trim(keep: (window: Window<Item>, most: number) => Window<Item>, shift: boolean): void {
     setTimeout(() => {
       const window = keep(state.get().window, items_max);

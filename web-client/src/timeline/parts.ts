@@ -1,4 +1,4 @@
-/** A list that comes in parts, each after the last item of the one before, kept up to date to its end. */
+/** A list that is loaded in pages, each after the last item of the one before, and kept up to date. */
 
 export interface Part<Item> {
   items: readonly Item[];
@@ -6,24 +6,24 @@ export interface Part<Item> {
   full: boolean;
 }
 
-/** Tells each part, at first and whenever it changes, until the returned function is called. */
-export type Listen<Item> = (after: string | null, heard: (part: Part<Item>) => void) => () => void;
+/** Calls `onPart` with a page, at first and whenever it changes, until the returned function is called. */
+export type Listen<Item> = (after: string | null, onPart: (part: Part<Item>) => void) => () => void;
 
 /**
- * Follows the whole list: `told` gets all that is known whenever a part comes or changes. A part that ends with another
- * item than before has everything after it asked for anew; meanwhile the parts that were known stay.
+ * Follows the whole list: `onItems` is called with all loaded items whenever a page arrives or changes. When a page's
+ * last item changes, everything after it is loaded again; until then the old pages stay.
  */
 export function followParts<Item extends { id: string }>(
   listen: Listen<Item>,
-  told: (items: readonly Item[]) => void,
+  onItems: (items: readonly Item[]) => void,
 ): () => void {
-  return follow(listen, null, told);
+  return follow(listen, null, onItems);
 }
 
 function follow<Item extends { id: string }>(
   listen: Listen<Item>,
   after: string | null,
-  told: (items: readonly Item[]) => void,
+  onItems: (items: readonly Item[]) => void,
 ): () => void {
   let items: readonly Item[] = [];
   let rest: readonly Item[] = [];
@@ -39,17 +39,17 @@ function follow<Item extends { id: string }>(
       stopRest = () => {};
       if (last === null) rest = [];
     }
-    tell();
-    if (moved && last !== null) stopRest = follow(listen, last, goOn);
+    emit();
+    if (moved && last !== null) stopRest = follow(listen, last, setRest);
   });
-  function goOn(known: readonly Item[]): void {
+  function setRest(known: readonly Item[]): void {
     rest = known;
-    tell();
+    emit();
   }
-  // While the parts move along, an item may stand in two of them.
-  function tell(): void {
+  // While pages shift, an item may be in two of them.
+  function emit(): void {
     const ids = new Set(items.map(({ id }) => id));
-    told([...items, ...rest.filter(({ id }) => !ids.has(id))]);
+    onItems([...items, ...rest.filter(({ id }) => !ids.has(id))]);
   }
   return () => {
     stop();

@@ -33,7 +33,7 @@ describe("a window", () => {
     expect(ids(opened(page([3, 2, 1])))).toBe("m1 m2 m3");
   });
 
-  test("grows at its ends without a repetition, also when a page comes twice", () => {
+  test("grows at its ends without duplicates, also when a page comes twice", () => {
     const older = withOlder(page([5, 6], true), page([4, 3, 5], false));
     expect(ids(older)).toBe("m3 m4 m5 m6");
     expect(older.hasOlder).toBe(false);
@@ -43,12 +43,12 @@ describe("a window", () => {
     expect(newer.hasNewer).toBe(false);
   });
 
-  test("takes in what is new at its end only when it reaches the timeline's end", () => {
+  test("adds a new item at its end only when it reaches the timeline's end", () => {
     expect(ids(withItem(page([1, 2]), item(3)))).toBe("m1 m2 m3");
     expect(ids(withItem(page([1, 2], false, true), item(3)))).toBe("m1 m2");
   });
 
-  test("takes in what comes late in its own place, and nothing from before its beginning", () => {
+  test("inserts a late item in order, and ignores items before its beginning", () => {
     expect(ids(withItem(page([1, 3]), item(2)))).toBe("m1 m2 m3");
     expect(ids(withItem(page([2, 3], true), item(1)))).toBe("m2 m3");
     expect(ids(withItem(page([]), item(1)))).toBe("m1");
@@ -59,20 +59,20 @@ describe("a window", () => {
     expect(withItem(page([1, 2, 3]), changed).items[1]).toBe(changed);
   });
 
-  test("forgets an item once and for all", () => {
+  test("removes an item; removing an unknown one changes nothing", () => {
     const window = page([1, 2]);
     expect(ids(without(window, "m1"))).toBe("m2");
     expect(without(window, "m9")).toBe(window);
   });
 
-  test("knows that there is more where it was cut off", () => {
+  test("has more where it was trimmed", () => {
     const newest = newestOf(page([1, 2, 3]), 2);
     expect([ids(newest), newest.hasOlder]).toEqual(["m2 m3", true]);
     const oldest = oldestOf(page([1, 2, 3]), 2);
     expect([ids(oldest), oldest.hasNewer]).toEqual(["m1 m2", true]);
   });
 
-  test("finds a place for a timestamp that nothing has", () => {
+  test("finds the position of a timestamp without an item", () => {
     expect(placeOf(page([1, 3]).items, item(2).timestamp)).toBe(1);
     expect(placeOf(page([1, 3]).items, item(9).timestamp)).toBe(2);
   });

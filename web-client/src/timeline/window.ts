@@ -1,6 +1,6 @@
 /**
- * A window onto a timeline: a gapless run of its items, oldest first. Pages extend it at its ends, events change what it
- * holds. Every function returns a new window (or the same one when nothing changed) and may be applied twice.
+ * A window onto a timeline: a gapless run of its items, oldest first. Pages extend it at its ends, events change its
+ * items. Every function returns a new window, or the same one when nothing changed, and is idempotent.
  */
 
 export interface Entry {
@@ -14,7 +14,7 @@ export interface Window<Item extends Entry> {
   hasNewer: boolean;
 }
 
-/** Negative when `a` is the earlier timestamp. Digits decide, not floats: microseconds do not fit into those. */
+/** Negative when `a` is the earlier timestamp. Compares digits, because floats lose microseconds. */
 export function compare(a: string, b: string): number {
   if (a === b) return 0;
   const shorter = a.length - b.length;
@@ -24,12 +24,12 @@ export function compare(a: string, b: string): number {
 
 const byTime = (a: Entry, b: Entry) => compare(a.timestamp, b.timestamp);
 
-/** A window of one page, in whatever order it came. */
+/** Returns a window of one page, whose items may be in any order. */
 export function opened<Item extends Entry>(page: Window<Item>): Window<Item> {
   return { ...page, items: [...page.items].sort(byTime) };
 }
 
-/** Extended by the page before its first item. */
+/** Returns the window extended by the page before its first item. */
 export function withOlder<Item extends Entry>(window: Window<Item>, page: Window<Item>): Window<Item> {
   const first = window.items[0];
   const older = page.items.filter(
@@ -38,7 +38,7 @@ export function withOlder<Item extends Entry>(window: Window<Item>, page: Window
   return { ...window, items: [...older.sort(byTime), ...window.items], hasOlder: page.hasOlder };
 }
 
-/** Extended by the page after its last item. */
+/** Returns the window extended by the page after its last item. */
 export function withNewer<Item extends Entry>(window: Window<Item>, page: Window<Item>): Window<Item> {
   const last = window.items.at(-1);
   const newer = page.items.filter(
@@ -48,8 +48,8 @@ export function withNewer<Item extends Entry>(window: Window<Item>, page: Window
 }
 
 /**
- * With an item that is new on the timeline, or changed. Outside of the window's range it is left out, except after the
- * last item of a window that reaches the timeline's end.
+ * Returns the window with a new or changed item. An item outside the window's range is ignored, except after the last
+ * item of a window that reaches the timeline's end.
  */
 export function withItem<Item extends Entry>(window: Window<Item>, item: Item): Window<Item> {
   const { items } = window;
@@ -60,7 +60,7 @@ export function withItem<Item extends Entry>(window: Window<Item>, item: Item): 
   return { ...window, items: items.toSpliced(place, 0, item) };
 }
 
-/** With `change` made to the item of that id, when it is there. */
+/** Returns the window with `change` applied to the item of that id, if present. */
 export function changed<Item extends Entry>(
   window: Window<Item>,
   id: string,
@@ -76,19 +76,19 @@ export function without<Item extends Entry>(window: Window<Item>, id: string): W
   return items.length === window.items.length ? window : { ...window, items };
 }
 
-/** Its newest `most` items. */
+/** Returns the newest `most` items. */
 export function newestOf<Item extends Entry>(window: Window<Item>, most: number): Window<Item> {
   if (window.items.length <= most) return window;
   return { ...window, items: window.items.slice(-most), hasOlder: true };
 }
 
-/** Its oldest `most` items. */
+/** Returns the oldest `most` items. */
 export function oldestOf<Item extends Entry>(window: Window<Item>, most: number): Window<Item> {
   if (window.items.length <= most) return window;
   return { ...window, items: window.items.slice(0, most), hasNewer: true };
 }
 
-/** Index of the first item at or after a timestamp; the length when all are earlier. */
+/** Returns the index of the first item at or after a timestamp; the length when all are earlier. */
 export function placeOf(items: readonly Entry[], timestamp: string): number {
   let low = 0;
   let high = items.length;

@@ -1,11 +1,11 @@
-/** Somebody's first letter on a colour that stays theirs. */
+/** A user's initial on a colour derived from their id. */
 
 const SIZES = { small: "size-6 text-xs", middle: "size-9 text-base", large: "size-20 text-2xl" } as const;
 
-/** Degrees by which neighbours differ most: the golden angle. */
+/** The golden angle in degrees, by which consecutive hues differ most. */
 const APART = 137.508;
 
-/** 0 to 359, the same for the same text; ids that are much alike get colours that are not. */
+/** Returns 0 to 359, the same for the same text; similar ids get different hues. */
 export function hueOf(text: string): number {
   let hash = 0;
   for (const letter of text) hash = (hash * 31 + (letter.codePointAt(0) ?? 0)) >>> 0;

@@ -1,4 +1,4 @@
-/** A state in a word: its colour never says it alone. */
+/** A state as a badge: text and colour. */
 import type { ReactNode } from "react";
 
 export type Tone = "good" | "bad" | "wait" | "live" | "quiet";

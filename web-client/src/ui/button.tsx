@@ -1,4 +1,4 @@
-/** Buttons: for the one thing to do, for other things, and with nothing but an icon. */
+/** Buttons: primary, secondary, and icon-only. */
 import type { ComponentProps } from "react";
 import { Icon, type IconName } from "./icons";
 

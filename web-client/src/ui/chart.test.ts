@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { moments, ticks } from "./chart";
 
-test("an axis has round steps that reach what is shown", () => {
+test("an axis has round steps that cover the maximum", () => {
   expect(ticks(7)).toEqual([0, 2, 4, 6, 8]);
   expect(ticks(600)).toEqual([0, 200, 400, 600]);
   expect(ticks(0.03)).toEqual([0, 0.01, 0.02, 0.03]);

@@ -1,9 +1,9 @@
-/** What the client's own charts share: their width in the page, round steps for an axis, moments for a time axis. */
+/** Shared by the charts: element width, axis ticks, and times for a time axis. */
 import { type RefObject, useEffect, useState } from "react";
 
 const WIDTH_AT_FIRST_PX = 640;
 
-/** The width of an element in pixels, followed while it changes. */
+/** Returns the width of an element in pixels, and follows changes. */
 export function useWidth(element: RefObject<HTMLElement | null>): number {
   const [width_px, setWidth] = useState(WIDTH_AT_FIRST_PX);
   useEffect(() => {
@@ -17,7 +17,7 @@ export function useWidth(element: RefObject<HTMLElement | null>): number {
   return width_px;
 }
 
-/** Round values from 0 to at least `most`, about `count` steps. */
+/** Returns round values from 0 to at least `most`, in about `count` steps. */
 export function ticks(most: number, count = 4): number[] {
   const raw = Math.max(most, Number.EPSILON) / count;
   const magnitude = 10 ** Math.floor(Math.log10(raw));
@@ -29,7 +29,7 @@ export function ticks(most: number, count = 4): number[] {
 const SECOND_MS = 1000;
 const STEPS_S = [1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
 
-/** Round moments between two, at most `count`. */
+/** Returns round times between two, at most `count`. */
 export function moments(from_ms: number, to_ms: number, count: number): number[] {
   const least_s = (to_ms - from_ms) / SECOND_MS / count;
   const step_ms = (STEPS_S.find((step) => step >= least_s) ?? Math.ceil(least_s / 86400) * 86400) * SECOND_MS;

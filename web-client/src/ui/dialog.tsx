@@ -1,4 +1,4 @@
-/** A modal dialog: the browser's own, which keeps the focus inside and closes on Escape. */
+/** A modal dialog, the browser's own: it traps the focus and closes on Escape. */
 import { type ReactNode, useEffect, useRef } from "react";
 import { IconButton } from "./button";
 import { useWords } from "./preferences";
@@ -12,7 +12,7 @@ export function Dialog({
   title: string;
   children: ReactNode;
   onClose: () => void;
-  /** Without the heading and the closing button, which the contents then stand for. */
+  /** Without the heading and the close button; the content provides them. */
   bare?: boolean;
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
@@ -22,10 +22,10 @@ export function Dialog({
     const opener = document.activeElement;
     if (shown && !shown.open) {
       shown.showModal();
-      // The browser would begin with the closing button.
+      // The browser would focus the close button.
       shown.querySelector<HTMLElement>("input, textarea")?.focus();
     }
-    // One that is taken away without having been closed leaves the focus nowhere.
+    // A dialog that is unmounted without being closed would lose the focus.
     return () => {
       if (document.activeElement === document.body && opener instanceof HTMLElement) opener.focus();
     };

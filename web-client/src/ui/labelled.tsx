@@ -1,4 +1,4 @@
-/** A form's field under its label, and what helps to fill it in. */
+/** A form field with its label and hint. */
 import { type ReactNode, useId } from "react";
 
 interface Props {

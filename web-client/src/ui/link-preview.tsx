@@ -1,4 +1,4 @@
-/** What a linked page says of itself, as a card. */
+/** A link preview card. */
 interface Preview {
   url: string;
   title: string;

@@ -1,4 +1,4 @@
-/** A text field that offers people while an @handle is being written. */
+/** A text field that suggests people while an @handle is being typed. */
 import {
   type ComponentProps,
   type KeyboardEvent,
@@ -28,7 +28,7 @@ interface Props extends Omit<ComponentProps<"textarea">, "value" | "onChange" | 
   value: string;
   onText: (text: string) => void;
   communityId?: string | undefined;
-  /** Enter without Shift, when no person is being chosen. */
+  /** Enter without Shift, when no suggestion is selected. */
   onEnter?: () => void;
   ref?: Ref<HTMLTextAreaElement>;
 }
@@ -52,7 +52,7 @@ export function MentionField({ value, onText, communityId, onEnter, onKeyDown, r
     const timer = setTimeout(() => {
       ask(direct, People, { query, communityId: communityId ?? null }).then(
         ({ users }) => wanted && setPeople(users),
-        () => {}, // Without an answer there is nothing to offer; the handle can still be written out.
+        () => {}, // Without an answer there are no suggestions; the handle can still be typed.
       );
     }, PAUSE_MS);
     return () => {

@@ -1,4 +1,7 @@
-/** A panel beside the button that opens it, in the browser's top layer: nothing cuts it off, Escape and a click close it. */
+/**
+ * A panel beside the button that opens it, in the browser's top layer, so it is never clipped; Escape and a click
+ * close it.
+ */
 import { type ReactElement, type ReactNode, useId, useRef, useState } from "react";
 
 const GAP_PX = 6;
@@ -16,7 +19,7 @@ export function Popover({
   label,
 }: {
   trigger: (props: TriggerProps) => ReactElement;
-  /** Drawn while it is open; `close` closes it. */
+  /** Rendered while open; `close` closes it. */
   children: (close: () => void) => ReactNode;
   label: string;
 }) {

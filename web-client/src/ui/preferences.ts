@@ -1,4 +1,4 @@
-/** Language and theme, kept in this browser; until they are chosen, the browser's. */
+/** Language and theme, stored in this browser; the browser's own by default. */
 import { useCallback } from "react";
 import { type Language, say, type Word } from "../i18n/words";
 import { createValue, useValue } from "./value";
@@ -35,7 +35,7 @@ export function chooseTheme(chosen: Theme): void {
   theme.set(chosen);
 }
 
-/** Shows both in the page, now and whenever they change. */
+/** Applies both to the page, now and on every change. */
 export function showPreferences(): void {
   language.watch(showLanguage);
   theme.watch(showTheme);
@@ -45,7 +45,7 @@ export function showPreferences(): void {
 
 export type Say = (word: Word, values?: Record<string, string | number>) => string;
 
-/** The words in the chosen language. */
+/** Returns the messages in the chosen language. */
 export function useWords(): { t: Say; language: Language } {
   const chosen = useValue(language);
   const t = useCallback<Say>((word, values) => say(chosen, word, values), [chosen]);

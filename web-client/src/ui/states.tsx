@@ -1,4 +1,4 @@
-/** What stands where there is nothing yet, nothing at all, or something that went wrong: each says what to do. */
+/** Placeholders: empty, failed and loading. */
 import type { ReactNode } from "react";
 import { wordOf } from "../api/failure";
 import { Button } from "./button";
@@ -38,7 +38,7 @@ export function Failed({ error, again }: { error: unknown; again?: () => void })
   );
 }
 
-/** Shapes of what is to come. */
+/** Skeletons of loading rows. */
 export function Loading({ rows = 6 }: { rows?: number }) {
   const { t } = useWords();
   return (

@@ -1,4 +1,4 @@
-/** One of several screens that stand beside each other. */
+/** One tab of a group of screens. */
 import type { ReactNode } from "react";
 
 export function Tab({ href, here, children }: { href: string; here: boolean; children: ReactNode }) {

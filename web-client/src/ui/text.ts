@@ -1,4 +1,4 @@
-/** Splits a written text into words, links, mentions and hashtags. Nothing in it is ever taken as HTML. */
+/** Splits a text into words, links, mentions and hashtags. Text is never interpreted as HTML. */
 
 export type Part =
   | { kind: "text"; text: string }
@@ -35,7 +35,7 @@ function partOf([all, link, handle, tag]: RegExpMatchArray): Part {
   return { kind: "tag", text: all, tag: (tag ?? "").toLowerCase() };
 }
 
-/** The beginning of a handle that is being written right before the caret, and where its @ stands. */
+/** Returns the partial handle before the caret, and the position of its @. */
 export function mentionAt(text: string, caret: number): { query: string; start: number } | null {
   const match = /(?:^|[^\p{L}\p{N}_@])@([\p{L}\p{N}_.-]*)$/u.exec(text.slice(0, caret));
   const query = match?.[1];

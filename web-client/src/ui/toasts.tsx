@@ -1,4 +1,4 @@
-/** Short notes at the bottom of the window: what was done, or why it was not. */
+/** Short notes at the bottom of the window, about an action or its failure. */
 import { wordOf } from "../api/failure";
 import { say } from "../i18n/words";
 import { language } from "./preferences";
@@ -14,15 +14,15 @@ interface Toast {
 const toasts = createValue<readonly Toast[]>([]);
 let last = 0;
 
-export function tell(text: string): void {
+export function notify(text: string): void {
   const toast = { id: ++last, text };
   toasts.set([...toasts.get(), toast]);
   setTimeout(() => toasts.set(toasts.get().filter(({ id }) => id !== toast.id)), SHOWN_MS);
 }
 
-/** For what a person tried and the server refused. */
-export function tellFailure(error: unknown): void {
-  tell(say(language.get(), wordOf(error)));
+/** Shows why the server refused an action. */
+export function notifyFailure(error: unknown): void {
+  notify(say(language.get(), wordOf(error)));
 }
 
 export function Toasts() {

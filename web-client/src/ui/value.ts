@@ -1,4 +1,4 @@
-/** A value that can be watched, for what lives outside of React. */
+/** An observable value outside of React. */
 import { useSyncExternalStore } from "react";
 
 export interface Value<T> {

@@ -1,4 +1,4 @@
-/** A written text with its links, mentions and hashtags as links. */
+/** A text with its links, mentions and hashtags as links. */
 import { addressOf } from "../app/router";
 import { parts } from "./text";
 

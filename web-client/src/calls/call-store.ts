@@ -1,4 +1,4 @@
-/** The organization's call jobs while the calls screen is open: the list, the limits, and what happens to either. */
+/** The organization's call jobs while the calls screen is open: the job list, the limits, and their events. */
 import { createContext, useContext } from "react";
 import type { CombinedError } from "urql";
 import { type Api, ask, listen } from "../api/api";
@@ -13,27 +13,30 @@ import {
   type CallTask,
 } from "./operations";
 
-export type DeskEvent =
+export type CallStoreEvent =
   /** `at` is the server's time of the change. */
   { job: CallJob; at: string } | { task: CallTask };
 
-export interface Desk {
+export interface CallStore {
   jobs: Feed<CallJob>;
   limits: Value<CallLimits | null>;
-  /** Grows each time the stream begins anew: what was read before may be out of date. 0 before the first time. */
+  /**
+   * Incremented each time the stream starts again without resuming: earlier reads may be out of date. 0 before the
+   * first start.
+   */
   ready: Value<number>;
-  /** Why events ended, null while they come. */
+  /** Why the subscription ended; null while it is running. */
   ended: Value<CombinedError | null>;
-  /** Hears of jobs and numbers until the returned function is called. */
-  on(listener: (event: DeskEvent) => void): () => void;
-  /** The server's time, as far as events tell it. */
+  /** Subscribes to jobs and numbers until the returned function is called. */
+  on(listener: (event: CallStoreEvent) => void): () => void;
+  /** The server's time, estimated from events. */
   now_ms(): number;
-  /** A job as a mutation answered it. */
+  /** Applies a job returned by a mutation. */
   put(job: CallJob): void;
   stop(): void;
 }
 
-export function openDesk({ direct }: Api): Desk {
+export function openCallStore({ direct }: Api): CallStore {
   const unused = () => Promise.reject(new Error("The list of jobs only grows older."));
   const before = async (latest: string, inclusive: boolean) =>
     (await ask(direct, CallJobs, { latest, inclusive })).page;
@@ -49,12 +52,12 @@ export function openDesk({ direct }: Api): Desk {
   const limits = createValue<CallLimits | null>(null);
   const ready = createValue(0);
   const ended = createValue<CombinedError | null>(null);
-  // How far this machine's clock is ahead: what came fastest tells it best.
+  // How far this machine's clock is ahead: the event with the least delay gives the best estimate.
   let ahead_ms = Number.POSITIVE_INFINITY;
   const now_ms = () => Date.now() - (Number.isFinite(ahead_ms) ? ahead_ms : 0);
-  const listeners = new Set<(event: DeskEvent) => void>();
+  const listeners = new Set<(event: CallStoreEvent) => void>();
 
-  function tell(event: DeskEvent): void {
+  function emit(event: CallStoreEvent): void {
     if ("job" in event) jobs.put(event.job);
     for (const listener of listeners) listener(event);
   }
@@ -63,7 +66,7 @@ export function openDesk({ direct }: Api): Desk {
     void jobs.open(null);
     ask(direct, CallLimitsNow, {}).then(
       ({ callLimits }) => limits.set(callLimits),
-      () => {}, // The list says what failed; the limits come with the next beginning.
+      () => {}, // The job list reports the failure; the limits are read again when the stream starts again.
     );
     ready.set(ready.get() + 1);
   }
@@ -75,8 +78,8 @@ export function openDesk({ direct }: Api): Desk {
     ({ jobEvents: event }) => {
       ahead_ms = Math.min(ahead_ms, Date.now() - Date.parse(event.at));
       if (event.__typename === "StreamReady") !event.resumed && begin();
-      else if (event.__typename === "CallJobChanged") tell({ job: event.job, at: event.at });
-      else if (event.__typename === "CallTaskChanged") tell({ task: event.task });
+      else if (event.__typename === "CallJobChanged") emit({ job: event.job, at: event.at });
+      else if (event.__typename === "CallTaskChanged") emit({ task: event.task });
       else if (event.__typename === "CallLimitsChanged") limits.set(event.limits);
     },
     (error) => ended.set(error),
@@ -92,16 +95,16 @@ export function openDesk({ direct }: Api): Desk {
       return () => listeners.delete(listener);
     },
     now_ms,
-    put: (job) => tell({ job, at: new Date(now_ms()).toISOString() }),
+    put: (job) => emit({ job, at: new Date(now_ms()).toISOString() }),
     stop,
   };
 }
 
-const DeskContext = createContext<Desk | null>(null);
-export const DeskProvider = DeskContext.Provider;
+const CallStoreContext = createContext<CallStore | null>(null);
+export const CallStoreProvider = CallStoreContext.Provider;
 
-export function useDesk(): Desk {
-  const desk = useContext(DeskContext);
-  if (desk === null) throw new Error("There is no DeskProvider above this component.");
-  return desk;
+export function useCallStore(): CallStore {
+  const store = useContext(CallStoreContext);
+  if (store === null) throw new Error("There is no CallStoreProvider above this component.");
+  return store;
 }
