@@ -16,14 +16,14 @@ def test_call_list_is_fixed_launched_paused_and_watched(product: Product, tmp_pa
 
     seen = visit("web-calls.mjs", product.url, tmp_path, tokens=tokens)
 
-    assert not {"Calls", "Mail"} & set(seen["member"]), "A member is led to where members may not go."
+    assert not {"Calls", "Mail"} & set(seen["member"]), "A member sees links to screens without permission."
     assert [row[:3] for row in seen["errors"]["rows"]] == [
         ["3", "phone_number", "090-1234-5678"],
         ["4", "phone_number", "+8190123"],
     ]
     assert "beginning with +" in seen["errors"]["rows"][0][3]
     assert not seen["errors"]["launchable"], "A list with errors can be launched."
-    assert seen["paused"].startswith("0"), "Somebody was called although no call was allowed."
+    assert seen["paused"].startswith("0"), "A number was called although the limit is 0."
     assert seen["rules"] == "5"
     assert seen["job"]["done"] == "10 / 10 numbers"
     assert seen["job"]["outcomes"] >= 9, "Calls are missing among the outcomes."

@@ -18,10 +18,10 @@ def test_chat_actions_show_in_every_tab(product: Product, tmp_path: Path) -> Non
     assert seen["stamp"]["width"] > 0, f"The stamp {seen['stamp']['name']} is a broken picture."
     assert seen["edited"] == 1
     assert seen["preview"]["href"] == seen["preview"]["own"]
-    assert seen["preview"]["loaded"] == 1, "The preview's picture did not come."
+    assert seen["preview"]["loaded"] == 1, "The preview's picture did not load."
     assert seen["tabs"]["first"] == seen["tabs"]["second"] == seen["tabs"]["ben"]
     assert len(set(seen["tabs"]["ben"])) == 2
     assert seen["trending"]
-    assert seen["blocked"] == 0, "Messages of somebody who is blocked are shown."
+    assert seen["blocked"] == 0, "Messages of a blocked user are shown."
     assert seen["complaints"] == []
     assert elsewhere(seen["requests"], product.url) == []

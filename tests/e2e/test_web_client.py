@@ -18,20 +18,20 @@ def test_two_users_chat_through_disconnect(product: Product, tmp_path: Path) -> 
 
     seen = visit("web-client.mjs", product.url, tmp_path, tokens=tokens)
 
-    assert 0 < seen["scripts_bytes"] < FIRST_LOAD_MAX_BYTES, "A conversation needs too much script before it is seen."
-    assert seen["heard"] == 1, "The mention is no link."
-    assert seen["missed"]["ann"] == seen["missed"]["ben"], "After the cut they do not see the same."
+    assert 0 < seen["scripts_bytes"] < FIRST_LOAD_MAX_BYTES, "The first load of a conversation is too large."
+    assert seen["mentionLinks"] == 1, "The mention is not a link."
+    assert seen["missed"]["ann"] == seen["missed"]["ben"], "The timelines differ after the disconnect."
     assert len(set(seen["missed"]["ben"])) == 4
-    assert seen["jump"]["inSight"], "The permalink's message is out of sight."
+    assert seen["jump"]["inSight"], "The permalink's message is not visible."
     for step in seen["jump"]["moved_px"]:
-        assert step["added"], "No older page came."
-        assert step["by"] <= 2, "What was being read moved."
-    assert seen["jump"]["rows"] < 100, "Rows out of sight are in the DOM."
-    assert seen["fromReactions"], "The message that was reacted to is not shown as found."
+        assert step["added"], "No older page was loaded."
+        assert step["by"] <= 2, "The visible rows moved."
+    assert seen["jump"]["rows"] < 100, "Invisible rows are in the DOM."
+    assert seen["fromReactions"], "The message with the reaction is not highlighted."
     assert seen["post"] == "Feeds reached: 1"
     for looked in (seen["screens"], seen["signIn"]):
         assert looked["violations"] == []
         assert looked["tooWide"] == []
-        assert 300 < looked["line_px"] <= LINE_MAX_PX, "On a wide screen, lines are too long to be read."
+        assert 300 < looked["line_px"] <= LINE_MAX_PX, "Lines are too long on a wide screen."
     assert seen["complaints"] == []
     assert elsewhere(seen["requests"], product.url, seen["wire"]) == []

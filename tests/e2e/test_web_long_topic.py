@@ -36,7 +36,7 @@ async def test_scrolling_100_000_messages_has_no_long_task(mongodb_uri: str, red
     assert seen["longest_ms"][0] <= LONG_TASK_MS
     assert seen["rows_max"] < ROWS_MAX
     assert seen["heap_bytes"][-1] <= seen["heap_bytes"][1] * HEAP_GROWTH_MAX, (
-        "The heap grows with what was scrolled by."
+        "The heap grows with the number of scrolled messages."
     )
     assert seen["complaints"] == []
 

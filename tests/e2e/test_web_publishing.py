@@ -23,7 +23,7 @@ def test_post_is_scheduled_moved_cancelled_and_published(product: Product, tmp_p
     assert local(scheduled["due"]) == f"{scheduled['day']} 19:30"
     assert (scheduled["timeZone"], scheduled["targets"]) == ("America/New_York", 2)
     assert local(dragged["due"]) == f"{dragged['day']} 19:30", "A drag to another day keeps the time of day."
-    assert choice["offered"] == 2, "An unclear time has two readings."
+    assert choice["offered"] == 2, "An ambiguous time has two readings."
     assert choice["due"] == f"{choice['day']}T07:30:00.000Z"
     assert seen["cancelled"] == "CANCELLED"
     assert (out["before"], out["after"], out["messages"]) == (3, "PUBLISHED", 1)

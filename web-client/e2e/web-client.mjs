@@ -26,7 +26,7 @@ try {
   const ben = await open(wire.url, tokens.ben, `/topic/${topicId}`);
   const story = { scripts_bytes };
   story.readMark = await ben.getByTestId("read-mark").count();
-  story.heard = await talk(ann, ben);
+  story.mentionLinks = await talk(ann, ben);
   story.missed = await cut(ann, ben);
   story.jump = await jump(ben, topicId, seeded);
   story.fromReactions = await fromReactions(ann);
