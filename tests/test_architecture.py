@@ -1,4 +1,4 @@
-"""What keeps the house in order: directions, sizes, words, and a test for every module."""
+"""The rules of the repository: import directions, sizes, names, and a test for every module."""
 
 import ast
 import re
@@ -23,7 +23,7 @@ VAGUE = {"util", "utils", "helper", "helpers", "manager", "managers", "common", 
 READS_ENVIRONMENT = {"server/settings.py"}
 
 TESTED_ELSEWHERE = {
-    # Declarations. Whether they fit what is behind them is seen on the whole schema.
+    # Declarations, which are checked on the whole schema.
     "schema/chat.py": "tests/schema/test_shapes.py",
     "schema/identity.py": "tests/schema/test_shapes.py",
     "schema/feed.py": "tests/schema/test_shapes.py",
@@ -47,7 +47,7 @@ TESTED_ELSEWHERE = {
     "storage/calls/job_launcher.py": "tests/resolvers/calls/test_jobs.py",
     "storage/calls/records.py": "tests/resolvers/calls/test_jobs.py",
     "storage/calls/wake_ups.py": "tests/jobs/calls/test_broker_pool.py",
-    # What is handed around: wrong when what it is handed to is.
+    # Values that are passed around, tested by their users.
     "resolvers/context.py": "tests/resolvers/test_blocks.py",
     "resolvers/audience.py": "tests/server/graphql/test_coalescing.py",
     "jobs/context.py": "tests/server/test_worker.py",
@@ -55,7 +55,7 @@ TESTED_ELSEWHERE = {
     "storage/mail/records.py": "tests/storage/mail/test_rates.py",
     "storage/metrics.py": "tests/server/http/test_health.py",
     "storage/identity/roles.py": "tests/resolvers/test_access.py",
-    # Seen from outside the process only.
+    # Observable from outside the process only.
     "resolvers/events.py": "tests/resolvers/feed/test_events.py",
     "storage/identity/mentions.py": "tests/resolvers/feed/test_posts.py",
     "storage/publishing/events.py": "tests/storage/publishing/test_transitions.py",
@@ -78,10 +78,10 @@ TESTED_ELSEWHERE = {
     "server/http/demo_sign_in.py": "tests/server/test_app.py",
     "server/launch.py": "tests/server/test_supervisor.py",
     "server/stores.py": "tests/server/test_app.py",
-    # One call each of what is tested there.
+    # Single calls of functions that are tested there.
     "jobs/streams.py": "tests/storage/streams/test_outbox.py",
 }
-"""Modules without a test file of their name, and the test file that is red when they are wrong."""
+"""Modules without a test file of their name, and the test file that fails when they are wrong."""
 
 
 def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
@@ -89,7 +89,7 @@ def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True)
 
 
-def test_imports_run_one_way() -> None:
+def test_import_contracts_hold() -> None:
     linted = lint_imports(ROOT)
     assert linted.returncode == 0, linted.stdout
 
@@ -130,7 +130,7 @@ def test_import_against_direction_breaks_contract(tmp_path: Path) -> None:
 
 
 def imported_packages() -> set[str]:
-    """The top-level packages that the product imports, without its own and those of the standard library."""
+    """Returns the top-level packages that the product imports, without its own and the standard library's."""
     trees = [ast.parse((ROOT / module).read_text(encoding="utf-8")) for module in MODULES]
     nodes = [node for tree in trees for node in ast.walk(tree)]
     names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
@@ -139,12 +139,12 @@ def imported_packages() -> set[str]:
 
 
 def distribution(package: str) -> str:
-    """The normalized name of the distribution that provides a package."""
+    """Returns the normalized name of the distribution that provides a package."""
     return re.sub(r"[-_.]+", "-", packages_distributions()[package][0]).lower()
 
 
 def declared_dependencies() -> dict[str, str]:
-    """The version bounds of each direct dependency in pyproject.toml."""
+    """Returns the version bounds of each direct dependency in pyproject.toml."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     matches = [re.match(r"([\w.-]+)(?:\[[\w,]+\])?([^;]*)", line) for line in project["dependencies"]]
     return {re.sub(r"[-_.]+", "-", match[1]).lower(): match[2].strip() for match in matches if match}
@@ -174,7 +174,7 @@ def test_import_of_an_engine_module_is_found() -> None:
 
 
 def environment_reads(source: str) -> list[int]:
-    """The lines that read or change the process's environment."""
+    """Returns the lines that read or change the process's environment."""
     names = {"environ", "environb", "getenv", "getenvb", "putenv", "unsetenv"}
     return [
         node.lineno
@@ -188,7 +188,7 @@ def vague_names(module: Path) -> list[str]:
     return [part for part in module.with_suffix("").parts if part in VAGUE]
 
 
-def test_only_the_settings_read_the_environment() -> None:
+def test_only_settings_read_the_environment() -> None:
     readers = {str(module) for module in MODULES if environment_reads((ROOT / module).read_text(encoding="utf-8"))}
     assert readers == READS_ENVIRONMENT
 
@@ -196,11 +196,11 @@ def test_only_the_settings_read_the_environment() -> None:
 @pytest.mark.parametrize(
     "source", ["import os\nos.environ['A']", "import os\nx = os.getenv('A')", "from os import environ as e"]
 )
-def test_a_read_of_the_environment_is_seen(source: str) -> None:
+def test_environment_read_is_found(source: str) -> None:
     assert environment_reads(source)
 
 
-def test_every_module_says_what_it_is_and_stays_small() -> None:
+def test_modules_have_docstring_and_at_most_400_lines() -> None:
     sources = {module: (ROOT / module).read_text(encoding="utf-8") for module in MODULES}
     assert [str(module) for module, source in sources.items() if not ast.get_docstring(ast.parse(source))] == []
     assert [str(module) for module, source in sources.items() if len(source.splitlines()) > MAX_LINES] == []
@@ -214,12 +214,12 @@ def test_folders_hold_at_most_25_entries() -> None:
     assert {name: len(found) for name, found in entries.items() if len(found) > MAX_ENTRIES} == {}
 
 
-def test_no_module_has_a_name_that_says_nothing() -> None:
+def test_module_names_are_specific() -> None:
     assert [str(module) for module in MODULES if vague_names(module)] == []
 
 
 def mirrors(module: Path) -> list[Path]:
-    """Where the tests of a module may be: in the file of its name, or of a package's name that it was split from."""
+    """Returns possible test files of a module: the file of its name, or of a package that it was split from."""
     own = Path("tests", module.parent, f"test_{module.name}")
     split_from = [parent for parent in module.parents if len(parent.parts) > 1]
     return [own, *(Path("tests", parent.parent, f"test_{parent.name}.py") for parent in split_from)]
@@ -231,20 +231,20 @@ def without_test() -> set[str]:
 
 
 def test_modules_of_document_types_contain_nothing_that_runs() -> None:
-    """The type checker is their test."""
+    """The type checker tests them."""
     runs = (ast.FunctionDef, ast.AsyncFunctionDef, ast.For, ast.If, ast.Lambda, ast.comprehension)
     for module in DOCUMENT_TYPES:
         nodes = ast.walk(ast.parse((ROOT / module).read_text(encoding="utf-8")))
         assert [ast.unparse(node) for node in nodes if isinstance(node, runs)] == [], module
 
 
-def test_every_module_has_a_test_file_of_its_name_or_says_what_tests_it() -> None:
+def test_modules_have_a_test_file() -> None:
     assert without_test() - TESTED_ELSEWHERE.keys() == set(), "Write tests/<package>/test_<module>.py."
     assert TESTED_ELSEWHERE.keys() - without_test() == set(), "These have a test file now: strike them out."
     assert [path for path in TESTED_ELSEWHERE.values() if not (ROOT / path).exists()] == []
 
 
-def test_the_mirror_of_a_module_is_looked_for_where_it_belongs() -> None:
+def test_mirrors_of_module_are_its_test_files() -> None:
     assert mirrors(Path("storage/locks.py")) == [Path("tests/storage/test_locks.py")]
     assert mirrors(Path("server/embedded/mongod.py")) == [
         Path("tests/server/embedded/test_mongod.py"),
@@ -253,7 +253,7 @@ def test_the_mirror_of_a_module_is_looked_for_where_it_belongs() -> None:
 
 
 def tracked() -> Iterator[tuple[Path, str]]:
-    """Every text file of the repository."""
+    """Yields every text file of the repository."""
     if shutil.which("git") is None or not (ROOT / ".git").exists():
         pytest.skip("Needs git and its repository, to tell which files belong to the project.")
     names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
@@ -270,43 +270,43 @@ def machine_paths(text: str) -> list[str]:
     return MACHINE_PATH.findall(text)
 
 
-def test_no_file_knows_where_it_lies_on_somebodys_machine() -> None:
+def test_no_file_holds_a_path_of_a_machine() -> None:
     assert {str(path): found for path, text in tracked() if (found := machine_paths(text))} == {}
 
 
-# Put together, since this file must not name one either.
+# Composed at run time, since this file must not hold a machine's path either.
 @pytest.mark.parametrize(
     ("before", "folder"), [("", "home"), ("cd '", "Users"), ("=", "work"), ('open("', "root"), ("C:", None)]
 )
-def test_a_path_of_a_machine_is_seen(before: str, folder: str | None) -> None:
+def test_path_of_machine_is_found(before: str, folder: str | None) -> None:
     assert machine_paths(before + (f"/{folder}/ann" if folder else "\\Users"))
 
 
 @pytest.mark.parametrize("before", ["https://example.org", ".", "docs", "~", "$ROOT", "}"])
-def test_addresses_and_relative_paths_are_no_paths_of_a_machine(before: str) -> None:
+def test_urls_and_relative_paths_are_allowed(before: str) -> None:
     assert not machine_paths("/".join((before, "work", "main")))
 
 
 @pytest.mark.parametrize("lock", ["requirements.lock", "web-client/package-lock.json"])
-def test_locks_pin_by_hash_and_name_no_address(lock: str) -> None:
+def test_lock_files_pin_by_hash_without_urls(lock: str) -> None:
     text = (ROOT / lock).read_text(encoding="utf-8")
     assert "://" not in text
     assert re.search(r"sha256:[0-9a-f]{64}|sha512-[\w+/=]{86,}", text)
 
 
 def unhashed(lock: str) -> list[str]:
-    """The requirements that are not pinned to a version and a hash."""
+    """Returns requirements without a version or a hash."""
     entries = re.split(r"\n(?=[A-Za-z0-9])", re.sub(r"^\s*#.*\n", "", lock, flags=re.MULTILINE).strip())
     return [entry for entry in entries if not re.match(r"[\w.\[\],-]+==", entry) or "--hash=sha256:" not in entry]
 
 
-def test_every_locked_requirement_is_pinned_by_version_and_hash() -> None:
+def test_locked_requirements_have_version_and_hash() -> None:
     assert unhashed((ROOT / "requirements.lock").read_text(encoding="utf-8")) == []
     assert unhashed("a==1 \\\n    --hash=sha256:0\nb==2\nc>=1 --hash=sha256:0\n") == ["b==2", "c>=1 --hash=sha256:0"]
 
 
 @pytest.mark.parametrize("name", ["README.md", "CHANGELOG.md", "docs/architecture.md", "docs/error-codes.md"])
-def test_what_a_reader_looks_for_first_is_there(name: str) -> None:
+def test_standard_documents_exist(name: str) -> None:
     assert len((ROOT / name).read_text(encoding="utf-8")) > 500
 
 
@@ -314,7 +314,7 @@ def missing_files(text: str, pattern: str, exists: Callable[[str], bool]) -> lis
     return [path for path in re.findall(pattern, text) if not exists(path)]
 
 
-def test_every_test_and_document_that_the_readme_names_exists() -> None:
+def test_files_named_in_readme_exist() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     pattern = r"\b((?:tests|docs)/[\w/.-]+\.(?:py|md))"
     assert missing_files(text, pattern, lambda path: (ROOT / path).exists()) == []

@@ -31,7 +31,7 @@ LISTEN = """
 """
 
 
-def told_by(script: str, **order: str) -> dict[str, Any]:
+def report_of(script: str, **order: str) -> dict[str, Any]:
     """Returns the output of a script of web-client/e2e/clients; skips where it cannot run."""
     ended = subprocess.run(
         [node(), f"e2e/clients/{script}.mjs"],
@@ -42,27 +42,27 @@ def told_by(script: str, **order: str) -> dict[str, Any]:
         timeout=PATIENCE_S,
     )
     assert ended.returncode == 0, ended.stderr
-    told: dict[str, Any] = json.loads(ended.stdout)
-    return told
+    report: dict[str, Any] = json.loads(ended.stdout)
+    return report
 
 
 @pytest.mark.parametrize("script", NODE_CLIENTS)
 def test_graphql_ws_client_queries_subscribes_and_resumes(product: Product, script: str) -> None:
-    told = told_by(script, url=product.url, token=product.token("ann", org=f"clients-{script}"))
-    assert told["viewer"]["handle"] == "ann"
-    assert told["refusal"] == "NOT_FOUND"
-    assert_resumed(told)
+    report = report_of(script, url=product.url, token=product.token("ann", org=f"clients-{script}"))
+    assert report["viewer"]["handle"] == "ann"
+    assert report["refusal"] == "NOT_FOUND"
+    assert_resumed(report)
 
 
-def assert_resumed(told: dict[str, Any]) -> None:
+def assert_resumed(report: dict[str, Any]) -> None:
     """One event before the disconnect, two during it, one afterwards: each arrives once and in order."""
-    assert (told["ready"]["__typename"], told["ready"]["resumed"]) == ("StreamReady", False)
-    assert (told["resumed"]["__typename"], told["resumed"]["resumed"]) == ("StreamReady", True)
-    assert told["resumed"]["cursor"] == told["seen"]["cursor"]
-    events = [told["seen"], *told["missed"], told["live"]]
+    assert (report["ready"]["__typename"], report["ready"]["resumed"]) == ("StreamReady", False)
+    assert (report["resumed"]["__typename"], report["resumed"]["resumed"]) == ("StreamReady", True)
+    assert report["resumed"]["cursor"] == report["seen"]["cursor"]
+    events = [report["seen"], *report["missed"], report["live"]]
     assert [event["message"]["text"] for event in events] == ["one", "two", "three", "four"]
-    assert [event["message"]["timestamp"] for event in events] == told["posted"]
-    assert len({event["cursor"] for event in [told["ready"], *events]}) == 5
+    assert [event["message"]["timestamp"] for event in events] == report["posted"]
+    assert len({event["cursor"] for event in [report["ready"], *events]}) == 5
 
 
 @pytest.mark.anyio
@@ -70,25 +70,26 @@ async def test_python_gql_client_queries_subscribes_and_resumes(product: Product
     authorization = f"Bearer {product.token('ann', org='clients-gql')}"
     http = HTTPXAsyncTransport(f"{product.url}/graphql", headers={"authorization": authorization})
     async with Client(transport=http, fetch_schema_from_transport=True) as session:
-        told: dict[str, Any] = {"viewer": (await session.execute(GraphQLRequest("{ viewer { id handle } }")))["viewer"]}
+        viewer = await session.execute(GraphQLRequest("{ viewer { id handle } }"))
+        report: dict[str, Any] = {"viewer": viewer["viewer"]}
         topic = await open_topic(session)
         async with AsyncExitStack() as cut:
             transport, events = await listening(cut, product.url, authorization, id=topic)
-            told["ready"] = await anext(events)
-            told["posted"] = [await post(session, topic, "one")]
-            told["seen"] = await anext(events)
+            report["ready"] = await anext(events)
+            report["posted"] = [await post(session, topic, "one")]
+            report["seen"] = await anext(events)
             transport.adapter.websocket.transport.abort()
-        told["posted"] += [await post(session, topic, text) for text in ("two", "three")]
+        report["posted"] += [await post(session, topic, text) for text in ("two", "three")]
         async with AsyncExitStack() as stack:
-            _, events = await listening(stack, product.url, authorization, id=topic, since=told["seen"]["cursor"])
-            told["resumed"], *told["missed"] = [await anext(events) for _ in range(3)]
-            told["posted"].append(await post(session, topic, "four"))
-            told["live"] = await anext(events)
+            _, events = await listening(stack, product.url, authorization, id=topic, since=report["seen"]["cursor"])
+            report["resumed"], *report["missed"] = [await anext(events) for _ in range(3)]
+            report["posted"].append(await post(session, topic, "four"))
+            report["live"] = await anext(events)
         with pytest.raises(TransportQueryError) as refused:
             await session.execute(GraphQLRequest('{ topic(id: "nowhere") { id } }'))
     assert (refused.value.errors or [])[0]["extensions"]["code"] == "NOT_FOUND"
-    assert told["viewer"]["handle"] == "ann"
-    assert_resumed(told)
+    assert report["viewer"]["handle"] == "ann"
+    assert_resumed(report)
 
 
 async def listening(stack: AsyncExitStack, url: str, authorization: str, **variables: str) -> tuple[Any, Any]:
@@ -118,7 +119,7 @@ async def post(session: AsyncClientSession, topic: str, text: str) -> str:
 
 
 def test_graphql_http_audits_pass_except_get(product: Product) -> None:
-    told = told_by("audits", url=product.url)
-    assert told["total"] == 61
-    assert {audit["id"] for audit in told["failed"]} == GET_AUDITS
-    assert all(audit["name"].startswith("MAY ") and "GET" in audit["name"] for audit in told["failed"])
+    report = report_of("audits", url=product.url)
+    assert report["total"] == 61
+    assert {audit["id"] for audit in report["failed"]} == GET_AUDITS
+    assert all(audit["name"].startswith("MAY ") and "GET" in audit["name"] for audit in report["failed"])

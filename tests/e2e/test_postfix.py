@@ -49,11 +49,11 @@ async def test_address_book_matches_real_postfix(stores: Stores, tmp_path: Path)
                 pass
             tail.close()
     await mail.aggregate()
-    told = {
+    summary = {
         each.address.partition("@")[0]: (each.success, each.soft_bounce, each.hard_bounce, each.blocked)
         for each in await mail.standings(addresses)
     }
-    assert told == {
+    assert summary == {
         "fine": (1, 0, 0, False),
         "other": (1, 0, 0, False),
         "grey": (1, 0, 0, False),

@@ -274,12 +274,12 @@ class NodeClient:
     """The process of web-client/e2e/clients/reconnect.mjs and its output so far."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self.told: list[dict[str, Any]] = []
+        self.lines: list[dict[str, Any]] = []
         self._process = process
 
     @property
     def texts(self) -> list[str]:
-        return [line["text"] for line in self.told if line.get("event") == "MessagePosted"]
+        return [line["text"] for line in self.lines if line.get("event") == "MessagePosted"]
 
     def say(self, line: str) -> None:
         assert self._process.stdin is not None
@@ -289,10 +289,10 @@ class NodeClient:
         """Waits until the output holds a line, and returns."""
         assert self._process.stdout is not None
         async with asyncio.timeout(90):
-            while not self.told or any(self.told[-1].get(name) != value for name, value in wanted.items()):
+            while not self.lines or any(self.lines[-1].get(name) != value for name, value in wanted.items()):
                 line = await self._process.stdout.readline()
-                assert line, f"It ended. Before that: {self.told[-5:]}"
-                self.told.append(json.loads(line))
+                assert line, f"It ended. Before that: {self.lines[-5:]}"
+                self.lines.append(json.loads(line))
 
 
 @asynccontextmanager
@@ -302,9 +302,9 @@ async def node_client(**order: Any) -> AsyncIterator[NodeClient]:
         node(), "e2e/clients/reconnect.mjs", cwd=WEB_CLIENT, stdin=pipe, stdout=pipe
     )
     try:
-        told = NodeClient(process)
-        told.say(json.dumps(order))
-        yield told
+        client = NodeClient(process)
+        client.say(json.dumps(order))
+        yield client
     finally:
         process.kill()
         await process.wait()
@@ -342,4 +342,4 @@ async def test_graphql_ws_client_reconnects_after_passing_close_codes(breakable:
             await node.tells(text="after the flood")
         expected = ["first", "after the token expired", "after the deploy", *flood, "after the flood"]
         assert node.texts == [text[:40] for text in expected]
-        assert not any("error" in line or "completed" in line for line in node.told)
+        assert not any("error" in line or "completed" in line for line in node.lines)

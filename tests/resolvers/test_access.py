@@ -1,4 +1,4 @@
-"""Who may do what: every root field against every kind of asker (docs/semantics.md, 2 and 8)."""
+"""Access rights: every root field against every kind of viewer (docs/semantics.md, 2 and 8)."""
 
 from contextlib import aclosing
 
@@ -11,8 +11,8 @@ from tests.resolvers.people import Person, SignIn
 
 pytestmark = pytest.mark.anyio
 
-# The outsider is a member of another community of the organization; operator and admin have joined none at all, so that
-# the table shows what a role alone opens. "." goes through, U is UNAUTHENTICATED, F is FORBIDDEN.
+# The outsider is a member of another community of the organization. Operator and admin have joined no community, so the
+# table shows what a role alone permits. "." is permitted, U is UNAUTHENTICATED, F is FORBIDDEN.
 DECISIONS = {
     # field                          anonymous outsider operator service admin member author
     "Query.viewer":                  ". . . . . . .",
@@ -89,13 +89,13 @@ DECISIONS = {
 }  # fmt: skip
 
 DONE_ONCE = {"cancelScheduledPost", "resolvePublication"}
-"""What is a CONFLICT when somebody else has done it."""
+"""Fields that are a CONFLICT once another viewer has called them."""
 
 CODES = {None: ".", "UNAUTHENTICATED": "U", "FORBIDDEN": "F"}
 
 
 async def askers(sign_in: SignIn, organization: OrganizationScenario) -> dict[str, Person]:
-    """Everybody of the table, by name."""
+    """Signs in every viewer of the table, by name."""
     outsider = await sign_in("outsider", organization.mark)
     await outsider.create_community("Another one")
     return {
@@ -110,7 +110,7 @@ async def askers(sign_in: SignIn, organization: OrganizationScenario) -> dict[st
 
 
 async def decision(person: Person, field: RootField, ids: dict[str, str]) -> str:
-    """What the person gets, as a letter of the table."""
+    """Returns the outcome of a call as a letter of the table."""
     query, variables = field.text(depth=1), field.variables(ids)
     if field.root == "Subscription":
         async with aclosing(person.answers(query, **variables)) as answers:
@@ -125,7 +125,7 @@ def test_the_table_has_every_field_and_no_other() -> None:
     assert {str(field) for field in root_fields()} == set(DECISIONS), "Decide who may do this, in the table above."
 
 
-async def test_everybody_may_do_what_the_table_says_and_nothing_else(sign_in: SignIn) -> None:
+async def test_each_role_may_do_exactly_what_the_table_says(sign_in: SignIn) -> None:
     organization = await create_organization(sign_in, "acme")
     people = await askers(sign_in, organization)
     found = {}
@@ -143,13 +143,13 @@ async def test_everybody_may_do_what_the_table_says_and_nothing_else(sign_in: Si
     assert found == {str(field): DECISIONS[str(field)] for field in root_fields()}
 
 
-async def test_a_token_of_several_roles_may_do_what_any_of_them_may(sign_in: SignIn) -> None:
+async def test_token_with_several_roles_has_rights_of_each(sign_in: SignIn) -> None:
     organization = await create_organization(sign_in, "acme")
     both = await sign_in("both", organization.mark, [Role.SERVICE, Role.MEMBER])
     assert await both.code("{ communities { id } }") is None
 
 
-async def test_roles_are_those_of_the_token_and_not_the_stored_ones(sign_in: SignIn) -> None:
+async def test_rights_follow_token_roles_not_stored_roles(sign_in: SignIn) -> None:
     organization = await create_organization(sign_in, "acme")
     once = await sign_in("once", organization.mark, [Role.ADMIN])
     await sign_in("once", organization.mark, [Role.MEMBER])

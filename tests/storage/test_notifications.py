@@ -43,8 +43,8 @@ async def test_notification_is_stored_iff_transaction_commits(feed: FeedScenario
     await stores.mongo.transact(failed)
     stores.outbox.nudge(stream.name)
     assert [event.kind for event in await feed.events(stream)] == ["NotificationArrived"]
-    (told,) = (await stores.notifications.page(feed.organization_id, "$ann", NEWEST, NOBODY)).items
-    assert (told.kind, told.publication_id, told.actor_id) == (NotificationKind.PUBLICATION_FAILED, "$p1", None)
+    (item,) = (await stores.notifications.page(feed.organization_id, "$ann", NEWEST, NOBODY)).items
+    assert (item.kind, item.publication_id, item.actor_id) == (NotificationKind.PUBLICATION_FAILED, "$p1", None)
 
 
 async def test_notification_rows_of_dead_process_are_swept(feed: FeedScenario) -> None:
@@ -71,11 +71,11 @@ async def test_mention_without_access_creates_no_notification(feed: FeedScenario
     scenario: TopicScenario = await create_topic_scenario(feed.stores, feed.organization_id)
     message = MessageKey(scenario.topic.id, 7)
     ref = notification_ref(NotificationKind.MENTION, "cyd", message=message)
-    for owner, told in (("ann", 1), ("bob", 0)):
+    for owner, count in (("ann", 1), ("bob", 0)):
         stream = user_stream(feed.organization_id, owner)
         await add_rows(feed.stores.mongo, stream, "Notify", [ref])
         feed.stores.outbox.nudge(stream.name)
-        assert len(await feed.events(stream)) == told
+        assert len(await feed.events(stream)) == count
 
 
 async def test_unread_count_starts_at_mark_and_excludes_blocked(
@@ -91,11 +91,11 @@ async def test_unread_count_starts_at_mark_and_excludes_blocked(
     feed.stores.outbox.nudge(stream.name)
     await feed.events(stream)
     page = (await store.page(org, "ann", NEWEST, NOBODY)).items
-    assert [told.post and told.post.timestamp for told in page] == [5, 4, 3, 2, 1, 0]
+    assert [item.post and item.post.timestamp for item in page] == [5, 4, 3, 2, 1, 0]
     assert await store.unread_count(org, "ann", NOBODY) == 6
     assert await store.unread_count(org, "ann", frozenset({"cyd"})) == 3
-    for told, left in ((page[2], 2), (page[5], 2), (page[0], 0)):
-        await store.mark_read(org, "ann", told.timestamp)
+    for item, left in ((page[2], 2), (page[5], 2), (page[0], 0)):
+        await store.mark_read(org, "ann", item.timestamp)
         assert await store.unread_count(org, "ann", NOBODY) == left
     assert len((await store.page(org, "ann", NEWEST, frozenset({"cyd"}))).items) == 3
     assert await store.unread_count("another", "ann", NOBODY) == 0

@@ -52,8 +52,8 @@ class BlueskyTwin(Twin):
         if (body["identifier"], body["password"]) != ("ann.example", "app-pass"):
             return xrpc_error(401, "AuthenticationRequired", "Invalid identifier or password")
         self.jwts += 1
-        told = {"accessJwt": f"jwt{self.jwts}", "refreshJwt": "r", "did": DID, "handle": "ann.example"}
-        return JSONResponse({**told, "didDoc": {"id": DID, "service": [SERVICE]}})
+        body = {"accessJwt": f"jwt{self.jwts}", "refreshJwt": "r", "did": DID, "handle": "ann.example"}
+        return JSONResponse({**body, "didDoc": {"id": DID, "service": [SERVICE]}})
 
     def is_signed_in(self, request: Request) -> bool:
         return bearer(request) == f"jwt{self.jwts}"
@@ -70,8 +70,8 @@ class BlueskyTwin(Twin):
         if bearer(request) != f"did:web:{SERVER} com.atproto.repo.uploadBlob" or request.query_params["did"] != DID:
             return xrpc_error(401, "InvalidToken", "not for this")
         if not self.is_confirmed:
-            told = {"did": "", "error": "unconfirmed_email", "jobId": "", "state": ""}
-            return JSONResponse({"jobStatus": told}, 400)
+            body = {"did": "", "error": "unconfirmed_email", "jobId": "", "state": ""}
+            return JSONResponse({"jobStatus": body}, 400)
         content = await request.body()
         if request.headers["content-type"] != "video/mp4" or len(content) > MAX_VIDEO_BYTES:
             return xrpc_error(400, "InvalidRequest", "not a video")
@@ -86,13 +86,13 @@ class BlueskyTwin(Twin):
     async def job(self, request: Request) -> Response:
         job = self.jobs[request.query_params["jobId"]]
         job["looks"] += 1
-        told = {"did": DID, "jobId": job["jobId"]}
+        body = {"did": DID, "jobId": job["jobId"]}
         if job["looks"] < self.looks_until_done:
-            return JSONResponse({"jobStatus": {**told, "state": "JOB_STATE_ENCODING", "progress": 50}})
+            return JSONResponse({"jobStatus": {**body, "state": "JOB_STATE_ENCODING", "progress": 50}})
         if self.fate["state"] == "JOB_STATE_COMPLETED":
             self.blobs.add(job["jobId"])
-            told["blob"] = job["blob"]
-        return JSONResponse({"jobStatus": {**told, **self.fate}})
+            body["blob"] = job["blob"]
+        return JSONResponse({"jobStatus": {**body, **self.fate}})
 
     async def blob(self, request: Request) -> Response:
         if not self.is_signed_in(request):

@@ -30,7 +30,7 @@ class Fault(Enum):
     CUT_AFTER = "acted, the connection is cut"
     SILENT_BEFORE = "no answer for as long as anybody waits, not acted"
     SILENT_AFTER = "acted, no answer for as long as anybody waits"
-    LATE = "the connection is cut, and it acts when the next call arrives, or when it is told to"
+    LATE = "the connection is cut, and it acts when the next call arrives, or on request"
     BUSY = "429 without having acted"
 
 

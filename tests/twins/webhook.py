@@ -37,9 +37,9 @@ class WebhookTwin(Twin):
 
         async def act() -> Response:
             if id_ not in self.answers:
-                told = orjson.loads(body)
-                self.bodies.append(told)
-                effect = self.publish("hook", told["text"])
+                parsed = orjson.loads(body)
+                self.bodies.append(parsed)
+                effect = self.publish("hook", parsed["text"])
                 self.answers[id_] = {"id": effect.id, "url": f"https://example.org/{effect.id}"}
             return Response(b"thanks") if self.bare else JSONResponse(self.answers[id_])
 

@@ -30,13 +30,13 @@ class RawServer:
 @asynccontextmanager
 async def raw_server(*answers: bytes, hang_up: bool = False) -> AsyncIterator[RawServer]:
     """Serves each request of a connection with the next response, and repeats the last one."""
-    told = RawServer()
+    server_state = RawServer()
     open_: dict[asyncio.Task[None] | None, asyncio.StreamWriter] = {}
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         open_[asyncio.current_task()] = writer
         asked: list[bytes] = []
-        told.asked.append(asked)
+        server_state.asked.append(asked)
         try:
             while True:
                 request = await reader.readuntil(b"\r\n\r\n")
@@ -48,13 +48,13 @@ async def raw_server(*answers: bytes, hang_up: bool = False) -> AsyncIterator[Ra
         except (ConnectionError, asyncio.IncompleteReadError):
             pass
         finally:
-            told.ended += 1
+            server_state.ended += 1
             writer.close()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    told.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+    server_state.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
     try:
-        yield told
+        yield server_state
     finally:
         server.close()
         for writer in open_.values():

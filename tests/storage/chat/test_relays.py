@@ -1,4 +1,4 @@
-"""What other streams hear of a topic: activity at a bearable rate, and reactions whatever the order they come in."""
+"""Outbox relays of topics: throttled activity, and reactions that arrive in any order."""
 
 import asyncio
 import itertools
@@ -20,34 +20,34 @@ NOBODY: frozenset[str] = frozenset()
 
 
 async def activity(scenario: TopicScenario) -> list[Event]:
-    """What the community heard of the topic."""
+    """Returns the activity events of the community."""
     events = await scenario.stores.events.read(scenario.community_stream, 0)
     return [event for event in events if event.kind == "TopicActivity" and event.ref == scenario.topic.id]
 
 
 async def is_settled(scenario: TopicScenario) -> bool:
-    """Whether nothing waits for any of the topic's audience."""
+    """Returns whether no outbox row is left for the streams of the topic's audience."""
     streams = [scenario.community_stream.name] + [user_stream(scenario.organization_id, u).name for u in ("ann", "bob")]
     return await scenario.stores.mongo["outbox"].count_documents({"stream": {"$in": streams}}) == 0
 
 
-async def test_a_message_is_told_to_the_community_at_once(scenario: TopicScenario) -> None:
+async def test_message_emits_community_activity_at_once(scenario: TopicScenario) -> None:
     await scenario.post()
     assert await poll_until_true(lambda: activity(scenario))
 
 
-async def test_activity_is_told_once_a_second_and_always_after_the_last_message(scenario: TopicScenario) -> None:
+async def test_activity_is_throttled_but_last_message_is_emitted(scenario: TopicScenario) -> None:
     async with asyncio.timeout(60):
         while len(await activity(scenario)) < 3:
             await asyncio.gather(*(scenario.post() for _ in range(5)))
     last = (await scenario.events())[-1]["at"]
     assert await poll_until_true(lambda: is_settled(scenario))
-    told = [event.at for event in await activity(scenario)]
-    assert all(later - earlier >= timedelta(seconds=1) for earlier, later in itertools.pairwise(told))
-    assert told[-1] >= last
+    times = [event.at for event in await activity(scenario)]
+    assert all(later - earlier >= timedelta(seconds=1) for earlier, later in itertools.pairwise(times))
+    assert times[-1] >= last
 
 
-async def test_each_topic_has_a_rate_of_its_own(scenario: TopicScenario) -> None:
+async def test_activity_of_topics_is_throttled_separately(scenario: TopicScenario) -> None:
     topic = await scenario.stores.topics.create(scenario.community, "ann", "Another", None)
     other = TopicScenario(scenario.stores, scenario.community, topic)
     await asyncio.gather(scenario.post(), other.post())
@@ -55,7 +55,7 @@ async def test_each_topic_has_a_rate_of_its_own(scenario: TopicScenario) -> None
     assert await poll_until_true(lambda: activity(other))
 
 
-async def test_a_clock_that_fell_back_does_not_silence_a_topic(scenario: TopicScenario) -> None:
+async def test_clock_set_back_does_not_stop_activity(scenario: TopicScenario) -> None:
     await scenario.post()
     assert await poll_until_true(lambda: activity(scenario))
     hour_ms = 3_600_000
@@ -70,13 +70,13 @@ async def test_a_clock_that_fell_back_does_not_silence_a_topic(scenario: TopicSc
 
 
 async def received(scenario: TopicScenario, user: str = "ann") -> list[tuple[int, str, str]]:
-    """What the user received, oldest first."""
+    """Returns the reactions that the user received, oldest first."""
     asked = timeline_range(oldest=0, limit=999)
     page = await scenario.stores.reactions.received(scenario.organization_id, user, asked, NOBODY)
     return [(item.message.timestamp, item.emoji, item.user_id) for item in page.items]
 
 
-async def test_reactions_of_others_reach_the_author_in_the_order_they_were_told(scenario: TopicScenario) -> None:
+async def test_reactions_of_others_reach_author_in_order(scenario: TopicScenario) -> None:
     first, second = await scenario.post(), await scenario.post()
     for message, user, emoji in ((first, "bob", "👍"), (second, "cyd", "🎉"), (first, "ann", "👍")):
         await scenario.stores.messages.add_reaction(scenario.organization_id, message.key, user, emoji)
@@ -84,7 +84,7 @@ async def test_reactions_of_others_reach_the_author_in_the_order_they_were_told(
     assert await received(scenario) == [(first.timestamp, "👍", "bob"), (second.timestamp, "🎉", "cyd")]
 
 
-async def test_received_reactions_are_a_timeline_without_those_of_the_blocked(scenario: TopicScenario) -> None:
+async def test_received_reactions_omit_blocked_users(scenario: TopicScenario) -> None:
     message = await scenario.post()
     for user in ("bob", "cyd", "dan"):
         await scenario.stores.messages.add_reaction(scenario.organization_id, message.key, user, "👍")
@@ -98,7 +98,7 @@ async def test_received_reactions_are_a_timeline_without_those_of_the_blocked(sc
     assert len(set(timestamps)) == 2
 
 
-async def test_reacting_and_taking_back_in_quick_turns_ends_as_it_is(scenario: TopicScenario) -> None:
+async def test_alternating_reaction_ends_as_last_change(scenario: TopicScenario) -> None:
     message = await scenario.post()
     for step in range(9):
         reactions = scenario.stores.messages
@@ -110,8 +110,8 @@ async def test_reacting_and_taking_back_in_quick_turns_ends_as_it_is(scenario: T
     assert await received(scenario) == [(message.timestamp, "👍", "bob")]
 
 
-class Told:
-    """Rows of reactions, told to an author in any order and number."""
+class ReactionRows:
+    """Outbox rows of reactions to one message, added in any order and number."""
 
     def __init__(self, scenario: TopicScenario, key: MessageKey) -> None:
         self.scenario, self.key = scenario, key
@@ -120,8 +120,8 @@ class Told:
     def reaction(self, user: str) -> Document:
         return {"t": self.key.topic_id, "ts": self.key.timestamp, "e": "👍", "u": user}
 
-    async def tell(self, *users: str) -> None:
-        """One row for each, moved together."""
+    async def add_rows(self, *users: str) -> None:
+        """Adds one row for each user; they are relayed together."""
         rows = [
             {"_id": ObjectId(), "stream": self.stream.name, "kind": "Reaction", "ref": self.reaction(user)}
             for user in users
@@ -131,7 +131,7 @@ class Told:
         assert await poll_until_true(lambda: is_settled(self.scenario))
 
     async def put(self, user: str, there: bool) -> None:
-        """Past the sequencer: as if the word of it were still under way."""
+        """Writes without the sequencer, as if the reaction's outbox row were still to be relayed."""
         reactions = self.scenario.stores.mongo["reactions"]
         await reactions.delete_one({"_id": self.reaction(user)})
         if there:
@@ -139,22 +139,20 @@ class Told:
 
 
 @pytest.mark.parametrize("times", [1, 2, 5])
-async def test_word_of_a_reaction_that_comes_late_or_often_only_says_look_again(
-    scenario: TopicScenario, times: int
-) -> None:
-    told = Told(scenario, (await scenario.post()).key)
-    await told.tell(*["bob"] * times)
+async def test_late_or_repeated_reaction_row_follows_current_state(scenario: TopicScenario, times: int) -> None:
+    reactions = ReactionRows(scenario, (await scenario.post()).key)
+    await reactions.add_rows(*["bob"] * times)
     assert await received(scenario) == []
-    await told.put("bob", there=True)
-    await told.tell(*["bob"] * times)
-    assert await received(scenario) == [(told.key.timestamp, "👍", "bob")]
-    await told.put("bob", there=False)
-    await told.put("cyd", there=True)
-    await told.tell("cyd", *["bob"] * times, "cyd")
-    assert await received(scenario) == [(told.key.timestamp, "👍", "cyd")]
+    await reactions.put("bob", there=True)
+    await reactions.add_rows(*["bob"] * times)
+    assert await received(scenario) == [(reactions.key.timestamp, "👍", "bob")]
+    await reactions.put("bob", there=False)
+    await reactions.put("cyd", there=True)
+    await reactions.add_rows("cyd", *["bob"] * times, "cyd")
+    assert await received(scenario) == [(reactions.key.timestamp, "👍", "cyd")]
 
 
-async def test_reactions_to_a_deleted_message_are_no_longer_received(scenario: TopicScenario) -> None:
+async def test_reactions_to_deleted_message_are_not_received(scenario: TopicScenario) -> None:
     message = await scenario.post()
     await scenario.stores.messages.add_reaction(scenario.organization_id, message.key, "bob", "👍")
     assert await poll_until_true(lambda: received(scenario))
@@ -162,7 +160,7 @@ async def test_reactions_to_a_deleted_message_are_no_longer_received(scenario: T
     assert await received(scenario) == []
 
 
-async def test_an_organization_with_any_name_has_streams_of_its_own(scenario: TopicScenario) -> None:
+async def test_organization_names_never_share_streams(scenario: TopicScenario) -> None:
     strange = await create_topic_scenario(scenario.stores, f"a/b:c%2F {scenario.organization_id}")
     message = await strange.post()
     await strange.stores.messages.add_reaction(strange.organization_id, message.key, "bob", "👍")

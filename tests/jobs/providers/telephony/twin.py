@@ -107,14 +107,14 @@ class Twin:
             return 404, {}
         return 200, {"state": "active"} if call.outcome is None else {"state": "ended", "outcome": call.outcome}
 
-    def _begin(self, told: dict[str, Any]) -> tuple[int, Any]:
+    def _begin(self, report: dict[str, Any]) -> tuple[int, Any]:
         now = time.time()
-        if told["callId"] in self.calls:
+        if report["callId"] in self.calls:
             return 200, {}
-        if now > told["notAfter"]:
-            self.refused[told["callId"]] += 1
+        if now > report["notAfter"]:
+            self.refused[report["callId"]] += 1
             return 410, {}
-        call = TwinCall(told["callId"], told["phoneNumber"], now, told["callbackUrl"])
+        call = TwinCall(report["callId"], report["phoneNumber"], now, report["callbackUrl"])
         self.calls[call.id] = call
         self.active.add(call.id)
         self.most_active = max(self.most_active, len(self.active))
@@ -141,8 +141,8 @@ class Twin:
 
     async def _post(self, call_id: str, sequence: int, event: str, outcome: str | None) -> None:
         """Sends a signed callback, at most three times."""
-        told = {"callId": call_id, "sequence": sequence, "event": event, "outcome": outcome}
-        body = orjson.dumps({name: value for name, value in told.items() if value is not None})
+        report = {"callId": call_id, "sequence": sequence, "event": event, "outcome": outcome}
+        body = orjson.dumps({name: value for name, value in report.items() if value is not None})
         async with httpx2.AsyncClient(timeout=60, trust_env=False) as http:
             for _ in range(3):
                 headers = sign(SECRET, f"{call_id}-{sequence}", int(time.time()), body)
