@@ -1,9 +1,12 @@
 """MongoDB: the client, transactions, and errors. The public interface of this package."""
 
+from storage.mongo.cancellation import backport_wait_for
 from storage.mongo.client import DEFAULT_DRIVER, Collection, Driver, Mongo, Update, Write, connect, older_than
 from storage.mongo.errors import DUPLICATE_KEY, is_duplicate, unavailable
 from storage.mongo.reads import Document, Sort
 from storage.mongo.transactions import APP_NAME, MAJORITY, TRANSACTION_DEADLINE_S, Session
+
+backport_wait_for()
 
 __all__ = [
     "APP_NAME",

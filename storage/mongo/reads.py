@@ -52,17 +52,6 @@ class SingleRoundTripReads:
 
         Cancelling a read closes its connection, as with the driver's own reads. Raises: PyMongoError.
         """
-        task = asyncio.current_task()
-        before = task.cancelling() if task else 0
-        found = await self._find(collection, wanted, fields, sort, limit, hint)
-        # Before Python 3.12, `asyncio.wait_for` inside of PyMongo may return instead of raising CancelledError.
-        if task is not None and task.cancelling() > before:
-            raise asyncio.CancelledError
-        return found
-
-    async def _find(
-        self, collection: str, wanted: Document, fields: Document | None, sort: Sort, limit: int, hint: str | None
-    ) -> list[Document]:
         # Outside of `try`: the driver would wait for a missing primary a second time.
         server = await self._select_primary()
         command = _find_command(collection, wanted, fields, sort, limit, hint)

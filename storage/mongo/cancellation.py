@@ -1,0 +1,28 @@
+"""Backports `asyncio.wait_for` of Python 3.12, which never swallows a cancellation.
+
+In Python 3.11 a task that is cancelled in the moment in which the awaited operation completes goes on as if it had not
+been cancelled (python/cpython#86296). PyMongo wraps each write to a socket in `wait_for`, so loops that should end
+would sometimes go on for ever. The backport holds for the whole process: Redis and arq profit as well.
+"""
+
+import asyncio
+import sys
+from collections.abc import Awaitable
+from typing import TypeVar
+
+import pymongo.lock
+
+Result = TypeVar("Result")
+
+
+async def wait_for(awaitable: Awaitable[Result], timeout: float | None) -> Result:
+    """Awaits at most `timeout` seconds, as Python 3.12 does. Raises: TimeoutError, CancelledError."""
+    async with asyncio.timeout(timeout):
+        return await awaitable
+
+
+def backport_wait_for() -> None:
+    """Replaces `asyncio.wait_for` before Python 3.12; PyMongo has one module that imported it by name."""
+    if sys.version_info < (3, 12):
+        asyncio.wait_for = wait_for  # type: ignore[assignment]
+        pymongo.lock.wait_for = wait_for  # type: ignore[assignment, attr-defined]
