@@ -1,4 +1,4 @@
-"""What clients see of errors: every one has a code of the closed list; the unexpected is masked and logged whole."""
+"""Presents errors to clients: each has a code of the closed list; unexpected ones are masked, and logged in full."""
 
 import re
 import secrets
@@ -20,7 +20,7 @@ log = structlog.get_logger(__name__)
 
 
 def presented(error: GraphQLError) -> GraphQLError:
-    """The error as clients see it."""
+    """Returns the error as clients see it."""
     original = error.original_error
     if original is None or isinstance(original, GraphQLError):
         return _coded(error)
@@ -31,7 +31,7 @@ def presented(error: GraphQLError) -> GraphQLError:
 
 
 def _unexecutable(error: BaseException) -> BadUserInput | None:
-    """Why a request has nothing to execute; None for every other error."""
+    """Returns the refusal of a request that has nothing to execute, or None for any other error."""
     if isinstance(error, MissingQueryError):
         return BadUserInput("query", "a GraphQL document")
     if isinstance(error, InvalidOperationTypeError):
@@ -42,7 +42,7 @@ def _unexecutable(error: BaseException) -> BadUserInput | None:
 
 
 def _coded(error: GraphQLError) -> GraphQLError:
-    """GraphQL's own errors: about the document, about a value given for a field, or about a value of ours."""
+    """Presents GraphQL's own errors: about the document, an input value, or a value of a resolver."""
     extensions = dict(error.extensions or {})
     if isinstance(error, GraphQLSyntaxError):
         extensions.setdefault("code", "GRAPHQL_PARSE_FAILED")
@@ -51,13 +51,13 @@ def _coded(error: GraphQLError) -> GraphQLError:
     elif error.path is None:
         extensions.setdefault("code", "GRAPHQL_VALIDATION_FAILED")
     elif "code" not in extensions:
-        # The operation was executed, so what can't be shown came from a resolver.
+        # The operation was executed, so a resolver returned the value that cannot be serialized.
         return _masked(error, error.original_error or error)
     return _copy(error, error.message, extensions)
 
 
 def _about_value(error: GraphQLError) -> dict[str, str]:
-    """`field` and `expected` of a refused value: a literal of the document, or what a variable or argument holds."""
+    """Returns `field` and `expected` of a refused value, from a literal, a variable or an argument."""
     node = error.nodes[0] if error.nodes else None
     refused = _VALUE.match(error.message)
     if refused is None:
@@ -70,7 +70,7 @@ def _about_value(error: GraphQLError) -> dict[str, str]:
 
 
 def _named_before(value: Node) -> str:
-    """The argument, input field or variable that a literal was written for: the name before the last colon."""
+    """Returns the argument, input field or variable of a literal: the name before the last colon."""
     token = value.loc.start_token if value.loc else None
     while token and token.kind is not TokenKind.COLON:
         token = token.prev
@@ -89,17 +89,17 @@ def _copy(error: GraphQLError, message: str, extensions: dict[str, Any]) -> Grap
 
 
 class PresentErrors(SchemaExtension):
-    """Puts every error of a result through `presented`, those of subscription events too."""
+    """Presents every error of a result, including those of subscription events."""
 
     def on_operation(self) -> Iterator[None]:
-        """After everything else was done."""
+        """Runs after everything else."""
         yield
         result = self.execution_context.result
         if result is not None:
             self._present(result)
 
     def on_stream_result(self, result: Any) -> Iterator[None]:
-        """Each event's result."""
+        """Presents the errors of each event's result."""
         self._present(result)
         yield
 

@@ -1,4 +1,4 @@
-"""The scalars: instants with an offset, timeline timestamps as strings, opaque cursors."""
+"""The scalars: instants with an offset, timeline timestamps as strings, and opaque cursors."""
 
 import re
 from collections.abc import Callable
@@ -16,7 +16,7 @@ _TIMESTAMP = 'a string like "1639720395.000002": Unix seconds with exactly six d
 _INSTANT = 'an RFC 3339 instant with an offset, such as "2026-11-21T12:00:00Z"'
 
 MAX_CURSOR = 10_000
-"""A home feed's cursor has a position for each big author that the reader follows."""
+"""Longest cursor: one of a home feed holds a position for each merged author that the reader follows."""
 
 _RFC_3339 = re.compile(
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)", re.ASCII | re.IGNORECASE
@@ -38,10 +38,10 @@ def _format_instant(value: datetime) -> str:
 
 
 def _parse_instant(value: object) -> datetime:
-    # fromisoformat alone takes much that is ISO 8601 and not RFC 3339, such as week dates and hours without minutes.
+    # fromisoformat accepts much of ISO 8601 that is not RFC 3339, such as week dates and hours without minutes.
     text = value.upper() if isinstance(value, str) and _RFC_3339.fullmatch(value) else ""
     try:
-        # The offset stays as it was written: it tells in whose local time somebody thinks.
+        # The offset stays as written: it says in whose local time the instant is meant.
         written = datetime.fromisoformat(text)
         written.astimezone(UTC)
         return written
@@ -56,7 +56,7 @@ def _parse_cursor(value: object) -> str:
 
 
 def _literal(parse: Callable[[object], Any]) -> Callable[..., Any]:
-    """The same for a literal, which must be a string; an error tells where in the document it stands."""
+    """Parses a literal, which must be a string; errors name its place in the document."""
 
     def parse_literal(node: ValueNode, _variables: dict[str, Any] | None = None) -> Any:
         try:

@@ -1,7 +1,7 @@
-"""Execute once: subscriptions that are the same operation share one execution and one payload per event.
+"""Executes once: subscriptions with the same operation share one execution and one payload per event.
 
-Per distinct operation, variables and rights one broadcast follows the stream. What arrives together is executed, turned
-into frames once, and written to each socket in one piece with only the operation's id put in (docs/semantics.md, 3).
+One broadcast per distinct operation, variables and rights follows the stream. Events that arrive together are executed,
+framed once, and written to each socket in one piece with the operation's id inserted (docs/semantics.md, 3).
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from storage.streams.subscription import EventBatch, SubscriptionStart, follow_b
 RECHECK_S = 2.0
 RESTART_S = 0.5
 MAX_TOGETHER = 64
-"""Events that are written at once to those who were behind: what waits for a socket has no room for many more."""
+"""Events written at once to a listener that catches up; a socket's buffer has room for few more."""
 
 EXECUTIONS = Counter("noroshi_broadcast_executions", "Events executed, each for all who listen to the same operation.")
 
@@ -38,7 +38,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(slots=True, eq=False)
 class Broadcast:
-    """One stream followed for one operation. `position` is the last event that was handed on."""
+    """Follows one stream for one operation. `position` is the last event that was delivered."""
 
     execution: EventExecution
     source: ChatEventSource
@@ -58,7 +58,7 @@ class Broadcast:
         return self.source.context.stores.hub
 
     async def attend(self, listener: Listener, since: Position | None) -> DomainError | None:
-        """Serves the listener until it is cancelled or ended; the error that ended it, if any. Raises: DomainError."""
+        """Serves the listener until it is cancelled or ended. Returns the error that ended it. Raises: DomainError."""
         self.listeners.add(listener)
         try:
             if self.task is None:
@@ -81,7 +81,7 @@ class Broadcast:
             self.closed(self)
 
     async def _begin(self, listener: Listener, since: Position | None) -> None:
-        """Ready, then what was missed; again from here on where that is gone for good."""
+        """Sends StreamReady, then missed events; restarts from the current position when they have expired."""
         at = None
         if since is not None and is_resumable(since, await self._patiently(self._hub.head, self.source.stream)):
             at = since
@@ -95,25 +95,25 @@ class Broadcast:
                 at = None
 
     async def _catch_up(self, listener: Listener, at: Position) -> None:
-        """Brings the listener from where it was told to be to where everybody is. Raises: PositionExpired."""
+        """Brings the listener from its position to the broadcast's position. Raises: PositionExpired."""
         while at != self.position:
             moved, before = self.moved, at
             at, parts = await self._patiently(self._replay, at)
             for frames in parts:
-                # Other subscriptions of this socket may be catching up, too.
+                # Other subscriptions of this socket may be catching up as well.
                 await listener.wire.has_room()
                 frames.write(listener)
             await listener.wire.has_room()
             if listener.ended.done():
                 return
             if not parts and at == before:
-                # It comes from a process that was faster: what it has seen must not come again.
+                # The client comes from a process that was ahead: events that it has seen must not be repeated.
                 await moved.wait()
-        # Nothing is awaited between the last comparison and this, so no event falls between.
+        # No await between the last comparison and this line: no event may arrive in between.
         listener.live = True
 
     async def _patiently(self, read: Callable[[Key], Awaitable[Found]], key: Key) -> Found:
-        """What is read, however long that fails: the log will be there again, and an error would end it for good."""
+        """Repeats a read until it succeeds: an error would end the subscription for good, while the log will return."""
         while True:
             try:
                 return await read(key)
@@ -124,7 +124,7 @@ class Broadcast:
             await asyncio.sleep(RESTART_S)
 
     async def _replay(self, after: Position) -> tuple[Position, list[Frames]]:
-        """The events after a position, executed once for all who come back from it at the same time."""
+        """Returns the events after a position, executed once for all listeners that resume from it together."""
         task = self.replays.get(after)
         if task is None:
             task = self.replays[after] = asyncio.create_task(self._read(after))
@@ -133,7 +133,7 @@ class Broadcast:
 
     async def _read(self, after: Position) -> tuple[Position, list[Frames]]:
         events = await self._hub.replay(self.source.stream, after)
-        # What the broadcast itself has not handed on yet comes live.
+        # Events that the broadcast has not delivered yet arrive live.
         assert self.position is not None
         missed = [event for event in events if event.event.n <= self.position.n]
         if not missed:
@@ -143,7 +143,7 @@ class Broadcast:
         return Position(after.epoch, missed[-1].event.n), [frames for frames in parts if frames is not None]
 
     async def _run(self) -> None:
-        """Follows the stream; after a failure again, from where it was."""
+        """Follows the stream; after a failure it continues from its position."""
         while True:
             try:
                 await self._follow()
@@ -184,7 +184,7 @@ class Broadcast:
                 frames.write(listener)
 
     def _let_catch_up(self, step: EventBatch) -> None:
-        """More comes at once than may wait for a socket, as after an outage: each reads the log at its own pace."""
+        """Lets listeners catch up by themselves when more events arrive than a socket may hold, as after an outage."""
         before = self.position
         assert before is not None
         self._move_to(step.position)
@@ -194,7 +194,7 @@ class Broadcast:
                 listener.catching_up = asyncio.create_task(self._catch_up_again(listener, before), name="catch up")
 
     async def _catch_up_again(self, listener: Listener, at: Position) -> None:
-        """What goes wrong for good is told where the listener waits for its end."""
+        """Passes a final failure to the future on which the listener waits for its end."""
         try:
             try:
                 await self._catch_up(listener, at)
@@ -222,13 +222,13 @@ class Broadcast:
             frames.write(listener)
 
     def _start_recheck(self) -> None:
-        """In the background: with thousands of listeners it takes longer than an event may."""
+        """Rechecks permissions in the background: with thousands of listeners it takes longer than an event may."""
         if self.checking is None or self.checking.done():
             self.checked_at = time.monotonic()
             self.checking = asyncio.create_task(self._recheck(), name=f"recheck {self.source.stream.name}")
 
     async def _recheck(self) -> None:
-        """Ends those who may no longer listen. Only new ones can have become such when nobody has left."""
+        """Ends listeners without permission. Only new listeners can lack it when no member has left."""
         try:
             departures = await self.source.departures()
             listeners = [each for each in self.listeners if departures != self.departures or not each.checked]
@@ -245,13 +245,13 @@ class Broadcast:
 
 
 class Broadcasts:
-    """The broadcasts of this process, by what makes subscriptions the same."""
+    """The broadcasts of this process, by the key that makes subscriptions identical."""
 
     def __init__(self) -> None:
         self._broadcasts: dict[Hashable, Broadcast] = {}
 
     def get(self, key: Hashable, executor: Executor[Any], source: ChatEventSource) -> Broadcast:
-        """The broadcast of that key; a new one runs by this executor and source."""
+        """Returns the broadcast of the key; a new one uses this executor and source."""
         broadcast = self._broadcasts.get(key)
         if broadcast is None:
 

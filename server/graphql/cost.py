@@ -1,9 +1,9 @@
-"""What executing an operation may cost at most, told from its text and the sizes its variables give.
+"""The upper bound of an operation's cost, from its text and the sizes that its variables give.
 
-An object costs 1 plus its fields, a scalar nothing; a list costs its size times one of its objects. The size is,
-in this order: the `limit` argument; the length of a required list argument (`addressBook(addresses:)`); on an object
-that a field with a `limit` returned (a timeline), that limit; else 10. Fields merge as in execution: a fragment
-spread twice costs once. Of the types that an interface or a union may turn out to be, the dearest counts.
+An object costs 1 plus its fields, a scalar nothing; a list costs its size times one of its objects. The size is, in
+this order: the `limit` argument; the length of a required list argument; on an object that a field with a `limit`
+returned (a timeline), that limit; else 10. Fields merge as in execution: a fragment spread twice costs once. Of the
+possible types of an interface or a union, the most expensive one counts.
 """
 
 from collections.abc import Mapping
@@ -40,23 +40,23 @@ STEPS_MAX = 10_000
 
 _Fields = dict[str, list[FieldNode]]
 Sizes = Mapping[str, int | None]
-"""How large a list each variable asks for: an integer's value or a list's length; None for anything else."""
+"""Returns the list size that each variable asks for: an integer's value or a list's length, else None."""
 
 
 class _TooEntangled(Exception):
-    """Fragments and types combine in more ways than can be priced cheaply; no honest document comes near."""
+    """Fragments and types combine in more ways than can be priced cheaply; ordinary documents stay far below."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """An upper bound, None when it can't be told, and the variables whose size it depends on."""
+    """An upper bound, None when it cannot be computed, and the variables whose size it depends on."""
 
     total: int | None
     sized_by: frozenset[str]
 
 
 def size_of(value: object) -> int | None:
-    """What a variable's value would make of a `limit`, or of a list argument, that it is given to."""
+    """Returns the size that a variable gives to a `limit` or to a list argument."""
     if isinstance(value, list | tuple):
         return len(value)
     if not isinstance(value, int | float) or value != value // 1:
@@ -67,7 +67,7 @@ def size_of(value: object) -> int | None:
 def measure_cost(
     schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode, sizes: Sizes
 ) -> Cost:
-    """The cost of one operation. Its fragments must not spread themselves."""
+    """Returns the cost of one operation. Its fragments must not form cycles."""
     root = schema.get_root_type(operation.operation)
     price = _Price(schema, document, _with_defaults(operation, sizes))
     try:
@@ -86,7 +86,7 @@ def _with_defaults(operation: OperationDefinitionNode, sizes: Sizes) -> dict[str
 
 
 class _Price:
-    """One measurement: what was priced before in the same surroundings is not priced again."""
+    """One measurement; selections that were priced in the same context are not priced again."""
 
     def __init__(self, schema: GraphQLSchema, document: DocumentNode, sizes: Sizes) -> None:
         self._schema, self._sizes = schema, sizes
@@ -98,7 +98,7 @@ class _Price:
         self.sized_by: set[str] = set()
 
     def of_object(self, type_: GraphQLObjectType, sets: tuple[SelectionSetNode, ...], page: int | None) -> int:
-        """The fields of one object; `page` is the limit that was given to the field it came from."""
+        """Prices the fields of one object; `page` is the limit of the field that returned it."""
         key = (type_, page, *map(id, sets))
         if key not in self._priced:
             fields = self._collect(type_, sets)
@@ -126,7 +126,7 @@ class _Price:
         return None if argument is None else self._argument("limit", argument, node)
 
     def _listed(self, field: GraphQLField, node: FieldNode) -> int | None:
-        """The length of a required list argument: one that is optional filters, and tells nothing of the size."""
+        """Returns the length of a required list argument: an optional one filters, and says nothing about the size."""
         lists = [name for name, argument in field.args.items() if _is_required_list(argument)]
         sizes = [self._argument(name, field.args[name], node) for name in lists]
         return max((size for size in sizes if size is not None), default=None)
@@ -141,7 +141,7 @@ class _Price:
         return _default_size(argument) if size is None else size
 
     def _collect(self, type_: GraphQLObjectType, sets: tuple[SelectionSetNode, ...]) -> _Fields:
-        """The fields of one object by response key, as execution collects them."""
+        """Returns the fields of one object by response name, as execution collects them."""
         fields: _Fields = {}
         seen: set[str] = set()
         pending = list(sets)
@@ -190,6 +190,6 @@ def _literal_size(value: ValueNode | None) -> int | None:
     if isinstance(value, ListValueNode):
         return len(value.values)
     if isinstance(value, IntValueNode):
-        # Python refuses to read integers of thousands of digits.
+        # Python refuses to parse integers of thousands of digits.
         return int(value.value[:12])
     return None

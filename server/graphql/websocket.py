@@ -43,7 +43,7 @@ log = structlog.get_logger(__name__)
 
 
 class SocketAdapter(ASGIWebSocketAdapter):
-    """Text frames, and an end to clients that stop reading."""
+    """Sends text frames, and disconnects clients that stop reading."""
 
     async def send_json(self, message: Mapping[str, object]) -> None:
         """Sends one frame; closes the socket with 1013 when the client did not take it for 10 s."""
@@ -52,7 +52,7 @@ class SocketAdapter(ASGIWebSocketAdapter):
             async with asyncio.timeout(SEND_TIMEOUT_S):
                 await self.ws.send_text(text)
         except TimeoutError:
-            # Closing the ordinary way would wait for this client once more.
+            # Closing in the ordinary way would wait for this client again.
             if wire := protocol_of(self.ws.scope):
                 wire.drop("Reading too slowly")
             raise WebSocketDisconnected from None
@@ -60,7 +60,7 @@ class SocketAdapter(ASGIWebSocketAdapter):
             raise WebSocketDisconnected from error
 
     async def close(self, code: int, reason: str) -> None:
-        """Closes, unless it is closed already. A frame has room for 123 bytes of the reason."""
+        """Closes the socket, unless it is closed. The reason is cut to 123 bytes, the limit of a frame."""
         with suppress(WebSocketDisconnect, RuntimeError):
             await self.ws.close(code=code, reason=reason.encode()[:MAX_REASON_BYTES].decode(errors="ignore"))
 
@@ -84,7 +84,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
     _expiry: asyncio.TimerHandle | None = None
 
     async def handle_message(self, message: Any) -> None:
-        """Only what is a message of the protocol goes on."""
+        """Passes on protocol messages only."""
         fault = _fault(message)
         if fault is not None:
             await self.handle_invalid_message(fault)
@@ -97,7 +97,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
             await super().handle_connection_init(message)
             return
         if self.connection_init_timeout_task is not None:
-            # It came in time, however long it takes to find out who this is.
+            # The message came in time; verifying the token may take longer.
             self.connection_init_timeout_task.cancel()
         try:
             expires_at = await self._sign_in(message.get("payload") or {})
@@ -112,7 +112,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
             await super().handle_connection_init(message)
 
     async def _sign_in(self, payload: Mapping[str, Any]) -> float:
-        """When the token expires (Unix seconds). Raises: TokenInvalid, TokenExpired, Unavailable."""
+        """Returns when the token expires (Unix seconds). Raises: TokenInvalid, TokenExpired, Unavailable."""
         named = {str(name).lower(): value for name, value in payload.items()}
         authorization = named.get("authorization") or self._adapter.ws.headers.get("authorization")
         session = await self.services.viewers.session(authorization if isinstance(authorization, str) else None)
@@ -122,7 +122,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
         return session.expires_at
 
     async def handle_subscribe(self, message: SubscribeMessage) -> None:
-        """Starts an operation; one too many ends at once, and the others go on."""
+        """Starts an operation; one above the limit is refused, and the others continue."""
         most = self.max_subscriptions_per_connection or 0
         if self.connection_acknowledged and message["id"] not in self.operations and len(self.operations) >= most:
             refusal = _presented(RateLimited(f"A socket runs at most {most} operations at a time.", 1000))
@@ -162,7 +162,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
                 return True
             broadcast = self.services.broadcasts.get(subscribed.key, subscribed.executor, subscribed.source)
             since = subscribed.source.since
-            # Only the first one's is needed for as long as this listens, and the broadcast has that.
+            # Only the first listener's executor is needed, and the broadcast holds it.
             del subscribed
             ended_by = await broadcast.attend(listener, since)
             errors: list[Exception] = [] if ended_by is None else [ended_by]
@@ -177,7 +177,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
         loop = asyncio.get_running_loop()
         left_s = expires_at - time.time()
         if left_s > MAX_TIMER_S:
-            # Timers of the loop overflow beyond some weeks.
+            # Timers of the event loop overflow beyond some weeks.
             self._expiry = loop.call_later(MAX_TIMER_S, self._expire_at, expires_at)
             return
         self._expiry = loop.call_later(left_s, lambda: asyncio.ensure_future(self._expire()))
@@ -192,7 +192,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
         await super().shutdown()
 
     async def handle_task_exception(self, error: Exception) -> None:
-        """A socket that went away is no fault."""
+        """Ignores a socket that has disconnected."""
         if not isinstance(error, WebSocketDisconnected | NonTextMessageReceived):
             log.error("socket_task_failed", exc_info=error)
 
@@ -208,7 +208,7 @@ def _presented(error: Exception) -> GraphQLError:
 
 
 def _fault(message: Any) -> str | None:
-    """What is wrong with a frame's shape; None for a message of the protocol."""
+    """Returns what is wrong with a frame's shape; None for a protocol message."""
     if not isinstance(message, dict) or not isinstance(message.get("type"), str):
         return "A message is an object with a type"
     payload = message.get("payload")

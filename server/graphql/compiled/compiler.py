@@ -1,6 +1,6 @@
-"""Which selection sets are compiled, and how: decided from the schema's own bindings, once for each document.
+"""Decides from the schema's bindings, once for each document, which selection sets are compiled, and how.
 
-What the directives @skip and @include leave out depends on variables, so there is a compiler for each combination.
+The directives @skip and @include depend on variables, so there is one compiler for each combination of their values.
 """
 
 from collections import OrderedDict
@@ -27,17 +27,17 @@ from strawberry.schema.schema_converter import GraphQLCoreConverter
 from strawberry.types.field import StrawberryField
 
 from schema.binding import resolver_for_many
-from server.graphql.compiled.leaves import Odd
-from server.graphql.compiled.objects import Built, Source, core_of
+from server.graphql.compiled.leaves import NotCompilable
+from server.graphql.compiled.objects import Built, FunctionSource, core_of
 from server.graphql.compiled.rows import (
-    Attribute,
-    Hole,
-    Many,
+    AttributeGap,
+    BatchGap,
+    Gap,
     Objects,
-    One,
     Plain,
     PlainObjects,
     Plan,
+    SingleGap,
     is_nullable,
     plan_of,
 )
@@ -46,31 +46,31 @@ TYPENAME = "__typename"
 MAX_COMBINATIONS = 64
 
 Collect = Callable[[GraphQLObjectType, FieldDetailsList], dict[str, FieldDetailsList] | None]
-"""The fields selected on a type, by their names in the answer; None where something is beyond us."""
+"""Returns the fields selected on a type, by response name; None when one of them cannot be compiled."""
 
 
 class Compiler:
-    """The plans of one operation's selection sets, each made when it is first needed."""
+    """The plans of one operation's selection sets, each created when it is first needed."""
 
     def __init__(self, schema: GraphQLSchema) -> None:
         self._schema = schema
         self._plans: dict[tuple[object, ...], Plan | None] = {}
-        # The plans are found by the identity of nodes and types, which must not pass to others meanwhile.
+        # Plans are found by the identity of nodes and types, so these must stay alive.
         self._kept: list[object] = []
 
     def plan(self, type_: GraphQLOutputType, details: FieldDetailsList, collect: Collect) -> Plan | None:
-        """How to complete values of the type with what the field selects below; None: as ever."""
+        """Returns the plan for values of the type with this selection; None: use graphql-core's executor."""
         key = (id(type_), *(id(each.node) for each in details))
         if key not in self._plans:
             self._kept.append((type_, details))
             try:
                 self._plans[key] = self._made(type_, details, collect)
-            except Odd:
+            except NotCompilable:
                 self._plans[key] = None
         return self._plans[key]
 
     def _made(self, type_: GraphQLOutputType, details: FieldDetailsList, collect: Collect) -> Plan:
-        """Raises: Odd."""
+        """Compiles an object type. Raises: NotCompilable."""
         made: dict[str, Plan] = {}
 
         def objects(each: GraphQLObjectType) -> Plan:
@@ -81,30 +81,30 @@ class Compiler:
         def built(each: GraphQLObjectType) -> Built:
             plan = objects(each)
             if not isinstance(plan, PlainObjects):
-                raise Odd
+                raise NotCompilable
             return Built(plan.core, plan.many)
 
         try:
             return Plain(core_of(type_, built, self._schema))
-        except Odd:
+        except NotCompilable:
             return plan_of(type_, objects)
 
     def _object(self, type_: GraphQLObjectType, details: FieldDetailsList, collect: Collect) -> Plan:
-        """Raises: Odd."""
+        """Compiles a field. Raises: NotCompilable."""
         fields = collect(type_, details)
         if fields is None:
-            raise Odd
-        source, holes = Source(type_), list[Hole]()
+            raise NotCompilable
+        source, gaps = FunctionSource(type_), list[Gap]()
         for key, selected in fields.items():
-            hole = self._field(source, key, selected, collect)
-            if hole is not None:
-                source.hole(key)
-                holes.append(hole)
+            gap = self._field(source, key, selected, collect)
+            if gap is not None:
+                source.gap(key)
+                gaps.append(gap)
         built = source.build()
-        return Objects(built.many, holes) if holes else PlainObjects(*built)
+        return Objects(built.many, gaps) if gaps else PlainObjects(*built)
 
-    def _field(self, source: Source, key: str, selected: FieldDetailsList, collect: Collect) -> Hole | None:
-        """Writes a field into the source, or gives what fills its place. Raises: Odd."""
+    def _field(self, source: FunctionSource, key: str, selected: FieldDetailsList, collect: Collect) -> Gap | None:
+        """Writes a field into the source, or returns the plan that fills its gap. Raises: NotCompilable."""
         type_, name = source.type_, selected[0].node.name.value
         if name == TYPENAME:
             source.constant(key, type_.name)
@@ -112,30 +112,30 @@ class Compiler:
         field = type_.fields.get(name)
         bound = field and field.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
         if field is None or not isinstance(bound, StrawberryField):
-            raise Odd
+            raise NotCompilable
         if is_plain(field, bound):
             return self._plain(source, key, bound.python_name, field.type, selected, collect)
         return self._resolved(type_, key, field, bound, selected, collect)
 
     def _plain(
         self,
-        source: Source,
+        source: FunctionSource,
         key: str,
         attribute: str,
         type_: GraphQLOutputType,
         selected: FieldDetailsList,
         collect: Collect,
-    ) -> Hole | None:
+    ) -> Gap | None:
         if is_leaf_type(get_nullable_type(type_)):
             source.leaf(key, attribute, type_)
             return None
         plan = self._below(type_, selected, collect)
         if plan is None:
-            return One(key, source.type_, selected)
+            return SingleGap(key, source.type_, selected)
         if isinstance(plan, Plain):
             source.value(key, attribute, type_, plan.core)
             return None
-        return Attribute(key, attribute, source.type_.name, plan, is_nullable(type_))
+        return AttributeGap(key, attribute, source.type_.name, plan, is_nullable(type_))
 
     def _resolved(
         self,
@@ -145,12 +145,12 @@ class Compiler:
         bound: StrawberryField,
         selected: FieldDetailsList,
         collect: Collect,
-    ) -> Hole:
+    ) -> Gap:
         resolve = resolver_for_many(bound)
         plan = self._below(field.type, selected, collect) if resolve else None
         if resolve is None or plan is None:
-            return One(key, type_, selected)
-        return Many(key, type_, field, bound, resolve, selected, plan, is_nullable(field.type))
+            return SingleGap(key, type_, selected)
+        return BatchGap(key, type_, field, bound, resolve, selected, plan, is_nullable(field.type))
 
     def _below(self, type_: GraphQLOutputType, selected: FieldDetailsList, collect: Collect) -> Plan | None:
         if is_leaf_type(get_named_type(type_)):
@@ -159,14 +159,14 @@ class Compiler:
 
 
 class Compilers:
-    """A document's compilers, by operation and by what @skip and @include see; those used last."""
+    """The most recently used compilers of a document, by operation and by the values of @skip and @include."""
 
     def __init__(self, document: DocumentNode) -> None:
         self._conditions = _conditions(document)
         self._compilers: OrderedDict[tuple[object, ...], Compiler] = OrderedDict()
 
     def of(self, executor: Executor[Any]) -> Compiler:
-        """The compiler for what this executor executes, which must be an operation of the document."""
+        """Returns the compiler of the executor's operation, which must belong to the document."""
         given = executor.variable_values.coerced
         key = (id(executor.operation), *(given.get(name) for name in self._conditions))
         if key not in self._compilers:
@@ -180,16 +180,16 @@ class Compilers:
 
 
 def is_plain(field: GraphQLField, bound: StrawberryField) -> bool:
-    """Whether the field is read from the record as it is: no resolver, nothing that guards it, no arguments."""
+    """Returns whether the field is read from the record: it has no resolver, extension or argument."""
     return bound.is_basic_field and bound.default_resolver is getattr and not field.args
 
 
 def _no_objects(_type: GraphQLObjectType) -> Built:
-    raise Odd
+    raise NotCompilable
 
 
 def _conditions(document: DocumentNode) -> Sequence[str]:
-    """The variables on which @skip and @include depend."""
+    """Returns the variables that @skip and @include depend on."""
     found = _Conditions()
     visit(document, found)
     return sorted(found.names)

@@ -1,4 +1,4 @@
-"""The executor that completes objects and lists by compiled plans; Strawberry takes it as `execution_context_class`."""
+"""The executor that completes objects and lists by compiled plans; Strawberry's `execution_context_class`."""
 
 from collections.abc import Callable
 from copy import copy
@@ -27,11 +27,11 @@ from server.graphql.compiled.variables import long_lists, put_back
 from server.graphql.documents import Documents, PreparedDocument
 
 Generally = Callable[["CompiledExecutor"], Any]
-"""Completes the value as the general executor does, on this one."""
+"""Completes the value with graphql-core's code on this executor."""
 
 
 class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
-    """graphql-core's executor, of which two steps are replaced: completing a list, and completing an object."""
+    """graphql-core's executor with two steps replaced: the completion of lists and of objects."""
 
     compiler_cache: "ClassVar[CompilerCache | None]" = None
 
@@ -40,10 +40,10 @@ class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
         cached = self.compiler_cache and self.compiler_cache.find(self)
         self._compiler: Compiler | None = cached or Compiler(self.schema)
 
-    # Kept as graphql-core does, they would hold the executor that holds them: garbage that only a search finds.
+    # Stored as graphql-core does, they would form a reference cycle with the executor.
     @property
     def async_helpers(self) -> GraphQLResolveInfoHelpers:
-        """What resolvers may await with."""
+        """Returns the functions that resolvers may await with."""
         return GraphQLResolveInfoHelpers(gather=self.gather_async_work, track=self.track_async_work)
 
     @async_helpers.setter
@@ -60,7 +60,7 @@ class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
         *args: Any,
         **kwargs: Any,
     ) -> "list[GraphQLError] | Executor[Any]":
-        """As graphql-core does, but for long lists of strings."""
+        """Coerces variables as graphql-core does, except long lists of strings."""
         given = raw_variable_values or {}
         lists = long_lists(document, given)
         short: dict[str, Any] = {**given, **{name: [] for name in lists}} if lists else given
@@ -78,7 +78,7 @@ class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
         result: Any,
         position_context: Any,
     ) -> AwaitableOrValue[list[Any]]:
-        """A list, by a plan where there is one."""
+        """Completes a list, by a plan where there is one."""
 
         def generally(executor: CompiledExecutor) -> Any:
             return super().complete_list_value(return_type, field_details_list, info, path, result, position_context)
@@ -97,7 +97,7 @@ class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
         result: Any,
         position_context: Any,
     ) -> AwaitableOrValue[dict[str, Any]]:
-        """An object, by a plan where there is one."""
+        """Completes an object, by a plan where there is one."""
 
         def generally(executor: CompiledExecutor) -> Any:
             return super().complete_object_value(return_type, field_details_list, info, path, result, position_context)
@@ -114,7 +114,7 @@ class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
         return self._compiler.plan(type_, details, self._collect)
 
     def _collect(self, type_: GraphQLObjectType, details: FieldDetailsList) -> dict[str, FieldDetailsList] | None:
-        """The selected fields; None where variables of fragments or incremental delivery come into it."""
+        """Returns the selected fields; None with fragment variables or incremental delivery."""
         if any(each.fragment_variable_values or each.defer_usage for each in details):
             return None
         collected = self.collect_subfields(type_, details)
@@ -123,7 +123,7 @@ class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
     def _complete(
         self, plan: Plan | None, value: Any, info: GraphQLResolveInfo[Any], path: Path, generally: Generally
     ) -> Any:
-        """What the plan makes of the value, else what the general executor does."""
+        """Returns the plan's result, or graphql-core's where the plan does not apply."""
         if plan is None:
             return generally(self)
         if not isinstance(plan, Plain):
@@ -148,20 +148,20 @@ class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
         return completed
 
     def __copy__(self) -> "CompiledExecutor":
-        """What copying does anyway, without asking how: executors are copied for each event and each list."""
+        """Copies the executor directly: executors are copied for each event and each list."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         return other
 
     def _without_plans(self) -> "CompiledExecutor":
-        """The same execution: what was odd once would be odd again on each level below."""
+        """The copy has no plans: a value that was unusual once would be unusual again on each level below."""
         general = copy(self)
         general._compiler = None
         return general
 
 
 class _Errors(CollectedErrors):
-    """Those of an attempt, with their places."""
+    """The errors of an attempt, with their paths."""
 
     __slots__ = ("placed",)
 
@@ -170,7 +170,7 @@ class _Errors(CollectedErrors):
         self.placed: list[tuple[Any, Path | None]] = []
 
     def add(self, error: Any, path: Path | None) -> None:
-        """Collects it, unless what it is about is null already."""
+        """Collects an error, unless its position is null already."""
         if not self.has_nulled_position(path):
             self.placed.append((error, path))
         super().add(error, path)

@@ -1,4 +1,4 @@
-"""Scalars and enums in compiled functions: the usual value at once, every other as the general executor shows it."""
+"""Scalars and enums in compiled functions: usual values directly, all others by graphql-core's executor."""
 
 import math
 from collections.abc import Callable
@@ -26,25 +26,25 @@ USUAL: dict[object, str] = {
     GraphQLFloat: "{v}.__class__ is float and isfinite({v})",
     GraphQLBoolean: "{v} is True or {v} is False",
 }
-"""When a value is shown as it is, as Python; `v` is the value's name."""
+"""Python conditions under which a value is serialized unchanged; `v` is the name of the value."""
 
 NAMES = {"isfinite": math.isfinite}
-"""What those conditions speak of."""
+"""The names used by those conditions."""
 
 
-class Odd(Exception):
-    """Something of which only the general executor tells what becomes of it."""
+class NotCompilable(Exception):
+    """A value or a type that compiled functions cannot complete."""
 
 
 def present(value: Any) -> Any:
-    """The value. Raises: Odd for None, what has to be waited for, and exceptions, which are raised in the end."""
+    """Returns the value. Raises: NotCompilable for None, awaitables and exceptions, which are raised in the end."""
     if value is None or value is Undefined or isinstance(value, Exception) or isawaitable(value):
-        raise Odd
+        raise NotCompilable
     return value
 
 
 def show_leaf(type_: GraphQLLeafType) -> Show:
-    """What the type makes of a value that is not None. Raises: Odd, and what the type raises."""
+    """Serializes a value other than None. Raises: NotCompilable, and what the type raises."""
     coerce = type_.coerce_output_value
 
     def checked(value: Any) -> Any:
@@ -55,12 +55,12 @@ def show_leaf(type_: GraphQLLeafType) -> Show:
 
 def _kept(shown: Any) -> Any:
     if shown is None or shown is Undefined:
-        raise Odd
+        raise NotCompilable
     return shown
 
 
 def _by_class(coerce: Show, checked: Show) -> Show:
-    """A class of which one value was no exception and nothing to wait for has no such values."""
+    """If one value of a class is neither an exception nor awaitable, no value of it is."""
     known: set[type] = set()
 
     def show(value: Any) -> Any:
@@ -74,7 +74,7 @@ def _by_class(coerce: Show, checked: Show) -> Show:
 
 
 def _by_member(checked: Show) -> Show:
-    """An enum's members are always shown alike. Looked up by identity: equal is not the same to an enum."""
+    """Enum members are always serialized alike. Looked up by identity, since equality means more to an enum."""
     names: dict[int, tuple[Enum, Any]] = {}
 
     def show(value: Any) -> Any:

@@ -1,7 +1,7 @@
-"""From a selection set over plain attributes to a Python function: record in, dict out; and one for many records.
+"""Compiles a selection set over plain attributes to Python functions: for one record, and for many.
 
-They know the usual way only. Whatever else they meet they leave to the general executor by raising (anything): they
-have no effects, so the value may simply be completed again.
+The functions handle usual values only. They raise for any other value and have no effects, so that graphql-core's
+executor can complete the value again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,60 +22,60 @@ from graphql import (
     is_leaf_type,
 )
 
-from server.graphql.compiled.leaves import NAMES, USUAL, Odd, present, show_leaf
+from server.graphql.compiled.leaves import NAMES, USUAL, NotCompilable, present, show_leaf
 
 Core = Callable[[Any, Any], Any]
-"""What becomes of a value that is not None, given it and a GraphQLResolveInfo. Raises: Odd or anything."""
+"""Completes a value other than None, given a GraphQLResolveInfo. Raises: NotCompilable or anything."""
 
 CoreOfMany = Callable[[Sequence[Any], Any], list[Any]]
-"""The same for many values, none of which is None."""
+"""Completes many values, none of which is None."""
 
 
 class Built(NamedTuple):
-    """What builds objects of one type."""
+    """Builds objects of one type."""
 
     one: Core
     many: CoreOfMany
 
 
 @dataclass(slots=True)
-class Source:
-    """The text of the functions that build objects, while it is written. Holes are filled by others.
+class FunctionSource:
+    """The source of functions that build objects. Gaps are filled by plans.
 
-    `read` are the attributes, `made` what is made of some of them, by name.
+    `read` are the attributes, `made` are computed values, by name.
     """
 
     type_: GraphQLObjectType
     entries: list[str] = field(default_factory=list)
     read: list[str] = field(default_factory=list)
     made: dict[str, str] = field(default_factory=dict)
-    names: dict[str, Any] = field(default_factory=lambda: {"Odd": Odd, "present": present, **NAMES})
+    names: dict[str, Any] = field(default_factory=lambda: {"NotCompilable": NotCompilable, "present": present, **NAMES})
 
     def constant(self, key: str, value: str) -> None:
-        """An entry that is always the same."""
+        """Adds an entry with a constant value."""
         self.entries.append(f"{key!r}: {value!r}")
 
-    def hole(self, key: str) -> None:
-        """An entry's place."""
+    def gap(self, key: str) -> None:
+        """Adds a gap."""
         self.entries.append(f"{key!r}: None")
 
     def leaf(self, key: str, attribute: str, type_: GraphQLOutputType) -> None:
-        """An attribute that is a scalar or an enum."""
+        """Adds an attribute that is a scalar or an enum."""
         inner = cast("GraphQLScalarType | GraphQLEnumType", get_nullable_type(type_))
         name, show, usual = self._read(attribute), self._name(show_leaf(inner)), USUAL.get(inner)
         shown = f"{name} if {usual.format(v=name)} else {show}({name})" if usual else f"{show}({name})"
         self.entries.append(f"{key!r}: {self._null(name, type_)}{shown}")
 
     def value(self, key: str, attribute: str, type_: GraphQLOutputType, core: Core) -> None:
-        """An attribute that is anything else."""
+        """Adds any other attribute."""
         name, make = self._read(attribute), self._name(core)
         self.made[name] = f"{self._null(name, type_)}{make}({name}, info)"
         self.entries.append(f"{key!r}: made_{name}")
 
     def build(self) -> Built:
-        """The functions."""
+        """Compiles and returns the functions."""
         text = "\n".join([*self._one(), *self._many()])
-        # Only names that GraphQL and Python take for names are in the text.
+        # The source holds only names that are valid in GraphQL and in Python.
         exec(compile(text, f"<compiled {self.type_}>", "exec"), self.names)  # noqa: S102
         return Built(self.names["build"], self.names["build_many"])
 
@@ -84,8 +84,8 @@ class Source:
         return ["def build(o, info):", *_indented(1, [*self._looked_at(), *made, f"return {self._row()}"])]
 
     def _many(self) -> list[str]:
-        # Neighbours share much: what was made of the same object is taken again. It is kept with what was made of it,
-        # since another one could get its id.
+        # Neighbouring records share values, so results are reused for the same object. The object is kept with its
+        # result, since another object could get its id.
         known = [f"known_{name} = {{}}" for name in self.made]
         made = [line for name, make in self.made.items() for line in _made_once(name, make)]
         loop = _indented(1, [*self._looked_at(), *made, f"rows.append({self._row()})"])
@@ -96,8 +96,8 @@ class Source:
 
     def _looked_at(self) -> list[str]:
         type_of = self.type_.is_type_of
-        checked = [f"if not {self._name(type_of)}(o, info): raise Odd"] if type_of else []
-        # Where nothing is read of it, nothing would tell that it is no object.
+        checked = [f"if not {self._name(type_of)}(o, info): raise NotCompilable"] if type_of else []
+        # If no attribute is read, nothing would reveal that the value is not an object.
         return [*checked, *(self.read or ["present(o)"])]
 
     def _row(self) -> str:
@@ -115,7 +115,7 @@ class Source:
 
     @staticmethod
     def _null(name: str, type_: GraphQLOutputType) -> str:
-        # A non-null field's None is odd to whatever shows it.
+        # None in a non-null field is unusual for every leaf.
         return "" if isinstance(type_, GraphQLNonNull) else f"None if {name} is None else "
 
 
@@ -132,7 +132,7 @@ def _indented(levels: int, lines: Sequence[str]) -> list[str]:
 
 
 def core_of(type_: GraphQLOutputType, objects: Callable[[GraphQLObjectType], Built], schema: GraphQLSchema) -> Core:
-    """The function for a type's values, given those for the object types in it."""
+    """Returns the function for a type's values, given the functions for the object types in it."""
     if isinstance(type_, GraphQLNonNull):
         return core_of(type_.of_type, objects, schema)
     if isinstance(type_, GraphQLList):
@@ -147,9 +147,9 @@ def core_of(type_: GraphQLOutputType, objects: Callable[[GraphQLObjectType], Bui
 
 
 def items_of(value: Any) -> Sequence[Any]:
-    """A list's items. Raises: Odd for what can be read but once, or not in order."""
+    """Returns the items of a list. Raises: NotCompilable for iterators and unordered collections."""
     if value.__class__ is not list and value.__class__ is not tuple:
-        raise Odd
+        raise NotCompilable
     items: Sequence[Any] = value
     return items
 
@@ -169,7 +169,7 @@ def _list_of(
 def _abstract(type_: GraphQLAbstractType, cores: Mapping[str, Core]) -> Core:
     resolve = type_.resolve_type
     if resolve is None:
-        raise Odd
+        raise NotCompilable
 
     def dispatch(value: Any, info: Any) -> Any:
         return cores[cast("str", resolve(value, info, type_))](value, info)

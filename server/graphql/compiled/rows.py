@@ -1,7 +1,7 @@
-"""Objects of which some fields have resolvers: all objects of a list together, their resolvers field by field.
+"""Objects with resolvers in some fields: all objects of a list together, resolver by resolver.
 
-Plain attributes are built by a compiled function that leaves holes. A hole is filled for all objects at once where the
-field has a resolver for many (schema/binding.py), else by the general executor, for each object.
+A compiled function builds the plain attributes and leaves gaps. A gap is filled for all objects at once where the field
+has a resolver for many (schema/binding.py), otherwise by graphql-core's executor for each object.
 """
 
 import asyncio
@@ -28,44 +28,44 @@ from graphql.pyutils import Path
 from strawberry import Info
 from strawberry.types.field import StrawberryField
 
-from server.graphql.compiled.leaves import Odd
+from server.graphql.compiled.leaves import NotCompilable
 from server.graphql.compiled.objects import Core, CoreOfMany, items_of
 
 Row = dict[str, Any]
 Paths = Callable[[int], Path]
-"""Where each of several values stands in the answer."""
+"""Returns the paths of several values in the response."""
 
 
 @dataclass(slots=True)
 class Run:
-    """One execution of a part of an operation. `info` is that of the field which gave it."""
+    """One execution of a part of an operation. `info` belongs to the field that returned it."""
 
     executor: Executor[Any]
     info: GraphQLResolveInfo[Any]
 
 
-class Hole(ABC):
+class Gap(ABC):
     """One field of many objects."""
 
     @abstractmethod
     async def fill(self, run: Run, objects: Sequence[Any], rows: Sequence[Row], paths: Paths) -> None:
-        """Puts the field into each object's row."""
+        """Sets the field in the row of each object."""
 
 
 class Plan(ABC):
-    """How values of one type are completed, all together."""
+    """The plan that completes values of one type together."""
 
     pays_alone = True
-    """Whether it is worth it for one object: not where everything is left to the general executor anyway."""
+    """Returns whether the plan pays for one object: not where graphql-core's executor completes every field."""
 
     @abstractmethod
     async def complete(self, run: Run, values: Sequence[Any], paths: Paths) -> list[Any]:
-        """What becomes of values that are not None, in their order. Raises: Odd, and what resolvers raise."""
+        """Completes values other than None, in order. Raises: NotCompilable, and what resolvers raise."""
 
 
 @dataclass(slots=True)
 class Plain(Plan):
-    """Values in which nothing has a resolver."""
+    """Values without resolvers."""
 
     core: Core
 
@@ -76,7 +76,7 @@ class Plain(Plan):
 
 @dataclass(slots=True)
 class PlainObjects(Plain):
-    """The same of objects, of which many are built at once."""
+    """Objects without resolvers, built many at once."""
 
     many: CoreOfMany
 
@@ -86,25 +86,25 @@ class PlainObjects(Plain):
 
 @dataclass
 class Objects(Plan):
-    """Objects of one type with holes."""
+    """Objects of one type with gaps."""
 
     build_many: CoreOfMany
-    holes: Sequence[Hole]
+    gaps: Sequence[Gap]
 
     def __post_init__(self) -> None:
         # Not where each field with a resolver is resolved for each object.
-        self.pays_alone = not all(isinstance(hole, One) for hole in self.holes)
+        self.pays_alone = not all(isinstance(gap, SingleGap) for gap in self.gaps)
 
     async def complete(self, run: Run, values: Sequence[Any], paths: Paths) -> list[Any]:
         rows = self.build_many(values, run.info)
         if rows:
-            await together([hole.fill(run, values, rows, paths) for hole in self.holes])
+            await await_all([gap.fill(run, values, rows, paths) for gap in self.gaps])
         return rows
 
 
 @dataclass(slots=True)
 class Lists(Plan):
-    """Lists, all their items as one."""
+    """Lists, whose items are completed as one list."""
 
     items: Plan
     nullable: bool
@@ -123,12 +123,12 @@ class Lists(Plan):
 
 
 async def complete_present(plan: Plan, nullable: bool, run: Run, values: Sequence[Any], paths: Paths) -> list[Any]:
-    """The same for values some of which may be None. Raises: Odd also where none may be."""
+    """Completes values of which some may be None. Raises: NotCompilable, also for None where it is not allowed."""
     there = [number for number, value in enumerate(values) if value is not None]
     if len(there) == len(values):
         return await plan.complete(run, values, paths)
     if not nullable:
-        raise Odd
+        raise NotCompilable
     done = await plan.complete(run, [values[number] for number in there], lambda number: paths(there[number]))
     completed: list[Any] = [None] * len(values)
     for number, value in zip(there, done, strict=True):
@@ -137,8 +137,8 @@ async def complete_present(plan: Plan, nullable: bool, run: Run, values: Sequenc
 
 
 @dataclass(slots=True)
-class Attribute(Hole):
-    """A plain attribute in which something has a resolver."""
+class AttributeGap(Gap):
+    """A plain attribute whose value contains resolvers."""
 
     key: str
     attribute: str
@@ -153,8 +153,8 @@ class Attribute(Hole):
 
 
 @dataclass(slots=True)
-class Many(Hole):
-    """A field with a resolver that takes many objects: called once."""
+class BatchGap(Gap):
+    """A field with a resolver for many objects, which is called once."""
 
     key: str
     type_: GraphQLObjectType
@@ -174,8 +174,8 @@ class Many(Hole):
 
 
 @dataclass(slots=True)
-class One(Hole):
-    """Any other field: the general executor's, for each object."""
+class SingleGap(Gap):
+    """Any other field: graphql-core's executor resolves it for each object."""
 
     key: str
     type_: GraphQLObjectType
@@ -192,18 +192,18 @@ class One(Hole):
                 else:
                     rows[number][self.key] = value
         except Exception:
-            # What was begun must be waited for by somebody.
+            # Started coroutines must be awaited.
             executor.settle_in_background(waiting)
             raise
         if waiting:
-            await together(waiting)
+            await await_all(waiting)
 
     async def _awaited(self, row: Row, value: Awaitable[Any]) -> None:
         row[self.key] = await value
 
 
-async def together(waiting: Sequence[Any]) -> None:
-    """Awaits all, the first without a task. When one fails, those after it are ended before it is told."""
+async def await_all(waiting: Sequence[Any]) -> None:
+    """Awaits all, the first one without a task. When one fails, the later ones are cancelled before it is raised."""
     first, *others = waiting
     tasks = [asyncio.ensure_future(each) for each in others]
     try:
@@ -218,7 +218,7 @@ async def together(waiting: Sequence[Any]) -> None:
 
 
 def plan_of(type_: GraphQLOutputType, objects: Callable[[GraphQLObjectType], Plan]) -> Plan:
-    """The plan for a type's values, given those for object types. Raises: Odd for unions and interfaces."""
+    """Returns the plan for a type, given those of object types. Raises: NotCompilable for unions and interfaces."""
     if isinstance(type_, GraphQLNonNull):
         return plan_of(type_.of_type, objects)
     if isinstance(type_, GraphQLList):
@@ -226,11 +226,11 @@ def plan_of(type_: GraphQLOutputType, objects: Callable[[GraphQLObjectType], Pla
     if isinstance(type_, GraphQLObjectType):
         return objects(type_)
     assert not is_leaf_type(type_)
-    raise Odd
+    raise NotCompilable
 
 
 def is_nullable(type_: GraphQLOutputType) -> bool:
-    """Whether None is an answer."""
+    """Returns whether None is allowed."""
     return not isinstance(type_, GraphQLNonNull)
 
 

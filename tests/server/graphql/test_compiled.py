@@ -42,7 +42,7 @@ from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 import server.graphql.compiled.compiler
 from schema.root import build_schema as build_product_schema
 from server.graphql.compiled import CompiledExecutor, compiled_executor
-from server.graphql.compiled.rows import Attribute, Lists, Many, Objects, One, Plain, Plan
+from server.graphql.compiled.rows import AttributeGap, BatchGap, Lists, Objects, Plain, Plan, SingleGap
 from server.graphql.documents import Documents
 from server.graphql.event_execution import EventExecution
 from server.graphql.limits_extension import limits_extension
@@ -306,21 +306,21 @@ def test_resolvers_for_many_take_a_whole_page() -> None:
     query = '{ messages(topicId: "1", latest: "now") { items { id text author { id handle } reactions { emoji } } } }'
     plan = plan_for(query)
     assert isinstance(plan, Objects)
-    (items,) = plan.holes
-    assert isinstance(items, Attribute)
+    (items,) = plan.gaps
+    assert isinstance(items, AttributeGap)
     assert isinstance(items.plan, Lists)
     assert isinstance(items.plan.items, Objects)
-    assert [type(hole) for hole in items.plan.items.holes] == [Many, Many]
+    assert [type(gap) for gap in items.plan.items.gaps] == [BatchGap, BatchGap]
 
 
 def test_a_field_with_arguments_is_left_to_the_general_executor() -> None:
     plan = plan_for('{ message(id: "1") { reactions { emoji users(limit: 3) { id } } } }')
     assert isinstance(plan, Objects)
-    (reactions,) = plan.holes
-    assert isinstance(reactions, Many)
+    (reactions,) = plan.gaps
+    assert isinstance(reactions, BatchGap)
     assert isinstance(reactions.plan, Lists)
     assert isinstance(reactions.plan.items, Objects)
-    assert [type(hole) for hole in reactions.plan.items.holes] == [One]
+    assert [type(gap) for gap in reactions.plan.items.gaps] == [SingleGap]
 
 
 ECHO = build_schema("""

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from server.graphql.compiled.leaves import Odd
-from server.graphql.compiled.rows import together
+from server.graphql.compiled.leaves import NotCompilable
+from server.graphql.compiled.rows import await_all
 
 pytestmark = pytest.mark.anyio
 
@@ -26,7 +26,7 @@ class Fields:
 
 async def odd() -> None:
     await asyncio.sleep(0)
-    raise Odd
+    raise NotCompilable
 
 
 async def test_all_are_waited_for() -> None:
@@ -37,20 +37,20 @@ async def test_all_are_waited_for() -> None:
             await asyncio.sleep(0)
         done.append(name)
 
-    await together([field("a", 2), field("b", 5), field("c", 0)])
+    await await_all([field("a", 2), field("b", 5), field("c", 0)])
     assert done == ["c", "a", "b"]
 
 
 async def test_when_one_fails_the_others_are_ended_before_it_is_told() -> None:
     fields = Fields()
-    with pytest.raises(Odd):
-        await together([odd(), fields.wait(), fields.wait()])
+    with pytest.raises(NotCompilable):
+        await await_all([odd(), fields.wait(), fields.wait()])
     assert fields.ended == 2
 
 
 async def test_who_is_called_off_leaves_none_behind() -> None:
     fields = Fields()
-    task = asyncio.create_task(together([fields.wait(), fields.wait()]))
+    task = asyncio.create_task(await_all([fields.wait(), fields.wait()]))
     await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
