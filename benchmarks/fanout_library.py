@@ -21,7 +21,7 @@ Sockets = dict[str, ServerConnection]
 
 
 def answer(connection: ServerConnection, request: Request) -> Response | None:
-    """For whoever waits until the process serves."""
+    """Prints the port once the process serves."""
     return connection.respond(HTTPStatus.OK, "") if request.path == "/readyz" else None
 
 

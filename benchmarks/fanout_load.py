@@ -44,7 +44,7 @@ class Job:
 
 @dataclass(slots=True)
 class Tally:
-    """What arrived since the last mark."""
+    """The frames that arrived since the last mark."""
 
     latencies_ms: list[float] = field(default_factory=list)
     faults: Counter[str] = field(default_factory=Counter)
@@ -77,7 +77,7 @@ class Listener:
         self._send(_handshake(load.job.port))
 
     def parse(self, received: memoryview) -> bool:
-        """Takes whole frames. Whether to count only from now on."""
+        """Parses whole frames; `counting` says whether they count."""
         self._rest += received
         if self._upgraded or self._upgrade():
             for opcode, payload in self._whole_frames():

@@ -58,7 +58,7 @@ WAYS = [
 
 @dataclass(frozen=True)
 class Step:
-    """What came of posting at one rate for a while. CPU is in percent of one core."""
+    """The result of posting at one rate for a while. CPU is in percent of one core."""
 
     rate: float
     fault: str

@@ -1,4 +1,4 @@
-"""What the listeners of the fan-out benchmark hear: a topic with members, and posts to it at a steady rate."""
+"""The workload of the fan-out benchmark: a topic with members, and posts at a steady rate."""
 
 import asyncio
 import time
@@ -82,7 +82,7 @@ class Place:
     topic: Topic
 
     async def post(self, texts: list[str]) -> None:
-        """Posts through storage: committed, and told to every process, when this returns."""
+        """Posts through storage: committed and published to every process when this returns."""
         place = self.topic.id, self.topic.community_id
         await asyncio.gather(*(self.stores.messages.post(NewMessage(*place, AUTHOR, text, None, [])) for text in texts))
 

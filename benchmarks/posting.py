@@ -81,7 +81,7 @@ class Row:
         ]
 
     def _latency_ms(self, percent: int) -> float:
-        """Of acknowledged messages, by nearest rank."""
+        """Latencies of acknowledged messages, by nearest rank."""
         latencies = sorted(self.report.latencies_ms)
         return latencies[math.ceil(len(latencies) * percent / 100) - 1] if latencies else math.nan
 

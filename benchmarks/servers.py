@@ -55,7 +55,7 @@ class Bench:
         return mint(self._secret, user_id=user, organization_id=ORGANIZATION)
 
     def environment(self) -> dict[str, str]:
-        """What another web process on the same servers needs."""
+        """The environment of another web process on the same servers."""
         return environment(
             MONGODB_URI=f"mongodb://127.0.0.1:{self._server('mongod')[1]}/?directConnection=true",
             REDIS_URL=f"redis://127.0.0.1:{self._server('valkey-server')[1]}/0",

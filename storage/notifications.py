@@ -24,7 +24,7 @@ NOTIFICATIONS = "notifications"
 
 
 class NotificationKind(Enum):
-    """What a notification is about."""
+    """The subject of a notification."""
 
     MENTION = "MENTION"
     REACTION = "REACTION"

@@ -10,7 +10,7 @@ export default defineConfig({
   plugins: [react(), tailwindcss()],
   test: { include: ["src/**/*.test.ts"], environment: "node" },
   worker: { format: "es" },
-  // CommonJS that Monaco's GraphQL worker imports: the development server finds it only when told.
+  // CommonJS that Monaco's GraphQL worker imports: the development server finds it only when it is listed.
   optimizeDeps: {
     include: ["monaco-graphql > picomatch-browser", "monaco-graphql > graphql-language-service > nullthrows"],
   },

@@ -76,7 +76,7 @@ class ChatEventSource:
         return datetime.now(UTC)
 
     async def settle(self, position: Position) -> None:
-        """Returns when every page that is read from now on contains everything up to the position.
+        """Returns when every page read afterwards contains everything up to the position.
 
         A subscription that starts there delivers no earlier events, and a post that has not returned yet may be missing
         in the hot page.

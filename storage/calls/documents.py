@@ -146,7 +146,7 @@ class CallRowErrorDocument(TypedDict):
     column: str | None
     """The bad column. None when the whole row is bad."""
     message: str
-    """What is wrong, as a sentence for people."""
+    """The error, as a sentence for people."""
 
 
 class CallLimitsDocument(TypedDict):

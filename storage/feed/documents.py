@@ -44,7 +44,7 @@ class SourceId(TypedDict):
     o: str
     """Organization."""
     source: str
-    """What made the post, such as "pub:<publication id>"."""
+    """The origin of the post, such as "pub:<publication id>"."""
 
 
 class PostSourceDocument(TypedDict):
@@ -97,7 +97,7 @@ class FanOutDocument(TypedDict):
     author: str
     task: Literal["push", "remove"]
     state: Literal["PENDING", "RUNNING", "COMPLETED"]
-    """What clients see."""
+    """The state that clients see."""
     open: bool
     """Whether work is left."""
     walked: bool

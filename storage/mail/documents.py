@@ -130,7 +130,7 @@ _ImportedEntry = TypedDict("_ImportedEntry", {"import": ImportedCounts}, total=F
 
 
 class AddressSourceEntry(_ImportedEntry, total=False):
-    """What one source reported about an address. `import` is the row of an older book under this source."""
+    """Reports of one source about an address. `import` is the row of an older book under this source."""
 
     source: Required[str]
     """Name of the source."""
@@ -225,7 +225,7 @@ class ManualSetting(TypedDict):
 
 
 class DomainSourceEntry(TypedDict, total=False):
-    """What one source reported about a domain.
+    """Reports of one source about a domain.
 
     The entry of the source "" holds the sums of the imported rows that count now.
     """

@@ -54,7 +54,7 @@ def breakable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 
 @dataclass
 class Run:
-    """What was posted and received so far. Posting keeps pace with the disconnects, so that each misses events."""
+    """Posted and received messages so far. Posting keeps pace with the disconnects, so that each misses events."""
 
     chat: ChatTopic
     cuts: int

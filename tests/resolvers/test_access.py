@@ -159,7 +159,7 @@ async def test_rights_follow_token_roles_not_stored_roles(sign_in: SignIn) -> No
     assert await again.code(delete, id=organization.ids["Message"]) == "FORBIDDEN"
 
 
-def test_admin_includes_operator_includes_member_and_service_stands_alone() -> None:
+def test_roles_include_lower_roles_except_service() -> None:
     assert {
         Role.MEMBER: {Role.MEMBER},
         Role.OPERATOR: {Role.OPERATOR, Role.MEMBER},

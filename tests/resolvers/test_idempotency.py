@@ -1,4 +1,4 @@
-"""A mutation repeated with its idempotency key is done once, whoever repeats it when (docs/semantics.md, 1)."""
+"""A mutation repeated with its idempotency key is done once, also concurrently (docs/semantics.md, 1)."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -71,7 +71,7 @@ def creation(request: pytest.FixtureRequest) -> Creation:
 
 @pytest.fixture
 async def elsewhere(mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver) -> AsyncIterator[Stores]:
-    """What another process has open on the same database."""
+    """The stores of another process on the same database."""
     async with open_stores(mongodb_uri, redis_url, database, mongo_driver) as stores:
         yield stores
 

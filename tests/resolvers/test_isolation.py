@@ -151,7 +151,7 @@ SHOWS = {
     "notificationEvents": "Topic",
     "jobEvents": "Job",
 }
-"""What the event of a subscription shows the id of, when `emit_everywhere` was called."""
+"""The id that the event of a subscription shows after `emit_everywhere`."""
 
 
 async def test_no_event_of_another_organization_is_received(

@@ -39,7 +39,7 @@ class Expected:
 
 
 def expected_page(timeline: list[int], asked: Asked) -> Expected:
-    """What the rule gives for an ascending timeline of visible items."""
+    """The result of the rule for an ascending timeline of visible items."""
     inside = [timestamp for timestamp in timeline if asked.holds(timestamp)]
     page = inside[: asked.limit] if asked.oldest is not None else inside[::-1][: asked.limit]
     if not page:
@@ -64,7 +64,7 @@ def _beyond_nothing(timeline: list[int], asked: Asked) -> tuple[bool, bool]:
 
 
 def expected_around(timeline: list[int], timestamp: int, limit: int) -> Expected:
-    """What messagesAround gives: at most floor(limit/2) older ones, the rest at or after; never refilled."""
+    """The result of messagesAround: at most floor(limit/2) older items, the rest at or after; never refilled."""
     older = [t for t in timeline if t < timestamp]
     newer = [t for t in timeline if t >= timestamp]
     half = limit // 2

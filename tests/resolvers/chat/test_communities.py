@@ -77,7 +77,7 @@ async def test_join_and_leave_are_idempotent(chat: ChatScenario) -> None:
 
 
 async def test_member_count_holds_under_concurrent_joins_and_leaves(chat: ChatScenario, sign_in: SignIn) -> None:
-    people = [await sign_in(f"crowd{number}") for number in range(6)]
+    people = [await sign_in(f"member{number}") for number in range(6)]
     await asyncio.gather(*(person.join(chat.community) for person in people for _ in range(2)))
     assert (await about(chat.ann, chat.community))["memberCount"] == 8
     await asyncio.gather(*(person.leave(chat.community) for person in people[:4] for _ in range(2)))

@@ -99,7 +99,7 @@ async def test_users_of_other_organizations_are_not_mentioned(chat: ChatScenario
 
 
 async def test_text_mentions_at_most_fifty_users(chat: ChatScenario, sign_in: SignIn) -> None:
-    names = [f"crowd{number}" for number in range(52)]
+    names = [f"member{number}" for number in range(52)]
     for name in names:
         await sign_in(name)
     mentioned = (await chat.ann.post(chat.topic, " ".join(f"@{name}" for name in names)))["mentions"]

@@ -81,7 +81,7 @@ async def test_removing_a_missing_reaction_changes_nothing(chat: ChatScenario) -
 
 async def test_concurrent_reactions_of_many_users_are_counted(chat: ChatScenario, sign_in: SignIn) -> None:
     message = await chat.ann.post(chat.topic)
-    people = [await sign_in(f"crowd{number}") for number in range(12)]
+    people = [await sign_in(f"member{number}") for number in range(12)]
     for person in people:
         await person.join(chat.community)
     await asyncio.gather(*(react(person, message, "👍") for person in people for _ in range(2)))

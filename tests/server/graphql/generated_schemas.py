@@ -1,6 +1,6 @@
-"""Random data for any operation of the schema, some of it faulty: what resolvers give is told from where it is asked.
+"""Random data for any operation of the schema, some of it faulty: values depend on the seed and their path only.
 
-The same seed gives the same values, so two executors see the same world, however often and in whatever order they look.
+So two executors see the same values, however often and in whatever order they read them.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ class World:
     faults: int
 
     def value(self, type_: GraphQLOutputType, place: str) -> Any:
-        """What is there; perhaps something that the type does not allow."""
+        """Returns an existing value, or one that the type does not allow."""
         chance = random.Random(f"{self.seed} {place}")
         if chance.randrange(100) < self.faults:
             return self._fault(chance, type_, place)
@@ -100,7 +100,7 @@ KNOWN_BY_CLASS = {
     "TopicTarget": TopicTarget("topic", "community"),
     "AccountTarget": AccountTarget("account", Network.SANDBOX),
 }
-"""Records of types that are told by their class."""
+"""Returns records of types that are distinguished by their class."""
 
 SCALARS: dict[str, Callable[[random.Random], Any]] = {
     "ID": lambda chance: f"id{chance.randrange(1000)}",
@@ -135,14 +135,14 @@ class Thing:
 
 
 def bound_to(field: Any) -> StrawberryField:
-    """How the schema's field is bound."""
+    """Returns how the schema's field is bound."""
     bound = field.extensions[GraphQLCoreConverter.DEFINITION_BACKREF]
     assert isinstance(bound, StrawberryField)
     return bound
 
 
 def resolve(type_: GraphQLOutputType, name: str, source: Any, world: World) -> Awaitable[Any] | Any:
-    """What a field's resolver gives or raises, sometimes at once, sometimes later."""
+    """Returns or raises a field's value, at once or later."""
     place = f"{getattr(source, 'place', '')}/{name}"
     chance = random.Random(f"{world.seed} resolver {place}")
     value = Forbidden(place) if chance.randrange(100) < world.faults else world.value(type_, place)

@@ -50,7 +50,7 @@ async def eventually(look: Callable[[], object], deadline_s: float = PATIENCE_S)
 
 
 class Heard:
-    """What one subscription got so far, in order."""
+    """The events of one subscription so far, in order."""
 
     def __init__(self, ws: ClientConnection, id_: str) -> None:
         self.ws, self.id = ws, id_
@@ -78,7 +78,7 @@ class Heard:
 
     @property
     def codes(self) -> list[str]:
-        """Of the errors that ended it."""
+        """The codes of the errors that ended it."""
         errors = [error for frame in self.frames if frame["type"] == "error" for error in frame["payload"]]
         return [error["extensions"]["code"] for error in errors]
 

@@ -35,7 +35,7 @@ CHOSEN = PLAIN.replace("$since: Cursor", "$since: Cursor, $with: Boolean! = fals
 
 
 def executions() -> float:
-    """Of all events by all broadcasts of this process so far."""
+    """The number of events executed by all broadcasts of this process so far."""
     return REGISTRY.get_sample_value("noroshi_broadcast_executions_total") or 0.0
 
 
@@ -65,7 +65,7 @@ def hydrated(house: House, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return numbers
 
 
-async def test_however_many_listen_an_event_is_read_once_and_executed_once(house: House, hydrated: list[int]) -> None:
+async def test_event_is_read_and_executed_once_for_all_listeners(house: House, hydrated: list[int]) -> None:
     people = [f"user{n}" for n in range(20)]
     await house.join(*people)
     async with AsyncExitStack() as stack:
@@ -108,7 +108,9 @@ async def two(house: House, first: dict[str, Any], second: dict[str, Any]) -> As
     ],
     ids=["viewers", "ids", "roles", "variables", "one viewer twice"],
 )
-async def test_what_is_the_same_is_shared(house: House, first: dict[str, Any], second: dict[str, Any]) -> None:
+async def test_identical_subscriptions_share_one_broadcast(
+    house: House, first: dict[str, Any], second: dict[str, Any]
+) -> None:
     await house.join("bob")
     async with two(house, first, second) as (one, other):
         before = executions()
@@ -133,7 +135,9 @@ async def test_what_is_the_same_is_shared(house: House, first: dict[str, Any], s
     ],
     ids=["variables", "documents", "viewers of what depends on them", "rights", "operations of one document"],
 )
-async def test_what_differs_is_not_shared(house: House, first: dict[str, Any], second: dict[str, Any]) -> None:
+async def test_different_subscriptions_are_not_shared(
+    house: House, first: dict[str, Any], second: dict[str, Any]
+) -> None:
     await house.join("bob")
     async with two(house, first, second) as (one, other):
         before = executions()
@@ -162,7 +166,7 @@ async def test_wherever_they_come_from_they_share_one_execution(house: House) ->
         assert executions() == before + 1
 
 
-async def test_those_who_come_back_from_one_place_at_once_share_its_replay(house: House) -> None:
+async def test_concurrent_resumes_from_one_cursor_share_replay(house: House) -> None:
     await post(house.place, 50)
     since = cursor(house, 0, await epoch(house))
     async with house.hears() as first:
@@ -177,7 +181,7 @@ async def test_those_who_come_back_from_one_place_at_once_share_its_replay(house
         assert first.numbers == []
 
 
-async def test_listeners_who_come_and_go_while_events_flow_miss_nothing_and_get_nothing_twice(house: House) -> None:
+async def test_listeners_that_come_and_go_get_each_event_once(house: House) -> None:
     people = [f"user{n}" for n in range(6)]
     await house.join(*people)
     first = cursor(house, 0, await epoch(house))
@@ -209,7 +213,7 @@ async def test_listeners_who_come_and_go_while_events_flow_miss_nothing_and_get_
         assert [n for visit in numbers for n in visit] == constant.numbers
 
 
-async def test_who_was_ahead_of_this_process_gets_nothing_again(house: House, mute: TopicScenario) -> None:
+async def test_listener_ahead_of_process_gets_no_repetition(house: House, mute: TopicScenario) -> None:
     at = await epoch(house)
     async with house.hears() as behind:
         await post(mute, 4)
@@ -224,7 +228,7 @@ async def test_who_was_ahead_of_this_process_gets_nothing_again(house: House, mu
                 assert each.numbers == list(range(start + 1, 6))
 
 
-async def test_blocks_withhold_inside_one_broadcast_and_from_nobody_else(house: House) -> None:
+async def test_block_withholds_events_from_blocker_only(house: House) -> None:
     await house.join("bob", "eve", "joe")
     org, relations = house.place.organization_id, house.stores.relations
     await relations.block(org, "joe", "bob")
@@ -242,7 +246,7 @@ async def test_blocks_withhold_inside_one_broadcast_and_from_nobody_else(house: 
     assert seen == {"ann": [1, 2, 3, 4, 5], "bob": [1, 2, 3, 4, 5], "eve": [1, 2, 3, 5], "joe": [1, 3, 4, 5]}
 
 
-async def test_blocks_withhold_from_what_was_missed_too(house: House) -> None:
+async def test_block_withholds_replayed_events(house: House) -> None:
     await house.join("bob", "eve")
     await house.stores.relations.block(house.place.organization_id, "eve", "bob")
     for n in range(6):
@@ -254,8 +258,8 @@ async def test_blocks_withhold_from_what_was_missed_too(house: House) -> None:
     assert (bob.numbers, eve.numbers) == ([1, 2, 3, 4, 5, 6], [1, 3, 5])
 
 
-async def test_who_leaves_the_community_hears_no_more_within_5_seconds_and_alone(house: House) -> None:
-    assert RECHECK_S < 4, "the rest is for the look-up and the way"
+async def test_leaving_ends_only_own_subscription_within_5_s(house: House) -> None:
+    assert RECHECK_S < 4, "the rest is for the lookup and the delivery"
     await house.join("bob", "eve")
     async with house.all_hear("ann", "bob", "eve") as (ann, bob, eve):
         await house.stores.communities.leave(house.place.community, "bob")
@@ -284,7 +288,7 @@ def rechecked(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
     return rechecks
 
 
-async def test_recheck_reads_only_new_listeners_until_somebody_leaves(house: House, rechecked: list[set[str]]) -> None:
+async def test_recheck_reads_only_new_listeners_until_departure(house: House, rechecked: list[set[str]]) -> None:
     await house.join("bob", "eve")
     async with house.all_hear("ann", "bob") as (_, bob):
         assert await eventually(lambda: rechecked == [{"ann", "bob"}])
@@ -295,7 +299,7 @@ async def test_recheck_reads_only_new_listeners_until_somebody_leaves(house: Hou
             assert rechecked[2:] == [{"ann", "bob", "eve"}]
 
 
-async def test_who_left_while_the_subscription_began_hears_no_more_either(house: House) -> None:
+async def test_leaving_during_start_ends_subscription(house: House) -> None:
     await house.join("bob")
     async with house.hears("bob") as bob:
         # Not counted as a departure: as if that had happened before the broadcast first looked.
@@ -309,7 +313,7 @@ def executors() -> list[object]:
     return [each for each in gc.get_objects() if issubclass(type(each), Executor)]
 
 
-async def test_an_execution_is_kept_once_for_all_who_listen(house: House) -> None:
+async def test_listeners_share_one_executor(house: House) -> None:
     await house.join("bob", "eve")
     # Of other tests, which may have left some.
     before = executors()
@@ -375,7 +379,7 @@ async def nobody_listens_to(house: House, stream: str) -> bool:
 
 
 class Failing:
-    """Stands before a look-up, and fails the next few times."""
+    """A gate before a lookup that fails the next few calls."""
 
     def __init__(self, look_up: Callable[..., Awaitable[Any]], times: int) -> None:
         self.left = times
@@ -424,7 +428,7 @@ async def test_a_failure_while_catching_up_delays_and_loses_nothing(
         assert [each.left for each in failing] == [0, 0]
 
 
-async def test_everybody_is_told_when_the_log_was_pruned_past_them(house: House, mute: TopicScenario) -> None:
+async def test_pruned_log_restarts_every_listener(house: House, mute: TopicScenario) -> None:
     await house.join("bob")
     at = await epoch(house)
     async with house.all_hear("ann", "bob") as heard:
@@ -445,13 +449,13 @@ async def test_everybody_is_told_when_the_log_was_pruned_past_them(house: House,
 
 
 async def begin_anew(house: House) -> None:
-    """What restoring a backup does: the log is another one."""
+    """Replaces the log by another one, as restoring a backup does."""
     await house.stores.mongo["events"].delete_many({"_id.s": house.place.stream.name})
     anew = {"$set": {"epoch": "anew", "n": 0, "floor": 0}}
     await house.stores.mongo["topics"].update_one({"_id": house.place.topic.id}, anew)
 
 
-async def test_everybody_is_told_when_the_log_is_another_one(house: House) -> None:
+async def test_new_epoch_restarts_every_listener(house: House) -> None:
     await house.join("bob")
     async with house.all_hear("ann", "bob") as heard:
         await post(house.place, 3)
@@ -468,7 +472,7 @@ async def test_everybody_is_told_when_the_log_is_another_one(house: House) -> No
 
 
 class Gate:
-    """Stands before a look-up, and holds back its answer."""
+    """A gate before a lookup that holds back its result."""
 
     def __init__(self, look_up: Callable[..., Awaitable[Any]]) -> None:
         self.reached, self.opened = asyncio.Event(), asyncio.Event()
@@ -481,9 +485,7 @@ class Gate:
         return found
 
 
-async def test_who_catches_up_while_the_log_becomes_another_one_is_told(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_new_epoch_restarts_listener_that_catches_up(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     await post(house.place, 5)
     since = cursor(house, 0, await epoch(house))
     async with house.hears() as live:
@@ -580,9 +582,7 @@ async def test_several_that_are_far_behind_catch_up_on_one_socket(house: House) 
     assert heard == {id_: list(range(1, 601)) for id_ in "123"}
 
 
-async def test_whoever_listens_through_an_outage_gets_at_its_own_pace_what_was_missed(
-    house: House, mute: TopicScenario
-) -> None:
+async def test_listener_after_outage_catches_up_at_own_pace(house: House, mute: TopicScenario) -> None:
     async with raw_client(house.served.port, 16_384) as raw, house.hears() as fast:
         await begin(raw, house, None, PLAIN, PLAIN + " ")
         for _ in range(3):

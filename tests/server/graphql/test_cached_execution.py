@@ -47,7 +47,7 @@ ASKED: list[tuple[str, dict[str, Any] | None, str | None]] = [
 
 
 def context() -> Context:
-    """Of somebody who asks for nothing that is stored."""
+    """The request of a user that reads nothing stored."""
     return Context(cast("Stores", None), str, VIEWER, frozenset({Role.MEMBER}))
 
 
@@ -83,7 +83,7 @@ async def test_valid_documents_are_executed_without_strawberrys_stages() -> None
         assert await CACHED.execute(query, variables, name, context()) is not None
 
 
-async def test_what_was_never_executed_and_what_is_refused_is_left_to_strawberry() -> None:
+async def test_new_or_refused_document_is_left_to_strawberry() -> None:
     assert await CACHED.execute("{ never: __typename }", None, None, context()) is None
     for query, variables, name in (ASKED[6], ASKED[7], ASKED[8], ASKED[10], ASKED[11]):
         await staged(SCHEMA, query, variables, name)
@@ -92,7 +92,7 @@ async def test_what_was_never_executed_and_what_is_refused_is_left_to_strawberry
 
 @pytest.mark.usefixtures("_no_garbage_collection")
 @pytest.mark.parametrize("asked", [ASKED[1], ASKED[14]])
-async def test_what_was_answered_without_errors_is_forgotten_without_the_garbage_collector(
+async def test_answered_request_leaves_no_reference_cycle(
     asked: tuple[str, dict[str, Any] | None, str | None],
 ) -> None:
     await staged(SCHEMA, *asked)
@@ -104,7 +104,7 @@ async def test_what_was_answered_without_errors_is_forgotten_without_the_garbage
 
 
 def executions() -> int:
-    """How many of this process are not forgotten."""
+    """Returns how many objects of this process are still alive."""
     return sum(isinstance(each, Context | CompiledExecutor) for each in gc.get_objects())
 
 

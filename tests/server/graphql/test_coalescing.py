@@ -205,7 +205,7 @@ async def test_page_is_never_older_than_its_request(world: World) -> None:
         assert (outcomes() - before)["shared"] > 0
 
 
-async def test_query_whose_document_left_the_cache_is_answered_as_before(world: World) -> None:
+async def test_query_with_evicted_document_is_answered(world: World) -> None:
     text = full_query("messages", world)
     async with open_house(world.place) as house, client(house) as http:
         alone = {name: await ask(http, house, name, text) for name in ("fay", "eve", "hal")}
@@ -328,7 +328,7 @@ class TimedExecution(HeldExecution):
         return Answer(Response(), NOBODY)
 
 
-async def test_readers_who_ask_again_share_each_execution() -> None:
+async def test_repeating_readers_share_each_execution() -> None:
     """Without the regroup window, the first to return would be executed alone while all others wait."""
     coalescer, execution, times = QueryCoalescer(), TimedExecution(0.02), 6
     readers = [user(str(number)) for number in range(10)]

@@ -1,4 +1,4 @@
-"""Compiled execution gives what the general executor gives: data, errors and paths, for any operation on any data."""
+"""Compiled execution gives the results of graphql-core: data, errors and paths, for any operation on any data."""
 
 import asyncio
 import gc
@@ -150,11 +150,11 @@ async def executed(executor: type[Executor[Any]], document: DocumentNode, world:
     return answer
 
 
-def told(answer: ExecutionResult) -> dict[Path, set[str]]:
-    """The errors by the place that each made null.
+def errors_by_position(answer: ExecutionResult) -> dict[Path, set[str]]:
+    """Returns the errors by the position that each made null.
 
-    A field's own error is told whole. Of several that all nulled one place above them, the first that happens is told,
-    and which that is depends on what was waited for: only the place is.
+    A field's own error is compared whole. Of several errors that nulled one position above them, the first one counts,
+    and which one that is depends on timing: only the position is compared.
     """
     errors: defaultdict[Path, set[str]] = defaultdict(set)
     for error in answer.errors or ():
@@ -182,7 +182,7 @@ def assert_same(document: DocumentNode, world: World) -> None:
     general, compiled = asyncio.run(both(document, world))
     assert compiled.data == general.data
     assert orjson.dumps(compiled.data) == orjson.dumps(general.data), "in the same order"
-    assert told(compiled) == told(general)
+    assert errors_by_position(compiled) == errors_by_position(general)
 
 
 async def both(document: DocumentNode, world: World) -> list[ExecutionResult]:
@@ -210,7 +210,7 @@ def test_any_query_on_any_data_gives_the_same(text: str, seed: int, per_cent: in
 
 @settings(max_examples=100)
 @given(seeds)
-def test_errors_in_items_of_lists_are_told_at_their_places(seed: int) -> None:
+def test_errors_in_list_items_have_their_paths(seed: int) -> None:
     page = 'messages(latest: "now") { hasOlder items { id } }'
     topics = f'{{ communityTopics(communityId: "1", latest: "now") {{ items {{ id {page} }} }} }}'
     assert_same(parse(topics), World(CORE, seed, 10))
@@ -250,7 +250,7 @@ def everything_on(type_: GraphQLNamedOutputType, chance: random.Random, depth: i
 
 
 async def shown(executor: type[Executor[Any]], document: DocumentNode, world: World, events: Sequence[Any]) -> Any:
-    """What each event's payload is, as JSON."""
+    """Returns each event's payload as JSON."""
     built = executor.build(CORE, document, context_value=world)
     assert isinstance(built, Executor)
     execution = EventExecution(built)
@@ -276,7 +276,7 @@ def test_any_event_gives_the_same_payload(root: str, seed: int) -> None:
 
 
 def plan_for(query: str, **variables: Any) -> Plan | None:
-    """How the query's one list or object is completed."""
+    """Returns the plan of the query's one list or object."""
     made: list[Plan | None] = []
 
     class Watched(CompiledExecutor):
@@ -313,7 +313,7 @@ def test_resolvers_for_many_take_a_whole_page() -> None:
     assert [type(gap) for gap in items.plan.items.gaps] == [BatchGap, BatchGap]
 
 
-def test_a_field_with_arguments_is_left_to_the_general_executor() -> None:
+def test_a_field_with_arguments_is_left_to_the_graphql_core() -> None:
     plan = plan_for('{ message(id: "1") { reactions { emoji users(limit: 3) { id } } } }')
     assert isinstance(plan, Objects)
     (reactions,) = plan.gaps
@@ -351,7 +351,7 @@ MANY_NAMES = [f"name {number}" for number in range(1000)]
         ('{ names(of: ["a"]) }', MANY_NAMES),
     ],
 )
-def test_long_lists_in_variables_are_what_they_are_without_a_shortcut(query: str, value: Any) -> None:
+def test_long_lists_in_variables_equal_coerced_ones(query: str, value: Any) -> None:
     general, compiled = (
         execute(ECHO, parse(query), variable_values={"v": value}, executor_class=each)
         for each in (GENERAL, CompiledExecutor)
@@ -365,7 +365,7 @@ def test_long_lists_in_variables_are_what_they_are_without_a_shortcut(query: str
 QUERY = "query ($no: Boolean!) { addressBook(addresses: []) { address success @skip(if: $no) } }"
 
 
-def test_plans_live_as_long_as_the_document_and_depend_on_its_conditions() -> None:
+def test_plans_live_with_document_and_per_condition() -> None:
     documents = Documents()
     executor = compiled_executor(documents)
     schema = build_product_schema(limits_extension(documents), executor=executor)

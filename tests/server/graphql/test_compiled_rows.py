@@ -11,7 +11,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Fields:
-    """Fields that take until they are called off."""
+    """Fields that take until they are cancelled."""
 
     def __init__(self) -> None:
         self.ended = 0
@@ -41,14 +41,14 @@ async def test_all_are_waited_for() -> None:
     assert done == ["c", "a", "b"]
 
 
-async def test_when_one_fails_the_others_are_ended_before_it_is_told() -> None:
+async def test_failure_cancels_others_before_it_is_raised() -> None:
     fields = Fields()
     with pytest.raises(NotCompilable):
         await await_all([odd(), fields.wait(), fields.wait()])
     assert fields.ended == 2
 
 
-async def test_who_is_called_off_leaves_none_behind() -> None:
+async def test_cancelled_await_all_leaves_no_task() -> None:
     fields = Fields()
     task = asyncio.create_task(await_all([fields.wait(), fields.wait()]))
     await asyncio.sleep(0.01)

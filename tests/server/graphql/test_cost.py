@@ -77,13 +77,13 @@ def test_a_list_costs_its_size_times_one_of_its_objects(query: str, expected: in
     assert cost(query) == expected
 
 
-def test_a_page_of_999_messages_with_everything_stays_inside_the_limit() -> None:
+def test_full_page_of_999_messages_is_within_cost_limit() -> None:
     reactions = "reactions { emoji count users { id name } }"
     fields = f"items {{ id text author {{ id name }} stamp {{ id name }} {reactions} }} hasOlder"
     assert cost(f'{{ messages(topicId: "1", latest: "now", limit: 999) {{ {fields} }} }}') == 1 + 999 * 113
 
 
-def test_an_address_book_of_1000_with_everything_stays_inside_the_limit() -> None:
+def test_full_address_book_of_1000_is_within_cost_limit() -> None:
     fields = "address domain { id verdict { rule detail } } verdict { rule detail }"
     query = f"query ($a: [String!]!) {{ addressBook(addresses: $a) {{ {fields} }} }}"
     assert measured(query, a=["x"] * 1000) == Cost(4000, frozenset({"a"}))
@@ -108,7 +108,7 @@ def test_only_the_variables_that_size_a_list_are_named() -> None:
     assert measured(query, t="1", q="x", n=2) == Cost(1 + 2, frozenset({"n"}))
 
 
-def test_an_unwritten_limit_is_the_arguments_default_also_when_the_variable_is_missing() -> None:
+def test_missing_limit_costs_the_argument_default() -> None:
     assert cost('query ($n: Int!) { messages(topicId: "1", limit: $n) { items { id } } }') == 51
 
 
@@ -117,7 +117,7 @@ def test_a_literal_of_thousands_of_digits_is_only_large() -> None:
     assert (measure_cost(SCHEMA, document, operation(document), {}).total or 0) > 10**9
 
 
-def test_what_execution_merges_costs_once() -> None:
+def test_merged_fields_cost_once() -> None:
     fragments = "fragment A on Topic { author { id } ...B } fragment B on Topic { author { id name } ... { name } }"
     assert cost('{ topic(id: "1") { ...A ...B author { friends(limit: 5) { id } } } }' + fragments) == 1 + 1 + 5
 
@@ -133,7 +133,7 @@ def test_of_a_unions_types_the_dearest_counts() -> None:
 
 
 @pytest.mark.parametrize("turn", [1, -1])
-def test_fields_of_other_types_under_the_same_name_do_not_hide_the_dear_one(turn: int) -> None:
+def test_same_name_on_other_types_costs_the_most_expensive(turn: int) -> None:
     fragments = ["... on User { x: friends { id } }", "... on Topic { x: guests { id } }"][::turn]
     assert cost(f"{{ search {{ {' '.join(fragments)} }} }}") == 10 * 21
 
@@ -144,7 +144,7 @@ def test_the_introspection_of_every_tool_stays_inside_the_limit() -> None:
     assert 1_000 < total < 50_000
 
 
-def test_what_is_not_in_the_schema_costs_nothing_and_breaks_nothing() -> None:
+def test_unknown_fields_cost_nothing() -> None:
     document = parse("{ nothing { here } topic { ...Missing ... on Nowhere { id } } }")
     assert measure_cost(SCHEMA, document, operation(document), {}).total == 1
     mutation = parse("mutation { nothing }")
@@ -158,14 +158,14 @@ def test_fragments_that_double_thirty_times_are_priced_at_once() -> None:
     assert time.process_time() - started < 10
 
 
-def test_fragments_whose_fields_double_thirty_times_have_their_exact_price() -> None:
+def test_fragments_that_double_30_times_have_exact_cost() -> None:
     inner = "a: friends(limit: 1) {{ ...F{n} }} b: friends(limit: 1) {{ ...F{n} }}"
     doubling = [f"fragment F{n} on User {{ {inner.format(n=n + 1)} }}" for n in range(30)]
     query = "{ unlimited { ...F0 } }" + " ".join(doubling) + "fragment F30 on User { id }"
     assert measure_cost(SCHEMA, parse(query), operation(parse(query)), {}).total == 10 * (2**31 - 1)
 
 
-def test_fragments_too_entangled_to_price_have_no_price_instead_of_a_long_wait() -> None:
+def test_fragments_too_complex_to_price_have_no_cost() -> None:
     def spreading(level: int, n: int) -> str:
         """Each field leads on to another fragment, so that every path merges a set of fragments of its own."""
         ways = [f"f{k}: friends {{ ...L{level + 1}G{(n * (k + 2) + k) % 9} }}" for k in range(9)]

@@ -1,4 +1,4 @@
-"""Documents of sockets: the cache and the limits are those of requests, whoever comes first."""
+"""Documents of sockets: they share cache and limits with requests, in either order."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ REFUSED = {
     "several operations and none named": "query A { __typename } query B { __typename }",
     "too costly": "{ communities(limit: 999) { topics(limit: 999) { id } } }",
 }
-"""What no operation may be, by what is wrong with it."""
+"""Documents that no operation may be, by the reason."""
 
 
 DOCUMENTS = Documents()
@@ -42,24 +42,22 @@ def refused(schema: Schema, query: str, operation_name: str | None = None) -> li
         errors = DOCUMENTS.prepare(schema._schema, query).errors(None, operation_name)
     except GraphQLError as error:
         errors = [error]
-    return [told(presented(error)) for error in errors]
+    return [code_and_message(presented(error)) for error in errors]
 
 
-def told(error: GraphQLError) -> dict[str, Any]:
+def code_and_message(error: GraphQLError) -> dict[str, Any]:
     """An error without its place: there is none in a text that was not read."""
     return {"message": error.message, "extensions": error.extensions}
 
 
 async def answered(schema: Schema, query: str) -> list[Any]:
     """The errors that a request is answered with."""
-    return [told(error) for error in (await schema.execute(query)).errors or ()]
+    return [code_and_message(error) for error in (await schema.execute(query)).errors or ()]
 
 
 @pytest.mark.parametrize("socket_first", [True, False], ids=["socket first", "request first"])
 @pytest.mark.parametrize("what", REFUSED)
-async def test_a_socket_is_refused_what_a_request_is_and_in_the_same_words(
-    schema: Schema, what: str, socket_first: bool
-) -> None:
+async def test_socket_and_request_get_the_same_refusal(schema: Schema, what: str, socket_first: bool) -> None:
     # Another text for each run, so that no other test has it in the cache.
     query = f"{REFUSED[what]}# {socket_first}" if what != "nothing to parse" else REFUSED[what]
     if socket_first:
@@ -84,14 +82,14 @@ async def test_a_text_is_prepared_once_for_requests_and_sockets(schema: Schema) 
     assert DOCUMENTS.prepare(schema._schema, "{ __typename } # request") is by_request
 
 
-def test_what_can_not_be_parsed_is_not_kept(schema: Schema) -> None:
+def test_unparsable_document_is_not_cached(schema: Schema) -> None:
     for query in ("{ oops", " " * 102_401):
         with pytest.raises(GraphQLError):
             DOCUMENTS.prepare(schema._schema, query)
         assert DOCUMENTS.find(query) is None
 
 
-def test_each_operation_of_a_document_costs_what_it_costs(schema: Schema) -> None:
+def test_operations_of_one_document_have_separate_costs(schema: Schema) -> None:
     cheap = "subscription Cheap { topicEvents(topicId: 1) { __typename } }"
     dear = "query Dear($n: Int!) { communities(limit: $n) { topics(limit: $n) { members: title } } }"
     prepared = DOCUMENTS.prepare(schema._schema, f"{cheap} {dear}")

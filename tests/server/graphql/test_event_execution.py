@@ -67,7 +67,7 @@ async def as_graphql_core_does(query: str, record: object, **variables: Any) -> 
         ("subscription { nothing: events { at } events { ... on Posted { later } } }", {}, posted(1)),
     ],
 )
-async def test_every_event_gives_what_graphql_core_gives(query: str, variables: dict[str, Any], record: Any) -> None:
+async def test_event_execution_equals_graphql_core(query: str, variables: dict[str, Any], record: Any) -> None:
     execution = EventExecution(executor(query, **variables))
     expected = await as_graphql_core_does(query, record, **variables)
     for _ in range(2):

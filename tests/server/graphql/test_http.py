@@ -96,7 +96,7 @@ def test_batches_are_refused(http: httpx2.Client) -> None:
 @pytest.mark.parametrize(
     "body", [b"", b"{", b"\xff\xfe", b'{"query": "{ \\ud800 }"}', b"5", b"null", b'"x"', b"true", b"[" * 100_000]
 )
-def test_what_is_no_json_object_is_refused(http: httpx2.Client, body: bytes) -> None:
+def test_body_other_than_json_object_is_refused(http: httpx2.Client, body: bytes) -> None:
     response = post(http, body)
     assert response.status_code == 400
     assert refusal(response)["code"] == "BAD_USER_INPUT"
@@ -136,9 +136,7 @@ def test_a_body_over_one_megabyte_is_refused(http: httpx2.Client) -> None:
     assert refusal(response)["code"] == "BAD_USER_INPUT"
 
 
-def test_operators_send_lists_of_calls_up_to_16_megabytes_and_nothing_else_so_large(
-    http: httpx2.Client, web: Web
-) -> None:
+def test_only_operators_send_call_lists_up_to_16_mb(http: httpx2.Client, web: Web) -> None:
     query = "query ($input: LaunchCallJobInput!) { checkCallList(input: $input) { rows } }"
     csv = "phone_number,x\n" + "".join(f"+8190{10_000_000 + n},{'x' * 200}\n" for n in range(10_000))
     variables = {"input": {"name": "List", "scenario": "Hello", "csv": csv}}
@@ -158,7 +156,7 @@ def test_a_body_without_a_length_is_counted_as_it_comes(http: httpx2.Client) -> 
     assert response.status_code == 413
 
 
-def test_a_client_that_hangs_up_in_the_middle_of_its_body_is_no_fault(http: httpx2.Client, web: Web) -> None:
+def test_disconnect_within_body_is_not_logged_as_fault(http: httpx2.Client, web: Web) -> None:
     address = urlsplit(web.url)
     with socket.create_connection((address.hostname, address.port)) as connection:
         connection.sendall(b"POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n")
@@ -166,7 +164,7 @@ def test_a_client_that_hangs_up_in_the_middle_of_its_body_is_no_fault(http: http
     assert post(http, orjson.dumps(TYPENAME)).status_code == 200
 
 
-def test_without_a_token_the_viewer_is_null_and_everything_else_needs_one(http: httpx2.Client) -> None:
+def test_request_without_token_has_null_viewer(http: httpx2.Client) -> None:
     assert ask(http, "{ viewer { id } }").json() == {"data": {"viewer": None}}
     response = ask(http, "{ communities { id } }")
     assert response.status_code == 200
@@ -190,13 +188,13 @@ def test_an_expired_token_is_401(http: httpx2.Client, web: Web) -> None:
     assert refusal(response) == {"code": "UNAUTHENTICATED"}
 
 
-def test_the_token_says_who_asks(http: httpx2.Client, web: Web) -> None:
+def test_token_determines_viewer(http: httpx2.Client, web: Web) -> None:
     response = ask(http, "{ viewer { id roles } }", web.token("狼", roles=("OPERATOR",)))
     assert response.json() == {"data": {"viewer": {"id": "狼", "roles": ["OPERATOR"]}}}
 
 
 @pytest.mark.parametrize("query", ["{", "{ nope }", "query($a: Int!) { __typename @skip(if: $a) }"])
-def test_what_can_t_be_executed_is_200_for_json_and_400_for_the_new_type(http: httpx2.Client, query: str) -> None:
+def test_refused_document_is_200_for_json_and_400_for_graphql(http: httpx2.Client, query: str) -> None:
     body = orjson.dumps({"query": query})
     for accept, status in [("application/json", 200), ("*/*", 200), (NEW_TYPE, 400)]:
         response = post(http, body, accept=accept)
@@ -228,7 +226,7 @@ def test_text_comes_back_as_it_was_sent(http: httpx2.Client, web: Web, text: str
     assert response.json() == {"data": {"createCommunity": {"name": text}}}
 
 
-def test_answers_are_compact_utf8_that_nobody_keeps(http: httpx2.Client, web: Web) -> None:
+def test_responses_are_compact_utf8_and_not_stored(http: httpx2.Client, web: Web) -> None:
     create = "mutation($name: String!) { createCommunity(input: {name: $name}) { name } }"
     response = ask(http, create, web.token(), name="狼煙")
     assert response.content == '{"data":{"createCommunity":{"name":"狼煙"}}}'.encode()
@@ -236,7 +234,7 @@ def test_answers_are_compact_utf8_that_nobody_keeps(http: httpx2.Client, web: We
     assert response.headers["x-content-type-options"] == "nosniff"
 
 
-def test_only_allowed_origins_are_told_that_they_may_ask(http: httpx2.Client) -> None:
+def test_cors_allows_configured_origins_only(http: httpx2.Client) -> None:
     asked = {"access-control-request-method": "POST", "access-control-request-headers": "content-type,authorization"}
     allowed = http.options("/graphql", headers=asked | {"origin": ORIGIN})
     assert allowed.status_code == 200
@@ -257,7 +255,7 @@ def test_a_refusal_can_be_read_by_an_allowed_origin(http: httpx2.Client) -> None
     assert "Origin" in response.headers["vary"]
 
 
-def test_what_nobody_expected_is_masked_and_logged_whole(web: Web, mongodb_uri: str) -> None:
+def test_unexpected_error_is_masked_and_logged(web: Web, mongodb_uri: str) -> None:
     client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(mongodb_uri)
     with client, httpx2.Client(base_url=web.url, timeout=60) as http:
         client[web.database]["users"].insert_one({"_id": {"org": "acme", "id": "broken"}, "handle": "broken"})

@@ -1,4 +1,4 @@
-"""What a socket costs that is open and quiet, and what is left of it afterwards: nothing for the garbage collector."""
+"""The cost of an open, idle socket, and that nothing is left of it for the garbage collector."""
 
 import asyncio
 import weakref
@@ -25,7 +25,7 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
 
 @pytest.mark.usefixtures("_no_garbage_collection")
 @pytest.mark.parametrize("orderly", [True, False])
-async def test_a_socket_that_is_gone_is_forgotten_without_the_garbage_collector(orderly: bool) -> None:
+async def test_closed_socket_leaves_no_reference_cycle(orderly: bool) -> None:
     async with in_process(application) as served:
         left = await open_and_close(served, orderly)
         ends_at = asyncio.get_running_loop().time() + ABORT_AFTER_S + 30
@@ -35,7 +35,7 @@ async def test_a_socket_that_is_gone_is_forgotten_without_the_garbage_collector(
 
 
 async def open_and_close(served: InProcess, orderly: bool) -> "weakref.WeakSet[object]":
-    """What must be gone: the protocols of uvicorn and of websockets."""
+    """The objects that must be gone: the protocols of uvicorn and of websockets."""
     async with raw_client(served.port) as client:
         (wire,) = served.wires
         if orderly:

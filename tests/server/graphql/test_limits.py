@@ -131,7 +131,7 @@ class TestShape:
         (message,) = messages("{ user(id: 1) { ...A } }" + " ".join(fragments))
         assert message == "The operation has 18 aliases; at most 15 are allowed."
 
-    def test_twenty_root_fields_are_allowed_and_more_are_not_however_they_are_written(self) -> None:
+    def test_more_than_20_root_fields_are_refused(self) -> None:
         assert messages("{" + "user(id: 1) { id } " * 20 + "}") == []
         spread = "{ ...A ...A ...A } fragment A on Query {" + "user(id: 1) { id } " * 7 + "}"
         assert messages(spread) == ["The operation has 21 root fields; at most 20 are allowed."]
@@ -189,7 +189,7 @@ class TestCost:
         assert messages(two, {"n": 9999}, "R") == []
         assert len(messages(two, {"n": 9999}, "Q")) == 1
 
-    def test_what_can_not_be_priced_is_refused(self) -> None:
+    def test_document_without_cost_is_refused(self) -> None:
         def spreading(level: int, n: int) -> str:
             ways = [f"f{k}: friends {{ ...L{level + 1}G{(n * (k + 2) + k) % 9} }}" for k in range(9)]
             return f"fragment L{level}G{n} on User {{ {' '.join(ways)} }}"
@@ -203,9 +203,7 @@ class TestCost:
 
 
 class TestExtension:
-    def test_a_document_is_parsed_and_validated_once_and_priced_once_per_size(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_document_is_validated_once_and_priced_per_size(self, monkeypatch: pytest.MonkeyPatch) -> None:
         calls: list[str] = []
         monkeypatch.setattr("strawberry.schema.schema.parse", counted(calls, parse))
         monkeypatch.setattr("server.graphql.documents.validate_document", counted(calls, validate_document))
@@ -216,7 +214,7 @@ class TestExtension:
             assert run(schema, query, {"n": n, "id": user_id}).errors is None
         assert sorted(calls) == ["measure_cost"] * 3 + ["parse", "validate_document"]
 
-    def test_what_other_extensions_decide_is_heeded_for_a_cached_text_too(self) -> None:
+    def test_other_extensions_apply_to_cached_documents(self) -> None:
         class NoUsers(ASTValidationRule):
             def enter_field(self, node: FieldNode, *_: Any) -> None:
                 self.report_error(GraphQLError("no users"))
@@ -244,7 +242,7 @@ class TestExtension:
                 refusals.append(run(schema, "{ user(id: 1) { id } }").errors[0].message)
         assert refusals == ["no users", "The operation is 13 levels deep; at most 12 are allowed.", "no"]
 
-    def test_few_prices_are_remembered_and_a_text_that_comes_again_takes_no_more_room(self) -> None:
+    def test_document_cache_keeps_few_costs_per_document(self) -> None:
         schema = SCHEMA._schema
         cache = Documents(bytes_max=100_000)
         for query in ["{ user(id: 1) { id } }", *[TestCost.QUERY] * 100]:
@@ -256,7 +254,7 @@ class TestExtension:
             prepared.errors({"n": n}, None)
         assert len(prepared._cost_errors) == 64
 
-    def test_two_schemas_do_not_share_what_was_validated(self) -> None:
+    def test_schemas_do_not_share_validated_documents(self) -> None:
         @strawberry.type(name="Query")
         class Other:
             @strawberry.field
@@ -268,7 +266,7 @@ class TestExtension:
         assert run(new_schema(), query).errors
         assert run(other, query).errors is None
 
-    def test_the_cache_forgets_what_was_not_used_for_longest(self) -> None:
+    def test_document_cache_evicts_least_recently_used(self) -> None:
         schema = SCHEMA._schema
         cache = Documents(bytes_max=60_000)
         for n in range(200):
@@ -392,7 +390,7 @@ class TestTransports:
             answer = await subscribed(websocket, "subscription { users { id } }")
             assert answer["payload"] == {"data": {"users": {"id": "1"}}}
 
-    async def test_what_is_within_the_limits_is_executed_over_both(self) -> None:
+    async def test_document_within_limits_runs_over_http_and_websocket(self) -> None:
         query, variables = TestCost.QUERY, {"n": 1000}
         data = {"user": {"friends": [{"friends": [{"id": "2"}]}]}}
         async with application() as address, httpx2.AsyncClient(trust_env=False, timeout=60) as client:

@@ -51,7 +51,7 @@ def aborting_soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Hall:
-    """An application that accepts everybody, closes when it is told to, and notes how sockets ended."""
+    """An application that accepts every socket, closes on request, and records how sockets ended."""
 
     def __init__(self) -> None:
         self.entered: asyncio.Queue[WebSocketProtocol] = asyncio.Queue()
@@ -91,7 +91,7 @@ async def hall(**options: Any) -> AsyncIterator[tuple[Hall, InProcess]]:
 
 @asynccontextmanager
 async def somebody(app: Hall, served: InProcess) -> AsyncIterator[tuple[RawClient, WebSocketProtocol]]:
-    """A client that reads only when it is told to, and its wire."""
+    """A client that reads only on request, and its writer."""
     async with raw_client(served.port, SMALL_BUFFER) as raw:
         yield raw, await app.entered.get()
 
@@ -101,7 +101,7 @@ def text_frame(payload: bytes) -> bytes:
 
 
 def fill(wire: WebSocketProtocol, size: int = 64 * KILOBYTE) -> None:
-    """Offers frames until some of it waits in the transport."""
+    """Offers frames until some of them wait in the transport."""
     while not wire.transport.get_write_buffer_size():
         wire.offer(text_frame(b"x" * size), 1)
 
@@ -193,7 +193,7 @@ async def test_nothing_is_written_to_a_client_that_said_goodbye() -> None:
             assert await raw.rest() == b""
 
 
-def test_the_time_to_notice_and_the_time_to_give_up_are_less_than_30_seconds() -> None:
+def test_stalled_client_is_detected_within_30_s() -> None:
     assert PING_EVERY_S + PING_TIMEOUT_S + ABORT_AFTER_S < 29
 
 
@@ -216,7 +216,7 @@ async def test_a_client_that_says_goodbye_and_never_reads_is_gone() -> None:
         assert await served.is_left(PATIENCE_S)
 
 
-async def test_a_drop_frees_whoever_waits_to_send(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_dropped_client_wakes_waiting_senders(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server.graphql.socket_writer, "ABORT_AFTER_S", 600)
     async with hall() as (app, served), somebody(app, served) as (raw, wire):
         wire.offer(text_frame(b"x" * 8 * MAX_WAITING_BYTES), 1)
@@ -229,7 +229,7 @@ async def test_a_drop_frees_whoever_waits_to_send(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.usefixtures("aborting_soon")
-async def test_a_dropped_client_is_gone_although_the_application_is_not_through_with_it() -> None:
+async def test_dropped_client_is_closed_before_application_ends() -> None:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "websocket.accept"})
         await asyncio.Event().wait()
@@ -241,7 +241,7 @@ async def test_a_dropped_client_is_gone_although_the_application_is_not_through_
         assert await served.is_left(PATIENCE_S)
 
 
-async def test_a_client_that_reads_loses_nothing_before_its_close_frame() -> None:
+async def test_reading_client_gets_every_frame_before_close() -> None:
     async with hall() as (app, served), somebody(app, served) as (raw, wire):
         fill(wire)
         wire.drop("Reading too slowly")
@@ -271,7 +271,7 @@ async def test_a_client_that_does_not_read_its_pings_is_gone() -> None:
         assert await served.is_left(PATIENCE_S)
 
 
-async def test_more_than_a_mebibyte_of_events_does_not_wait_for_anybody() -> None:
+async def test_more_than_1_mib_of_events_closes_socket() -> None:
     async with hall() as (app, served), somebody(app, served) as (_, wire):
         fill(wire)
         most = wire.transport.get_write_buffer_size()
@@ -293,7 +293,7 @@ async def test_more_than_256_events_do_not_wait_for_anybody() -> None:
         assert wire.transport.get_write_buffer_size() < before + 10 * KILOBYTE
 
 
-async def test_who_reads_all_the_time_is_not_closed_for_what_left_long_ago() -> None:
+async def test_reading_client_is_not_closed_for_sent_events() -> None:
     frame = text_frame(b"x" * 48 * KILOBYTE)
     async with hall() as (app, served), somebody(app, served) as (raw, wire):
         async with asyncio.timeout(PATIENCE_S):
@@ -305,7 +305,7 @@ async def test_who_reads_all_the_time_is_not_closed_for_what_left_long_ago() -> 
                 assert (await raw.frame())[0] == TEXT
 
 
-async def test_whoever_sends_waits_while_more_than_some_events_do() -> None:
+async def test_sender_waits_while_too_many_events_are_unsent() -> None:
     async with hall() as (app, served), somebody(app, served) as (raw, wire):
         fill(wire, KILOBYTE)
         assert wire.writable.is_set()
@@ -322,7 +322,7 @@ async def test_the_kernel_keeps_little_for_a_client_that_does_not_read() -> None
         assert wire.transport.get_write_buffer_size() > 7 * MAX_WAITING_BYTES
 
 
-async def test_a_handshake_that_is_none_is_refused_and_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
+async def test_invalid_handshake_is_refused(caplog: pytest.LogCaptureFixture) -> None:
     async with hall() as (app, served):
         reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
         writer.write(b"GET /graphql HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")

@@ -1,4 +1,4 @@
-"""Which subscriptions are the same, and what a socket is told when its operation can't begin."""
+"""Which subscriptions are identical, and the errors of operations that cannot start."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -187,7 +187,7 @@ async def test_the_named_operation_counts(place: TopicScenario) -> None:
         (PLAIN, {}, None, "UNAUTHENTICATED"),
     ],
 )
-async def test_what_can_not_begin_says_why(
+async def test_subscription_that_cannot_start_names_errors(
     place: TopicScenario, query: str, variables: dict[str, Any], who: str | None, code: str
 ) -> None:
     with pytest.raises(OperationRefused) as refused:

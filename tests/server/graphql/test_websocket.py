@@ -105,7 +105,7 @@ async def test_the_payloads_names_are_read_in_any_case(web: Web) -> None:
 @pytest.mark.parametrize(
     "payload", [None, {}, {"authorization": None}, {"authorization": 5}, {"authorization": "Bearer garbage"}]
 )
-async def test_an_init_without_a_token_that_was_ever_valid_is_4401(web: Web, payload: Any) -> None:
+async def test_init_without_valid_token_closes_with_4401(web: Web, payload: Any) -> None:
     async with opened(web, {"type": "connection_init", "payload": payload}) as ws:
         assert await closing(ws) == 4401
 
@@ -251,7 +251,7 @@ async def test_variables_and_the_operations_name_count(web: Web) -> None:
         ({"query": 'subscription { topicEvents(topicId: "x", since: "x") { __typename } }'}, "NOT_FOUND"),
     ],
 )
-async def test_an_error_ends_the_operation_alone_and_without_a_complete(web: Web, payload: Any, code: str) -> None:
+async def test_error_ends_operation_without_complete(web: Web, payload: Any, code: str) -> None:
     async with opened(web, init(web)) as ws:
         await acknowledged(ws)
         await send(ws, {"id": "1", "type": "subscribe", "payload": payload})
@@ -331,7 +331,7 @@ async def test_a_socket_that_is_cut_off_leaves_nothing_behind(web: Web) -> None:
 
 
 async def subscribers(api: Client) -> float:
-    """How many subscriptions the process says that it has."""
+    """Returns the number of subscriptions that the process reports."""
     text = (await api.http.get(f"{api.url}/metrics")).text
     (line,) = (line for line in text.splitlines() if line.startswith("noroshi_hub_subscribers "))
     return float(line.split()[1])
@@ -359,9 +359,7 @@ async def listening(web: Web) -> AsyncIterator[tuple[ClientConnection, str, Any]
 
 
 @pytest.mark.anyio
-async def test_a_token_that_outlives_the_longest_timer_keeps_its_socket(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_token_beyond_longest_timer_keeps_socket(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("server.graphql.websocket.MAX_TIMER_S", 0.05)
     async with house.hears() as heard:
         for _ in range(5):

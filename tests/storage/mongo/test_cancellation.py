@@ -9,7 +9,7 @@ import storage.mongo  # noqa: F401 - installs the backport
 pytestmark = pytest.mark.anyio
 
 
-async def test_wait_for_cancelled_as_it_completes_raises_cancelled_error() -> None:
+async def test_wait_for_cancelled_on_completion_is_cancelled() -> None:
     """The operation completes in the same iteration of the loop in which the task is cancelled."""
     completed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     waiting = asyncio.create_task(asyncio.wait_for(completed, 60))

@@ -58,7 +58,7 @@ async def test_find_in_transaction_spans_several_answers(mongo: Mongo, things: s
     await mongo.transact(work)
 
 
-async def test_find_one_and_update_without_match_returns_none_or_upserts(mongo: Mongo, things: str) -> None:
+async def test_find_one_and_update_without_match_is_none_or_upsert(mongo: Mongo, things: str) -> None:
     async def work(session: Session) -> None:
         assert await mongo.find_one_and_update(things, {"_id": "x"}, {"$set": {"n": 1}}, session) is None
         made = await mongo.find_one_and_update(things, {"_id": "x"}, [{"$set": {"n": 2}}], session, upsert=True)

@@ -216,9 +216,7 @@ async def test_orphaned_transaction_blocks_others_for_seconds_only(
     assert await count(mongo, things) == 1
 
 
-async def test_locked_document_is_unavailable_and_foreign_transaction_survives(
-    own_mongod: Mongod, mongo: Mongo, things: str
-) -> None:
+async def test_locked_document_is_unavailable(own_mongod: Mongod, mongo: Mongo, things: str) -> None:
     loop = asyncio.get_running_loop()
     foreign: Client = AsyncMongoClient(own_mongod.uri, appname="another product")
     async with foreign:

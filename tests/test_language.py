@@ -1,0 +1,101 @@
+"""The language of the repository: retired words stay out; docstrings and test names follow CONTRIBUTING.md."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.test_architecture import ROOT, tracked
+
+RETIRED = {
+    r"crowds?": "coalesced query, audience",
+    r"put apart|parted from": "excluded",
+    r"told|foretold": "emitted, notified, reported, returned",
+    r"hears? of|heard of": "observe, receive, be notified of",
+    r"Gather": "BatchLoader",
+    r"Sight": "Visibility",
+    r"Desk|Office|Crew": "publisher, registry, worker pool",
+    r"MoveRows|Movers?": "outbox relay",
+    r"look-ups?": "lookup (noun), look up (verb)",
+    r"general executor": "graphql-core's executor",
+    r"past the driver": "without the driver's cursor or session layer",
+    r"(?:call|calls|called|calling) off": "cancel",
+    r"by turns": "interleaved",
+    r"odd[ _]worlds?": "generated schema",
+    r"whoever|whomever": "name the subject",
+    r"so long as|as ever|from now on|ever so": "while; unchanged; afterwards; arbitrarily",
+}
+"""Whole words as regular expressions, each with the standard term. Upper case letters match as they stand."""
+
+STORED = re.compile(r"""["'`]\$?told\b|\btold: (?:NotRequired|1\b)|levels of told|, told\)""")
+"""Keys and indexes of stored documents, which keep their names."""
+
+EXEMPT = {Path("CHANGELOG.md"), Path("tests/test_language.py"), Path("tests/contract.graphql")}
+SUFFIXES = {".py", ".md", ".ts", ".tsx", ".graphql", ".lua", ".css", ".html", ".toml", ".mjs"}
+PATTERNS = {re.compile(rf"(?<![A-Za-z_])(?:{word})(?![A-Za-z_])"): word for word in RETIRED}
+
+FORBIDDEN_STARTS = re.compile(r"(?:What|Who|Whoever|Whom|Whose|Of|So long|As ever|From now on)\b")
+MAX_TEST_NAME = 60
+
+
+def retired_words(text: str) -> list[str]:
+    """Returns the retired words in a text, each with the standard term."""
+    shown = STORED.sub("", text)
+    return [f"{found[0]}: {RETIRED[word]}" for pattern, word in PATTERNS.items() for found in pattern.finditer(shown)]
+
+
+def docstrings(source: str) -> Iterator[str]:
+    """Yields the docstrings of a module, its classes and functions, and of attributes."""
+    for node in ast.walk(ast.parse(source)):
+        for statement in getattr(node, "body", ()) if not isinstance(node, ast.Lambda | ast.IfExp) else ():
+            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+                text = statement.value.value
+                if isinstance(text, str):
+                    yield text
+
+
+def python_files() -> Iterator[tuple[Path, str]]:
+    return ((path, text) for path, text in tracked() if path.suffix == ".py")
+
+
+def test_retired_words_stay_out() -> None:
+    texts = ((path, text) for path, text in tracked() if path.suffix in SUFFIXES and path not in EXEMPT)
+    assert {str(path): found for path, text in texts if (found := retired_words(text))} == {}
+
+
+@pytest.mark.parametrize("text", ["a crowd of viewers", "is told", "Desk()", "two look-ups", "whoever asks"])
+def test_retired_word_is_found(text: str) -> None:
+    assert retired_words(text)
+
+
+@pytest.mark.parametrize("text", ['row["told"]', '"$told_at"', "noroshi_crowd_answers", "a desktop", "crowded"])
+def test_stored_key_and_longer_word_are_allowed(text: str) -> None:
+    assert not retired_words(text)
+
+
+def test_docstrings_start_with_verb_or_noun() -> None:
+    starts = {
+        str(path): found
+        for path, text in python_files()
+        if (found := [each[:60] for each in docstrings(text) if FORBIDDEN_STARTS.match(each)])
+    }
+    assert starts == {}
+
+
+def test_test_names_are_short() -> None:
+    names = (
+        f"{path}::{node.name}"
+        for path, text in python_files()
+        if path.parts[0] == "tests"
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.name.startswith("test_")
+        and len(node.name) > MAX_TEST_NAME
+    )
+    assert list(names) == []
+
+
+def test_glossary_is_named_where_words_are_explained() -> None:
+    assert "docs/glossary.md" in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
