@@ -84,10 +84,10 @@ async def test_ids_of_another_organization_look_like_unknown_ids(
         for kind in field.kinds:
             real, fake = theirs.ids, unknown_ids()
             answers = [await answer_to(ours.ann, field, {**ours.ids, kind: ids[kind]}) for ids in (real, fake)]
-            answers = [
+            shown = [
                 json.dumps(answer).replace(ids[kind], "?") for answer, ids in zip(answers, (real, fake), strict=True)
             ]
-            assert answers[0] == answers[1], f"{field} tells whether a {kind} exists elsewhere."
+            assert shown[0] == shown[1], f"{field} tells whether a {kind} exists elsewhere."
             assert [error["extensions"]["code"] for error in answers[0]["errors"]] == ["NOT_FOUND"], f"{field}({kind})"
             assert not (answers[0]["data"] or {}).get(field.name), f"{field} shows a {kind} of another organization."
     assert await everything(ours.stores) == before
