@@ -56,7 +56,7 @@ class Plan(ABC):
     """The plan that completes values of one type together."""
 
     pays_alone = True
-    """Returns whether the plan pays for one object: not where graphql-core's executor completes every field."""
+    """Whether the plan pays for one object: not where graphql-core's executor completes every field."""
 
     @abstractmethod
     async def complete(self, run: Run, values: Sequence[Any], paths: Paths) -> list[Any]:
