@@ -145,7 +145,7 @@ async function scrollUp(page) {
     const rows = [...box.querySelectorAll("[data-message]")];
     const row = rows.find((element) => element.getBoundingClientRect().bottom > middle);
     const before = row.getBoundingClientRect().top;
-    const until = performance.now() + 5_000;
+    const until = performance.now() + 30_000;
     while (box.scrollHeight < height + 400 && performance.now() < until) await frame();
     for (let n = 0; n < 10; n++) await frame();
     return { added: box.scrollHeight > height, by: Math.abs(row.getBoundingClientRect().top - before) };
