@@ -28,7 +28,7 @@ interface Props extends Omit<ComponentProps<"textarea">, "value" | "onChange" | 
   value: string;
   onText: (text: string) => void;
   communityId?: string | undefined;
-  /** Enter without Shift, when no suggestion is selected. */
+  /** Enter without Shift, unless it chooses a suggestion that is not typed in full. */
   onEnter?: () => void;
   ref?: Ref<HTMLTextAreaElement>;
 }
@@ -76,7 +76,10 @@ export function MentionField({ value, onText, communityId, onEnter, onKeyDown, r
   function pressed(event: KeyboardEvent<HTMLTextAreaElement>) {
     if (event.nativeEvent.isComposing) return;
     const person = people[chosen];
-    if (person && (event.key === "Enter" || event.key === "Tab")) take(person);
+    // A handle that is already typed in full is not chosen once more.
+    const typed = person !== undefined && person.handle.toLowerCase() === query?.toLowerCase();
+    if (onEnter && typed && event.key === "Enter" && !event.shiftKey) onEnter();
+    else if (person && (event.key === "Enter" || event.key === "Tab")) take(person);
     else if (person && event.key === "ArrowDown") setChosen((chosen + 1) % people.length);
     else if (person && event.key === "ArrowUp") setChosen((chosen + people.length - 1) % people.length);
     else if (person && event.key === "Escape") setPeople([]);
