@@ -165,7 +165,7 @@ async def test_retried_call_at_twilio_keeps_its_slot(stores: Stores) -> None:
         await until(lambda: is_sid_stored(centre, twin, 0))
         # Ids are read, not counted: a broker that is held up requeues a call, and the next has another number.
         (first,) = await centre.slots()
-        twin.goes_on(list(twin.calls)[0], "busy")
+        twin.goes_on(next(iter(twin.calls)), "busy")
         await centre.stores.calls.report(first, 3, CallReportEvent.ENDED, CallOutcome.BUSY)
         broker.wake()
         await until(lambda: is_sid_stored(centre, twin, 1))
