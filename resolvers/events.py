@@ -1,8 +1,9 @@
-"""Events of subscriptions with their cursors, and subscriptions that belong to one viewer."""
+"""Events of subscriptions with their cursors, and the sources of events that the server reads."""
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Collection
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime
@@ -58,6 +59,56 @@ class JobEventView:
     record: Callable[[Cursor, datetime, str, Any], Event]
     may_see: Callable[[User, frozenset[Role], Any], bool]
     job_ids: Callable[[Any], Collection[str]]
+
+
+class SharedEventSource(ABC):
+    """A subscription to a stream that many viewers may listen to. Iteration yields the events of `viewer`.
+
+    A server may instead read the stream once for all listeners, and apply `hidden_from` and `may_listen` itself.
+    """
+
+    __slots__ = ()
+
+    viewer: User
+    stream: Stream
+    since: Position | None
+
+    @property
+    @abstractmethod
+    def hub(self) -> Hub:
+        """The hub that delivers the stream's events."""
+
+    @abstractmethod
+    def __aiter__(self) -> AsyncIterator[Event]:
+        """Yields the viewer's events."""
+
+    @abstractmethod
+    def record(self, epoch: str, event: HydratedEvent) -> Event:
+        """Returns the record of an event."""
+
+    def ready(self, start: SubscriptionStart) -> StreamReady:
+        """Returns the record of a subscription's start."""
+        return StreamReady(format_cursor(self.stream, start.position), start.at, start.resumed)
+
+    @abstractmethod
+    async def settle(self, position: Position) -> None:
+        """Returns when every page read afterwards contains everything up to the position."""
+
+    @abstractmethod
+    async def hidden_from(self, events: Sequence[HydratedEvent]) -> list[frozenset[str]]:
+        """Returns for each event the ids of the users who must not see it."""
+
+    @abstractmethod
+    async def departures(self) -> int:
+        """Returns a number that grows whenever a user loses the right to listen."""
+
+    @abstractmethod
+    async def may_listen(self, user_ids: Collection[str]) -> AbstractSet[str]:
+        """Returns those of the users who may listen now."""
+
+    @abstractmethod
+    def forbidden(self) -> DomainError:
+        """Returns the error that ends the subscription of a viewer who may no longer listen."""
 
 
 Record = TypeVar("Record", bound=Event)

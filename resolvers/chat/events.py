@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import aclosing
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from strawberry import UNSET
 
@@ -15,11 +14,11 @@ from resolvers.arguments import Since, given
 from resolvers.chat.communities import CommunityId
 from resolvers.chat.topics import TopicId
 from resolvers.context import Context, Info
-from resolvers.events import Event, StreamReady
+from resolvers.events import Event, SharedEventSource, StreamReady
 from storage.chat.records import Message, Topic
 from storage.errors import Forbidden
 from storage.identity.records import User
-from storage.streams.hub import HydratedEvent
+from storage.streams.hub import Hub, HydratedEvent
 from storage.streams.log import Position, Stream, format_cursor, parse_cursor
 from storage.streams.subscription import StreamEvent, SubscriptionStart, follow_events
 
@@ -46,11 +45,10 @@ EventRecord = StreamReady | MessageEvent | TopicEvent
 
 
 @dataclass(frozen=True, slots=True)
-class ChatEventSource:
-    """A viewer's subscription to a stream of the chat area. Iteration yields the viewer's events.
+class ChatEventSource(SharedEventSource):
+    """A viewer's subscription to a topic or community.
 
-    A server may instead read the stream once for all its subscribers and apply `hidden_from` and `may_listen`
-    (server/graphql/broadcasts.py). `community_id` is the community whose members may listen; None admits everyone.
+    `community_id` is the community whose members may listen; None admits everyone.
     """
 
     context: Context
@@ -59,9 +57,10 @@ class ChatEventSource:
     since: Position | None
     community_id: str | None
 
-    def ready(self, step: SubscriptionStart) -> StreamReady:
-        """Returns the record of a subscription's start."""
-        return StreamReady(format_cursor(self.stream, step.position), step.at, step.resumed)
+    @property
+    def hub(self) -> Hub:
+        """The hub that delivers the stream's events."""
+        return self.context.stores.hub
 
     def record(self, epoch: str, event: HydratedEvent) -> EventRecord:
         """Returns the record of an event."""
@@ -69,11 +68,6 @@ class ChatEventSource:
         if isinstance(event.subject, Message):
             return MessageEvent(cursor, event.event.at, event.event.kind, event.subject)
         return TopicEvent(cursor, event.event.at, event.event.kind, event.subject)
-
-    @staticmethod
-    def now() -> datetime:
-        """Returns the time of a start that the stream does not report."""
-        return datetime.now(UTC)
 
     async def settle(self, position: Position) -> None:
         """Returns when every page read afterwards contains everything up to the position.
@@ -107,11 +101,11 @@ class ChatEventSource:
     async def __aiter__(self) -> AsyncIterator[EventRecord]:
         """Yields the viewer's events. Raises: Forbidden, at most 5 s after the viewer left the community."""
         checked_at = time.monotonic()
-        async with aclosing(follow_events(self.context.stores.hub, self.stream, self.since)) as steps:
+        async with aclosing(follow_events(self.hub, self.stream, self.since)) as steps:
             async for step in steps:
                 if time.monotonic() - checked_at >= RECHECK_S:
                     if not await self.may_listen([self.viewer.id]):
-                        raise left_community()
+                        raise self.forbidden()
                     checked_at = time.monotonic()
                 if isinstance(step, SubscriptionStart):
                     if not step.resumed:
@@ -124,10 +118,9 @@ class ChatEventSource:
         (hidden_from,) = await self.hidden_from([event])
         return self.viewer.id in hidden_from
 
-
-def left_community() -> Forbidden:
-    """Returns the error that ends the subscription of a viewer who left the community."""
-    return Forbidden("You left the community.")
+    def forbidden(self) -> Forbidden:
+        """Returns the error for a viewer who left the community."""
+        return Forbidden("You left the community.")
 
 
 async def topic_events(info: Info, topic_id: TopicId, since: Since = UNSET) -> ChatEventSource:

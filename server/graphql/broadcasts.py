@@ -1,7 +1,8 @@
-"""Executes once: subscriptions with the same operation share one execution and one payload per event.
+"""Broadcasts: subscriptions with the same operation share one execution and one payload for each event.
 
-One broadcast per distinct operation, variables and rights follows the stream. Events that arrive together are executed,
-framed once, and written to each socket in one piece with the operation's id inserted (docs/semantics.md, 3).
+Each distinct operation, with its variables and rights, has one broadcast that follows the stream. Events that arrive
+together are executed, framed once, and written to each socket in one piece with the operation's id inserted
+(docs/semantics.md, 3).
 """
 
 import asyncio
@@ -9,17 +10,18 @@ import time
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import structlog
 from graphql.execution import Executor
 from prometheus_client import Counter
 
-from resolvers.chat.events import ChatEventSource, left_community
+from resolvers.events import SharedEventSource
 from server.graphql.event_execution import EventExecution
 from server.graphql.frames import Frames, Listener, Payload
 from storage.errors import DomainError
-from storage.streams.hub import MAX_QUEUE, Hub, HydratedEvent, PositionExpired, is_resumable
+from storage.streams.hub import MAX_QUEUE, HydratedEvent, PositionExpired, is_resumable
 from storage.streams.log import Position
 from storage.streams.subscription import EventBatch, SubscriptionStart, follow_batches
 
@@ -28,7 +30,7 @@ RESTART_S = 0.5
 MAX_TOGETHER = 64
 """Events written at once to a listener that catches up; a socket's buffer has room for few more."""
 
-EXECUTIONS = Counter("noroshi_broadcast_executions", "Events executed, each for all who listen to the same operation.")
+EXECUTIONS = Counter("noroshi_broadcast_executions", "Events executed, each once for all its listeners.")
 
 Key = TypeVar("Key")
 Found = TypeVar("Found")
@@ -41,7 +43,7 @@ class Broadcast:
     """Follows one stream for one operation. `position` is the last event that was delivered."""
 
     execution: EventExecution
-    source: ChatEventSource
+    source: SharedEventSource
     closed: Callable[["Broadcast"], None]
     position: Position | None = None
     listeners: set[Listener] = field(default_factory=set)
@@ -53,11 +55,7 @@ class Broadcast:
     departures: int | None = None
     replays: dict[Position, asyncio.Task[tuple[Position, list[Frames]]]] = field(default_factory=dict)
 
-    @property
-    def _hub(self) -> Hub:
-        return self.source.context.stores.hub
-
-    async def attend(self, listener: Listener, since: Position | None) -> DomainError | None:
+    async def serve(self, listener: Listener, since: Position | None) -> DomainError | None:
         """Serves the listener until it is cancelled or ended. Returns the error that ended it. Raises: DomainError."""
         self.listeners.add(listener)
         try:
@@ -65,7 +63,7 @@ class Broadcast:
                 self.checked_at = time.monotonic()
                 self.task = asyncio.create_task(self._run(), name=f"broadcast {self.source.stream.name}")
             await self.started.wait()
-            await self._begin(listener, since)
+            await self._start(listener, since)
             return await listener.ended
         finally:
             self._leave(listener)
@@ -80,25 +78,25 @@ class Broadcast:
                 self.checking.cancel()
             self.closed(self)
 
-    async def _begin(self, listener: Listener, since: Position | None) -> None:
+    async def _start(self, listener: Listener, since: Position | None) -> None:
         """Sends StreamReady, then missed events; restarts from the current position when they have expired."""
         at = None
-        if since is not None and is_resumable(since, await self._patiently(self._hub.head, self.source.stream)):
+        if since is not None and is_resumable(since, await self._retry(self.source.hub.head, self.source.stream)):
             at = since
         while not (listener.live or listener.ended.done()):
             assert self.position is not None
             resumed, at = at is not None, at or self.position
-            await self._tell_ready([listener], at, resumed)
+            await self._send_ready([listener], at, resumed)
             try:
                 await self._catch_up(listener, at)
             except PositionExpired:
                 at = None
 
     async def _catch_up(self, listener: Listener, at: Position) -> None:
-        """Brings the listener from its position to the broadcast's position. Raises: PositionExpired."""
+        """Sends the listener the events between its position and the broadcast's position. Raises: PositionExpired."""
         while at != self.position:
             moved, before = self.moved, at
-            at, parts = await self._patiently(self._replay, at)
+            at, parts = await self._retry(self._replay, at)
             for frames in parts:
                 # Other subscriptions of this socket may be catching up as well.
                 await listener.wire.has_room()
@@ -107,20 +105,20 @@ class Broadcast:
             if listener.ended.done():
                 return
             if not parts and at == before:
-                # The client comes from a process that was ahead: events that it has seen must not be repeated.
+                # The client was served by a process that was ahead. Events that it has seen must not be repeated.
                 await moved.wait()
         # No await between the last comparison and this line: no event may arrive in between.
         listener.live = True
 
-    async def _patiently(self, read: Callable[[Key], Awaitable[Found]], key: Key) -> Found:
-        """Repeats a read until it succeeds: an error would end the subscription for good, while the log will return."""
+    async def _retry(self, read: Callable[[Key], Awaitable[Found]], key: Key) -> Found:
+        """Repeats a read until the event log can be reached again. An error would end the subscription for good."""
         while True:
             try:
                 return await read(key)
             except (PositionExpired, DomainError):
                 raise
             except Exception as error:
-                log.warning("listener_waits", stream=self.source.stream.name, error=repr(error))
+                log.warning("listener_read_failed", stream=self.source.stream.name, error=repr(error))
             await asyncio.sleep(RESTART_S)
 
     async def _replay(self, after: Position) -> tuple[Position, list[Frames]]:
@@ -132,7 +130,7 @@ class Broadcast:
         return await asyncio.shield(task)
 
     async def _read(self, after: Position) -> tuple[Position, list[Frames]]:
-        events = await self._hub.replay(self.source.stream, after)
+        events = await self.source.hub.replay(self.source.stream, after)
         # Events that the broadcast has not delivered yet arrive live.
         assert self.position is not None
         missed = [event for event in events if event.event.n <= self.position.n]
@@ -148,16 +146,16 @@ class Broadcast:
             try:
                 await self._follow()
             except Exception as error:
-                log.warning("broadcast_restarts", stream=self.source.stream.name, error=repr(error))
+                log.warning("broadcast_restarted", stream=self.source.stream.name, error=repr(error))
             await asyncio.sleep(RESTART_S)
 
     async def _follow(self) -> None:
-        async with aclosing(follow_batches(self._hub, self.source.stream, self.position)) as steps:
+        async with aclosing(follow_batches(self.source.hub, self.source.stream, self.position)) as steps:
             async for step in steps:
                 if isinstance(step, SubscriptionStart):
                     await self._ready(step)
                 elif isinstance(step, EventBatch):
-                    await self._hand_on(step)
+                    await self._deliver(step)
                 if time.monotonic() - self.checked_at >= RECHECK_S:
                     self._start_recheck()
 
@@ -166,14 +164,14 @@ class Broadcast:
         self._move_to(step.position)
         self.started.set()
         if not first and not step.resumed:
-            await self._tell_ready([each for each in self.listeners if each.live], step.position, resumed=False)
+            await self._send_ready([each for each in self.listeners if each.live], step.position, resumed=False)
 
     def _move_to(self, position: Position) -> None:
         self.position = position
         self.moved.set()
         self.moved = asyncio.Event()
 
-    async def _hand_on(self, step: EventBatch) -> None:
+    async def _deliver(self, step: EventBatch) -> None:
         if len(step.events) > MAX_QUEUE:
             self._let_catch_up(step)
             return
@@ -199,7 +197,7 @@ class Broadcast:
             try:
                 await self._catch_up(listener, at)
             except PositionExpired:
-                await self._begin(listener, None)
+                await self._start(listener, None)
         except Exception as error:
             if not listener.ended.done():
                 listener.ended.set_exception(error)
@@ -213,10 +211,10 @@ class Broadcast:
         jsons, hidden = await asyncio.gather(asyncio.gather(*executions), self.source.hidden_from(shown))
         return Frames([Payload(*each) for each in zip(jsons, hidden, strict=True)])
 
-    async def _tell_ready(self, listeners: Sequence[Listener], position: Position, resumed: bool) -> None:
+    async def _send_ready(self, listeners: Sequence[Listener], position: Position, resumed: bool) -> None:
         if not resumed:
             await self.source.settle(position)
-        record = self.source.ready(SubscriptionStart(position, resumed, self.source.now()))
+        record = self.source.ready(SubscriptionStart(position, resumed, datetime.now(UTC)))
         frames = Frames([Payload(await self.execution.run(record), frozenset())])
         for listener in listeners:
             frames.write(listener)
@@ -241,7 +239,7 @@ class Broadcast:
         for listener in listeners:
             listener.checked = True
             if listener.viewer_id not in allowed:
-                listener.end(left_community())
+                listener.end(self.source.forbidden())
 
 
 class Broadcasts:
@@ -250,7 +248,7 @@ class Broadcasts:
     def __init__(self) -> None:
         self._broadcasts: dict[Hashable, Broadcast] = {}
 
-    def get(self, key: Hashable, executor: Executor[Any], source: ChatEventSource) -> Broadcast:
+    def get(self, key: Hashable, executor: Executor[Any], source: SharedEventSource) -> Broadcast:
         """Returns the broadcast of the key; a new one uses this executor and source."""
         broadcast = self._broadcasts.get(key)
         if broadcast is None:

@@ -1,12 +1,12 @@
 """Recognizes requests whose queries may be coalesced (ADR 44), by the bytes of their bodies."""
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import orjson
+from cachetools import LRUCache
 from graphql import DocumentNode, GraphQLSchema, OperationDefinitionNode, OperationType
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive
@@ -36,7 +36,7 @@ class CoalescibleQueries:
     def __init__(self, schema: GraphQLSchema, documents: Documents) -> None:
         self._schema, self._documents = schema, documents
         self._coalescible: WeakKeyDictionary[PreparedDocument, bool] = WeakKeyDictionary()
-        self._queries: OrderedDict[tuple[bytes, bytes], CoalescibleQuery] = OrderedDict()
+        self._queries: LRUCache[tuple[bytes, bytes], CoalescibleQuery] = LRUCache(MAX_CACHED)
 
     def find(self, accept: bytes, body: bytes) -> CoalescibleQuery | None:
         """Returns the query of a JSON body; None if it may not be coalesced or its document is not cached yet."""
@@ -46,12 +46,8 @@ class CoalescibleQueries:
         query = self._queries.get(key)
         if query is None:
             query = self._parse(accept, body)
-            if query is None:
-                return None
-            self._queries[key] = query
-            if len(self._queries) > MAX_CACHED:
-                self._queries.popitem(last=False)
-        self._queries.move_to_end(key)
+            if query is not None:
+                self._queries[key] = query
         return query
 
     def _parse(self, accept: bytes, body: bytes) -> CoalescibleQuery | None:

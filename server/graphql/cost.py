@@ -40,11 +40,11 @@ STEPS_MAX = 10_000
 
 _Fields = dict[str, list[FieldNode]]
 Sizes = Mapping[str, int | None]
-"""Returns the list size that each variable asks for: an integer's value or a list's length, else None."""
+"""The list size that each variable gives: the value of an integer or the length of a list; None for others."""
 
 
-class _TooEntangled(Exception):
-    """Fragments and types combine in more ways than can be priced cheaply; ordinary documents stay far below."""
+class _TooManySteps(Exception):
+    """Fragments and types combine in too many ways to compute the cost. Ordinary documents stay far below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +69,12 @@ def measure_cost(
 ) -> Cost:
     """Returns the cost of one operation. Its fragments must not form cycles."""
     root = schema.get_root_type(operation.operation)
-    price = _Price(schema, document, _with_defaults(operation, sizes))
+    measurement = _CostMeasurement(schema, document, _with_defaults(operation, sizes))
     try:
-        total = price.of_object(root, (operation.selection_set,), None) if root else 0
-    except _TooEntangled:
+        total = measurement.of_object(root, (operation.selection_set,), None) if root else 0
+    except _TooManySteps:
         total = None
-    return Cost(total, frozenset(price.sized_by))
+    return Cost(total, frozenset(measurement.sized_by))
 
 
 def _with_defaults(operation: OperationDefinitionNode, sizes: Sizes) -> dict[str, int | None]:
@@ -85,25 +85,25 @@ def _with_defaults(operation: OperationDefinitionNode, sizes: Sizes) -> dict[str
     return {**defaults, **sizes}
 
 
-class _Price:
-    """One measurement; selections that were priced in the same context are not priced again."""
+class _CostMeasurement:
+    """One measurement. A selection that occurs again in the same context is not measured again."""
 
     def __init__(self, schema: GraphQLSchema, document: DocumentNode, sizes: Sizes) -> None:
         self._schema, self._sizes = schema, sizes
         self._fragments = {
             node.name.value: node for node in document.definitions if isinstance(node, FragmentDefinitionNode)
         }
-        self._priced: dict[tuple[object, ...], int] = {}
+        self._measured: dict[tuple[object, ...], int] = {}
         self._steps = 0
         self.sized_by: set[str] = set()
 
     def of_object(self, type_: GraphQLObjectType, sets: tuple[SelectionSetNode, ...], page: int | None) -> int:
-        """Prices the fields of one object; `page` is the limit of the field that returned it."""
+        """Returns the cost of one object's fields; `page` is the limit of the field that returned the object."""
         key = (type_, page, *map(id, sets))
-        if key not in self._priced:
+        if key not in self._measured:
             fields = self._collect(type_, sets)
-            self._priced[key] = sum(self._of_field(type_, nodes, page) for nodes in fields.values())
-        return self._priced[key]
+            self._measured[key] = sum(self._of_field(type_, nodes, page) for nodes in fields.values())
+        return self._measured[key]
 
     def _of_field(self, parent: GraphQLObjectType, nodes: list[FieldNode], page: int | None) -> int:
         definition = self._schema.get_field(parent, nodes[0].name.value)
@@ -126,7 +126,7 @@ class _Price:
         return None if argument is None else self._argument("limit", argument, node)
 
     def _listed(self, field: GraphQLField, node: FieldNode) -> int | None:
-        """Returns the length of a required list argument: an optional one filters, and says nothing about the size."""
+        """Returns the length of the longest required list argument. Optional lists are filters, so they do not count."""
         lists = [name for name, argument in field.args.items() if _is_required_list(argument)]
         sizes = [self._argument(name, field.args[name], node) for name in lists]
         return max((size for size in sizes if size is not None), default=None)
@@ -172,7 +172,7 @@ class _Price:
     def _count_step(self) -> None:
         self._steps += 1
         if self._steps > STEPS_MAX:
-            raise _TooEntangled
+            raise _TooManySteps
 
 
 def _is_required_list(argument: GraphQLArgument) -> bool:

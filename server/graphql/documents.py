@@ -1,10 +1,11 @@
 """Prepared GraphQL documents: parsed, validated and measured once, and shared by every transport of one schema."""
 
-from collections import OrderedDict
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
+from cachetools import LRUCache
 from graphql import (
     ASTValidationRule,
     DocumentNode,
@@ -34,7 +35,7 @@ class PreparedDocument:
         self._schema, self._limits = schema, limits
         self._errors = limits.check_shape(document) or _validation_errors(schema, document, rules)
         self._size_variables: dict[int, frozenset[str]] = {}
-        self._cost_errors: OrderedDict[object, list[GraphQLError]] = OrderedDict()
+        self._cost_errors: LRUCache[object, list[GraphQLError]] = LRUCache(COSTS_MAX)
 
     def errors(self, variables: Mapping[str, Any] | None, operation_name: str | None) -> list[GraphQLError]:
         """Returns why the operation must not be executed with these variables; empty if it may be."""
@@ -49,12 +50,11 @@ class PreparedDocument:
         sizes = self._sizes(operation, variables or {})
         # Operations of one document have different costs, even with the same variables.
         key = (id(operation), *sizes.items())
-        if key not in self._cost_errors:
+        errors = self._cost_errors.get(key)
+        if errors is None:
             cost = measure_cost(self._schema, self.document, operation, sizes)
-            self._cost_errors[key] = self._limits.check_cost(cost, operation)
-            if len(self._cost_errors) > COSTS_MAX:
-                self._cost_errors.popitem(last=False)
-        return self._cost_errors[key]
+            errors = self._cost_errors[key] = self._limits.check_cost(cost, operation)
+        return errors
 
     def metadata(self, key: str) -> list[Any]:
         """Returns the values that the bindings of the selected fields give to a metadata key."""
@@ -80,24 +80,16 @@ class Documents:
     def __init__(self, limits: DocumentLimits | None = None, bytes_max: int = CACHE_BYTES_MAX) -> None:
         """The cache takes about `bytes_max` bytes of memory."""
         self.limits = limits or DocumentLimits()
-        self._bytes_max, self._bytes = bytes_max, 0
-        self._documents: OrderedDict[str, PreparedDocument] = OrderedDict()
+        self._documents: LRUCache[str, PreparedDocument] = LRUCache(bytes_max, _size_bytes)
 
     def find(self, query: str) -> PreparedDocument | None:
         """Returns the cached document of the text and marks it as used."""
-        prepared = self._documents.get(query)
-        if prepared is not None:
-            self._documents.move_to_end(query)
-        return prepared
+        return self._documents.get(query)
 
     def keep(self, query: str, prepared: PreparedDocument) -> None:
-        """Caches the document in place of any earlier one of the same text."""
-        previous = self._documents.pop(query, None)
-        self._documents[query] = prepared
-        self._bytes += _weight(query, prepared) - (_weight(query, previous) if previous else 0)
-        while self._bytes > self._bytes_max:
-            text, dropped = self._documents.popitem(last=False)
-            self._bytes -= _weight(text, dropped)
+        """Caches the document in place of any earlier one of the same text, unless it is larger than the cache."""
+        with suppress(ValueError):
+            self._documents[query] = prepared
 
     def prepare(self, schema: GraphQLSchema, query: str) -> PreparedDocument:
         """Returns the document of the text, cached or new. Raises: GraphQLError when it cannot be parsed."""
@@ -117,6 +109,7 @@ def _validation_errors(schema: GraphQLSchema, document: DocumentNode, rules: Rul
     return errors
 
 
-def _weight(text: str, prepared: PreparedDocument) -> int:
+def _size_bytes(prepared: PreparedDocument) -> int:
     """Returns about how many bytes a document takes: 370 for each token, 670 if compiled, and the text twice."""
-    return 2 * len(text) + 1100 * prepared.document.token_count
+    location = prepared.document.loc
+    return 2 * len(location.source.body if location else "") + 1100 * prepared.document.token_count

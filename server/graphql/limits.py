@@ -91,7 +91,7 @@ class DocumentLimits:
     def check_cost(self, cost: Cost, operation: OperationDefinitionNode) -> list[GraphQLError]:
         """Checks the cost of one operation, as measured by `measure_cost`."""
         if cost.total is None:
-            return [refusal("The fragments are too entangled to tell what they cost.", operation)]
+            return [refusal("The fragments are too complex to measure the cost of the operation.", operation)]
         return _over("The operation costs {}", cost.total, self.cost, operation)
 
     def _check_extent(self, extent: Extent, node: OperationDefinitionNode) -> list[GraphQLError]:

@@ -20,9 +20,8 @@ from graphql import (
 )
 from graphql.execution import Executor
 
-from resolvers.chat.events import ChatEventSource
 from resolvers.context import Context
-from resolvers.events import ViewerEventSource
+from resolvers.events import SharedEventSource, ViewerEventSource
 from schema.sharing import depends_on_viewer
 from server.graphql.documents import Documents
 
@@ -43,7 +42,7 @@ class SharedSubscription:
 
     key: Hashable
     executor: Executor[Any]
-    source: ChatEventSource
+    source: SharedEventSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +103,12 @@ class Subscriptions:
         return executor
 
 
-async def _open_source(executor: Executor[Any]) -> ChatEventSource | ViewerEventSource | None:
+async def _open_source(executor: Executor[Any]) -> SharedEventSource | ViewerEventSource | None:
     created = create_source_event_stream(executor)
     stream = await created if isinstance(created, Awaitable) else created
     if isinstance(stream, ExecutionResult):
         raise OperationRefused(list(stream.errors or ()))
-    return stream if isinstance(stream, ChatEventSource | ViewerEventSource) else None
+    return stream if isinstance(stream, SharedEventSource | ViewerEventSource) else None
 
 
 def _rights(context: Context) -> Hashable:

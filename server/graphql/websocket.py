@@ -164,7 +164,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
             since = subscribed.source.since
             # Only the first listener's executor is needed, and the broadcast holds it.
             del subscribed
-            ended_by = await broadcast.attend(listener, since)
+            ended_by = await broadcast.serve(listener, since)
             errors: list[Exception] = [] if ended_by is None else [ended_by]
         except OperationRefused as refused:
             errors = [*refused.errors]

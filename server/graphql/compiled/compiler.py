@@ -3,10 +3,10 @@
 The directives @skip and @include depend on variables, so there is one compiler for each combination of their values.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from cachetools import LRUCache
 from graphql import (
     DirectiveNode,
     DocumentNode,
@@ -28,14 +28,14 @@ from strawberry.types.field import StrawberryField
 
 from schema.binding import resolver_for_many
 from server.graphql.compiled.leaves import NotCompilable
-from server.graphql.compiled.objects import Built, FunctionSource, core_of
+from server.graphql.compiled.objects import FunctionSource, ObjectFunctions, complete_value_of
 from server.graphql.compiled.rows import (
     AttributeGap,
     BatchGap,
     Gap,
-    Objects,
-    Plain,
-    PlainObjects,
+    ObjectPlan,
+    PlainObjectPlan,
+    PlainPlan,
     Plan,
     SingleGap,
     is_nullable,
@@ -56,13 +56,13 @@ class Compiler:
         self._schema = schema
         self._plans: dict[tuple[object, ...], Plan | None] = {}
         # Plans are found by the identity of nodes and types, so these must stay alive.
-        self._kept: list[object] = []
+        self._require_value: list[object] = []
 
     def plan(self, type_: GraphQLOutputType, details: FieldDetailsList, collect: Collect) -> Plan | None:
         """Returns the plan for values of the type with this selection; None: use graphql-core's executor."""
         key = (id(type_), *(id(each.node) for each in details))
         if key not in self._plans:
-            self._kept.append((type_, details))
+            self._require_value.append((type_, details))
             try:
                 self._plans[key] = self._made(type_, details, collect)
             except NotCompilable:
@@ -78,14 +78,14 @@ class Compiler:
                 made[each.name] = self._object(each, details, collect)
             return made[each.name]
 
-        def built(each: GraphQLObjectType) -> Built:
+        def built(each: GraphQLObjectType) -> ObjectFunctions:
             plan = objects(each)
-            if not isinstance(plan, PlainObjects):
+            if not isinstance(plan, PlainObjectPlan):
                 raise NotCompilable
-            return Built(plan.core, plan.many)
+            return ObjectFunctions(plan.core, plan.many)
 
         try:
-            return Plain(core_of(type_, built, self._schema))
+            return PlainPlan(complete_value_of(type_, built, self._schema))
         except NotCompilable:
             return plan_of(type_, objects)
 
@@ -101,7 +101,7 @@ class Compiler:
                 source.gap(key)
                 gaps.append(gap)
         built = source.build()
-        return Objects(built.many, gaps) if gaps else PlainObjects(*built)
+        return ObjectPlan(built.many, gaps) if gaps else PlainObjectPlan(*built)
 
     def _field(self, source: FunctionSource, key: str, selected: FieldDetailsList, collect: Collect) -> Gap | None:
         """Writes a field into the source, or returns the plan that fills its gap. Raises: NotCompilable."""
@@ -132,7 +132,7 @@ class Compiler:
         plan = self._below(type_, selected, collect)
         if plan is None:
             return SingleGap(key, source.type_, selected)
-        if isinstance(plan, Plain):
+        if isinstance(plan, PlainPlan):
             source.value(key, attribute, type_, plan.core)
             return None
         return AttributeGap(key, attribute, source.type_.name, plan, is_nullable(type_))
@@ -154,7 +154,7 @@ class Compiler:
 
     def _below(self, type_: GraphQLOutputType, selected: FieldDetailsList, collect: Collect) -> Plan | None:
         if is_leaf_type(get_named_type(type_)):
-            return Plain(core_of(type_, _no_objects, self._schema))
+            return PlainPlan(complete_value_of(type_, _no_objects, self._schema))
         return self.plan(type_, selected, collect)
 
 
@@ -163,17 +163,16 @@ class Compilers:
 
     def __init__(self, document: DocumentNode) -> None:
         self._conditions = _conditions(document)
-        self._compilers: OrderedDict[tuple[object, ...], Compiler] = OrderedDict()
+        self._compilers: LRUCache[tuple[object, ...], Compiler] = LRUCache(MAX_COMBINATIONS)
 
     def of(self, executor: Executor[Any]) -> Compiler:
         """Returns the compiler of the executor's operation, which must belong to the document."""
         given = executor.variable_values.coerced
         key = (id(executor.operation), *(given.get(name) for name in self._conditions))
-        if key not in self._compilers:
-            self._compilers[key] = Compiler(executor.schema)
-            if len(self._compilers) > MAX_COMBINATIONS:
-                self._compilers.popitem(last=False)
-        return self._compilers[key]
+        compiler = self._compilers.get(key)
+        if compiler is None:
+            compiler = self._compilers[key] = Compiler(executor.schema)
+        return compiler
 
     def __len__(self) -> int:
         return len(self._compilers)
@@ -184,7 +183,7 @@ def is_plain(field: GraphQLField, bound: StrawberryField) -> bool:
     return bound.is_basic_field and bound.default_resolver is getattr and not field.args
 
 
-def _no_objects(_type: GraphQLObjectType) -> Built:
+def _no_objects(_type: GraphQLObjectType) -> ObjectFunctions:
     raise NotCompilable
 
 

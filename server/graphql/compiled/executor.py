@@ -22,11 +22,11 @@ from graphql.type.definition import GraphQLResolveInfoHelpers
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
 from server.graphql.compiled.compiler import Compiler, Compilers
-from server.graphql.compiled.rows import Plain, Plan, Run
-from server.graphql.compiled.variables import long_lists, put_back
+from server.graphql.compiled.rows import PlainPlan, Plan, PlanRun
+from server.graphql.compiled.variables import long_lists, restore_lists
 from server.graphql.documents import Documents, PreparedDocument
 
-Generally = Callable[["CompiledExecutor"], Any]
+ByGraphQLCore = Callable[["CompiledExecutor"], Any]
 """Completes the value with graphql-core's code on this executor."""
 
 
@@ -66,7 +66,7 @@ class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
         short: dict[str, Any] = {**given, **{name: [] for name in lists}} if lists else given
         built = super().build(schema, document, root_value, context_value, short, *args, **kwargs)
         if lists and isinstance(built, Executor):
-            put_back(built.variable_values, lists)
+            restore_lists(built.variable_values, lists)
         return built
 
     def complete_list_value(
@@ -80,11 +80,11 @@ class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
     ) -> AwaitableOrValue[list[Any]]:
         """Completes a list, by a plan where there is one."""
 
-        def generally(executor: CompiledExecutor) -> Any:
+        def by_graphql_core(executor: CompiledExecutor) -> Any:
             return super().complete_list_value(return_type, field_details_list, info, path, result, position_context)
 
         completed: AwaitableOrValue[list[Any]] = self._complete(
-            self._plan(return_type, field_details_list), result, info, path, generally
+            self._plan(return_type, field_details_list), result, info, path, by_graphql_core
         )
         return completed
 
@@ -99,13 +99,13 @@ class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
     ) -> AwaitableOrValue[dict[str, Any]]:
         """Completes an object, by a plan where there is one."""
 
-        def generally(executor: CompiledExecutor) -> Any:
+        def by_graphql_core(executor: CompiledExecutor) -> Any:
             return super().complete_object_value(return_type, field_details_list, info, path, result, position_context)
 
         plan = self._plan(return_type, field_details_list)
-        if plan is not None and not plan.pays_alone:
+        if plan is not None and not plan.pays_for_one:
             plan = None
-        completed: AwaitableOrValue[dict[str, Any]] = self._complete(plan, result, info, path, generally)
+        completed: AwaitableOrValue[dict[str, Any]] = self._complete(plan, result, info, path, by_graphql_core)
         return completed
 
     def _plan(self, type_: GraphQLOutputType, details: FieldDetailsList) -> Plan | None:
@@ -121,27 +121,27 @@ class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
         return None if collected.new_defer_usages else dict(collected.grouped_field_set)
 
     def _complete(
-        self, plan: Plan | None, value: Any, info: GraphQLResolveInfo[Any], path: Path, generally: Generally
+        self, plan: Plan | None, value: Any, info: GraphQLResolveInfo[Any], path: Path, by_graphql_core: ByGraphQLCore
     ) -> Any:
         """Returns the plan's result, or graphql-core's where the plan does not apply."""
         if plan is None:
-            return generally(self)
-        if not isinstance(plan, Plain):
-            return self._complete_rows(plan, value, info, path, generally)
+            return by_graphql_core(self)
+        if not isinstance(plan, PlainPlan):
+            return self._complete_rows(plan, value, info, path, by_graphql_core)
         try:
             return plan.core(value, info)
         except Exception:
-            return generally(self._without_plans())
+            return by_graphql_core(self._without_plans())
 
     async def _complete_rows(
-        self, plan: Plan, value: Any, info: GraphQLResolveInfo[Any], path: Path, generally: Generally
+        self, plan: Plan, value: Any, info: GraphQLResolveInfo[Any], path: Path, by_graphql_core: ByGraphQLCore
     ) -> Any:
         attempt = copy(self)
-        attempt.collected_errors = errors = _Errors()
+        attempt.collected_errors = errors = _AttemptErrors()
         try:
-            (completed,) = await plan.complete(Run(attempt, info), [value], lambda _number: path)
+            (completed,) = await plan.complete(PlanRun(attempt, info), [value], lambda _number: path)
         except Exception:
-            completed = generally(self._without_plans())
+            completed = by_graphql_core(self._without_plans())
             return await completed if self.is_awaitable(completed) else completed
         for error, place in errors.placed:
             self.collected_errors.add(error, place)
@@ -160,7 +160,7 @@ class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
         return general
 
 
-class _Errors(CollectedErrors):
+class _AttemptErrors(CollectedErrors):
     """The errors of an attempt, with their paths."""
 
     __slots__ = ("placed",)

@@ -17,9 +17,9 @@ from graphql import (
     Undefined,
 )
 
-Show = Callable[[Any], Any]
+Serialize = Callable[[Any], Any]
 
-USUAL: dict[object, str] = {
+UNCHANGED: dict[object, str] = {
     GraphQLString: "{v}.__class__ is str",
     GraphQLID: "{v}.__class__ is str",
     GraphQLInt: "{v}.__class__ is int and -2147483648 <= {v} <= 2147483647",
@@ -43,29 +43,29 @@ def present(value: Any) -> Any:
     return value
 
 
-def show_leaf(type_: GraphQLLeafType) -> Show:
+def serialize_leaf(type_: GraphQLLeafType) -> Serialize:
     """Serializes a value other than None. Raises: NotCompilable, and what the type raises."""
     coerce = type_.coerce_output_value
 
     def checked(value: Any) -> Any:
-        return _kept(coerce(present(value)))
+        return _require_value(coerce(present(value)))
 
-    return _by_member(checked) if isinstance(type_, GraphQLEnumType) else _by_class(coerce, checked)
+    return _serialize_enum(checked) if isinstance(type_, GraphQLEnumType) else _serialize_scalar(coerce, checked)
 
 
-def _kept(shown: Any) -> Any:
+def _require_value(shown: Any) -> Any:
     if shown is None or shown is Undefined:
         raise NotCompilable
     return shown
 
 
-def _by_class(coerce: Show, checked: Show) -> Show:
-    """If one value of a class is neither an exception nor awaitable, no value of it is."""
+def _serialize_scalar(coerce: Serialize, checked: Serialize) -> Serialize:
+    """Checks the first value of each class. The others are neither exceptions nor awaitable if the first is not."""
     known: set[type] = set()
 
     def show(value: Any) -> Any:
         if value.__class__ in known:
-            return _kept(coerce(value))
+            return _require_value(coerce(value))
         shown = checked(value)
         known.add(value.__class__)
         return shown
@@ -73,8 +73,8 @@ def _by_class(coerce: Show, checked: Show) -> Show:
     return show
 
 
-def _by_member(checked: Show) -> Show:
-    """Enum members are always serialized alike. Looked up by identity, since equality means more to an enum."""
+def _serialize_enum(checked: Serialize) -> Serialize:
+    """Serializes each member once. Members are found by identity, since an enum may define its own equality."""
     names: dict[int, tuple[Enum, Any]] = {}
 
     def show(value: Any) -> Any:

@@ -22,20 +22,20 @@ from graphql import (
     is_leaf_type,
 )
 
-from server.graphql.compiled.leaves import NAMES, USUAL, NotCompilable, present, show_leaf
+from server.graphql.compiled.leaves import NAMES, UNCHANGED, NotCompilable, present, serialize_leaf
 
-Core = Callable[[Any, Any], Any]
+CompleteValue = Callable[[Any, Any], Any]
 """Completes a value other than None, given a GraphQLResolveInfo. Raises: NotCompilable or anything."""
 
-CoreOfMany = Callable[[Sequence[Any], Any], list[Any]]
+CompleteValues = Callable[[Sequence[Any], Any], list[Any]]
 """Completes many values, none of which is None."""
 
 
-class Built(NamedTuple):
+class ObjectFunctions(NamedTuple):
     """Builds objects of one type."""
 
-    one: Core
-    many: CoreOfMany
+    one: CompleteValue
+    many: CompleteValues
 
 
 @dataclass(slots=True)
@@ -62,39 +62,39 @@ class FunctionSource:
     def leaf(self, key: str, attribute: str, type_: GraphQLOutputType) -> None:
         """Adds an attribute that is a scalar or an enum."""
         inner = cast("GraphQLScalarType | GraphQLEnumType", get_nullable_type(type_))
-        name, show, usual = self._read(attribute), self._name(show_leaf(inner)), USUAL.get(inner)
+        name, show, usual = self._read(attribute), self._name(serialize_leaf(inner)), UNCHANGED.get(inner)
         shown = f"{name} if {usual.format(v=name)} else {show}({name})" if usual else f"{show}({name})"
         self.entries.append(f"{key!r}: {self._null(name, type_)}{shown}")
 
-    def value(self, key: str, attribute: str, type_: GraphQLOutputType, core: Core) -> None:
+    def value(self, key: str, attribute: str, type_: GraphQLOutputType, core: CompleteValue) -> None:
         """Adds any other attribute."""
         name, make = self._read(attribute), self._name(core)
         self.made[name] = f"{self._null(name, type_)}{make}({name}, info)"
         self.entries.append(f"{key!r}: made_{name}")
 
-    def build(self) -> Built:
+    def build(self) -> ObjectFunctions:
         """Compiles and returns the functions."""
         text = "\n".join([*self._one(), *self._many()])
         # The source holds only names that are valid in GraphQL and in Python.
         exec(compile(text, f"<compiled {self.type_}>", "exec"), self.names)  # noqa: S102
-        return Built(self.names["build"], self.names["build_many"])
+        return ObjectFunctions(self.names["build"], self.names["build_many"])
 
     def _one(self) -> list[str]:
         made = [f"made_{name} = {make}" for name, make in self.made.items()]
-        return ["def build(o, info):", *_indented(1, [*self._looked_at(), *made, f"return {self._row()}"])]
+        return ["def build(o, info):", *_indented(1, [*self._read_lines(), *made, f"return {self._row()}"])]
 
     def _many(self) -> list[str]:
         # Neighbouring records share values, so results are reused for the same object. The object is kept with its
         # result, since another object could get its id.
         known = [f"known_{name} = {{}}" for name in self.made]
-        made = [line for name, make in self.made.items() for line in _made_once(name, make)]
-        loop = _indented(1, [*self._looked_at(), *made, f"rows.append({self._row()})"])
+        made = [line for name, make in self.made.items() for line in _computed_once(name, make)]
+        loop = _indented(1, [*self._read_lines(), *made, f"rows.append({self._row()})"])
         return [
             "def build_many(items, info):",
             *_indented(1, [*known, "rows = []", "for o in items:", *loop, "return rows"]),
         ]
 
-    def _looked_at(self) -> list[str]:
+    def _read_lines(self) -> list[str]:
         type_of = self.type_.is_type_of
         checked = [f"if not {self._name(type_of)}(o, info): raise NotCompilable"] if type_of else []
         # If no attribute is read, nothing would reveal that the value is not an object.
@@ -119,7 +119,7 @@ class FunctionSource:
         return "" if isinstance(type_, GraphQLNonNull) else f"None if {name} is None else "
 
 
-def _made_once(name: str, make: str) -> list[str]:
+def _computed_once(name: str, make: str) -> list[str]:
     return [
         f"seen = known_{name}.get(id({name}))",
         f"if seen is None: seen = known_{name}[id({name})] = {name}, {make}",
@@ -131,10 +131,12 @@ def _indented(levels: int, lines: Sequence[str]) -> list[str]:
     return [f"{'    ' * levels}{line}" for line in lines]
 
 
-def core_of(type_: GraphQLOutputType, objects: Callable[[GraphQLObjectType], Built], schema: GraphQLSchema) -> Core:
+def complete_value_of(
+    type_: GraphQLOutputType, objects: Callable[[GraphQLObjectType], ObjectFunctions], schema: GraphQLSchema
+) -> CompleteValue:
     """Returns the function for a type's values, given the functions for the object types in it."""
     if isinstance(type_, GraphQLNonNull):
-        return core_of(type_.of_type, objects, schema)
+        return complete_value_of(type_.of_type, objects, schema)
     if isinstance(type_, GraphQLList):
         return _list_of(type_.of_type, objects, schema)
     if isinstance(type_, GraphQLObjectType):
@@ -142,7 +144,7 @@ def core_of(type_: GraphQLOutputType, objects: Callable[[GraphQLObjectType], Bui
     if is_abstract_type(type_):
         return _abstract(type_, {each.name: objects(each).one for each in schema.get_possible_types(type_)})
     assert is_leaf_type(type_)
-    show = show_leaf(type_)
+    show = serialize_leaf(type_)
     return lambda value, _info: show(value)
 
 
@@ -155,18 +157,18 @@ def items_of(value: Any) -> Sequence[Any]:
 
 
 def _list_of(
-    item_type: GraphQLOutputType, objects: Callable[[GraphQLObjectType], Built], schema: GraphQLSchema
-) -> Core:
+    item_type: GraphQLOutputType, objects: Callable[[GraphQLObjectType], ObjectFunctions], schema: GraphQLSchema
+) -> CompleteValue:
     if isinstance(item_type, GraphQLNonNull) and isinstance(item_type.of_type, GraphQLObjectType):
         many = objects(item_type.of_type).many
         return lambda value, info: many(items_of(value), info)
-    core = core_of(item_type, objects, schema)
+    core = complete_value_of(item_type, objects, schema)
     if isinstance(item_type, GraphQLNonNull):
         return lambda value, info: [core(item, info) for item in items_of(value)]
     return lambda value, info: [None if item is None else core(item, info) for item in items_of(value)]
 
 
-def _abstract(type_: GraphQLAbstractType, cores: Mapping[str, Core]) -> Core:
+def _abstract(type_: GraphQLAbstractType, cores: Mapping[str, CompleteValue]) -> CompleteValue:
     resolve = type_.resolve_type
     if resolve is None:
         raise NotCompilable

@@ -29,7 +29,7 @@ from strawberry import Info
 from strawberry.types.field import StrawberryField
 
 from server.graphql.compiled.leaves import NotCompilable
-from server.graphql.compiled.objects import Core, CoreOfMany, items_of
+from server.graphql.compiled.objects import CompleteValue, CompleteValues, items_of
 
 Row = dict[str, Any]
 Paths = Callable[[int], Path]
@@ -37,8 +37,8 @@ Paths = Callable[[int], Path]
 
 
 @dataclass(slots=True)
-class Run:
-    """One execution of a part of an operation. `info` belongs to the field that returned it."""
+class PlanRun:
+    """The execution of a plan. `info` belongs to the field that returned the values."""
 
     executor: Executor[Any]
     info: GraphQLResolveInfo[Any]
@@ -48,54 +48,54 @@ class Gap(ABC):
     """One field of many objects."""
 
     @abstractmethod
-    async def fill(self, run: Run, objects: Sequence[Any], rows: Sequence[Row], paths: Paths) -> None:
+    async def fill(self, run: PlanRun, objects: Sequence[Any], rows: Sequence[Row], paths: Paths) -> None:
         """Sets the field in the row of each object."""
 
 
 class Plan(ABC):
     """The plan that completes values of one type together."""
 
-    pays_alone = True
+    pays_for_one = True
     """Whether the plan pays for one object: not where graphql-core's executor completes every field."""
 
     @abstractmethod
-    async def complete(self, run: Run, values: Sequence[Any], paths: Paths) -> list[Any]:
+    async def complete(self, run: PlanRun, values: Sequence[Any], paths: Paths) -> list[Any]:
         """Completes values other than None, in order. Raises: NotCompilable, and what resolvers raise."""
 
 
 @dataclass(slots=True)
-class Plain(Plan):
+class PlainPlan(Plan):
     """Values without resolvers."""
 
-    core: Core
+    core: CompleteValue
 
-    async def complete(self, run: Run, values: Sequence[Any], paths: Paths) -> list[Any]:
+    async def complete(self, run: PlanRun, values: Sequence[Any], paths: Paths) -> list[Any]:
         core, info = self.core, run.info
         return [core(value, info) for value in values]
 
 
 @dataclass(slots=True)
-class PlainObjects(Plain):
+class PlainObjectPlan(PlainPlan):
     """Objects without resolvers, built many at once."""
 
-    many: CoreOfMany
+    many: CompleteValues
 
-    async def complete(self, run: Run, values: Sequence[Any], paths: Paths) -> list[Any]:
+    async def complete(self, run: PlanRun, values: Sequence[Any], paths: Paths) -> list[Any]:
         return self.many(values, run.info)
 
 
 @dataclass
-class Objects(Plan):
+class ObjectPlan(Plan):
     """Objects of one type with gaps."""
 
-    build_many: CoreOfMany
+    build_many: CompleteValues
     gaps: Sequence[Gap]
 
     def __post_init__(self) -> None:
         # Not where each field with a resolver is resolved for each object.
-        self.pays_alone = not all(isinstance(gap, SingleGap) for gap in self.gaps)
+        self.pays_for_one = not all(isinstance(gap, SingleGap) for gap in self.gaps)
 
-    async def complete(self, run: Run, values: Sequence[Any], paths: Paths) -> list[Any]:
+    async def complete(self, run: PlanRun, values: Sequence[Any], paths: Paths) -> list[Any]:
         rows = self.build_many(values, run.info)
         if rows:
             await await_all([gap.fill(run, values, rows, paths) for gap in self.gaps])
@@ -103,13 +103,13 @@ class Objects(Plan):
 
 
 @dataclass(slots=True)
-class Lists(Plan):
+class ListPlan(Plan):
     """Lists, whose items are completed as one list."""
 
     items: Plan
     nullable: bool
 
-    async def complete(self, run: Run, values: Sequence[Any], paths: Paths) -> list[Any]:
+    async def complete(self, run: PlanRun, values: Sequence[Any], paths: Paths) -> list[Any]:
         lists = [items_of(value) for value in values]
         every = [item for each in lists for item in each]
         ends = list(accumulate(map(len, lists)))
@@ -122,7 +122,7 @@ class Lists(Plan):
         return [list(islice(done, len(each))) for each in lists]
 
 
-async def complete_present(plan: Plan, nullable: bool, run: Run, values: Sequence[Any], paths: Paths) -> list[Any]:
+async def complete_present(plan: Plan, nullable: bool, run: PlanRun, values: Sequence[Any], paths: Paths) -> list[Any]:
     """Completes values of which some may be None. Raises: NotCompilable, also for None where it is not allowed."""
     there = [number for number, value in enumerate(values) if value is not None]
     if len(there) == len(values):
@@ -146,7 +146,7 @@ class AttributeGap(Gap):
     plan: Plan
     nullable: bool
 
-    async def fill(self, run: Run, objects: Sequence[Any], rows: Sequence[Row], paths: Paths) -> None:
+    async def fill(self, run: PlanRun, objects: Sequence[Any], rows: Sequence[Row], paths: Paths) -> None:
         values = [getattr(each, self.attribute) for each in objects]
         inner = _below(paths, self.key, self.type_name)
         _put(rows, self.key, await complete_present(self.plan, self.nullable, run, values, inner))
@@ -165,11 +165,11 @@ class BatchGap(Gap):
     plan: Plan
     nullable: bool
 
-    async def fill(self, run: Run, objects: Sequence[Any], rows: Sequence[Row], paths: Paths) -> None:
+    async def fill(self, run: PlanRun, objects: Sequence[Any], rows: Sequence[Row], paths: Paths) -> None:
         inner = _below(paths, self.key, self.type_.name)
         raw = run.executor.build_resolve_info(self.field, to_nodes(self.details), self.type_, inner(0))
         values = await self.resolve(objects, Info(_raw_info=raw, _field=self.bound))
-        below = Run(run.executor, raw)
+        below = PlanRun(run.executor, raw)
         _put(rows, self.key, await complete_present(self.plan, self.nullable, below, values, inner))
 
 
@@ -181,7 +181,7 @@ class SingleGap(Gap):
     type_: GraphQLObjectType
     details: FieldDetailsList
 
-    async def fill(self, run: Run, objects: Sequence[Any], rows: Sequence[Row], paths: Paths) -> None:
+    async def fill(self, run: PlanRun, objects: Sequence[Any], rows: Sequence[Row], paths: Paths) -> None:
         executor, waiting = run.executor, list[Awaitable[None]]()
         try:
             for number, each in enumerate(objects):
@@ -222,7 +222,7 @@ def plan_of(type_: GraphQLOutputType, objects: Callable[[GraphQLObjectType], Pla
     if isinstance(type_, GraphQLNonNull):
         return plan_of(type_.of_type, objects)
     if isinstance(type_, GraphQLList):
-        return Lists(plan_of(type_.of_type, objects), is_nullable(type_.of_type))
+        return ListPlan(plan_of(type_.of_type, objects), is_nullable(type_.of_type))
     if isinstance(type_, GraphQLObjectType):
         return objects(type_)
     assert not is_leaf_type(type_)

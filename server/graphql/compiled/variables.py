@@ -19,7 +19,7 @@ def long_lists(document: DocumentNode, values: Mapping[str, Any]) -> dict[str, l
     return {name: value for name, value in long.items() if name not in others and set(map(type, value)) == {str}}
 
 
-def put_back(values: VariableValues, lists: Mapping[str, list[str]]) -> None:
+def restore_lists(values: VariableValues, lists: Mapping[str, list[str]]) -> None:
     """Sets the variables to their lists, in place of the placeholders that were coerced."""
     for name, value in lists.items():
         if name in values.sources:

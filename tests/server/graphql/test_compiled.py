@@ -42,7 +42,7 @@ from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 import server.graphql.compiled.compiler
 from schema.root import build_schema as build_product_schema
 from server.graphql.compiled import CompiledExecutor, compiled_executor
-from server.graphql.compiled.rows import AttributeGap, BatchGap, Lists, Objects, Plain, Plan, SingleGap
+from server.graphql.compiled.rows import AttributeGap, BatchGap, ListPlan, ObjectPlan, PlainPlan, Plan, SingleGap
 from server.graphql.documents import Documents
 from server.graphql.event_execution import EventExecution
 from server.graphql.limits_extension import limits_extension
@@ -299,27 +299,27 @@ def plan_for(query: str, **variables: Any) -> Plan | None:
 def test_a_list_of_plain_attributes_is_one_function() -> None:
     query = """{ addressBook(addresses: []) { address blocked verdict { rule } success softBounce hardBounce
       lastEventAt domain { domain verdict { detail } } } }"""
-    assert isinstance(plan_for(query), Plain)
+    assert isinstance(plan_for(query), PlainPlan)
 
 
 def test_resolvers_for_many_take_a_whole_page() -> None:
     query = '{ messages(topicId: "1", latest: "now") { items { id text author { id handle } reactions { emoji } } } }'
     plan = plan_for(query)
-    assert isinstance(plan, Objects)
+    assert isinstance(plan, ObjectPlan)
     (items,) = plan.gaps
     assert isinstance(items, AttributeGap)
-    assert isinstance(items.plan, Lists)
-    assert isinstance(items.plan.items, Objects)
+    assert isinstance(items.plan, ListPlan)
+    assert isinstance(items.plan.items, ObjectPlan)
     assert [type(gap) for gap in items.plan.items.gaps] == [BatchGap, BatchGap]
 
 
 def test_a_field_with_arguments_is_left_to_the_graphql_core() -> None:
     plan = plan_for('{ message(id: "1") { reactions { emoji users(limit: 3) { id } } } }')
-    assert isinstance(plan, Objects)
+    assert isinstance(plan, ObjectPlan)
     (reactions,) = plan.gaps
     assert isinstance(reactions, BatchGap)
-    assert isinstance(reactions.plan, Lists)
-    assert isinstance(reactions.plan.items, Objects)
+    assert isinstance(reactions.plan, ListPlan)
+    assert isinstance(reactions.plan.items, ObjectPlan)
     assert [type(gap) for gap in reactions.plan.items.gaps] == [SingleGap]
 
 

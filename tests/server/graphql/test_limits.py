@@ -199,7 +199,9 @@ class TestCost:
         fragments = [spreading(level, n) for level in range(9) for n in range(9)]
         document = parse(f"{{ user(id: 1) {{ {start} }} }}" + " ".join(fragments))
         errors = limits.check(SCHEMA._schema, document, None, None)
-        assert [error.message for error in errors] == ["The fragments are too entangled to tell what they cost."]
+        assert [error.message for error in errors] == [
+            "The fragments are too complex to measure the cost of the operation."
+        ]
 
 
 class TestExtension:
