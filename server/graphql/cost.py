@@ -126,7 +126,7 @@ class _CostMeasurement:
         return None if argument is None else self._argument("limit", argument, node)
 
     def _listed(self, field: GraphQLField, node: FieldNode) -> int | None:
-        """Returns the length of the longest required list argument. Optional lists are filters, so they do not count."""
+        """Returns the length of the longest required list argument. Optional lists are filters and do not count."""
         lists = [name for name, argument in field.args.items() if _is_required_list(argument)]
         sizes = [self._argument(name, field.args[name], node) for name in lists]
         return max((size for size in sizes if size is not None), default=None)
