@@ -15,7 +15,6 @@ from arq.connections import RedisSettings
 from arq.worker import Worker
 
 from jobs import FUNCTIONS, LOOPS, SWEEPERS, Sweeper
-from jobs.calls.broker_pool import process_name
 from jobs.context import JobContext
 from jobs.providers.egress import Egress
 from jobs.providers.mailer import Mailer
@@ -24,7 +23,7 @@ from jobs.publishing.publisher import PostPublisher
 from server.settings import Settings
 from server.stores import open_stores_for
 from server.telephony import make_telephony
-from storage.heartbeats import WorkerHeartbeat
+from storage.heartbeats import WorkerHeartbeat, process_name
 from storage.publishing.sandbox import SandboxStore
 from storage.queue import deserialize, redis_settings, serialize
 from storage.stores import Stores

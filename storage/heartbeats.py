@@ -1,6 +1,8 @@
 """Heartbeats of unattended processes: what each of them does, for operators. Kept for an hour after the last one."""
 
 import asyncio
+import os
+import socket
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, NotRequired, TypedDict
@@ -78,6 +80,11 @@ class RecentMailTail(MailTailDocument):
 
     silent_s: float
     """Seconds since the last heartbeat."""
+
+
+def process_name() -> str:
+    """Returns a name of this process for operators: host and process id."""
+    return f"{socket.gethostname()}/{os.getpid()}"
 
 
 class Heartbeat:

@@ -5,8 +5,6 @@ process that died are therefore taken over at once. Looking twice, or in many pr
 """
 
 import asyncio
-import os
-import socket
 from collections.abc import Callable
 
 import structlog
@@ -14,6 +12,7 @@ import structlog
 from jobs.calls.broker import Broker
 from jobs.context import JobContext
 from storage.calls.limiter import Superseded
+from storage.heartbeats import process_name
 from storage.locks import LockLost
 from storage.metrics import ACTIVE_BROKERS
 
@@ -27,11 +26,6 @@ log = structlog.get_logger(__name__)
 def lock_name(organization_id: str) -> str:
     """Returns the name of the process lock that an organization's broker holds."""
     return f"call_broker:{organization_id}"
-
-
-def process_name() -> str:
-    """Returns a name of this process for operators: host and process id."""
-    return f"{socket.gethostname()}/{os.getpid()}"
 
 
 async def run_broker_pool(jobs: JobContext) -> None:

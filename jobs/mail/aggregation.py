@@ -8,9 +8,9 @@ import asyncio
 import structlog
 from pymongo.errors import PyMongoError
 
-from jobs.calls.broker_pool import process_name
 from jobs.context import JobContext
 from storage.errors import Unavailable
+from storage.heartbeats import process_name
 from storage.locks import Lock, LockLost
 from storage.mail.aggregation import BATCH
 from storage.mail.ledger import PARTITIONS

@@ -72,9 +72,8 @@ def tail(
 async def _tail(stores: MailStores, org: str, file: Path, state: Path) -> None:
     from functools import partial
 
-    from jobs.calls.broker_pool import process_name
     from jobs.mail.tail import Tail
-    from storage.heartbeats import Heartbeat
+    from storage.heartbeats import Heartbeat, process_name
 
     tail = Tail(file, state, partial(stores.ledger.record, org, f"tail:{file.name}"), stores.mongo)
     heartbeat = Heartbeat(stores.mongo["mail_tails"], process_name(), lambda: {"org": org, **tail.status()})

@@ -33,10 +33,10 @@ class CoalescibleQuery:
 class CoalescibleQueries:
     """Least-recently-used cache of coalescible queries. The text and the schema decide whether a query is one."""
 
-    def __init__(self, schema: GraphQLSchema, documents: Documents) -> None:
+    def __init__(self, schema: GraphQLSchema, documents: Documents, max_cached: int = MAX_CACHED) -> None:
         self._schema, self._documents = schema, documents
         self._coalescible: WeakKeyDictionary[PreparedDocument, bool] = WeakKeyDictionary()
-        self._queries: LRUCache[tuple[bytes, bytes], CoalescibleQuery] = LRUCache(MAX_CACHED)
+        self._queries: LRUCache[tuple[bytes, bytes], CoalescibleQuery] = LRUCache(max_cached)
 
     def find(self, accept: bytes, body: bytes) -> CoalescibleQuery | None:
         """Returns the query of a JSON body; None if it may not be coalesced or its document is not cached yet."""

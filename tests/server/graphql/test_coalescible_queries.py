@@ -6,7 +6,6 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive
 
 from schema.root import build_schema
-from server.graphql import coalescible_queries
 from server.graphql.coalescible_queries import (
     MAX_QUERY_BYTES,
     CoalescibleQueries,
@@ -66,10 +65,8 @@ async def test_query_stays_coalescible_when_its_document_is_evicted(queries: Coa
     assert queries.find(b"", orjson.dumps(REQUEST)) is found is not None
 
 
-async def test_least_recently_used_query_is_evicted(
-    queries: CoalescibleQueries, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(coalescible_queries, "MAX_CACHED", 2)
+async def test_least_recently_used_query_is_evicted() -> None:
+    queries = CoalescibleQueries(SCHEMA._schema, DOCUMENTS, max_cached=2)
     await execute()
     bodies = [orjson.dumps({"query": QUERY, "variables": {"topic": str(number)}}) for number in range(3)]
     found = [queries.find(b"", body) for body in (*bodies[:2], bodies[0], bodies[2])]
