@@ -1,6 +1,7 @@
 """Sweepers of event streams: outbox rows of a process that died, and events older than 24 hours."""
 
 from jobs.context import JobContext
+from storage.heartbeats import process_name
 
 
 async def relay_outbox(jobs: JobContext) -> int:
@@ -9,5 +10,9 @@ async def relay_outbox(jobs: JobContext) -> int:
 
 
 async def prune_events(jobs: JobContext) -> int:
-    """Deletes a batch of events that are older than 24 hours. Returns how many."""
-    return await jobs.stores.events.prune()
+    """Deletes all events that are older than 24 hours, in one worker at a time. Returns how many."""
+    pruned = 0
+    async with jobs.stores.locks.held("prune_events", process_name()) as lock:
+        while lock is not None and (found := await jobs.stores.events.prune()):
+            pruned += found
+    return pruned

@@ -7,14 +7,14 @@ Pruning raises a stream's floor before it deletes events, so readers know what i
 import base64
 import hashlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, NewType
 from urllib.parse import quote, unquote
 
-from pymongo import ReturnDocument
+from pymongo import DeleteMany, ReturnDocument, UpdateOne
 
 from storage.errors import BadUserInput, NotFound
 from storage.mongo import Mongo, older_than
@@ -25,6 +25,7 @@ Cursor = NewType("Cursor", str)
 
 KEPT_S = 24 * 3600
 REPLAY_LIMIT = 500
+PRUNE_BATCH = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,22 +160,29 @@ class EventLog:
         )
         return [_event(document) for document in found]
 
-    async def prune(self, kept_s: float = KEPT_S, batch: int = 1000) -> int:
-        """Deletes events older than 24 hours, after raising each stream's floor. Returns how many it found."""
+    async def prune(self, kept_s: float = KEPT_S, batch: int = PRUNE_BATCH) -> int:
+        """Deletes a batch of events older than 24 hours, after raising each stream's floor. Returns how many."""
         old = self._mongo["events"].find(older_than("at", kept_s), {"_id": 1}).sort("at", 1)
         events: list[EventDocument] = await old.limit(batch).to_list(None)
         floors: dict[str, int] = {}
         for event in events:
             name, n = event["_id"]["s"], event["_id"]["n"]
             floors[name] = max(floors.get(name, 0), n)
-        for name, floor in floors.items():
-            await self._delete_up_to(parse_stream_name(name), floor)
+        if floors:
+            await self._delete_up_to({parse_stream_name(name): floor for name, floor in floors.items()})
         return len(events)
 
-    async def _delete_up_to(self, stream: Stream, floor: int) -> None:
-        await self._mongo[stream.heads].update_one({"_id": stream.head_id}, {"$max": {"floor": floor}})
-        low, high = {"s": stream.name, "n": 0}, {"s": stream.name, "n": floor}
-        await self._mongo["events"].delete_many({"_id": {"$gte": low, "$lte": high}})
+    async def _delete_up_to(self, floors: Mapping[Stream, int]) -> None:
+        """Raises the floors of the streams, then deletes their events up to them."""
+        raised: dict[str, list[UpdateOne]] = {}
+        for stream, floor in floors.items():
+            update = UpdateOne({"_id": stream.head_id}, {"$max": {"floor": floor}})
+            raised.setdefault(stream.heads, []).append(update)
+        for heads, updates in raised.items():
+            await self._mongo[heads].bulk_write(updates, ordered=False)
+        ranges = [({"s": stream.name, "n": 0}, {"s": stream.name, "n": floor}) for stream, floor in floors.items()]
+        deletions = [DeleteMany({"_id": {"$gte": low, "$lte": high}}) for low, high in ranges]
+        await self._mongo["events"].bulk_write(deletions, ordered=False)
 
 
 _HEAD_FIELDS = {"n": 1, "floor": 1, "epoch": 1}

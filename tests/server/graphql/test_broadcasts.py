@@ -436,7 +436,7 @@ async def test_pruned_log_restarts_every_listener(house: House, mute: TopicScena
         for each in heard:
             assert await each.has(1)
         await post(mute, 5)
-        await house.stores.events._delete_up_to(house.place.stream, 6)
+        await house.stores.events._delete_up_to({house.place.stream: 6})
         await house.stores.hub.compare()
         assert await eventually(lambda: all(len(each.ready) == 2 for each in heard))
         await post(house.place, 1)
