@@ -16,6 +16,7 @@ from graphql import (
     OperationDefinitionNode,
     SelectionNode,
     SelectionSetNode,
+    TokenKind,
 )
 
 from server.graphql.cost import Cost, measure_cost, size_of
@@ -45,6 +46,7 @@ class DocumentLimits:
 
     text_bytes: int = 102_400
     tokens: int = 1_000
+    digits: int = 100
     depth: int = 12
     introspection_depth: int = 20
     aliases: int = 15
@@ -75,10 +77,13 @@ class DocumentLimits:
             raise GraphQLError(message, extensions={"code": PARSE_FAILED})
 
     def check_shape(self, document: DocumentNode) -> list[GraphQLError]:
-        """Checks tokens, depth, aliases, root fields and fragment cycles, which no variable changes."""
+        """Checks tokens, digits, depth, aliases, root fields and fragment cycles, which no variable changes."""
         if document.token_count > self.tokens:
             message = f"The document has {document.token_count} tokens; at most {self.tokens} are allowed."
             return [refusal(message)]
+        if (digits := _max_digits(document)) > self.digits:
+            # Python raises ValueError for integers of thousands of digits, in the validation of any document.
+            return [refusal(f"An integer in the document has {digits} digits; at most {self.digits} are allowed.")]
         fragments = _Fragments(document)
         try:
             measured = [(node, fragments.extent(node.selection_set)) for node in operations_of(document)]
@@ -143,6 +148,16 @@ class _Fragments:
         if (extent := self._extents[name]) is None:
             raise FragmentCycle(name)
         return extent
+
+
+def _max_digits(document: DocumentNode) -> int:
+    """Returns the length of the longest integer in the text."""
+    longest, token = 0, document.loc and document.loc.start_token
+    while token:
+        if token.kind is TokenKind.INT:
+            longest = max(longest, token.end - token.start)
+        token = token.next
+    return longest
 
 
 def operations_of(document: DocumentNode) -> Iterator[OperationDefinitionNode]:

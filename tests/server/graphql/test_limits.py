@@ -307,6 +307,13 @@ REFUSED = {
     "syntax": ("{ user(id: 1) { id }", None, PARSE, "Syntax Error"),
     "tokens": ("{ user(id: 1) {" + " id" * 991 + "} }", None, PARSE, "more than 1000 tokens"),
     "comments": ("#\n" * 1001 + "{ user(id: 1) { id } }", None, PARSE, "more than 1000 tokens"),
+    "digits": ("{ user(id: 1) { friends(limit: " + "1" * 4301 + ") { id } } }", None, VALIDATION, "4301 digits"),
+    "default digits": (
+        "query ($n: Int = " + "1" * 4301 + ") { user(id: 1) { friends(limit: $n) { id } } }",
+        None,
+        VALIDATION,
+        "4301 digits; at most 100",
+    ),
     "depth": (nested(13), None, VALIDATION, "13 levels deep; at most 12"),
     "aliases": ("{ user(id: 1) {" + "".join(f" a{n}: id" for n in range(16)) + "} }", None, VALIDATION, "16 aliases"),
     "roots": ("mutation {" + ' rename(name: "x") { id }' * 21 + "}", None, VALIDATION, "21 root fields"),
