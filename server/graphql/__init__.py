@@ -22,12 +22,13 @@ them, whether they serve audiences, the gate that admits operations, and whether
 
 from server.graphql.compiled import compiled_executor
 from server.graphql.documents import Documents
-from server.graphql.http import BodyTooLarge, GraphQLEndpoint, limit_body
+from server.graphql.http import MAX_BODY_BYTES, BodyTooLarge, GraphQLEndpoint, limit_body
 from server.graphql.limits import DocumentLimits
 from server.graphql.limits_extension import limits_extension
 from server.graphql.socket_writer import WebSocketProtocol
 
 __all__ = [
+    "MAX_BODY_BYTES",
     "BodyTooLarge",
     "DocumentLimits",
     "Documents",

@@ -1,10 +1,11 @@
 """POST /ingest/deliveries (NDJSON) and /ingest/reports (one DSN or ARF message), with a token of role SERVICE.
 
-Answers 200 with a result for the events, and 400, 401, 403 or 413 when none was recorded. After 503 with Retry-After
-the client repeats the request: recorded events count as duplicates.
+Bodies may be compressed by gzip. Answers 200 with a result for the events, and 400, 401, 403 or 413 when none was
+recorded. After 503 with Retry-After the client repeats the request: recorded events count as duplicates.
 """
 
 import math
+import zlib
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated
 
@@ -17,16 +18,17 @@ from starlette.routing import Route
 
 from jobs.mail.reports import NotADeliveryReport, delivery_events
 from server.auth.viewers import Viewers
-from server.graphql import BodyTooLarge, limit_body
+from server.graphql import MAX_BODY_BYTES, BodyTooLarge, limit_body
 from storage.errors import BadUserInput, DomainError, Forbidden, Unauthenticated
 from storage.identity.records import User
 from storage.identity.roles import Role
-from storage.mail.ledger import Ledger
+from storage.mail.ledger import MAX_ID, Ledger
 from storage.mail.records import DeliveryEvent, DeliveryEventKind, RecordDeliveriesResult, RejectedDelivery
 from storage.mongo import unavailable
 from storage.stores import Stores
 
 BATCH = 1000
+GZIP = zlib.MAX_WBITS | 16
 STATUS = {"BAD_USER_INPUT": 400, "UNAUTHENTICATED": 401, "FORBIDDEN": 403, "RATE_LIMITED": 429, "UNAVAILABLE": 503}
 
 Take = Callable[[User, bytes], Awaitable[RecordDeliveriesResult]]
@@ -84,13 +86,32 @@ def _endpoint(viewers: Viewers, take: Take) -> Callable[[Request], Awaitable[Res
         try:
             asker = await _service(viewers, request)
             body = await Request(request.scope, limit_body(request.receive)).body()
-            return _json(result_as_json(await take(asker, body)), 200)
+            decoded = _decoded(body, request.headers.get("content-encoding", "identity"))
+            return _json(result_as_json(await take(asker, decoded)), 200)
         except ClientDisconnect:
             return Response(status_code=400)
         except (DomainError, PyMongoError) as error:
             return _refusal(error)
 
     return endpoint
+
+
+def _decoded(body: bytes, encoding: str) -> bytes:
+    """Returns the body without its Content-Encoding. Raises: BadUserInput, BodyTooLarge."""
+    if encoding.lower() == "identity":
+        return body
+    if encoding.lower() != "gzip":
+        raise BadUserInput("Content-Encoding", "gzip or identity")
+    inflater = zlib.decompressobj(GZIP)
+    try:
+        decoded = inflater.decompress(body, MAX_BODY_BYTES + 1)
+    except zlib.error:
+        raise BadUserInput("body", "a complete gzip stream, as Content-Encoding says") from None
+    if len(decoded) > MAX_BODY_BYTES:
+        raise BodyTooLarge
+    if not inflater.eof or inflater.unused_data:
+        raise BadUserInput("body", "a complete gzip stream, as Content-Encoding says")
+    return decoded
 
 
 async def _service(viewers: Viewers, request: Request) -> User:
@@ -103,8 +124,14 @@ async def _service(viewers: Viewers, request: Request) -> User:
 
 
 async def record_lines(ledger: Ledger, asker: User, body: bytes) -> RecordDeliveriesResult:
-    """Records one event for each line. Rejected lines are reported by index; blank lines count for the index."""
+    """Records one event for each line. Rejected lines are reported by index; blank lines count for the index.
+
+    Raises: BadUserInput when no line is a JSON object, so that a client with another format loses nothing.
+    """
     lines = body.split(b"\n")
+    given = [line for line in lines if line.strip()]
+    if given and not any(line.lstrip().startswith(b"{") for line in given):
+        raise BadUserInput("body", "NDJSON: one JSON object on each line")
     accepted = duplicates = 0
     rejected: list[RejectedDelivery] = []
     for start in range(0, len(lines), BATCH):
@@ -130,8 +157,17 @@ def _read(
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             where = ".".join(str(part) for part in first["loc"]) or "line"
-            rejected.append(RejectedDelivery(place, "", f"{where}: {first['msg']}"))
+            rejected.append(RejectedDelivery(place, _event_id(lines[place]), f"{where}: {first['msg']}"))
     return places, events
+
+
+def _event_id(line: bytes) -> str:
+    """Returns the eventId of a malformed line; an empty string when it cannot be read."""
+    try:
+        event_id = orjson.loads(line)["eventId"]
+    except (orjson.JSONDecodeError, TypeError, KeyError):
+        return ""
+    return event_id[:MAX_ID] if isinstance(event_id, str) else ""
 
 
 def result_as_json(result: RecordDeliveriesResult) -> dict[str, object]:

@@ -1,6 +1,7 @@
 """POST /ingest/deliveries and /ingest/reports: results, refusals, and addresses in no store or log."""
 
 import asyncio
+import gzip
 import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -70,7 +71,42 @@ def test_malformed_line_is_rejected_by_index(http: httpx2.Client) -> None:
         (2, "line"), (3, "address"), (4, "at"), (5, "at"), (6, "address"), (7, "smtpCode"), (8, "line"), (9, "kind"),
     ]  # fmt: skip
     assert answer["rejected"][4]["eventId"] == "odd"
+    assert [len(each["eventId"]) for each in answer["rejected"]] == [0, 16, 16, 16, 3, 16, 0, 16]
     assert secret not in str(answer)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [orjson.dumps([event_line()]), b"mail sent\nmail sent\n", b"\x1f\x8b"],
+    ids=["JSON array", "plain text", "binary"],
+)
+def test_body_without_json_objects_is_refused_whole(http: httpx2.Client, content: bytes) -> None:
+    answer = http.post("/ingest/deliveries", content=content)
+    assert answer.status_code == 400
+    assert "one JSON object on each line" in answer.json()["errors"][0]["message"]
+
+
+def test_gzip_body_is_recorded(http: httpx2.Client) -> None:
+    body = gzip.compress(ndjson(event_line(), event_line()))
+    answer = http.post("/ingest/deliveries", content=body, headers={"content-encoding": "gzip"})
+    assert answer.json() == {"accepted": 2, "duplicates": 0, "rejected": []}
+
+
+@pytest.mark.parametrize(
+    ("encoding", "content", "status"),
+    [
+        ("gzip", gzip.compress(b" " * 1_000_001), 413),
+        ("gzip", gzip.compress(ndjson(event_line()))[:-4], 400),
+        ("gzip", gzip.compress(b"{}") + b"{}", 400),
+        ("gzip", b"{}", 400),
+        ("br", b"{}", 400),
+    ],
+    ids=["larger than the limit", "cut off", "with more after it", "no gzip", "another encoding"],
+)
+def test_unreadable_encoding_is_refused(http: httpx2.Client, encoding: str, content: bytes, status: int) -> None:
+    answer = http.post("/ingest/deliveries", content=content, headers={"content-encoding": encoding})
+    assert answer.status_code == status
+    assert answer.json()["errors"][0]["extensions"]["code"] == "BAD_USER_INPUT"
 
 
 def test_repeated_report_is_duplicate(http: httpx2.Client) -> None:
