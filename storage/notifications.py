@@ -18,7 +18,7 @@ from storage.streams.changes import Batch
 from storage.streams.documents import NotificationDocument, NotificationMarkDocument, NotificationRef, OutboxDocument
 from storage.streams.log import Stream
 from storage.streams.outbox import OutboxRelay
-from storage.timeline import END, Page, Range, Timestamp, read_page
+from storage.timeline import END, Page, Range, Timestamp, move_mark, read_page
 
 NOTIFICATIONS = "notifications"
 
@@ -169,9 +169,11 @@ class NotificationStore:
         return await self._notifications.count_documents(_wanted(organization_id, user_id, low, END, blocked))
 
     async def mark_read(self, organization_id: str, user_id: str, timestamp: int) -> None:
-        """Moves the read mark forward, never back."""
-        owner = {"_id": _owner(organization_id, user_id)}
-        await self._marks.update_one(owner, {"$max": {"ts": timestamp}}, upsert=True)
+        """Moves the read mark forward, but not past the newest notification."""
+        everything = _wanted(organization_id, user_id, 0, END, frozenset())
+        newest = await self._notifications.find_one(everything, {"_id": 1}, sort=[("_id", -1)])
+        update = move_mark(timestamp, newest["_id"]["ts"] if newest else 0)
+        await self._marks.update_one({"_id": _owner(organization_id, user_id)}, update, upsert=True)
 
     async def of_events(self, stream: Stream, refs: Sequence[int]) -> dict[Any, Notification]:
         """Returns the notifications that events of the user's stream refer to, by timestamp, with one read."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Generic, NewType, TypeVar
+from typing import Any, Generic, NewType, TypeVar
 
 from storage.errors import BadUserInput
 
@@ -21,6 +21,9 @@ END = Timestamp(10**16 - 1)
 """The greatest timestamp with ten digits of seconds and six of microseconds."""
 
 MAX_LIMIT = 999
+
+FUTURE_US = 3600 * 1_000_000
+"""A read mark this far after the newest item was set by a client before marks were limited, and does not count."""
 
 _PATTERN = re.compile(r"([0-9]{1,10})\.([0-9]{6})", re.ASCII)
 
@@ -168,3 +171,12 @@ async def _empty_page(asked: Range, fetch: Fetch[Item]) -> Page[Item]:
     older = low is not None and await _exists(fetch, 0, low)
     newer = high is not None and await _exists(fetch, max(low or 0, high), END)
     return Page([], older, newer, None, None)
+
+
+def move_mark(timestamp: int, head: int) -> list[dict[str, Any]]:
+    """Returns the update that moves a document's read mark `ts` forward, but not past `head`, the newest item.
+
+    `head` may have been read a little earlier, so the update keeps a mark that is slightly newer.
+    """
+    kept = {"$cond": [{"$gt": ["$ts", head + FUTURE_US]}, 0, "$ts"]}
+    return [{"$set": {"ts": {"$max": [kept, min(timestamp, head)]}}}]

@@ -128,11 +128,11 @@ async def mark_read(
         Timestamp, strawberry.argument(description="Timestamp of the newest message that the viewer has read.")
     ],
 ) -> Topic:
-    """Moves the viewer's read mark forward."""
+    """Moves the viewer's read mark forward, up to the newest message."""
     viewer = member(info)
     read = checked_timestamp("timestamp", timestamp)
     found = await joined_topic(info, topic_id)
-    await info.context.stores.topics.mark_read(found.id, viewer.id, read)
+    await info.context.stores.topics.mark_read(found.id, viewer.id, read, found.last_activity)
     return found
 
 

@@ -39,7 +39,7 @@ async def mark_notifications_read(
         Timestamp, strawberry.argument(description="Timestamp of the newest notification that was read.")
     ],
 ) -> int:
-    """Moves the read mark forward, never back. Returns the number that is still unread."""
+    """Moves the read mark forward, up to the newest notification. Returns the number that is still unread."""
     viewer = member(info)
     read = checked_timestamp("timestamp", timestamp)
     await info.context.stores.notifications.mark_read(viewer.organization_id, viewer.id, read)

@@ -19,7 +19,7 @@ from storage.streams.changes import Batch, Change
 from storage.streams.heads import HEAT_TAU_S, messages_per_minute
 from storage.streams.log import Stream
 from storage.streams.sequencer import Sequencer
-from storage.timeline import END, Page, Range, Timestamp, read_page
+from storage.timeline import END, Page, Range, Timestamp, move_mark, read_page
 
 UNREAD_CAP = 100
 MIN_TRENDING_PER_MINUTE = 0.05
@@ -127,10 +127,10 @@ class TopicStore:
         found = await self._marks_by_id.find([(each, user_id) for each in topic_ids])
         return [found.get((each, user_id)) for each in topic_ids]
 
-    async def mark_read(self, topic_id: str, user_id: str, timestamp: int) -> None:
-        """Moves the read mark forward. An older timestamp changes nothing."""
+    async def mark_read(self, topic_id: str, user_id: str, timestamp: int, head: int) -> None:
+        """Moves the read mark forward, but not past `head`, the timestamp of the topic's head."""
         id_: ReadMarkDocumentId = {"t": topic_id, "u": user_id}
-        await self._marks.update_one({"_id": id_}, {"$max": {"ts": timestamp}}, upsert=True)
+        await self._marks.update_one({"_id": id_}, move_mark(timestamp, head), upsert=True)
 
     async def unread_count(self, topic_id: str, last: int, user_id: str, blocked: frozenset[str]) -> int:
         """Returns the number of messages after the read mark, at most 100.

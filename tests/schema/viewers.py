@@ -54,7 +54,7 @@ async def differing_viewers(stores: Stores) -> World:
     await stores.messages.set_preview(first.key, LINK, LinkPreview(LINK, "Title", "Words", f"{LINK}a.png", "Site"))
     for name, emoji in (("cat", ONE), ("bob", ONE), ("ann", OTHER)):
         await stores.messages.add_reaction(organization, first.key, name, emoji)
-    await stores.topics.mark_read(place.topic.id, "ann", first.timestamp)
+    await stores.topics.mark_read(place.topic.id, "ann", first.timestamp, first.timestamp)
     second = await place.post("second", "dan")
     return World(place, people, await stores.messages.get(first.key), second)
 

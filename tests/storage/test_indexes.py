@@ -79,7 +79,7 @@ async def use_topics(scenario: TopicScenario) -> None:
     await topics.get(org, scenario.topic.id)
     await use_pages(lambda asked: topics.page(scenario.community.id, asked))
     await topics.trending(org, 10)
-    await topics.mark_read(scenario.topic.id, "bob", 5)
+    await topics.mark_read(scenario.topic.id, "bob", 5, 5)
     await topics.read_up_to(scenario.topic.id, "bob")
     await topics.unread_count(scenario.topic.id, END, "bob", NOBODY)
     await topics.unread_count(scenario.topic.id, END, "bob", BLOCKED)

@@ -119,6 +119,14 @@ async def test_mark_read_never_moves_back(chat: ChatScenario) -> None:
     assert (await seen(chat.bob, chat.topic))["readUpTo"] == late
 
 
+async def test_mark_read_ends_at_the_newest_message(chat: ChatScenario) -> None:
+    posted = await chat.ann.post(chat.topic)
+    marked = await mark_read(chat.bob, chat.topic, "9999999999.999999")
+    assert marked == {"id": chat.topic, "readUpTo": posted["timestamp"], "unreadCount": 0}
+    await chat.ann.post(chat.topic)
+    assert await unread(chat.bob, chat.topic) == 1
+
+
 async def test_read_marks_belong_to_one_reader_and_topic(chat: ChatScenario) -> None:
     other = await chat.ann.create_topic(chat.community, "Nets")
     await chat.ann.post(other)

@@ -78,6 +78,15 @@ async def test_unread_notifications_are_counted_until_marked(chat: ChatScenario)
     assert await chat.bob.code(MARK, at="now") == "BAD_USER_INPUT"
 
 
+async def test_notifications_after_a_mark_in_the_future_are_unread(chat: ChatScenario) -> None:
+    assert (await chat.bob.run(MARK, at="9999999999.999999"))["markNotificationsRead"] == 0
+    for _ in range(2):
+        await chat.ann.post(chat.topic, "@bob")
+        await until_outbox_is_empty(chat.ann.stores)
+        assert (await chat.bob.run(PAGE))["unreadNotificationCount"] == 1
+        assert (await chat.bob.run(MARK, at="9999999999.999999"))["markNotificationsRead"] == 0
+
+
 async def test_notification_from_blocked_user_is_hidden(chat: ChatScenario) -> None:
     await chat.ann.post(chat.topic, "@bob")
     await until_outbox_is_empty(chat.ann.stores)

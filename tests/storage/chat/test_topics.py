@@ -8,7 +8,7 @@ from storage.chat.topics import UNREAD_CAP
 from storage.errors import Conflict, NotFound
 from storage.idempotency import IdempotencyKey, idempotency_key
 from storage.streams.log import Stream
-from storage.timeline import NOW, timeline_range
+from storage.timeline import END, NOW, timeline_range
 from tests.storage.topic_scenario import TopicScenario
 
 pytestmark = pytest.mark.anyio
@@ -95,9 +95,16 @@ async def test_trending_ranks_topics_by_posting_rate(scenario: TopicScenario) ->
 async def test_read_mark_never_decreases(scenario: TopicScenario) -> None:
     topics = scenario.stores.topics
     assert await topics.read_up_to(scenario.topic.id, "bob") is None
-    await asyncio.gather(*(topics.mark_read(scenario.topic.id, "bob", timestamp) for timestamp in (5, 9, 7)))
+    await asyncio.gather(*(topics.mark_read(scenario.topic.id, "bob", timestamp, 10) for timestamp in (5, 9, 7)))
     assert await topics.read_up_to(scenario.topic.id, "bob") == 9
     assert await topics.read_up_to(scenario.topic.id, "cyd") is None
+
+
+async def test_read_mark_in_the_future_moves_back_to_the_head(scenario: TopicScenario) -> None:
+    topics = scenario.stores.topics
+    await topics.mark_read(scenario.topic.id, "bob", END, END)
+    await topics.mark_read(scenario.topic.id, "bob", END, 8)
+    assert await topics.read_up_to(scenario.topic.id, "bob") == 8
 
 
 async def last_of(scenario: TopicScenario) -> int:
@@ -108,7 +115,7 @@ async def last_of(scenario: TopicScenario) -> int:
 async def test_reader_at_the_end_has_nothing_unread(scenario: TopicScenario) -> None:
     newest = await scenario.post()
     assert await scenario.stores.topics.unread_count(scenario.topic.id, await last_of(scenario), "bob", NOBODY) == 1
-    await scenario.stores.topics.mark_read(scenario.topic.id, "bob", newest.timestamp)
+    await scenario.stores.topics.mark_read(scenario.topic.id, "bob", newest.timestamp, newest.timestamp)
     assert await scenario.stores.topics.unread_count(scenario.topic.id, await last_of(scenario), "bob", NOBODY) == 0
     await scenario.post()
     assert await scenario.stores.topics.unread_count(scenario.topic.id, await last_of(scenario), "bob", NOBODY) == 1
@@ -124,7 +131,7 @@ async def test_own_deleted_and_blocked_messages_are_not_unread(scenario: TopicSc
     assert await unread("bob") == 3
     assert await unread("bob", frozenset({"ann"})) == 1
     assert await unread("ann") == 2
-    await scenario.stores.topics.mark_read(scenario.topic.id, "bob", first.timestamp)
+    await scenario.stores.topics.mark_read(scenario.topic.id, "bob", first.timestamp, first.timestamp)
     assert await unread("bob") == 2
 
 
