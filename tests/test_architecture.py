@@ -91,7 +91,8 @@ def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
 
 def test_import_contracts_hold() -> None:
     linted = lint_imports(ROOT)
-    assert linted.returncode == 0, linted.stdout
+    where = "[tool.importlinter] in pyproject.toml"
+    assert linted.returncode == 0, f"Import along the layers of {where}, and list new modules there.\n{linted.stdout}"
 
 
 def test_import_against_direction_breaks_contract(tmp_path: Path) -> None:
@@ -114,7 +115,7 @@ def test_import_against_direction_breaks_contract(tmp_path: Path) -> None:
     for package in PACKAGES:
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    assert lint_imports(tmp_path).returncode == 0
+    assert lint_imports(tmp_path).returncode == 0, "Mend test_import_contracts_hold first."
     arrows = []
     for importer, imported in wrong.items():
         place = tmp_path.joinpath(*importer.split("."))
@@ -202,8 +203,10 @@ def test_environment_read_is_found(source: str) -> None:
 
 def test_modules_have_docstring_and_at_most_400_lines() -> None:
     sources = {module: (ROOT / module).read_text(encoding="utf-8") for module in MODULES}
-    assert [str(module) for module, source in sources.items() if not ast.get_docstring(ast.parse(source))] == []
-    assert [str(module) for module, source in sources.items() if len(source.splitlines()) > MAX_LINES] == []
+    bare = [str(module) for module, source in sources.items() if not ast.get_docstring(ast.parse(source))]
+    assert not bare, f"Say in a docstring what is in {', '.join(bare)}."
+    long = [str(module) for module, source in sources.items() if len(source.splitlines()) > MAX_LINES]
+    assert not long, f"Split into modules of at most {MAX_LINES} lines: {', '.join(long)}."
 
 
 def test_folders_hold_at_most_25_entries() -> None:
@@ -211,11 +214,13 @@ def test_folders_hold_at_most_25_entries() -> None:
         path for module in MODULES for path in (ROOT / module).parents if path.is_relative_to(ROOT) and path != ROOT
     }
     entries = {str(each.relative_to(ROOT)): [e for e in each.iterdir() if e.name != "__pycache__"] for each in folders}
-    assert {name: len(found) for name, found in entries.items() if len(found) > MAX_ENTRIES} == {}
+    full = {name: len(found) for name, found in entries.items() if len(found) > MAX_ENTRIES}
+    assert not full, f"Move modules of these folders into subfolders; {MAX_ENTRIES} entries are the most: {full}."
 
 
 def test_module_names_are_specific() -> None:
-    assert [str(module) for module in MODULES if vague_names(module)] == []
+    vague = [str(module) for module in MODULES if vague_names(module)]
+    assert not vague, f"Name these by what they hold: {', '.join(vague)}."
 
 
 def mirrors(module: Path) -> list[Path]:
@@ -239,8 +244,10 @@ def test_modules_of_document_types_contain_nothing_that_runs() -> None:
 
 
 def test_modules_have_a_test_file() -> None:
-    assert without_test() - TESTED_ELSEWHERE.keys() == set(), "Write tests/<package>/test_<module>.py."
-    assert TESTED_ELSEWHERE.keys() - without_test() == set(), "These have a test file now: strike them out."
+    missing = sorted(str(mirrors(Path(module))[0]) for module in without_test() - TESTED_ELSEWHERE.keys())
+    assert not missing, f"Write {', '.join(missing)}, or name another test file in TESTED_ELSEWHERE."
+    tested = sorted(TESTED_ELSEWHERE.keys() - without_test())
+    assert not tested, f"Strike out of TESTED_ELSEWHERE, since they have a test file: {', '.join(tested)}."
     assert [path for path in TESTED_ELSEWHERE.values() if not (ROOT / path).exists()] == []
 
 

@@ -80,7 +80,7 @@ async def all_at_once(field: StrawberryField, objects: Sequence[Any], context: C
 async def test_audience_gets_what_each_viewer_gets(stores: Stores) -> None:
     world = await differing_viewers(stores)
     objects = await records(world)
-    assert {place.partition(".")[0] for place in FIELDS} == set(objects), "Say in records() what objects there are."
+    assert {place.partition(".")[0] for place in FIELDS} == set(objects), "Add objects of each type to records()."
     for place, field in FIELDS.items():
         of_type = objects[place.partition(".")[0]]
         for name in NAMES:

@@ -48,15 +48,17 @@ def undescribed(graphql_schema: GraphQLSchema) -> list[str]:
 
 
 def test_schema_elements_all_have_descriptions() -> None:
-    assert undescribed(schema._schema) == []
+    found = undescribed(schema._schema)
+    assert not found, f"Describe these in schema/, arguments in resolvers/: {', '.join(found)}."
 
 
 def test_schema_descriptions_are_sentences() -> None:
-    assert [
+    found = [
         name
         for name, thing in described(schema._schema)
         if not (thing.description or "").endswith(SENTENCE_ENDS) or (thing.description or "")[:1].isspace()
-    ] == []
+    ]
+    assert not found, f"End these descriptions with a full stop: {', '.join(found)}."
 
 
 @pytest.mark.parametrize(
@@ -77,7 +79,7 @@ def test_missing_description_is_detected(sdl: str, missing: list[str]) -> None:
 
 def test_exported_schema_equals_served_one() -> None:
     assert EXPORTED.read_text(encoding="utf-8").rstrip("\n") == schema.as_str().rstrip("\n"), (
-        "Run `noroshi schema > schema/schema.graphql`."
+        "Run `make schema` and commit schema/schema.graphql."
     )
 
 

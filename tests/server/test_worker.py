@@ -210,15 +210,16 @@ async def has_ended(worker: Running) -> bool:
 
 
 async def test_queues_have_functions_and_sweepers_unique_names() -> None:
-    assert set(FUNCTIONS) == set(QUEUES)
-    assert all(FUNCTIONS.values())
+    assert set(FUNCTIONS) == set(QUEUES), "FUNCTIONS in jobs/__init__.py and QUEUES in storage/queue.py differ."
+    assert all(FUNCTIONS.values()), "A queue has no function in jobs/__init__.py."
     names = [sweeper.name for sweeper in SWEEPERS]
-    assert len(set(names)) == len(names)
+    assert len(set(names)) == len(names), "Two sweepers in jobs/__init__.py have the same name."
     assert all(sweeper.every_s > 0 for sweeper in SWEEPERS)
 
 
 async def test_job_results_are_not_kept() -> None:
-    assert {function.keep_result_s for functions in FUNCTIONS.values() for function in functions} == {0}
+    kept = [each.name for functions in FUNCTIONS.values() for each in functions if each.keep_result_s != 0]
+    assert not kept, f"Register with keep_result=0 in jobs/__init__.py: {', '.join(kept)}."
 
 
 async def test_two_workers_run_job_once(
