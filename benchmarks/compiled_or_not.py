@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.demo_operations import JOBS, PLACES, Operation, Places, operations
-from benchmarks.fanout_targets import OTHERS_CORE, Databases, databases, move_to
+from benchmarks.fanout_targets import OTHERS_CORE, Databases, databases, pin_to_core
 from benchmarks.lookup import web
 from server.auth.tokens import mint
 from server.demo.cast import DEMO_USERS, DemoUser
@@ -101,7 +101,7 @@ def _measure_operations(
 
 async def measure(count: int, rounds: int) -> list[tuple[str, list[float], list[float]]]:
     """Returns for each operation its times in µs by round: with graphql-core's executor, and compiled."""
-    move_to(OTHERS_CORE)
+    pin_to_core(OTHERS_CORE)
     async with (
         databases("pymongo") as servers,
         web("Noroshi, not compiled", servers) as one,

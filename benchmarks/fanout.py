@@ -1,7 +1,7 @@
 """Fan-out to many sockets on one topic: the product and its alternatives, one after the other.
 
-The web process has core 0; MongoDB, Redis, the listeners and the poster share core 1. `best` is the
-highest rate at which nothing was lost, order was kept and p99 stayed under 250 ms. Linux only.
+The web process has core 0; MongoDB, Redis, the load generator and the poster share core 1. `best` is the highest rate
+at which no event was lost or out of order and p99 stayed under 250 ms. Linux only.
 """
 
 import asyncio
@@ -14,9 +14,9 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.fanout_measuring import PRODUCT_BY_ONE, WAYS, Row, Way, measure
-from benchmarks.fanout_posting import place
-from benchmarks.fanout_targets import OTHERS_CORE, PRODUCT, databases, move_to
+from benchmarks.fanout_measuring import PRODUCT_BY_ONE, VARIANTS, Variant, VariantResult, measure
+from benchmarks.fanout_posting import topic_with_members
+from benchmarks.fanout_targets import OTHERS_CORE, PRODUCT, databases, pin_to_core
 from storage.mongo import Driver
 
 COLUMNS = [
@@ -28,40 +28,48 @@ WIDTH = 200
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
-def _plan(ways: Sequence[Way], sockets: Sequence[int], all_sizes: bool) -> list[tuple[int, Way]]:
+def _plan(variants: Sequence[Variant], sockets: Sequence[int], all_sizes: bool) -> list[tuple[int, Variant]]:
     """Returns the measurements: every variant with the middle number of sockets, then the product with the others."""
     middle = sorted(sockets)[len(sockets) // 2]
     sizes = [middle, *(count for count in sockets if count != middle)]
-    return [(count, way) for count in sizes for way in ways if all_sizes or count == middle or way.name == PRODUCT]
+    return [
+        (count, variant)
+        for count in sizes
+        for variant in variants
+        if all_sizes or count == middle or variant.name == PRODUCT
+    ]
 
 
-async def _rows(plan: Sequence[tuple[int, Way]], seconds: float, driver: Driver) -> list[Row]:
+async def _rows(plan: Sequence[tuple[int, Variant]], seconds: float, driver: Driver) -> list[VariantResult]:
     members = [f"u{number}" for number in range(max(count for count, _ in plan))]
-    async with databases(driver) as servers, place(servers, members) as where:
+    async with databases(driver) as servers, topic_with_members(servers, members) as topic:
         tokens = [servers.token(id_) for id_ in members]
         rows = []
-        for count, way in plan:
-            row = await measure(way, servers, where, tokens[:count], seconds)
+        for count, variant in plan:
+            row = await measure(variant, servers, topic, tokens[:count], seconds)
             typer.echo(" | ".join(row.cells()), err=True)
             rows.append(row)
     return rows
 
 
-def _table(rows: Sequence[Row]) -> Table:
+def _table(rows: Sequence[VariantResult]) -> Table:
     sizes = "/".join(map(str, sorted({row.quiet.frame_bytes for row in rows if row.quiet})))
     table = Table(title=f"One topic, `next` frames of {sizes} bytes; times in ms, CPU in percent of one core")
-    table.add_column("way")
+    table.add_column("variant")
     for name in COLUMNS:
         table.add_column(name, justify="right")
-    table.add_column("why not more")
+    table.add_column("limited by")
     for row in sorted(rows, key=lambda row: row.sockets):
         table.add_row(*row.cells())
     return table
 
 
-def _ratios(rows: Sequence[Row]) -> list[str]:
-    """Returns the product's rates relative to the others, by number of sockets."""
-    best = {(row.sockets, row.way.name): row.best.deliveries_per_s if row.best else row.most for row in rows}
+def _ratios(rows: Sequence[VariantResult]) -> list[str]:
+    """Returns the product's rates relative to other variants, by number of sockets."""
+    best = {
+        (row.sockets, row.variant.name): row.best.deliveries_per_s if row.best else row.most_deliveries_per_s
+        for row in rows
+    }
     compared = [
         (PRODUCT_BY_ONE, "transport", "frame by frame"),
         (PRODUCT_BY_ONE, "asgi", "frame by frame"),
@@ -69,28 +77,32 @@ def _ratios(rows: Sequence[Row]) -> list[str]:
         (PRODUCT, "ordinary", "joined"),
     ]
     return [
-        f"{count} sockets, {how}: {best[count, name] / best[count, other]:.2f} times {_title(other)}"
+        f"{count} sockets, {writes}: {best[count, name] / best[count, other]:.2f} times {_title(other)}"
         for count in sorted({row.sockets for row in rows})
-        for name, other, how in compared
+        for name, other, writes in compared
         if (count, name) in best and (count, other) in best
     ]
 
 
 def _title(name: str) -> str:
-    return next(way.title for way in WAYS if way.name == name)
+    return next(variant.title for variant in VARIANTS if variant.name == name)
 
 
 @app.command()
 def main(
-    sockets: Annotated[str, typer.Option(help="How many sockets.")] = "100,1000,5000",
-    seconds: Annotated[float, typer.Option(min=1, help="How long latency is measured; a search takes 4 times.")] = 4,
-    ways: Annotated[str, typer.Option(help=f"Of: {', '.join(way.name for way in WAYS)}. Default: all.")] = "",
-    all_sizes: Annotated[bool, typer.Option("--all-sizes", help="Every way with every number of sockets.")] = False,
+    sockets: Annotated[str, typer.Option(help="Numbers of sockets.")] = "100,1000,5000",
+    seconds: Annotated[
+        float, typer.Option(min=1, help="Duration of the latency measurement; a search takes up to 4 times as long.")
+    ] = 4,
+    variants: Annotated[
+        str, typer.Option(help=f"Some of {', '.join(variant.name for variant in VARIANTS)}. Default: all.")
+    ] = "",
+    all_sizes: Annotated[bool, typer.Option("--all-sizes", help="Every variant with every number of sockets.")] = False,
     driver: Annotated[str, typer.Option(help="motor or pymongo.")] = "pymongo",
 ) -> None:
     """Measures fan-out, and prints a table."""
-    move_to(OTHERS_CORE)
-    chosen = [way for way in WAYS if not ways or way.name in ways.split(",")]
+    pin_to_core(OTHERS_CORE)
+    chosen = [variant for variant in VARIANTS if not variants or variant.name in variants.split(",")]
     plan = _plan(chosen, [int(part) for part in sockets.split(",")], all_sizes)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         rows = runner.run(_rows(plan, seconds, "pymongo" if driver == "pymongo" else "motor"))

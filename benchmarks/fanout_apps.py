@@ -1,7 +1,7 @@
-"""Alternatives to the product's fan-out, served like its web process: `... fanout_apps WAY SOCKET_FD`.
+"""Alternatives to the product's fan-out, served like its web process: `... fanout_apps VARIANT SOCKET_FD`.
 
-Ordinary Strawberry; WebSockets without GraphQL, frame by frame through ASGI or the transport, and with joined writes;
-and the product without joined writes.
+The variants are ordinary Strawberry, the product without joined writes, and WebSockets without GraphQL. The latter send
+frame by frame through ASGI or the transport, or join their writes.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ async def ready(_request: Request) -> Response:
     return Response()
 
 
-# Ordinary Strawberry: each subscriber has its own pub/sub subscription and executes each event.
+# Ordinary Strawberry: a pub/sub subscription for each subscriber, and an execution of each event for each of them.
 
 
 async def topic_events(info: Info, topic_id: TopicId) -> AsyncGenerator[EventRecord, None]:
@@ -72,18 +72,18 @@ async def topic_events(info: Info, topic_id: TopicId) -> AsyncGenerator[EventRec
             if message["type"] != "message":
                 continue
             epoch, events = decode(message["data"])
-            found = await stores.messages.of_events(topic.id, events)
+            messages = await stores.messages.of_events(topic.id, events)
             for event in events:
                 if viewer.id not in await stores.relations.blockers_of(
-                    viewer.organization_id, found[event.ref].author_id
+                    viewer.organization_id, messages[event.ref].author_id
                 ):
                     cursor = format_cursor(stream, Position(epoch, event.n))
-                    yield MessageEvent(cursor, event.at, event.kind, found[event.ref])
+                    yield MessageEvent(cursor, event.at, event.kind, messages[event.ref])
 
 
 @strawberry.type
 class Subscription:
-    topic_events: TopicEvent = subscription(topic_events, "What happens to the messages of a topic.")
+    topic_events: TopicEvent = subscription(topic_events, "Events of the messages of a topic.")
 
 
 class OrdinaryView(GraphQL[Context, None]):
@@ -94,11 +94,11 @@ class OrdinaryView(GraphQL[Context, None]):
         self._stores, self._viewers = stores, viewers
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Context:
-        """A socket's context."""
+        """Returns the context of a socket."""
         return Context(self._stores, str)
 
     async def on_ws_connect(self, context: Context) -> Any:
-        """Signs in."""
+        """Signs the viewer in."""
         session = await self._viewers.session((context.connection_params or {})["authorization"])
         assert session is not None
         context.viewer, context.roles = session.user, session.roles
@@ -123,108 +123,110 @@ def ordinary(settings: Settings) -> Starlette:
     return Starlette(routes=[Route("/readyz", ready)], lifespan=lifespan)
 
 
-# Without GraphQL: complete payloads arrive by one pub/sub subscription and go to every socket.
+# Without GraphQL: one pub/sub subscription receives complete payloads, which are sent to every socket.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RawSocket:
-    """An open socket and its operation's id."""
+    """An open socket and the id of its operation."""
 
     id: str
     send: Send
-    wire: WebSocketProtocol | None
+    protocol: WebSocketProtocol | None
 
 
-Give = Callable[[Sequence[RawSocket], Sequence[bytes]], Awaitable[None]]
+Broadcast = Callable[[Sequence[RawSocket], Sequence[bytes]], Awaitable[None]]
 
 
-async def frame_by_frame_by_asgi(sockets: Sequence[RawSocket], payloads: Sequence[bytes]) -> None:
-    """Sends each frame by ASGI."""
+async def send_each_by_asgi(sockets: Sequence[RawSocket], payloads: Sequence[bytes]) -> None:
+    """Sends each frame by a call of ASGI's `send`."""
     for payload in payloads:
         text = payload.decode()
-        for each in sockets:
-            await each.send({"type": "websocket.send", "text": f'{{"type":"next","id":"{each.id}","payload":{text}}}'})
+        for socket_ in sockets:
+            frame = f'{{"type":"next","id":"{socket_.id}","payload":{text}}}'
+            await socket_.send({"type": "websocket.send", "text": frame})
         # uvloop would join writes of the same loop iteration.
         await asyncio.sleep(0)
 
 
-async def frame_by_frame(sockets: Sequence[RawSocket], payloads: Sequence[bytes]) -> None:
-    """Writes each frame separately."""
+async def write_each(sockets: Sequence[RawSocket], payloads: Sequence[bytes]) -> None:
+    """Writes each frame by a call of the transport."""
     for payload in payloads:
-        await joined(sockets, [payload])
+        await write_joined(sockets, [payload])
         await asyncio.sleep(0)
 
 
-async def joined(sockets: Sequence[RawSocket], payloads: Sequence[bytes]) -> None:
-    """Writes all payloads of a socket at once."""
+async def write_joined(sockets: Sequence[RawSocket], payloads: Sequence[bytes]) -> None:
+    """Writes all payloads of a socket in one write."""
     if sockets:
-        stand_in = b"0" * len(sockets[0].id)
-        frames = b"".join(text_frame(b'{"type":"next","id":"%b","payload":%b}' % (stand_in, p)) for p in payloads)
-        for each in sockets:
-            assert each.wire
-            each.wire.offer(frames.replace(stand_in, each.id.encode()), len(payloads))
+        placeholder = b"0" * len(sockets[0].id)
+        frames = b"".join(text_frame(b'{"type":"next","id":"%b","payload":%b}' % (placeholder, p)) for p in payloads)
+        for socket_ in sockets:
+            assert socket_.protocol
+            socket_.protocol.offer(frames.replace(placeholder, socket_.id.encode()), len(payloads))
 
 
 def text_frame(payload: bytes) -> bytes:
-    """Returns a text frame of a server."""
+    """Returns a server's text frame."""
     return text_frame_header(len(payload)) + payload
 
 
 @dataclass(slots=True)
-class Raw:
-    """An ASGI application that speaks just enough of the protocol."""
+class RawApplication:
+    """An ASGI application with the part of graphql-transport-ws that the benchmark needs."""
 
     redis: Redis
-    give: Give
+    broadcast: Broadcast
     sockets: dict[str, RawSocket] = field(default_factory=dict)
-    waiting: list[bytes] = field(default_factory=list)
-    some: asyncio.Event = field(default_factory=asyncio.Event)
+    pending: list[bytes] = field(default_factory=list)
+    has_pending: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves one socket to its end."""
+        """Serves one socket until it is closed."""
         await receive()
         await send({"type": "websocket.accept", "subprotocol": GRAPHQL_TRANSPORT_WS_PROTOCOL})
-        mine: list[str] = []
+        ids: list[str] = []
         while (message := await receive())["type"] == "websocket.receive":
-            said = orjson.loads(message["text"])
-            if said["type"] == "connection_init":
+            content = orjson.loads(message["text"])
+            if content["type"] == "connection_init":
                 await send({"type": "websocket.send", "text": '{"type":"connection_ack"}'})
-            elif said["type"] == "subscribe":
-                each = RawSocket(said["id"], send, protocol_of(scope))
-                await frame_by_frame_by_asgi([each], [READY])
-                self.sockets[each.id] = each
-                mine.append(each.id)
-        for id_ in mine:
+            elif content["type"] == "subscribe":
+                socket_ = RawSocket(content["id"], send, protocol_of(scope))
+                await send_each_by_asgi([socket_], [READY])
+                self.sockets[socket_.id] = socket_
+                ids.append(socket_.id)
+        for id_ in ids:
             del self.sockets[id_]
 
-    async def listen(self) -> None:
-        """Collects payloads."""
+    async def receive_payloads(self) -> None:
+        """Collects payloads from Redis."""
         async with self.redis.pubsub() as pubsub:
             await pubsub.subscribe(RAW_CHANNEL)
             async for message in pubsub.listen():
                 if message["type"] == "message":
-                    self.waiting.extend(message["data"].split(b"\n"))
-                    self.some.set()
+                    self.pending.extend(message["data"].split(b"\n"))
+                    self.has_pending.set()
 
-    async def hand_on(self) -> None:
+    async def broadcast_payloads(self) -> None:
         """Sends pending payloads to all sockets, in a loop."""
         while True:
-            await self.some.wait()
-            self.some.clear()
-            payloads, self.waiting = self.waiting, []
-            await self.give(list(self.sockets.values()), payloads)
+            await self.has_pending.wait()
+            self.has_pending.clear()
+            payloads, self.pending = self.pending, []
+            await self.broadcast(list(self.sockets.values()), payloads)
 
 
-def raw(give: Give) -> Callable[[Settings], Starlette]:
-    """An application without GraphQL."""
+def without_graphql(broadcast: Broadcast) -> Callable[[Settings], Starlette]:
+    """Returns a factory of applications without GraphQL."""
 
     def create(settings: Settings) -> Starlette:
         assert settings.redis_url
-        application = Raw(Redis.from_url(settings.redis_url), give)
+        application = RawApplication(Redis.from_url(settings.redis_url), broadcast)
 
         @asynccontextmanager
         async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-            tasks = [asyncio.create_task(application.listen()), asyncio.create_task(application.hand_on())]
+            work = application.receive_payloads(), application.broadcast_payloads()
+            tasks = [asyncio.create_task(each) for each in work]
             yield
             for task in tasks:
                 task.cancel()
@@ -236,49 +238,48 @@ def raw(give: Give) -> Callable[[Settings], Starlette]:
     return create
 
 
-async def one_at_a_time(
+async def follow_single_events(
     hub: Hub, stream: Stream, since: Position | None
 ) -> AsyncIterator[SubscriptionStart | IdleTimeout | EventBatch]:
-    """Yields the product's event batches split into single events, one for each loop iteration."""
-    async with aclosing(follow_batches(hub, stream, since)) as steps:
-        async for step in steps:
-            if not isinstance(step, EventBatch):
-                yield step
+    """Yields the items of `follow_batches`, but each batch as single events, one in each loop iteration."""
+    async with aclosing(follow_batches(hub, stream, since)) as items:
+        async for item in items:
+            if not isinstance(item, EventBatch):
+                yield item
                 continue
-            for event in step.events:
-                yield EventBatch(Position(step.position.epoch, event.event.n), [event])
+            for event in item.events:
+                yield EventBatch(Position(item.position.epoch, event.event.n), [event])
                 await asyncio.sleep(0)
 
 
 APPLICATIONS: dict[str, Callable[[Settings], ASGIApp]] = {
     "ordinary": ordinary,
-    "asgi": raw(frame_by_frame_by_asgi),
-    "legacy": raw(frame_by_frame_by_asgi),
-    "transport": raw(frame_by_frame),
-    "joined": raw(joined),
+    "asgi": without_graphql(send_each_by_asgi),
+    "legacy": without_graphql(send_each_by_asgi),
+    "transport": without_graphql(write_each),
+    "joined": without_graphql(write_joined),
     "one-by-one": server.app.create_app,
 }
 
-
 PROTOCOLS = {"ordinary": "websockets-sansio", "asgi": "websockets-sansio", "legacy": "websockets"}
-"""uvicorn's name of the WebSocket protocol, where it is not the product's."""
+"""uvicorn's names of WebSocket protocols, for variants that do not use the product's protocol."""
 
 
 def main() -> None:
     """Serves on the inherited socket until SIGTERM."""
-    way, listener = sys.argv[1], socket.socket(fileno=int(sys.argv[2]))
+    variant, listener = sys.argv[1], socket.socket(fileno=int(sys.argv[2]))
     settings = Settings.from_environment()
     configure_logging(settings.log_format, settings.log_level)
-    if way == "library":
+    if variant == "library":
         from benchmarks import fanout_library
 
         fanout_library.main(settings, listener)
         return
-    vars(server.app).update(create_app=APPLICATIONS[way])
-    if way == "one-by-one":
-        vars(server.graphql.broadcasts).update(follow_batches=one_at_a_time)
-    if way in PROTOCOLS:
-        vars(server.web).update(WebSocketProtocol=PROTOCOLS[way])
+    vars(server.app).update(create_app=APPLICATIONS[variant])
+    if variant == "one-by-one":
+        vars(server.graphql.broadcasts).update(follow_batches=follow_single_events)
+    if variant in PROTOCOLS:
+        vars(server.web).update(WebSocketProtocol=PROTOCOLS[variant])
     server.web.serve_web(settings, listener)
 
 

@@ -1,4 +1,4 @@
-"""The fan-out without GraphQL on the own server of the `websockets` library, written to as its `broadcast` does."""
+"""The fan-out without GraphQL on the `websockets` library's own server, with writes as in its `broadcast`."""
 
 import asyncio
 import contextlib
@@ -17,61 +17,61 @@ from websockets.typing import Subprotocol
 from benchmarks.fanout_apps import RAW_CHANNEL, READY
 from server.settings import Settings
 
-Sockets = dict[str, ServerConnection]
+ConnectionsByOperation = dict[str, ServerConnection]
 
 
-def answer(connection: ServerConnection, request: Request) -> Response | None:
-    """Prints the port once the process serves."""
+def answer_readiness(connection: ServerConnection, request: Request) -> Response | None:
+    """Answers readiness checks. All other requests continue with the WebSocket handshake."""
     return connection.respond(HTTPStatus.OK, "") if request.path == "/readyz" else None
 
 
-def give(connection: ServerConnection, id_: str, payload: bytes) -> None:
-    """One write for one frame; nobody is waited for."""
+def write_frame(connection: ServerConnection, id_: str, payload: bytes) -> None:
+    """Writes one frame without waiting for slow clients."""
     connection.protocol.send_text(b'{"type":"next","id":"%b","payload":%b}' % (id_.encode(), payload))
     connection.send_data()
 
 
-async def hear(connection: ServerConnection, sockets: Sockets) -> None:
-    """Serves one socket to its end."""
-    mine: list[str] = []
+async def serve_socket(connection: ServerConnection, connections: ConnectionsByOperation) -> None:
+    """Serves one socket until it is closed."""
+    ids: list[str] = []
     with contextlib.suppress(ConnectionClosed):
         async for text in connection:
-            said = orjson.loads(text)
-            if said["type"] == "connection_init":
+            message = orjson.loads(text)
+            if message["type"] == "connection_init":
                 await connection.send('{"type":"connection_ack"}')
-            elif said["type"] == "subscribe":
-                give(connection, said["id"], READY)
-                sockets[said["id"]] = connection
-                mine.append(said["id"])
-    for id_ in mine:
-        del sockets[id_]
+            elif message["type"] == "subscribe":
+                write_frame(connection, message["id"], READY)
+                connections[message["id"]] = connection
+                ids.append(message["id"])
+    for id_ in ids:
+        del connections[id_]
 
 
-async def hand_on(redis_url: str, sockets: Sockets) -> None:
-    """Gives payloads to everybody, as they come."""
+async def broadcast_payloads(redis_url: str, connections: ConnectionsByOperation) -> None:
+    """Writes every payload from Redis to all sockets."""
     async with Redis.from_url(redis_url) as redis, redis.pubsub() as pubsub:
         await pubsub.subscribe(RAW_CHANNEL)
         async for message in pubsub.listen():
             for payload in message["data"].split(b"\n") if message["type"] == "message" else ():
-                for id_, connection in sockets.items():
-                    give(connection, id_, payload)
-                # uvloop would join what is written in one turn.
+                for id_, connection in connections.items():
+                    write_frame(connection, id_, payload)
+                # uvloop would join writes of the same loop iteration.
                 await asyncio.sleep(0)
 
 
 async def _serve(redis_url: str, listener: socket.socket) -> None:
-    sockets: Sockets = {}
+    connections: ConnectionsByOperation = {}
     async with serve(
-        lambda connection: hear(connection, sockets),
+        lambda connection: serve_socket(connection, connections),
         sock=listener,
         subprotocols=[Subprotocol(GRAPHQL_TRANSPORT_WS_PROTOCOL)],
-        process_request=answer,
+        process_request=answer_readiness,
         compression=None,
     ):
-        await hand_on(redis_url, sockets)
+        await broadcast_payloads(redis_url, connections)
 
 
 def main(settings: Settings, listener: socket.socket) -> None:
-    """Serves until the process is ended."""
+    """Serves until SIGTERM."""
     assert settings.redis_url
     uvloop.run(_serve(settings.redis_url, listener))

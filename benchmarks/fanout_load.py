@@ -1,8 +1,8 @@
-"""The listeners of the fan-out benchmark: many graphql-transport-ws sockets in one process.
+"""Load generator of the fan-out benchmark: many graphql-transport-ws sockets in one process.
 
-A few sockets, spread over all, are read at once and parse each frame, for latency, order and gaps; the others are read
-every 20 ms and count frames by their headers. The first line on stdin is a Job as JSON; then each line is a command,
-answered by one line of JSON. Linux only.
+Some sockets are the sample: they are read at once and each frame is parsed, for latency, order and gaps. The others are
+read every 20 ms, and count frames by their headers. The first line on stdin is a Job as JSON. Each further line is a
+command, answered by one line of JSON. Linux only.
 """
 
 import gc
@@ -20,19 +20,19 @@ from typing import Any
 
 import orjson
 
-CONNECTING_AT_ONCE = 64
-CONNECT_PATIENCE_S = 20.0
+MAX_CONNECTING = 64
+CONNECT_TIMEOUT_S = 20.0
 BUFFER_BYTES = 1 << 20
-SWEEP_EVERY_S = 0.02
-SWEPT_AT_ONCE = 100
+SWEEP_INTERVAL_S = 0.02
+MAX_SOCKETS_PER_POLL = 100
 TEXT, CLOSE, PING, PONG = 0x81, 0x88, 0x89, 0x8A
-# Clients must mask; with a key of zeros the payload stays as it is.
-MASKED, KEY = 0x80, b"\0\0\0\0"
+# Clients must mask their frames. A masking key of zeros leaves the payload unchanged.
+MASKED, MASKING_KEY = 0x80, b"\0\0\0\0"
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Where to listen: a socket for each token. `field` is the subscription's root field."""
+    """A subscription, with a socket for each token. `field` is its root field; `sampled` is the size of the sample."""
 
     port: int
     tokens: list[str]
@@ -44,7 +44,7 @@ class Job:
 
 @dataclass(slots=True)
 class Tally:
-    """The frames that arrived since the last mark."""
+    """Measurements since the last `reset`."""
 
     latencies_ms: list[float] = field(default_factory=list)
     faults: Counter[str] = field(default_factory=Counter)
@@ -54,21 +54,21 @@ class Tally:
     frame_bytes: int = 0
 
 
-def frame(opcode: int, payload: bytes) -> bytes:
-    """A client's frame."""
+def client_frame(opcode: int, payload: bytes) -> bytes:
+    """Returns a masked frame of a client."""
     if len(payload) < 126:
-        return bytes((opcode, MASKED | len(payload))) + KEY + payload
-    return bytes((opcode, MASKED | 126)) + len(payload).to_bytes(2) + KEY + payload
+        return bytes((opcode, MASKED | len(payload))) + MASKING_KEY + payload
+    return bytes((opcode, MASKED | 126)) + len(payload).to_bytes(2) + MASKING_KEY + payload
 
 
-class Listener:
-    """One socket with one subscription."""
+class Subscriber:
+    """A socket with one subscription."""
 
-    def __init__(self, load: "Load", token: str, sampled: bool) -> None:
+    def __init__(self, load: "LoadGenerator", token: str, sampled: bool) -> None:
         self.sock = socket.create_connection(("127.0.0.1", load.job.port))
         self.sock.setblocking(False)
         self.ready, self.counts_only = False, False
-        self.frames, self.marked = 0, 0
+        self.frames, self.frames_at_reset = 0, 0
         self._load, self._token, self._sampled = load, token, sampled
         self._id = str(uuid.uuid4())
         self._rest, self._skip = b"", 0
@@ -77,14 +77,14 @@ class Listener:
         self._send(_handshake(load.job.port))
 
     def parse(self, received: memoryview) -> bool:
-        """Parses whole frames; `counting` says whether they count."""
+        """Parses whole frames. Returns whether further frames are only counted."""
         self._rest += received
         if self._upgraded or self._upgrade():
             for opcode, payload in self._whole_frames():
                 if opcode == TEXT:
-                    self._hear(orjson.loads(payload), len(payload))
+                    self._handle_message(orjson.loads(payload), len(payload))
                 else:
-                    self._control(opcode, payload)
+                    self._handle_control_frame(opcode, payload)
         self.counts_only = self.ready and not self._sampled
         return self.counts_only
 
@@ -96,19 +96,19 @@ class Listener:
             self._load.tally.faults[head.partition(b"\r")[0].decode()] += 1
             return False
         self._upgraded, self._rest = True, rest
-        self._say({"type": "connection_init", "payload": {"authorization": f"Bearer {self._token}"}})
+        self._send_message({"type": "connection_init", "payload": {"authorization": f"Bearer {self._token}"}})
         return True
 
-    def _say(self, message: dict[str, Any]) -> None:
-        self._send(frame(TEXT, orjson.dumps(message)))
+    def _send_message(self, message: dict[str, Any]) -> None:
+        self._send(client_frame(TEXT, orjson.dumps(message)))
 
     def _send(self, data: bytes) -> None:
-        # That it is closed shows when it is read.
+        # The next read reports a closed connection.
         with suppress(OSError):
             self.sock.send(data)
 
     def count(self, buffer: bytearray, size: int) -> None:
-        """Steps from header to header. Every `next` has more than 125 bytes, and no more than 65,535."""
+        """Counts frames by their headers. Every `next` message has 126 to 65,535 bytes."""
         if self._rest:
             buffer, size, self._rest = bytearray(self._rest + buffer[:size]), size + len(self._rest), b""
         at, frames = self._skip, 0
@@ -117,7 +117,7 @@ class Listener:
                 end = at + 2 + buffer[at + 1]
                 if end > size:
                     break
-                self._control(buffer[at], bytes(buffer[at + 2 : end]))
+                self._handle_control_frame(buffer[at], bytes(buffer[at + 2 : end]))
                 at = end
                 continue
             at += 4 + (buffer[at + 2] << 8) + buffer[at + 3]
@@ -139,18 +139,18 @@ class Listener:
             at = start + length
         self._rest = data[at:]
 
-    def _hear(self, message: dict[str, Any], size: int) -> None:
+    def _handle_message(self, message: dict[str, Any], size: int) -> None:
         if message["type"] == "connection_ack":
             payload = {"query": self._load.job.query, "variables": self._load.job.variables}
-            self._say({"id": self._id, "type": "subscribe", "payload": payload})
+            self._send_message({"id": self._id, "type": "subscribe", "payload": payload})
         elif message["type"] != "next" or message["id"] != self._id or "errors" in message["payload"]:
             self._load.tally.faults[orjson.dumps(message).decode()] += 1
         elif not self.ready:
             self.ready = True
         else:
-            self._event(message["payload"]["data"][self._load.job.field], size)
+            self._record_event(message["payload"]["data"][self._load.job.field], size)
 
-    def _event(self, event: dict[str, Any], size: int) -> None:
+    def _record_event(self, event: dict[str, Any], size: int) -> None:
         tally = self._load.tally
         number, posted_s, _ = event["message"]["text"].split(" ", 2)
         if self._last is not None and int(number) != self._last + 1:
@@ -160,31 +160,32 @@ class Listener:
         tally.latencies_ms.append(1000 * (self._load.now_s - float(posted_s)))
         tally.frame_bytes = size
 
-    def _control(self, opcode: int, payload: bytes) -> None:
+    def _handle_control_frame(self, opcode: int, payload: bytes) -> None:
         if opcode == PING:
-            self._send(frame(PONG, payload))
+            self._send(client_frame(PONG, payload))
         elif opcode == CLOSE:
             self._load.tally.faults[f"closed with {int.from_bytes(payload[:2])}"] += 1
         else:
             self._load.tally.faults[payload.decode(errors="replace")] += 1
 
 
-class Load:
-    """All listeners, and what they heard."""
+class LoadGenerator:
+    """All subscribers, and the tally of their frames. The commands are connect, reset, progress and report."""
 
     def __init__(self, job: Job) -> None:
         self.job, self.tally, self.now_s = job, Tally(), 0.0
-        self._epoll, self._others = select.epoll(), select.epoll()
-        self._epoll.register(sys.stdin.fileno(), select.EPOLLIN)
-        self._sweep_s = 0.0
-        self._by_fd: dict[int, Listener] = {}
-        self._at: dict[int, Listener] = {}
+        self._parsed, self._counted = select.epoll(), select.epoll()
+        self._parsed.register(sys.stdin.fileno(), select.EPOLLIN)
+        self._next_sweep_s = 0.0
+        self._by_fd: dict[int, Subscriber] = {}
+        self._by_index: dict[int, Subscriber] = {}
+        """Open sockets by the index of their token."""
         self._buffer = bytearray(BUFFER_BYTES)
 
     def run(self) -> None:
-        """Answers commands until stdin ends."""
+        """Executes commands until the end of stdin."""
         while True:
-            if self._turn(SWEEP_EVERY_S):
+            if self._read_sockets(SWEEP_INTERVAL_S):
                 command = sys.stdin.buffer.readline().strip().decode()
                 if not command:
                     return
@@ -192,43 +193,42 @@ class Load:
 
     @staticmethod
     def answer(answer: dict[str, Any]) -> None:
-        """One line."""
+        """Writes an answer as one line."""
         sys.stdout.buffer.write(orjson.dumps(answer) + b"\n")
         sys.stdout.buffer.flush()
 
     def connect(self) -> dict[str, Any]:
-        """Opens every socket that is not open, some at a time."""
+        """Opens every socket that is not open, at most `MAX_CONNECTING` at a time."""
         began_s = time.monotonic()
-        wanted = [place for place in range(len(self.job.tokens)) if place not in self._at]
-        opened = len(wanted)
-        starting: set[Listener] = set()
-        while (wanted or starting) and time.monotonic() < began_s + CONNECT_PATIENCE_S:
-            while wanted and len(starting) < CONNECTING_AT_ONCE:
-                starting.add(self._open(wanted.pop()))
-            self._turn(0.1)
-            starting = {each for each in starting if not each.ready}
+        missing = [index for index in range(len(self.job.tokens)) if index not in self._by_index]
+        opened = len(missing)
+        connecting: set[Subscriber] = set()
+        while (missing or connecting) and time.monotonic() < began_s + CONNECT_TIMEOUT_S:
+            while missing and len(connecting) < MAX_CONNECTING:
+                connecting.add(self._open(missing.pop()))
+            self._read_sockets(0.1)
+            connecting = {subscriber for subscriber in connecting if not subscriber.ready}
         return {"opened": opened, "seconds": time.monotonic() - began_s, **self.progress()}
 
-    def mark(self) -> dict[str, Any]:
-        """Begins a new tally."""
+    def reset(self) -> dict[str, Any]:
+        """Starts a new tally."""
         self.tally = Tally()
-        for listener in self._at.values():
-            listener.marked = listener.frames
+        for subscriber in self._by_index.values():
+            subscriber.frames_at_reset = subscriber.frames
         return {}
 
     def progress(self) -> dict[str, Any]:
-        """How many events every open socket has at least and at most, since the mark."""
-        counts = [each.frames - each.marked for each in self._at.values() if each.ready]
+        """Returns the number of open sockets, and the least and most events of a socket since the last reset."""
+        counts = [each.frames - each.frames_at_reset for each in self._by_index.values() if each.ready]
         return {
             "open": len(counts),
             "least": min(counts, default=0),
             "most": max(counts, default=0),
-            "late": sum(latency > 250 for latency in self.tally.latencies_ms[-1000:]),
         }
 
     def report(self) -> dict[str, Any]:
-        """The tally. Times in milliseconds and seconds."""
-        tally, counts = self.tally, [each.frames - each.marked for each in self._at.values()]
+        """Returns the tally."""
+        tally, counts = self.tally, [each.frames - each.frames_at_reset for each in self._by_index.values()]
         cpu_percent = 100 * (time.process_time() - tally.cpu_s) / (time.monotonic() - tally.began_s)
         return {
             **self.progress(),
@@ -240,58 +240,59 @@ class Load:
             "frame_bytes": tally.frame_bytes,
         }
 
-    def _open(self, place: int) -> Listener:
-        every = max(len(self.job.tokens) // self.job.sampled, 1)
-        listener = Listener(self, self.job.tokens[place], place % every == 0)
-        self._at[place] = self._by_fd[listener.sock.fileno()] = listener
-        self._epoll.register(listener.sock.fileno(), select.EPOLLIN)
-        return listener
+    def _open(self, index: int) -> Subscriber:
+        interval = max(len(self.job.tokens) // self.job.sampled, 1)
+        subscriber = Subscriber(self, self.job.tokens[index], index % interval == 0)
+        self._by_index[index] = self._by_fd[subscriber.sock.fileno()] = subscriber
+        self._parsed.register(subscriber.sock.fileno(), select.EPOLLIN)
+        return subscriber
 
-    def _turn(self, timeout_s: float) -> bool:
-        """Reads what is there. Whether a command waits."""
-        command = self._read(self._epoll, timeout_s)
-        if self.now_s < self._sweep_s:
-            return command
-        self._sweep_s = self.now_s + SWEEP_EVERY_S
-        for _ in range(0, len(self._at), SWEPT_AT_ONCE):
-            self._read(self._others, 0)
-            # Those that are parsed don't wait for the others.
-            command |= self._read(self._epoll, 0)
-        return command
+    def _read_sockets(self, timeout_s: float) -> bool:
+        """Reads parsed sockets, and counted ones when a sweep is due. Returns whether a command is pending."""
+        is_command_pending = self._poll(self._parsed, timeout_s)
+        if self.now_s < self._next_sweep_s:
+            return is_command_pending
+        self._next_sweep_s = self.now_s + SWEEP_INTERVAL_S
+        for _ in range(0, len(self._by_index), MAX_SOCKETS_PER_POLL):
+            self._poll(self._counted, 0)
+            # A sweep must not delay the parsed sockets, whose latency is measured.
+            is_command_pending |= self._poll(self._parsed, 0)
+        return is_command_pending
 
-    def _read(self, epoll: select.epoll, timeout_s: float) -> bool:
-        command, buffer = False, self._buffer
-        ready = epoll.poll(timeout_s, SWEPT_AT_ONCE)
+    def _poll(self, epoll: select.epoll, timeout_s: float) -> bool:
+        """Reads each ready socket once. Returns whether stdin is ready."""
+        is_command_pending, buffer = False, self._buffer
+        ready = epoll.poll(timeout_s, MAX_SOCKETS_PER_POLL)
         self.now_s = time.monotonic()
         for fd, _ in ready:
-            listener = self._by_fd.get(fd)
-            if listener is None:
-                command = True
+            subscriber = self._by_fd.get(fd)
+            if subscriber is None:
+                is_command_pending = True
                 continue
             try:
-                size = listener.sock.recv_into(buffer)
+                size = subscriber.sock.recv_into(buffer)
             except OSError:
                 size = 0
             if size:
-                self._take(listener, size)
+                self._handle_received(subscriber, size)
             else:
-                self._lost(listener)
-        return command
+                self._remove(subscriber)
+        return is_command_pending
 
-    def _take(self, listener: Listener, size: int) -> None:
+    def _handle_received(self, subscriber: Subscriber, size: int) -> None:
         self.tally.last_s = self.now_s
-        if listener.counts_only:
-            listener.count(self._buffer, size)
-        elif listener.parse(memoryview(self._buffer)[:size]):
-            self._epoll.unregister(listener.sock.fileno())
-            self._others.register(listener.sock.fileno(), select.EPOLLIN)
+        if subscriber.counts_only:
+            subscriber.count(self._buffer, size)
+        elif subscriber.parse(memoryview(self._buffer)[:size]):
+            self._parsed.unregister(subscriber.sock.fileno())
+            self._counted.register(subscriber.sock.fileno(), select.EPOLLIN)
 
-    def _lost(self, listener: Listener) -> None:
+    def _remove(self, subscriber: Subscriber) -> None:
         self.tally.faults["connection lost"] += 1
-        del self._by_fd[listener.sock.fileno()]
-        place = next(place for place, each in self._at.items() if each is listener)
-        del self._at[place]
-        listener.sock.close()
+        del self._by_fd[subscriber.sock.fileno()]
+        index = next(index for index, each in self._by_index.items() if each is subscriber)
+        del self._by_index[index]
+        subscriber.sock.close()
 
 
 def _handshake(port: int) -> bytes:
@@ -310,13 +311,13 @@ def _handshake(port: int) -> bytes:
 
 
 def main() -> None:
-    """Runs the job that stdin's first line holds."""
-    # Unbuffered, so that epoll knows of every command.
+    """Runs the job from the first line of stdin."""
+    # Unbuffered: a buffered read could take commands that epoll would then never report.
     line = b""
     while not line.endswith(b"\n"):
         line += os.read(0, 1 << 20)
     gc.disable()
-    load = Load(Job(**orjson.loads(line)))
+    load = LoadGenerator(Job(**orjson.loads(line)))
     load.answer({})
     load.run()
 

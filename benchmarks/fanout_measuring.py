@@ -1,4 +1,4 @@
-"""One row of the fan-out benchmark: one way, served by one web process to so many sockets."""
+"""Measures one variant of the fan-out, with one web process and a number of sockets."""
 
 import asyncio
 import math
@@ -16,49 +16,57 @@ import orjson
 
 from benchmarks.cpu import CpuTimes, cpu_times
 from benchmarks.fanout_load import Job
-from benchmarks.fanout_posting import FIELD, QUERY, Place, Poster, RawPlace
-from benchmarks.fanout_targets import PRODUCT, Databases, Web, web
+from benchmarks.fanout_posting import FIELD, QUERY, PayloadPublisher, Poster, TopicWithMembers
+from benchmarks.fanout_targets import PRODUCT, Databases, WebProcess, web_process
 
 QUIET_RATE = 5.0
-LATE_MS = 250.0
+"""Events a second at which latency is measured."""
+
+MAX_P99_MS = 250.0
 SAMPLED = 50
-STEP_SHARE = 0.4
-SEARCH_SHARE = 4
-CLOSE_ENOUGH = 1.12
-FIRST_RATE = 1000.0
-PROGRESS_EVERY_S = 0.1
-DRAIN_S = 8.0
-BEHIND_S = 1.0
-SETTLED_S = 0.3
-LINE_BYTES = 1 << 28
+"""Number of sockets that parse their frames."""
+
+RATE_DURATION_SHARE = 0.4
+"""How long one rate is tried during the search, as a share of the measurement at the quiet rate."""
+
+SEARCH_DURATION_FACTOR = 4
+SEARCH_PRECISION = 1.12
+"""The search ends when the lowest rate that failed is less than this factor above the best rate."""
+
+MAX_FIRST_RATE = 1000.0
+PROGRESS_INTERVAL_S = 0.1
+DRAIN_TIMEOUT_S = 8.0
+MAX_BACKLOG_S = 1.0
+SETTLING_S = 0.3
+MAX_LINE_BYTES = 1 << 28
 PRODUCT_BY_ONE = "one-by-one"
-RAW = ("asgi", "legacy", "library", "transport", "joined")
+WITHOUT_GRAPHQL = ("asgi", "legacy", "library", "transport", "joined")
 
 
 @dataclass(frozen=True)
-class Way:
-    """How it is done, and the deliveries a second to begin the search with."""
+class Variant:
+    """An implementation of the fan-out, and the deliveries a second with which its search begins."""
 
     name: str
     title: str
-    start: float
+    first_deliveries_per_s: float
 
 
-WAYS = [
-    Way(PRODUCT, "Noroshi", 500_000),
-    Way(PRODUCT_BY_ONE, "Noroshi, frame by frame", 70_000),
-    Way("ordinary", "(a) Strawberry, ordinary", 1_000),
-    Way("asgi", "(b) no GraphQL, ASGI send a frame", 60_000),
-    Way("legacy", "(e) as (b), uvicorn's `websockets`", 30_000),
-    Way("library", "(f) no GraphQL, websockets' own server", 80_000),
-    Way("transport", "(c) no GraphQL, a write a frame", 80_000),
-    Way("joined", "(d) no GraphQL, joined", 1_000_000),
+VARIANTS = [
+    Variant(PRODUCT, "Noroshi", 500_000),
+    Variant(PRODUCT_BY_ONE, "Noroshi, frame by frame", 70_000),
+    Variant("ordinary", "(a) Strawberry, ordinary", 1_000),
+    Variant("asgi", "(b) no GraphQL, ASGI send a frame", 60_000),
+    Variant("legacy", "(e) as (b), uvicorn's `websockets`", 30_000),
+    Variant("library", "(f) no GraphQL, websockets' own server", 80_000),
+    Variant("transport", "(c) no GraphQL, a write a frame", 80_000),
+    Variant("joined", "(d) no GraphQL, joined", 1_000_000),
 ]
 
 
 @dataclass(frozen=True)
-class Step:
-    """The result of posting at one rate for a while. CPU is in percent of one core."""
+class RateResult:
+    """Measurements at one rate. `fault` says why the rate is too high, if it is. CPU is in percent of one core."""
 
     rate: float
     fault: str
@@ -69,146 +77,152 @@ class Step:
     cpu: dict[str, float]
 
     def latency_ms(self, percent: int) -> float:
-        """By nearest rank."""
+        """Returns a percentile by nearest rank."""
         count = len(self.latencies_ms)
         return self.latencies_ms[math.ceil(count * percent / 100) - 1] if count else math.nan
 
 
 @dataclass
-class Row:
-    """One line of the table."""
+class VariantResult:
+    """A variant's row in the table. `limit` says why the rate could not be higher."""
 
-    way: Way
+    variant: Variant
     sockets: int
     connections_per_s: float = math.nan
-    kib: float = math.nan
-    quiet: Step | None = None
-    best: Step | None = None
-    most: float = 0.0
+    kib_per_socket: float = math.nan
+    quiet: RateResult | None = None
+    best: RateResult | None = None
+    most_deliveries_per_s: float = 0.0
     limit: str = ""
 
     def cells(self) -> list[str]:
-        """As the table shows it. Where everything was late, in brackets how many came at all."""
+        """Returns the cells of the table. If every rate failed, the most deliveries a second stand in brackets."""
         best = self.best
         cpu = [f"{best.cpu[name]:.0f}" for name in ("web", "load", "mongod", "poster", "others")] if best else [""] * 5
         return [
-            *(self.way.title, str(self.sockets), f"{self.connections_per_s:,.0f}", f"{self.kib:.1f}"),
+            *(self.variant.title, str(self.sockets), f"{self.connections_per_s:,.0f}", f"{self.kib_per_socket:.1f}"),
             *(_latency(self.quiet, 50), _latency(self.quiet, 99)),
-            f"{best.deliveries_per_s:,.0f}" if best else f"({self.most:,.0f})",
+            f"{best.deliveries_per_s:,.0f}" if best else f"({self.most_deliveries_per_s:,.0f})",
             f"{best.rate:,.0f}" if best else "",
             *(_latency(best, 99), *cpu, self.limit),
         ]
 
 
-def _latency(step: Step | None, percent: int) -> str:
-    return f"{step.latency_ms(percent):,.1f}" if step else ""
+def _latency(result: RateResult | None, percent: int) -> str:
+    return f"{result.latency_ms(percent):,.1f}" if result else ""
 
 
-class Listeners:
-    """The load generator."""
+class LoadProcess:
+    """The process of the load generator."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.pid = process.pid
         assert process.stdin
         assert process.stdout
         self._input, self._output = process.stdin, process.stdout
-        self._asking = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
-    async def ask(self, command: str) -> dict[str, Any]:
-        """The answer to a command."""
-        async with self._asking:
+    async def execute(self, command: str) -> dict[str, Any]:
+        """Executes a command of the load generator. Returns its answer."""
+        async with self._lock:
             self._input.write(command.encode() + b"\n")
             answer: dict[str, Any] = orjson.loads(await self._output.readline())
         return answer
 
 
 @asynccontextmanager
-async def listeners(job: Job) -> AsyncIterator[Listeners]:
-    """A load generator in a process of its own, with nothing connected yet; killed afterwards."""
+async def load_process(job: Job) -> AsyncIterator[LoadProcess]:
+    """Runs a load generator, at first without connections, and kills it afterwards."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "benchmarks.fanout_load"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        limit=LINE_BYTES,
+        limit=MAX_LINE_BYTES,
         cwd=Path(__file__).parents[1],
     )
-    load = Listeners(process)
+    load = LoadProcess(process)
     try:
-        await load.ask(orjson.dumps(asdict(job)).decode())
+        await load.execute(orjson.dumps(asdict(job)).decode())
         yield load
     finally:
         process.kill()
         await process.wait()
 
 
-async def measure(way: Way, servers: Databases, place: Place, tokens: Sequence[str], seconds: float) -> Row:
-    """The row of a way with a socket for each token."""
-    post = RawPlace(place.stores.redis, place.topic.id).post if way.name in RAW else place.post
-    async with web(way.name, servers) as target:
-        job = Job(target.port, list(tokens), QUERY, FIELD, {"topicId": place.topic.id}, SAMPLED)
+async def measure(
+    variant: Variant, servers: Databases, topic: TopicWithMembers, tokens: Sequence[str], seconds: float
+) -> VariantResult:
+    """Measures a variant with a socket for each token."""
+    is_graphql = variant.name not in WITHOUT_GRAPHQL
+    post = topic.post if is_graphql else PayloadPublisher(topic.stores.redis, topic.topic.id).post
+    async with web_process(variant.name, servers) as web:
+        job = Job(web.port, list(tokens), QUERY, FIELD, {"topicId": topic.topic.id}, SAMPLED)
         await _warm_up(job, Poster(post))
-        async with listeners(job) as load:
-            measurement = Measurement(target, servers.mongod_pid, load, Poster(post), len(tokens))
-            return await measurement.row(way, seconds)
+        async with load_process(job) as load:
+            measurement = Measurement(web, servers.mongod_pid, load, Poster(post), len(tokens))
+            return await measurement.run(variant, seconds)
 
 
 async def _warm_up(job: Job, poster: Poster) -> None:
-    """A few sockets and posts, so that what is done once is done."""
-    async with listeners(replace(job, tokens=job.tokens[:20])) as load:
-        await load.ask("connect")
+    """Posts to a few sockets, so that work which is done only once is not measured."""
+    async with load_process(replace(job, tokens=job.tokens[:20])) as load:
+        await load.execute("connect")
         await poster.run(50, 0.5, lambda: True)
-        await asyncio.sleep(SETTLED_S)
+        await asyncio.sleep(SETTLING_S)
 
 
 @dataclass
 class Measurement:
-    """A web process, and those who listen to it."""
+    """A web process under measurement, with its load generator and its poster."""
 
-    web: Web
+    web: WebProcess
     mongod_pid: int
-    listeners: Listeners
+    load: LoadProcess
     poster: Poster
     sockets: int
 
-    async def row(self, way: Way, seconds: float) -> Row:
-        """Connects everybody, posts slowly, then finds the highest rate."""
-        row = Row(way, self.sockets)
+    async def run(self, variant: Variant, seconds: float) -> VariantResult:
+        """Connects all sockets, measures the quiet rate, and searches the highest rate."""
+        result = VariantResult(variant, self.sockets)
         before_kib = self.web.rss_kib()
-        connected = await self.listeners.ask("connect")
+        connected = await self.load.execute("connect")
         if connected["open"] < self.sockets:
-            row.limit = f"{connected['open']} sockets after {connected['seconds']:.0f} s"
-            return row
-        row.connections_per_s = self.sockets / connected["seconds"]
-        await asyncio.sleep(SETTLED_S)
-        row.kib = (self.web.rss_kib() - before_kib) / self.sockets
-        row.quiet = await self.step(QUIET_RATE, seconds)
-        await self._search(row, min(way.start / self.sockets, FIRST_RATE), seconds)
-        return row
+            result.limit = f"{connected['open']} sockets after {connected['seconds']:.0f} s"
+            return result
+        result.connections_per_s = self.sockets / connected["seconds"]
+        await asyncio.sleep(SETTLING_S)
+        result.kib_per_socket = (self.web.rss_kib() - before_kib) / self.sockets
+        result.quiet = await self.measure_rate(QUIET_RATE, seconds)
+        await self._search(result, min(variant.first_deliveries_per_s / self.sockets, MAX_FIRST_RATE), seconds)
+        return result
 
-    async def _search(self, row: Row, rate: float, seconds: float) -> None:
-        """Doubles or halves the rate until one is good and one is bad, then halves the gap. Bad is twice bad."""
-        ends_s = time.monotonic() + SEARCH_SHARE * seconds
-        row.limit = "not reached"
-        bad_rate: float | None = None
+    async def _search(self, result: VariantResult, rate: float, seconds: float) -> None:
+        """Doubles or halves the rate until one succeeds and one fails, then narrows the gap.
+
+        A rate fails when two consecutive tries fail.
+        """
+        ends_s = time.monotonic() + SEARCH_DURATION_FACTOR * seconds
+        result.limit = "not reached"
+        failed_rate: float | None = None
         failed_once = False
         while time.monotonic() < ends_s:
-            step = await self.step(rate, STEP_SHARE * seconds)
-            row.most = max(row.most, step.deliveries_per_s)
-            if not step.fault:
-                row.best = step
+            tried = await self.measure_rate(rate, RATE_DURATION_SHARE * seconds)
+            result.most_deliveries_per_s = max(result.most_deliveries_per_s, tried.deliveries_per_s)
+            if not tried.fault:
+                result.best = tried
             elif not failed_once:
                 failed_once = True
                 continue
             else:
-                bad_rate, row.limit = rate, step.fault
+                failed_rate, result.limit = rate, tried.fault
             failed_once = False
-            if row.best and bad_rate and bad_rate / row.best.rate < CLOSE_ENOUGH:
+            if result.best and failed_rate and failed_rate / result.best.rate < SEARCH_PRECISION:
                 break
-            rate = _next(row.best, bad_rate)
+            rate = _next_rate(result.best, failed_rate)
 
-    async def step(self, rate: float, seconds: float) -> Step:
-        """Posts at a rate, waits until everything has arrived, and sees to it that everybody is there again."""
-        await self.listeners.ask("mark")
+    async def measure_rate(self, rate: float, seconds: float) -> RateResult:
+        """Posts at a rate, and waits until all events have arrived. Lost sockets are connected again."""
+        await self.load.execute("reset")
         before, began_s, over = self._cpu(), time.monotonic(), asyncio.Event()
         watch = asyncio.create_task(self._watch(rate, over))
         await self.poster.run(rate, seconds, lambda: not watch.done())
@@ -216,56 +230,57 @@ class Measurement:
         over.set()
         await watch
         await self._drain()
-        report = await self.listeners.ask("report")
+        report = await self.load.execute("report")
         passed_s = max(report["last_s"] - began_s, seconds)
         if report["open"] < self.sockets:
-            await self.listeners.ask("connect")
-        step = Step(
+            await self.load.execute("connect")
+        result = RateResult(
             *(rate, "", report["latencies_ms"], report["frames"] / passed_s),
             *(self.poster.slowest_ms, report["frame_bytes"], cpu | {"load": report["cpu_percent"]}),
         )
-        return replace(step, fault=self._fault(step, report, seconds))
+        return replace(result, fault=self._fault(result, report, seconds))
 
-    def _fault(self, step: Step, report: dict[str, Any], seconds: float) -> str:
-        """Why this rate is too high; empty when it is not."""
-        p99_ms = step.latency_ms(99)
+    def _fault(self, result: RateResult, report: dict[str, Any], seconds: float) -> str:
+        """Returns why this rate is too high, or an empty string."""
+        p99_ms = result.latency_ms(99)
         if report["faults"]:
-            return ", ".join(f"{count} {what}" for what, count in report["faults"].items())[:60]
-        if self.poster.posted < int(step.rate * seconds):
-            return f"{BEHIND_S:g} s behind"
+            return ", ".join(f"{count} {fault}" for fault, count in report["faults"].items())[:60]
+        if self.poster.posted < int(result.rate * seconds):
+            return f"{MAX_BACKLOG_S:g} s behind"
         if not self.poster.posted == report["least"] == report["most"]:
             return f"{self.poster.posted} posted, {report['least']} to {report['most']} arrived"
-        if p99_ms > LATE_MS and step.commit_ms > LATE_MS / 2:
-            return f"p99 {p99_ms:.0f} ms; commits up to {step.commit_ms:.0f}"
-        return f"p99 {p99_ms:.0f} ms" if p99_ms > LATE_MS else ""
+        if p99_ms > MAX_P99_MS and result.commit_ms > MAX_P99_MS / 2:
+            return f"p99 {p99_ms:.0f} ms; commits up to {result.commit_ms:.0f}"
+        return f"p99 {p99_ms:.0f} ms" if p99_ms > MAX_P99_MS else ""
 
     async def _watch(self, rate: float, over: asyncio.Event) -> None:
-        """Returns when it is over, or when the listeners are hopelessly behind or one of them is gone."""
+        """Returns when `over` is set, a socket is lost, or the backlog exceeds `MAX_BACKLOG_S`."""
         while not over.is_set():
-            await asyncio.sleep(PROGRESS_EVERY_S)
-            progress = await self.listeners.ask("progress")
-            if progress["open"] < self.sockets or self.poster.posted - progress["least"] > max(rate * BEHIND_S, 10):
+            await asyncio.sleep(PROGRESS_INTERVAL_S)
+            progress = await self.load.execute("progress")
+            backlog = self.poster.posted - progress["least"]
+            if progress["open"] < self.sockets or backlog > max(rate * MAX_BACKLOG_S, 10):
                 return
 
     async def _drain(self) -> None:
-        ends_s = time.monotonic() + DRAIN_S
+        ends_s = time.monotonic() + DRAIN_TIMEOUT_S
         while time.monotonic() < ends_s:
-            progress = await self.listeners.ask("progress")
+            progress = await self.load.execute("progress")
             if progress["least"] >= self.poster.posted or progress["open"] < self.sockets:
                 return
-            await asyncio.sleep(PROGRESS_EVERY_S / 5)
+            await asyncio.sleep(PROGRESS_INTERVAL_S / 5)
 
     def _cpu(self) -> CpuTimes:
-        return cpu_times([self.web.pid, self.mongod_pid, os.getpid(), self.listeners.pid])
+        return cpu_times([self.web.pid, self.mongod_pid, os.getpid(), self.load.pid])
 
     def _cpu_since(self, before: CpuTimes) -> dict[str, float]:
-        names = {self.web.pid: "web", self.mongod_pid: "mongod", os.getpid(): "poster", self.listeners.pid: "load"}
+        names = {self.web.pid: "web", self.mongod_pid: "mongod", os.getpid(): "poster", self.load.pid: "load"}
         percent = self._cpu().percent_since(before)
         return {"others" if pid == "others" else names[int(pid)]: value for pid, value in percent.items()}
 
 
-def _next(best: Step | None, bad_rate: float | None) -> float:
-    if bad_rate is None:
+def _next_rate(best: RateResult | None, failed_rate: float | None) -> float:
+    if failed_rate is None:
         assert best
         return best.rate * 2
-    return bad_rate / 2 if best is None else math.sqrt(best.rate * bad_rate)
+    return failed_rate / 2 if best is None else math.sqrt(best.rate * failed_rate)

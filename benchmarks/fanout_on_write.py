@@ -1,6 +1,6 @@
-"""Fan-out on write: the product's chunks compared with one arq job for each follower and the same insert.
+"""Fan-out on write: the product's chunks, compared with one arq job for each follower that inserts the same item.
 
-Also measures one createPost and one homeFeed page as followers and posts grow.
+Also measures the latency of createPost and of a homeFeed page as followers and posts grow.
 """
 
 import asyncio
@@ -20,8 +20,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.cpu import idle_machine
-from benchmarks.one_job_each import AT_ONCE, DEFAULTS, ITEMS, TUNED, pool
-from benchmarks.servers import ORGANIZATION, Bench, bench
+from benchmarks.one_job_each import DEFAULTS, ENQUEUED_AT_ONCE, ITEMS, TUNED, connect_queue
+from benchmarks.servers import ORGANIZATION, Deployment, deployment
 from storage.ids import post_key
 from storage.mongo import Mongo, connect
 from tests.client import Client, client
@@ -30,17 +30,18 @@ from tests.e2e.followers import add_followers
 CHUNKS = "chunks of 500"
 CREATE = "mutation ($text: String!) { createPost(input: {text: $text}) { id } }"
 HOME = '{ homeFeed(latest: "now", limit: 50) { items { id text author { name } } hasOlder } }'
-POLL_S = 0.01
-SETTLE_S = 5.0
+POLL_INTERVAL_S = 0.01
+SETTLING_S = 5.0
+WORKER_START_S = 1.5
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @dataclass(frozen=True)
-class Row:
-    """One way's fan-out to so many followers."""
+class FanOutTiming:
+    """Duration of one variant's fan-out to a number of followers."""
 
-    way: str
+    variant: str
     followers: int
     seconds: float
 
@@ -51,85 +52,81 @@ class Row:
 
 
 @dataclass
-class Ground:
-    """A product, its database, and an author whose followers grow."""
+class FanOutBenchmark:
+    """A running product with its database, and the clients of an author and of a reader."""
 
-    bench: Bench
+    deployment: Deployment
     mongo: Mongo
     author: Client
     reader: Client
 
-    async def grow(self, author: str, count: int) -> list[str]:
-        """A new author's followers."""
-        return await add_followers(self.mongo, ORGANIZATION, author, count)
-
-    async def chunks(self, followers: int) -> Row:
-        """The product's own: from the mutation's call until nobody is left."""
+    async def time_chunks(self, followers: int) -> FanOutTiming:
+        """Times the product, from the call of the mutation until the fan-out is completed."""
         began_at = time.perf_counter()
         posted = await self.author.run(CREATE, text="The beacon is lit.")
         key = post_key(ORGANIZATION, posted["createPost"]["id"])
 
-        async def done() -> bool:
-            row = await self.mongo["fan_outs"].find_one({"_id": key.document_id}, {"state": 1, "delivered": 1})
-            return row is not None and row["state"] == "COMPLETED" and row["delivered"] == followers
+        async def is_completed() -> bool:
+            fan_out = await self.mongo["fan_outs"].find_one({"_id": key.document_id}, {"state": 1, "delivered": 1})
+            return fan_out is not None and fan_out["state"] == "COMPLETED" and fan_out["delivered"] == followers
 
-        await until(done)
-        return Row(CHUNKS, followers, time.perf_counter() - began_at)
+        await until(is_completed)
+        return FanOutTiming(CHUNKS, followers, time.perf_counter() - began_at)
 
-    async def one_job_each(self, way: str, names: Sequence[str]) -> Row:
-        """One job for each follower: from the first enqueue until the last feed has it."""
+    async def time_jobs(self, variant: str, followers: Sequence[str]) -> FanOutTiming:
+        """Times one job for each follower, from the first enqueue until the last feed has the post."""
         timestamp = time.time_ns() // 1000
-        redis = await pool(self.redis_url, way)
+        redis = await connect_queue(self.redis_url, variant)
         before = await self.mongo[ITEMS].estimated_document_count()
         began_at = time.perf_counter()
-        for start in range(0, len(names), AT_ONCE):
-            jobs = (
-                redis.enqueue_job("insert", ORGANIZATION, timestamp, name) for name in names[start : start + AT_ONCE]
+        for start in range(0, len(followers), ENQUEUED_AT_ONCE):
+            chunk = followers[start : start + ENQUEUED_AT_ONCE]
+            await asyncio.gather(
+                *(redis.enqueue_job("insert", ORGANIZATION, timestamp, follower) for follower in chunk)
             )
-            await asyncio.gather(*jobs)
 
-        async def done() -> bool:
-            return await self.mongo[ITEMS].estimated_document_count() >= before + len(names)
+        async def is_completed() -> bool:
+            return await self.mongo[ITEMS].estimated_document_count() >= before + len(followers)
 
-        await until(done)
+        await until(is_completed)
         seconds = time.perf_counter() - began_at
         await redis.aclose()
-        return Row(way, len(names), seconds)
+        return FanOutTiming(variant, len(followers), seconds)
 
-    async def latency_ms(self, who: Client, operation: str, times: int = 15, **variables: Any) -> float:
-        """The median of one request after the other."""
-        found = []
+    async def latency_ms(self, client: Client, operation: str, times: int = 15, **variables: Any) -> float:
+        """Sends a request `times` times, one after the other. Returns the median latency."""
+        latencies_ms = []
         for _ in range(times):
             began_at = time.perf_counter()
-            await who.run(operation, **variables)
-            found.append((time.perf_counter() - began_at) * 1000)
-        return sorted(found)[math.ceil(times / 2) - 1]
+            await client.run(operation, **variables)
+            latencies_ms.append((time.perf_counter() - began_at) * 1000)
+        return sorted(latencies_ms)[math.ceil(times / 2) - 1]
 
-    async def quiet(self) -> None:
-        """Until no fan-out is open."""
+    async def wait_for_fan_outs(self) -> None:
+        """Waits until no fan-out is open."""
 
-        async def done() -> bool:
+        async def has_no_open_fan_out() -> bool:
             return await self.mongo["fan_outs"].find_one({"open": True}) is None
 
-        await until(done)
+        await until(has_no_open_fan_out)
 
     @property
     def redis_url(self) -> str:
-        return self.bench.environment()["REDIS_URL"]
+        return self.deployment.environment()["REDIS_URL"]
 
 
-async def until(done: Callable[[], Awaitable[bool]], deadline_s: float = 300.0) -> None:
-    """Polls. Raises: TimeoutError."""
+async def until(condition: Callable[[], Awaitable[bool]], deadline_s: float = 300.0) -> None:
+    """Waits until a condition holds. Raises: TimeoutError."""
     async with asyncio.timeout(deadline_s):
-        while not await done():
-            await asyncio.sleep(POLL_S)
+        while not await condition():
+            await asyncio.sleep(POLL_INTERVAL_S)
 
 
 @contextmanager
-def arq_worker(bench: Bench, way: str) -> Iterator[None]:
-    """One worker process of the ordinary way on the product's servers."""
-    variables = bench.environment()
-    servers = [variables["MONGODB_URI"], variables["REDIS_URL"], "noroshi", bench.driver, way]
+def arq_worker(deployment: Deployment, variant: str) -> Iterator[None]:
+    """Runs one arq worker process of a variant on the product's servers."""
+    variables = deployment.environment()
+    servers = [variables["MONGODB_URI"], variables["REDIS_URL"], "noroshi", deployment.driver, variant]
     command = [sys.executable, "-m", "benchmarks.one_job_each", *servers]
     process = subprocess.Popen(command, env=variables, cwd=Path(__file__).parents[1], stderr=subprocess.DEVNULL)
     try:
@@ -139,56 +136,53 @@ def arq_worker(bench: Bench, way: str) -> Iterator[None]:
         process.wait(20)
 
 
-async def measure(bench: Bench, sizes: Sequence[int], most_jobs: int, console: Console) -> None:
-    """All rows, and the latencies as everything grows."""
-    mongo = connect(bench.environment()["MONGODB_URI"], "noroshi", "pymongo")
-    rows: list[Row] = []
-    flat = Table("followers", "posts", "createPost p50 ms", "homeFeed page p50 ms", title="One request as things grow")
-    reader_token = bench.token("follower-000000")
-    async with client(bench.product.url, reader_token) as reader:
+async def measure(deployment: Deployment, sizes: Sequence[int], max_jobs: int, console: Console) -> None:
+    """Prints a table for each number of followers, and a table of latencies as the data grow."""
+    url, mongo = deployment.product.url, connect(deployment.environment()["MONGODB_URI"], "noroshi", "pymongo")
+    latencies = Table(
+        "followers", "posts", "createPost p50 ms", "homeFeed page p50 ms", title="One request as the data grow"
+    )
+    reader_token = deployment.token("follower-000000")
+    async with client(url, reader_token) as reader:
         await reader.run("{ viewer { id } }")
         await fill_feed(mongo, "follower-000000")
         for size in [0, *sizes]:
             name = f"author-{size}"
-            async with client(bench.product.url, bench.token(name)) as author:
+            async with client(url, deployment.token(name)) as author:
                 await author.run("{ viewer { id } }")
-                ground = Ground(bench, mongo, author, reader)
-                names = await ground.grow(name, size) if size else []
-                create_ms = await ground.latency_ms(author, CREATE, 3, text="Pass it on.")
-                await ground.quiet()
+                benchmark = FanOutBenchmark(deployment, mongo, author, reader)
+                followers = await add_followers(mongo, ORGANIZATION, name, size) if size else []
+                create_ms = await benchmark.latency_ms(author, CREATE, 3, text="Pass it on.")
+                await benchmark.wait_for_fan_outs()
                 posts = await mongo["posts"].estimated_document_count()
-                home_ms = await ground.latency_ms(reader, HOME)
-                flat.add_row(f"{size:,}", f"{posts:,}", f"{create_ms:.1f}", f"{home_ms:.1f}")
+                home_ms = await benchmark.latency_ms(reader, HOME)
+                latencies.add_row(f"{size:,}", f"{posts:,}", f"{create_ms:.1f}", f"{home_ms:.1f}")
                 if size:
-                    rows += await compared(ground, names, most_jobs)
-                    show(rows[-3:], console)
-    await grown(mongo)
-    await asyncio.sleep(SETTLE_S)
-    async with (
-        client(bench.product.url, bench.token("author-0")) as author,
-        client(bench.product.url, reader_token) as who,
-    ):
-        ground = Ground(bench, mongo, author, who)
-        create_ms = await ground.latency_ms(author, CREATE, 15, text="Pass it on.")
-        home_ms = await ground.latency_ms(who, HOME)
+                    show(await time_variants(benchmark, followers, max_jobs), console)
+    await insert_posts_of_others(mongo)
+    await asyncio.sleep(SETTLING_S)
+    async with client(url, deployment.token("author-0")) as author, client(url, reader_token) as reader:
+        benchmark = FanOutBenchmark(deployment, mongo, author, reader)
+        create_ms = await benchmark.latency_ms(author, CREATE, 15, text="Pass it on.")
+        home_ms = await benchmark.latency_ms(reader, HOME)
         posts = await mongo["posts"].estimated_document_count()
-        flat.add_row(f"{sizes[-1]:,}", f"{posts:,}", f"{create_ms:.1f}", f"{home_ms:.1f}")
-    console.print(flat)
+        latencies.add_row(f"{sizes[-1]:,}", f"{posts:,}", f"{create_ms:.1f}", f"{home_ms:.1f}")
+    console.print(latencies)
     await mongo.close()
 
 
-async def compared(ground: Ground, names: Sequence[str], most_jobs: int) -> list[Row]:
-    """The three ways, one after the other, to the same followers."""
-    rows = [await ground.chunks(len(names))]
-    for way in (TUNED, DEFAULTS):
-        with arq_worker(ground.bench, way):
-            await asyncio.sleep(1.5)  # it has started and reads its queue
-            rows.append(await ground.one_job_each(way, names[:most_jobs]))
-    return rows
+async def time_variants(benchmark: FanOutBenchmark, followers: Sequence[str], max_jobs: int) -> list[FanOutTiming]:
+    """Times the three variants one after the other. arq gets at most `max_jobs` of the followers."""
+    timings = [await benchmark.time_chunks(len(followers))]
+    for variant in (TUNED, DEFAULTS):
+        with arq_worker(benchmark.deployment, variant):
+            await asyncio.sleep(WORKER_START_S)
+            timings.append(await benchmark.time_jobs(variant, followers[:max_jobs]))
+    return timings
 
 
 async def fill_feed(mongo: Mongo, reader: str, count: int = 800) -> None:
-    """As many posts of somebody whom the reader follows as a feed keeps, so that its pages are full from the start."""
+    """Fills a reader's feed with posts of a followed author up to the feed's limit, so that its pages are full."""
     low = time.time_ns() // 1000 - 10**9
     follow = {"org": ORGANIZATION, "follower": reader, "followee": "author-0"}
     await mongo["follows"].insert_one({"_id": {"o": ORGANIZATION, "f": reader, "e": "author-0"}, **follow})
@@ -201,8 +195,8 @@ async def fill_feed(mongo: Mongo, reader: str, count: int = 800) -> None:
     await mongo["feed_items"].insert_many(items)
 
 
-async def grown(mongo: Mongo, count: int = 100_000) -> None:
-    """Many more posts of others."""
+async def insert_posts_of_others(mongo: Mongo, count: int = 100_000) -> None:
+    """Inserts posts of authors whom the reader does not follow."""
     low = time.time_ns() // 1000 - count
     for start in range(0, count, 10_000):
         posts = [
@@ -212,28 +206,26 @@ async def grown(mongo: Mongo, count: int = 100_000) -> None:
         await mongo["posts"].insert_many(posts, ordered=False)
 
 
-def show(rows: Sequence[Row], console: Console) -> None:
-    """A table of the three ways for one number of followers."""
-    table = Table("way", "followers", "last feed after s", "followers/s", "ours is faster by")
+def show(rows: Sequence[FanOutTiming], console: Console) -> None:
+    """Prints a table of the three variants for one number of followers."""
+    table = Table("variant", "followers", "last feed after s", "followers/s", "chunks are faster by")
     for row in rows:
-        factor = "" if row.way == CHUNKS else f"{rows[0].rate / row.rate:.1f}x"
-        table.add_row(row.way, f"{row.followers:,}", f"{row.seconds:.2f}", f"{row.rate:,.0f}", factor)
+        factor = "" if row.variant == CHUNKS else f"{rows[0].rate / row.rate:.1f}x"
+        table.add_row(row.variant, f"{row.followers:,}", f"{row.seconds:.2f}", f"{row.rate:,.0f}", factor)
     console.print(table)
 
 
 @app.command()
 def main(
     followers: Annotated[list[int], typer.Option(help="Numbers of followers.")] = [1_000, 10_000, 50_000],  # noqa: B006
-    most_jobs: Annotated[
-        int, typer.Option(help="At most so many jobs of the ordinary ways; the rate is theirs.")
-    ] = 10_000,
-    driver: Annotated[str, typer.Option(help="motor or pymongo, for all.")] = "pymongo",
+    max_jobs: Annotated[int, typer.Option(help="Maximum number of arq jobs; compare their rates.")] = 10_000,
+    driver: Annotated[str, typer.Option(help="motor or pymongo, for all variants.")] = "pymongo",
 ) -> None:
-    """Measures. Needs a machine that does nothing else."""
+    """Measures fan-out and prints tables. Needs an otherwise idle machine."""
     console = Console(width=110)
     asyncio.run(idle_machine(60))
-    with bench(1, driver, NOROSHI_FAN_OUT_MAX_FOLLOWERS=str(10 * max(followers))) as running:
-        asyncio.run(measure(running, followers, most_jobs, console))
+    with deployment(1, driver, NOROSHI_FAN_OUT_MAX_FOLLOWERS=str(10 * max(followers))) as running:
+        asyncio.run(measure(running, followers, max_jobs, console))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The workload of the fan-out benchmark: a topic with members, and posts at a steady rate."""
+"""Workload of the fan-out benchmark: a topic with members, and posts at a steady rate."""
 
 import asyncio
 import time
@@ -24,29 +24,33 @@ AUTHOR = "ann"
 FIELD = "topicEvents"
 QUERY = """subscription($topicId: ID!) { topicEvents(topicId: $topicId) { __typename ... on Event { cursor at }
   ... on MessagePosted { message { id timestamp text author { id handle name } } } } }"""
-# Number and clock, and as few more characters as make all of the same length.
 TEXT_CHARS = 23
-TURN_S = 0.002
+"""Length of every text: a number, the time of writing, and padding."""
+
+MIN_SLEEP_S = 0.002
 
 
-class Post(Protocol):
-    """Sends texts that were written this moment."""
+class SendTexts(Protocol):
+    """Posts texts that were written just before the call."""
 
     async def __call__(self, texts: list[str]) -> None: ...
 
 
 @dataclass(slots=True)
 class Poster:
-    """Posts numbered texts that tell when they were written, evenly over time, whatever happened to those before."""
+    """Posts at a steady rate, whether or not earlier posts have finished.
 
-    post: Post
+    Each text holds its number and the time at which it was written.
+    """
+
+    send: SendTexts
     number: int = 0
     posted: int = 0
     slowest_ms: float = 0.0
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def run(self, rate: float, seconds: float, goes_on: Callable[[], bool]) -> None:
-        """So many a second, until the time is over or `goes_on` says no; returns when all are posted."""
+        """Posts `rate` texts a second for `seconds`, or until `goes_on` is false. Returns when all are posted."""
         began_s, self.posted, self.slowest_ms = time.perf_counter(), 0, 0.0
         total = max(round(rate * seconds), 1)
         while self.posted < total and goes_on():
@@ -54,19 +58,19 @@ class Poster:
             due = min(int(passed_s * rate) + 1, total) - self.posted
             if due > 0:
                 self._start(due)
-            await asyncio.sleep(max(self.posted / rate - passed_s, TURN_S))
+            await asyncio.sleep(max(self.posted / rate - passed_s, MIN_SLEEP_S))
         await asyncio.gather(*self._tasks)
 
     def _start(self, count: int) -> None:
         texts = [self._text() for _ in range(count)]
         self.posted += count
-        task = asyncio.create_task(self._post(texts))
+        task = asyncio.create_task(self._send_timed(texts))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _post(self, texts: list[str]) -> None:
+    async def _send_timed(self, texts: list[str]) -> None:
         began_s = time.perf_counter()
-        await self.post(texts)
+        await self.send(texts)
         self.slowest_ms = max(self.slowest_ms, 1000 * (time.perf_counter() - began_s))
 
     def _text(self) -> str:
@@ -75,28 +79,28 @@ class Poster:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A topic whose community has members, and who posts there."""
+class TopicWithMembers:
+    """A topic whose community has the benchmark's users as members, and its author."""
 
     stores: Stores
     topic: Topic
 
     async def post(self, texts: list[str]) -> None:
-        """Posts through storage: committed and published to every process when this returns."""
-        place = self.topic.id, self.topic.community_id
-        await asyncio.gather(*(self.stores.messages.post(NewMessage(*place, AUTHOR, text, None, [])) for text in texts))
+        """Posts messages through storage. They are committed and published to every process on return."""
+        ids = self.topic.id, self.topic.community_id
+        await asyncio.gather(*(self.stores.messages.post(NewMessage(*ids, AUTHOR, text, None, [])) for text in texts))
 
 
 @dataclass(frozen=True, slots=True)
-class RawPlace:
-    """For servers without GraphQL: the payloads that the product would send, over pub/sub."""
+class PayloadPublisher:
+    """Publishes payloads in the format of the product by pub/sub, for servers without GraphQL."""
 
     redis: Redis
     topic_id: str
     _order: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def post(self, texts: list[str]) -> None:
-        """Publishes what arrives together as one message."""
+        """Publishes the payloads of all texts as one pub/sub message."""
         async with self._order:
             await self.redis.publish(RAW_CHANNEL, b"\n".join(map(self._payload, texts)))
 
@@ -112,18 +116,18 @@ class RawPlace:
 
 
 @asynccontextmanager
-async def place(servers: Databases, members: list[str]) -> AsyncIterator[Place]:
-    """A topic that all of these users may listen to."""
+async def topic_with_members(servers: Databases, members: list[str]) -> AsyncIterator[TopicWithMembers]:
+    """Creates a topic to which all of these users may subscribe."""
     async with open_stores(servers.mongodb_uri, servers.redis_url, DATABASE, "pymongo") as stores:
         author = await stores.users.sign_in(ORGANIZATION, AUTHOR, [], AUTHOR, AUTHOR)
         community = await stores.communities.create(NewCommunity(ORGANIZATION, "Hilltops", ""), author, None)
-        await _join(stores, community.id, members)
+        await _insert_members(stores, community.id, members)
         topic = await stores.topics.create(community, author.id, "Smoke", None)
-        yield Place(stores, topic)
+        yield TopicWithMembers(stores, topic)
 
 
-async def _join(stores: Stores, community_id: str, members: list[str]) -> None:
-    """All of them at once; one by one it takes a minute."""
+async def _insert_members(stores: Stores, community_id: str, members: list[str]) -> None:
+    """Inserts users and memberships directly, since thousands of single sign-ins take a minute."""
     common = {"at": datetime.now(UTC)}
     users = [
         {

@@ -1,4 +1,4 @@
-"""The servers of the fan-out benchmark: MongoDB, Redis, and one web process at a time, alone on a core of its own."""
+"""Servers of the fan-out benchmark: MongoDB, Redis, and one web process at a time, alone on its core."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ PRODUCT = "noroshi"
 
 @dataclass(frozen=True)
 class Databases:
-    """Servers that run, and what a web process needs to use them."""
+    """Running MongoDB and Redis servers, and the settings of a web process on them."""
 
     mongodb_uri: str
     redis_url: str
@@ -36,11 +36,11 @@ class Databases:
     secret: str
 
     def token(self, user_id: str) -> str:
-        """A member's token."""
+        """Returns a member's token."""
         return mint(self.secret, user_id=user_id, organization_id=ORGANIZATION)
 
     def environment(self) -> dict[str, str]:
-        """The settings."""
+        """Returns the environment variables of a web process."""
         return environment(
             MONGODB_URI=self.mongodb_uri,
             REDIS_URL=self.redis_url,
@@ -52,30 +52,29 @@ class Databases:
 
 
 @dataclass(frozen=True)
-class Web:
-    """A web process that serves."""
+class WebProcess:
+    """A running web process."""
 
     pid: int
     port: int
-    log: Path
 
     def rss_kib(self) -> int:
-        """How much memory it has in use."""
+        """Returns the resident memory in KiB."""
         for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
             if line.startswith("VmRSS:"):
                 return int(line.split()[1])
         return 0
 
 
-def move_to(core: int, pid: int = 0) -> None:
-    """Keeps a process on one core, with the threads and processes that it is going to start."""
+def pin_to_core(core: int, pid: int = 0) -> None:
+    """Pins a process to one core, with the threads and child processes that it starts later."""
     if os.cpu_count() != 1:
         os.sched_setaffinity(pid, {core})
 
 
 @asynccontextmanager
 async def databases(driver: Driver) -> AsyncIterator[Databases]:
-    """Embedded servers in a temporary folder."""
+    """Runs embedded servers in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="noroshi-fanout-") as folder:
         async with embedded_servers(Path(folder) / "data") as servers:
             assert servers.mongod
@@ -86,22 +85,22 @@ async def databases(driver: Driver) -> AsyncIterator[Databases]:
 
 
 @asynccontextmanager
-async def web(way: str, servers: Databases) -> AsyncIterator[Web]:
-    """A web process of that way, alone on its core; ended afterwards."""
+async def web_process(variant: str, servers: Databases) -> AsyncIterator[WebProcess]:
+    """Runs a web process of a variant alone on its core."""
     log_file = tempfile.NamedTemporaryFile(prefix="noroshi-fanout-", suffix=".log")  # noqa: SIM115
     with listen("127.0.0.1", 0) as listener, log_file as log:
-        process = _start(way, listener.fileno(), servers, log.fileno())
+        process = _start(variant, listener.fileno(), servers, log.fileno())
         port = listener.getsockname()[1]
         try:
-            await asyncio.to_thread(eventually, lambda: _serves(port) or process.poll() is not None)
+            await asyncio.to_thread(eventually, lambda: _is_ready(port) or process.poll() is not None)
             assert process.poll() is None, Path(log.name).read_text()
-            yield Web(process.pid, port, Path(log.name))
+            yield WebProcess(process.pid, port)
         finally:
-            await end(process)
+            await end_process(process)
 
 
-async def end(process: subprocess.Popen[bytes]) -> None:
-    """Asks it to stop, and insists after a while."""
+async def end_process(process: subprocess.Popen[bytes]) -> None:
+    """Sends SIGTERM, and kills the process after a deadline."""
     process.send_signal(signal.SIGTERM)
     with suppress(subprocess.TimeoutExpired):
         await asyncio.to_thread(process.wait, STOP_DEADLINE_S)
@@ -109,9 +108,9 @@ async def end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _start(way: str, fd: int, servers: Databases, log_fd: int) -> subprocess.Popen[bytes]:
-    module = [sys.executable, "-m", "benchmarks.fanout_apps", way, str(fd)]
-    command = [*NOROSHI, "web", f"--fd={fd}"] if way == PRODUCT else module
+def _start(variant: str, fd: int, servers: Databases, log_fd: int) -> subprocess.Popen[bytes]:
+    module = [sys.executable, "-m", "benchmarks.fanout_apps", variant, str(fd)]
+    command = [*NOROSHI, "web", f"--fd={fd}"] if variant == PRODUCT else module
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -121,11 +120,11 @@ def _start(way: str, fd: int, servers: Databases, log_fd: int) -> subprocess.Pop
         env=servers.environment(),
         cwd=Path(__file__).parents[1],
     )
-    move_to(SERVER_CORE, process.pid)
+    pin_to_core(SERVER_CORE, process.pid)
     return process
 
 
-def _serves(port: int) -> bool:
+def _is_ready(port: int) -> bool:
     with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5) as answer:
         return bool(answer.status == 200)
     return False

@@ -27,13 +27,13 @@ ANSWERS = [(250, "2.0.0")] * 18 + [(550, "5.1.1"), (452, "4.2.2")]
 
 async def run(stores: Stores, org: str, number: int, domains: int, addresses: int) -> tuple[float, float]:
     """Returns the seconds until all events are durable, and until all are aggregated."""
-    dice, now = random.Random(3), await stores.mongo.now()
+    rng, now = random.Random(3), await stores.mongo.now()
     began_s = time.perf_counter()
     for first in range(0, number, BATCH):
         events = []
         for place in range(first, min(first + BATCH, number)):
-            which = dice.randrange(addresses)
-            code, status = dice.choice(ANSWERS)
+            which = rng.randrange(addresses)
+            code, status = rng.choice(ANSWERS)
             address = f"a{which}@d{which % domains}.example"
             events.append(DeliveryEvent(f"{org}{place}", address, now, smtp_code=code, enhanced_status=status))
         await stores.ledger.record(org, "benchmark", events)

@@ -58,7 +58,7 @@ def post_request(path: str, token: str, query: str, variables: dict[str, Any]) -
     return "\r\n".join([*head, *content])
 
 
-class Load:
+class LoadGenerator:
     """Runs a job and fills its report."""
 
     def __init__(self, job: Job) -> None:
@@ -115,7 +115,7 @@ class Load:
 class _Client(asyncio.Protocol):
     """A connection with at most one request in progress."""
 
-    def __init__(self, load: Load, request: bytes) -> None:
+    def __init__(self, load: LoadGenerator, request: bytes) -> None:
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._load, self._request = load, request
         self._received = b""
@@ -163,7 +163,7 @@ def main() -> None:
     job = Job(**orjson.loads(sys.stdin.buffer.read()))
     gc.disable()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        report = runner.run(Load(job).run())
+        report = runner.run(LoadGenerator(job).run())
     sys.stdout.buffer.write(orjson.dumps(report))
 
 

@@ -30,7 +30,7 @@ from benchmarks.fanout_targets import (
     Databases,
     databases,
     end,
-    move_to,
+    pin_to_core,
 )
 from benchmarks.load import post_request
 from benchmarks.lookup_load import Job, Report
@@ -50,7 +50,7 @@ REQUESTS = 40
 DOMAINS = 2000
 CHUNK = 20_000
 LAYERS_RATE, LAYERS_S = 50.0, 6.0
-WAYS = {
+VARIANTS = {
     "Noroshi": [*NOROSHI, "web", "--fd"],
     "Noroshi, not compiled": [sys.executable, "-m", "benchmarks.uncompiled"],
     "Strawberry, ordinary": [sys.executable, "-m", "benchmarks.lookup_apps"],
@@ -63,7 +63,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 class Measurement:
     """The result of one implementation at one rate."""
 
-    way: str
+    variant: str
     rate: float
     seconds: float
     web_pid: int
@@ -77,7 +77,7 @@ class Measurement:
         cpu = self.report.cpu_percent
         others = sum(count for status, count in self.report.statuses.items() if status not in ("200", "429"))
         return [
-            *(self.way, f"{self.rate:g}", f"{served:.0f}"),
+            *(self.variant, f"{self.rate:g}", f"{served:.0f}"),
             *(f"{_rank(latencies, percent):,.0f}" for percent in (50, 95, 99)),
             *(str(self.report.statuses.get("429", 0)), str(others)),
             *(f"{cpu[str(pid)]:.0f}" for pid in (self.web_pid, self.mongod_pid, self.report.pid)),
@@ -124,22 +124,22 @@ def _document(number: int) -> dict[str, object]:
 def requests(servers: Databases, addresses: int) -> list[str]:
     """Returns requests with 1,000 random addresses each."""
     token = mint(servers.secret, user_id="mta", organization_id=ORGANIZATION, roles=("SERVICE",))
-    dice = random.Random(1)
-    asked = [[address(dice.randrange(2 * addresses)) for _ in range(ASKED)] for _ in range(REQUESTS)]
+    rng = random.Random(1)
+    asked = [[address(rng.randrange(2 * addresses)) for _ in range(ASKED)] for _ in range(REQUESTS)]
     return [post_request("/graphql", token, QUERY, {"addresses": each}) for each in asked]
 
 
 @asynccontextmanager
-async def web(way: str, servers: Databases) -> AsyncIterator[tuple[int, int]]:
+async def web(variant: str, servers: Databases) -> AsyncIterator[tuple[int, int]]:
     """Runs a web process of an implementation alone on its core. Yields its process id and port."""
     with listen("127.0.0.1", 0) as listener:
         fd, port = listener.fileno(), listener.getsockname()[1]
         variables = servers.environment() | {"NOROSHI_ADDRESS_KEYS": ADDRESS_KEYS_SETTING}
         root = Path(__file__).parents[1]
         process = subprocess.Popen(
-            [*WAYS[way], str(fd)], pass_fds=[fd], env=variables, cwd=root, stdin=subprocess.DEVNULL
+            [*VARIANTS[variant], str(fd)], pass_fds=[fd], env=variables, cwd=root, stdin=subprocess.DEVNULL
         )
-        move_to(SERVER_CORE, process.pid)
+        pin_to_core(SERVER_CORE, process.pid)
         try:
             await asyncio.to_thread(eventually, lambda: _serves(port) or process.poll() is not None)
             yield process.pid, port
@@ -158,41 +158,53 @@ async def run_load(job: Job) -> Report:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "benchmarks.lookup_load"), stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
-    move_to(OTHERS_CORE, process.pid)
+    pin_to_core(OTHERS_CORE, process.pid)
     out, _ = await process.communicate(orjson.dumps(job))
     return Report(**orjson.loads(out))
 
 
-async def layers_of(way: str, pid: int, port: int, asked: list[str]) -> Table:
+async def layers_of(variant: str, pid: int, port: int, asked: list[str]) -> Table:
     """Returns where the processor time of a web process goes, under moderate load."""
     job = Job(port, asked, LAYERS_RATE, LAYERS_S + 2, [pid])
     shares = asyncio.create_task(asyncio.to_thread(layers.shares, pid, LAYERS_S))
     report = await run_load(job)
     cpu_ms = 10 * report.cpu_percent[str(pid)] / LAYERS_RATE
-    return layers.table(await shares, f"Where the processor time of {way} goes", "request", cpu_ms)
+    return layers.table(await shares, f"Where the processor time of {variant} goes", "request", cpu_ms)
 
 
 async def measure(addresses: int, rates: list[float], seconds: float, driver: str) -> tuple[list[Measurement], Table]:
     """Measures every rate with every implementation, and the layers of the first implementation."""
-    move_to(OTHERS_CORE)
+    pin_to_core(OTHERS_CORE)
     rows, shares = list[Measurement](), None
     async with databases(driver) as servers:  # type: ignore[arg-type]
         await fill(servers, addresses)
         asked = requests(servers, addresses)
-        for way in WAYS:
-            async with web(way, servers) as (pid, port):
+        for variant in VARIANTS:
+            async with web(variant, servers) as (pid, port):
                 await run_load(Job(port, asked, 10, 2, [pid]))
                 for rate in rates:
                     report = await run_load(Job(port, asked, rate, seconds, [pid, servers.mongod_pid]))
-                    rows.append(Measurement(way, rate, seconds, pid, servers.mongod_pid, report))
+                    rows.append(Measurement(variant, rate, seconds, pid, servers.mongod_pid, report))
                     _show(rows[-1:])
-                shares = shares or await layers_of(way, pid, port, asked)
+                shares = shares or await layers_of(variant, pid, port, asked)
     assert shares is not None
     return rows, shares
 
 
 def _show(rows: list[Measurement]) -> None:
-    names = ("way", "asked/s", "served/s", "p50 ms", "p95 ms", "p99 ms", "429", "failed", "web %", "mongod %", "load %")
+    names = (
+        "variant",
+        "asked/s",
+        "served/s",
+        "p50 ms",
+        "p95 ms",
+        "p99 ms",
+        "429",
+        "failed",
+        "web %",
+        "mongod %",
+        "load %",
+    )
     table = Table(*names, "others %")
     for row in rows:
         table.add_row(*row.cells())

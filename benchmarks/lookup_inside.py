@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.cpu import cpu_times
-from benchmarks.fanout_targets import DATABASE, ORGANIZATION, OTHERS_CORE, SERVER_CORE, databases, move_to
+from benchmarks.fanout_targets import DATABASE, ORGANIZATION, OTHERS_CORE, SERVER_CORE, databases, pin_to_core
 from benchmarks.lookup import ASKED, DOMAINS, address, fill
 from server.web import GC_THRESHOLDS
 from storage.mongo import Document, Mongo
@@ -56,7 +56,7 @@ async def measure(addresses: int, lookups: int, driver: str) -> None:
     requested = [[address(rng.randrange(2 * addresses)) for _ in range(ASKED)] for _ in range(lookups)]
     costs = Table("addresses", "lookups", "ms wall-clock", "ms of this process", "ms of mongod")
     space = Table("collection", "bytes a document", "stored", "in indexes", "levels of told")
-    move_to(OTHERS_CORE)
+    pin_to_core(OTHERS_CORE)
     async with databases(driver) as servers:  # type: ignore[arg-type]
         began_s = time.perf_counter()
         await fill(servers, addresses)
@@ -64,7 +64,7 @@ async def measure(addresses: int, lookups: int, driver: str) -> None:
             servers.mongodb_uri, servers.redis_url, DATABASE, servers.driver, address_keys=ADDRESS_KEYS
         ) as stores:
             Console().print(f"{addresses:,} addresses after {time.perf_counter() - began_s:.0f} s")
-            move_to(SERVER_CORE)
+            pin_to_core(SERVER_CORE)
             gc.freeze()
             gc.set_threshold(*GC_THRESHOLDS)
             for _ in range(3):

@@ -43,7 +43,7 @@ class Report:
     cpu_percent: dict[str, float] = field(default_factory=dict)
 
 
-class Load:
+class LoadGenerator:
     """Runs a job."""
 
     def __init__(self, job: Job) -> None:
@@ -91,7 +91,7 @@ def main() -> None:
     job = Job(**orjson.loads(sys.stdin.buffer.read()))
     gc.disable()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        sys.stdout.buffer.write(orjson.dumps(runner.run(Load(job).run())))
+        sys.stdout.buffer.write(orjson.dumps(runner.run(LoadGenerator(job).run())))
         sys.stdout.flush()
         os._exit(0)
 

@@ -1,8 +1,7 @@
-"""The product's web process with one transaction for each change, for comparison.
+"""The product's web process with one transaction for each change: `... one_by_one SOCKET_FD`.
 
-Members never share a transaction, processes take no leases, and conflicts are retried as in the product. At /empty it
-serves a mutation that does nothing, through the product's own view. Run by benchmarks.posting:
-`... one_by_one SOCKET_FD`.
+Changes never share a transaction, processes take no write leases, and conflicts are retried as in the product. /empty
+serves a mutation that does nothing, through the product's own view. benchmarks.posting runs this module.
 """
 
 import asyncio
@@ -36,17 +35,17 @@ Result = TypeVar("Result")
 create_product = server.app.create_app
 
 
-class OneByOne(Sequencer):
-    """A transaction for each change, as many at once as there are changes."""
+class UngroupedSequencer(Sequencer):
+    """Commits each change in a transaction of its own, all concurrently."""
 
     async def commit(self, stream: Stream, change: Change[Result]) -> Result:
-        answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        await self._settle(stream, [_Member(change, answer)])
-        return await answer
+        result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        await self._settle(stream, [_Member(change, result)])
+        return await result
 
 
 class NoWriteLeases(WriteLeases):
-    """Everybody at once."""
+    """Grants a lease at once, also while others hold one."""
 
     @asynccontextmanager
     async def acquire(self, stream: Stream) -> AsyncIterator[WriteLease]:
@@ -65,8 +64,8 @@ class Mutation:
         return True
 
 
-class EmptyMutation:
-    """The product's view with a schema that does nothing. Users are signed in as everywhere."""
+class EmptyMutationEndpoint:
+    """The product's view, including sign-in, with a mutation that does nothing."""
 
     def __init__(self, app: Starlette, settings: Settings) -> None:
         self._app, self._settings = app, settings
@@ -85,9 +84,9 @@ class EmptyMutation:
 
 
 def create_app(settings: Settings) -> Starlette:
-    """The product's application, and /empty."""
+    """Returns the product's application with the additional route /empty."""
     app = create_product(settings)
-    app.router.routes.insert(0, Route("/empty", EmptyMutation(app, settings)))
+    app.router.routes.insert(0, Route("/empty", EmptyMutationEndpoint(app, settings)))
     return app
 
 
@@ -95,7 +94,7 @@ def main() -> None:
     """Serves on the inherited socket until SIGTERM."""
     settings = Settings.from_environment()
     configure_logging(settings.log_format, settings.log_level)
-    vars(storage.stores).update(Sequencer=OneByOne, WriteLeases=NoWriteLeases)
+    vars(storage.stores).update(Sequencer=UngroupedSequencer, WriteLeases=NoWriteLeases)
     vars(server.app).update(create_app=create_app)
     serve_web(settings, socket.socket(fileno=int(sys.argv[1])))
 

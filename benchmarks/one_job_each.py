@@ -1,4 +1,4 @@
-"""Fan-out by one arq job for each follower, with arq's defaults or tuned."""
+"""Worker of a fan-out with one arq job for each follower, with arq's default settings or tuned ones."""
 
 import sys
 from typing import Any
@@ -12,10 +12,10 @@ from storage.mongo import Driver, connect, is_duplicate
 from storage.queue import deserialize, serialize
 
 ITEMS = "one_job_each"
-AT_ONCE = 100
+ENQUEUED_AT_ONCE = 100
 DEFAULTS, TUNED = "arq's defaults", "arq, tuned"
 
-# Source: reference settings for a trigger queue: poll often, many at once, keep nothing, JSON.
+# Frequent polls, many jobs at once, no stored results, and JSON instead of pickle.
 TUNING: dict[str, Any] = {
     "poll_delay": 0.05,
     "max_jobs": 100,
@@ -27,19 +27,19 @@ TUNING: dict[str, Any] = {
 }
 
 
-def queue_name(way: str) -> str:
-    """Each way has a queue of its own."""
-    return f"one-job-each:{'tuned' if way == TUNED else 'defaults'}"
+def queue_name(variant: str) -> str:
+    """Returns the name of a variant's queue."""
+    return f"one-job-each:{'tuned' if variant == TUNED else 'defaults'}"
 
 
-async def pool(redis_url: str, way: str) -> ArqRedis:
-    """A connection that enqueues as the worker reads."""
-    tuned = {"job_serializer": serialize, "job_deserializer": deserialize} if way == TUNED else {}
-    return await create_pool(RedisSettings.from_dsn(redis_url), default_queue_name=queue_name(way), **tuned)
+async def connect_queue(redis_url: str, variant: str) -> ArqRedis:
+    """Returns a connection that enqueues jobs for the variant's worker."""
+    tuned = {"job_serializer": serialize, "job_deserializer": deserialize} if variant == TUNED else {}
+    return await create_pool(RedisSettings.from_dsn(redis_url), default_queue_name=queue_name(variant), **tuned)
 
 
 async def insert(ctx: dict[str, Any], organization_id: str, timestamp: int, reader_id: str) -> None:
-    """The same insert as the product's, of one item, at majority."""
+    """Inserts one item with majority write concern, as the product does."""
     key = PostKey(organization_id, timestamp)
     item = {"_id": {"o": key.organization_id, "u": reader_id, "ts": key.timestamp}, "author": "ann"}
     try:
@@ -49,8 +49,8 @@ async def insert(ctx: dict[str, Any], organization_id: str, timestamp: int, read
             raise
 
 
-def main(mongodb_uri: str, redis_url: str, database: str, driver: Driver, way: str) -> None:
-    """Works until SIGTERM."""
+def main(mongodb_uri: str, redis_url: str, database: str, driver: Driver, variant: str) -> None:
+    """Runs jobs until SIGTERM."""
     import asyncio
 
     import uvloop
@@ -65,7 +65,7 @@ def main(mongodb_uri: str, redis_url: str, database: str, driver: Driver, way: s
         redis_settings = RedisSettings.from_dsn(redis_url)
         on_startup = startup
 
-    run_worker(WorkerSettings, queue_name=queue_name(way), **(TUNING if way == TUNED else {}))  # type: ignore[arg-type]
+    run_worker(WorkerSettings, queue_name=queue_name(variant), **(TUNING if variant == TUNED else {}))  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":

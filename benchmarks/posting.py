@@ -1,7 +1,7 @@
 """Posting to one topic: the product's group commit, interleaved with one transaction for each message.
 
-Each client is another user and posts again after each acknowledgement. Afterwards the topic is read back. It must hold
-exactly the acknowledged messages, in strictly increasing order.
+Each client has a user of its own, and posts again after each acknowledgement. Afterwards the topic is read back. It
+must hold exactly the acknowledged messages, in strictly increasing order.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from rich.table import Table
 
 from benchmarks.cpu import idle_machine
 from benchmarks.load import Job, Report, post_request
-from benchmarks.servers import Bench, Target, bench, one_by_one
+from benchmarks.servers import Deployment, WebProcesses, deployment, ungrouped_web_processes
 from tests.client import Client, client
 
 WARM_UP_S = 2.0
@@ -38,22 +38,22 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Options of a run. Durations are for each row."""
+class RunOptions:
+    """Options of a run: numbers of web processes and of clients, and durations of each measurement."""
 
     web: Sequence[int]
     clients: Sequence[int]
     seconds: float
-    patience_s: float
+    idle_timeout_s: float
     driver: str
 
 
 @dataclass(frozen=True)
-class Row:
-    """One measurement."""
+class PostingResult:
+    """The result of one variant with a number of web processes and clients."""
 
-    way: str
-    target: Target
+    variant: str
+    web: WebProcesses
     mongod_pid: int
     clients: int
     seconds: float
@@ -66,13 +66,13 @@ class Row:
 
     def cells(self) -> list[str]:
         """Returns the cells of the table."""
-        web = "+".join(self._cpu(pid) for pid in self.target.web_pids)
-        cpu = [self._cpu(self.report.pid), web, self._cpu(self.mongod_pid), self._cpu("others")]
+        web_cpu = "+".join(self._cpu(pid) for pid in self.web.pids)
+        cpu = [self._cpu(self.report.pid), web_cpu, self._cpu(self.mongod_pid), self._cpu("others")]
         latencies = [f"{self._latency_ms(percent):,.1f}" for percent in (50, 99)]
         errors = str(sum(self.report.errors.values()))
         return [
-            self.way,
-            str(len(self.target.web_pids)),
+            self.variant,
+            str(len(self.web.pids)),
             str(self.clients),
             f"{self.rate:,.0f}",
             *latencies,
@@ -81,7 +81,7 @@ class Row:
         ]
 
     def _latency_ms(self, percent: int) -> float:
-        """Latencies of acknowledged messages, by nearest rank."""
+        """Returns a percentile of the latencies by nearest rank."""
         latencies = sorted(self.report.latencies_ms)
         return latencies[math.ceil(len(latencies) * percent / 100) - 1] if latencies else math.nan
 
@@ -89,12 +89,12 @@ class Row:
         return f"{self.report.cpu_percent[str(process)]:.0f}"
 
 
-class Posting:
-    """A community whose members post to one topic after the other."""
+class PostingBenchmark:
+    """A community whose members post. Each measurement has a topic of its own."""
 
-    def __init__(self, bench: Bench, founder: Client, asked: Asked) -> None:
-        self._bench, self._founder, self._asked = bench, founder, asked
-        self._tokens = [bench.token(f"user{number}") for number in range(max(asked.clients))]
+    def __init__(self, deployment: Deployment, founder: Client, options: RunOptions) -> None:
+        self._deployment, self._founder, self._options = deployment, founder, options
+        self._tokens = [deployment.token(f"user{number}") for number in range(max(options.clients))]
         self._community_id = ""
 
     async def prepare(self) -> None:
@@ -105,88 +105,93 @@ class Posting:
             member = Client(self._founder.url, token, self._founder.http)
             await member.run("mutation($id: ID!) { joinCommunity(communityId: $id) { id } }", id=self._community_id)
 
-    async def post(self, way: str, target: Target, clients: int) -> Row:
-        """Measures `clients` that post to a new topic, and checks its messages."""
+    async def measure_posts(self, variant: str, web: WebProcesses, clients: int) -> PostingResult:
+        """Measures `clients` clients that post to a new topic, and checks its messages."""
         create = 'mutation($id: ID!) { createTopic(input: {communityId: $id, title: "Smoke"}) { id } }'
         topic_id = (await self._founder.run(create, id=self._community_id))["createTopic"]["id"]
         variables = {"input": {"topicId": topic_id, "text": TEXT}}
-        row = await self._load(way, target, "/graphql", POST, variables, clients)
-        _check(row.report, await self._read_back(topic_id))
-        return row
+        result = await self._measure(variant, web, "/graphql", POST, variables, clients)
+        _check(result.report, await self._read_back(topic_id))
+        return result
 
-    async def do_nothing(self, target: Target, clients: int) -> Row:
-        """Measures `clients` that send an empty mutation."""
-        return await self._load(EMPTY, target, "/empty", "mutation { empty }", {}, clients)
+    async def measure_empty_mutation(self, web: WebProcesses, clients: int) -> PostingResult:
+        """Measures `clients` clients that send an empty mutation."""
+        return await self._measure(EMPTY, web, "/empty", "mutation { empty }", {}, clients)
 
-    async def _load(
-        self, way: str, target: Target, path: str, query: str, variables: dict[str, Any], clients: int
-    ) -> Row:
+    async def _measure(
+        self, variant: str, web: WebProcesses, path: str, query: str, variables: dict[str, Any], clients: int
+    ) -> PostingResult:
         requests = [post_request(path, token, query, variables) for token in self._tokens[:clients]]
-        pids = [*target.web_pids, self._bench.mongod_pid]
-        await idle_machine(self._asked.patience_s)
-        report = await _run_load(Job(target.port, requests, WARM_UP_S, self._asked.seconds, pids))
-        return Row(way, target, self._bench.mongod_pid, clients, self._asked.seconds, report)
+        pids = [*web.pids, self._deployment.mongod_pid]
+        await idle_machine(self._options.idle_timeout_s)
+        report = await _run_load(Job(web.port, requests, WARM_UP_S, self._options.seconds, pids))
+        return PostingResult(variant, web, self._deployment.mongod_pid, clients, self._options.seconds, report)
 
     async def _read_back(self, topic_id: str) -> list[int]:
-        """All timestamps of the topic in microseconds, paged by `oldest` as clients do."""
+        """Returns all timestamps of the topic in microseconds, paged by `oldest`."""
         timestamps: list[int] = []
         oldest, more = "0.000000", True
         while more:
             page = (await self._founder.run(PAGE, topic=topic_id, oldest=oldest))["messages"]
-            found = [item["timestamp"] for item in page["items"]]
-            timestamps.extend(int(timestamp.replace(".", "")) for timestamp in found)
-            oldest, more = found[-1] if found else oldest, page["hasNewer"]
+            formatted = [item["timestamp"] for item in page["items"]]
+            timestamps.extend(int(timestamp.replace(".", "")) for timestamp in formatted)
+            oldest, more = formatted[-1] if formatted else oldest, page["hasNewer"]
         return timestamps
 
 
 async def _run_load(job: Job) -> Report:
-    """The report of a load generator in a process of its own."""
+    """Runs the load generator in a separate process. Returns its report."""
     command = [sys.executable, "-m", "benchmarks.load"]
     run = partial(subprocess.run, command, input=orjson.dumps(job), stdout=subprocess.PIPE, check=True)
     return Report(**orjson.loads((await asyncio.to_thread(run)).stdout))
 
 
 def _check(report: Report, stored: Sequence[int]) -> None:
-    """Exits unless the topic holds the acknowledged messages. An error may leave the outcome unknown."""
+    """Exits unless the topic holds the acknowledged messages.
+
+    The outcome of a failed request is unknown, so the topic may hold one more message for each error.
+    """
     acknowledged = set(report.timestamps)
     faults = {
-        "messages do not stand in strictly increasing order": sum(a >= b for a, b in pairwise(stored)),
+        "messages are out of order": sum(a >= b for a, b in pairwise(stored)),
         "timestamps were acknowledged twice": len(report.timestamps) - len(acknowledged),
         "acknowledged messages are missing": len(acknowledged - set(stored)),
         "messages were never acknowledged": max(len(stored) - len(acknowledged) - sum(report.errors.values()), 0),
-        "messages stand before one that they were sent after": report.disordered,
+        "messages precede one that was acknowledged before they were sent": report.disordered,
     }
     if found := [f"{count} {fault}" for fault, count in faults.items() if count]:
-        sys.exit(f"The topic is not what it should be: {'; '.join(found)}.")
+        sys.exit(f"The topic does not hold the acknowledged messages in order: {'; '.join(found)}.")
 
 
-async def _measure(bench: Bench, ordinary: Target, asked: Asked) -> AsyncIterator[Row]:
+async def _measure(
+    deployment: Deployment, ungrouped: WebProcesses, options: RunOptions
+) -> AsyncIterator[PostingResult]:
     """Measures both variants, interleaved, then the empty mutation."""
-    async with client(bench.target.url, bench.token("founder")) as founder:
-        posting = Posting(bench, founder, asked)
-        await posting.prepare()
-        for count in asked.clients:
-            yield await posting.post(GROUP_COMMIT, bench.target, count)
-            yield await posting.post(ONE_EACH, ordinary, count)
-        for count in asked.clients:
+    async with client(deployment.web_processes.url, deployment.token("founder")) as founder:
+        benchmark = PostingBenchmark(deployment, founder, options)
+        await benchmark.prepare()
+        for count in options.clients:
+            yield await benchmark.measure_posts(GROUP_COMMIT, deployment.web_processes, count)
+            yield await benchmark.measure_posts(ONE_EACH, ungrouped, count)
+        for count in options.clients:
             if count > 1:
-                yield await posting.do_nothing(ordinary, count)
+                yield await benchmark.measure_empty_mutation(ungrouped, count)
 
 
-async def _rows(asked: Asked) -> list[Row]:
-    rows = []
-    for count in asked.web:
-        with bench(count, asked.driver) as running, one_by_one(running, count) as ordinary:
-            async for row in _measure(running, ordinary, asked):
-                typer.echo(" ".join(row.cells()), err=True)
-                rows.append(row)
+async def _results(options: RunOptions) -> list[PostingResult]:
+    results = []
+    for count in options.web:
+        with deployment(count, options.driver) as running, ungrouped_web_processes(running, count) as ungrouped:
+            async for result in _measure(running, ungrouped, options):
+                typer.echo(" ".join(result.cells()), err=True)
+                results.append(result)
             typer.echo(running.product.errors, err=True, nl=False)
-    return rows
+    return results
 
 
-def _table(rows: Sequence[Row], seconds: float) -> Table:
+def _table(rows: Sequence[PostingResult], seconds: float) -> Table:
     table = Table(title=f"postMessage to one topic, {seconds:g} s each; CPU in percent of one processor")
-    table.add_column("way")
+    table.add_column("variant")
     for name in ("web", "clients", "messages/s", "p50 ms", "p99 ms", "errors", "load", "web CPU", "mongod", "others"):
         table.add_column(name, justify="right")
     for row in rows:
@@ -194,28 +199,29 @@ def _table(rows: Sequence[Row], seconds: float) -> Table:
     return table
 
 
-def _ratios(rows: Sequence[Row]) -> list[str]:
-    """How much more the group commit does, by web processes and clients."""
-    rates = {(row.way, len(row.target.web_pids), row.clients): row.rate for row in rows}
+def _ratios(rows: Sequence[PostingResult]) -> list[str]:
+    """Returns the rate of group commit relative to the other variant, by web processes and clients."""
+    rates = {(row.variant, len(row.web.pids), row.clients): row.rate for row in rows}
     return [
-        f"{web} web, {clients} clients: {rate / max(rates[ONE_EACH, web, clients], 0.1):.1f} times the messages"
-        for (way, web, clients), rate in rates.items()
-        if way == GROUP_COMMIT
+        f"{web} web, {clients} clients: {rate / max(rates[ONE_EACH, web, clients], 0.1):.1f} times as many messages"
+        for (variant, web, clients), rate in rates.items()
+        if variant == GROUP_COMMIT
     ]
 
 
 @app.command()
 def main(
-    seconds: Annotated[float, typer.Option(min=0.1, help="How long each row is measured.")] = 5.0,
-    clients: Annotated[str, typer.Option(help="How many clients at once.")] = "1,10,100",
-    web: Annotated[str, typer.Option(help="How many web processes.")] = "1,2",
+    seconds: Annotated[float, typer.Option(min=0.1, help="Duration of each measurement.")] = 5.0,
+    clients: Annotated[str, typer.Option(help="Numbers of clients.")] = "1,10,100",
+    web: Annotated[str, typer.Option(help="Numbers of web processes.")] = "1,2",
     driver: Annotated[str, typer.Option(help="motor or pymongo.")] = "pymongo",
-    patience_s: Annotated[float, typer.Option(help="How long each row waits for an idle machine.")] = 10.0,
+    idle_timeout_s: Annotated[float, typer.Option(help="How long each measurement waits for an idle machine.")] = 10.0,
 ) -> None:
     """Measures posting to one topic, and prints a table."""
     # SIGTERM raises KeyboardInterrupt, so that child processes are ended.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    rows = asyncio.run(_rows(Asked(_numbers(web), _numbers(clients), seconds, patience_s, driver)))
+    options = RunOptions(_numbers(web), _numbers(clients), seconds, idle_timeout_s, driver)
+    rows = asyncio.run(_results(options))
     console = Console(width=None if sys.stdout.isatty() else WIDTH)
     console.print(_table(rows, seconds))
     for line in _ratios(rows):

@@ -197,7 +197,7 @@ def quantiles(late: Sequence[float]) -> tuple[str, str, str]:
 
 
 async def measure(counts: Sequence[int], waiting: Sequence[int], console: Console) -> None:
-    lateness = Table("due at once", "way", "p50 ms", "p99 ms", "max ms", "early")
+    lateness = Table("due at once", "variant", "p50 ms", "p99 ms", "max ms", "early")
     sweeps = Table("waiting", "a sweep, median ms", "index entries examined")
     with tempfile.TemporaryDirectory(prefix="noroshi-benchmark-") as folder, receiver() as url:
         async with opened(Path(folder)) as stores:
@@ -209,7 +209,7 @@ async def measure(counts: Sequence[int], waiting: Sequence[int], console: Consol
             for count in counts:
                 times = max(2, REPEATS // count)
                 called = [await external_lateness(scenarios[0], publisher, url, count) for _ in range(times)]
-                ways = {
+                variants = {
                     "Noroshi, topics": [
                         x for _ in range(times) for x in await internal_lateness(scenarios, publisher, count)
                     ],
@@ -217,9 +217,9 @@ async def measure(counts: Sequence[int], waiting: Sequence[int], console: Consol
                     "Noroshi, webhook: received": [late for _, arrivals in called for late in arrivals],
                     "arq defer_until": [x for _ in range(times) for x in await arq_deferred(redis_url, count)],
                 }
-                for way, late in ways.items():
-                    assert len(late) == count * times, f"{way}: {len(late)} of {count * times}"
-                    lateness.add_row(str(count), way, *quantiles(late), str(sum(each < 0 for each in late)))
+                for variant, late in variants.items():
+                    assert len(late) == count * times, f"{variant}: {len(late)} of {count * times}"
+                    lateness.add_row(str(count), variant, *quantiles(late), str(sum(each < 0 for each in late)))
             lateness.add_row("any", "a cron of minutes (computed)", "30000", "59400", "60000", "0")
             for many in waiting:
                 took, examined = await sweep_ms(stores, many)

@@ -1,4 +1,4 @@
-"""Servers of the posting benchmark: the product in a temporary folder, and web processes without group commit."""
+"""The product in a temporary folder, and web processes without group commit on its databases."""
 
 import json
 import re
@@ -22,11 +22,11 @@ STOP_DEADLINE_S = 20.0
 
 
 @dataclass(frozen=True)
-class Target:
+class WebProcesses:
     """Web processes that share a port."""
 
     port: int
-    web_pids: list[int]
+    pids: list[int]
 
     @property
     def url(self) -> str:
@@ -34,28 +34,28 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Bench:
-    """A running product, and how its servers are reached."""
+class Deployment:
+    """A running product with embedded servers."""
 
     product: Product
     driver: str
 
     @property
-    def target(self) -> Target:
+    def web_processes(self) -> WebProcesses:
         """The product's own web processes."""
         pids = [pid for pid, command in self.product.children().items() if "noroshi web" in command]
-        return Target(int(self.product.url.rpartition(":")[2]), pids)
+        return WebProcesses(int(self.product.url.rpartition(":")[2]), pids)
 
     @property
     def mongod_pid(self) -> int:
         return self._server("mongod")[0]
 
     def token(self, user: str) -> str:
-        """A member's token."""
+        """Returns a member's token."""
         return mint(self._secret, user_id=user, organization_id=ORGANIZATION)
 
     def environment(self) -> dict[str, str]:
-        """The environment of another web process on the same servers."""
+        """Returns the environment of another process on the same servers."""
         return environment(
             MONGODB_URI=f"mongodb://127.0.0.1:{self._server('mongod')[1]}/?directConnection=true",
             REDIS_URL=f"redis://127.0.0.1:{self._server('valkey-server')[1]}/0",
@@ -70,39 +70,39 @@ class Bench:
         return secret
 
     def _server(self, name: str) -> tuple[int, str]:
-        """Process id and port of an embedded server."""
+        """Returns the process id and the port of an embedded server. Raises: LookupError."""
         for pid, command in self.product.children().items():
             if name in command and (port := re.search(r"--port (\d+)", command)):
                 return pid, port[1]
-        raise LookupError(f"{name} does not run")
+        raise LookupError(f"{name} is not running")
 
 
 @contextmanager
-def bench(web: int, driver: str, **more: str) -> Iterator[Bench]:
-    """`noroshi up` with embedded servers and that many web processes, ended and forgotten afterwards."""
-    variables = {"NOROSHI_LOG_LEVEL": "warning", "NOROSHI_MONGO_DRIVER": driver, **more}
+def deployment(web: int, driver: str, **settings: str) -> Iterator[Deployment]:
+    """Runs `noroshi up` with embedded servers and `web` web processes. Deletes its data afterwards."""
+    variables = {"NOROSHI_LOG_LEVEL": "warning", "NOROSHI_MONGO_DRIVER": driver, **settings}
     with (
         tempfile.TemporaryDirectory(prefix="noroshi-benchmark-") as folder,
         running(Path(folder) / "data", "--web", str(web), **variables) as product,
     ):
-        yield Bench(product, driver)
+        yield Deployment(product, driver)
 
 
 @contextmanager
-def one_by_one(bench: Bench, web: int) -> Iterator[Target]:
-    """Web processes of the ordinary way on the product's servers."""
+def ungrouped_web_processes(deployment: Deployment, count: int) -> Iterator[WebProcesses]:
+    """Runs web processes without group commit on the product's servers."""
     with listen("127.0.0.1", 0) as listener, ExitStack() as stack:
-        pids = [stack.enter_context(_web(bench, listener)).pid for _ in range(web)]
-        target = Target(listener.getsockname()[1], pids)
-        assert eventually(lambda: _ready(target.url)), "the ordinary way's web processes are not ready"
-        yield target
+        pids = [stack.enter_context(_ungrouped_web_process(deployment, listener)).pid for _ in range(count)]
+        processes = WebProcesses(listener.getsockname()[1], pids)
+        assert eventually(lambda: _is_ready(processes.url)), "The web processes without group commit are not ready."
+        yield processes
 
 
 @contextmanager
-def _web(bench: Bench, listener: socket.socket) -> Iterator[subprocess.Popen[bytes]]:
+def _ungrouped_web_process(deployment: Deployment, listener: socket.socket) -> Iterator[subprocess.Popen[bytes]]:
     fd = listener.fileno()
     command = [sys.executable, "-m", "benchmarks.one_by_one", str(fd)]
-    process = subprocess.Popen(command, pass_fds=[fd], env=bench.environment(), cwd=Path(__file__).parents[1])
+    process = subprocess.Popen(command, pass_fds=[fd], env=deployment.environment(), cwd=Path(__file__).parents[1])
     try:
         yield process
     finally:
@@ -113,7 +113,7 @@ def _web(bench: Bench, listener: socket.socket) -> Iterator[subprocess.Popen[byt
         process.wait()
 
 
-def _ready(url: str) -> bool:
+def _is_ready(url: str) -> bool:
     with suppress(OSError), urllib.request.urlopen(f"{url}/readyz", timeout=5) as answer:
         return bool(answer.status == 200)
     return False

@@ -26,7 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import layers
-from benchmarks.fanout_targets import DATABASE, OTHERS_CORE, SERVER_CORE, Databases, databases, end, move_to
+from benchmarks.fanout_targets import DATABASE, OTHERS_CORE, SERVER_CORE, Databases, databases, end, pin_to_core
 from benchmarks.timeline_data import PAGE, TimelineData, timeline_data
 from benchmarks.timeline_load import Job, Report
 from server.web import listen
@@ -48,7 +48,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @dataclass(frozen=True)
-class Web:
+class WebProcess:
     """A web process that serves."""
 
     pid: int
@@ -114,7 +114,7 @@ def rank(latencies: Sequence[float], percent: int) -> float:
 
 
 @asynccontextmanager
-async def web(variant: str, servers: Databases) -> AsyncIterator[Web]:
+async def web(variant: str, servers: Databases) -> AsyncIterator[WebProcess]:
     """Starts a web process of the variant, alone on its core, and ends it afterwards."""
     with listen("127.0.0.1", 0) as listener:
         fd = listener.fileno()
@@ -123,12 +123,14 @@ async def web(variant: str, servers: Databases) -> AsyncIterator[Web]:
 
 
 @asynccontextmanager
-async def serving(command: Sequence[str], port: int, servers: Databases, fds: Sequence[int] = ()) -> AsyncIterator[Web]:
+async def serving(
+    command: Sequence[str], port: int, servers: Databases, fds: Sequence[int] = ()
+) -> AsyncIterator[WebProcess]:
     """Starts a server process, alone on its core, and ends it afterwards."""
     root = Path(__file__).parents[1]
     process = subprocess.Popen(command, pass_fds=fds, env=servers.environment(), cwd=root, stdin=subprocess.DEVNULL)
-    move_to(SERVER_CORE, process.pid)
-    target = Web(process.pid, port)
+    pin_to_core(SERVER_CORE, process.pid)
+    target = WebProcess(process.pid, port)
     try:
         await asyncio.to_thread(eventually, lambda: target.get("/readyz") or process.poll() is not None)
         yield target
@@ -141,7 +143,7 @@ class Bench:
     """A variant with its web process and data."""
 
     variant: str
-    web: Web
+    web: WebProcess
     servers: Databases
     timeline_data: TimelineData
     seconds: float
@@ -243,7 +245,7 @@ def main(
     ] = ",".join(VARIANTS),
 ) -> None:
     """Measures timeline pages, and prints tables."""
-    move_to(OTHERS_CORE)
+    pin_to_core(OTHERS_CORE)
     chosen = [variant for variant in VARIANTS if variant in re.split(r",(?! )", variants)]
     rows, shares = asyncio.run(_measure(chosen, rounds, seconds, "motor" if driver == "motor" else "pymongo"))
     console = Console(width=None if sys.stdout.isatty() else 210)

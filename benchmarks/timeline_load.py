@@ -52,7 +52,7 @@ class Report:
     cpu_percent: dict[str, float] = field(default_factory=dict)
 
 
-class Load:
+class LoadGenerator:
     """Runs a job and fills its report."""
 
     def __init__(self, job: Job) -> None:
@@ -113,7 +113,7 @@ class Load:
 class _Client(asyncio.Protocol):
     """A connection with at most one request in progress."""
 
-    def __init__(self, load: Load) -> None:
+    def __init__(self, load: LoadGenerator) -> None:
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._load = load
         self._received = b""
@@ -155,7 +155,7 @@ def main() -> None:
     job = Job(**orjson.loads(sys.stdin.buffer.read()))
     gc.disable()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        report = runner.run(Load(job).run())
+        report = runner.run(LoadGenerator(job).run())
     sys.stdout.buffer.write(orjson.dumps(report))
 
 

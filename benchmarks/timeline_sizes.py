@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.table import Table
 from websockets.asyncio.client import ClientConnection, connect
 
-from benchmarks.fanout_targets import OTHERS_CORE, Databases, databases, move_to
-from benchmarks.timeline import CONNECTIONS, WARM_UP_S, Web, rank, run_load, web
+from benchmarks.fanout_targets import OTHERS_CORE, Databases, databases, pin_to_core
+from benchmarks.timeline import CONNECTIONS, WARM_UP_S, WebProcess, rank, run_load, web
 from benchmarks.timeline_data import PAGE, TimelineData, timeline_data
 from benchmarks.timeline_load import Job
 from storage.timeline import format_timestamp
@@ -32,7 +32,7 @@ def _numbers(text: str) -> list[int]:
     return [int(number) for number in text.split(",")]
 
 
-async def _row(target: Web, data: TimelineData, limit: int, seconds: float) -> list[str]:
+async def _row(target: WebProcess, data: TimelineData, limit: int, seconds: float) -> list[str]:
     """Returns pages a second, latencies, and processor time of random pages of the topics."""
     rng = random.Random(limit)
     places = [(rng.choice(data.topics), rng.choice(data.timestamps[limit:])) for _ in range(REQUESTS)]
@@ -48,7 +48,7 @@ async def _row(target: Web, data: TimelineData, limit: int, seconds: float) -> l
 
 
 @asynccontextmanager
-async def _sockets(target: Web, data: TimelineData, count: int) -> AsyncIterator[None]:
+async def _sockets(target: WebProcess, data: TimelineData, count: int) -> AsyncIterator[None]:
     """Opens `count` sockets that subscribe to a quiet topic."""
     connecting = asyncio.Semaphore(CONNECTING_AT_ONCE)
     async with AsyncExitStack() as stack:
@@ -111,7 +111,7 @@ def main(
     seconds: Annotated[float, typer.Option(min=0.5, help="How long each row is measured.")] = 3.0,
 ) -> None:
     """Measures pages, of 50 messages by default, and prints a table."""
-    move_to(OTHERS_CORE)
+    pin_to_core(OTHERS_CORE)
     table = Table("what grows", title=f"Random pages, {CONNECTIONS} connections")
     for name in ["pages/s", "p50 ms", "p99 ms", "web CPU ms a page", "others %"]:
         table.add_column(name, justify="right")

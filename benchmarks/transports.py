@@ -19,7 +19,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.fanout_targets import OTHERS_CORE, Databases, databases, move_to
+from benchmarks.fanout_targets import OTHERS_CORE, Databases, databases, pin_to_core
 from benchmarks.timeline import CONNECTIONS, PAGES, WARM_UP_S, rank, run_load, serving
 from benchmarks.timeline_data import PAGE, TimelineData, timeline_data
 from benchmarks.timeline_load import Job, Report
@@ -108,7 +108,7 @@ def main(
     rounds: Annotated[int, typer.Option(min=1, help="Rounds of each server.")] = 2,
 ) -> None:
     """Measures the installed servers, and prints a table."""
-    move_to(OTHERS_CORE)
+    pin_to_core(OTHERS_CORE)
     present = [server for server, command in COMMANDS.items() if find_spec(command[0])]
     names = sorted({COMMANDS[server][0] for server in present})
     table = Table(title="Pages of 50 under " + ", ".join(f"{name} {version(name)}" for name in names))
