@@ -1,7 +1,7 @@
 """Processor time of the demo's operations, compiled and with graphql-core's executor.
 
 Two web processes on the same databases get a few requests each, interleaved. The table shows the median processor time
-of a request and the difference by pairs of rounds. Linux only.
+of a request, and the median and quartiles of the difference between the two processes in one round. Linux only.
 """
 
 import asyncio
@@ -19,9 +19,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.demo_operations import JOBS, PLACES, Operation, Places, operations
+from benchmarks.demo_operations import FIRST_CALL_JOB, FIRST_TOPIC, Operation, DemoIds, operations
 from benchmarks.fanout_targets import OTHERS_CORE, Databases, databases, pin_to_core
-from benchmarks.lookup import web
+from benchmarks.lookup import web_process
 from server.auth.tokens import mint
 from server.demo.cast import DEMO_USERS, DemoUser
 from server.demo.filling import fill
@@ -46,7 +46,7 @@ class Client:
         return mint(secret, user_id=user.id, organization_id=org, roles=user.roles, name=user.name, handle=user.handle)
 
     def execute(self, operation: Operation) -> dict[str, Any]:
-        """Executes an operation and returns its data. Raises: AssertionError for errors."""
+        """Executes an operation and returns its data. Raises: AssertionError if the answer has errors."""
         return self._send(self.request(operation))
 
     def request(self, operation: Operation) -> urllib.request.Request:
@@ -75,12 +75,12 @@ class Client:
         return sum(int(Path(f"/proc/{self.pid}/task/{each}/schedstat").read_text().split()[0]) for each in tasks)
 
 
-def _places(client: Client) -> Places:
-    (community,) = client.execute(Operation("hana", PLACES))["communities"]
+def _demo_ids(client: Client) -> DemoIds:
+    (community,) = client.execute(Operation("hana", FIRST_TOPIC))["communities"]
     (topic,) = community["topics"]
-    (job,) = client.execute(Operation("ken", JOBS))["callJobs"]["items"]
+    (job,) = client.execute(Operation("ken", FIRST_CALL_JOB))["callJobs"]["items"]
     last = topic["lastMessage"]
-    return Places(community["id"], topic["id"], last["id"], last["timestamp"], job["id"])
+    return DemoIds(community["id"], topic["id"], last["id"], last["timestamp"], job["id"])
 
 
 def _measure_operations(
@@ -104,18 +104,18 @@ async def measure(count: int, rounds: int) -> list[tuple[str, list[float], list[
     pin_to_core(OTHERS_CORE)
     async with (
         databases("pymongo") as servers,
-        web("Noroshi, not compiled", servers) as one,
-        web("Noroshi", servers) as two,
+        web_process("Noroshi, not compiled", servers) as uncompiled,
+        web_process("Noroshi", servers) as product,
     ):
-        graphql_core, compiled = Client(*one, servers), Client(*two, servers)
+        graphql_core, compiled = Client(*uncompiled, servers), Client(*product, servers)
         await fill(compiled.url, compiled.token)
-        demo_operations = operations(await asyncio.to_thread(_places, compiled))
+        demo_operations = operations(await asyncio.to_thread(_demo_ids, compiled))
         return await asyncio.to_thread(_measure_operations, graphql_core, compiled, demo_operations, count, rounds)
 
 
 def _cells(graphql_core: Sequence[float], compiled: Sequence[float]) -> list[str]:
-    pairs = [100 * (with_ / without - 1) for without, with_ in zip(graphql_core, compiled, strict=True)]
-    low, middle, high = statistics.quantiles(pairs, n=4)
+    percent = [100 * (after / before - 1) for before, after in zip(graphql_core, compiled, strict=True)]
+    low, middle, high = statistics.quantiles(percent, n=4)
     medians = [f"{statistics.median(each):,.0f}" for each in (graphql_core, compiled)]
     return [*medians, f"{middle:+.1f}", f"{low:+.1f} to {high:+.1f}"]
 

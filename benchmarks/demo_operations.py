@@ -15,8 +15,8 @@ JOB = """id timestamp name scenario state createdAt startAt window { start end t
 TASK = "id jobId row phoneNumber variables { name value } state outcome attempts startedAt endedAt error"
 DOMAIN = "id domain success softBounce hardBounce blocked verdict { rule detail }"
 
-PLACES = """{ communities(joined: true, limit: 1) { id topics(limit: 1) { id lastMessage { id timestamp } } } }"""
-JOBS = '{ callJobs(latest: "now", limit: 1) { items { id } } }'
+FIRST_TOPIC = """{ communities(joined: true, limit: 1) { id topics(limit: 1) { id lastMessage { id timestamp } } } }"""
+FIRST_CALL_JOB = '{ callJobs(latest: "now", limit: 1) { items { id } } }'
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """Ids in the demo: a community, one of its topics, the topic's last message with its timestamp, and a call job."""
+class DemoIds:
+    """Ids in the demo: a community, one of its topics, the topic's last message and its timestamp, and a call job."""
 
     community: str
     topic: str
@@ -39,9 +39,9 @@ class Places:
     job: str
 
 
-def operations(at: Places) -> dict[str, Operation]:
-    """Returns the operations by name. Those that add data come last."""
-    topic, message = {"topic": at.topic}, {"message": at.message}
+def operations(ids: DemoIds) -> dict[str, Operation]:
+    """Returns the operations by name. Mutations come last."""
+    topic, message = {"topic": ids.topic}, {"message": ids.message}
     return {
         "sidebar": Operation(
             "hana", f"{{ communities(joined: true, limit: 50) {{ id name topics(limit: 31) {{ {TOPIC} }} }} }}"
@@ -53,7 +53,7 @@ def operations(at: Places) -> dict[str, Operation]:
             "hana",
             f"""query ($id: ID!) {{
               communityTopics(communityId: $id, latest: "now", limit: 31) {{ items {{ {TOPIC} }} }} }}""",
-            {"id": at.community},
+            {"id": ids.community},
         ),
         "trending": Operation(
             "hana",
@@ -74,7 +74,7 @@ def operations(at: Places) -> dict[str, Operation]:
             "hana",
             f"""query ($topic: ID!, $at: Timestamp!) {{
               messagesAround(topicId: $topic, timestamp: $at, limit: 60) {{ items {{ {MESSAGE} }} }} }}""",
-            topic | {"at": at.timestamp},
+            topic | {"at": ids.timestamp},
         ),
         "one message": Operation("hana", f"query ($message: ID!) {{ message(id: $message) {{ {MESSAGE} }} }}", message),
         "who reacted": Operation(
@@ -97,11 +97,11 @@ def operations(at: Places) -> dict[str, Operation]:
         ),
         "accounts": Operation("hana", "{ connectedAccounts { id network name connectedAt disconnectedAt } }"),
         "call jobs": Operation("ken", f'{{ callJobs(latest: "now", limit: 30) {{ items {{ {JOB} }} }} }}'),
-        "a call job": Operation("ken", f"query ($job: ID!) {{ callJob(id: $job) {{ {JOB} }} }}", {"job": at.job}),
+        "a call job": Operation("ken", f"query ($job: ID!) {{ callJob(id: $job) {{ {JOB} }} }}", {"job": ids.job}),
         "call tasks": Operation(
             "ken",
             f"query ($job: ID!) {{ callJob(id: $job) {{ tasks(afterRow: 0, limit: 100) {{ {TASK} }} }} }}",
-            {"job": at.job},
+            {"job": ids.job},
         ),
         "call limits": Operation("ken", "{ callLimits { id concurrentCalls callsPerSecond activeCalls } }"),
         "an address": Operation(
@@ -122,7 +122,7 @@ def operations(at: Places) -> dict[str, Operation]:
         "mark read": Operation(
             "hana",
             "mutation ($topic: ID!, $at: Timestamp!) { markRead(topicId: $topic, timestamp: $at) { id unreadCount } }",
-            topic | {"at": at.timestamp},
+            topic | {"at": ids.timestamp},
         ),
         "post a message": Operation(
             "hana",

@@ -1,7 +1,7 @@
-"""Measures lookups of 1,000 addresses in a book of a million, by the product and by ordinary Strawberry in one run.
+"""Lookups of 1,000 addresses in a book of a million: the product compared with ordinary Strawberry.
 
-The request rate is fixed, not the number of clients. The web process has core 0; MongoDB and the load share core 1.
-Linux only.
+The request rate is fixed, not the number of clients. The web process has core 0; MongoDB and the load generator share
+core 1. Linux only.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from benchmarks.fanout_targets import (
     SERVER_CORE,
     Databases,
     databases,
-    end,
+    end_process,
     pin_to_core,
 )
 from benchmarks.load import post_request
@@ -45,10 +45,10 @@ from tests.product import NOROSHI, eventually
 QUERY = """query ($addresses: [String!]!) { addressBook(addresses: $addresses) {
   address blocked verdict { rule } success softBounce hardBounce
 } }"""
-ASKED = 1000
+ADDRESSES_PER_REQUEST = 1000
 REQUESTS = 40
 DOMAINS = 2000
-CHUNK = 20_000
+INSERTED_AT_ONCE = 20_000
 LAYERS_RATE, LAYERS_S = 50.0, 6.0
 VARIANTS = {
     "Noroshi": [*NOROSHI, "web", "--fd"],
@@ -60,8 +60,8 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @dataclass(frozen=True)
-class Measurement:
-    """The result of one implementation at one rate."""
+class LookupResult:
+    """The result of one variant at one rate."""
 
     variant: str
     rate: float
@@ -78,31 +78,31 @@ class Measurement:
         others = sum(count for status, count in self.report.statuses.items() if status not in ("200", "429"))
         return [
             *(self.variant, f"{self.rate:g}", f"{served:.0f}"),
-            *(f"{_rank(latencies, percent):,.0f}" for percent in (50, 95, 99)),
+            *(f"{_percentile(latencies, percent):,.0f}" for percent in (50, 95, 99)),
             *(str(self.report.statuses.get("429", 0)), str(others)),
             *(f"{cpu[str(pid)]:.0f}" for pid in (self.web_pid, self.mongod_pid, self.report.pid)),
             f"{cpu['others']:.0f}",
         ]
 
 
-def _rank(latencies: list[float], percent: int) -> float:
+def _percentile(latencies: list[float], percent: int) -> float:
     return latencies[math.ceil(len(latencies) * percent / 100) - 1] if latencies else math.nan
 
 
 def address(number: int) -> str:
-    """Returns an address of the book by number. Half of the requested numbers are in the book."""
+    """Returns the address with a number. The book holds the addresses with the lowest numbers."""
     return f"reader{number}@d{number % DOMAINS}.example"
 
 
 async def fill(servers: Databases, addresses: int) -> None:
-    """Inserts documents as aggregation leaves them."""
+    """Inserts documents of addresses and domains as mail aggregation writes them."""
     async with open_stores(
         servers.mongodb_uri, servers.redis_url, DATABASE, servers.driver, address_keys=ADDRESS_KEYS
     ) as stores:
-        for first in range(0, addresses, CHUNK):
-            rows = [_document(number) for number in range(first, min(first + CHUNK, addresses))]
-            rows.sort(key=lambda row: row["_id"])
-            await stores.mongo["mail_addresses"].insert_many(rows, ordered=False)
+        for first in range(0, addresses, INSERTED_AT_ONCE):
+            documents = [_document(number) for number in range(first, min(first + INSERTED_AT_ONCE, addresses))]
+            documents.sort(key=lambda document: document["_id"])
+            await stores.mongo["mail_addresses"].insert_many(documents, ordered=False)
         domains = [new_domain(ORGANIZATION, f"d{number}.example") for number in range(DOMAINS)]
         for each in domains:
             summarize_domain(each)
@@ -111,27 +111,27 @@ async def fill(servers: Databases, addresses: int) -> None:
 
 
 def _document(number: int) -> dict[str, object]:
-    written = address(number)
-    document = new_address(ORGANIZATION, written.partition("@")[2])
+    text = address(number)
+    document = new_address(ORGANIZATION, text.partition("@")[2])
     entry = {"source": "mta", "success": 3, "ok": 1_763_000_000_000, "last": 1_763_000_000_000}
     if number % 20 == 0:
         entry |= {"hards": [[1_763_100_000_000, "550 5.1.1"]]}  # type: ignore[dict-item]
     document["by"].append(entry)
     summarize(document)
-    return {"_id": ADDRESS_KEYS.id(ORGANIZATION, written), **document}
+    return {"_id": ADDRESS_KEYS.id(ORGANIZATION, text), **document}
 
 
 def requests(servers: Databases, addresses: int) -> list[str]:
-    """Returns requests with 1,000 random addresses each."""
+    """Returns requests with 1,000 random addresses each. Half of them are in the book."""
     token = mint(servers.secret, user_id="mta", organization_id=ORGANIZATION, roles=("SERVICE",))
     rng = random.Random(1)
-    asked = [[address(rng.randrange(2 * addresses)) for _ in range(ASKED)] for _ in range(REQUESTS)]
-    return [post_request("/graphql", token, QUERY, {"addresses": each}) for each in asked]
+    batches = [[address(rng.randrange(2 * addresses)) for _ in range(ADDRESSES_PER_REQUEST)] for _ in range(REQUESTS)]
+    return [post_request("/graphql", token, QUERY, {"addresses": batch}) for batch in batches]
 
 
 @asynccontextmanager
-async def web(variant: str, servers: Databases) -> AsyncIterator[tuple[int, int]]:
-    """Runs a web process of an implementation alone on its core. Yields its process id and port."""
+async def web_process(variant: str, servers: Databases) -> AsyncIterator[tuple[int, int]]:
+    """Runs a web process of a variant alone on its core. Yields its process id and port."""
     with listen("127.0.0.1", 0) as listener:
         fd, port = listener.fileno(), listener.getsockname()[1]
         variables = servers.environment() | {"NOROSHI_ADDRESS_KEYS": ADDRESS_KEYS_SETTING}
@@ -141,20 +141,20 @@ async def web(variant: str, servers: Databases) -> AsyncIterator[tuple[int, int]
         )
         pin_to_core(SERVER_CORE, process.pid)
         try:
-            await asyncio.to_thread(eventually, lambda: _serves(port) or process.poll() is not None)
+            await asyncio.to_thread(eventually, lambda: _is_ready(port) or process.poll() is not None)
             yield process.pid, port
         finally:
-            await end(process)
+            await end_process(process)
 
 
-def _serves(port: int) -> bool:
+def _is_ready(port: int) -> bool:
     with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5) as answer:
         return bool(answer.status == 200)
     return False
 
 
 async def run_load(job: Job) -> Report:
-    """Runs the load in its own process."""
+    """Runs the load generator in a separate process. Returns its report."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "benchmarks.lookup_load"), stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -163,38 +163,38 @@ async def run_load(job: Job) -> Report:
     return Report(**orjson.loads(out))
 
 
-async def layers_of(variant: str, pid: int, port: int, asked: list[str]) -> Table:
-    """Returns where the processor time of a web process goes, under moderate load."""
-    job = Job(port, asked, LAYERS_RATE, LAYERS_S + 2, [pid])
+async def layers_of(variant: str, pid: int, port: int, bodies: list[str]) -> Table:
+    """Returns the processor time of a web process by layer, under moderate load."""
+    job = Job(port, bodies, LAYERS_RATE, LAYERS_S + 2, [pid])
     shares = asyncio.create_task(asyncio.to_thread(layers.shares, pid, LAYERS_S))
     report = await run_load(job)
     cpu_ms = 10 * report.cpu_percent[str(pid)] / LAYERS_RATE
-    return layers.table(await shares, f"Where the processor time of {variant} goes", "request", cpu_ms)
+    return layers.table(await shares, f"Processor time by layer: {variant}", "request", cpu_ms)
 
 
-async def measure(addresses: int, rates: list[float], seconds: float, driver: str) -> tuple[list[Measurement], Table]:
-    """Measures every rate with every implementation, and the layers of the first implementation."""
+async def measure(addresses: int, rates: list[float], seconds: float, driver: str) -> tuple[list[LookupResult], Table]:
+    """Measures every rate with every variant, and the layers of the first variant."""
     pin_to_core(OTHERS_CORE)
-    rows, shares = list[Measurement](), None
+    results, layer_table = list[LookupResult](), None
     async with databases(driver) as servers:  # type: ignore[arg-type]
         await fill(servers, addresses)
-        asked = requests(servers, addresses)
+        bodies = requests(servers, addresses)
         for variant in VARIANTS:
-            async with web(variant, servers) as (pid, port):
-                await run_load(Job(port, asked, 10, 2, [pid]))
+            async with web_process(variant, servers) as (pid, port):
+                await run_load(Job(port, bodies, 10, 2, [pid]))
                 for rate in rates:
-                    report = await run_load(Job(port, asked, rate, seconds, [pid, servers.mongod_pid]))
-                    rows.append(Measurement(variant, rate, seconds, pid, servers.mongod_pid, report))
-                    _show(rows[-1:])
-                shares = shares or await layers_of(variant, pid, port, asked)
-    assert shares is not None
-    return rows, shares
+                    report = await run_load(Job(port, bodies, rate, seconds, [pid, servers.mongod_pid]))
+                    results.append(LookupResult(variant, rate, seconds, pid, servers.mongod_pid, report))
+                    _show(results[-1:])
+                layer_table = layer_table or await layers_of(variant, pid, port, bodies)
+    assert layer_table is not None
+    return results, layer_table
 
 
-def _show(rows: list[Measurement]) -> None:
+def _show(results: list[LookupResult]) -> None:
     names = (
         "variant",
-        "asked/s",
+        "requested/s",
         "served/s",
         "p50 ms",
         "p95 ms",
@@ -206,22 +206,22 @@ def _show(rows: list[Measurement]) -> None:
         "load %",
     )
     table = Table(*names, "others %")
-    for row in rows:
-        table.add_row(*row.cells())
+    for result in results:
+        table.add_row(*result.cells())
     Console(width=140).print(table)
 
 
 @app.command()
 def main(
-    addresses: Annotated[int, typer.Option(help="In the book.")] = 1_000_000,
+    addresses: Annotated[int, typer.Option(help="Number of addresses in the book.")] = 1_000_000,
     rates: Annotated[str, typer.Option(help="Requests a second.")] = "20,50,100,200",
-    seconds: Annotated[float, typer.Option(help="For each rate.")] = 8,
+    seconds: Annotated[float, typer.Option(help="Duration of each rate.")] = 8,
     driver: Annotated[str, typer.Option(help="motor or pymongo")] = "pymongo",
 ) -> None:
     """Measures and prints a table."""
-    rows, shares = asyncio.run(measure(addresses, [float(each) for each in rates.split(",")], seconds, driver))
-    _show(rows)
-    Console(width=None if sys.stdout.isatty() else 140).print(shares)
+    results, layer_table = asyncio.run(measure(addresses, [float(each) for each in rates.split(",")], seconds, driver))
+    _show(results)
+    Console(width=None if sys.stdout.isatty() else 140).print(layer_table)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Ordinary Strawberry server of lookups over the product's data: `... lookup_apps SOCKET_FD`.
 
-Strawberry's view and executor without changes, and a resolver with the same two reads as the product. No limit.
+Strawberry's view and executor without changes, and a resolver with the same two reads as the product. It never answers
+429.
 """
 
 import socket
@@ -51,12 +52,12 @@ class Standing:
     soft_bounce: int
     hard_bounce: int
     last_event_at: datetime | None
-    name: strawberry.Private[str]
+    domain_name: strawberry.Private[str]
 
     @strawberry.field
     async def domain(self, info: strawberry.Info) -> Domain | None:
-        found: DomainStanding = await info.context["domains"].load(self.name)
-        return Domain(domain=found.domain, blocked=found.blocked)
+        standing: DomainStanding = await info.context["domains"].load(self.domain_name)
+        return Domain(domain=standing.domain, blocked=standing.blocked)
 
 
 @strawberry.type
@@ -64,7 +65,7 @@ class Query:
     @strawberry.field
     async def address_book(self, info: strawberry.Info, addresses: list[str]) -> list[Standing]:
         book: AddressBook = info.context["stores"].address_book
-        found = await book.look_up(info.context["org"], addresses)
+        standings = await book.look_up(info.context["org"], addresses)
         return [
             Standing(
                 address=each.address,
@@ -74,9 +75,9 @@ class Query:
                 soft_bounce=each.soft_bounce,
                 hard_bounce=each.hard_bounce,
                 last_event_at=each.last_event_at,
-                name=each.domain.domain if each.domain else "",
+                domain_name=each.domain.domain if each.domain else "",
             )
-            for each in found
+            for each in standings
         ]
 
 

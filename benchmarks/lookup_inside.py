@@ -1,7 +1,7 @@
 """Processor time of a lookup of 1,000 addresses below the API, in this process and in mongod.
 
-One lookup after the other in a book of a million; half of the addresses are in it. This process is tuned like a web
-process and has core 0; MongoDB has core 1. Linux only.
+The lookups run one after the other in a book of a million, which holds half of the requested addresses. This process is
+tuned like a web process and has core 0; MongoDB has core 1. Linux only.
 """
 
 import gc
@@ -17,32 +17,35 @@ from rich.table import Table
 
 from benchmarks.cpu import cpu_times
 from benchmarks.fanout_targets import DATABASE, ORGANIZATION, OTHERS_CORE, SERVER_CORE, databases, pin_to_core
-from benchmarks.lookup import ASKED, DOMAINS, address, fill
+from benchmarks.lookup import ADDRESSES_PER_REQUEST, DOMAINS, address, fill
 from server.web import GC_THRESHOLDS
 from storage.mongo import Document, Mongo
 from storage.stores import Stores, open_stores
 from tests.keys import ADDRESS_KEYS
 
-BOOKS = ("mail_addresses", "mail_domains")
+COLLECTIONS = ("mail_addresses", "mail_domains")
 
 
-async def look_up(stores: Stores, mongod_pid: int, requested: list[list[str]]) -> list[str]:
+async def measure_lookups(stores: Stores, mongod_pid: int, batches: list[list[str]]) -> list[str]:
     """Returns milliseconds for each lookup: wall-clock, and processor time of this process and of mongod."""
-    for each in requested[:20]:
-        await stores.address_book.look_up(ORGANIZATION, each)
+    for batch in batches[:20]:
+        await stores.address_book.look_up(ORGANIZATION, batch)
     pids = [os.getpid(), mongod_pid]
     before = cpu_times(pids)
-    for each in requested:
-        await stores.address_book.look_up(ORGANIZATION, each)
+    for batch in batches:
+        await stores.address_book.look_up(ORGANIZATION, batch)
     after = cpu_times(pids)
     used_s = [after.processes_s[str(pid)] - before.processes_s[str(pid)] for pid in pids]
-    return [f"{seconds * 1000 / len(requested):.2f}" for seconds in (after.at_s - before.at_s, *used_s)]
+    return [f"{seconds * 1000 / len(batches):.2f}" for seconds in (after.at_s - before.at_s, *used_s)]
 
 
 async def sizes(mongo: Mongo, addresses: int) -> list[list[str]]:
-    """Returns for each collection the bytes of a document, in files and in each index, and the depth of the index."""
+    """Returns for each collection the bytes of a document, its bytes in files and indexes, and the index depth.
+
+    The depth is that of the index `told`, from which lookups are answered.
+    """
     rows = []
-    for name, number in zip(BOOKS, (addresses, DOMAINS), strict=True):
+    for name, number in zip(COLLECTIONS, (addresses, DOMAINS), strict=True):
         stats: Document = await mongo.database.command({"collStats": name, "indexDetails": True})
         depth = stats["indexDetails"]["told"]["btree"]["maximum tree depth"]
         indexes = ", ".join(f"{key} {size / number:.0f}" for key, size in stats["indexSizes"].items())
@@ -53,9 +56,9 @@ async def sizes(mongo: Mongo, addresses: int) -> list[list[str]]:
 async def measure(addresses: int, lookups: int, driver: str) -> None:
     """Fills a book, measures lookups, and prints two tables."""
     rng = random.Random(1)
-    requested = [[address(rng.randrange(2 * addresses)) for _ in range(ASKED)] for _ in range(lookups)]
+    batches = [[address(rng.randrange(2 * addresses)) for _ in range(ADDRESSES_PER_REQUEST)] for _ in range(lookups)]
     costs = Table("addresses", "lookups", "ms wall-clock", "ms of this process", "ms of mongod")
-    space = Table("collection", "bytes a document", "stored", "in indexes", "levels of told")
+    space = Table("collection", "bytes a document", "in files", "in indexes", "levels of index told")
     pin_to_core(OTHERS_CORE)
     async with databases(driver) as servers:  # type: ignore[arg-type]
         began_s = time.perf_counter()
@@ -68,7 +71,9 @@ async def measure(addresses: int, lookups: int, driver: str) -> None:
             gc.freeze()
             gc.set_threshold(*GC_THRESHOLDS)
             for _ in range(3):
-                costs.add_row(f"{addresses:,}", str(lookups), *await look_up(stores, servers.mongod_pid, requested))
+                costs.add_row(
+                    f"{addresses:,}", str(lookups), *await measure_lookups(stores, servers.mongod_pid, batches)
+                )
             for row in await sizes(stores.mongo, addresses):
                 space.add_row(*row)
     Console(width=120).print(costs, space)

@@ -24,7 +24,7 @@ LENGTH = b"\r\ncontent-length: "
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One measurement. The requests are sent in turn."""
+    """One measurement. The requests are sent one after the other, repeatedly."""
 
     port: int
     requests: list[str]
@@ -44,12 +44,12 @@ class Report:
 
 
 class LoadGenerator:
-    """Runs a job."""
+    """Runs a job and fills its report."""
 
     def __init__(self, job: Job) -> None:
         self.report = Report()
         self._job = job
-        self._free: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+        self._idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
 
     async def run(self) -> Report:
         """Sends requests at the rate, and waits for the last answers."""
@@ -68,8 +68,8 @@ class LoadGenerator:
     async def _send(self, request: bytes, due_s: float) -> None:
         try:
             reader, writer = (
-                self._free.pop()
-                if self._free
+                self._idle.pop()
+                if self._idle
                 else await asyncio.open_connection("127.0.0.1", self._job.port, limit=1 << 22)
             )
             writer.write(request)
@@ -79,7 +79,7 @@ class LoadGenerator:
         except (OSError, asyncio.IncompleteReadError):
             self.report.statuses["broken"] += 1
             return
-        self._free.append((reader, writer))
+        self._idle.append((reader, writer))
         status = head[9:12].decode()
         self.report.statuses[status] += 1
         if status == "200":

@@ -1,8 +1,9 @@
 """Timeline pages of 50 messages with author and reactions: the product compared with ordinary Strawberry.
 
-Closed loop with 32 connections, 256 in the last rows. The web process has core 0; MongoDB, Redis and the load share
-core 1. B is a random topic and `latest` of one viewer. C is the newest page of one hot topic, by a viewer for each
-connection. The variants are interleaved, and the table shows the median of the rounds. Linux only.
+"Random" pages have a random topic and `latest`, and one viewer. "Newest" is the newest page of a hot topic, with a
+viewer for each connection. The load is a closed loop of 32 connections, or of 256 in the last rows. The web process has
+core 0; MongoDB, Redis and the load generator share core 1. The variants are interleaved, and the table shows the median
+of the rounds. Linux only.
 """
 
 import asyncio
@@ -26,7 +27,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import layers
-from benchmarks.fanout_targets import DATABASE, OTHERS_CORE, SERVER_CORE, Databases, databases, end, pin_to_core
+from benchmarks.fanout_targets import DATABASE, OTHERS_CORE, SERVER_CORE, Databases, databases, end_process, pin_to_core
 from benchmarks.timeline_data import PAGE, TimelineData, timeline_data
 from benchmarks.timeline_load import Job, Report
 from server.web import listen
@@ -37,6 +38,7 @@ CONNECTIONS, MANY_CONNECTIONS = 32, 256
 WARM_UP_S = 1.5
 PAGES = 2000
 LAYERS_S = 6.0
+RANDOM, NEWEST, NEWEST_MANY = "random", "newest", f"newest, {MANY_CONNECTIONS}"
 HITS = re.compile(r'^noroshi_pool_reads_total\{outcome="hit"\} (\S+)$', re.MULTILINE)
 VARIANTS = {
     "Noroshi": [*NOROSHI, "web", "--fd"],
@@ -49,43 +51,46 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @dataclass(frozen=True)
 class WebProcess:
-    """A web process that serves."""
+    """A running web process."""
 
     pid: int
     port: int
 
     def get(self, path: str) -> str:
-        """Returns the answer, or an empty string on failure."""
+        """Returns the body of the answer, or "ready" for an empty one. Returns an empty string on failure."""
         with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
             return str(answer.read().decode()) or "ready"
         return ""
 
     def hot_page_hits(self) -> float:
         """Returns the number of reads that hot pages answered."""
-        found = HITS.search(self.get("/metrics"))
-        return float(found[1]) if found else 0.0
+        match = HITS.search(self.get("/metrics"))
+        return float(match[1]) if match else 0.0
 
 
 @dataclass(frozen=True)
-class Row:
-    """One measurement. `hits` and `searches` (of the messages collection) are for each page."""
+class PageResult:
+    """The result of a variant with one kind of page.
+
+    `hits` and `queries` are the hits of the hot page and the queries of the messages collection, for each page read.
+    """
 
     variant: str
-    what: str
+    page: str
     seconds: float
     hits: float
-    searches: float
+    queries: float
     pids: dict[str, int]
     report: Report
 
     @property
     def rate(self) -> float:
-        """Returns pages a second."""
+        """Pages a second."""
         return len(self.report.latencies_ms) / self.seconds
 
     @property
     def cpu_ms(self) -> float:
-        """Returns the web process's processor time of a page, in ms."""
+        """The web process's processor time of a page in ms."""
         return (
             10 * self.report.cpu_percent[str(self.pids["web"])] * self.seconds / max(len(self.report.latencies_ms), 1)
         )
@@ -93,15 +98,15 @@ class Row:
     def cells(self) -> list[str]:
         """Returns the cells of the table."""
         latencies = sorted(self.report.latencies_ms)
-        ranks = [rank(latencies, percent) for percent in (50, 99)]
+        percentiles = [percentile(latencies, percent) for percent in (50, 99)]
         cpu = {name: self.report.cpu_percent[str(pid)] for name, pid in self.pids.items()}
         cpu |= {"load": self.report.cpu_percent[str(self.report.pid)], "others": self.report.cpu_percent["others"]}
         return [
-            *(self.what, self.variant, f"{self.rate:,.0f}", *(f"{each:,.1f}" for each in ranks)),
+            *(self.page, self.variant, f"{self.rate:,.0f}", *(f"{each:,.1f}" for each in percentiles)),
             *(
                 f"{self.cpu_ms:.2f}",
                 f"{self.hits:.2f}",
-                f"{self.searches:.2f}",
+                f"{self.queries:.2f}",
                 f"{self.report.answer_bytes / 1000:.1f}",
             ),
             *(f"{cpu[name]:.0f}" for name in ("web", "mongod", "redis", "load", "others")),
@@ -109,38 +114,39 @@ class Row:
         ]
 
 
-def rank(latencies: Sequence[float], percent: int) -> float:
+def percentile(latencies: Sequence[float], percent: int) -> float:
+    """Returns a percentile of sorted latencies by nearest rank."""
     return latencies[math.ceil(len(latencies) * percent / 100) - 1] if latencies else math.nan
 
 
 @asynccontextmanager
-async def web(variant: str, servers: Databases) -> AsyncIterator[WebProcess]:
-    """Starts a web process of the variant, alone on its core, and ends it afterwards."""
+async def web_process(variant: str, servers: Databases) -> AsyncIterator[WebProcess]:
+    """Runs a web process of a variant alone on its core."""
     with listen("127.0.0.1", 0) as listener:
         fd = listener.fileno()
-        async with serving([*VARIANTS[variant], str(fd)], listener.getsockname()[1], servers, [fd]) as target:
-            yield target
+        async with running_web_process([*VARIANTS[variant], str(fd)], listener.getsockname()[1], servers, [fd]) as web:
+            yield web
 
 
 @asynccontextmanager
-async def serving(
+async def running_web_process(
     command: Sequence[str], port: int, servers: Databases, fds: Sequence[int] = ()
 ) -> AsyncIterator[WebProcess]:
-    """Starts a server process, alone on its core, and ends it afterwards."""
+    """Runs a server process alone on its core."""
     root = Path(__file__).parents[1]
     process = subprocess.Popen(command, pass_fds=fds, env=servers.environment(), cwd=root, stdin=subprocess.DEVNULL)
     pin_to_core(SERVER_CORE, process.pid)
-    target = WebProcess(process.pid, port)
+    web = WebProcess(process.pid, port)
     try:
-        await asyncio.to_thread(eventually, lambda: target.get("/readyz") or process.poll() is not None)
-        yield target
+        await asyncio.to_thread(eventually, lambda: web.get("/readyz") or process.poll() is not None)
+        yield web
     finally:
-        await end(process)
+        await end_process(process)
 
 
 @dataclass(frozen=True)
-class Bench:
-    """A variant with its web process and data."""
+class Measurement:
+    """A variant's web process under measurement, and its data."""
 
     variant: str
     web: WebProcess
@@ -148,17 +154,17 @@ class Bench:
     timeline_data: TimelineData
     seconds: float
 
-    async def row(self, what: str, requests: list[str], connections: int = CONNECTIONS) -> Row:
+    async def measure(self, page: str, requests: list[str], connections: int = CONNECTIONS) -> PageResult:
         """Measures these requests."""
         pids = {"web": self.web.pid, "mongod": self.servers.mongod_pid, "redis": _redis_pid()}
         job = Job(self.web.port, requests, connections, PAGE, WARM_UP_S, self.seconds, list(pids.values()))
         await run_load(Job(self.web.port, requests, connections, PAGE, 0.0, WARM_UP_S, []))
-        hits, searches = self.web.hot_page_hits(), await self._searches()
+        hits, queries = self.web.hot_page_hits(), await self._message_queries()
         report = await run_load(job)
         # The counters include the warm-up, so its pages are estimated.
         pages = max(len(report.latencies_ms) * (1 + WARM_UP_S / self.seconds), 1)
-        hits, searches = self.web.hot_page_hits() - hits, await self._searches() - searches
-        return Row(self.variant, what, self.seconds, hits / pages, searches / pages, pids, report)
+        hits, queries = self.web.hot_page_hits() - hits, await self._message_queries() - queries
+        return PageResult(self.variant, page, self.seconds, hits / pages, queries / pages, pids, report)
 
     async def layers(self, requests: list[str]) -> dict[str, float]:
         """Returns percent of the web process's samples by layer, under the same load."""
@@ -167,7 +173,7 @@ class Bench:
         await run_load(job)
         return await shares
 
-    async def _searches(self) -> int:
+    async def _message_queries(self) -> int:
         """Returns the number of commands that read the messages collection."""
         top = await self.timeline_data.stores.mongo.client.admin.command("top")
         return int(top["totals"][f"{DATABASE}.messages"]["queries"]["count"])
@@ -187,31 +193,31 @@ async def run_load(job: Job) -> Report:
 
 async def _measure(
     variants: Sequence[str], rounds: int, seconds: float, driver: Driver
-) -> tuple[list[Row], dict[str, float]]:
-    """Returns the median rows, and the layers of the first variant on random pages."""
-    rows, shares = defaultdict[tuple[str, str], list[Row]](list), dict[str, float]()
+) -> tuple[list[PageResult], dict[str, float]]:
+    """Returns the median results, and the layers of the first variant with random pages."""
+    results, shares = defaultdict[tuple[str, str], list[PageResult]](list), dict[str, float]()
     async with databases(driver) as servers, timeline_data(servers) as data:
         for variant in [*variants] * rounds:
-            async with web(variant, servers) as target:
-                bench = Bench(variant, target, servers, data, seconds)
-                async for row in _rows(bench):
-                    rows[row.what, variant].append(row)
-                    typer.echo(" | ".join(row.cells()), err=True)
-                    if row.report.errors:
-                        typer.echo(row.report.errors, err=True)
-                shares = shares or await bench.layers(data.random_pages(PAGES))
-    medians = [sorted(each, key=lambda row: row.rate)[len(each) // 2] for each in rows.values()]
-    return sorted(medians, key=lambda row: row.what), shares
+            async with web_process(variant, servers) as web:
+                measurement = Measurement(variant, web, servers, data, seconds)
+                async for result in _results(measurement):
+                    results[result.page, variant].append(result)
+                    typer.echo(" | ".join(result.cells()), err=True)
+                    if result.report.errors:
+                        typer.echo(result.report.errors, err=True)
+                shares = shares or await measurement.layers(data.random_pages(PAGES))
+    medians = [sorted(each, key=lambda result: result.rate)[len(each) // 2] for each in results.values()]
+    return sorted(medians, key=lambda result: [RANDOM, NEWEST, NEWEST_MANY].index(result.page)), shares
 
 
-async def _rows(bench: Bench) -> AsyncIterator[Row]:
-    data = bench.timeline_data
-    yield await bench.row("B", data.random_pages(PAGES))
-    yield await bench.row("C", data.newest_page(CONNECTIONS))
-    yield await bench.row(f"C, {MANY_CONNECTIONS}", data.newest_page(MANY_CONNECTIONS), MANY_CONNECTIONS)
+async def _results(measurement: Measurement) -> AsyncIterator[PageResult]:
+    data = measurement.timeline_data
+    yield await measurement.measure(RANDOM, data.random_pages(PAGES))
+    yield await measurement.measure(NEWEST, data.newest_page(CONNECTIONS))
+    yield await measurement.measure(NEWEST_MANY, data.newest_page(MANY_CONNECTIONS), MANY_CONNECTIONS)
 
 
-def _table(rows: Sequence[Row], rounds: int, seconds: float) -> Table:
+def _table(rows: Sequence[PageResult], rounds: int, seconds: float) -> Table:
     title = (
         f"Pages of {PAGE}, {CONNECTIONS} connections, median of {rounds} x {seconds:g} s; CPU in percent of one core"
     )
@@ -238,10 +244,10 @@ def _table(rows: Sequence[Row], rounds: int, seconds: float) -> Table:
 @app.command()
 def main(
     rounds: Annotated[int, typer.Option(min=1, help="Rounds of each variant.")] = 5,
-    seconds: Annotated[float, typer.Option(min=0.5, help="How long each row is measured in each round.")] = 3.0,
+    seconds: Annotated[float, typer.Option(min=0.5, help="Duration of each measurement.")] = 3.0,
     driver: Annotated[str, typer.Option(help="motor or pymongo.")] = "pymongo",
     variants: Annotated[
-        str, typer.Option(help="Variants, separated by commas. Layers are shown of the first.")
+        str, typer.Option(help="Variants, separated by commas. The first one's layers are shown.")
     ] = ",".join(VARIANTS),
 ) -> None:
     """Measures timeline pages, and prints tables."""
@@ -250,7 +256,7 @@ def main(
     rows, shares = asyncio.run(_measure(chosen, rounds, seconds, "motor" if driver == "motor" else "pymongo"))
     console = Console(width=None if sys.stdout.isatty() else 210)
     console.print(_table(rows, rounds, seconds))
-    title = f"Where the processor time of {rows[0].variant}, page {rows[0].what}, goes"
+    title = f"Processor time by layer: {rows[0].variant}, {rows[0].page} page"
     console.print(layers.table(shares, title, "page", rows[0].cpu_ms))
 
 

@@ -1,7 +1,7 @@
 """Ordinary Strawberry server of a timeline over the product's data: `... timeline_apps SOCKET_FD`.
 
 Strawberry's view and executor without changes, a resolver that reads MongoDB, a DataLoader for authors and one for the
-viewer's reactions. It answers the benchmark's query like the product, and no other query.
+viewer's reactions. It supports only the benchmark's query, and answers it like the product.
 """
 
 import socket
@@ -68,8 +68,8 @@ class Message:
 
     @strawberry.field
     async def author(self, info: Info) -> User:
-        found = await info.context.authors.load(self.document["author"])
-        return User(id=found["_id"]["id"], handle=found["handle"], name=found["name"])
+        author = await info.context.authors.load(self.document["author"])
+        return User(id=author["_id"]["id"], handle=author["handle"], name=author["name"])
 
     @strawberry.field
     async def reactions(self, info: Info) -> list[Reaction]:
@@ -100,9 +100,9 @@ class Query:
         assert await mongo["memberships"].find_one({"community": topic["community"], "user": viewer.id})
         blocks = await mongo["blocks"].find({"org": viewer.organization_id, "user": viewer.id}).to_list(None)
         high = END if latest == NOW else latest
-        wanted: Document = {"_id": {"$gte": {"t": topic_id, "ts": 0}, "$lte": {"t": topic_id, "ts": high}}}
-        wanted["author"] = {"$nin": [block["blocked"] for block in blocks]}
-        found = await mongo["messages"].find(wanted).sort("_id", -1).limit(limit + 1).to_list(None)
+        in_page: Document = {"_id": {"$gte": {"t": topic_id, "ts": 0}, "$lte": {"t": topic_id, "ts": high}}}
+        in_page["author"] = {"$nin": [block["blocked"] for block in blocks]}
+        found = await mongo["messages"].find(in_page).sort("_id", -1).limit(limit + 1).to_list(None)
         newer = {"_id": {"$gt": {"t": topic_id, "ts": high}, "$lte": {"t": topic_id, "ts": END}}}
         has_newer = latest != NOW and await mongo["messages"].find_one(newer) is not None
         return Page(items=[_message(each) for each in found[:limit]], has_older=len(found) > limit, has_newer=has_newer)
@@ -110,18 +110,18 @@ class Query:
 
 async def load_authors(mongo: Mongo, organization_id: str, ids: list[str]) -> Sequence[Document]:
     """Returns users in the order of the ids."""
-    wanted = {"_id": {"$in": [{"org": organization_id, "id": id_} for id_ in ids]}}
-    found = {each["_id"]["id"]: each async for each in mongo["users"].find(wanted)}
-    return [found[id_] for id_ in ids]
+    matching = {"_id": {"$in": [{"org": organization_id, "id": id_} for id_ in ids]}}
+    users = {user["_id"]["id"]: user async for user in mongo["users"].find(matching)}
+    return [users[id_] for id_ in ids]
 
 
 async def load_reacted(mongo: Mongo, viewer_id: str, keys: list[tuple[str, int]]) -> Sequence[set[str]]:
     """Returns the viewer's emojis of each message of one topic."""
-    wanted = {"_id.t": keys[0][0], "_id.ts": {"$in": [timestamp for _, timestamp in keys]}, "_id.u": viewer_id}
-    mine: dict[tuple[str, int], set[str]] = {key: set() for key in keys}
-    async for row in mongo["reactions"].find(wanted):
-        mine[row["_id"]["t"], row["_id"]["ts"]].add(row["_id"]["e"])
-    return list(mine.values())
+    matching = {"_id.t": keys[0][0], "_id.ts": {"$in": [timestamp for _, timestamp in keys]}, "_id.u": viewer_id}
+    emojis: dict[tuple[str, int], set[str]] = {key: set() for key in keys}
+    async for reaction in mongo["reactions"].find(matching):
+        emojis[reaction["_id"]["t"], reaction["_id"]["ts"]].add(reaction["_id"]["e"])
+    return list(emojis.values())
 
 
 class OrdinaryView(GraphQL[Context, None]):

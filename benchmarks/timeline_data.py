@@ -19,17 +19,19 @@ from storage.streams.heads import HEAT_TAU_S
 from storage.timeline import format_timestamp
 
 VIEWER = "viewer"
-"""The viewer who reacted to every message with reactions. The other readers have no reactions."""
+"""This viewer reacted to every message that has reactions. The other readers reacted to none."""
 
 READERS = 256
 AUTHORS = 200
 TOPICS, MESSAGES = 40, 1500
 PAGE = 50
-FILLED_AT_ONCE = 5000
+INSERTED_AT_ONCE = 5000
 EMOJIS = "🔥👍🎉"
-REACTED_TO = 0.3
+REACTED_SHARE = 0.3
+"""Share of messages with reactions."""
+
 HOT_PER_MINUTE = 1000.0
-"""Hot enough for the whole benchmark."""
+"""Messages a minute, by which the first topic stays hot for the whole benchmark."""
 
 TEXT = "The beacon on the next hill is lit: pass it on, and keep yours burning until the one after it answers."
 QUERY = """query($topicId: ID!, $latest: Timestamp!) { messages(topicId: $topicId, latest: $latest, limit: 50) {
@@ -48,8 +50,8 @@ class TimelineData:
     def random_pages(self, count: int) -> list[str]:
         """Returns requests for random pages of the topics that are not hot."""
         rng = random.Random(count)
-        places = [(rng.choice(self.topics[1:]), rng.choice(self.timestamps[PAGE:])) for _ in range(count)]
-        return [self.request(topic, format_timestamp(latest)) for topic, latest in places]
+        pages = [(rng.choice(self.topics[1:]), rng.choice(self.timestamps[PAGE:])) for _ in range(count)]
+        return [self.request(topic, format_timestamp(latest)) for topic, latest in pages]
 
     def newest_page(self, readers: int) -> list[str]:
         """Returns requests for the hot topic's newest page, one of each reader."""
@@ -61,13 +63,13 @@ class TimelineData:
         return post_request("/graphql", token or self.tokens[0], query, {"topicId": topic.id, "latest": latest})
 
     async def with_topic_of(self, messages: int) -> "TimelineData":
-        """Creates a topic with that many messages. Returns data with this topic only."""
+        """Creates a topic with `messages` messages. Returns data with this topic only."""
         founder = await self.stores.users.get(ORGANIZATION, VIEWER)
         community = await self.stores.communities.get(ORGANIZATION, self.topics[0].community_id)
         topic = await self.stores.topics.create(community, founder.id, f"Smoke of {messages}", None)
         timestamps = [self.timestamps[-1] - 1_000_000 * (messages - number) for number in range(messages)]
-        for start in range(0, messages, FILLED_AT_ONCE):
-            await _fill(self.stores, topic.id, timestamps[start : start + FILLED_AT_ONCE])
+        for start in range(0, messages, INSERTED_AT_ONCE):
+            await _fill(self.stores, topic.id, timestamps[start : start + INSERTED_AT_ONCE])
         return replace(self, topics=[topic], timestamps=timestamps)
 
 
@@ -112,7 +114,7 @@ async def _fill(stores: Stores, topic_id: str, timestamps: list[int]) -> None:
 
 
 def _message(rng: random.Random, topic_id: str, timestamp: int) -> Document:
-    emojis = EMOJIS[: rng.randint(1, len(EMOJIS))] if rng.random() < REACTED_TO else ""
+    emojis = EMOJIS[: rng.randint(1, len(EMOJIS))] if rng.random() < REACTED_SHARE else ""
     document: Document = {
         "_id": {"t": topic_id, "ts": timestamp},
         "author": f"user{rng.randrange(AUTHORS)}",

@@ -15,7 +15,7 @@ from rich.table import Table
 from websockets.asyncio.client import ClientConnection, connect
 
 from benchmarks.fanout_targets import OTHERS_CORE, Databases, databases, pin_to_core
-from benchmarks.timeline import CONNECTIONS, WARM_UP_S, WebProcess, rank, run_load, web
+from benchmarks.timeline import CONNECTIONS, WARM_UP_S, WebProcess, percentile, run_load, web_process
 from benchmarks.timeline_data import PAGE, TimelineData, timeline_data
 from benchmarks.timeline_load import Job
 from storage.timeline import format_timestamp
@@ -23,7 +23,7 @@ from storage.timeline import format_timestamp
 REQUESTS = 2000
 SUBSCRIBE = "subscription($topicId: ID!) { topicEvents(topicId: $topicId) { ... on Event { cursor } } }"
 CONNECTING_AT_ONCE = 20
-Row = tuple[str, ...]
+Cells = tuple[str, ...]
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -32,30 +32,35 @@ def _numbers(text: str) -> list[int]:
     return [int(number) for number in text.split(",")]
 
 
-async def _row(target: WebProcess, data: TimelineData, limit: int, seconds: float) -> list[str]:
-    """Returns pages a second, latencies, and processor time of random pages of the topics."""
+async def _measure_pages(web: WebProcess, data: TimelineData, limit: int, seconds: float) -> list[str]:
+    """Returns pages a second, latencies and processor time of random pages of the topics."""
     rng = random.Random(limit)
-    places = [(rng.choice(data.topics), rng.choice(data.timestamps[limit:])) for _ in range(REQUESTS)]
-    requests = [data.request(topic, format_timestamp(latest), limit) for topic, latest in places]
-    report = await run_load(Job(target.port, requests, CONNECTIONS, limit, WARM_UP_S, seconds, [target.pid]))
+    pages = [(rng.choice(data.topics), rng.choice(data.timestamps[limit:])) for _ in range(REQUESTS)]
+    requests = [data.request(topic, format_timestamp(latest), limit) for topic, latest in pages]
+    report = await run_load(Job(web.port, requests, CONNECTIONS, limit, WARM_UP_S, seconds, [web.pid]))
     count, latencies = max(len(report.latencies_ms), 1), sorted(report.latencies_ms)
     assert not report.errors, report.errors
-    cpu_ms = 10 * report.cpu_percent[str(target.pid)] * seconds / count
-    figures = f"{count / seconds:,.0f}", f"{rank(latencies, 50):,.0f}", f"{rank(latencies, 99):,.0f}", f"{cpu_ms:.2f}"
+    cpu_ms = 10 * report.cpu_percent[str(web.pid)] * seconds / count
+    figures = (
+        f"{count / seconds:,.0f}",
+        f"{percentile(latencies, 50):,.0f}",
+        f"{percentile(latencies, 99):,.0f}",
+        f"{cpu_ms:.2f}",
+    )
     row = [*figures, f"{report.cpu_percent['others']:.0f}"]
     typer.echo(" | ".join(row), err=True)
     return row
 
 
 @asynccontextmanager
-async def _sockets(target: WebProcess, data: TimelineData, count: int) -> AsyncIterator[None]:
+async def _sockets(web: WebProcess, data: TimelineData, count: int) -> AsyncIterator[None]:
     """Opens `count` sockets that subscribe to a quiet topic."""
     connecting = asyncio.Semaphore(CONNECTING_AT_ONCE)
     async with AsyncExitStack() as stack:
 
         async def listen() -> None:
             async with connecting:
-                url = f"ws://127.0.0.1:{target.port}/graphql"
+                url = f"ws://127.0.0.1:{web.port}/graphql"
                 socket = await stack.enter_async_context(connect(url, subprotocols=["graphql-transport-ws"]))
                 await _subscribe(socket, data)
 
@@ -75,7 +80,7 @@ def _text(message: object) -> str:
     return orjson.dumps(message).decode()
 
 
-async def _rows(pages: Sequence[int], topics: Sequence[int], sockets: Sequence[int], seconds: float) -> list[Row]:
+async def _rows(pages: Sequence[int], topics: Sequence[int], sockets: Sequence[int], seconds: float) -> list[Cells]:
     async with databases("pymongo") as servers, timeline_data(servers) as data:
         return [row async for row in _measure(servers, data, pages, topics, sockets, seconds)]
 
@@ -87,30 +92,30 @@ async def _measure(
     topics: Sequence[int],
     sockets: Sequence[int],
     seconds: float,
-) -> AsyncIterator[Row]:
+) -> AsyncIterator[Cells]:
     quiet = replace(data, topics=data.topics[1:])
-    async with web("Noroshi", servers) as target:
+    async with web_process("Noroshi", servers) as web:
         # The first size is measured twice, since the first measurement warms up the process.
         for limit in [pages[0], *pages]:
-            row = await _row(target, quiet, limit, seconds)
+            row = await _measure_pages(web, quiet, limit, seconds)
             yield f"pages of {limit}", *row
         for size in topics:
-            row = await _row(target, await data.with_topic_of(size), PAGE, seconds)
+            row = await _measure_pages(web, await data.with_topic_of(size), PAGE, seconds)
             yield f"a topic of {size:,}", *row
         for count in sockets:
-            async with _sockets(target, data, count):
-                row = await _row(target, quiet, PAGE, seconds)
+            async with _sockets(web, data, count):
+                row = await _measure_pages(web, quiet, PAGE, seconds)
                 yield f"{count:,} open sockets", *row
 
 
 @app.command()
 def main(
-    pages: Annotated[str, typer.Option(help="Messages a page.")] = "10,50,100,200",
+    pages: Annotated[str, typer.Option(help="Messages in a page.")] = "10,50,100,200",
     topics: Annotated[str, typer.Option(help="Messages in the topic.")] = "1000,100000",
     sockets: Annotated[str, typer.Option(help="Open sockets.")] = "0,1000",
-    seconds: Annotated[float, typer.Option(min=0.5, help="How long each row is measured.")] = 3.0,
+    seconds: Annotated[float, typer.Option(min=0.5, help="Duration of each measurement.")] = 3.0,
 ) -> None:
-    """Measures pages, of 50 messages by default, and prints a table."""
+    """Measures random pages and prints a table. Topics and sockets are measured with pages of 50 messages."""
     pin_to_core(OTHERS_CORE)
     table = Table("what grows", title=f"Random pages, {CONNECTIONS} connections")
     for name in ["pages/s", "p50 ms", "p99 ms", "web CPU ms a page", "others %"]:
