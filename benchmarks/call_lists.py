@@ -1,6 +1,6 @@
 """Time and memory to check and to launch a call list of 100,000 numbers, and the delay of other requests.
 
-Compares a web process over HTTP with csv and phonenumbers that check the whole list at once.
+Compares requests to a web process with a check of the whole list at once by csv and phonenumbers.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ PROBE_INTERVAL_S = 0.005
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Seconds, peak memory above the level before, and the longest latency of another request."""
+    """Duration, growth of the peak memory, and the longest latency of another request meanwhile."""
 
     seconds: float
     peak_mib: float
@@ -71,16 +71,16 @@ def check_at_once(text: str) -> tuple[int, int]:
 
 
 def measure_at_once(text: str, rows: int) -> Cost:
-    """Measures `check_at_once` in this process. Other requests would wait for all of it."""
+    """Measures `check_at_once` in this process. In a web process, other requests would wait for all of it."""
     phonenumbers.parse("+819012345678")
-    before_mib, begun = start_peak(os.getpid()), time.perf_counter()
+    before_mib, began_s = reset_peak_mib(os.getpid()), time.perf_counter()
     assert sum(check_at_once(text)) == rows
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - began_s
     return Cost(seconds, peak_mib(os.getpid()) - before_mib, seconds * 1000)
 
 
-def start_peak(pid: int) -> float:
-    """Resets the peak memory of a process. Returns its memory in MiB."""
+def reset_peak_mib(pid: int) -> float:
+    """Resets the peak memory of a process to its current memory. Returns that in MiB."""
     Path(f"/proc/{pid}/clear_refs").write_text("5")
     return peak_mib(pid)
 
@@ -91,7 +91,7 @@ def peak_mib(pid: int) -> float:
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:"))
 
 
-async def over_http(api: Client, pid: int, query: str, text: str) -> Cost:
+async def measure_request(api: Client, pid: int, query: str, text: str) -> Cost:
     """Measures one request while another client sends empty queries."""
     latencies_s: list[float] = []
     input_ = {"name": "List", "scenario": "Hello", "csv": text}
@@ -99,9 +99,9 @@ async def over_http(api: Client, pid: int, query: str, text: str) -> Cost:
     body = orjson.dumps({"query": query, "variables": {"input": input_}})
     headers = {"authorization": f"Bearer {api.token}", "content-type": "application/json"}
     probing = asyncio.create_task(_probe(api, latencies_s))
-    before_mib, begun = start_peak(pid), time.perf_counter()
+    before_mib, began_s = reset_peak_mib(pid), time.perf_counter()
     response = await api.http.post(f"{api.url}/graphql", content=body, headers=headers)
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - began_s
     probing.cancel()
     await asyncio.gather(probing, return_exceptions=True)
     assert "errors" not in orjson.loads(response.content), response.text
@@ -110,15 +110,15 @@ async def over_http(api: Client, pid: int, query: str, text: str) -> Cost:
 
 async def _probe(api: Client, latencies_s: list[float]) -> None:
     while True:
-        begun = time.perf_counter()
+        began_s = time.perf_counter()
         await api.run("{ __typename }")
-        latencies_s.append(time.perf_counter() - begun)
+        latencies_s.append(time.perf_counter() - began_s)
         await asyncio.sleep(PROBE_INTERVAL_S)
 
 
 @asynccontextmanager
-async def product() -> AsyncIterator[tuple[Client, int]]:
-    """Starts the product. Yields the client of an operator, and the process id of the web process."""
+async def web_process() -> AsyncIterator[tuple[Client, int]]:
+    """Runs a web process on embedded servers. Yields an operator's client, and the web process's id."""
     with tempfile.TemporaryDirectory(prefix="noroshi-benchmark-") as folder:
         async with embedded_servers(Path(folder) / "data") as servers:
             web_context = serving(Path(folder) / "web", servers.mongodb_uri, servers.redis_url)
@@ -134,14 +134,14 @@ async def product() -> AsyncIterator[tuple[Client, int]]:
 async def measure_lists(rows: int) -> Table:
     """Returns a table with a row for each list and variant."""
     table = Table(title=f"{rows:,} rows")
-    for column in ("list", "MB", "variant", "seconds", "MiB more at most", "others wait at most, ms"):
+    for column in ("list", "MB", "variant", "seconds", "peak growth, MiB", "longest other request, ms"):
         table.add_column(column, justify="left" if column in ("list", "variant") else "right")
-    async with product() as (api, pid):
+    async with web_process() as (api, pid):
         for name, row in {"all good": good_row, "all bad": bad_row}.items():
             text = "phone_number,name,note\n" + "".join(row(number) for number in range(rows))
             costs = {
-                "checkCallList": await over_http(api, pid, CHECK, text),
-                "launchCallJob": await over_http(api, pid, LAUNCH, text),
+                "checkCallList": await measure_request(api, pid, CHECK, text),
+                "launchCallJob": await measure_request(api, pid, LAUNCH, text),
                 "csv and phonenumbers at once": await asyncio.to_thread(_measure_in_process, text, rows),
             }
             for variant, cost in costs.items():

@@ -1,7 +1,7 @@
-"""Time to call a list, compared with the theoretical limit and with a broker that polls, on a scaled clock.
+"""Time to call a list, compared with the theoretical limit and with a broker that polls, on an accelerated clock.
 
-Both brokers run in this process with the simulator, on embedded servers. Each (scaled) second the polling broker counts
-the active calls and starts as many as there are free slots.
+Both brokers run in this process with the simulator, on embedded servers. The polling broker counts the active calls
+once a second of the accelerated clock, and starts a call for each free slot.
 """
 
 import asyncio
@@ -25,13 +25,13 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 class PollingBroker(Broker):
-    """Plans at a fixed interval and ignores wake-ups."""
+    """A broker that plans at a fixed interval and ignores wake-ups."""
 
-    poll_s = 1.0
+    poll_interval_s = 1.0
 
     async def _work(self, fence: int) -> float | None:
         wait_s = await super()._work(fence)
-        return wait_s if wait_s in (None, 0.0) else self.poll_s
+        return wait_s if wait_s in (None, 0.0) else self.poll_interval_s
 
     async def _wait(self, wait_s: float) -> None:
         await asyncio.sleep(wait_s)
@@ -44,16 +44,16 @@ async def wait_until_completed(stores: Stores, org: str, job_id: str) -> float:
     return time.monotonic()
 
 
-async def lists(numbers: int, speed: float) -> Table:
-    """Measures the same list with both brokers at once."""
+async def measure_brokers(numbers: int, speed: float) -> Table:
+    """Measures the same list with both brokers concurrently."""
     table = Table(title=f"{numbers} numbers, {CONCURRENT} at a time, calls of 60 s on a clock {speed:g} times as fast")
-    for column in ("broker", "minutes", "the limit", "over the limit", "ms a call", "over the limit in real minutes"):
+    for column in ("broker", "minutes", "limit", "over the limit", "ms a call", "over the limit at real speed"):
         table.add_column(column, justify="right")
     async with servers() as (stores, _pid):
         limit_s, rounds = numbers / CONCURRENT * CALL_S, numbers / CONCURRENT
-        PollingBroker.poll_s = 1 / speed
-        took_s = await _measure(stores, numbers, speed)
-    for org, seconds in took_s.items():
+        PollingBroker.poll_interval_s = 1 / speed
+        durations_s = await _measure(stores, numbers, speed)
+    for org, seconds in durations_s.items():
         lost_s = (seconds - limit_s / speed) / rounds
         minutes = f"{seconds * speed / 60:.2f}", f"{limit_s / 60:.2f}", f"{(seconds * speed / limit_s - 1) * 100:.2f} %"
         table.add_row(org, *minutes, f"{lost_s * 1000:.1f}", f"{lost_s / CALL_S * 100:.3f} %")
@@ -61,35 +61,35 @@ async def lists(numbers: int, speed: float) -> Table:
 
 
 async def _measure(stores: Stores, numbers: int, speed: float) -> dict[str, float]:
-    """Returns how many seconds each broker took, after a warm-up list."""
+    """Returns the seconds that each broker took for the list, after a warm-up list."""
     telephony = simulator(stores, lambda _id: CALL_S, speed)
     brokers = {
         "event-driven": Broker(stores.calls, telephony, "event-driven"),
         "polls each second": PollingBroker(stores.calls, telephony, "polls each second"),
     }
     listening = asyncio.create_task(stores.call_wake_ups.listen(lambda org, _released: brokers[org].wake()))
-    took_s: dict[str, float] = {}
+    durations_s: dict[str, float] = {}
     for size in (WARM_UP, numbers):
         ids = {org: await launch(stores, org, size, CONCURRENT, min(speed, 100)) for org in brokers}
-        begun = time.monotonic()
+        began_s = time.monotonic()
         running = [asyncio.create_task(broker.run(1)) for broker in brokers.values()]
         ends = await asyncio.gather(*(wait_until_completed(stores, org, ids[org]) for org in brokers))
         await asyncio.gather(*running)
-        took_s = {org: end - begun for org, end in zip(brokers, ends, strict=True)}
+        durations_s = {org: end_s - began_s for org, end_s in zip(brokers, ends, strict=True)}
     listening.cancel()
     await asyncio.gather(listening, return_exceptions=True)
-    return took_s
+    return durations_s
 
 
 @app.command()
 def main(
     numbers: Annotated[int, typer.Option(help="Numbers of the list.")] = 600,
-    speed: Annotated[float, typer.Option(help="How much faster than real time the list's clock runs.")] = 10.0,
+    speed: Annotated[float, typer.Option(help="Speed of the clock relative to real time.")] = 10.0,
 ) -> None:
-    """Measures a list with both brokers and prints a table. Takes the list's minutes, divided by the speed."""
+    """Measures a list with both brokers and prints a table. Takes the list's real duration divided by the speed."""
     import uvloop
 
-    Console(width=120).print(uvloop.run(lists(numbers, speed)))
+    Console(width=120).print(uvloop.run(measure_brokers(numbers, speed)))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Many organizations that call at the same time, in one worker process: active calls, and their cost.
+"""Many organizations that call at the same time in one worker process: active calls, and their cost.
 
-The simulator's ledger checks the limits: it has the start of each call by the database's clock.
+The limits are checked with the simulator's ledger, which holds the start of each call by the database's clock.
 """
 
 import asyncio
@@ -29,16 +29,16 @@ from storage.mongo import Driver
 from storage.stores import Stores
 from tests.jobs.contexts import job_context
 
-EVERY_S = 15.0
+SAMPLE_INTERVAL_S = 15.0
 LAUNCHED_AT_ONCE = 20
-SWEEP_S = 1.0
+POLL_INTERVAL_S = 1.0
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Counters at one instant."""
+    """Active calls, and counters of the provider's answers and of processor time, at one instant."""
 
     active: int
     answers: dict[str, float]
@@ -46,18 +46,18 @@ class Sample:
 
 
 def length_s(talk_s: float, call_id: str) -> float:
-    """Returns how long a call lasts: 50 to 150 % of `talk_s`, so that calls which begin together end apart."""
+    """Returns the length of a call: 50 to 150 % of `talk_s`, so that concurrent calls do not end together."""
     return talk_s * random.Random(call_id).uniform(0.5, 1.5)
 
 
-async def organizations(
+async def measure_organizations(
     console: Console, count: int, active: int, talk_s: float, seconds: float, driver: Driver
 ) -> None:
-    """Prints a row every 15 s, then the check of the simulator's ledger. Raises: AssertionError."""
+    """Prints a table with a row for every 15 s, and the result of the ledger's check. Raises: AssertionError."""
     async with servers(driver) as (stores, mongod_pid):
         jobs = job_context(stores, telephony=simulator(stores, partial(length_s, talk_s)))
         await _launch_lists(stores, count, active, talk_s, seconds)
-        title = f"{count} organizations, {active} calls of some {talk_s:g} s at once and 1 start/s each, one worker"
+        title = f"{count} organizations, each {active} calls at once of about {talk_s:g} s and 1 start/s, one worker"
         table = Table(title=title)
         for column in ("after s", "active", "starts/s", "refused or late", "worker CPU %", "mongod CPU %", "MiB"):
             table.add_column(column, justify="right")
@@ -74,35 +74,35 @@ async def organizations(
 
 
 async def _launch_lists(stores: Stores, count: int, active: int, talk_s: float, seconds: float) -> None:
-    """Launches a list for each organization that is long enough for the whole measurement."""
+    """Launches a list for each organization, long enough for the whole measurement."""
     numbers = int(active * (seconds / talk_s + 2))
-    places = asyncio.Semaphore(LAUNCHED_AT_ONCE)
+    launching = asyncio.Semaphore(LAUNCHED_AT_ONCE)
 
-    async def one(n: int) -> None:
-        async with places:
-            await launch(stores, f"org-{n}", numbers, active, 1)
+    async def launch_list(number: int) -> None:
+        async with launching:
+            await launch(stores, f"org-{number}", numbers, active, 1)
 
-    await asyncio.gather(*(one(n) for n in range(count)))
+    await asyncio.gather(*(launch_list(number) for number in range(count)))
 
 
 async def _poll_overdue(jobs: JobContext) -> None:
     while True:
-        await asyncio.sleep(SWEEP_S)
+        await asyncio.sleep(POLL_INTERVAL_S)
         await poll_overdue_calls(jobs)
 
 
 async def _measure(table: Table, stores: Stores, mongod_pid: int, seconds: float) -> None:
-    begun, before = time.monotonic(), await _sample(stores, mongod_pid)
-    while time.monotonic() - begun < seconds:
-        await asyncio.sleep(EVERY_S)
+    began_s, before = time.monotonic(), await _sample(stores, mongod_pid)
+    while time.monotonic() - began_s < seconds:
+        await asyncio.sleep(SAMPLE_INTERVAL_S)
         now = await _sample(stores, mongod_pid)
-        took_s = now.cpu.at_s - before.cpu.at_s
+        passed_s = now.cpu.at_s - before.cpu.at_s
         percent = now.cpu.percent_since(before.cpu)
         answers = {name: now.answers[name] - before.answers.get(name, 0) for name in now.answers}
-        starts = answers.pop("Began", 0) / took_s
+        starts = answers.pop("Began", 0) / passed_s
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         cpu = f"{percent[str(os.getpid())]:.0f}", f"{percent[str(mongod_pid)]:.0f}"
-        after = f"{now.cpu.at_s - begun:.0f}"
+        after = f"{now.cpu.at_s - began_s:.0f}"
         table.add_row(after, f"{now.active:,}", f"{starts:.0f}", f"{sum(answers.values()):.0f}", *cpu, f"{memory:.0f}")
         before = now
 
@@ -110,37 +110,37 @@ async def _measure(table: Table, stores: Stores, mongod_pid: int, seconds: float
 async def _sample(stores: Stores, mongod_pid: int) -> Sample:
     pipeline = [{"$group": {"_id": None, "active": {"$sum": {"$size": "$slots"}}}}]
     rows = await stores.mongo.aggregate("call_limits", pipeline)
-    counted = [sample for metric in CALL_ANSWERS.collect() for sample in metric.samples]
-    answers = {sample.labels["answer"]: sample.value for sample in counted if sample.name.endswith("_total")}
+    samples = [sample for metric in CALL_ANSWERS.collect() for sample in metric.samples]
+    answers = {sample.labels["answer"]: sample.value for sample in samples if sample.name.endswith("_total")}
     return Sample(rows[0]["active"], answers, cpu_times([os.getpid(), mongod_pid]))
 
 
 async def _check_ledger(stores: Stores, active: int, talk_s: float) -> str:
-    """Checks the ledger: the most active calls of an organization, and the shortest time between two starts."""
-    of_job = {job["_id"]: job["org"] async for job in stores.mongo["call_jobs"].find({}, {"org": 1})}
+    """Checks the limits of concurrent calls and of starts, and that no number was called twice. Returns a summary."""
+    organization_of_job = {job["_id"]: job["org"] async for job in stores.mongo["call_jobs"].find({}, {"org": 1})}
     calls: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
     numbers: defaultdict[str, int] = defaultdict(int)
     async for call in stores.mongo[SIMULATED_CALLS].find({}):
         job_id, row, _ = call["_id"].rsplit("-", 2)
-        begun = call["at"].timestamp()
-        calls[of_job[job_id]].append((begun, begun + length_s(talk_s, call["_id"])))
+        began_s = call["at"].timestamp()
+        calls[organization_of_job[job_id]].append((began_s, began_s + length_s(talk_s, call["_id"])))
         numbers[f"{job_id}-{row}"] += 1
-    most = max(_most_at_once(spans) for spans in calls.values())
+    most = max(_max_overlap(spans) for spans in calls.values())
     gaps = [later - earlier for spans in calls.values() for (earlier, _), (later, _) in pairwise(sorted(spans))]
-    verdict = (
-        f"{len(numbers):,} calls; most of one organization at a time {most}, {max(most - active, 0)} over its limit; "
-        f"two starts at least {min(gaps):.3f} s apart"
+    summary = (
+        f"{len(numbers):,} calls; at most {most} of one organization at once, {max(most - active, 0)} over its limit; "
+        f"two starts of one organization at least {min(gaps):.3f} s apart"
     )
-    assert most <= active, verdict
-    assert min(gaps) >= 1.0, verdict
+    assert most <= active, summary
+    assert min(gaps) >= 1.0, summary
     assert set(numbers.values()) == {1}, "A number was called twice."
-    return verdict
+    return summary
 
 
-def _most_at_once(spans: list[tuple[float, float]]) -> int:
+def _max_overlap(spans: list[tuple[float, float]]) -> int:
     """Returns the maximum number of overlapping spans. At the same instant, ends are counted before starts."""
-    moments = sorted([(begun, 1) for begun, _ in spans] + [(ended, -1) for _, ended in spans])
-    return max(accumulate(change for _, change in moments))
+    changes = sorted([(start, 1) for start, _ in spans] + [(end, -1) for _, end in spans])
+    return max(accumulate(change for _, change in changes))
 
 
 @app.command()
@@ -154,7 +154,7 @@ def main(
     """Measures many organizations and prints a table."""
     import uvloop
 
-    uvloop.run(organizations(Console(width=120), count, active, talk_s, seconds, driver))
+    uvloop.run(measure_organizations(Console(width=120), count, active, talk_s, seconds, driver))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Setup of the calls benchmarks: embedded servers with an empty database, a simulator, and lists."""
+"""Setup of the benchmarks of calls: embedded servers with an empty database, a simulator, and call jobs."""
 
 import tempfile
 from collections.abc import AsyncIterator, Callable
@@ -16,7 +16,7 @@ from storage.stores import Stores, open_stores
 
 @asynccontextmanager
 async def servers(driver: Driver = "pymongo") -> AsyncIterator[tuple[Stores, int]]:
-    """Yields stores on an empty database, and the server's process id. Tunes this process like a worker."""
+    """Yields stores on an empty database, and mongod's process id. Tunes this process like a worker."""
     tune_interpreter()
     with tempfile.TemporaryDirectory(prefix="noroshi-benchmark-") as folder:
         mongod, valkey = Mongod(Path(folder) / "mongodb", find_mongod()), Valkey(Path(folder) / "redis", find_valkey())
@@ -37,7 +37,7 @@ def simulator(stores: Stores, talk_s: Callable[[str], float], speed: float = 1.0
 
 
 async def launch(stores: Stores, org: str, numbers: int, concurrent: int, per_second: float) -> str:
-    """Launches a job with so many numbers. Returns its id."""
+    """Launches a job with a list of `numbers` numbers. Returns its id."""
     await stores.call_jobs.set_limits(org, concurrent, per_second)
     csv = "phone_number\n" + "".join(f"+8190{10_000_000 + n}\n" for n in range(numbers))
     new = NewCallJob(org, "bench", "List", "Hello", None, None, 1, 60, 60)

@@ -1,7 +1,7 @@
-"""Interruption of calls when the worker that holds the lock gets SIGTERM or is killed, with real processes.
+"""Interruption of calls when the worker that holds an organization's lock gets SIGTERM or is killed.
 
-A web process, two workers, and a telephony twin that answers by signed callbacks. Each try ends the worker that holds
-the organization's lock, and measures the time until another worker holds it and until the twin's next call.
+Runs a web process, two workers, and a telephony twin that answers by signed callbacks. Each try ends the worker that
+holds the lock, and measures the time until another worker holds it and until the twin's next call.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ import signal
 import statistics
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -25,33 +26,37 @@ SIGNALS = {signal.SIGTERM: "SIGTERM", signal.SIGKILL: "kill -9"}
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
-async def measured(deployment: CallDeployment, number: signal.Signals, tries: int) -> list[tuple[float, float]]:
-    """Returns for each try the seconds until the next holder and until the next call."""
-    found = []
+async def measure(deployment: CallDeployment, number: signal.Signals, tries: int) -> list[tuple[float, float]]:
+    """Returns for each try the seconds until the next holder of the lock and until the next call."""
+    durations = []
     for _ in range(tries):
         pid = await deployment.wait_for_holder(deadline_s=40)
         await deployment.start_worker()
-        # Hit the lease at a random age.
+        # The lease has a random age when its holder ends.
         await asyncio.sleep(deployment.twin.dice.uniform(0, 5))
-        begun, wall = time.monotonic(), time.time()
+        began_s, began_at = time.monotonic(), time.time()
         os.kill(pid, number)
         await deployment.wait_for_holder(but=pid, deadline_s=40)
-        held_s = time.monotonic() - begun
-        found.append((held_s, await _next_call(deployment, wall + held_s) - wall))
-    return found
+        held_s = time.monotonic() - began_s
+        durations.append((held_s, await _next_call(deployment, began_at + held_s) - began_at))
+    return durations
 
 
 async def _next_call(deployment: CallDeployment, since: float) -> float:
-    """Waits for the first call after `since`. Returns when it began."""
+    """Waits for the first call after `since`. Returns its start time."""
     while not (starts := [call.begun_at for call in deployment.twin.calls.values() if call.begun_at > since]):
         await asyncio.sleep(0.01)
     return min(starts)
 
 
-async def takeovers(tries: int) -> Table:
+def _median_and_maximum(durations_s: Sequence[float]) -> tuple[float, float]:
+    return statistics.median(durations_s), max(durations_s)
+
+
+async def measure_takeovers(tries: int) -> Table:
     """Returns a table with a row for each signal."""
-    table = Table(title=f"Seconds until another worker calls, {tries} tries each")
-    for column in ("signal", "lock: median", "lock: most", "next call: median", "next call: most"):
+    table = Table(title=f"Seconds until another worker holds the lock, and until the next call; {tries} tries each")
+    for column in ("signal", "lock: median", "lock: longest", "next call: median", "next call: longest"):
         table.add_column(column, justify="right")
     with tempfile.TemporaryDirectory(prefix="noroshi-benchmark-") as folder:
         mongod = Mongod(Path(folder) / "mongodb", find_mongod())
@@ -62,10 +67,10 @@ async def takeovers(tries: int) -> Table:
                 await deployment.limit(6, 5)
                 await deployment.launch(5000)
                 for number, name in SIGNALS.items():
-                    held, called = zip(*await measured(deployment, number, tries), strict=True)
-                    cells = statistics.median(held), max(held), statistics.median(called), max(called)
-                    table.add_row(name, *(f"{seconds:.2f}" for seconds in cells))
-                    print(name, [f"{seconds:.2f}" for seconds in held], flush=True)
+                    until_held, until_call = zip(*await measure(deployment, number, tries), strict=True)
+                    figures_s = [*_median_and_maximum(until_held), *_median_and_maximum(until_call)]
+                    table.add_row(name, *(f"{seconds:.2f}" for seconds in figures_s))
+                    print(name, [f"{seconds:.2f}" for seconds in until_held], flush=True)
                 assert deployment.twin.faults == [] == deployment.twin.rolling_faults(5)
                 assert set(deployment.twin.dialled.values()) == {1}
         finally:
@@ -76,7 +81,7 @@ async def takeovers(tries: int) -> Table:
 @app.command()
 def main(tries: Annotated[int, typer.Option(help="Number of tries for each signal.")] = 20) -> None:
     """Measures takeovers and prints a table. Takes about six minutes."""
-    Console(width=120).print(asyncio.run(takeovers(tries)))
+    Console(width=120).print(asyncio.run(measure_takeovers(tries)))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.demo_operations import FIRST_CALL_JOB, FIRST_TOPIC, Operation, DemoIds, operations
+from benchmarks.demo_operations import FIRST_CALL_JOB, FIRST_TOPIC, DemoIds, Operation, operations
 from benchmarks.fanout_targets import OTHERS_CORE, Databases, databases, pin_to_core
 from benchmarks.lookup import web_process
 from server.auth.tokens import mint

@@ -11,19 +11,19 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 SAMPLE_S = 0.5
 IDLE_FOR_S = 1.0
 IDLE_SHARE = 0.3
-"""Share of one processor below which the machine counts as idle. A waiting product uses some of it."""
+"""Share of one processor below which the machine counts as idle. The product uses some of it even without requests."""
 
 
 @dataclass(frozen=True, slots=True)
 class CpuTimes:
-    """Processor time used so far: by each process with all its threads, and by the whole machine."""
+    """Processor time used so far by each process with all its threads, and by the whole machine."""
 
     at_s: float
     processes_s: dict[str, float]
     machine_s: float
 
     def percent_since(self, earlier: "CpuTimes") -> dict[str, float]:
-        """Returns percent of one processor by process id. All other processes are "others"."""
+        """Returns percent of one processor by process id. "others" is the sum of all other processes."""
         wall_s = self.at_s - earlier.at_s
         used_s = {pid: self.processes_s[pid] - earlier.processes_s[pid] for pid in self.processes_s}
         used_s["others"] = self.machine_s - earlier.machine_s - sum(used_s.values())
@@ -37,9 +37,9 @@ def cpu_times(pids: Iterable[int]) -> CpuTimes:
 
 async def idle_machine(timeout_s: float) -> None:
     """Waits until the machine is idle, at most `timeout_s`."""
-    ends_at = time.monotonic() + timeout_s
+    ends_s = time.monotonic() + timeout_s
     idle_s = 0.0
-    while idle_s < IDLE_FOR_S and time.monotonic() < ends_at:
+    while idle_s < IDLE_FOR_S and time.monotonic() < ends_s:
         before_s = _machine_s()
         await asyncio.sleep(SAMPLE_S)
         idle_s = idle_s + SAMPLE_S if _machine_s() - before_s < SAMPLE_S * IDLE_SHARE else 0.0

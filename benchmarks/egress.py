@@ -1,7 +1,7 @@
-"""The HTTP client of the address guard beside httpcore2's pool with a backend that resolves and checks addresses.
+"""The product's guarded HTTP client, compared with httpcore2's pool and a backend that resolves and checks addresses.
 
-A thousand POSTs to one receiver are started at once, as when a thousand posts are due at one moment. Each round runs
-both clients, one after the other. The table shows when the last request had arrived, and the sender's processor time.
+A thousand POSTs to one receiver start at once, as when a thousand posts are due at the same time. Each round runs both
+clients, one after the other. The table shows the time until the last request arrived, and the sender's processor time.
 
     .venv/bin/python -m benchmarks.egress [--rounds 7] [--count 1000]
 """
@@ -27,7 +27,7 @@ import uvloop
 from jobs.providers.egress import GuardedTransport, check_addresses
 
 LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"),)
-KEPT_S = 1.0
+KEEP_ALIVE_S = 1.0
 
 
 class CheckedBackend(httpcore2.AnyIOBackend):
@@ -45,8 +45,8 @@ class CheckedBackend(httpcore2.AnyIOBackend):
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
         loop = asyncio.get_running_loop()
-        found = await loop.run_in_executor(self._threads, socket.getaddrinfo, host, port)
-        addresses = list(dict.fromkeys(str(address[0]) for *_, address in found))
+        results = await loop.run_in_executor(self._threads, socket.getaddrinfo, host, port)
+        addresses = list(dict.fromkeys(str(address[0]) for *_, address in results))
         check_addresses(addresses, port, LOOPBACK)
         return await super().connect_tcp(addresses[0], port, timeout, local_address, socket_options)
 
@@ -57,12 +57,12 @@ class PooledTransport(httpx2.AsyncHTTPTransport):
     def __init__(self, count: int) -> None:
         super().__init__()
         self._pool = httpcore2.AsyncConnectionPool(
-            max_connections=count, keepalive_expiry=KEPT_S, network_backend=CheckedBackend()
+            max_connections=count, keepalive_expiry=KEEP_ALIVE_S, network_backend=CheckedBackend()
         )
 
 
 async def send_all(transport: httpx2.AsyncBaseTransport, port: int, count: int) -> tuple[float, float]:
-    """Sends all requests at once. Returns milliseconds until the last one arrived, and of processor time."""
+    """Sends all requests at once. Returns the milliseconds until the last one arrived, and those of processor time."""
     url = f"http://127.0.0.1:{port}/post"
 
     async def send(number: int) -> None:
@@ -84,16 +84,16 @@ async def send_all(transport: httpx2.AsyncBaseTransport, port: int, count: int) 
 
 
 async def run(rounds: int, count: int) -> None:
-    """Prints the medians of both clients."""
+    """Measures both clients and prints the medians."""
     command = [sys.executable, "-m", "benchmarks.receiver"]
     receiver = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=Path(__file__).parents[1])
     assert receiver.stdout is not None
     port = int(receiver.stdout.readline())
-    figures: dict[str, list[tuple[float, float]]] = {"address guard": [], "httpcore2's pool": []}
+    figures: dict[str, list[tuple[float, float]]] = {"guarded client": [], "httpcore2's pool": []}
     try:
         for _ in range(rounds):
             guard = GuardedTransport(LOOPBACK)
-            figures["address guard"].append(await send_all(guard, port, count))
+            figures["guarded client"].append(await send_all(guard, port, count))
             await guard.aclose()
             pooled = PooledTransport(count)
             figures["httpcore2's pool"].append(await send_all(pooled, port, count))
@@ -113,5 +113,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--count", type=int, default=1000)
-    given = parser.parse_args()
-    uvloop.run(run(given.rounds, given.count))
+    arguments = parser.parse_args()
+    uvloop.run(run(arguments.rounds, arguments.count))

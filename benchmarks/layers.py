@@ -26,13 +26,13 @@ LAYERS: tuple[tuple[str, str], ...] = (
         r"/strawberry/(?:http|asgi)/|/server/app\.py|/server/graphql/(?:coalesc\w+|cached_execution|http)\.py|/cross_web/",
     ),
     (
-        "documents: parsed, validated, measured",
+        "documents: parsing, validation, cost",
         r"/server/graphql/(?:limits|cost|documents)\.py|/graphql/(?:language|validation)/",
     ),
     ("compiled execution", r"/server/graphql/compiled/|<compiled "),
     ("graphql-core's execution", r"/site-packages/graphql/|/strawberry/|/schema/"),
     ("resolvers, access checks", r"/resolvers/"),
-    ("addresses: normalized and hashed", r"/storage/mail/addresses\.py"),
+    ("addresses: normalization and hashing", r"/storage/mail/addresses\.py"),
     ("records", r"/storage/mail/standings\.py"),
     ("records", r"(?:message_record|decode|_user|_topic|_reactions|__init__) \(.*(?:/storage/|<string>)|<string>"),
     ("lookups: batches, filters", r"/storage/"),
@@ -49,7 +49,7 @@ _STACK = re.compile(r"(.*) (\d+)")
 
 
 def shares(pid: int, seconds: float) -> dict[str, float]:
-    """Samples a process for `seconds`. Returns percent of the samples by layer, largest first.
+    """Samples a process for `seconds`. Returns the percentage of samples by layer, largest first.
 
     Raises: CalledProcessError.
     """
@@ -66,13 +66,13 @@ def shares(pid: int, seconds: float) -> dict[str, float]:
 
 
 def table(shares: Mapping[str, float], title: str, unit: str, cpu_ms: float) -> Table:
-    """Returns a table of `shares`, with their part of `cpu_ms`, the processor time of one unit."""
-    shown = Table("layer", title=title)
-    shown.add_column("%", justify="right")
-    shown.add_column(f"ms a {unit}", justify="right")
+    """Returns a table of `shares`, in percent and as parts of `cpu_ms`, the processor time of one unit."""
+    layer_table = Table("layer", title=title)
+    layer_table.add_column("%", justify="right")
+    layer_table.add_column(f"ms a {unit}", justify="right")
     for layer, percent in shares.items():
-        shown.add_row(layer, f"{percent:.1f}", f"{percent * cpu_ms / 100:.3f}")
-    return shown
+        layer_table.add_row(layer, f"{percent:.1f}", f"{percent * cpu_ms / 100:.3f}")
+    return layer_table
 
 
 def _counted(stacks: str) -> Iterator[tuple[str, int]]:

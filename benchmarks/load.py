@@ -1,4 +1,4 @@
-"""Closed-loop load generator: each keep-alive connection repeats its request when it has the answer.
+"""Closed-loop load generator of the posting benchmark: each connection repeats its request after an answer.
 
 A separate process with little overhead: requests are built in advance, and answers are split by Content-Length.
 Reads a Job as JSON from stdin and writes a Report as JSON to stdout.

@@ -163,9 +163,9 @@ async def run_load(job: Job) -> Report:
     return Report(**orjson.loads(out))
 
 
-async def layers_of(variant: str, pid: int, port: int, bodies: list[str]) -> Table:
+async def layers_of(variant: str, pid: int, port: int, http_requests: list[str]) -> Table:
     """Returns the processor time of a web process by layer, under moderate load."""
-    job = Job(port, bodies, LAYERS_RATE, LAYERS_S + 2, [pid])
+    job = Job(port, http_requests, LAYERS_RATE, LAYERS_S + 2, [pid])
     shares = asyncio.create_task(asyncio.to_thread(layers.shares, pid, LAYERS_S))
     report = await run_load(job)
     cpu_ms = 10 * report.cpu_percent[str(pid)] / LAYERS_RATE
@@ -178,15 +178,15 @@ async def measure(addresses: int, rates: list[float], seconds: float, driver: st
     results, layer_table = list[LookupResult](), None
     async with databases(driver) as servers:  # type: ignore[arg-type]
         await fill(servers, addresses)
-        bodies = requests(servers, addresses)
+        http_requests = requests(servers, addresses)
         for variant in VARIANTS:
             async with web_process(variant, servers) as (pid, port):
-                await run_load(Job(port, bodies, 10, 2, [pid]))
+                await run_load(Job(port, http_requests, 10, 2, [pid]))
                 for rate in rates:
-                    report = await run_load(Job(port, bodies, rate, seconds, [pid, servers.mongod_pid]))
+                    report = await run_load(Job(port, http_requests, rate, seconds, [pid, servers.mongod_pid]))
                     results.append(LookupResult(variant, rate, seconds, pid, servers.mongod_pid, report))
                     _show(results[-1:])
-                layer_table = layer_table or await layers_of(variant, pid, port, bodies)
+                layer_table = layer_table or await layers_of(variant, pid, port, http_requests)
     assert layer_table is not None
     return results, layer_table
 

@@ -1,8 +1,8 @@
-"""Lateness of publications that are due at one moment, beside arq's defer_until and a cron of minutes.
+"""Lateness of publications that are due at the same time, compared with arq's defer_until and a cron of minutes.
 
-One worker publishes to ten topics and to a webhook on loopback. arq runs as many empty jobs at such a moment, with the
-poll delay of the product's workers. A cron of minutes begins at second 0, so its lateness is computed, not measured.
-Then sweeps are timed while few and while many posts wait.
+One worker publishes to ten topics and to a webhook on loopback. arq runs as many empty jobs at one time, with the poll
+delay of the product's workers. A cron of minutes begins at second 0, so its lateness is computed, not measured. Then
+the benchmark times a sweep while few posts wait, and while many posts wait.
 """
 
 import asyncio
@@ -42,12 +42,14 @@ from tests.databases import CREDENTIAL_KEYS
 from tests.storage.publishing.scenario import PublishingScenario, account_target, create_publishing_scenario
 from tests.twins.webhook import WebhookTwin
 
-AHEAD_S = 1.5
+LEAD_TIME_S = 1.5
+"""Time between the scheduling of a post and its due time, before the random part."""
+
 REPEATS = 10
-"""Runs of a single publication. One run tells little: arq's lateness is anything up to its poll delay."""
+"""Runs of a single publication. arq's lateness varies between 0 and its poll delay, so one run is not enough."""
 
 PHASE_S = 1.0
-"""The due moment lies at a random point of this period, so that no polling interval is favoured."""
+"""The due time lies at a random point of this period, so that no polling interval is favoured."""
 
 TOPICS = 10
 SWEEPS = 20
@@ -56,7 +58,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @asynccontextmanager
-async def opened(folder: Path) -> AsyncIterator[Stores]:
+async def embedded_stores(folder: Path) -> AsyncIterator[Stores]:
     """Opens stores on embedded servers."""
     mongod, valkey = Mongod(folder / "mongodb", find_mongod()), Valkey(folder / "redis", find_valkey())
     await mongod.start()
@@ -79,26 +81,25 @@ async def topic_scenarios(stores: Stores) -> list[PublishingScenario]:
     return scenarios
 
 
-async def due_together(
-    scenarios: Sequence[PublishingScenario], targets: Sequence[Target], count: int, ahead_s: float
-) -> datetime:
-    """Schedules `count` posts for one moment and returns the moment."""
-    due_at = await scenarios[0].now() + timedelta(seconds=ahead_s + count / 150 + random.uniform(0, PHASE_S))
+async def schedule_together(scenario: PublishingScenario, targets: Sequence[Target], count: int) -> datetime:
+    """Schedules `count` posts for the same time, which it returns."""
+    lead_time_s = LEAD_TIME_S + count / 150 + random.uniform(0, PHASE_S)
+    due_at = await scenario.now() + timedelta(seconds=lead_time_s)
     due_at = due_at.replace(microsecond=due_at.microsecond // 1000 * 1000)
 
-    async def one(number: int) -> ScheduledPost:
+    async def schedule(number: int) -> ScheduledPost:
         target = targets[number % len(targets)]
-        return await scenarios[0].schedule(target, due_at=due_at, text=f"{due_at:%H%M%S%f} {number}")
+        return await scenario.schedule(target, due_at=due_at, text=f"{due_at:%H%M%S%f} {number}")
 
     for first in range(0, count, 100):
-        await asyncio.gather(*(one(number) for number in range(first, min(first + 100, count))))
+        await asyncio.gather(*(schedule(number) for number in range(first, min(first + 100, count))))
     return due_at
 
 
-async def sweep_until_done(publisher: PostPublisher, until: datetime, stores: Stores) -> None:
-    """Sweeps once a second, as a worker does, until everything is published."""
-    wanted = {"due": until, "state": {"$in": ["SCHEDULED", "PUBLISHING", "UNKNOWN"]}}
-    while await stores.mongo["publications"].count_documents(wanted):
+async def sweep_until_published(publisher: PostPublisher, due_at: datetime, stores: Stores) -> None:
+    """Sweeps once a second, as a worker does, until all posts with this due time are published."""
+    unpublished = {"due": due_at, "state": {"$in": ["SCHEDULED", "PUBLISHING", "UNKNOWN"]}}
+    while await stores.mongo["publications"].count_documents(unpublished):
         await publisher.sweep()
         await asyncio.sleep(1)
     await publisher.idle()
@@ -107,35 +108,35 @@ async def sweep_until_done(publisher: PostPublisher, until: datetime, stores: St
 async def internal_lateness(
     scenarios: Sequence[PublishingScenario], publisher: PostPublisher, count: int
 ) -> list[float]:
-    """Returns milliseconds from the due moment to the message's timestamp, by the database's clock."""
+    """Returns milliseconds from the due time to the message's timestamp, by the database's clock."""
     stores = scenarios[0].stores
-    due_at = await due_together(scenarios, [scenario.topic for scenario in scenarios], count, AHEAD_S)
-    await sweep_until_done(publisher, due_at, stores)
+    due_at = await schedule_together(scenarios[0], [scenario.topic for scenario in scenarios], count)
+    await sweep_until_published(publisher, due_at, stores)
     return await published_lateness(stores, due_at)
 
 
 async def external_lateness(
     scenario: PublishingScenario, publisher: PostPublisher, url: str, count: int
 ) -> tuple[list[float], list[float]]:
-    """Returns milliseconds from the due moment to the start of the call, and to its receipt."""
+    """Returns milliseconds from the due time to the start of the call, and to its receipt."""
     account = account_target(await scenario.account(Network.WEBHOOK, WebhookTwin.secret, f"{url}/hook"))
-    due_at = await due_together([scenario], [account], count, AHEAD_S)
-    await sweep_until_done(publisher, due_at, scenario.stores)
+    due_at = await schedule_together(scenario, [account], count)
+    await sweep_until_published(publisher, due_at, scenario.stores)
     async with httpx2.AsyncClient() as http:
         ledger = (await http.get(f"{url}/ledger")).json()
-    assert len({id_ for id_, _ in ledger}) == len(ledger), "received twice"
+    assert len({id_ for id_, _ in ledger}) == len(ledger), "a publication was received twice"
     return await published_lateness(scenario.stores, due_at), [(at - due_at.timestamp()) * 1000 for _, at in ledger]
 
 
 async def published_lateness(stores: Stores, due_at: datetime) -> list[float]:
-    """Returns milliseconds from the due moment to publishedAt, by the database's clock."""
-    rows = stores.mongo["publications"].find({"due": due_at, "state": "PUBLISHED"}, {"published_at": 1})
-    return [(row["published_at"] - due_at).total_seconds() * 1000 async for row in rows]
+    """Returns milliseconds from the due time to publishedAt, by the database's clock."""
+    published = stores.mongo["publications"].find({"due": due_at, "state": "PUBLISHED"}, {"published_at": 1})
+    return [(publication["published_at"] - due_at).total_seconds() * 1000 async for publication in published]
 
 
 @contextmanager
 def receiver() -> Iterator[str]:
-    """Starts a receiver of webhooks in a process of its own; yields its address."""
+    """Runs a receiver of webhooks in a separate process. Yields its URL."""
     command = [sys.executable, "-m", "benchmarks.receiver"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -145,10 +146,10 @@ def receiver() -> Iterator[str]:
             process.terminate()
 
 
-async def arq_deferred(redis_url: str, count: int) -> list[float]:
-    """Returns milliseconds from the due moment to the start of an empty job."""
+async def arq_lateness(redis_url: str, count: int) -> list[float]:
+    """Returns milliseconds from the due time to the start of an empty job."""
     late: list[float] = []
-    due_at = datetime.now(UTC) + timedelta(seconds=AHEAD_S + count / 500 + random.uniform(0, PHASE_S))
+    due_at = datetime.now(UTC) + timedelta(seconds=LEAD_TIME_S + count / 500 + random.uniform(0, PHASE_S))
 
     async def job(ctx: dict[str, Any]) -> None:
         late.append((time.time() - due_at.timestamp()) * 1000)
@@ -174,19 +175,19 @@ async def arq_deferred(redis_url: str, count: int) -> list[float]:
 async def sweep_ms(stores: Stores, waiting: int) -> tuple[float, int]:
     """Returns the cost of a sweep while `waiting` posts wait: median milliseconds, and index entries examined."""
     later, publications = datetime.now(UTC) + timedelta(days=1), stores.mongo["publications"]
-    have = await publications.count_documents({"state": "WAITING"})
-    for first in range(have, waiting, 10_000):
+    existing = await publications.count_documents({"state": "WAITING"})
+    for first in range(existing, waiting, 10_000):
         rows = [{"_id": f"w{number}", "state": "WAITING", "wake_at": later + timedelta(milliseconds=number)}
                 for number in range(first, min(first + 10_000, waiting))]  # fmt: skip
         await publications.insert_many(rows, ordered=False)
-    took = []
+    durations_ms = []
     for _ in range(SWEEPS):
-        began = time.perf_counter()
+        began_s = time.perf_counter()
         assert await stores.claims.claim(500) == []
-        took.append((time.perf_counter() - began) * 1000)
+        durations_ms.append((time.perf_counter() - began_s) * 1000)
     command = {"find": "publications", "filter": moment_reached("wake_at"), "sort": {"wake_at": 1}, "limit": 500}
     explained = await stores.mongo.database.command({"explain": command, "verbosity": "executionStats"})
-    return statistics.median(took), explained["executionStats"]["totalKeysExamined"]
+    return statistics.median(durations_ms), explained["executionStats"]["totalKeysExamined"]
 
 
 def quantiles(late: Sequence[float]) -> tuple[str, str, str]:
@@ -197,33 +198,34 @@ def quantiles(late: Sequence[float]) -> tuple[str, str, str]:
 
 
 async def measure(counts: Sequence[int], waiting: Sequence[int], console: Console) -> None:
+    """Measures lateness for each count of posts, and sweeps for each number of waiting posts. Prints both tables."""
     lateness = Table("due at once", "variant", "p50 ms", "p99 ms", "max ms", "early")
     sweeps = Table("waiting", "a sweep, median ms", "index entries examined")
     with tempfile.TemporaryDirectory(prefix="noroshi-benchmark-") as folder, receiver() as url:
-        async with opened(Path(folder)) as stores:
+        async with embedded_stores(Path(folder)) as stores:
             egress = Egress((ip_network("127.0.0.0/8"),))
             publisher = PostPublisher(stores, all_networks(egress, SandboxStore(stores.mongo)))
             scenarios = await topic_scenarios(stores)
             tune_interpreter()
             redis_url = "redis://{host}:{port}/{db}".format(**stores.redis.connection_pool.connection_kwargs)
             for count in counts:
-                times = max(2, REPEATS // count)
-                called = [await external_lateness(scenarios[0], publisher, url, count) for _ in range(times)]
+                runs = max(2, REPEATS // count)
+                calls = [await external_lateness(scenarios[0], publisher, url, count) for _ in range(runs)]
                 variants = {
                     "Noroshi, topics": [
-                        x for _ in range(times) for x in await internal_lateness(scenarios, publisher, count)
+                        late for _ in range(runs) for late in await internal_lateness(scenarios, publisher, count)
                     ],
-                    "Noroshi, webhook: call begun": [late for starts, _ in called for late in starts],
-                    "Noroshi, webhook: received": [late for _, arrivals in called for late in arrivals],
-                    "arq defer_until": [x for _ in range(times) for x in await arq_deferred(redis_url, count)],
+                    "Noroshi, webhook: call begun": [late for starts, _ in calls for late in starts],
+                    "Noroshi, webhook: received": [late for _, arrivals in calls for late in arrivals],
+                    "arq defer_until": [late for _ in range(runs) for late in await arq_lateness(redis_url, count)],
                 }
                 for variant, late in variants.items():
-                    assert len(late) == count * times, f"{variant}: {len(late)} of {count * times}"
+                    assert len(late) == count * runs, f"{variant}: {len(late)} of {count * runs} were published"
                     lateness.add_row(str(count), variant, *quantiles(late), str(sum(each < 0 for each in late)))
             lateness.add_row("any", "a cron of minutes (computed)", "30000", "59400", "60000", "0")
-            for many in waiting:
-                took, examined = await sweep_ms(stores, many)
-                sweeps.add_row(f"{many:,}", f"{took:.1f}", str(examined))
+            for number in waiting:
+                median_ms, examined = await sweep_ms(stores, number)
+                sweeps.add_row(f"{number:,}", f"{median_ms:.1f}", str(examined))
             await publisher.close()
             await egress.aclose()
     console.print(lateness, sweeps)
@@ -231,10 +233,10 @@ async def measure(counts: Sequence[int], waiting: Sequence[int], console: Consol
 
 @app.command()
 def main(
-    posts: Annotated[list[int] | None, typer.Option(help="Number of posts due at one moment.")] = None,
+    posts: Annotated[list[int] | None, typer.Option(help="Number of posts that are due at the same time.")] = None,
     waiting: Annotated[list[int] | None, typer.Option(help="Number of posts that wait while sweeps are timed.")] = None,
 ) -> None:
-    """Prints two tables."""
+    """Measures lateness and sweeps, and prints two tables."""
     uvloop.run(measure(posts or [1, 100, 1000], waiting or [1000, 1_000_000], Console(width=110)))
 
 

@@ -1,6 +1,7 @@
-"""Minimal receiver of webhooks in a separate process. Prints its port; /ledger returns ids and times of arrival.
+"""Minimal receiver of webhooks in a separate process. Prints its port.
 
-It checks no signature, so that the benchmark measures the sender. A request counts as received when it is complete.
+/ledger returns the id and the time of arrival of each request since its last call. A request has arrived when it is
+complete. No signatures are checked, so that the benchmark measures the sender.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ RECEIVED: list[tuple[str, float]] = []
 
 
 class Receiver(asyncio.Protocol):
-    """One connection."""
+    """A connection of a sender."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport
