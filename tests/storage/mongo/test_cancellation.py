@@ -1,4 +1,4 @@
-"""The backport of `asyncio.wait_for`: a cancellation is never lost, timeouts work as before."""
+"""The backport of `asyncio.wait_for` loses no cancellation, and keeps the behaviour of timeouts."""
 
 import asyncio
 

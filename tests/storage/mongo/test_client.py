@@ -39,7 +39,9 @@ async def test_transaction_sees_its_writes_before_others_do(mongo: Mongo, things
         await mongo.find_one_and_update(things, {"_id": "counter"}, {"$inc": {"n": 1}}, session)
         await mongo.write(things, [InsertOne({"_id": 1})], session)
         assert len(await mongo.find(things, {}, session=session)) == 2
-        assert len(await mongo[things].find({}, session=session).to_list(None)) == 2, "so does the driver's cursor"
+        assert len(await mongo[things].find({}, session=session).to_list(None)) == 2, (
+            "the driver's cursor must see the writes, too"
+        )
         assert len(await mongo.find(things, {})) == 1
         await mongo.write(things, [DeleteOne({"_id": 1}), InsertOne({"_id": 1, "again": True})], session)
 
@@ -61,8 +63,8 @@ async def test_find_in_transaction_spans_several_answers(mongo: Mongo, things: s
 async def test_find_one_and_update_without_match_is_none_or_upsert(mongo: Mongo, things: str) -> None:
     async def work(session: Session) -> None:
         assert await mongo.find_one_and_update(things, {"_id": "x"}, {"$set": {"n": 1}}, session) is None
-        made = await mongo.find_one_and_update(things, {"_id": "x"}, [{"$set": {"n": 2}}], session, upsert=True)
-        assert made == {"_id": "x", "n": 2}
+        upserted = await mongo.find_one_and_update(things, {"_id": "x"}, [{"$set": {"n": 2}}], session, upsert=True)
+        assert upserted == {"_id": "x", "n": 2}
 
     await mongo.transact(work)
 

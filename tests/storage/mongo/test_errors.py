@@ -15,9 +15,9 @@ from storage.mongo import is_duplicate, unavailable
 
 @pytest.mark.parametrize("error", [AutoReconnect("gone"), ExecutionTimeout("late", 50)], ids=repr)
 def test_outage_is_unavailable(error: PyMongoError) -> None:
-    found = unavailable(error)
-    assert found is not None
-    assert found.extensions["retryAfterMs"] == 1000
+    translated = unavailable(error)
+    assert translated is not None
+    assert translated.extensions["retryAfterMs"] == 1000
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Finds: the same documents with and without the driver's cursor, also after faults. With either driver.
+"""Finds with either driver return the same documents as the driver's cursor, also after faults.
 
 Some tests concern the private names of PyMongo that storage/mongo/reads.py uses. They run on PyMongo Async only.
 """
@@ -91,9 +91,9 @@ async def pymongo_client(own_mongod: Mongod, mongo: Mongo) -> AsyncIterator[Mong
 
 
 async def test_find_applies_filter_fields_order_and_limit(mongo: Mongo, things: str) -> None:
-    wanted: Document = {"n": {"$gte": 3}}
-    assert await mongo.find(things, wanted, {"_id": 0, "n": 1}, [("n", -1)], 3) == [{"n": 9}, {"n": 8}, {"n": 7}]
-    assert len(await mongo.find(things, wanted)) == 7
+    query: Document = {"n": {"$gte": 3}}
+    assert await mongo.find(things, query, {"_id": 0, "n": 1}, [("n", -1)], 3) == [{"n": 9}, {"n": 8}, {"n": 7}]
+    assert len(await mongo.find(things, query)) == 7
     assert await mongo.find(things, {"n": 10}) == []
 
 
@@ -106,7 +106,7 @@ async def test_find_uses_the_hint_also_after_a_fault(mongo: Mongo, own_mongod: M
         assert await mongo.find(things, {}, {"n": 1}, hint="rare") == [{"_id": 4, "n": 4}]
 
 
-async def test_find_returns_what_a_cursor_returns(mongo: Mongo, things: str) -> None:
+async def test_find_returns_the_same_as_a_cursor(mongo: Mongo, things: str) -> None:
     await mongo[things].update_many({}, [{"$set": {"at": "$$NOW"}}])
     assert await mongo.find(things, {}, sort=[("_id", 1)]) == await mongo[things].find().sort("_id", 1).to_list(None)
 
@@ -174,9 +174,9 @@ async def test_find_continues_on_each_new_primary(tmp_path: Path, mongo_driver: 
 async def test_cancelled_reads_return_their_connections(own_mongod: Mongod, mongo: Mongo, things: str) -> None:
     """A connection that a cancelled read did not return would be missing from a pool of two."""
     client = connect(f"{own_mongod.uri}&maxPoolSize=2", mongo.database.name, "pymongo")
-    for moment in range(60):
+    for attempt in range(60):
         reads = [asyncio.create_task(client.find(things, {})) for _ in range(6)]
-        await asyncio.sleep(moment / 20_000)
+        await asyncio.sleep(attempt / 20_000)
         for each in reads:
             each.cancel()
         await asyncio.gather(*reads, return_exceptions=True)
@@ -187,10 +187,10 @@ async def test_cancelled_reads_return_their_connections(own_mongod: Mongod, mong
 
 
 async def test_hanging_server_times_out(pymongo_client: Mongo, own_mongod: Mongod, things: str) -> None:
-    hasty = SingleRoundTripReads(pymongo_client.database, timeout_s=0.5)
+    impatient_reads = SingleRoundTripReads(pymongo_client.database, timeout_s=0.5)
     assert len(await pymongo_client.find(things, {})) == 10
     with sigstopped(own_mongod.pid), pytest.raises(NetworkTimeout):
-        await hasty.find(things, {}, None, (), 0, None)
+        await impatient_reads.find(things, {}, None, (), 0, None)
     assert len(await pymongo_client.find(things, {})) == 10
 
 

@@ -1,4 +1,4 @@
-"""Transactions are atomic, repeated after conflicts, limited in time, and leave no locks. With either driver."""
+"""Transactions with either driver are atomic, retried after conflicts, limited in time, and leave no locks."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -82,7 +82,7 @@ def add_numbered(mongo: Mongo, things: str) -> Work:
 
 async def numbers(mongo: Mongo, things: str) -> list[int]:
     """Returns the ids of the inserted documents, after checking that the counter counts them."""
-    # In one snapshot: a cancelled transaction may be committed at this moment.
+    # A cancelled transaction may commit at the same time, so all documents are read in one snapshot.
     documents = await mongo.transact(lambda session: mongo.find(things, {}, sort=[("_id", 1)], session=session))
     *found, counter = documents
     assert [document["_id"] for document in found] == list(range(1, counter["n"] + 1))
@@ -132,9 +132,9 @@ async def test_cancelled_work_leaves_no_write_and_no_lock(mongo: Mongo, things: 
 @pytest.mark.usefixtures("keep_orphans")
 async def test_cancellation_at_any_moment_raises_cancelled_error(mongo: Mongo, things: str) -> None:
     """With Motor, a cancelled commit continues in a thread. It can no longer be aborted."""
-    for moment in range(240):
+    for attempt in range(240):
         task = asyncio.create_task(mongo.transact(increment(mongo, things)))
-        await asyncio.sleep(0.002 + (moment % 80) / 20_000)
+        await asyncio.sleep(0.002 + (attempt % 80) / 20_000)
         task.cancel()
         (outcome,) = await asyncio.gather(task, return_exceptions=True)
         assert outcome is None or isinstance(outcome, asyncio.CancelledError), repr(outcome)
@@ -146,7 +146,7 @@ async def test_cancellation_at_any_step_commits_all_or_nothing(
     own_mongod: Mongod, mongo: Mongo, things: str, mongo_driver: Driver
 ) -> None:
     for step in range(STEPS):
-        # A new client must open its connections first, so that there are more steps.
+        # A new client also opens its connections, so that there are more steps in which it can be cancelled.
         another = connect(own_mongod.uri, mongo.database.name, mongo_driver)
         task = asyncio.create_task(another.transact(add_numbered(another, things)))
         for _ in range(step * 3):
@@ -271,13 +271,13 @@ async def test_duplicate_in_a_list_of_writes_is_recognised(mongo: Mongo, things:
 
 
 async def test_work_that_reads_before_inserting_finds_the_winner(mongo: Mongo, things: str) -> None:
-    async def put(session: Session) -> bool:
+    async def insert_if_missing(session: Session) -> bool:
         if await mongo[things].find_one({"_id": "new"}, session=session) is not None:
             return False
         await mongo[things].insert_one({"_id": "new", "n": 0}, session=session)
         return True
 
-    assert sorted(await asyncio.gather(*(mongo.transact(put) for _ in range(10)))) == [False] * 9 + [True]
+    assert sorted(await asyncio.gather(*(mongo.transact(insert_if_missing) for _ in range(10)))) == [False] * 9 + [True]
 
 
 async def test_error_after_a_duplicate_is_raised_unchanged(mongo: Mongo, things: str) -> None:

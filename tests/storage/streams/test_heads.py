@@ -15,26 +15,26 @@ from storage.streams.log import Stream
 pytestmark = pytest.mark.anyio
 
 
-class Head:
-    """A topic's head that is updated as by the sequencer."""
+class TopicHead:
+    """The head of a topic's stream, updated as the sequencer does."""
 
     def __init__(self, stores: Stores, **fields: object) -> None:
         self.stream = Stream("topic", new_id())
         self._heads = stores.mongo["topics"]
         self._fields = fields
 
-    async def move(self, timestamps: int = 1, events: int = 1) -> Document:
+    async def advance(self, timestamps: int = 1, events: int = 1) -> Document:
         if self._fields:
             await self._heads.update_one({"_id": self.stream.id}, {"$set": self._fields}, upsert=True)
             self._fields = {}
-        moved: Document | None = await self._heads.find_one_and_update(
+        updated: Document | None = await self._heads.find_one_and_update(
             {"_id": self.stream.id},
             head_update(self.stream, timestamps, events, "new"),
             upsert=True,
             return_document=ReturnDocument.AFTER,
         )
-        assert moved is not None
-        return moved
+        assert updated is not None
+        return updated
 
 
 def now_us() -> int:
@@ -43,58 +43,58 @@ def now_us() -> int:
 
 async def test_new_head_starts_at_clock_and_event_one(shared_stores: Stores) -> None:
     before = now_us()
-    head = await Head(shared_stores).move(timestamps=3, events=2)
+    head = await TopicHead(shared_stores).advance(timestamps=3, events=2)
     assert (head["n"], head["epoch"]) == (2, "new")
-    # The clock has milliseconds; the microseconds below are counted.
+    # MongoDB's clock has milliseconds. Within a millisecond, timestamps count up by microseconds.
     assert before - 1000 <= head["last"] - 2 <= now_us() + 2
     assert (head["last"] - 2) % 1000 == 0
 
 
 async def test_timestamps_of_rapid_batches_always_rise(shared_stores: Stores) -> None:
-    head, last, n = Head(shared_stores), 0, 0
+    head, last, n = TopicHead(shared_stores), 0, 0
     for timestamps in (1, 100, 7, 1) * 5:
-        moved = await head.move(timestamps, events=timestamps)
-        assert moved["last"] - timestamps >= last
-        assert moved["n"] == n + timestamps
-        last, n = moved["last"], moved["n"]
+        updated = await head.advance(timestamps, events=timestamps)
+        assert updated["last"] - timestamps >= last
+        assert updated["n"] == n + timestamps
+        last, n = updated["last"], updated["n"]
 
 
 async def test_clock_behind_head_increments_last_timestamp(shared_stores: Stores) -> None:
     ahead = now_us() + 10**10
-    moved = await Head(shared_stores, last=ahead, n=4, epoch="old").move(timestamps=5, events=1)
-    assert (moved["last"], moved["n"], moved["epoch"]) == (ahead + 5, 5, "old")
+    updated = await TopicHead(shared_stores, last=ahead, n=4, epoch="old").advance(timestamps=5, events=1)
+    assert (updated["last"], updated["n"], updated["epoch"]) == (ahead + 5, 5, "old")
 
 
 async def test_batch_without_timestamps_keeps_last_one(shared_stores: Stores) -> None:
-    moved = await Head(shared_stores, last=7, n=4, epoch="old", heat=1.0).move(timestamps=0, events=1)
-    assert (moved["last"], moved["n"], moved["heat"]) == (7, 5, 1.0)
+    updated = await TopicHead(shared_stores, last=7, n=4, epoch="old", heat=1.0).advance(timestamps=0, events=1)
+    assert (updated["last"], updated["n"], updated["heat"]) == (7, 5, 1.0)
 
 
 async def test_head_update_keeps_previous_values(shared_stores: Stores) -> None:
-    moved = await Head(shared_stores, last=7, n=4, heat=1.0).move(timestamps=2)
-    assert moved["before"] == {"last": 7, "heat": 1.0}
+    updated = await TopicHead(shared_stores, last=7, n=4, heat=1.0).advance(timestamps=2)
+    assert updated["before"] == {"last": 7, "heat": 1.0}
 
 
 async def test_simultaneous_posts_count_as_five_minute_rate(shared_stores: Stores) -> None:
-    head = Head(shared_stores)
+    head = TopicHead(shared_stores)
     for _ in range(3):
-        moved = await head.move(timestamps=50)
-    per_minute = messages_per_minute(moved["heat"], time.time())
+        updated = await head.advance(timestamps=50)
+    per_minute = messages_per_minute(updated["heat"], time.time())
     assert per_minute == pytest.approx(150 * 60 / HEAT_TAU_S, rel=0.05)
 
 
 async def test_heat_decays_by_e_in_five_minutes_and_adds_up(shared_stores: Stores) -> None:
     heat = math.log(100) + (time.time() - HEAT_TAU_S) / HEAT_TAU_S
     assert messages_per_minute(heat, time.time()) == pytest.approx(100 / math.e * 60 / HEAT_TAU_S, rel=0.03)
-    moved = await Head(shared_stores, heat=heat).move(timestamps=10)
+    updated = await TopicHead(shared_stores, heat=heat).advance(timestamps=10)
     expected = (100 / math.e + 10) * 60 / HEAT_TAU_S
-    assert messages_per_minute(moved["heat"], time.time()) == pytest.approx(expected, rel=0.03)
+    assert messages_per_minute(updated["heat"], time.time()) == pytest.approx(expected, rel=0.03)
 
 
 @pytest.mark.parametrize("heat", [0.0, -1e9, 1.0])
 async def test_cold_topic_warms_up_like_new_one(shared_stores: Stores, heat: float) -> None:
-    moved = await Head(shared_stores, heat=heat).move(timestamps=10)
-    per_minute = messages_per_minute(moved["heat"], time.time())
+    updated = await TopicHead(shared_stores, heat=heat).advance(timestamps=10)
+    per_minute = messages_per_minute(updated["heat"], time.time())
     assert per_minute == pytest.approx(10 * 60 / HEAT_TAU_S, rel=0.03)
 
 
@@ -109,7 +109,7 @@ async def test_heat_is_set_for_topics_only(shared_stores: Stores) -> None:
 
 def test_merged_streams_start_at_random_microsecond() -> None:
     for kind in ("author", "topic"):
-        begins = {spread_us(Stream(kind, "one")) for _ in range(100)}
-        assert len(begins) > 10
-        assert 0 <= min(begins) <= max(begins) < 1000
+        starts = {spread_us(Stream(kind, "one")) for _ in range(100)}
+        assert len(starts) > 10
+        assert 0 <= min(starts) <= max(starts) < 1000
     assert {spread_us(Stream("community", "one")) for _ in range(100)} == {0}

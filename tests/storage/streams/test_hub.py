@@ -1,4 +1,4 @@
-"""Delivery by the hub while Redis loses, repeats, garbles and forgets messages; and its single connection."""
+"""Delivery by the hub while Redis loses, repeats, reorders or corrupts messages; and its single connection."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from tests.storage.topic_scenario import OpenStores, TopicScenario, poll_until_t
 
 pytestmark = pytest.mark.anyio
 
-NOWHERE = "redis://127.0.0.1:1/0"
+UNREACHABLE_REDIS_URL = "redis://127.0.0.1:1/0"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -31,18 +31,18 @@ def no_head_comparisons() -> Iterator[None]:
 
 
 @pytest.fixture
-async def place_with_own_redis(
+async def scenario_with_own_redis(
     scenario: TopicScenario, own_valkey: Valkey, open_process: OpenStores
 ) -> AsyncIterator[TopicScenario]:
-    """The topic, from a process with its own Redis, which the test may kill."""
+    """The topic as used by another process, whose own Redis the test may kill."""
     async with open_process(own_valkey.url) as stores:
         yield scenario.through(stores)
 
 
 @pytest.fixture
-async def place_without_redis(scenario: TopicScenario, open_process: OpenStores) -> AsyncIterator[TopicScenario]:
-    """The topic, from a process that cannot reach Redis: its publishes are lost."""
-    async with open_process(NOWHERE) as stores:
+async def scenario_without_redis(scenario: TopicScenario, open_process: OpenStores) -> AsyncIterator[TopicScenario]:
+    """The topic as used by another process that cannot reach Redis, so that its published events are lost."""
+    async with open_process(UNREACHABLE_REDIS_URL) as stores:
         yield scenario.through(stores)
 
 
@@ -59,147 +59,149 @@ async def test_post_reaches_other_process_at_once(scenario: TopicScenario, open_
 
 
 async def test_lost_publish_is_recovered_by_next_one(
-    scenario: TopicScenario, place_without_redis: TopicScenario
+    scenario: TopicScenario, scenario_without_redis: TopicScenario
 ) -> None:
     async with recorded_events(scenario.stores.hub, scenario.stream) as recorder:
-        await place_without_redis.post("lost")
+        await scenario_without_redis.post("lost")
         assert await receives_nothing(recorder, 1)
-        await scenario.post("heard")
+        await scenario.post("received")
         assert await recorder.has_received(2)
-    assert [subject.text for subject in recorder.subjects] == ["lost", "heard"]
+    assert [subject.text for subject in recorder.subjects] == ["lost", "received"]
 
 
 async def test_lost_publish_is_recovered_by_comparing_heads(
-    scenario: TopicScenario, place_without_redis: TopicScenario
+    scenario: TopicScenario, scenario_without_redis: TopicScenario
 ) -> None:
     async with recorded_events(scenario.stores.hub, scenario.stream) as recorder:
-        await asyncio.gather(*(place_without_redis.post() for _ in range(5)))
+        await asyncio.gather(*(scenario_without_redis.post() for _ in range(5)))
         await scenario.stores.hub.compare()
         assert await recorder.has_received(5)
     assert recorder.numbers == [1, 2, 3, 4, 5]
 
 
-async def test_heads_are_compared_periodically(scenario: TopicScenario, place_without_redis: TopicScenario) -> None:
+async def test_heads_are_compared_periodically(scenario: TopicScenario, scenario_without_redis: TopicScenario) -> None:
     async with (
         running_hub(scenario.stores, compare_every_s=0.1) as hub,
         recorded_events(hub, scenario.stream) as recorder,
     ):
-        await place_without_redis.post()
+        await scenario_without_redis.post()
         assert await recorder.has_received(1)
 
 
-async def test_failed_head_comparison_is_repeated(scenario: TopicScenario, place_without_redis: TopicScenario) -> None:
+async def test_failed_head_comparison_is_repeated(
+    scenario: TopicScenario, scenario_without_redis: TopicScenario
+) -> None:
     log = FailingLog(scenario.stores, failures=2)
     async with (
         running_hub(scenario.stores, log, compare_every_s=0.05) as hub,
         recorded_events(hub, scenario.stream) as recorder,
     ):
-        await place_without_redis.post()
+        await scenario_without_redis.post()
         assert await recorder.has_received(1)
     assert log.failures == 0
 
 
 async def test_subscriber_without_redis_receives_all_events(
-    scenario: TopicScenario, place_without_redis: TopicScenario
+    scenario: TopicScenario, scenario_without_redis: TopicScenario
 ) -> None:
-    async with recorded_events(place_without_redis.stores.hub, scenario.stream) as recorder:
+    async with recorded_events(scenario_without_redis.stores.hub, scenario.stream) as recorder:
         await scenario.post()
-        await place_without_redis.stores.hub.compare()
+        await scenario_without_redis.stores.hub.compare()
         assert await recorder.has_received(1)
 
 
-async def test_redis_flushed_loses_no_event(place_with_own_redis: TopicScenario, own_valkey: Valkey) -> None:
+async def test_redis_flushed_loses_no_event(scenario_with_own_redis: TopicScenario, own_valkey: Valkey) -> None:
     async with (
-        recorded_events(place_with_own_redis.stores.hub, place_with_own_redis.stream) as recorder,
+        recorded_events(scenario_with_own_redis.stores.hub, scenario_with_own_redis.stream) as recorder,
         Redis.from_url(own_valkey.url) as redis,
     ):
         for n in range(1, 6):
             await redis.flushall()
-            await place_with_own_redis.post()
+            await scenario_with_own_redis.post()
             assert await recorder.has_received(n)
 
 
 async def test_killed_redis_connection_reconnects_and_catches_up(
-    place_with_own_redis: TopicScenario, own_valkey: Valkey
+    scenario_with_own_redis: TopicScenario, own_valkey: Valkey
 ) -> None:
     async with (
-        recorded_events(place_with_own_redis.stores.hub, place_with_own_redis.stream) as recorder,
+        recorded_events(scenario_with_own_redis.stores.hub, scenario_with_own_redis.stream) as recorder,
         Redis.from_url(own_valkey.url) as redis,
     ):
         for n in range(1, 11):
             await redis.execute_command("CLIENT", "KILL", "TYPE", "pubsub")
-            await place_with_own_redis.post()
-            assert await recorder.has_received(n), "published to nobody, and found when connected again"
+            await scenario_with_own_redis.post()
+            assert await recorder.has_received(n), "an event published without subscribers must be read on reconnection"
     assert recorder.numbers == list(range(1, 11))
 
 
 class InterruptedLog(EventLog):
-    """A log that runs `meanwhile` once between a read and its result."""
+    """A log that runs `during_read` once, after it has read events and before it returns them."""
 
     def __init__(self, stores: Stores) -> None:
         super().__init__(stores.mongo)
-        self.meanwhile: Callable[[], Awaitable[None]] | None = None
+        self.during_read: Callable[[], Awaitable[None]] | None = None
 
     async def read(self, stream: Stream, after: int, limit: int = REPLAY_LIMIT) -> list[Event]:
         events = await super().read(stream, after, limit)
-        if self.meanwhile is not None:
-            meanwhile, self.meanwhile = self.meanwhile, None
-            await meanwhile()
+        if self.during_read is not None:
+            callback, self.during_read = self.during_read, None
+            await callback()
         return events
 
 
-async def test_message_during_catch_up_is_delivered(place_with_own_redis: TopicScenario, own_valkey: Valkey) -> None:
-    log = InterruptedLog(place_with_own_redis.stores)
+async def test_message_during_catch_up_is_delivered(scenario_with_own_redis: TopicScenario, own_valkey: Valkey) -> None:
+    log = InterruptedLog(scenario_with_own_redis.stores)
     async with (
-        running_hub(place_with_own_redis.stores, log) as hub,
-        recorded_events(hub, place_with_own_redis.stream) as recorder,
+        running_hub(scenario_with_own_redis.stores, log) as hub,
+        recorded_events(hub, scenario_with_own_redis.stream) as recorder,
     ):
 
-        async def meanwhile() -> None:
-            await place_with_own_redis.post()
-            assert await poll_until_true(is_heard)
+        async def during_read() -> None:
+            await scenario_with_own_redis.post()
+            assert await poll_until_true(is_received)
 
-        async def is_heard() -> bool:
-            return 2 in hub._locals[place_with_own_redis.stream.name].received
+        async def is_received() -> bool:
+            return 2 in hub._locals[scenario_with_own_redis.stream.name].received
 
-        await place_with_own_redis.post()
+        await scenario_with_own_redis.post()
         assert await recorder.has_received(1)
-        log.meanwhile = meanwhile
+        log.during_read = during_read
         async with Redis.from_url(own_valkey.url) as redis:
             await redis.execute_command("CLIENT", "KILL", "TYPE", "pubsub")
         assert await recorder.has_received(2)
 
 
-async def test_redis_restarted_loses_no_event(place_with_own_redis: TopicScenario, own_valkey: Valkey) -> None:
-    async with recorded_events(place_with_own_redis.stores.hub, place_with_own_redis.stream) as recorder:
-        await place_with_own_redis.post()
+async def test_redis_restarted_loses_no_event(scenario_with_own_redis: TopicScenario, own_valkey: Valkey) -> None:
+    async with recorded_events(scenario_with_own_redis.stores.hub, scenario_with_own_redis.stream) as recorder:
+        await scenario_with_own_redis.post()
         assert await recorder.has_received(1)
         own_valkey.kill()
         await own_valkey.wait()
-        await asyncio.gather(*(place_with_own_redis.post() for _ in range(3)))
-        await place_with_own_redis.stores.hub.compare()
+        await asyncio.gather(*(scenario_with_own_redis.post() for _ in range(3)))
+        await scenario_with_own_redis.stores.hub.compare()
         assert await recorder.has_received(4)
-        await place_with_own_redis.post()
+        await scenario_with_own_redis.post()
         await own_valkey.restart()
-        assert await recorder.has_received(5), "reconnecting alone must bring what was missed"
-        await place_with_own_redis.post()
+        assert await recorder.has_received(5), "reconnecting alone must recover missed events"
+        await scenario_with_own_redis.post()
         assert await recorder.has_received(6)
     assert recorder.numbers == [1, 2, 3, 4, 5, 6]
 
 
 async def test_subscription_without_redis_goes_live_once_it_starts(
-    place_with_own_redis: TopicScenario, own_valkey: Valkey
+    scenario_with_own_redis: TopicScenario, own_valkey: Valkey
 ) -> None:
     own_valkey.kill()
     await own_valkey.wait()
-    async with recorded_events(place_with_own_redis.stores.hub, place_with_own_redis.stream) as recorder:
+    async with recorded_events(scenario_with_own_redis.stores.hub, scenario_with_own_redis.stream) as recorder:
         await own_valkey.restart()
 
         async def is_subscribed() -> bool:
-            return place_with_own_redis.stores.hub._locals[place_with_own_redis.stream.name].confirmed.is_set()
+            return scenario_with_own_redis.stores.hub._locals[scenario_with_own_redis.stream.name].confirmed.is_set()
 
         assert await poll_until_true(is_subscribed)
-        await place_with_own_redis.post()
+        await scenario_with_own_redis.post()
         assert await recorder.has_received(1)
 
 
@@ -215,10 +217,10 @@ async def publish(scenario: TopicScenario, *numbers: int, epoch: str | None = No
 
 
 async def test_duplicate_and_reordered_messages_arrive_once_in_order(
-    scenario: TopicScenario, place_without_redis: TopicScenario
+    scenario: TopicScenario, scenario_without_redis: TopicScenario
 ) -> None:
     async with recorded_events(scenario.stores.hub, scenario.stream) as recorder:
-        await asyncio.gather(*(place_without_redis.post() for _ in range(6)))
+        await asyncio.gather(*(scenario_without_redis.post() for _ in range(6)))
         await publish(scenario, 2, 2, 1, 6, 3, 1, 5, 4, 6)
         assert await recorder.has_received(6)
         await publish(scenario, 1, 6, 3)
@@ -228,10 +230,10 @@ async def test_duplicate_and_reordered_messages_arrive_once_in_order(
 
 
 async def test_subscriber_queue_has_each_event_once(
-    scenario: TopicScenario, place_without_redis: TopicScenario
+    scenario: TopicScenario, scenario_without_redis: TopicScenario
 ) -> None:
     async with scenario.stores.hub.subscribe(scenario.stream) as subscriber:
-        await asyncio.gather(*(place_without_redis.post() for _ in range(4)))
+        await asyncio.gather(*(scenario_without_redis.post() for _ in range(4)))
         await publish(scenario, 1, 1, 2, 1, 2, 4, 3, 2, 4)
         await scenario.post()
 
@@ -265,14 +267,14 @@ async def test_malformed_message_does_not_stop_delivery(scenario: TopicScenario,
 
 
 async def test_streams_and_subscribers_share_one_connection(
-    place_with_own_redis: TopicScenario, own_valkey: Valkey
+    scenario_with_own_redis: TopicScenario, own_valkey: Valkey
 ) -> None:
     async with Redis.from_url(own_valkey.url) as redis, AsyncExitStack() as stack:
         for number in range(60):
             stream = Stream("user", f"org/{number % 20}")
-            await stack.enter_async_context(place_with_own_redis.stores.hub.subscribe(stream))
+            await stack.enter_async_context(scenario_with_own_redis.stores.hub.subscribe(stream))
         assert len(await redis.client_list(_type="pubsub")) == 1
-        channel = place_with_own_redis.stores.keys.channel("user:org/1")
+        channel = scenario_with_own_redis.stores.keys.channel("user:org/1")
         assert await redis.pubsub_numsub(channel) == [(channel.encode(), 1)]
 
 
@@ -328,7 +330,7 @@ async def hydrate_nothing(stream: Stream, events: Sequence[Event]) -> Mapping[in
 
 
 class FailingLog(EventLog):
-    """A log whose heads cannot be read while it fails."""
+    """A log whose first `failures` reads of heads fail."""
 
     def __init__(self, stores: Stores, failures: int) -> None:
         super().__init__(stores.mongo)
@@ -345,13 +347,13 @@ class FailingLog(EventLog):
 async def running_hub(
     stores: Stores, event_log: EventLog | None = None, compare_every_s: float = 60, failures: int = 0
 ) -> AsyncIterator[Hub]:
-    """Runs a hub of the test's own; its first `failures` hydrations fail."""
-    left = failures
+    """Runs a separate hub. Its first `failures` hydrations fail."""
+    remaining_failures = failures
 
     async def hydrate(stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
-        nonlocal left
-        left -= 1
-        if left >= 0:
+        nonlocal remaining_failures
+        remaining_failures -= 1
+        if remaining_failures >= 0:
             raise ConnectionError("not now")
         return {event.n: event.ref for event in events}
 
@@ -368,11 +370,11 @@ async def test_failed_hydration_delays_events_and_loses_none(scenario: TopicScen
         for _ in range(3):
             await scenario.post()
 
-        async def has_heard_all() -> bool:
+        async def has_received_all() -> bool:
             await hub.compare()
             return await recorder.has_received(3, 0.1)
 
-        assert await poll_until_true(has_heard_all)
+        assert await poll_until_true(has_received_all)
     assert recorder.numbers == [1, 2, 3]
 
 

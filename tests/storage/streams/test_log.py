@@ -37,10 +37,10 @@ def test_malformed_cursor_is_refused(text: str) -> None:
     assert refused.value.extensions["field"] == "since"
 
 
-@pytest.mark.parametrize("inside", ["a.b", "a.b.c.d", "....", "x.e.", "x.e.1.5", "x.e.one", "x.e." + "9" * 5000])
-def test_cursor_with_malformed_content_is_refused(inside: str) -> None:
+@pytest.mark.parametrize("content", ["a.b", "a.b.c.d", "....", "x.e.", "x.e.1.5", "x.e.one", "x.e." + "9" * 5000])
+def test_cursor_with_malformed_content_is_refused(content: str) -> None:
     with pytest.raises(BadUserInput):
-        parse_cursor(TOPIC, base64.urlsafe_b64encode(inside.encode()).decode())
+        parse_cursor(TOPIC, base64.urlsafe_b64encode(content.encode()).decode())
 
 
 def test_cursor_of_another_stream_is_refused() -> None:
@@ -93,22 +93,22 @@ async def test_cancelled_log_read_raises_cancelled_error(scenario: TopicScenario
     A cancellation while PyMongo connects leaves a socket to the garbage collector (docs/upstream.md).
     """
     log = scenario.stores.events
-    for step in range(200):
+    for attempt in range(200):
         for read in (log.head(scenario.stream), log.read(scenario.stream, 0), log.heads([scenario.stream])):
             task: asyncio.Task[object] = asyncio.create_task(read)
-            await asyncio.sleep(step / 100_000)
-            over = not task.cancel()
+            await asyncio.sleep(attempt / 100_000)
+            was_done = not task.cancel()
             await asyncio.wait([task])
-            assert over or task.cancelled()
+            assert was_done or task.cancelled()
     gc.collect()
 
 
 async def age_events(scenario: TopicScenario, up_to: int) -> None:
     """Ages the first events beyond the retention period."""
-    wanted = {"_id.s": scenario.stream.name, "_id.n": {"$lte": up_to}}
+    first_events = {"_id.s": scenario.stream.name, "_id.n": {"$lte": up_to}}
     hours_25_ms = 25 * 3600 * 1000
     older = [{"$set": {"at": {"$subtract": ["$at", hours_25_ms]}}}]
-    await scenario.stores.mongo["events"].update_many(wanted, older)
+    await scenario.stores.mongo["events"].update_many(first_events, older)
 
 
 async def event_numbers(scenario: TopicScenario) -> list[int]:

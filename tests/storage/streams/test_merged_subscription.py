@@ -1,4 +1,4 @@
-"""Several streams under one cursor: each without gaps while streams join and leave."""
+"""A subscription to several streams under one cursor: no gaps, also while streams are added and removed."""
 
 import asyncio
 import base64
@@ -25,8 +25,8 @@ from tests.storage.topic_scenario import create_topic_scenario, poll_until_true
 pytestmark = pytest.mark.anyio
 
 MAIN = Stream("home", "o/a")
-NOWHERE = Position("none", 0)
-Step = MergedStart | MergedEvent
+UNKNOWN_POSITION = Position("none", 0)
+MergedItem = MergedStart | MergedEvent
 
 
 class EmitEvent(Change[None]):
@@ -40,7 +40,7 @@ class EmitEvent(Change[None]):
 
 
 class MergedStreams:
-    """A main stream with others. Events refer to a topic, so hydration finds an object."""
+    """A main stream and a set of others. Their events refer to a topic that exists, so that they can be hydrated."""
 
     def __init__(self, stores: Stores, topic_id: str) -> None:
         self.stores, self.topic_id = stores, topic_id
@@ -48,9 +48,9 @@ class MergedStreams:
         self.others: dict[Stream, Position] = {}
         self.listings = 0
 
-    def join(self, begin: Position = NOWHERE) -> Stream:
+    def add_stream(self, start: Position = UNKNOWN_POSITION) -> Stream:
         stream = Stream("community", f"other-{new_id()}")
-        self.others[stream] = begin
+        self.others[stream] = start
         return stream
 
     async def emit(self, *streams: Stream) -> None:
@@ -61,14 +61,14 @@ class MergedStreams:
         self.listings += 1
         return self.others
 
-    def follow(self, since: str | None = None) -> AsyncGenerator[Step, None]:
+    def follow(self, since: str | None = None) -> AsyncGenerator[MergedItem, None]:
         positions = None if since is None else parse_positions(self.main, since)
         return follow_merged(self.stores.hub, self.main, self.list_others, positions)
 
 
-async def next_step(steps: AsyncGenerator[Step, None]) -> Step:
+async def next_item(items: AsyncGenerator[MergedItem, None]) -> MergedItem:
     async with asyncio.timeout(60):
-        return await anext(steps)
+        return await anext(items)
 
 
 @pytest.fixture
@@ -77,68 +77,68 @@ async def merged_streams(shared_stores: Stores) -> MergedStreams:
 
 
 async def test_merged_events_arrive_once_in_order_of_each_stream(merged_streams: MergedStreams) -> None:
-    one, other = merged_streams.join(), merged_streams.join()
+    one, other = merged_streams.add_stream(), merged_streams.add_stream()
     streams = [merged_streams.main, one, other]
-    async with aclosing(merged_streams.follow()) as steps:
-        assert isinstance(await next_step(steps), MergedStart)
+    async with aclosing(merged_streams.follow()) as items:
+        assert isinstance(await next_item(items), MergedStart)
         await asyncio.gather(*(merged_streams.emit(*[stream] * 10) for stream in streams))
-        received = [await next_step(steps) for _ in range(30)]
+        received = [await next_item(items) for _ in range(30)]
     for stream in streams:
-        numbers = [step.event.event.n for step in received if isinstance(step, MergedEvent) and step.stream == stream]
+        numbers = [item.event.event.n for item in received if isinstance(item, MergedEvent) and item.stream == stream]
         assert numbers == list(range(1, 11))
 
 
 async def test_each_merged_cursor_resumes_all_streams_exactly(merged_streams: MergedStreams) -> None:
-    streams = [merged_streams.main, merged_streams.join(), merged_streams.join()]
-    async with aclosing(merged_streams.follow()) as steps:
-        await next_step(steps)
+    streams = [merged_streams.main, merged_streams.add_stream(), merged_streams.add_stream()]
+    async with aclosing(merged_streams.follow()) as items:
+        await next_item(items)
         await asyncio.gather(*(merged_streams.emit(*[stream] * 4) for stream in streams))
-        received = [await next_step(steps) for _ in range(12)]
-    emitted = [(step.stream, step.event.event.n) for step in received if isinstance(step, MergedEvent)]
+        received = [await next_item(items) for _ in range(12)]
+    emitted = [(item.stream, item.event.event.n) for item in received if isinstance(item, MergedEvent)]
     for index in (0, 5, 10):
-        async with aclosing(merged_streams.follow(received[index].cursor)) as steps:
-            ready = await next_step(steps)
+        async with aclosing(merged_streams.follow(received[index].cursor)) as items:
+            ready = await next_item(items)
             assert isinstance(ready, MergedStart)
             assert (ready.resumed, ready.cursor) == (True, received[index].cursor)
-            rest = [await next_step(steps) for _ in range(11 - index)]
-        again = {(step.stream, step.event.event.n) for step in rest if isinstance(step, MergedEvent)}
+            rest = [await next_item(items) for _ in range(11 - index)]
+        again = {(item.stream, item.event.event.n) for item in rest if isinstance(item, MergedEvent)}
         assert again == set(emitted[index + 1 :])
 
 
 async def test_stream_added_between_subscriptions_is_replayed_whole(merged_streams: MergedStreams) -> None:
-    async with aclosing(merged_streams.follow()) as steps:
-        cursor = (await next_step(steps)).cursor
-    new = merged_streams.join()
+    async with aclosing(merged_streams.follow()) as items:
+        cursor = (await next_item(items)).cursor
+    new = merged_streams.add_stream()
     head = await merged_streams.stores.events.head(new)
     merged_streams.others[new] = Position(head.epoch, 1)
     await merged_streams.emit(new, new, new)
-    async with aclosing(merged_streams.follow(cursor)) as steps:
-        ready = await next_step(steps)
+    async with aclosing(merged_streams.follow(cursor)) as items:
+        ready = await next_item(items)
         assert isinstance(ready, MergedStart)
         assert ready.resumed
-        received = [await next_step(steps) for _ in range(2)]
-    assert [step.event.event.n for step in received if isinstance(step, MergedEvent)] == [2, 3]
+        received = [await next_item(items) for _ in range(2)]
+    assert [item.event.event.n for item in received if isinstance(item, MergedEvent)] == [2, 3]
 
 
 async def test_streams_join_and_leave_during_subscription(
     merged_streams: MergedStreams, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(storage.streams.merged_subscription, "REFRESH_EVERY_S", 0.05)
-    async with aclosing(merged_streams.follow()) as steps:
-        await next_step(steps)
-        new = merged_streams.join()
+    async with aclosing(merged_streams.follow()) as items:
+        await next_item(items)
+        new = merged_streams.add_stream()
         await merged_streams.emit(new)
-        received = await next_step(steps)
+        received = await next_item(items)
         assert isinstance(received, MergedEvent)
         assert received.stream == new
         del merged_streams.others[new]
-        waiting = asyncio.create_task(next_step(steps))
+        waiting = asyncio.create_task(next_item(items))
         before = merged_streams.listings
 
-        async def was_looked_for() -> bool:
+        async def was_listed_thrice() -> bool:
             return merged_streams.listings >= before + 3
 
-        assert await poll_until_true(was_looked_for)
+        assert await poll_until_true(was_listed_thrice)
         await merged_streams.emit(new)
         await merged_streams.emit(merged_streams.main)
         last = await waiting
@@ -147,22 +147,22 @@ async def test_streams_join_and_leave_during_subscription(
 
 
 async def test_expired_merged_cursor_is_reported_once(merged_streams: MergedStreams) -> None:
-    other = merged_streams.join()
-    async with aclosing(merged_streams.follow()) as steps:
-        await next_step(steps)
+    other = merged_streams.add_stream()
+    async with aclosing(merged_streams.follow()) as items:
+        await next_item(items)
         await merged_streams.emit(merged_streams.main, other)
-        cursor = (await next_step(steps)).cursor
+        cursor = (await next_item(items)).cursor
     await merged_streams.stores.mongo["streams"].update_one({"_id": other.head_id}, {"$set": {"epoch": "another"}})
-    async with aclosing(merged_streams.follow(cursor)) as steps:
-        ready = await next_step(steps)
+    async with aclosing(merged_streams.follow(cursor)) as items:
+        ready = await next_item(items)
         assert isinstance(ready, MergedStart)
         assert not ready.resumed
         await merged_streams.emit(merged_streams.main)
-        assert isinstance(await next_step(steps), MergedEvent)
+        assert isinstance(await next_item(items), MergedEvent)
 
 
 @pytest.mark.parametrize("text", ["", "x", "a.b", "zzzzzzzzzz;.e.1", "zzzzzzzzzz", ";;;", "a;.e.one"])
-def test_what_is_no_cursor_of_it_is_refused(text: str) -> None:
+def test_malformed_merged_cursor_is_refused(text: str) -> None:
     for cursor in (text, base64.urlsafe_b64encode(text.encode()).decode()):
         with pytest.raises(BadUserInput):
             parse_positions(MAIN, cursor)

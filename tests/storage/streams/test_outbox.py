@@ -1,4 +1,4 @@
-"""Outbox rows: relayed once, in order, also after the death of their writer."""
+"""Outbox rows are relayed once and in order, also if the process that wrote them dies."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -35,7 +35,7 @@ class CopyRelay(OutboxRelay):
 
 
 class GatedRelay(CopyRelay):
-    """Relays rows once the gate is open, and counts its calls."""
+    """Defers rows until the gate is open, and counts its calls."""
 
     gate: ClassVar[asyncio.Event]
     tries: ClassVar[int] = 0
@@ -61,24 +61,24 @@ class OutboxScenario:
         await self._sequencer.close()
 
     async def write(self, count: int, kind: str = "CopyRelay", age_s: float = 0) -> None:
-        """Inserts rows as a process leaves them that dies before it relays them."""
+        """Inserts rows without a nudge, like a process that dies before it relays them."""
         rows = [{"_id": ObjectId(), "stream": self.stream.name, "kind": kind, "ref": n} for n in range(count)]
         await self.stores.mongo["outbox"].insert_many(rows)
         written_at = {"$subtract": ["$$NOW", int(age_s * 1000)]}
         ids = [row["_id"] for row in rows]
         await self.stores.mongo["outbox"].update_many({"_id": {"$in": ids}}, [{"$set": {"at": written_at}}])
 
-    async def copied(self) -> list[int]:
-        """Returns the references that arrived in the stream, in order."""
+    async def relayed_refs(self) -> list[int]:
+        """Returns the references of the relayed rows, in the order of the stream."""
         events = await self.stores.events.read(self.stream, 0, limit=10_000)
         assert [event.n for event in events] == list(range(1, len(events) + 1))
         return [event.ref for event in events]
 
-    async def waiting(self) -> int:
+    async def row_count(self) -> int:
         return await self.stores.mongo["outbox"].count_documents({"stream": self.stream.name})
 
     async def is_empty(self) -> bool:
-        return await self.waiting() == 0
+        return await self.row_count() == 0
 
 
 OpenScenario = Callable[..., OutboxScenario]
@@ -86,14 +86,14 @@ OpenScenario = Callable[..., OutboxScenario]
 
 @pytest.fixture
 async def open_scenario(shared_stores: Stores) -> AsyncIterator[OpenScenario]:
-    """Opens processes' outboxes, and closes them afterwards."""
+    """Opens scenarios as different processes, and closes them afterwards."""
     scenarios: list[OutboxScenario] = []
 
-    def opened(stores: Stores = shared_stores, stream: Stream | None = None) -> OutboxScenario:
+    def new_scenario(stores: Stores = shared_stores, stream: Stream | None = None) -> OutboxScenario:
         scenarios.append(OutboxScenario(stores, stream))
         return scenarios[-1]
 
-    yield opened
+    yield new_scenario
     for scenario in scenarios:
         await scenario.aclose()
 
@@ -107,14 +107,14 @@ async def test_outbox_rows_are_relayed_in_order_and_deleted(scenario: OutboxScen
     await scenario.write(3)
     scenario.outbox.nudge(scenario.stream.name)
     assert await poll_until_true(scenario.is_empty)
-    assert await scenario.copied() == [0, 1, 2]
+    assert await scenario.relayed_refs() == [0, 1, 2]
 
 
 async def test_one_nudge_relays_more_rows_than_one_commit_takes(scenario: OutboxScenario) -> None:
     await scenario.write(2 * RELAY_LIMIT + 10)
     scenario.outbox.nudge(scenario.stream.name)
     assert await poll_until_true(scenario.is_empty)
-    assert await scenario.copied() == list(range(2 * RELAY_LIMIT + 10))
+    assert await scenario.relayed_refs() == list(range(2 * RELAY_LIMIT + 10))
 
 
 async def test_concurrent_processes_relay_each_row_once(scenario: OutboxScenario, open_process: OpenStores) -> None:
@@ -125,7 +125,7 @@ async def test_concurrent_processes_relay_each_row_once(scenario: OutboxScenario
             for each in scenarios:
                 each.outbox.nudge(scenario.stream.name)
         assert await poll_until_true(scenario.is_empty)
-        assert await scenario.copied() == list(range(100)) * 5
+        assert await scenario.relayed_refs() == list(range(100)) * 5
 
 
 async def test_nudge_during_relay_is_not_lost(scenario: OutboxScenario) -> None:
@@ -133,18 +133,18 @@ async def test_nudge_during_relay_is_not_lost(scenario: OutboxScenario) -> None:
         await scenario.write(1)
         scenario.outbox.nudge(scenario.stream.name)
     assert await poll_until_true(scenario.is_empty)
-    assert len(await scenario.copied()) == 20
+    assert len(await scenario.relayed_refs()) == 20
 
 
 async def test_sweep_relays_old_rows_and_leaves_fresh_ones(stores: Stores, open_scenario: OpenScenario) -> None:
-    left, fresh = open_scenario(stores), open_scenario(stores)
-    await left.write(3, age_s=4)
+    abandoned, fresh = open_scenario(stores), open_scenario(stores)
+    await abandoned.write(3, age_s=4)
     await fresh.write(3)
-    assert await left.outbox.sweep() == 1
-    assert await poll_until_true(left.is_empty)
-    assert await left.copied() == [0, 1, 2]
-    assert await fresh.waiting() == 3
-    assert await left.outbox.sweep() == 0
+    assert await abandoned.outbox.sweep() == 1
+    assert await poll_until_true(abandoned.is_empty)
+    assert await abandoned.relayed_refs() == [0, 1, 2]
+    assert await fresh.row_count() == 3
+    assert await abandoned.outbox.sweep() == 0
 
 
 async def test_rows_of_unknown_kind_stay_and_block_no_others(stores: Stores, open_scenario: OpenScenario) -> None:
@@ -153,11 +153,11 @@ async def test_rows_of_unknown_kind_stay_and_block_no_others(stores: Stores, ope
     await scenario.write(2, age_s=4)
     assert await scenario.outbox.sweep() == 1
 
-    async def is_moved() -> bool:
-        return await scenario.copied() == [0, 1]
+    async def is_relayed() -> bool:
+        return await scenario.relayed_refs() == [0, 1]
 
-    assert await poll_until_true(is_moved)
-    assert await scenario.waiting() == RELAY_LIMIT + 1
+    assert await poll_until_true(is_relayed)
+    assert await scenario.row_count() == RELAY_LIMIT + 1
     assert await scenario.outbox.sweep() == 0
 
 
@@ -166,15 +166,15 @@ async def test_deferred_rows_are_retried_at_intervals(scenario: OutboxScenario) 
     await scenario.write(RELAY_LIMIT, kind="GatedRelay")
     scenario.outbox.nudge(scenario.stream.name)
 
-    async def was_asked_thrice() -> bool:
+    async def was_tried_thrice() -> bool:
         return GatedRelay.tries >= 3 * RELAY_LIMIT
 
     began = asyncio.get_running_loop().time()
-    assert await poll_until_true(was_asked_thrice)
-    assert asyncio.get_running_loop().time() - began >= 0.2, "rows are retried after the requested delay"
+    assert await poll_until_true(was_tried_thrice)
+    assert asyncio.get_running_loop().time() - began >= 0.2, "rows were retried before the requested delay"
     GatedRelay.gate.set()
     assert await poll_until_true(scenario.is_empty)
-    assert await scenario.copied() == list(range(RELAY_LIMIT))
+    assert await scenario.relayed_refs() == list(range(RELAY_LIMIT))
 
 
 async def test_deferred_rows_do_not_block_rows_of_same_stream(scenario: OutboxScenario) -> None:
@@ -183,11 +183,11 @@ async def test_deferred_rows_do_not_block_rows_of_same_stream(scenario: OutboxSc
     await scenario.write(2)
     scenario.outbox.nudge(scenario.stream.name)
 
-    async def is_moved() -> bool:
-        return await scenario.copied() == [0, 1]
+    async def is_relayed() -> bool:
+        return await scenario.relayed_refs() == [0, 1]
 
-    assert await poll_until_true(is_moved)
-    assert await scenario.waiting() == 5
+    assert await poll_until_true(is_relayed)
+    assert await scenario.row_count() == 5
     await scenario.outbox.close()
 
 
@@ -199,10 +199,10 @@ async def test_failed_relay_is_repeated_by_next_nudge(
     async with failpoint(own_mongod.uri, "commitTransaction", errorCode=20):
         scenario.outbox.nudge(scenario.stream.name)
         assert await poll_until_true(lambda: is_idle(scenario))
-    assert await scenario.waiting() == 3
+    assert await scenario.row_count() == 3
     scenario.outbox.nudge(scenario.stream.name)
     assert await poll_until_true(scenario.is_empty)
-    assert await scenario.copied() == [0, 1, 2]
+    assert await scenario.relayed_refs() == [0, 1, 2]
 
 
 async def is_idle(scenario: OutboxScenario) -> bool:
@@ -214,7 +214,7 @@ async def test_closed_outbox_relays_nothing(scenario: OutboxScenario) -> None:
     await scenario.write(1)
     scenario.outbox.nudge(scenario.stream.name)
     assert not scenario.outbox._tasks
-    assert await scenario.waiting() == 1
+    assert await scenario.row_count() == 1
 
 
 async def test_outbox_row_for_a_topic_is_refused_on_relay(shared_stores: Stores) -> None:

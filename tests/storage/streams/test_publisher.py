@@ -1,4 +1,4 @@
-"""Publishing: in order, in the background, and without delaying commits."""
+"""The publisher sends events in order and in the background, without delaying commits."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -20,7 +20,7 @@ from tests.storage.faults import sigstopped
 pytestmark = pytest.mark.anyio
 
 KEYS = Keys("test")
-PATIENCE_S = 20
+TIMEOUT_S = 20
 STREAM = Stream("topic", "t")
 
 
@@ -46,7 +46,7 @@ def test_published_events_round_trip(epoch: str, events: list[Event]) -> None:
 
 
 @asynccontextmanager
-async def publishing(url: str) -> AsyncIterator[Publisher]:
+async def running_publisher(url: str) -> AsyncIterator[Publisher]:
     async with Redis.from_url(url) as redis:
         publisher = Publisher(redis, KEYS)
         publisher.start()
@@ -57,18 +57,18 @@ async def publishing(url: str) -> AsyncIterator[Publisher]:
 
 
 @asynccontextmanager
-async def subscribed(url: str) -> AsyncIterator[PubSub]:
+async def subscription(url: str) -> AsyncIterator[PubSub]:
     async with Redis.from_url(url) as redis, redis.pubsub() as pubsub:
         await pubsub.subscribe(KEYS.channel(STREAM.name))
-        assert await pubsub.get_message(timeout=PATIENCE_S)
+        assert await pubsub.get_message(timeout=TIMEOUT_S)
         yield pubsub
 
 
 async def received_numbers(pubsub: PubSub, count: int) -> list[int]:
-    """Returns the numbers of the next messages' events that arrive in time."""
+    """Returns the numbers of the next `count` events, or of fewer if no message arrives for `TIMEOUT_S`."""
     numbers: list[int] = []
     while len(numbers) < count:
-        message = await pubsub.get_message(timeout=PATIENCE_S)
+        message = await pubsub.get_message(timeout=TIMEOUT_S)
         if message is None:
             break
         numbers += [event.n for event in decode(message["data"])[1]]
@@ -76,15 +76,15 @@ async def received_numbers(pubsub: PubSub, count: int) -> list[int]:
 
 
 async def test_events_are_published_in_order_of_commits(own_valkey: Valkey) -> None:
-    async with subscribed(own_valkey.url) as pubsub, publishing(own_valkey.url) as publisher:
+    async with subscription(own_valkey.url) as pubsub, running_publisher(own_valkey.url) as publisher:
         for n in range(1, 501):
             publisher.publish(STREAM, "e", [event(n)])
         assert await received_numbers(pubsub, 500) == list(range(1, 501))
 
 
 async def test_closing_publisher_sends_queued_events(own_valkey: Valkey) -> None:
-    async with subscribed(own_valkey.url) as pubsub:
-        async with publishing(own_valkey.url) as publisher:
+    async with subscription(own_valkey.url) as pubsub:
+        async with running_publisher(own_valkey.url) as publisher:
             for n in range(1, 51):
                 publisher.publish(STREAM, "e", [event(n)])
         assert await received_numbers(pubsub, 50) == list(range(1, 51))
@@ -92,27 +92,28 @@ async def test_closing_publisher_sends_queued_events(own_valkey: Valkey) -> None
 
 async def test_hanging_redis_delays_no_caller_and_recovers(own_valkey: Valkey) -> None:
     loop = asyncio.get_running_loop()
-    async with publishing(own_valkey.url) as publisher:
+    async with running_publisher(own_valkey.url) as publisher:
         with sigstopped(own_valkey.pid):
             began = loop.time()
             for n in range(2 * MAX_WAITING):
                 publisher.publish(STREAM, "e", [event(n)])
-            assert loop.time() - began < 15, "what is too much is dropped, not waited for"
+            assert loop.time() - began < 15, "events over the limit must be dropped without waiting"
             await asyncio.sleep(0)
-        await is_published_again(own_valkey, publisher)
+        await assert_publishes_again(own_valkey, publisher)
 
 
 async def test_restarted_redis_is_published_to_again(own_valkey: Valkey) -> None:
-    async with publishing(own_valkey.url) as publisher:
+    async with running_publisher(own_valkey.url) as publisher:
         own_valkey.kill()
         await own_valkey.wait()
         publisher.publish(STREAM, "e", [event(1)])
         await own_valkey.restart()
-        await is_published_again(own_valkey, publisher)
+        await assert_publishes_again(own_valkey, publisher)
 
 
-async def is_published_again(valkey: Valkey, publisher: Publisher) -> None:
-    async with subscribed(valkey.url) as pubsub, asyncio.timeout(PATIENCE_S):
+async def assert_publishes_again(valkey: Valkey, publisher: Publisher) -> None:
+    """Publishes an event and waits for it. Earlier events may arrive first."""
+    async with subscription(valkey.url) as pubsub, asyncio.timeout(TIMEOUT_S):
         publisher.publish(STREAM, "e", [event(77)])
         while await received_numbers(pubsub, 1) != [77]:
             pass
@@ -121,7 +122,7 @@ async def is_published_again(valkey: Valkey, publisher: Publisher) -> None:
 async def test_closing_publisher_does_not_wait_for_dead_redis(own_valkey: Valkey) -> None:
     loop = asyncio.get_running_loop()
     with sigstopped(own_valkey.pid):
-        async with publishing(own_valkey.url) as publisher:
+        async with running_publisher(own_valkey.url) as publisher:
             publisher.publish(STREAM, "e", [event(1)])
             began = loop.time()
         assert loop.time() - began < 15

@@ -1,4 +1,4 @@
-"""Group commit under hostile conditions: many writers, failing members, repeated keys, refused commits."""
+"""Group commit with many writers, failing members, repeated idempotency keys, and refused commits."""
 
 import asyncio
 import itertools
@@ -44,7 +44,7 @@ async def assert_consistent(scenario: TopicScenario, count: int) -> list[int]:
     events = await scenario.events()
     assert len(timestamps) == len(set(timestamps)) == count
     assert [event["_id"]["n"] for event in events] == list(range(1, count + 1))
-    assert [event["ref"] for event in events] == timestamps, "the order of n is the order of timestamps"
+    assert [event["ref"] for event in events] == timestamps, "events and timestamps differ in order"
     assert all(earlier["at"] <= later["at"] for earlier, later in itertools.pairwise(events))
     head = await scenario.stores.mongo["topics"].find_one({"_id": scenario.topic.id})
     assert head is not None
@@ -90,8 +90,8 @@ async def test_sequential_posts_rise_across_processes(scenario: TopicScenario, o
 
 async def test_batch_has_at_most_a_hundred_members(scenario: TopicScenario) -> None:
     await asyncio.gather(*(scenario.post() for _ in range(2 * MAX_BATCH + 1)))
-    moments = [event["at"] for event in await scenario.events()]
-    assert max(moments.count(at) for at in set(moments)) <= MAX_BATCH
+    commit_times = [event["at"] for event in await scenario.events()]
+    assert max(commit_times.count(at) for at in set(commit_times)) <= MAX_BATCH
 
 
 async def test_waiting_members_share_one_transaction(scenario: TopicScenario) -> None:
@@ -165,11 +165,12 @@ class FailingPost(PostMessage):
 
 
 async def test_refused_member_fails_alone(scenario: TopicScenario) -> None:
-    mine = await scenario.post("mine")
-    edit = EditMessage(mine.key, "bob", "not yours", ())
-    lost = EditMessage(MessageKey(scenario.topic.id, 1), "bob", "never was", ())
-    first, refused, missing, last = await outcomes(scenario, [scenario.change("a"), edit, lost, scenario.change("b")])
-    assert isinstance(refused, Forbidden)
+    message = await scenario.post("by ann")
+    forbidden_edit = EditMessage(message.key, "bob", "by bob", ())
+    edit_of_none = EditMessage(MessageKey(scenario.topic.id, 1), "bob", "no such message", ())
+    changes = [scenario.change("a"), forbidden_edit, edit_of_none, scenario.change("b")]
+    first, forbidden, missing, last = await outcomes(scenario, changes)
+    assert isinstance(forbidden, Forbidden)
     assert isinstance(missing, NotFound)
     assert isinstance(first, Message)
     assert isinstance(last, Message)
@@ -181,8 +182,10 @@ async def test_refused_member_fails_alone(scenario: TopicScenario) -> None:
     "bad",
     [
         pytest.param(lambda scenario: UnstorablePost(scenario.new(), field="x" * 17_000_000), id="over 16 MB"),
-        pytest.param(lambda scenario: UnstorablePost(scenario.new(), field={"_id": object()}), id="no BSON"),
-        pytest.param(lambda scenario: UnstorablePost(scenario.new(), field=2**64), id="too great a number"),
+        pytest.param(
+            lambda scenario: UnstorablePost(scenario.new(), field={"_id": object()}), id="not encodable as BSON"
+        ),
+        pytest.param(lambda scenario: UnstorablePost(scenario.new(), field=2**64), id="integer over 64 bits"),
         pytest.param(lambda scenario: UnstorablePost(scenario.new(), field={"nul\0": 1}), id="invalid key"),
         pytest.param(lambda scenario: DuplicateIdPost(scenario.new()), id="duplicate key"),
         pytest.param(lambda scenario: FailingPost(scenario.new()), id="fault in planning"),
@@ -253,9 +256,9 @@ async def test_keys_of_two_users_are_independent(scenario: TopicScenario) -> Non
 
 
 async def test_failed_attempt_stores_no_key(scenario: TopicScenario) -> None:
-    broken = FailingPost(scenario.new(), scenario.key("k"))
+    failing = FailingPost(scenario.new(), scenario.key("k"))
     with pytest.raises(ZeroDivisionError):
-        await scenario.stores.sequencer.commit(scenario.stream, broken)
+        await scenario.stores.sequencer.commit(scenario.stream, failing)
     await scenario.post(key="k")
     await assert_consistent(scenario, 1)
 
@@ -303,8 +306,8 @@ async def test_commits_are_announced_once_in_order_when_durable(scenario: TopicS
     stores, announced, nudged = scenario.stores, list[Event](), list[str]()
     leases = WriteLeases(stores.redis, stores.keys)
     sequencer = Sequencer(stores.mongo, leases, lambda stream, epoch, events: announced.extend(events), nudged.append)
-    edit = EditMessage(MessageKey(scenario.topic.id, 1), "bob", "never was", ())
-    changes = [scenario.change(), edit, scenario.change()]
+    edit_of_none = EditMessage(MessageKey(scenario.topic.id, 1), "bob", "no such message", ())
+    changes = [scenario.change(), edit_of_none, scenario.change()]
     commits = (sequencer.commit(scenario.stream, change) for change in changes)
     await asyncio.gather(*commits, return_exceptions=True)
     assert [(event.n, event.ref) for event in announced] == [(e["_id"]["n"], e["ref"]) for e in await scenario.events()]
@@ -315,12 +318,12 @@ async def test_idle_sequencer_keeps_no_stream_state(scenario: TopicScenario) -> 
     await asyncio.gather(*(scenario.post() for _ in range(3)))
     await scenario.stores.sequencer.close()
 
-    async def keeps_nothing() -> bool:
-        # Relays of outbox rows that earlier tests left come and go.
+    async def has_no_queues() -> bool:
+        # Outbox rows that earlier tests left may be relayed at the same time.
         return not scenario.stores.sequencer._queues
 
     assert scenario.stream not in scenario.stores.sequencer._queues
-    assert await poll_until_true(keeps_nothing)
+    assert await poll_until_true(has_no_queues)
 
 
 async def test_refused_commit_leaves_nothing_visible(own_scenario: TopicScenario, own_mongod: Mongod) -> None:
@@ -338,37 +341,37 @@ async def test_refused_commit_leaves_nothing_visible(own_scenario: TopicScenario
 
 
 @pytest.mark.parametrize(
-    "how",
+    "fault_options",
     [
         pytest.param({"errorCode": 112}, id="write conflict"),
-        pytest.param({"errorCode": 251}, id="transaction forgotten"),
+        pytest.param({"errorCode": 251}, id="no such transaction"),
         pytest.param({"errorCode": UNREACHABLE}, id="unreachable"),
         pytest.param({"closeConnection": True}, id="connection lost"),
-        pytest.param({"writeConcernError": NOT_YET_AT_MAJORITY}, id="done, but perhaps not for good"),
+        pytest.param({"writeConcernError": NOT_YET_AT_MAJORITY}, id="write concern timeout"),
     ],
 )
 async def test_transiently_failed_commit_is_applied_once(
-    own_scenario: TopicScenario, own_mongod: Mongod, how: dict[str, Any]
+    own_scenario: TopicScenario, own_mongod: Mongod, fault_options: dict[str, Any]
 ) -> None:
-    async with failpoint(own_mongod.uri, "commitTransaction", times=2, **how):
+    async with failpoint(own_mongod.uri, "commitTransaction", times=2, **fault_options):
         await asyncio.gather(*(own_scenario.post() for _ in range(3)))
     await assert_consistent(own_scenario, 3)
 
 
 @pytest.mark.parametrize("command", ["findAndModify", "find", "insert"])
 @pytest.mark.parametrize(
-    "how",
+    "fault_options",
     [
         pytest.param({"errorCode": 112}, id="write conflict"),
-        pytest.param({"errorCode": 251}, id="transaction forgotten"),
+        pytest.param({"errorCode": 251}, id="no such transaction"),
         pytest.param({"errorCode": 10107}, id="no longer the primary"),
         pytest.param({"closeConnection": True}, id="connection lost"),
     ],
 )
 async def test_transiently_failed_transaction_is_applied_once(
-    own_scenario: TopicScenario, own_mongod: Mongod, command: str, how: dict[str, Any]
+    own_scenario: TopicScenario, own_mongod: Mongod, command: str, fault_options: dict[str, Any]
 ) -> None:
-    async with failpoint(own_mongod.uri, command, times=2, **how):
+    async with failpoint(own_mongod.uri, command, times=2, **fault_options):
         await asyncio.gather(*(own_scenario.post(key=f"k{n}") for n in range(3)))
     await assert_consistent(own_scenario, 3)
 
@@ -395,9 +398,9 @@ async def test_posting_to_dead_mongodb_is_unavailable_and_recovers(
         began = loop.time()
         changes = [own_scenario.change(), own_scenario.change(key="k"), own_scenario.change()]
         outcome = await outcomes(own_scenario, changes)
-        took_s = loop.time() - began
+        elapsed_s = loop.time() - began
     assert [type(each) for each in outcome] == [Unavailable] * 3
-    assert took_s < 20, "the driver itself would wait for half a minute"
+    assert elapsed_s < 20, "the driver itself would wait for half a minute"
     if fault == "killed":
         await own_mongod.restart()
     await own_scenario.post(key="k")
@@ -407,24 +410,24 @@ async def test_posting_to_dead_mongodb_is_unavailable_and_recovers(
 
 
 class CountingMongo(Mongo):
-    """Counts concurrent transactions, and holds them until `go_on` is set."""
+    """Counts concurrent transactions, and holds them until `release` is set."""
 
-    now = most = 0
-    go_on: asyncio.Event
+    active = max_active = 0
+    release: asyncio.Event
 
     async def transact(self, work: Any, deadline_s: float = 5.0) -> Any:
-        kept = type(self)
-        kept.now += 1
-        kept.most = max(kept.most, kept.now)
-        await kept.go_on.wait()
+        shared = type(self)
+        shared.active += 1
+        shared.max_active = max(shared.max_active, shared.active)
+        await shared.release.wait()
         try:
             return await Mongo.transact(self, work, deadline_s)
         finally:
-            kept.now -= 1
+            shared.active -= 1
 
 
 async def test_organizations_wait_for_admission_and_commit_together(stores: Stores) -> None:
-    CountingMongo.now, CountingMongo.most, CountingMongo.go_on = 0, 0, asyncio.Event()
+    CountingMongo.active, CountingMongo.max_active, CountingMongo.release = 0, 0, asyncio.Event()
     leases = WriteLeases(stores.redis, stores.keys)
     sequencer = Sequencer(
         CountingMongo(stores.mongo.client, stores.mongo.database, stores.mongo.reads),
@@ -435,20 +438,20 @@ async def test_organizations_wait_for_admission_and_commit_together(stores: Stor
     organizations = [f"org-{n}" for n in range(3 * JOBS_AT_ONCE)]
     changes = [(org, SetLimits(org, n, 1.0)) for n in range(5) for org in organizations]
     commits = [asyncio.create_task(sequencer.commit(jobs_stream(org), change)) for org, change in changes]
-    while CountingMongo.now < JOBS_AT_ONCE:
+    while CountingMongo.active < JOBS_AT_ONCE:
         await asyncio.sleep(0)
-    CountingMongo.go_on.set()
+    CountingMongo.release.set()
     await asyncio.gather(*commits)
-    assert CountingMongo.most == JOBS_AT_ONCE
+    assert CountingMongo.max_active == JOBS_AT_ONCE
     last = commits[-1].result()
     assert (last.id, last.concurrent_calls) == (organizations[-1], 4)
     events = await stores.mongo["events"].find({"_id.s": f"jobs:{organizations[-1]}"}).to_list(None)
-    assert len({event["at"] for event in events}) == 1, "five changes in one commit"
+    assert len({event["at"] for event in events}) == 1, "the five changes were not committed together"
 
 
 async def test_waiting_too_long_for_admission_is_unavailable(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("storage.streams.sequencer.ADMISSION_S", 0.05)
-    CountingMongo.now, CountingMongo.go_on = 0, asyncio.Event()
+    CountingMongo.active, CountingMongo.release = 0, asyncio.Event()
     leases = WriteLeases(stores.redis, stores.keys)
     sequencer = Sequencer(
         CountingMongo(stores.mongo.client, stores.mongo.database, stores.mongo.reads),
@@ -457,11 +460,11 @@ async def test_waiting_too_long_for_admission_is_unavailable(stores: Stores, mon
         lambda _: None,
     )
     commits = [sequencer.commit(jobs_stream(f"org-{n}"), SetLimits(f"org-{n}", n, 1.0)) for n in range(JOBS_AT_ONCE)]
-    held_up = [asyncio.create_task(commit) for commit in commits]
-    while CountingMongo.now < JOBS_AT_ONCE:
+    holding = [asyncio.create_task(commit) for commit in commits]
+    while CountingMongo.active < JOBS_AT_ONCE:
         await asyncio.sleep(0)
     with pytest.raises(Unavailable):
         await sequencer.commit(jobs_stream("late"), SetLimits("late", 1, 1.0))
-    CountingMongo.go_on.set()
-    await asyncio.gather(*held_up)
+    CountingMongo.release.set()
+    await asyncio.gather(*holding)
     assert (await sequencer.commit(jobs_stream("late"), SetLimits("late", 3, 1.0))).concurrent_calls == 3

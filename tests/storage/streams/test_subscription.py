@@ -1,4 +1,4 @@
-"""One subscription: its start, no gaps and no duplicates, and recovery when it falls behind."""
+"""One subscription: its start, delivery without gaps or duplicates, and recovery when its reader falls behind."""
 
 import asyncio
 import random
@@ -27,7 +27,7 @@ def no_head_comparisons() -> Iterator[None]:
         yield
 
 
-async def start(scenario: TopicScenario, n: int = 0) -> Position:
+async def position_after(scenario: TopicScenario, n: int = 0) -> Position:
     """Returns the position after event n of the topic's stream."""
     return Position((await scenario.stores.events.head(scenario.stream)).epoch, n)
 
@@ -36,17 +36,17 @@ async def post_many(scenario: TopicScenario, count: int) -> None:
     await asyncio.gather(*(scenario.post(str(number)) for number in range(count)))
 
 
-async def first_step(scenario: TopicScenario, since: Position | None) -> SubscriptionStart:
-    async with aclosing(follow_events(scenario.stores.hub, scenario.stream, since)) as steps:
-        step = await anext(steps)
-    assert isinstance(step, SubscriptionStart)
-    return step
+async def first_item(scenario: TopicScenario, since: Position | None) -> SubscriptionStart:
+    async with aclosing(follow_events(scenario.stores.hub, scenario.stream, since)) as items:
+        item = await anext(items)
+    assert isinstance(item, SubscriptionStart)
+    return item
 
 
 async def test_subscription_without_cursor_starts_at_head(scenario: TopicScenario) -> None:
     await post_many(scenario, 3)
     async with recorded_events(scenario.stores.hub, scenario.stream) as recorder:
-        assert (recorder.ready[0].position, recorder.ready[0].resumed) == (await start(scenario, 3), False)
+        assert (recorder.ready[0].position, recorder.ready[0].resumed) == (await position_after(scenario, 3), False)
         await post_many(scenario, 2)
         assert await recorder.has_received(5)
     assert recorder.numbers == [4, 5]
@@ -54,7 +54,7 @@ async def test_subscription_without_cursor_starts_at_head(scenario: TopicScenari
 
 async def test_subscription_with_cursor_continues_after_it(scenario: TopicScenario) -> None:
     await post_many(scenario, 5)
-    since = await start(scenario, 2)
+    since = await position_after(scenario, 2)
     async with recorded_events(scenario.stores.hub, scenario.stream, since) as recorder:
         assert (recorder.ready[0].position, recorder.ready[0].resumed) == (since, True)
         await post_many(scenario, 2)
@@ -66,15 +66,15 @@ async def test_subscription_with_cursor_continues_after_it(scenario: TopicScenar
 async def test_subscription_resumes_only_between_floor_and_head(scenario: TopicScenario, n: int, resumed: bool) -> None:
     await post_many(scenario, 4)
     await scenario.stores.mongo["topics"].update_one({"_id": scenario.topic.id}, {"$set": {"floor": 2}})
-    ready = await first_step(scenario, await start(scenario, n))
+    ready = await first_item(scenario, await position_after(scenario, n))
     assert ready.resumed == resumed
     assert ready.position.n == (n if resumed else 4)
 
 
 async def test_cursor_of_another_epoch_does_not_resume(scenario: TopicScenario) -> None:
     await post_many(scenario, 4)
-    ready = await first_step(scenario, Position("restored", 2))
-    assert (ready.resumed, ready.position) == (False, await start(scenario, 4))
+    ready = await first_item(scenario, Position("restored", 2))
+    assert (ready.resumed, ready.position) == (False, await position_after(scenario, 4))
 
 
 async def test_missing_topic_cannot_be_subscribed_to(scenario: TopicScenario) -> None:
@@ -86,21 +86,21 @@ async def test_missing_topic_cannot_be_subscribed_to(scenario: TopicScenario) ->
 async def test_subscriptions_during_posts_have_no_gap_or_duplicate(
     scenario: TopicScenario, open_process: OpenStores
 ) -> None:
-    async with open_process() as stores, AsyncExitStack() as listeners:
+    async with open_process() as stores, AsyncExitStack() as stack:
         posting = asyncio.create_task(post_slowly(scenario.through(stores), 180))
-        started = []
+        recorders = []
         while not posting.done():
             head = await scenario.stores.events.head(scenario.stream)
             since = Position(head.epoch, random.randint(0, head.n)) if random.random() < 0.7 else None
-            started.append(
-                await listeners.enter_async_context(recorded_events(scenario.stores.hub, scenario.stream, since))
+            recorders.append(
+                await stack.enter_async_context(recorded_events(scenario.stores.hub, scenario.stream, since))
             )
-        for recorder in started:
+        for recorder in recorders:
             first = recorder.ready[0].position.n
             assert first == 180 or await recorder.has_received(180)
             assert recorder.numbers == list(range(first + 1, 181))
             assert len(recorder.ready) == 1
-    assert len(started) > 5
+    assert len(recorders) > 5
 
 
 async def post_slowly(scenario: TopicScenario, count: int) -> None:
@@ -117,22 +117,22 @@ async def test_post_during_subscribe_arrives_without_another_post(
             posting = asyncio.create_task(poster.post())
             async with recorded_events(scenario.stores.hub, scenario.stream) as recorder:
                 await posting
-                # It was there before the subscription began, or it arrives.
+                # The post either precedes the subscription or arrives in it.
                 assert recorder.ready[0].position.n == n or await recorder.has_received(n)
 
 
 async def test_slow_reader_continues_from_log(scenario: TopicScenario) -> None:
     overflows = REGISTRY.get_sample_value("noroshi_hub_overflows_total") or 0
     count = 2 * MAX_QUEUE
-    async with aclosing(follow_events(scenario.stores.hub, scenario.stream, None)) as steps:
-        await anext(steps)
+    async with aclosing(follow_events(scenario.stores.hub, scenario.stream, None)) as items:
+        await anext(items)
         await post_many(scenario, 1)
-        numbers = [await number_of(steps)]
+        numbers = [await next_number(items)]
         await post_many(scenario, count)
         assert await poll_until_true(lambda: has_overflowed(overflows))
-        numbers += [await number_of(steps) for _ in range(count)]
+        numbers += [await next_number(items) for _ in range(count)]
         await post_many(scenario, 1)
-        numbers.append(await number_of(steps))
+        numbers.append(await next_number(items))
     assert numbers == list(range(1, count + 3))
 
 
@@ -140,23 +140,23 @@ async def has_overflowed(before: float) -> bool:
     return (REGISTRY.get_sample_value("noroshi_hub_overflows_total") or 0) > before
 
 
-async def number_of(steps: Any) -> int:
+async def next_number(items: Any) -> int:
     """Returns the number of the next event."""
-    while not isinstance(step := await anext(steps), StreamEvent):
+    while not isinstance(item := await anext(items), StreamEvent):
         pass
-    return step.position.n
+    return item.position.n
 
 
 async def test_reader_of_partly_pruned_log_restarts_at_head(scenario: TopicScenario) -> None:
     await post_many(scenario, REPLAY_LIMIT + 100)
-    async with aclosing(follow_events(scenario.stores.hub, scenario.stream, await start(scenario))) as steps:
-        await anext(steps)
-        numbers = [await number_of(steps) for _ in range(REPLAY_LIMIT)]
+    async with aclosing(follow_events(scenario.stores.hub, scenario.stream, await position_after(scenario))) as items:
+        await anext(items)
+        numbers = [await next_number(items) for _ in range(REPLAY_LIMIT)]
         await age_events(scenario, REPLAY_LIMIT + 50)
         await scenario.stores.events.prune()
-        again = await anext(steps)
+        again = await anext(items)
         await scenario.post()
-        last = await number_of(steps)
+        last = await next_number(items)
     assert numbers == list(range(1, REPLAY_LIMIT + 1))
     assert isinstance(again, SubscriptionStart)
     assert (again.resumed, again.position.n) == (False, REPLAY_LIMIT + 100)
@@ -165,28 +165,29 @@ async def test_reader_of_partly_pruned_log_restarts_at_head(scenario: TopicScena
 
 async def test_reader_of_fully_pruned_log_restarts_at_head(scenario: TopicScenario) -> None:
     await post_many(scenario, REPLAY_LIMIT + 10)
-    async with aclosing(follow_events(scenario.stores.hub, scenario.stream, await start(scenario))) as steps:
-        await anext(steps)
+    async with aclosing(follow_events(scenario.stores.hub, scenario.stream, await position_after(scenario))) as items:
+        await anext(items)
         for _ in range(REPLAY_LIMIT):
-            await number_of(steps)
+            await next_number(items)
         await age_events(scenario, REPLAY_LIMIT + 10)
         await scenario.stores.events.prune()
-        again = await anext(steps)
+        again = await anext(items)
     assert isinstance(again, SubscriptionStart)
     assert (again.resumed, again.position.n) == (False, REPLAY_LIMIT + 10)
 
 
 async def age_events(scenario: TopicScenario, up_to: int) -> None:
     """Ages the first events beyond the retention period."""
-    wanted = {"_id.s": scenario.stream.name, "_id.n": {"$lte": up_to}}
-    day_ms = 25 * 3600 * 1000
-    await scenario.stores.mongo["events"].update_many(wanted, [{"$set": {"at": {"$subtract": ["$at", day_ms]}}}])
+    first_events = {"_id.s": scenario.stream.name, "_id.n": {"$lte": up_to}}
+    hours_25_ms = 25 * 3600 * 1000
+    older = [{"$set": {"at": {"$subtract": ["$at", hours_25_ms]}}}]
+    await scenario.stores.mongo["events"].update_many(first_events, older)
 
 
 async def test_deleted_text_is_not_replayed(scenario: TopicScenario) -> None:
     message = await scenario.post("secret")
     await scenario.stores.messages.delete(message.key, "ann", False)
-    async with recorded_events(scenario.stores.hub, scenario.stream, await start(scenario)) as recorder:
+    async with recorded_events(scenario.stores.hub, scenario.stream, await position_after(scenario)) as recorder:
         assert await recorder.has_received(2)
     assert [subject.text for subject in recorder.subjects] == ["", ""]
 
@@ -194,7 +195,7 @@ async def test_deleted_text_is_not_replayed(scenario: TopicScenario) -> None:
 async def test_events_of_missing_objects_are_skipped(scenario: TopicScenario) -> None:
     messages = [await scenario.post() for _ in range(3)]
     await scenario.stores.mongo["messages"].delete_one({"_id": messages[1].key.document_id})
-    async with recorded_events(scenario.stores.hub, scenario.stream, await start(scenario)) as recorder:
+    async with recorded_events(scenario.stores.hub, scenario.stream, await position_after(scenario)) as recorder:
         assert await recorder.has_received(3)
         await scenario.stores.mongo["messages"].delete_one({"_id": messages[2].key.document_id})
         await scenario.post()
@@ -230,8 +231,8 @@ async def test_ended_subscription_leaves_no_state(scenario: TopicScenario) -> No
     async with recorded_events(scenario.stores.hub, scenario.stream):
         assert await scenario.stores.redis.pubsub_numsub(channel) == [(channel.encode(), 1)]
 
-    async def is_gone() -> bool:
+    async def is_unsubscribed() -> bool:
         return bool(await scenario.stores.redis.pubsub_numsub(channel) == [(channel.encode(), 0)])
 
-    assert await poll_until_true(is_gone)
+    assert await poll_until_true(is_unsubscribed)
     assert scenario.stream.name not in scenario.stores.hub._locals

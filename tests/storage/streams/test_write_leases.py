@@ -1,4 +1,4 @@
-"""Write leases order commits where Redis helps. Without Redis they delay and block no commit."""
+"""Write leases order commits while Redis is available. Without Redis they neither delay nor block commits."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,11 +18,11 @@ pytestmark = pytest.mark.anyio
 
 STREAM = Stream("topic", "t")
 KEYS = Keys("test")
-NAME, _ = KEYS.write_lease(STREAM.name)
+LEASE_KEY, _ = KEYS.write_lease(STREAM.name)
 
 
-ENOUGH_S = 20.0
-"""Longer than any step here takes on a busy machine, and shorter than the extended lease times below."""
+STEP_DEADLINE_S = 20.0
+"""Longer than any step of a test takes on a busy machine, and shorter than the extended leases below."""
 
 
 @pytest.fixture
@@ -34,14 +34,14 @@ def long_leases(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def long_leases_and_waits(long_leases: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Extends waiting too: waiters do not give up, and keep their place."""
+    """Also extends waiting: waiters do not give up, and keep their place in the queue."""
     monkeypatch.setattr("storage.streams.write_leases.MAX_WAIT_S", 60.0)
     monkeypatch.setattr("storage.streams.write_leases.NEXT_MS", 60_000)
 
 
 @asynccontextmanager
 async def contended_leases(url: str) -> AsyncIterator[WriteLeases]:
-    """Opens write leases of a process that has met another one at the stream."""
+    """Opens the write leases of a process that competed with another process for the stream."""
     async with Redis.from_url(url) as redis:
         leases = WriteLeases(redis, KEYS)
         async with leases.acquire(STREAM) as lease:
@@ -50,6 +50,7 @@ async def contended_leases(url: str) -> AsyncIterator[WriteLeases]:
 
 
 async def acquisition_s(leases: WriteLeases, stream: Stream = STREAM) -> float:
+    """Acquires and releases a lease. Returns how long the acquisition took."""
     loop = asyncio.get_running_loop()
     began = loop.time()
     async with leases.acquire(stream):
@@ -67,21 +68,21 @@ async def test_uncontended_stream_does_not_use_redis(own_valkey: Valkey) -> None
 
 @pytest.mark.usefixtures("long_leases_and_waits")
 async def test_contending_processes_alternate(own_valkey: Valkey) -> None:
-    inside, most = 0, 0
+    holders, max_holders = 0, 0
 
     async def commit(leases: WriteLeases) -> None:
-        nonlocal inside, most
+        nonlocal holders, max_holders
         for _ in range(10):
             async with leases.acquire(STREAM) as lease:
                 lease.tries = 1
-                inside += 1
-                most = max(most, inside)
+                holders += 1
+                max_holders = max(max_holders, holders)
                 await asyncio.sleep(0.002)
-                inside -= 1
+                holders -= 1
 
     async with contended_leases(own_valkey.url) as one, contended_leases(own_valkey.url) as other:
         await asyncio.gather(commit(one), commit(other))
-    assert most == 1
+    assert max_holders == 1
 
 
 @pytest.mark.usefixtures("long_leases_and_waits")
@@ -106,41 +107,41 @@ async def test_departed_waiter_does_not_delay_others(own_valkey: Valkey, monkeyp
     monkeypatch.setattr("storage.streams.write_leases.MAX_WAIT_S", 60.0)
     async with contended_leases(own_valkey.url) as one, contended_leases(own_valkey.url) as other:
         async with one.acquire(STREAM):
-            gone = asyncio.create_task(acquisition_s(other))
+            waiter = asyncio.create_task(acquisition_s(other))
             await asyncio.sleep(0.02)
-            gone.cancel()
-        assert await acquisition_s(one) < ENOUGH_S
+            waiter.cancel()
+        assert await acquisition_s(one) < STEP_DEADLINE_S
 
 
 @pytest.mark.usefixtures("long_leases_and_waits")
 async def test_write_lease_does_not_delay_other_streams(own_valkey: Valkey) -> None:
     async with contended_leases(own_valkey.url) as leases, leases.acquire(STREAM):
-        assert await acquisition_s(leases, Stream("topic", "u")) < ENOUGH_S
+        assert await acquisition_s(leases, Stream("topic", "u")) < STEP_DEADLINE_S
 
 
 @pytest.mark.usefixtures("long_leases")
 async def test_long_lease_is_waited_for_briefly(own_valkey: Valkey) -> None:
     async with contended_leases(own_valkey.url) as one, contended_leases(own_valkey.url) as other, one.acquire(STREAM):
-        assert MAX_WAIT_S * 0.9 <= await acquisition_s(other) < ENOUGH_S
+        assert MAX_WAIT_S * 0.9 <= await acquisition_s(other) < STEP_DEADLINE_S
 
 
 @pytest.mark.usefixtures("long_leases_and_waits")
 async def test_lease_of_dead_process_expires(own_valkey: Valkey) -> None:
     async with contended_leases(own_valkey.url) as leases, Redis.from_url(own_valkey.url) as redis:
-        await redis.set(NAME, "dead", px=LEASE_MS)
+        await redis.set(LEASE_KEY, "dead", px=LEASE_MS)
         async with leases.acquire(STREAM):
-            assert await redis.get(NAME) not in (None, b"dead")
+            assert await redis.get(LEASE_KEY) not in (None, b"dead")
 
 
 @pytest.mark.usefixtures("long_leases")
 async def test_release_ends_own_lease_only(own_valkey: Valkey) -> None:
     async with contended_leases(own_valkey.url) as leases, Redis.from_url(own_valkey.url) as redis:
         async with leases.acquire(STREAM):
-            assert 0 < await redis.pttl(NAME) <= 60_000
-        assert await redis.get(NAME) is None
+            assert 0 < await redis.pttl(LEASE_KEY) <= 60_000
+        assert await redis.get(LEASE_KEY) is None
         async with leases.acquire(STREAM):
-            await redis.set(NAME, "another")
-        assert await redis.get(NAME) == b"another"
+            await redis.set(LEASE_KEY, "another")
+        assert await redis.get(LEASE_KEY) == b"another"
 
 
 @pytest.mark.parametrize("fault", ["dead", "hanging"])
@@ -149,10 +150,10 @@ async def test_write_leases_without_redis_are_skipped(own_valkey: Valkey, fault:
         if fault == "dead":
             own_valkey.kill()
             await own_valkey.wait()
-            assert await acquisition_s(leases) < ENOUGH_S
+            assert await acquisition_s(leases) < STEP_DEADLINE_S
         else:
             with sigstopped(own_valkey.pid):
-                assert await acquisition_s(leases) < ENOUGH_S
+                assert await acquisition_s(leases) < STEP_DEADLINE_S
 
 
 async def test_failed_commit_releases_its_lease(own_valkey: Valkey) -> None:
@@ -160,4 +161,4 @@ async def test_failed_commit_releases_its_lease(own_valkey: Valkey) -> None:
         with pytest.raises(ZeroDivisionError):
             async with leases.acquire(STREAM):
                 raise ZeroDivisionError
-        assert await redis.get(NAME) is None
+        assert await redis.get(LEASE_KEY) is None
