@@ -22,7 +22,7 @@ from storage.timeline import (
     read_page,
     timeline_range,
 )
-from tests.storage.timeline_rule import Asked, Expected, as_expected, expected_page
+from tests.storage.timeline_rule import ExpectedPage, PageArguments, actual_page, expected_page
 
 Result = TypeVar("Result")
 
@@ -36,7 +36,7 @@ BOUNDS = [
     if oldest is not None or latest is not None
 ]
 ALL_ARGUMENTS = [
-    Asked(oldest, latest, limit, inclusive)
+    PageArguments(oldest, latest, limit, inclusive)
     for (oldest, latest), limit, inclusive in itertools.product(BOUNDS, [1, 2, 3, 999], [True, False])
 ]
 
@@ -51,7 +51,7 @@ def result_of(work: Coroutine[Any, Any, Result]) -> Result:
     raise AssertionError("The coroutine suspended.")
 
 
-def page_of(timeline: Sequence[int], asked: Asked) -> Page[int]:
+def page_of(timeline: Sequence[int], asked: PageArguments) -> Page[int]:
     """Reads a page from an ascending list."""
 
     async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[int]:
@@ -61,8 +61,8 @@ def page_of(timeline: Sequence[int], asked: Asked) -> Page[int]:
     return result_of(read_page(asked.range, fetch, lambda item: item))
 
 
-def seen(page: Page[int]) -> Expected:
-    return as_expected(page, list(page.items))
+def seen(page: Page[int]) -> ExpectedPage:
+    return actual_page(page, list(page.items))
 
 
 @pytest.mark.parametrize("timeline", TIMELINES, ids=["empty", "one", "three"])
@@ -81,10 +81,10 @@ async def test_pages_of_messages_in_mongodb_follow_the_rule(stores: Stores, time
         pages = await asyncio.gather(*(stores.messages.page("t", asked.range) for asked in batch))
         for asked, page in zip(batch, pages, strict=True):
             timestamps: list[int] = [message.timestamp for message in page.items]
-            assert as_expected(page, timestamps) == expected_page(timeline, asked), asked
+            assert actual_page(page, timestamps) == expected_page(timeline, asked), asked
 
 
-def batches(asked: Sequence[Asked]) -> list[Sequence[Asked]]:
+def batches(asked: Sequence[PageArguments]) -> list[Sequence[PageArguments]]:
     return [asked[start : start + 100] for start in range(0, len(asked), 100)]
 
 
@@ -104,7 +104,7 @@ PAIRS = [f"1639720395.00000{micros}" for micros in (1, 2, 3, 4)]
 
 def pairs_page(limit: int, oldest: str | None = None, latest: str | None = None) -> list[str]:
     bounds = [None if bound is None else parse_timestamp(bound) for bound in (oldest, latest)]
-    page = page_of([parse_timestamp(id_) for id_ in PAIRS], Asked(bounds[0], bounds[1], limit))
+    page = page_of([parse_timestamp(id_) for id_ in PAIRS], PageArguments(bounds[0], bounds[1], limit))
     return [format_timestamp(timestamp) for timestamp in page.items]
 
 
@@ -126,7 +126,7 @@ def test_limit_outside_1_to_999_is_refused(limit: int) -> None:
 
 @pytest.mark.parametrize("limit", [1, 999])
 def test_limit_of_1_and_of_999_is_accepted(limit: int) -> None:
-    assert len(page_of(range(1, 2000), Asked(latest=NOW, limit=limit)).items) == limit
+    assert len(page_of(range(1, 2000), PageArguments(latest=NOW, limit=limit)).items) == limit
 
 
 def test_range_without_bounds_is_refused() -> None:
@@ -143,12 +143,12 @@ def test_now_as_oldest_is_refused(latest: int | None) -> None:
 
 @pytest.mark.parametrize("inclusive", [True, False])
 def test_extreme_timestamps_are_valid_bounds(inclusive: bool) -> None:
-    for asked in (Asked(oldest=END, inclusive=inclusive), Asked(latest=0, inclusive=inclusive)):
+    for asked in (PageArguments(oldest=END, inclusive=inclusive), PageArguments(latest=0, inclusive=inclusive)):
         assert seen(page_of([0, 7, END], asked)) == expected_page([0, 7, END], asked)
 
 
 def test_latest_now_includes_items_of_clocks_ahead() -> None:
-    assert page_of([END], Asked(latest=NOW)).items == [END]
+    assert page_of([END], PageArguments(latest=NOW)).items == [END]
 
 
 Timelines = st.lists(st.integers(0, 60), unique=True).map(sorted)
@@ -157,31 +157,31 @@ Timelines = st.lists(st.integers(0, 60), unique=True).map(sorted)
 @given(Timelines, st.integers(0, 61), st.lists(st.integers(1, 7), min_size=1))
 def test_walk_by_oldest_returns_each_item_once_in_order(timeline: list[int], start: int, limits: list[int]) -> None:
     walked: list[int] = []
-    asked = Asked(oldest=start, limit=limits[0])
+    asked = PageArguments(oldest=start, limit=limits[0])
     for limit in itertools.cycle(limits):
         page = page_of(timeline, asked)
         walked += page.items
         if page.newest is None or not page.has_newer:
             break
-        asked = Asked(oldest=page.newest, limit=limit, inclusive=False)
+        asked = PageArguments(oldest=page.newest, limit=limit, inclusive=False)
     assert walked == [timestamp for timestamp in timeline if timestamp >= start]
 
 
 @given(Timelines, st.integers(0, 61), st.lists(st.integers(1, 7), min_size=1))
 def test_walk_by_latest_returns_each_item_once_in_reverse(timeline: list[int], start: int, limits: list[int]) -> None:
     walked: list[int] = []
-    asked = Asked(latest=start, limit=limits[0])
+    asked = PageArguments(latest=start, limit=limits[0])
     for limit in itertools.cycle(limits):
         page = page_of(timeline, asked)
         walked += page.items
         if page.oldest is None or not page.has_older:
             break
-        asked = Asked(latest=page.oldest, limit=limit, inclusive=False)
+        asked = PageArguments(latest=page.oldest, limit=limit, inclusive=False)
     assert walked == [timestamp for timestamp in timeline if timestamp <= start][::-1]
 
 
 @given(Timelines, st.sampled_from(ALL_ARGUMENTS))
-def test_page_of_any_timeline_follows_the_rule(timeline: list[int], asked: Asked) -> None:
+def test_page_of_any_timeline_follows_the_rule(timeline: list[int], asked: PageArguments) -> None:
     assert seen(page_of(timeline, asked)) == expected_page(timeline, asked)
 
 
@@ -221,5 +221,5 @@ def test_instant_is_exact_to_the_microsecond() -> None:
 
 
 def test_map_keeps_the_flags_and_ends_of_a_page() -> None:
-    page = page_of([20, 21, 23], Asked(oldest=20, limit=2))
+    page = page_of([20, 21, 23], PageArguments(oldest=20, limit=2))
     assert page.map(str) == Page(["20", "21"], False, True, page.oldest, page.newest)

@@ -1,4 +1,4 @@
-"""The timeline rule word for word (docs/semantics.md, 1), over a list of timestamps. What pages are compared with."""
+"""The timeline rule of docs/semantics.md, 1, over a list of timestamps. Tests compare real pages with its results."""
 
 from dataclasses import dataclass
 from typing import TypeVar
@@ -9,8 +9,8 @@ Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
-class Asked:
-    """The arguments of a page."""
+class PageArguments:
+    """The arguments of a request for a page."""
 
     oldest: int | None = None
     latest: int | None = None
@@ -21,8 +21,8 @@ class Asked:
     def range(self) -> Range:
         return timeline_range(self.oldest, self.latest, self.limit, self.inclusive)
 
-    def holds(self, timestamp: int) -> bool:
-        """Whether an item there lies within the bounds."""
+    def include(self, timestamp: int) -> bool:
+        """Returns whether an item with this timestamp lies within the bounds."""
         above = self.oldest is None or timestamp > self.oldest or (self.inclusive and timestamp == self.oldest)
         upper = None if self.latest == NOW else self.latest
         below = upper is None or timestamp < upper or (self.inclusive and timestamp == upper)
@@ -30,26 +30,26 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Expected:
-    """A page: its timestamps in order, and what lies beyond."""
+class ExpectedPage:
+    """A page: its timestamps in order, and whether older and newer items exist."""
 
     timestamps: list[int]
     has_older: bool
     has_newer: bool
 
 
-def expected_page(timeline: list[int], asked: Asked) -> Expected:
-    """The result of the rule for an ascending timeline of visible items."""
-    inside = [timestamp for timestamp in timeline if asked.holds(timestamp)]
-    page = inside[: asked.limit] if asked.oldest is not None else inside[::-1][: asked.limit]
+def expected_page(timeline: list[int], arguments: PageArguments) -> ExpectedPage:
+    """Returns the page of an ascending timeline of visible items."""
+    inside = [timestamp for timestamp in timeline if arguments.include(timestamp)]
+    page = inside[: arguments.limit] if arguments.oldest is not None else inside[::-1][: arguments.limit]
     if not page:
-        return Expected([], *_beyond_nothing(timeline, asked))
-    return Expected(page, any(t < min(page) for t in timeline), any(t > max(page) for t in timeline))
+        return ExpectedPage([], *_neighbours_of_empty_page(timeline, arguments))
+    return ExpectedPage(page, any(t < min(page) for t in timeline), any(t > max(page) for t in timeline))
 
 
-def _beyond_nothing(timeline: list[int], asked: Asked) -> tuple[bool, bool]:
-    """hasOlder and hasNewer of an empty page, which has only its bounds to compare with."""
-    oldest, latest = asked.oldest, None if asked.latest == NOW else asked.latest
+def _neighbours_of_empty_page(timeline: list[int], arguments: PageArguments) -> tuple[bool, bool]:
+    """Returns hasOlder and hasNewer of an empty page. They depend only on the bounds."""
+    oldest, latest = arguments.oldest, None if arguments.latest == NOW else arguments.latest
     if oldest is not None and latest is not None and oldest > latest:
         latest = oldest
     if oldest is not None:
@@ -63,18 +63,21 @@ def _beyond_nothing(timeline: list[int], asked: Asked) -> tuple[bool, bool]:
     return older, newer
 
 
-def expected_around(timeline: list[int], timestamp: int, limit: int) -> Expected:
-    """The result of messagesAround: at most floor(limit/2) older items, the rest at or after; never refilled."""
+def expected_around(timeline: list[int], timestamp: int, limit: int) -> ExpectedPage:
+    """Returns the page of messagesAround: at most floor(limit/2) older items, then items at or after the timestamp.
+
+    Missing newer items are not replaced by older ones.
+    """
     older = [t for t in timeline if t < timestamp]
     newer = [t for t in timeline if t >= timestamp]
     half = limit // 2
     before = older[len(older) - min(half, len(older)) :]
     after = newer[: limit - len(before)]
-    return Expected(before + after, len(older) > len(before), len(newer) > len(after))
+    return ExpectedPage(before + after, len(older) > len(before), len(newer) > len(after))
 
 
-def as_expected(page: Page[Item], timestamps: list[int]) -> Expected:
-    """A real page in the same form, once its ends were compared with its items."""
+def actual_page(page: Page[Item], timestamps: list[int]) -> ExpectedPage:
+    """Returns a real page in the same form. Asserts that its ends are the ends of its items."""
     ends = (min(timestamps), max(timestamps)) if timestamps else (None, None)
     assert (page.oldest, page.newest) == ends
-    return Expected(timestamps, page.has_older, page.has_newer)
+    return ExpectedPage(timestamps, page.has_older, page.has_newer)

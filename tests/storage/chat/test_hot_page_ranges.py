@@ -13,7 +13,7 @@ from storage.link_previews import LinkPreview
 from storage.stores import Stores
 from storage.timeline import END, NOW
 from tests.storage.chat.hot_page_scenario import heat, hits, newest, process, wait_for_hot_page
-from tests.storage.timeline_rule import Asked, as_expected, expected_page
+from tests.storage.timeline_rule import PageArguments, actual_page, expected_page
 from tests.storage.topic_scenario import TopicScenario, poll_until_true
 
 pytestmark = pytest.mark.anyio
@@ -57,7 +57,7 @@ async def cached(scenario: TopicScenario, request: pytest.FixtureRequest) -> Asy
     stores: Stores = scenario.stores
     hot_pages = HotPages(stores.redis, stores.keys, stores.mongo, size)
     store = MessageStore(stores.mongo, stores.sequencer, hot_pages)
-    everything = list((await store.page(scenario.topic.id, Asked(oldest=0).range)).items)
+    everything = list((await store.page(scenario.topic.id, PageArguments(oldest=0).range)).items)
 
     async def built() -> bool:
         return await hot_pages.read(scenario.topic.id, 0, END, False, 1) is not None
@@ -85,10 +85,10 @@ async def test_every_page_equals_the_page_from_mongodb(cached: CachedTopic) -> N
         if oldest == NOW or oldest is latest is None:
             continue
         for limit in LIMITS:
-            page = Asked(oldest, latest, limit, inclusive)
+            page = PageArguments(oldest, latest, limit, inclusive)
             found = await cached.store.page(cached.topic_id, page.range, hot=True)
             timestamps: list[int] = [message.timestamp for message in found.items]
-            assert as_expected(found, timestamps) == expected_page(cached.timestamps, page), page
+            assert actual_page(found, timestamps) == expected_page(cached.timestamps, page), page
             assert list(found.items) == [by_timestamp[timestamp] for timestamp in timestamps], page
             asked += 1
     assert hits() - before > asked / 3, "Too few pages came from the hot page."

@@ -19,7 +19,7 @@ from storage.ids import MessageKey
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
 from storage.timeline import NOW, timeline_range
-from tests.storage.timeline_rule import Asked, as_expected, expected_around, expected_page
+from tests.storage.timeline_rule import PageArguments, actual_page, expected_around, expected_page
 from tests.storage.topic_scenario import TopicScenario, create_topic_scenario, poll_until_true
 
 Result = TypeVar("Result")
@@ -157,10 +157,10 @@ class MessageMachine(RuleBasedStateMachine):
         bound = st.none() | st.sampled_from(near)
         oldest = data.draw(bound, "oldest")
         latest = data.draw(st.just(NOW) | (bound if oldest is not None else st.sampled_from(near)), "latest")
-        asked = Asked(oldest, latest, limit, inclusive)
+        asked = PageArguments(oldest, latest, limit, inclusive)
         page = self.run(self.messages.page(self.scenario.topic.id, asked.range, frozenset(blocked)))
         visible = [t for t, known in self.model.items() if known.author not in blocked]
-        assert as_expected(page, [m.timestamp for m in page.items]) == expected_page(visible, asked)
+        assert actual_page(page, [m.timestamp for m in page.items]) == expected_page(visible, asked)
         for message in page.items:
             self.check_message(message.timestamp, message)
 
@@ -168,7 +168,7 @@ class MessageMachine(RuleBasedStateMachine):
     def around(self, data: st.DataObject, limit: int) -> None:
         timestamp = data.draw(st.sampled_from([t + step for t in self.model for step in (-1, 0, 1)] or [5]))
         page = self.run(self.messages.around(self.scenario.topic.id, timestamp, limit))
-        seen = as_expected(page, [m.timestamp for m in page.items])
+        seen = actual_page(page, [m.timestamp for m in page.items])
         assert seen == expected_around(self.timeline, timestamp, limit)
 
     @rule(limit=LIMITS, posts=st.integers(0, 3))

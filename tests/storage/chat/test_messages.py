@@ -10,7 +10,7 @@ from storage.ids import MessageKey, new_id
 from storage.link_previews import LinkPreview
 from storage.stores import Stores
 from storage.timeline import END, NOW, timeline_range
-from tests.storage.timeline_rule import as_expected, expected_around
+from tests.storage.timeline_rule import actual_page, expected_around
 from tests.storage.topic_scenario import TopicScenario
 
 pytestmark = pytest.mark.anyio
@@ -35,7 +35,7 @@ async def test_around_has_at_most_half_the_limit_older(shared_stores: Stores) ->
     topic_id = await written(shared_stores, dict.fromkeys(TIMELINE, "ann"))
     for timestamp, limit in itertools.product([0, *range(18, 30), END], [1, 2, 3, 4, 5, 6, 999]):
         page = await shared_stores.messages.around(topic_id, timestamp, limit)
-        seen = as_expected(page, [message.timestamp for message in page.items])
+        seen = actual_page(page, [message.timestamp for message in page.items])
         assert seen == expected_around(TIMELINE, timestamp, limit), (timestamp, limit)
 
 

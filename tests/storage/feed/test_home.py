@@ -14,7 +14,7 @@ from storage.feed.records import Post, author_stream
 from storage.feed.trimming import MAX_ITEMS
 from storage.timeline import NOW, timeline_range
 from tests.storage.feed.feed_scenario import FeedScenario
-from tests.storage.timeline_rule import Asked, as_expected, expected_page
+from tests.storage.timeline_rule import PageArguments, actual_page, expected_page
 
 pytestmark = pytest.mark.anyio
 
@@ -35,10 +35,12 @@ async def push(feed: FeedScenario, *posts: Post) -> None:
         await feed.stores.feeds.push(post.key, post.author_id, ["bob"])
 
 
-async def read(feed: FeedScenario, asked: Asked, blocked: frozenset[str] = NO_AUTHORS) -> tuple[object, list[int]]:
+async def read(
+    feed: FeedScenario, asked: PageArguments, blocked: frozenset[str] = NO_AUTHORS
+) -> tuple[object, list[int]]:
     reader = await feed.stores.home.reader(feed.organization_id, "bob", blocked)
     page = await feed.stores.home.page(reader, asked.range)
-    return as_expected(page, [post.timestamp for post in page.items]), [post.timestamp for post in page.items]
+    return actual_page(page, [post.timestamp for post in page.items]), [post.timestamp for post in page.items]
 
 
 async def test_home_pages_follow_timeline_rule(feed: FeedScenario) -> None:
@@ -62,7 +64,7 @@ async def test_home_pages_follow_timeline_rule(feed: FeedScenario) -> None:
     for _ in range(60):
         oldest = draw.choice([None, draw.choice(near)])
         latest = draw.choice([draw.choice(near), NOW] if oldest is None else [None, draw.choice(near), NOW])
-        asked = Asked(oldest, latest, draw.randint(1, 9), draw.choice([True, False]))
+        asked = PageArguments(oldest, latest, draw.randint(1, 9), draw.choice([True, False]))
         assert (await read(feed, asked, blocked))[0] == expected_page(visible, asked), asked
 
 
@@ -113,7 +115,7 @@ async def test_late_item_after_unfollow_is_hidden(feed: FeedScenario) -> None:
     await push(feed, post)
     await feed.stores.posts.delete(gone.key, "ann", False)
     await push(feed, gone)
-    newest = Asked(None, NOW, 10, True)
+    newest = PageArguments(None, NOW, 10, True)
     assert (await read(feed, newest))[1] == [post.timestamp]
     await feed.stores.follows.unfollow(FollowPair(feed.organization_id, "bob", "ann"))
     await push(feed, post)
@@ -131,7 +133,7 @@ async def test_feed_of_absent_reader_is_rebuilt(feed: FeedScenario) -> None:
     assert (org, "bob") in await home.rebuilding(1000)
     await asyncio.gather(*(home.rebuild(org, "bob") for _ in range(3)))
     assert await home.record_visit(org, "bob") is HomeFeedState.READY
-    seen = (await read(feed, Asked(None, NOW, 10, True)))[1]
+    seen = (await read(feed, PageArguments(None, NOW, 10, True)))[1]
     assert seen == [post.timestamp for post in reversed(posts)]
 
 
