@@ -1,4 +1,4 @@
-"""Hot topics for tests, observation of their hot pages, and the commands of the script of hot pages."""
+"""Hot topics for tests, observation of their hot pages, and the commands of the Lua script of hot pages."""
 
 import math
 import time
@@ -30,34 +30,39 @@ def hits() -> float:
     return REGISTRY.get_sample_value("noroshi_pool_reads_total", {"outcome": "hit"}) or 0.0
 
 
-async def newest(scenario: TopicScenario, limit: int = 50) -> list[Message]:
-    """Reads the newest page as readers of a hot topic do."""
+async def newest_page(scenario: TopicScenario, limit: int = 50) -> list[Message]:
+    """Returns the newest messages, read like a client of a hot topic."""
     page = await scenario.stores.messages.page(scenario.topic.id, timeline_range(latest=NOW, limit=limit), hot=True)
     return list(page.items)
 
 
-async def hit(scenario: TopicScenario) -> bool:
-    """Reads a page and returns whether the hot page answered. Valid only without concurrent readers."""
+async def is_hit(scenario: TopicScenario) -> bool:
+    """Reads the newest page. Returns whether the hot page answered. Valid only without concurrent readers."""
     before = hits()
-    await newest(scenario)
+    await newest_page(scenario)
     return hits() > before
 
 
 async def wait_for_hot_page(scenario: TopicScenario) -> None:
-    """Returns when the hot page answers."""
-    assert await poll_until_true(lambda: hit(scenario)), "No hot page was built."
+    """Reads until the hot page answers."""
+    assert await poll_until_true(lambda: is_hit(scenario)), "No hot page was built."
 
 
-async def heat(scenario: TopicScenario, per_minute: float = HOT_PER_MINUTE) -> TopicScenario:
-    """Gives the topic a posting rate."""
+async def make_hot(scenario: TopicScenario, per_minute: float = HOT_PER_MINUTE) -> TopicScenario:
+    """Sets the topic's posting rate."""
     heat = math.log(per_minute * HEAT_TAU_S / 60) + time.time() / HEAT_TAU_S
     await scenario.stores.mongo["topics"].update_one({"_id": scenario.topic.id}, {"$set": {"heat": heat}})
     return scenario
 
 
 @asynccontextmanager
-async def process(scenario: TopicScenario, size: int = SIZE, forgetful: bool = False) -> AsyncIterator[TopicScenario]:
-    """Simulates another process with hot pages of that size. A forgetful one never extends them."""
+async def another_process(
+    scenario: TopicScenario, size: int = SIZE, extends_pages: bool = True
+) -> AsyncIterator[TopicScenario]:
+    """Simulates another process with hot pages of that size.
+
+    Without `extends_pages`, the process behaves as if it were killed after each commit: it never extends a hot page.
+    """
     stores = scenario.stores
     hot_pages = HotPages(stores.redis, stores.keys, stores.mongo, size)
     sequencer = Sequencer(
@@ -65,7 +70,7 @@ async def process(scenario: TopicScenario, size: int = SIZE, forgetful: bool = F
         WriteLeases(stores.redis, stores.keys),
         on_commit=lambda *_: None,
         on_outbox_rows=lambda _: None,
-        before_answer=None if forgetful else hot_pages.extend,
+        before_answer=hot_pages.extend if extends_pages else None,
     )
     messages = MessageStore(stores.mongo, sequencer, hot_pages)
     yield scenario.through(replace(stores, sequencer=sequencer, messages=messages))
@@ -73,20 +78,20 @@ async def process(scenario: TopicScenario, size: int = SIZE, forgetful: bool = F
     await hot_pages.close()
 
 
-async def lease_for(client: Redis, meta: str, seconds: float) -> None:
-    """Makes the lease of the page end in so many seconds."""
+async def end_lease_in(client: Redis, meta: str, seconds: float) -> None:
+    """Sets the remaining time of the page's lease."""
     assert await client.exists(meta), "There is no hot page."
     await client.execute_command("HSET", meta, "lease_ms", int((time.time() + seconds) * 1000))  # type: ignore[no-untyped-call]
 
 
 def message(timestamp: int, text: str = "hello") -> Message:
-    """Returns a message with a text and nothing else."""
+    """Returns a message of Ann with only a text."""
     return Message(TOPIC, Timestamp(timestamp), "ann", text, None, (), (), None, None, None)
 
 
 @dataclass(frozen=True)
-class Answer:
-    """An answer of a hot page: messages, and the timestamp from which on the page is complete."""
+class HotPageAnswer:
+    """An answer of a hot page: messages, and the lowest timestamp from which the page is complete."""
 
     floor: int
     messages: list[Message]
@@ -105,7 +110,7 @@ class HotPage:
         self._script = self.redis.register_script(_SCRIPT)
 
     def run(self, *arguments: str | int | bytes) -> Any:
-        """Runs a command and returns its answer."""
+        """Runs a command. Returns its answer."""
         return self._script(keys=self.keys, args=arguments)
 
     def clock(self) -> int:
@@ -127,10 +132,10 @@ class HotPage:
     def renew(self, n: int, t0: int) -> bool:
         return bool(self.run("renew", n, t0))
 
-    def read(self, low: int = 0, high: int = END, ascending: bool = True, limit: int = 1000) -> Answer | None:
-        """Returns None if the page cannot answer."""
-        found = self.run("read", low, high, int(ascending), limit)
-        return Answer(int(found[0]), [decode(TOPIC, item) for item in found[1:]]) if found else None
+    def read(self, low: int = 0, high: int = END, ascending: bool = True, limit: int = 1000) -> HotPageAnswer | None:
+        """Returns the messages of a range, or None if the page cannot answer."""
+        answer = self.run("read", low, high, int(ascending), limit)
+        return HotPageAnswer(int(answer[0]), [decode(TOPIC, item) for item in answer[1:]]) if answer else None
 
     def texts(self) -> list[str] | None:
         """Returns the texts of all messages of the page, oldest first, or None if it cannot answer."""
@@ -138,10 +143,10 @@ class HotPage:
         return None if answer is None else [each.text for each in answer.messages]
 
     def build(self, n: int, messages: list[Message], floor: int = 0) -> None:
-        """Replaces the page by one at position n."""
+        """Replaces the page with one at position n."""
         self.run("drop")
-        assert self.begin("the first")
-        assert self.install("the first", n, floor, self.clock(), messages)
+        assert self.begin("first builder")
+        assert self.install("first builder", n, floor, self.clock(), messages)
 
     def meta(self, name: str) -> int | None:
         """Returns a stored number of the page, or None."""
@@ -149,7 +154,7 @@ class HotPage:
         return None if value is None else int(value)
 
     def set(self, **fields: str | int) -> None:
-        """Changes stored fields of the page, if it exists."""
+        """Changes stored fields of the page if it exists."""
         if self.redis.exists(self.keys[0]):
             self.redis.hset(self.keys[0], mapping=fields)
 

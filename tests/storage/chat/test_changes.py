@@ -21,7 +21,7 @@ async def react(scenario: TopicScenario, message: Message, user: str, emoji: str
     return await scenario.stores.messages.add_reaction(scenario.organization_id, message.key, user, emoji)
 
 
-async def take_back(scenario: TopicScenario, message: Message, user: str, emoji: str = "👍") -> Message:
+async def unreact(scenario: TopicScenario, message: Message, user: str, emoji: str = "👍") -> Message:
     return await scenario.stores.messages.remove_reaction(scenario.organization_id, message.key, user, emoji)
 
 
@@ -94,7 +94,7 @@ async def test_empty_fields_of_a_message_are_not_stored(scenario: TopicScenario)
     assert await fields() == plain
     await react(scenario, message, "bob")
     assert await fields() == plain | {"reactions"}
-    await take_back(scenario, message, "bob")
+    await unreact(scenario, message, "bob")
     assert await fields() == plain
     await scenario.stores.messages.edit(message.key, message.author_id, "again", ())
     assert await fields() == plain | {"edited_at"}
@@ -104,14 +104,14 @@ async def test_empty_fields_of_a_message_are_not_stored(scenario: TopicScenario)
 
 
 async def test_changes_of_a_missing_message_are_not_found(scenario: TopicScenario) -> None:
-    never = MessageKey(scenario.topic.id, 5)
+    missing = MessageKey(scenario.topic.id, 5)
     messages = scenario.stores.messages
     for change in (
-        messages.edit(never, "ann", "x", ()),
-        messages.delete(never, "ann", True),
-        messages.add_reaction("o", never, "ann", "👍"),
-        messages.remove_reaction("o", never, "ann", "👍"),
-        messages.set_preview(never, "https://example.com", None),
+        messages.edit(missing, "ann", "x", ()),
+        messages.delete(missing, "ann", True),
+        messages.add_reaction("o", missing, "ann", "👍"),
+        messages.remove_reaction("o", missing, "ann", "👍"),
+        messages.set_preview(missing, "https://example.com", None),
     ):
         with pytest.raises(NotFound):
             await change
@@ -124,9 +124,9 @@ async def test_adding_and_removing_a_reaction_are_idempotent(scenario: TopicScen
         await react(scenario, message, user)
     assert (await react(scenario, message, "bob", "🎉")).reaction_counts == (("👍", 2), ("🎉", 1))
     for _ in range(2):
-        reacted = await take_back(scenario, message, "bob")
+        reacted = await unreact(scenario, message, "bob")
     assert reacted.reaction_counts == (("👍", 1), ("🎉", 1))
-    assert (await take_back(scenario, message, "cyd")).reaction_counts == (("🎉", 1),)
+    assert (await unreact(scenario, message, "cyd")).reaction_counts == (("🎉", 1),)
     assert (await kinds(scenario)).count("ReactionsChanged") == 5
 
 
@@ -134,7 +134,7 @@ async def test_concurrent_reactions_are_all_counted(scenario: TopicScenario) -> 
     message = await scenario.post()
     users = [f"user{number}" for number in range(30)]
     await asyncio.gather(*(react(scenario, message, user) for user in users for _ in range(2)))
-    await asyncio.gather(*(take_back(scenario, message, user) for user in users[:10] for _ in range(2)))
+    await asyncio.gather(*(unreact(scenario, message, user) for user in users[:10] for _ in range(2)))
     assert (await scenario.stores.messages.get(message.key)).reaction_counts == (("👍", 20),)
 
 
@@ -146,7 +146,7 @@ async def test_thirty_first_emoji_of_a_message_conflicts(scenario: TopicScenario
     with pytest.raises(Conflict):
         await react(scenario, message, "bob", emojis[-1])
     await react(scenario, message, "cyd", emojis[0])
-    await take_back(scenario, message, "bob", emojis[1])
+    await unreact(scenario, message, "bob", emojis[1])
     assert len((await react(scenario, message, "bob", emojis[-1])).reaction_counts) == MAX_EMOJIS
 
 

@@ -25,10 +25,10 @@ async def test_create_community_joins_founder_and_repeats_by_key(shared_stores: 
     ann = await user(shared_stores, org := new_id(), "ann")
     key = idempotency_key(org, "ann", "createCommunity", "k", {"name": "Hills"})
     new = NewCommunity(org, "Hills", "Beacons")
-    made = await asyncio.gather(*(shared_stores.communities.create(new, ann, key) for _ in range(5)))
-    assert len({community.id for community in made}) == 1
-    assert (made[0].name, made[0].description, made[0].member_count) == ("Hills", "Beacons", 1)
-    assert await shared_stores.communities.is_member(made[0].id, "ann")
+    created = await asyncio.gather(*(shared_stores.communities.create(new, ann, key) for _ in range(5)))
+    assert len({community.id for community in created}) == 1
+    assert (created[0].name, created[0].description, created[0].member_count) == ("Hills", "Beacons", 1)
+    assert await shared_stores.communities.is_member(created[0].id, "ann")
     other = idempotency_key(org, "ann", "createCommunity", "k", {"name": "Other"})
     with pytest.raises(Conflict):
         await shared_stores.communities.create(NewCommunity(org, "Other", ""), ann, other)
@@ -76,21 +76,25 @@ async def test_members_are_paged_by_handle_in_storage(scenario: TopicScenario) -
 
 
 @pytest.fixture
-async def hills(shared_stores: Stores) -> list[Community]:
-    """Communities of one organization by name. Ann created all; bob has joined the second."""
+async def communities_by_name(shared_stores: Stores) -> list[Community]:
+    """Communities of one organization, sorted by name. Ann created all of them; Bob has joined the second."""
     ann = await user(shared_stores, org := new_id(), "ann")
     names = ["alpha", "Beta", "beta", "Gamma", "山"]
-    made = [await shared_stores.communities.create(NewCommunity(org, name, ""), ann, None) for name in names]
-    await shared_stores.communities.join(made[1], await user(shared_stores, org, "bob"))
-    return made
+    created = [await shared_stores.communities.create(NewCommunity(org, name, ""), ann, None) for name in names]
+    await shared_stores.communities.join(created[1], await user(shared_stores, org, "bob"))
+    return created
 
 
-async def listed(stores: Stores, hills: list[Community], joined: bool | None, limit: int = 10) -> list[str]:
-    """Returns the names that bob sees, read page by page."""
+async def listed(
+    stores: Stores, communities_by_name: list[Community], joined: bool | None, limit: int = 10
+) -> list[str]:
+    """Returns the names of the communities listed for Bob, read page by page."""
     names: list[str] = []
     after = None
     while True:
-        page = await stores.communities.list_by_name(hills[0].organization_id, "bob", joined, after, limit)
+        page = await stores.communities.list_by_name(
+            communities_by_name[0].organization_id, "bob", joined, after, limit
+        )
         names += [community.name for community in page]
         if len(page) < limit:
             return names
@@ -99,31 +103,33 @@ async def listed(stores: Stores, hills: list[Community], joined: bool | None, li
 
 @pytest.mark.parametrize("limit", [1, 2, 10])
 async def test_communities_are_listed_by_name_and_membership(
-    shared_stores: Stores, hills: list[Community], limit: int
+    shared_stores: Stores, communities_by_name: list[Community], limit: int
 ) -> None:
-    everything = await listed(shared_stores, hills, None, limit)
-    assert [name.lower() for name in everything] == ["alpha", "beta", "beta", "gamma", "山"]
-    assert sorted(everything) == sorted(community.name for community in hills)
-    assert await listed(shared_stores, hills, True, limit) == ["Beta"]
-    others = await listed(shared_stores, hills, False, limit)
+    all_names = await listed(shared_stores, communities_by_name, None, limit)
+    assert [name.lower() for name in all_names] == ["alpha", "beta", "beta", "gamma", "山"]
+    assert sorted(all_names) == sorted(community.name for community in communities_by_name)
+    assert await listed(shared_stores, communities_by_name, True, limit) == ["Beta"]
+    others = await listed(shared_stores, communities_by_name, False, limit)
     assert [name.lower() for name in others] == ["alpha", "beta", "gamma", "山"]
 
 
-async def test_list_after_a_missing_community_is_not_found(shared_stores: Stores, hills: list[Community]) -> None:
+async def test_list_after_a_missing_community_is_not_found(
+    shared_stores: Stores, communities_by_name: list[Community]
+) -> None:
     with pytest.raises(NotFound):
-        await shared_stores.communities.list_by_name(hills[0].organization_id, "bob", None, "nowhere", 10)
+        await shared_stores.communities.list_by_name(communities_by_name[0].organization_id, "bob", None, "nowhere", 10)
 
 
 async def test_members_among_thousands_of_users(scenario: TopicScenario) -> None:
     community, users = scenario.community.id, [f"user{number}" for number in range(2 * MAX_KEYS + 5)]
     joined = {*users[::7], users[0], users[-1]}
     common = {"org": scenario.community.organization_id}
-    rows = [{**common, "community": community, "user": id_, "handle": id_} for id_ in joined]
-    elsewhere = [{**common, "community": "another", "user": id_, "handle": id_} for id_ in users]
-    await scenario.stores.mongo["memberships"].insert_many([*rows, *elsewhere])
+    memberships = [{**common, "community": community, "user": id_, "handle": id_} for id_ in joined]
+    others = [{**common, "community": "another", "user": id_, "handle": id_} for id_ in users]
+    await scenario.stores.mongo["memberships"].insert_many([*memberships, *others])
     assert await scenario.stores.communities.members_among(community, set(users)) == joined
 
 
-@pytest.mark.parametrize("asked", [[], ["ann"], ["bob"], ["ann", "bob"]])
-async def test_members_among_few_users(scenario: TopicScenario, asked: list[str]) -> None:
-    assert await scenario.stores.communities.members_among(scenario.community.id, asked) == {"ann"} & set(asked)
+@pytest.mark.parametrize("user_ids", [[], ["ann"], ["bob"], ["ann", "bob"]])
+async def test_members_among_few_users(scenario: TopicScenario, user_ids: list[str]) -> None:
+    assert await scenario.stores.communities.members_among(scenario.community.id, user_ids) == {"ann"} & set(user_ids)

@@ -1,4 +1,4 @@
-"""The script of hot pages on a real Redis against a model: commands and faults in any order."""
+"""The Lua script of hot pages on a real Redis, compared with a model: commands and faults in any order."""
 
 from dataclasses import dataclass
 
@@ -16,8 +16,8 @@ SIZE = 5
 
 
 @dataclass
-class Comparison:
-    """A builder's or renewer's reading of the clock, and the position read from MongoDB afterwards."""
+class HeadReading:
+    """The clock as a builder or renewer read it, and the position that it read from MongoDB afterwards."""
 
     builder: str
     t0: int
@@ -41,8 +41,8 @@ class HotPageMachine(RuleBasedStateMachine):
         self.history: list[dict[int, Message]] = [{}]
         self.reported = self.builders = 0
         self.extensions: list[tuple[int, int, list[Message]]] = []
-        self.building: list[Comparison] = []
-        self.renewals: list[Comparison] = []
+        self.building: list[HeadReading] = []
+        self.renewals: list[HeadReading] = []
         self.saved: dict[str, bytes] = {}
 
     @property
@@ -76,24 +76,24 @@ class HotPageMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.extensions)
     @rule(which=st.integers(0, 3))
-    def lose(self, which: int) -> None:
-        """A poster that cannot reach Redis waits for the lease; its extension may still arrive later."""
-        self.wait()
+    def lose_extension(self, which: int) -> None:
+        """A poster that cannot reach Redis waits for the end of the lease. Its extension may still arrive later."""
+        self.pass_lease()
         self.reported = max(self.reported, self.extensions[which % len(self.extensions)][1])
 
     @rule()
-    def wait(self) -> None:
-        """A lease passes."""
-        self._shift(-LEASE_MS)
+    def pass_lease(self) -> None:
+        """Time passes until every lease has ended."""
+        self._shift_clock(-LEASE_MS)
 
-    def _shift(self, ms: int) -> None:
+    def _shift_clock(self, ms: int) -> None:
         self.page.pass_time(-ms)
         for each in self.building + self.renewals:
             each.t0 += ms
 
     @rule()
     def reach(self) -> None:
-        """A repeated change finds itself committed, and requires its position."""
+        """A repeated request finds its change committed, and requires its position."""
         self.page.reach(self.n)
         self.reported = self.n
 
@@ -101,37 +101,37 @@ class HotPageMachine(RuleBasedStateMachine):
     def begin(self) -> None:
         self.builders += 1
         if self.page.begin(str(self.builders)):
-            self.building.append(Comparison(str(self.builders), self.page.clock()))
+            self.building.append(HeadReading(str(self.builders), self.page.clock()))
 
     @precondition(lambda self: self.building)
     @rule(which=st.integers(0, 3))
     def read_mongodb(self, which: int) -> None:
         """A builder reads MongoDB."""
-        comparison = self.building[which % len(self.building)]
-        comparison.n = self.n if comparison.n is None else comparison.n
+        reading = self.building[which % len(self.building)]
+        reading.n = self.n if reading.n is None else reading.n
 
-    @precondition(lambda self: any(comparison.n is not None for comparison in self.building))
+    @precondition(lambda self: any(reading.n is not None for reading in self.building))
     @rule(which=st.integers(0, 3))
     def install(self, which: int) -> None:
         ready = [each for each in self.building if each.n is not None]
-        comparison = ready[which % len(ready)]
-        self.building.remove(comparison)
-        assert comparison.n is not None
-        newest = sorted(self.history[comparison.n].items())[-SIZE:]
+        reading = ready[which % len(ready)]
+        self.building.remove(reading)
+        assert reading.n is not None
+        newest = sorted(self.history[reading.n].items())[-SIZE:]
         floor = newest[0][0] if len(newest) == SIZE else 0
-        self.page.install(comparison.builder, comparison.n, floor, comparison.t0, [each for _, each in newest])
+        self.page.install(reading.builder, reading.n, floor, reading.t0, [each for _, each in newest])
 
     @rule()
-    def compare(self) -> None:
-        """A renewer reads the clock, then the head."""
-        self.renewals.append(Comparison("", self.page.clock(), self.n))
+    def read_head(self) -> None:
+        """A renewer reads the clock, then the head of the stream."""
+        self.renewals.append(HeadReading("", self.page.clock(), self.n))
 
     @precondition(lambda self: self.renewals)
     @rule(which=st.integers(0, 3))
     def renew(self, which: int) -> None:
-        comparison = self.renewals.pop(which % len(self.renewals))
-        assert comparison.n is not None
-        self.page.renew(comparison.n, comparison.t0)
+        reading = self.renewals.pop(which % len(self.renewals))
+        assert reading.n is not None
+        self.page.renew(reading.n, reading.t0)
 
     @rule()
     def build(self) -> None:
@@ -146,16 +146,16 @@ class HotPageMachine(RuleBasedStateMachine):
         """Redis fails or loses data."""
         match fault.split():
             case ["clock", *_]:
-                self._shift(3_600_000)
+                self._shift_clock(3_600_000)
             case ["saved"]:
                 dumps = {key: self.client.dump(key) for key in self.page.keys}
                 self.saved = {key: bytes(dump) for key, dump in dumps.items() if isinstance(dump, bytes)}
             case ["restarted"]:
-                self._restart_from_the_file()
+                self._restore_saved_keys()
             case [part, "lost"]:
                 self.client.delete(self.page.keys[["meta", "items", "pending"].index(part)])
 
-    def _restart_from_the_file(self) -> None:
+    def _restore_saved_keys(self) -> None:
         self.page.run("drop")
         for key, dump in self.saved.items():
             self.client.restore(key, 60_000, dump)
@@ -187,7 +187,7 @@ class HotPageMachine(RuleBasedStateMachine):
         assert n is not None
         type(self).answers += 1
         event("answered")
-        assert n >= self.reported, "A later event was reported to a client."
+        assert n >= self.reported, "The page is older than an event that was reported to a client."
         inside = [each for at, each in sorted(self.history[n].items()) if max(low, answer.floor) <= at <= high]
         assert answer.messages == (inside if ascending else inside[::-1])[:limit]
 
@@ -200,4 +200,4 @@ def test_script_never_returns_a_stale_page_in_any_history(redis_url: str, databa
 
         Machine.client, Machine.prefix = client, database
         run_state_machine_as_test(Machine, settings=settings(max_examples=40, stateful_step_count=40, deadline=None))
-    assert Machine.answers > 100, "The page hardly ever answered."
+    assert Machine.answers > 100, "The page answered too rarely."

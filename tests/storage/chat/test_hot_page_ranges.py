@@ -12,7 +12,7 @@ from storage.chat.records import Message
 from storage.link_previews import LinkPreview
 from storage.stores import Stores
 from storage.timeline import END, NOW
-from tests.storage.chat.hot_page_scenario import heat, hits, newest, process, wait_for_hot_page
+from tests.storage.chat.hot_page_scenario import another_process, hits, make_hot, newest_page, wait_for_hot_page
 from tests.storage.timeline_rule import PageArguments, actual_page, expected_page
 from tests.storage.topic_scenario import TopicScenario, poll_until_true
 
@@ -23,7 +23,7 @@ COUNT = 14
 
 @dataclass(frozen=True)
 class CachedTopic:
-    """A topic with a hot page, and its messages, oldest first. The hot page contains those from `floor` on."""
+    """A topic and its messages, oldest first. Its hot page contains the messages from `floor` on."""
 
     hot_pages: HotPages
     store: MessageStore
@@ -49,27 +49,27 @@ async def fill(scenario: TopicScenario) -> None:
 
 
 @pytest.fixture(params=[COUNT - 5, COUNT, COUNT + 5], ids=["smaller", "as large", "larger"])
-async def cached(scenario: TopicScenario, request: pytest.FixtureRequest) -> AsyncIterator[CachedTopic]:
-    """A topic whose hot page has room for fewer messages than the topic has, as many, or more."""
+async def cached_topic(scenario: TopicScenario, request: pytest.FixtureRequest) -> AsyncIterator[CachedTopic]:
+    """A topic whose hot page has room for fewer messages than the topic has, for as many, or for more."""
     size: int = request.param
     await fill(scenario)
-    await heat(scenario)
+    await make_hot(scenario)
     stores: Stores = scenario.stores
     hot_pages = HotPages(stores.redis, stores.keys, stores.mongo, size)
     store = MessageStore(stores.mongo, stores.sequencer, hot_pages)
-    everything = list((await store.page(scenario.topic.id, PageArguments(oldest=0).range)).items)
+    messages = list((await store.page(scenario.topic.id, PageArguments(oldest=0).range)).items)
 
-    async def built() -> bool:
+    async def is_built() -> bool:
         return await hot_pages.read(scenario.topic.id, 0, END, False, 1) is not None
 
-    assert await poll_until_true(built)
-    floor = everything[-size].timestamp if size <= COUNT else 0
-    yield CachedTopic(hot_pages, store, scenario.topic.id, everything, floor)
+    assert await poll_until_true(is_built)
+    floor = messages[-size].timestamp if size <= COUNT else 0
+    yield CachedTopic(hot_pages, store, scenario.topic.id, messages, floor)
     await hot_pages.close()
 
 
-def points(timestamps: list[int]) -> list[int]:
-    """Returns timestamps around the floors and the end of the hot pages, and one within."""
+def timestamps_around_ends(timestamps: list[int]) -> list[int]:
+    """Returns timestamps at and next to the floors and the end of the hot pages, and one in between."""
     near = [timestamps[at] + step for at in (0, 5, -1) for step in (-1, 0, 1)]
     return [*near[1:], timestamps[9]]
 
@@ -77,43 +77,43 @@ def points(timestamps: list[int]) -> list[int]:
 LIMITS = [1, COUNT - 6, COUNT - 5, 999]
 
 
-async def test_every_page_equals_the_page_from_mongodb(cached: CachedTopic) -> None:
-    bounds = [None, NOW, *points(cached.timestamps)]
-    by_timestamp: dict[int, Message] = {message.timestamp: message for message in cached.messages}
-    before, asked = hits(), 0
+async def test_every_page_equals_the_page_from_mongodb(cached_topic: CachedTopic) -> None:
+    bounds = [None, NOW, *timestamps_around_ends(cached_topic.timestamps)]
+    by_timestamp: dict[int, Message] = {message.timestamp: message for message in cached_topic.messages}
+    before, page_count = hits(), 0
     for oldest, latest, inclusive in itertools.product(bounds, bounds, (True, False)):
         if oldest == NOW or oldest is latest is None:
             continue
         for limit in LIMITS:
-            page = PageArguments(oldest, latest, limit, inclusive)
-            found = await cached.store.page(cached.topic_id, page.range, hot=True)
-            timestamps: list[int] = [message.timestamp for message in found.items]
-            assert actual_page(found, timestamps) == expected_page(cached.timestamps, page), page
-            assert list(found.items) == [by_timestamp[timestamp] for timestamp in timestamps], page
-            asked += 1
-    assert hits() - before > asked / 3, "Too few pages came from the hot page."
+            arguments = PageArguments(oldest, latest, limit, inclusive)
+            page = await cached_topic.store.page(cached_topic.topic_id, arguments.range, hot=True)
+            timestamps: list[int] = [message.timestamp for message in page.items]
+            assert actual_page(page, timestamps) == expected_page(cached_topic.timestamps, arguments), arguments
+            assert list(page.items) == [by_timestamp[timestamp] for timestamp in timestamps], arguments
+            page_count += 1
+    assert hits() - before > page_count / 3, "Too few pages came from the hot page."
 
 
-async def test_read_returns_a_complete_range_or_none(cached: CachedTopic) -> None:
-    ends = points(cached.timestamps)
+async def test_read_returns_a_complete_range_or_none(cached_topic: CachedTopic) -> None:
+    ends = timestamps_around_ends(cached_topic.timestamps)
     for low, high, ascending, limit in itertools.product(ends, ends, (True, False), LIMITS):
-        inside = [message for message in cached.messages if low <= message.timestamp <= high]
-        wanted = (inside if ascending else inside[::-1])[:limit]
-        has_all = low >= cached.floor or (
-            not ascending and len(wanted) == limit and wanted[-1].timestamp >= cached.floor
+        inside = [message for message in cached_topic.messages if low <= message.timestamp <= high]
+        expected = (inside if ascending else inside[::-1])[:limit]
+        has_all = low >= cached_topic.floor or (
+            not ascending and len(expected) == limit and expected[-1].timestamp >= cached_topic.floor
         )
-        found = await cached.hot_pages.read(cached.topic_id, low, high, ascending, limit)
-        assert found == (wanted if has_all else None), (low, high, ascending, limit)
+        actual = await cached_topic.hot_pages.read(cached_topic.topic_id, low, high, ascending, limit)
+        assert actual == (expected if has_all else None), (low, high, ascending, limit)
 
 
 async def test_new_posts_push_out_the_oldest_messages(scenario: TopicScenario) -> None:
-    await heat(scenario)
-    async with process(scenario, size=5) as small:
+    await make_hot(scenario)
+    async with another_process(scenario, size=5) as small:
         # A topic without messages has a hot page too.
         await wait_for_hot_page(small)
         posted = [await small.post(str(number)) for number in range(8)]
         before = hits()
-        assert await newest(small, limit=3) == posted[:-4:-1]
+        assert await newest_page(small, limit=3) == posted[:-4:-1]
         assert hits() > before
     assert await scenario.stores.redis.zcard(scenario.stores.keys.hot_page(scenario.topic.id)[1]) == 5
 

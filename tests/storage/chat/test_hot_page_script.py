@@ -1,4 +1,4 @@
-"""The script of hot pages on a real Redis, command by command."""
+"""The commands of the Lua script of hot pages on a real Redis."""
 
 from collections.abc import Iterator
 
@@ -67,8 +67,8 @@ def test_first_extension_during_building_is_applied(hot_page: HotPage) -> None:
 def test_overtaken_builder_installs_nothing(hot_page: HotPage) -> None:
     assert hot_page.begin("a")
     t0 = hot_page.clock()
-    assert hot_page.extend(2, 2, [SECOND]) == 0, "It was reported to a client, and a has not read it."
-    assert not hot_page.begin("b"), "a is building."
+    assert hot_page.extend(2, 2, [SECOND]) == 0, "Builder a has not read this event, which was reported to a client."
+    assert not hot_page.begin("b"), "Builder a has not finished."
     hot_page.pass_time(1000)
     assert hot_page.begin("b")
     assert not hot_page.install("a", 1, 0, t0, [FIRST])
@@ -106,7 +106,7 @@ def test_page_behind_the_head_is_not_renewed(hot_page: HotPage) -> None:
     hot_page.build(1, [FIRST])
     assert not hot_page.renew(2, hot_page.clock())
     assert hot_page.extend(3, 3, [THIRD]) == 0
-    assert not hot_page.renew(1, hot_page.clock()), "It knows of a third event."
+    assert not hot_page.renew(1, hot_page.clock()), "The page has a pending third event."
 
 
 def test_page_does_not_answer_before_the_required_position(hot_page: HotPage) -> None:
@@ -119,7 +119,7 @@ def test_page_does_not_answer_before_the_required_position(hot_page: HotPage) ->
     assert hot_page.texts() == ["10", "20"]
 
 
-def test_page_built_before_the_required_position_is_silent(hot_page: HotPage) -> None:
+def test_page_built_before_required_position_does_not_answer(hot_page: HotPage) -> None:
     assert hot_page.begin("a")
     t0 = hot_page.clock()
     hot_page.reach(2)
@@ -141,14 +141,14 @@ def test_page_that_lost_a_key_does_not_answer(hot_page: HotPage, part: int) -> N
     hot_page.redis.delete(hot_page.keys[part])
     assert hot_page.read() is None
     hot_page.extend(2, 2, [SECOND])
-    assert hot_page.read() is None, "The third extension is lost."
+    assert hot_page.read() is None, "The third extension was lost with the key."
 
 
 def test_lease_granted_before_the_clock_went_back_is_void(hot_page: HotPage) -> None:
     hot_page.build(1, [FIRST])
     hot_page.pass_time(-3_600_000)
     assert hot_page.read() is None
-    assert hot_page.begin("b"), "A new page need not wait for the old lease to end."
+    assert hot_page.begin("b"), "A new page waited for the void lease to end."
 
 
 @pytest.mark.parametrize("part", range(3), ids=["meta", "items", "pending"])

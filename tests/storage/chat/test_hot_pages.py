@@ -1,4 +1,4 @@
-"""No page is older than a change that returned, in any process, and with any fault of Redis."""
+"""No page in any process is older than a change that has returned, whatever the fault of Redis."""
 
 import asyncio
 import shutil
@@ -17,12 +17,12 @@ from storage.keys import Keys
 from storage.link_previews import LinkPreview
 from storage.streams.log import Stream
 from tests.storage.chat.hot_page_scenario import (
-    heat,
-    hit,
+    another_process,
+    end_lease_in,
     hits,
-    lease_for,
-    newest,
-    process,
+    is_hit,
+    make_hot,
+    newest_page,
     wait_for_hot_page,
 )
 from tests.storage.faults import sigstopped
@@ -35,10 +35,10 @@ SLACK_S = 15.0
 """Allowance for a busy machine."""
 
 
-async def assert_seen(message: Message, *scenarios: TopicScenario) -> None:
+async def assert_visible(message: Message, *scenarios: TopicScenario) -> None:
     """Asserts that the newest page of each process contains the message."""
     for scenario in scenarios:
-        assert message in await newest(scenario), f"The page is stale: {message.text!r} had returned."
+        assert message in await newest_page(scenario), f"The page lacks {message.text!r}, which had returned."
 
 
 async def timed(work: Awaitable[Message]) -> tuple[Message, float]:
@@ -48,10 +48,10 @@ async def timed(work: Awaitable[Message]) -> tuple[Message, float]:
 
 
 @pytest.fixture
-async def hot(scenario: TopicScenario) -> TopicScenario:
+async def hot_topic(scenario: TopicScenario) -> TopicScenario:
     """A hot topic whose hot page has not been built."""
     await scenario.post("the first")
-    return await heat(scenario)
+    return await make_hot(scenario)
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ async def reading(*scenarios: TopicScenario) -> AsyncIterator[None]:
 
     async def read(scenario: TopicScenario) -> None:
         while True:
-            await newest(scenario)
+            await newest_page(scenario)
             await asyncio.sleep(0.02)
 
     tasks = [asyncio.create_task(read(scenario)) for scenario in scenarios]
@@ -81,91 +81,96 @@ async def reading(*scenarios: TopicScenario) -> AsyncIterator[None]:
                 await task
 
 
-async def test_pages_contain_every_returned_post_in_all_processes(hot: TopicScenario, open_process: OpenStores) -> None:
+async def test_pages_contain_every_returned_post_in_all_processes(
+    hot_topic: TopicScenario, open_process: OpenStores
+) -> None:
     async with open_process() as second, open_process() as third:
-        scenarios = [hot, hot.through(second), hot.through(third)]
-        await wait_for_hot_page(hot)
+        scenarios = [hot_topic, hot_topic.through(second), hot_topic.through(third)]
+        await wait_for_hot_page(hot_topic)
         before = hits()
 
         async def post(scenario: TopicScenario) -> None:
             for number in range(30):
-                await assert_seen(await scenario.post(str(number)), *scenarios)
+                await assert_visible(await scenario.post(str(number)), *scenarios)
 
         await asyncio.gather(post(scenarios[0]), post(scenarios[1]))
         assert hits() - before > 50, "Too few pages came from the hot page."
 
 
 async def test_edit_deletion_and_reaction_are_visible_once_returned(
-    hot: TopicScenario, open_process: OpenStores
+    hot_topic: TopicScenario, open_process: OpenStores
 ) -> None:
     async with open_process() as other:
-        reader, messages = hot.through(other), hot.stores.messages
-        posted = await hot.post("see https://beacon.example/")
+        reader, messages = hot_topic.through(other), hot_topic.stores.messages
+        posted = await hot_topic.post("see https://beacon.example/")
         await wait_for_hot_page(reader)
         before = hits()
-        await assert_seen(await messages.edit(posted.key, "ann", "look: https://beacon.example/", ["bob"]), reader)
+        await assert_visible(await messages.edit(posted.key, "ann", "look: https://beacon.example/", ["bob"]), reader)
         preview = LinkPreview("https://beacon.example/", "Beacon", None, None, None)
-        await assert_seen(await messages.set_preview(posted.key, "https://beacon.example/", preview), reader)
-        await assert_seen(await messages.add_reaction(hot.organization_id, posted.key, "bob", "🔥"), reader)
-        await assert_seen(await messages.add_reaction(hot.organization_id, posted.key, "ann", "🔥"), reader)
-        await assert_seen(await messages.remove_reaction(hot.organization_id, posted.key, "bob", "🔥"), reader)
-        await assert_seen(await messages.delete(posted.key, "ann", may_delete_any=False), reader)
+        await assert_visible(await messages.set_preview(posted.key, "https://beacon.example/", preview), reader)
+        await assert_visible(await messages.add_reaction(hot_topic.organization_id, posted.key, "bob", "🔥"), reader)
+        await assert_visible(await messages.add_reaction(hot_topic.organization_id, posted.key, "ann", "🔥"), reader)
+        await assert_visible(await messages.remove_reaction(hot_topic.organization_id, posted.key, "bob", "🔥"), reader)
+        await assert_visible(await messages.delete(posted.key, "ann", may_delete_any=False), reader)
         assert hits() - before == 6, "Not every page came from the hot page."
 
 
-@pytest.mark.parametrize("cut", [FaultyProxy.refuse, FaultyProxy.swallow])
+@pytest.mark.parametrize("interrupt", [FaultyProxy.refuse, FaultyProxy.swallow])
 async def test_poster_without_redis_returns_after_every_lease(
-    hot: TopicScenario, open_process: OpenStores, proxy: FaultyProxy, cut: Callable[[FaultyProxy], Awaitable[None]]
+    hot_topic: TopicScenario,
+    open_process: OpenStores,
+    proxy: FaultyProxy,
+    interrupt: Callable[[FaultyProxy], Awaitable[None]],
 ) -> None:
     async with open_process() as reading_stores, open_process(proxy.url) as posting_stores:
-        reader, poster = hot.through(reading_stores), hot.through(posting_stores)
+        reader, poster = hot_topic.through(reading_stores), hot_topic.through(posting_stores)
         await wait_for_hot_page(reader)
-        await assert_seen(await poster.post("still reached"), reader)
+        await assert_visible(await poster.post("before the interruption"), reader)
 
         async def post(number: int) -> float:
             await asyncio.sleep(number / 50)
-            posted, took_s = await timed(poster.post(str(number)))
-            await assert_seen(posted, hot, reader)
-            return took_s
+            posted, duration_s = await timed(poster.post(str(number)))
+            await assert_visible(posted, hot_topic, reader)
+            return duration_s
 
         async with reading(reader):
-            await cut(proxy)
+            await interrupt(proxy)
             before = hits()
             posts = [asyncio.create_task(post(number)) for number in range(25)]
-            took_s = await asyncio.gather(*posts)
+            durations_s = await asyncio.gather(*posts)
         assert hits() > before, "The hot page answered nothing during its lease."
-        assert all(LEASE_S - 0.1 < each < LEASE_S + SLACK_S for each in took_s), took_s
+        assert all(LEASE_S - 0.1 < duration_s < LEASE_S + SLACK_S for duration_s in durations_s), durations_s
         await proxy.restore()
         await wait_for_hot_page(reader)
 
-        async def quick() -> bool:
-            posted, took_s = await timed(poster.post("reached again, or soon"))
-            await assert_seen(posted, reader)
-            return took_s < LEASE_S / 2
+        async def is_quick() -> bool:
+            posted, duration_s = await timed(poster.post("after the interruption"))
+            await assert_visible(posted, reader)
+            return duration_s < LEASE_S / 2
 
-        assert await poll_until_true(quick)
+        assert await poll_until_true(is_quick)
 
 
 @pytest.mark.parametrize("renews", [True, False], ids=["renewed", "built"])
 async def test_lease_runs_from_before_mongodb_was_read(
-    hot: TopicScenario, open_process: OpenStores, proxy: FaultyProxy, renews: bool
+    hot_topic: TopicScenario, open_process: OpenStores, proxy: FaultyProxy, renews: bool
 ) -> None:
     async with open_process(proxy.url) as slow, open_process("redis://127.0.0.1:9/0") as cut_off:
-        keeper, poster = hot.through(slow), hot.through(cut_off)
+        slow_reader, poster = hot_topic.through(slow), hot_topic.through(cut_off)
         if renews:
-            await wait_for_hot_page(hot)
+            await wait_for_hot_page(hot_topic)
         # A builder reads the clock twice: before trying to renew, and before building.
         proxy.hold("clock", skip=0 if renews else 1)
-        await newest(keeper)
+        await newest_page(slow_reader)
         await asyncio.wait_for(proxy.holding.wait(), 30)
         post = asyncio.create_task(poster.post("unknown to Redis"))
         await poll_until_true(
-            lambda: poster.stores.mongo["messages"].find_one({"_id.t": hot.topic.id, "text": "unknown to Redis"})
+            lambda: poster.stores.mongo["messages"].find_one({"_id.t": hot_topic.topic.id, "text": "unknown to Redis"})
         )
-        # Shorter than the timeout of Redis.
+        # Shorter than the timeout of Redis commands.
         await asyncio.sleep(0.3)
         proxy.release()
-        await assert_seen(await post, hot)
+        await assert_visible(await post, hot_topic)
 
 
 async def test_page_restored_from_an_older_file_is_dropped(
@@ -174,12 +179,12 @@ async def test_page_restored_from_an_older_file_is_dropped(
     older = tmp_path / "older"
     async with open_process(own_valkey.url) as one, open_process(own_valkey.url) as two:
         scenarios = [scenario.through(one), scenario.through(two)]
-        await heat(scenario)
+        await make_hot(scenario)
         await scenario.through(one).post("before")
         await wait_for_hot_page(scenarios[0])
         await asyncio.to_thread(shutil.copytree, own_valkey.data, older)
         for number in range(3):
-            await assert_seen(await scenarios[0].post(f"after {number}"), *scenarios)
+            await assert_visible(await scenarios[0].post(f"after {number}"), *scenarios)
         last = await scenarios[0].post("the last")
         own_valkey.kill()
         await own_valkey.wait()
@@ -187,203 +192,209 @@ async def test_page_restored_from_an_older_file_is_dropped(
         await asyncio.to_thread(shutil.copytree, older, own_valkey.data)
         await own_valkey.restart()
         async with Redis.from_url(own_valkey.url) as client:
-            # Simulates a restart that takes no time.
-            await lease_for(client, Keys(shared_database).hot_page(scenario.topic.id)[0], LEASE_S)
+            # Simulates a restart that takes no time, so that the restored lease is still valid.
+            await end_lease_in(client, Keys(shared_database).hot_page(scenario.topic.id)[0], LEASE_S)
         for _ in range(20):
-            await assert_seen(last, *scenarios)
+            await assert_visible(last, *scenarios)
         await wait_for_hot_page(scenarios[1])
-        await assert_seen(await scenarios[0].post("on it goes"), *scenarios)
+        await assert_visible(await scenarios[0].post("after the restart"), *scenarios)
 
 
 @pytest.mark.parametrize("delay_s", [0.3, 2.5], ids=["slow", "slower than the timeout"])
 async def test_slow_redis_causes_no_stale_page(
-    hot: TopicScenario, open_process: OpenStores, proxy: FaultyProxy, delay_s: float
+    hot_topic: TopicScenario, open_process: OpenStores, proxy: FaultyProxy, delay_s: float
 ) -> None:
     async with open_process(proxy.url) as slow:
-        distant = hot.through(slow)
-        await wait_for_hot_page(hot)
+        distant = hot_topic.through(slow)
+        await wait_for_hot_page(hot_topic)
         await wait_for_hot_page(distant)
         proxy.delay_s = delay_s
-        async with reading(hot, distant):
+        async with reading(hot_topic, distant):
 
             async def post(number: int) -> float:
                 await asyncio.sleep(number / 10)
-                posted, took_s = await timed(distant.post(str(number)))
-                await assert_seen(posted, hot, distant)
-                await assert_seen(await hot.post(f"{number}, from nearby"), hot, distant)
-                return took_s
+                posted, duration_s = await timed(distant.post(str(number)))
+                await assert_visible(posted, hot_topic, distant)
+                await assert_visible(await hot_topic.post(f"{number}, from nearby"), hot_topic, distant)
+                return duration_s
 
-            took_s = await asyncio.gather(*(post(number) for number in range(5)))
-        assert delay_s < LEASE_S or min(took_s) > LEASE_S - 0.1, took_s
+            durations_s = await asyncio.gather(*(post(number) for number in range(5)))
+        assert delay_s < LEASE_S or min(durations_s) > LEASE_S - 0.1, durations_s
         proxy.delay_s = 0
         await wait_for_hot_page(distant)
 
 
-async def _dead(valkey: Valkey, stack: AsyncExitStack) -> None:
+async def kill_redis(valkey: Valkey, stack: AsyncExitStack) -> None:
     valkey.kill()
     await valkey.wait()
 
 
-async def _hung(valkey: Valkey, stack: AsyncExitStack) -> None:
+async def suspend_redis(valkey: Valkey, stack: AsyncExitStack) -> None:
     stack.enter_context(sigstopped(valkey.pid))
 
 
-@pytest.mark.parametrize("gone", [_dead, _hung])
+@pytest.mark.parametrize("fail_redis", [kill_redis, suspend_redis])
 async def test_dead_redis_delays_only_hot_posts_by_a_lease(
     scenario: TopicScenario,
     open_process: OpenStores,
     own_valkey: Valkey,
-    gone: Callable[[Valkey, AsyncExitStack], Awaitable[None]],
+    fail_redis: Callable[[Valkey, AsyncExitStack], Awaitable[None]],
 ) -> None:
     async with open_process(own_valkey.url) as one, open_process(own_valkey.url) as two, AsyncExitStack() as stack:
-        warm, cold, reader = await heat(scenario.through(one)), await create_topic_scenario(one), scenario.through(two)
+        warm, cold, reader = (
+            await make_hot(scenario.through(one)),
+            await create_topic_scenario(one),
+            scenario.through(two),
+        )
         await warm.post("before")
         await cold.post("before")
         await wait_for_hot_page(reader)
-        await gone(own_valkey, stack)
-        (posted, took_s), (_, cold_s) = await asyncio.gather(timed(warm.post("hot")), timed(cold.post("cold")))
-        assert LEASE_S - 0.1 < took_s < LEASE_S + SLACK_S
-        assert cold_s < LEASE_S - 0.1 or took_s - cold_s > LEASE_S / 2, "The quiet topic was delayed by a lease."
-        await assert_seen(posted, reader, warm)
+        await fail_redis(own_valkey, stack)
+        (posted, duration_s), (_, cold_s) = await asyncio.gather(timed(warm.post("hot")), timed(cold.post("cold")))
+        assert LEASE_S - 0.1 < duration_s < LEASE_S + SLACK_S
+        assert cold_s < LEASE_S - 0.1 or duration_s - cold_s > LEASE_S / 2, "The quiet topic was delayed by a lease."
+        await assert_visible(posted, reader, warm)
         before = hits()
         began = time.monotonic()
         for _ in range(20):
-            await assert_seen(posted, reader)
-        assert time.monotonic() - began < 2 * LEASE_S + SLACK_S, "Every read waited for the hanging Redis."
+            await assert_visible(posted, reader)
+        assert time.monotonic() - began < 2 * LEASE_S + SLACK_S, "Every read waited for the failed Redis."
         assert hits() == before
 
 
 async def test_post_of_a_killed_process_is_missing_for_a_lease_at_most(
-    hot: TopicScenario, open_process: OpenStores
+    hot_topic: TopicScenario, open_process: OpenStores
 ) -> None:
-    async with process(hot, forgetful=True) as killed, open_process() as other:
-        reader = hot.through(other)
+    async with another_process(hot_topic, extends_pages=False) as killed_process, open_process() as other:
+        reader = hot_topic.through(other)
         await wait_for_hot_page(reader)
-        posted, committed = await killed.post("nobody heard that it was committed"), time.monotonic()
+        posted, committed = await killed_process.post("committed, but not announced"), time.monotonic()
 
         last_without = committed
 
-        async def seen() -> bool:
+        async def is_visible() -> bool:
             nonlocal last_without
             began = time.monotonic()
-            if posted in await newest(reader):
+            if posted in await newest_page(reader):
                 return True
             last_without = began
             return False
 
-        assert await poll_until_true(seen)
+        assert await poll_until_true(is_visible)
         assert last_without - committed < LEASE_S
         async with reading(reader):
             while time.monotonic() - committed < LEASE_S + 0.5:
-                await assert_seen(posted, reader)
+                await assert_visible(posted, reader)
         await wait_for_hot_page(reader)
-        await assert_seen(await hot.post("the next"), reader)
+        await assert_visible(await hot_topic.post("the next"), reader)
 
 
-async def test_repeated_request_returns_once_every_reader_sees_it(hot: TopicScenario, open_process: OpenStores) -> None:
-    async with process(hot, forgetful=True) as killed, open_process() as other:
-        reader, org = hot.through(other), hot.organization_id
+async def test_repeated_request_returns_once_every_reader_sees_it(
+    hot_topic: TopicScenario, open_process: OpenStores
+) -> None:
+    async with another_process(hot_topic, extends_pages=False) as killed_process, open_process() as other:
+        reader, org = hot_topic.through(other), hot_topic.organization_id
         await wait_for_hot_page(reader)
-        await killed.post("posted", key="again")
-        await assert_seen(await hot.post("posted", key="again"), reader)
+        await killed_process.post("posted", key="again")
+        await assert_visible(await hot_topic.post("posted", key="again"), reader)
         await wait_for_hot_page(reader)
-        message = (await newest(reader))[0]
-        await killed.stores.messages.add_reaction(org, message.key, "bob", "🔥")
-        await assert_seen(await hot.stores.messages.add_reaction(org, message.key, "bob", "🔥"), reader)
+        message = (await newest_page(reader))[0]
+        await killed_process.stores.messages.add_reaction(org, message.key, "bob", "🔥")
+        await assert_visible(await hot_topic.stores.messages.add_reaction(org, message.key, "bob", "🔥"), reader)
 
 
 async def test_late_extension_is_awaited_and_applied(
-    hot: TopicScenario, open_process: OpenStores, proxy: FaultyProxy
+    hot_topic: TopicScenario, open_process: OpenStores, proxy: FaultyProxy
 ) -> None:
     async with open_process(proxy.url) as late:
-        await wait_for_hot_page(hot)
+        await wait_for_hot_page(hot_topic)
         proxy.hold("extend")
-        first = asyncio.create_task(hot.through(late).post("first"))
+        first = asyncio.create_task(hot_topic.through(late).post("first"))
         await asyncio.wait_for(proxy.holding.wait(), 30)
-        await assert_seen(await hot.post("second"), hot)
-        assert not await hit(hot), "The hot page lacks the first post."
+        await assert_visible(await hot_topic.post("second"), hot_topic)
+        assert not await is_hit(hot_topic), "The hot page lacks the first post."
         proxy.release()
-        await assert_seen(await first, hot)
-        assert await hit(hot), "The hot page was not extended with both posts."
+        await assert_visible(await first, hot_topic)
+        assert await is_hit(hot_topic), "The hot page was not extended with both posts."
 
 
-async def test_gap_that_is_never_filled_leads_to_a_new_page(hot: TopicScenario) -> None:
-    async with process(hot, forgetful=True) as killed:
-        await wait_for_hot_page(hot)
-        await killed.post("lost")
-        posted = await hot.post("the next")
-        await assert_seen(posted, hot)
-        assert not await hit(hot)
-        await wait_for_hot_page(hot)
-        assert [each.text for each in await newest(hot)] == ["the next", "lost", "the first"]
+async def test_gap_that_is_never_filled_leads_to_a_new_page(hot_topic: TopicScenario) -> None:
+    async with another_process(hot_topic, extends_pages=False) as killed_process:
+        await wait_for_hot_page(hot_topic)
+        await killed_process.post("lost")
+        posted = await hot_topic.post("the next")
+        await assert_visible(posted, hot_topic)
+        assert not await is_hit(hot_topic)
+        await wait_for_hot_page(hot_topic)
+        assert [each.text for each in await newest_page(hot_topic)] == ["the next", "lost", "the first"]
 
 
 async def test_pages_deleted_and_rebuilt_under_load_are_never_stale(
-    hot: TopicScenario, open_process: OpenStores
+    hot_topic: TopicScenario, open_process: OpenStores
 ) -> None:
-    keys = hot.stores.keys.hot_page(hot.topic.id)
+    keys = hot_topic.stores.keys.hot_page(hot_topic.topic.id)
     async with open_process() as second, AsyncExitStack() as stack:
-        poster = hot.through(second)
+        poster = hot_topic.through(second)
 
         async def post(scenario: TopicScenario) -> None:
             for number in range(20):
-                # New processes, since one process builds a page at most once per second.
-                reader = await stack.enter_async_context(process(scenario))
-                await assert_seen(await scenario.post(str(number)), hot, reader)
+                # A process builds a page at most once a second, so each iteration has a new process.
+                reader = await stack.enter_async_context(another_process(scenario))
+                await assert_visible(await scenario.post(str(number)), hot_topic, reader)
                 if number % 3 == 0:
-                    await hot.stores.redis.delete(keys[number % len(keys)])
+                    await hot_topic.stores.redis.delete(keys[number % len(keys)])
 
         before = hits()
-        await asyncio.gather(post(hot), post(poster))
+        await asyncio.gather(post(hot_topic), post(poster))
         assert hits() > before
-    await wait_for_hot_page(hot)
+    await wait_for_hot_page(hot_topic)
 
 
 @pytest.mark.parametrize(
     "item",
     [b"", b"\xff\xfe", b"5", b"[]", b'["1"]', b'["x","ann","",null,[],[],null,null,null]', b'["1",1,2,3,4,5,6,7,8]'],
 )
-async def test_corrupt_item_is_read_from_mongodb_and_page_rebuilt(hot: TopicScenario, item: bytes) -> None:
-    _, items, _ = hot.stores.keys.hot_page(hot.topic.id)
-    await wait_for_hot_page(hot)
-    (posted,) = await newest(hot)
-    await hot.stores.redis.delete(items)
-    await hot.stores.redis.zadd(items, {item: posted.timestamp})
-    assert await newest(hot) == [posted]
-    await wait_for_hot_page(hot)
-    assert await newest(hot) == [posted]
+async def test_corrupt_item_is_read_from_mongodb_and_page_rebuilt(hot_topic: TopicScenario, item: bytes) -> None:
+    _, items, _ = hot_topic.stores.keys.hot_page(hot_topic.topic.id)
+    await wait_for_hot_page(hot_topic)
+    (posted,) = await newest_page(hot_topic)
+    await hot_topic.stores.redis.delete(items)
+    await hot_topic.stores.redis.zadd(items, {item: posted.timestamp})
+    assert await newest_page(hot_topic) == [posted]
+    await wait_for_hot_page(hot_topic)
+    assert await newest_page(hot_topic) == [posted]
 
 
-async def test_cooling_topic_loses_its_lease_before_posters_stop(hot: TopicScenario) -> None:
-    await wait_for_hot_page(hot)
-    await heat(hot, MAYBE_HOT_PER_MINUTE * 1.5)
-    await lease_for(hot.stores.redis, hot.stores.keys.hot_page(hot.topic.id)[0], 0.2)
+async def test_cooling_topic_loses_its_lease_before_posters_stop(hot_topic: TopicScenario) -> None:
+    await wait_for_hot_page(hot_topic)
+    await make_hot(hot_topic, MAYBE_HOT_PER_MINUTE * 1.5)
+    await end_lease_in(hot_topic.stores.redis, hot_topic.stores.keys.hot_page(hot_topic.topic.id)[0], 0.2)
 
-    async def silent() -> bool:
-        return not await hit(hot)
+    async def is_silent() -> bool:
+        return not await is_hit(hot_topic)
 
-    assert await poll_until_true(silent)
-    async with reading(hot):
-        await assert_seen(await hot.post("lukewarm"), hot)
+    assert await poll_until_true(is_silent)
+    async with reading(hot_topic):
+        await assert_visible(await hot_topic.post("lukewarm"), hot_topic)
 
 
 async def test_posts_to_a_quiet_topic_do_not_use_redis(scenario: TopicScenario, open_process: OpenStores) -> None:
     async with open_process("redis://127.0.0.1:9/0") as cut_off:
-        took_s = [(await timed(scenario.through(cut_off).post("hello")))[1] for _ in range(5)]
-    assert min(took_s) < LEASE_S - 0.1
+        durations_s = [(await timed(scenario.through(cut_off).post("hello")))[1] for _ in range(5)]
+    assert min(durations_s) < LEASE_S - 0.1
 
 
 async def test_settled_position_is_contained_in_every_later_page(
-    hot: TopicScenario, open_process: OpenStores, proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch
+    hot_topic: TopicScenario, open_process: OpenStores, proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A message before StreamReady is not delivered as an event, so a page read afterwards must contain it."""
     now_s = time.time
     async with open_process() as reading_stores, open_process(proxy.url) as posting_stores:
-        reader, poster = hot.through(reading_stores), hot.through(posting_stores)
+        reader, poster = hot_topic.through(reading_stores), hot_topic.through(posting_stores)
         await wait_for_hot_page(reader)
         await proxy.refuse()
         posting = asyncio.create_task(poster.post("not returned yet"))
-        stream = Stream("topic", hot.topic.id)
+        stream = Stream("topic", hot_topic.topic.id)
         before = await reading_stores.hub.head(stream)
 
         async def committed() -> bool:
@@ -392,8 +403,8 @@ async def test_settled_position_is_contained_in_every_later_page(
         assert await poll_until_true(committed)
         position = await reading_stores.hub.head(stream)
         with monkeypatch.context() as patch:
-            # By this host's clock the topic has cooled.
+            # According to this host's clock, the topic is no longer hot.
             patch.setattr(time, "time", lambda: now_s() + 3600)
-            await reading_stores.messages.settle(hot.topic.id, position.n)
-        assert (await newest(reader))[0].text == "not returned yet"
+            await reading_stores.messages.settle(hot_topic.topic.id, position.n)
+        assert (await newest_page(reader))[0].text == "not returned yet"
         await posting

@@ -1,4 +1,4 @@
-"""A topic against a model: any sequence of posts, repetitions, edits, deletions, reactions and pages."""
+"""A topic compared with a model: any sequence of posts, repetitions, edits, deletions, reactions and pages."""
 
 import asyncio
 from collections import Counter
@@ -50,7 +50,7 @@ class ModelMessage:
 
 
 class MessageMachine(RuleBasedStateMachine):
-    """Applies every rule to the topic and to the model."""
+    """Applies each rule to the topic and to the model, and compares the results."""
 
     process: ClassVar[Process]
     posted = Bundle("posted")
@@ -74,21 +74,22 @@ class MessageMachine(RuleBasedStateMachine):
 
     @rule(target=posted, posts=st.lists(st.tuples(USERS, TEXTS, KEYS), min_size=1, max_size=6))
     def post(self, posts: list[tuple[str, str, str | None]]) -> Any:
-        """Posts concurrently: posts share a batch, and may repeat each other's keys."""
+        """Posts concurrently. The posts share a batch, and may repeat each other's keys."""
         work = (self.scenario.post(text, author, key) for author, text, key in posts)
-        outcomes = self.run(gathered(work))
+        outcomes = self.run(gather_results(work))
         return multiple(*(self.check_post(*post, outcome) for post, outcome in zip(posts, outcomes, strict=True)))
 
     def check_post(self, author: str, text: str, key: str | None, outcome: Message | DomainError) -> int:
-        used = self.keys.get((author, key)) if key else None
-        if used is None:
+        earlier = self.keys.get((author, key)) if key else None
+        if earlier is None:
             assert isinstance(outcome, Message)
             return self.add(author, text, key, outcome)
-        if used[0] != text:
+        earlier_text, timestamp = earlier
+        if earlier_text != text:
             assert isinstance(outcome, Conflict)
         else:
-            self.check_message(used[1], outcome)
-        return used[1]
+            self.check_message(timestamp, outcome)
+        return timestamp
 
     def add(self, author: str, text: str, key: str | None, message: Message) -> int:
         """Asserts that the timestamp exceeds every timestamp that was stored or returned, and adds the message."""
@@ -102,51 +103,51 @@ class MessageMachine(RuleBasedStateMachine):
 
     @rule(timestamp=posted, editor=USERS, text=TEXTS)
     def edit(self, timestamp: int, editor: str, text: str) -> None:
-        known = self.model[timestamp]
+        model_message = self.model[timestamp]
         outcome = self.attempt(self.messages.edit(self.key(timestamp), editor, text, ()))
-        if known.deleted:
+        if model_message.deleted:
             assert isinstance(outcome, Conflict)
-        elif editor != known.author:
+        elif editor != model_message.author:
             assert isinstance(outcome, Forbidden)
         elif not text:
             assert isinstance(outcome, DomainError)
         else:
-            known.text = text
+            model_message.text = text
             self.event_count += 1
             self.check_message(timestamp, outcome)
 
     @rule(timestamp=posted, deleter=USERS, is_admin=st.booleans())
     def delete(self, timestamp: int, deleter: str, is_admin: bool) -> None:
-        known = self.model[timestamp]
+        model_message = self.model[timestamp]
         outcome = self.attempt(self.messages.delete(self.key(timestamp), deleter, is_admin))
-        if not is_admin and deleter != known.author:
+        if not is_admin and deleter != model_message.author:
             assert isinstance(outcome, Forbidden)
             return
-        self.event_count += not known.deleted
-        known.text, known.deleted, known.reactions = "", True, set()
+        self.event_count += not model_message.deleted
+        model_message.text, model_message.deleted, model_message.reactions = "", True, set()
         self.check_message(timestamp, outcome)
 
     @rule(timestamp=posted, user=USERS, emoji=EMOJIS)
     def react(self, timestamp: int, user: str, emoji: str) -> None:
-        known, key = self.model[timestamp], self.key(timestamp)
+        model_message, key = self.model[timestamp], self.key(timestamp)
         outcome = self.attempt(self.messages.add_reaction(self.scenario.organization_id, key, user, emoji))
-        if known.deleted:
+        if model_message.deleted:
             assert isinstance(outcome, Conflict)
             return
-        self.event_count += (emoji, user) not in known.reactions
-        known.reactions.add((emoji, user))
+        self.event_count += (emoji, user) not in model_message.reactions
+        model_message.reactions.add((emoji, user))
         self.check_message(timestamp, outcome)
 
     @rule(timestamp=posted, user=USERS, emoji=EMOJIS)
-    def take_back(self, timestamp: int, user: str, emoji: str) -> None:
-        known, key = self.model[timestamp], self.key(timestamp)
+    def unreact(self, timestamp: int, user: str, emoji: str) -> None:
+        model_message, key = self.model[timestamp], self.key(timestamp)
         outcome = self.attempt(self.messages.remove_reaction(self.scenario.organization_id, key, user, emoji))
-        self.event_count += (emoji, user) in known.reactions
-        known.reactions.discard((emoji, user))
+        self.event_count += (emoji, user) in model_message.reactions
+        model_message.reactions.discard((emoji, user))
         self.check_message(timestamp, outcome)
 
     @rule(offset=st.integers(1, 10**9), user=USERS)
-    def what_was_never_posted_is_not_found(self, offset: int, user: str) -> None:
+    def find_missing_message(self, offset: int, user: str) -> None:
         missing = self.key(max([0, *self.model]) + offset)
         assert isinstance(self.attempt(self.messages.delete(missing, user, True)), NotFound)
         assert self.run(self.messages.find(missing)) is None
@@ -154,13 +155,13 @@ class MessageMachine(RuleBasedStateMachine):
     @rule(data=st.data(), limit=LIMITS, inclusive=st.booleans(), blocked=st.sets(USERS, max_size=2))
     def page(self, data: st.DataObject, limit: int, inclusive: bool, blocked: set[str]) -> None:
         near = sorted({t + step for t in self.model for step in (-1, 0, 1)}) or [5]
-        bound = st.none() | st.sampled_from(near)
-        oldest = data.draw(bound, "oldest")
-        latest = data.draw(st.just(NOW) | (bound if oldest is not None else st.sampled_from(near)), "latest")
-        asked = PageArguments(oldest, latest, limit, inclusive)
-        page = self.run(self.messages.page(self.scenario.topic.id, asked.range, frozenset(blocked)))
-        visible = [t for t, known in self.model.items() if known.author not in blocked]
-        assert actual_page(page, [m.timestamp for m in page.items]) == expected_page(visible, asked)
+        bounds = st.none() | st.sampled_from(near)
+        oldest = data.draw(bounds, "oldest")
+        latest = data.draw(st.just(NOW) | (bounds if oldest is not None else st.sampled_from(near)), "latest")
+        arguments = PageArguments(oldest, latest, limit, inclusive)
+        page = self.run(self.messages.page(self.scenario.topic.id, arguments.range, frozenset(blocked)))
+        visible = [t for t, model_message in self.model.items() if model_message.author not in blocked]
+        assert actual_page(page, [m.timestamp for m in page.items]) == expected_page(visible, arguments)
         for message in page.items:
             self.check_message(message.timestamp, message)
 
@@ -168,16 +169,18 @@ class MessageMachine(RuleBasedStateMachine):
     def around(self, data: st.DataObject, limit: int) -> None:
         timestamp = data.draw(st.sampled_from([t + step for t in self.model for step in (-1, 0, 1)] or [5]))
         page = self.run(self.messages.around(self.scenario.topic.id, timestamp, limit))
-        seen = actual_page(page, [m.timestamp for m in page.items])
-        assert seen == expected_around(self.timeline, timestamp, limit)
+        actual = actual_page(page, [m.timestamp for m in page.items])
+        assert actual == expected_around(self.timeline, timestamp, limit)
 
     @rule(limit=LIMITS, posts=st.integers(0, 3))
-    def read_on_while_others_post(self, limit: int, posts: int) -> None:
-        """Asserts that a reader who pages by `oldest` misses no message that arrives meanwhile."""
+    def read_next_page_during_posts(self, limit: int, posts: int) -> None:
+        """Asserts that a reader who pages by `oldest` misses no message that is posted meanwhile."""
         cursor = self.read[-1] if self.read else 0
-        asked = timeline_range(oldest=cursor, limit=limit, inclusive=False)
-        reading = self.messages.page(self.scenario.topic.id, asked)
-        page, messages = self.run(both(reading, gathered(self.scenario.post("more") for _ in range(posts))))
+        next_range = timeline_range(oldest=cursor, limit=limit, inclusive=False)
+        reading = self.messages.page(self.scenario.topic.id, next_range)
+        page, messages = self.run(
+            gather_both(reading, gather_results(self.scenario.post("more") for _ in range(posts)))
+        )
         self.read += [message.timestamp for message in page.items]
         for message in sorted(messages, key=lambda message: message.timestamp):
             self.model[message.timestamp] = ModelMessage("ann", "more")
@@ -185,33 +188,37 @@ class MessageMachine(RuleBasedStateMachine):
         assert self.read == self.timeline[: len(self.read)]
 
     def attempt(self, work: Coroutine[Any, Any, Message]) -> Message | DomainError:
-        return self.run(attempted(work))
+        return self.run(result_or_error(work))
 
     def check_message(self, timestamp: int, message: Message | DomainError) -> None:
-        known = self.model[timestamp]
+        model_message = self.model[timestamp]
         assert isinstance(message, Message)
-        assert (message.timestamp, message.author_id, message.text) == (timestamp, known.author, known.text)
-        assert (message.deleted_at is not None) == known.deleted
-        assert dict(message.reaction_counts) == Counter(emoji for emoji, _ in known.reactions)
+        assert (message.timestamp, message.author_id, message.text) == (
+            timestamp,
+            model_message.author,
+            model_message.text,
+        )
+        assert (message.deleted_at is not None) == model_message.deleted
+        assert dict(message.reaction_counts) == Counter(emoji for emoji, _ in model_message.reactions)
 
     def teardown(self) -> None:
-        self.run(self.check_the_log())
-        self.run(self.check_what_was_received())
+        self.run(self.check_log())
+        self.run(self.check_received_reactions())
 
-    async def check_the_log(self) -> None:
+    async def check_log(self) -> None:
         events = await self.scenario.events()
         assert [event["_id"]["n"] for event in events] == list(range(1, self.event_count + 1))
         assert [event["ref"] for event in events if event["kind"] == "MessagePosted"] == self.timeline
         assert [message["_id"]["ts"] for message in await self.scenario.messages()] == self.timeline
 
-    async def check_what_was_received(self) -> None:
+    async def check_received_reactions(self) -> None:
         """Asserts that each author eventually receives the reactions of all other users."""
         for author in ("ann", "bob", "cyd"):
             expected = {
                 (timestamp, emoji, user)
-                for timestamp, known in self.model.items()
-                for emoji, user in known.reactions
-                if known.author == author != user
+                for timestamp, model_message in self.model.items()
+                for emoji, user in model_message.reactions
+                if model_message.author == author != user
             }
             assert await poll_until_true(lambda: self.has_received(author, expected)), (author, expected)  # noqa: B023
 
@@ -222,35 +229,35 @@ class MessageMachine(RuleBasedStateMachine):
         return {(item.message.timestamp, item.emoji, item.user_id) for item in page.items} == expected
 
 
-async def attempted(work: Coroutine[Any, Any, Message]) -> Message | DomainError:
+async def result_or_error(work: Coroutine[Any, Any, Message]) -> Message | DomainError:
     try:
         return await work
     except DomainError as error:
         return error
 
 
-async def gathered(work: Iterator[Coroutine[Any, Any, Message]] | Any) -> list[Any]:
-    return list(await asyncio.gather(*(attempted(each) for each in work)))
+async def gather_results(work: Iterator[Coroutine[Any, Any, Message]] | Any) -> list[Any]:
+    return list(await asyncio.gather(*(result_or_error(each) for each in work)))
 
 
-async def both(one: Coroutine[Any, Any, Any], other: Coroutine[Any, Any, Any]) -> tuple[Any, Any]:
+async def gather_both(one: Coroutine[Any, Any, Any], other: Coroutine[Any, Any, Any]) -> tuple[Any, Any]:
     first, second = await asyncio.gather(one, other)
     return first, second
 
 
 @contextmanager
 def machine(mongodb_uri: str, redis_url: str, database: str, driver: Driver) -> Iterator[type[MessageMachine]]:
-    """Yields the machine bound to storage on an event loop of its own, since Hypothesis is synchronous."""
+    """Yields the machine with stores on an event loop of its own, since Hypothesis is synchronous."""
     with asyncio.Runner() as runner:
-        opened = open_stores(mongodb_uri, redis_url, database, driver)
-        stores = runner.run(opened.__aenter__())
+        stores_context = open_stores(mongodb_uri, redis_url, database, driver)
+        stores = runner.run(stores_context.__aenter__())
         try:
             yield type("BoundMachine", (MessageMachine,), {"process": Process(runner, stores)})
         finally:
-            runner.run(opened.__aexit__(None, None, None))
+            runner.run(stores_context.__aexit__(None, None, None))
 
 
-def sized(examples: int, steps: int) -> settings:
+def machine_settings(examples: int, steps: int) -> settings:
     return settings(
         max_examples=examples,
         stateful_step_count=steps,
@@ -263,13 +270,13 @@ def sized(examples: int, steps: int) -> settings:
 def test_topic_agrees_with_model_in_any_history(
     mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver
 ) -> None:
-    with machine(mongodb_uri, redis_url, database, mongo_driver) as bound:
-        run_machine(bound, settings=sized(20, 25))
+    with machine(mongodb_uri, redis_url, database, mongo_driver) as bound_machine:
+        run_machine(bound_machine, settings=machine_settings(20, 25))
 
 
 @pytest.mark.soak
 def test_topic_agrees_with_model_in_any_long_history(
     mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver
 ) -> None:
-    with machine(mongodb_uri, redis_url, database, mongo_driver) as bound:
-        run_machine(bound, settings=sized(1000, 100))
+    with machine(mongodb_uri, redis_url, database, mongo_driver) as bound_machine:
+        run_machine(bound_machine, settings=machine_settings(1000, 100))

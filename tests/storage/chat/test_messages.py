@@ -1,4 +1,4 @@
-"""Reads of messages: around a timestamp, without blocked authors, the last one, and those that await a preview."""
+"""Reads of messages: pages, pages around a timestamp, blocked authors, the last message, and awaited previews."""
 
 import itertools
 import random
@@ -19,8 +19,8 @@ TIMELINE = [20, 21, 23, 24, 27]
 AUTHORS = ["ann", "bob", "cyd"]
 
 
-async def written(stores: Stores, authors: dict[int, str]) -> str:
-    """Inserts messages with chosen timestamps directly, and returns their topic's id."""
+async def insert_messages(stores: Stores, authors: dict[int, str]) -> str:
+    """Inserts messages with chosen timestamps directly. Returns the id of their new topic."""
     topic_id = new_id()
     documents = [
         {"_id": {"t": topic_id, "ts": timestamp}, "author": author, "text": "", "reactions": []}
@@ -32,15 +32,15 @@ async def written(stores: Stores, authors: dict[int, str]) -> str:
 
 
 async def test_around_has_at_most_half_the_limit_older(shared_stores: Stores) -> None:
-    topic_id = await written(shared_stores, dict.fromkeys(TIMELINE, "ann"))
+    topic_id = await insert_messages(shared_stores, dict.fromkeys(TIMELINE, "ann"))
     for timestamp, limit in itertools.product([0, *range(18, 30), END], [1, 2, 3, 4, 5, 6, 999]):
         page = await shared_stores.messages.around(topic_id, timestamp, limit)
-        seen = actual_page(page, [message.timestamp for message in page.items])
-        assert seen == expected_around(TIMELINE, timestamp, limit), (timestamp, limit)
+        actual = actual_page(page, [message.timestamp for message in page.items])
+        assert actual == expected_around(TIMELINE, timestamp, limit), (timestamp, limit)
 
 
 async def test_around_does_not_fill_up_with_older_messages(shared_stores: Stores) -> None:
-    topic_id = await written(shared_stores, dict.fromkeys(TIMELINE, "ann"))
+    topic_id = await insert_messages(shared_stores, dict.fromkeys(TIMELINE, "ann"))
     page = await shared_stores.messages.around(topic_id, 27, 4)
     assert [message.timestamp for message in page.items] == [23, 24, 27]
     assert (page.has_older, page.has_newer) == (True, False)
@@ -58,52 +58,54 @@ async def test_around_of_an_empty_topic_is_empty(shared_stores: Stores) -> None:
 @pytest.mark.parametrize("limit", [1, 2, 3, 7])
 async def test_paging_with_blocked_authors_fills_every_page(shared_stores: Stores, limit: int, upwards: bool) -> None:
     for seed in range(12):
-        chance = random.Random(seed)
-        authors = {timestamp: chance.choice(AUTHORS) for timestamp in range(1, 40) if chance.random() < 0.6}
-        blocked = frozenset(chance.sample(AUTHORS, chance.randint(0, 2)))
-        topic_id = await written(shared_stores, authors)
+        rng = random.Random(seed)
+        authors = {timestamp: rng.choice(AUTHORS) for timestamp in range(1, 40) if rng.random() < 0.6}
+        blocked = frozenset(rng.sample(AUTHORS, rng.randint(0, 2)))
+        topic_id = await insert_messages(shared_stores, authors)
         visible = [timestamp for timestamp, author in authors.items() if author not in blocked]
-        walked = await walk(shared_stores, topic_id, blocked, limit, upwards)
-        assert walked == (visible if upwards else visible[::-1]), seed
+        timestamps = await read_all_pages(shared_stores, topic_id, blocked, limit, upwards)
+        assert timestamps == (visible if upwards else visible[::-1]), seed
 
 
-async def walk(stores: Stores, topic_id: str, blocked: frozenset[str], limit: int, upwards: bool) -> list[int]:
-    """Reads every page from one end to the other. Only the last one may be short."""
-    walked: list[int] = []
-    asked = timeline_range(oldest=0, limit=limit) if upwards else timeline_range(latest=NOW, limit=limit)
+async def read_all_pages(
+    stores: Stores, topic_id: str, blocked: frozenset[str], limit: int, upwards: bool
+) -> list[int]:
+    """Reads all pages from one end to the other. Only the last page may be short."""
+    timestamps: list[int] = []
+    page_range = timeline_range(oldest=0, limit=limit) if upwards else timeline_range(latest=NOW, limit=limit)
     while True:
-        page = await stores.messages.page(topic_id, asked, blocked)
-        walked += [message.timestamp for message in page.items]
+        page = await stores.messages.page(topic_id, page_range, blocked)
+        timestamps += [message.timestamp for message in page.items]
         if not (page.has_newer if upwards else page.has_older):
-            return walked
+            return timestamps
         assert len(page.items) == limit, "A short page was not the last one."
         if upwards:
-            asked = timeline_range(oldest=walked[-1], limit=limit, inclusive=False)
+            page_range = timeline_range(oldest=timestamps[-1], limit=limit, inclusive=False)
         else:
-            asked = timeline_range(latest=walked[-1], limit=limit, inclusive=False)
+            page_range = timeline_range(latest=timestamps[-1], limit=limit, inclusive=False)
 
 
 async def test_blocked_message_beyond_the_page_does_not_count(shared_stores: Stores) -> None:
-    topic_id = await written(shared_stores, {20: "bob", 21: "ann", 22: "bob"})
+    topic_id = await insert_messages(shared_stores, {20: "bob", 21: "ann", 22: "bob"})
     page = await shared_stores.messages.page(topic_id, timeline_range(oldest=21, latest=21), frozenset({"bob"}))
     assert [message.timestamp for message in page.items] == [21]
     assert (page.has_older, page.has_newer) == (False, False)
 
 
 async def test_last_timestamp_changes_no_page(shared_stores: Stores) -> None:
-    topic_id = await written(shared_stores, dict.fromkeys(range(20, 26), "bob") | {26: "ann"})
+    topic_id = await insert_messages(shared_stores, dict.fromkeys(range(20, 26), "bob") | {26: "ann"})
     for blocked in (frozenset[str](), frozenset({"ann"}), frozenset({"bob"})):
         for bounds in itertools.product((None, 19, 22, 26), (None, 22, 25, 26, 30), (1, 3, 50), (True, False)):
             oldest, latest, limit, inclusive = bounds
             if oldest is None and latest is None:
                 continue
-            asked = timeline_range(oldest=oldest, latest=latest, limit=limit, inclusive=inclusive)
-            page = await shared_stores.messages.page(topic_id, asked, blocked)
-            assert await shared_stores.messages.page(topic_id, asked, blocked, last=26) == page, bounds
+            page_range = timeline_range(oldest=oldest, latest=latest, limit=limit, inclusive=inclusive)
+            page = await shared_stores.messages.page(topic_id, page_range, blocked)
+            assert await shared_stores.messages.page(topic_id, page_range, blocked, last=26) == page, bounds
 
 
 async def test_last_message_is_the_newest_visible_one(shared_stores: Stores) -> None:
-    topic_id = await written(shared_stores, {20: "ann", 21: "bob"})
+    topic_id = await insert_messages(shared_stores, {20: "ann", 21: "bob"})
     last = await shared_stores.messages.last(topic_id, 21)
     assert last is not None
     assert last.timestamp == 21
@@ -111,7 +113,7 @@ async def test_last_message_is_the_newest_visible_one(shared_stores: Stores) -> 
     assert visible is not None
     assert visible.timestamp == 20
     assert await shared_stores.messages.last(topic_id, 21, frozenset({"ann", "bob"})) is None
-    assert await shared_stores.messages.last("nothing was said here", 21) is None
+    assert await shared_stores.messages.last("topic without messages", 21) is None
 
 
 async def test_missing_message_is_none_or_not_found(scenario: TopicScenario) -> None:
@@ -133,7 +135,7 @@ async def test_tombstone_keeps_timestamp_and_author_only(scenario: TopicScenario
     assert page.items == [tombstone]
 
 
-async def waiting_previews(scenario: TopicScenario) -> list[MessageKey]:
+async def messages_awaiting_preview(scenario: TopicScenario) -> list[MessageKey]:
     """Returns the topic's messages that await a preview, of any age."""
     keys = await scenario.stores.messages.awaiting_preview(-60, 1000)
     return [key for key in keys if key.topic_id == scenario.topic.id]
@@ -142,15 +144,15 @@ async def waiting_previews(scenario: TopicScenario) -> list[MessageKey]:
 async def test_message_with_a_link_awaits_its_preview(scenario: TopicScenario) -> None:
     messages = scenario.stores.messages
     plain, linked = await scenario.post("hello"), await scenario.post("see https://example.com")
-    assert await waiting_previews(scenario) == [linked.key]
+    assert await messages_awaiting_preview(scenario) == [linked.key]
     preview = LinkPreview("https://example.com", "Example", None, None, None)
-    shown = await messages.set_preview(linked.key, "https://example.com", preview)
-    assert shown.link_preview == preview
-    assert await waiting_previews(scenario) == []
+    with_preview = await messages.set_preview(linked.key, "https://example.com", preview)
+    assert with_preview.link_preview == preview
+    assert await messages_awaiting_preview(scenario) == []
     await messages.edit(plain.key, "ann", "see https://example.org", ())
-    assert await waiting_previews(scenario) == [plain.key]
+    assert await messages_awaiting_preview(scenario) == [plain.key]
     await messages.set_preview(plain.key, "https://example.org", None)
-    assert await waiting_previews(scenario) == []
+    assert await messages_awaiting_preview(scenario) == []
 
 
 async def test_preview_of_a_replaced_link_is_dropped(scenario: TopicScenario) -> None:
@@ -159,7 +161,7 @@ async def test_preview_of_a_replaced_link_is_dropped(scenario: TopicScenario) ->
     await messages.edit(message.key, "ann", "see https://example.org", ())
     late = await messages.set_preview(message.key, "https://example.com", LinkPreview("u", "t", None, None, None))
     assert late.link_preview is None
-    assert await waiting_previews(scenario) == [message.key]
+    assert await messages_awaiting_preview(scenario) == [message.key]
 
 
 async def test_sweep_ignores_messages_that_waited_briefly(scenario: TopicScenario) -> None:

@@ -1,4 +1,4 @@
-"""Message records, and the ids that clients see."""
+"""Message records, and the message ids of the API."""
 
 import pytest
 from hypothesis import given

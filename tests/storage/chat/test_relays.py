@@ -1,4 +1,4 @@
-"""Outbox relays of topics: throttled activity, and reactions that arrive in any order."""
+"""Outbox relays of topics: throttled activity events, and reactions whose rows are relayed in any order."""
 
 import asyncio
 import itertools
@@ -16,11 +16,11 @@ from tests.storage.topic_scenario import TopicScenario, create_topic_scenario, p
 
 pytestmark = pytest.mark.anyio
 
-NOBODY: frozenset[str] = frozenset()
+NO_BLOCKED_USERS: frozenset[str] = frozenset()
 
 
-async def activity(scenario: TopicScenario) -> list[Event]:
-    """Returns the activity events of the community."""
+async def activity_events(scenario: TopicScenario) -> list[Event]:
+    """Returns the community's activity events of the topic."""
     events = await scenario.stores.events.read(scenario.community_stream, 0)
     return [event for event in events if event.kind == "TopicActivity" and event.ref == scenario.topic.id]
 
@@ -33,16 +33,16 @@ async def is_settled(scenario: TopicScenario) -> bool:
 
 async def test_message_emits_community_activity_at_once(scenario: TopicScenario) -> None:
     await scenario.post()
-    assert await poll_until_true(lambda: activity(scenario))
+    assert await poll_until_true(lambda: activity_events(scenario))
 
 
 async def test_activity_is_throttled_but_last_message_is_emitted(scenario: TopicScenario) -> None:
     async with asyncio.timeout(60):
-        while len(await activity(scenario)) < 3:
+        while len(await activity_events(scenario)) < 3:
             await asyncio.gather(*(scenario.post() for _ in range(5)))
     last = (await scenario.events())[-1]["at"]
     assert await poll_until_true(lambda: is_settled(scenario))
-    times = [event.at for event in await activity(scenario)]
+    times = [event.at for event in await activity_events(scenario)]
     assert all(later - earlier >= timedelta(seconds=1) for earlier, later in itertools.pairwise(times))
     assert times[-1] >= last
 
@@ -51,28 +51,28 @@ async def test_activity_of_topics_is_throttled_separately(scenario: TopicScenari
     topic = await scenario.stores.topics.create(scenario.community, "ann", "Another", None)
     other = TopicScenario(scenario.stores, scenario.community, topic)
     await asyncio.gather(scenario.post(), other.post())
-    assert await poll_until_true(lambda: activity(scenario))
-    assert await poll_until_true(lambda: activity(other))
+    assert await poll_until_true(lambda: activity_events(scenario))
+    assert await poll_until_true(lambda: activity_events(other))
 
 
 async def test_clock_set_back_does_not_stop_activity(scenario: TopicScenario) -> None:
     await scenario.post()
-    assert await poll_until_true(lambda: activity(scenario))
+    assert await poll_until_true(lambda: activity_events(scenario))
     hour_ms = 3_600_000
     later = [{"$set": {"at": {"$add": ["$at", hour_ms]}}}]
     await scenario.stores.mongo["activity"].update_one({"_id": scenario.topic.id}, later)
     await scenario.post()
 
-    async def was_told_again() -> bool:
-        return len(await activity(scenario)) == 2
+    async def was_emitted_again() -> bool:
+        return len(await activity_events(scenario)) == 2
 
-    assert await poll_until_true(was_told_again)
+    assert await poll_until_true(was_emitted_again)
 
 
-async def received(scenario: TopicScenario, user: str = "ann") -> list[tuple[int, str, str]]:
+async def received_reactions(scenario: TopicScenario, user: str = "ann") -> list[tuple[int, str, str]]:
     """Returns the reactions that the user received, oldest first."""
-    asked = timeline_range(oldest=0, limit=999)
-    page = await scenario.stores.reactions.received(scenario.organization_id, user, asked, NOBODY)
+    page_range = timeline_range(oldest=0, limit=999)
+    page = await scenario.stores.reactions.received(scenario.organization_id, user, page_range, NO_BLOCKED_USERS)
     return [(item.message.timestamp, item.emoji, item.user_id) for item in page.items]
 
 
@@ -81,7 +81,7 @@ async def test_reactions_of_others_reach_author_in_order(scenario: TopicScenario
     for message, user, emoji in ((first, "bob", "👍"), (second, "cyd", "🎉"), (first, "ann", "👍")):
         await scenario.stores.messages.add_reaction(scenario.organization_id, message.key, user, emoji)
         assert await poll_until_true(lambda: is_settled(scenario))
-    assert await received(scenario) == [(first.timestamp, "👍", "bob"), (second.timestamp, "🎉", "cyd")]
+    assert await received_reactions(scenario) == [(first.timestamp, "👍", "bob"), (second.timestamp, "🎉", "cyd")]
 
 
 async def test_received_reactions_omit_blocked_users(scenario: TopicScenario) -> None:
@@ -89,8 +89,8 @@ async def test_received_reactions_omit_blocked_users(scenario: TopicScenario) ->
     for user in ("bob", "cyd", "dan"):
         await scenario.stores.messages.add_reaction(scenario.organization_id, message.key, user, "👍")
         assert await poll_until_true(lambda: is_settled(scenario))
-    asked = timeline_range(latest=NOW, limit=2)
-    page = await scenario.stores.reactions.received(scenario.organization_id, "ann", asked, frozenset({"dan"}))
+    page_range = timeline_range(latest=NOW, limit=2)
+    page = await scenario.stores.reactions.received(scenario.organization_id, "ann", page_range, frozenset({"dan"}))
     assert [item.user_id for item in page.items] == ["cyd", "bob"]
     assert (page.has_older, page.has_newer) == (False, False)
     timestamps = [item.timestamp for item in page.items]
@@ -102,16 +102,16 @@ async def test_alternating_reaction_ends_as_last_change(scenario: TopicScenario)
     message = await scenario.post()
     for step in range(9):
         reactions = scenario.stores.messages
-        act = reactions.add_reaction if step % 2 == 0 else reactions.remove_reaction
-        await act(scenario.organization_id, message.key, "bob", "👍")
+        change = reactions.add_reaction if step % 2 == 0 else reactions.remove_reaction
+        await change(scenario.organization_id, message.key, "bob", "👍")
     await scenario.stores.messages.add_reaction(scenario.organization_id, message.key, "cyd", "👍")
     await scenario.stores.messages.remove_reaction(scenario.organization_id, message.key, "cyd", "👍")
     assert await poll_until_true(lambda: is_settled(scenario))
-    assert await received(scenario) == [(message.timestamp, "👍", "bob")]
+    assert await received_reactions(scenario) == [(message.timestamp, "👍", "bob")]
 
 
 class ReactionRows:
-    """Outbox rows of reactions to one message, added in any order and number."""
+    """Reactions to one message, and their outbox rows, which can be added in any order and number."""
 
     def __init__(self, scenario: TopicScenario, key: MessageKey) -> None:
         self.scenario, self.key = scenario, key
@@ -121,7 +121,7 @@ class ReactionRows:
         return {"t": self.key.topic_id, "ts": self.key.timestamp, "e": "👍", "u": user}
 
     async def add_rows(self, *users: str) -> None:
-        """Adds one row for each user; they are relayed together."""
+        """Adds one row for each user. The rows are relayed together."""
         rows = [
             {"_id": ObjectId(), "stream": self.stream.name, "kind": "Reaction", "ref": self.reaction(user)}
             for user in users
@@ -130,11 +130,11 @@ class ReactionRows:
         self.scenario.stores.outbox.nudge(self.stream.name)
         assert await poll_until_true(lambda: is_settled(self.scenario))
 
-    async def put(self, user: str, there: bool) -> None:
-        """Writes without the sequencer, as if the reaction's outbox row were still to be relayed."""
+    async def set_reaction(self, user: str, exists: bool) -> None:
+        """Writes or deletes a reaction without the sequencer, so that no outbox row is added."""
         reactions = self.scenario.stores.mongo["reactions"]
         await reactions.delete_one({"_id": self.reaction(user)})
-        if there:
+        if exists:
             await reactions.insert_one({"_id": self.reaction(user), "at": None})
 
 
@@ -142,27 +142,27 @@ class ReactionRows:
 async def test_late_or_repeated_reaction_row_follows_current_state(scenario: TopicScenario, times: int) -> None:
     reactions = ReactionRows(scenario, (await scenario.post()).key)
     await reactions.add_rows(*["bob"] * times)
-    assert await received(scenario) == []
-    await reactions.put("bob", there=True)
+    assert await received_reactions(scenario) == []
+    await reactions.set_reaction("bob", exists=True)
     await reactions.add_rows(*["bob"] * times)
-    assert await received(scenario) == [(reactions.key.timestamp, "👍", "bob")]
-    await reactions.put("bob", there=False)
-    await reactions.put("cyd", there=True)
+    assert await received_reactions(scenario) == [(reactions.key.timestamp, "👍", "bob")]
+    await reactions.set_reaction("bob", exists=False)
+    await reactions.set_reaction("cyd", exists=True)
     await reactions.add_rows("cyd", *["bob"] * times, "cyd")
-    assert await received(scenario) == [(reactions.key.timestamp, "👍", "cyd")]
+    assert await received_reactions(scenario) == [(reactions.key.timestamp, "👍", "cyd")]
 
 
 async def test_reactions_to_deleted_message_are_not_received(scenario: TopicScenario) -> None:
     message = await scenario.post()
     await scenario.stores.messages.add_reaction(scenario.organization_id, message.key, "bob", "👍")
-    assert await poll_until_true(lambda: received(scenario))
+    assert await poll_until_true(lambda: received_reactions(scenario))
     await scenario.stores.messages.delete(message.key, "ann", False)
-    assert await received(scenario) == []
+    assert await received_reactions(scenario) == []
 
 
 async def test_organization_names_never_share_streams(scenario: TopicScenario) -> None:
     strange = await create_topic_scenario(scenario.stores, f"a/b:c%2F {scenario.organization_id}")
     message = await strange.post()
     await strange.stores.messages.add_reaction(strange.organization_id, message.key, "bob", "👍")
-    assert await poll_until_true(lambda: received(strange))
-    assert await received(scenario) == []
+    assert await poll_until_true(lambda: received_reactions(strange))
+    assert await received_reactions(scenario) == []

@@ -13,7 +13,7 @@ from tests.storage.topic_scenario import TopicScenario
 
 pytestmark = pytest.mark.anyio
 
-NOBODY: frozenset[str] = frozenset()
+NO_BLOCKED_USERS: frozenset[str] = frozenset()
 
 
 def key(scenario: TopicScenario, title: str) -> IdempotencyKey | None:
@@ -22,12 +22,12 @@ def key(scenario: TopicScenario, title: str) -> IdempotencyKey | None:
 
 async def test_create_topic_emits_one_event_for_a_repeated_key(scenario: TopicScenario) -> None:
     topics = scenario.stores.topics
-    made = await asyncio.gather(
+    created = await asyncio.gather(
         *(topics.create(scenario.community, "ann", "New", key(scenario, "New")) for _ in range(5))
     )
-    assert len({topic.id for topic in made}) == 1
+    assert len({topic.id for topic in created}) == 1
     events = await scenario.stores.events.read(Stream("community", scenario.community.id), 0)
-    assert [(event.kind, event.ref) for event in events][-1] == ("TopicCreated", made[0].id)
+    assert [(event.kind, event.ref) for event in events][-1] == ("TopicCreated", created[0].id)
     assert len(events) == 2
     with pytest.raises(Conflict):
         await topics.create(scenario.community, "ann", "Other", key(scenario, "Other"))
@@ -107,40 +107,34 @@ async def test_read_mark_in_the_future_moves_back_to_the_head(scenario: TopicSce
     assert await topics.read_up_to(scenario.topic.id, "bob") == 8
 
 
-async def last_of(scenario: TopicScenario) -> int:
-    """Returns the timestamp of the topic's head."""
-    return (await scenario.stores.topics.get(scenario.organization_id, scenario.topic.id)).last_activity
+async def unread_count(scenario: TopicScenario, user: str, blocked: frozenset[str] = NO_BLOCKED_USERS) -> int:
+    topics = scenario.stores.topics
+    head = await topics.get(scenario.organization_id, scenario.topic.id)
+    return await topics.unread_count(scenario.topic.id, head.last_activity, user, blocked)
 
 
 async def test_reader_at_the_end_has_nothing_unread(scenario: TopicScenario) -> None:
     newest = await scenario.post()
-    assert await scenario.stores.topics.unread_count(scenario.topic.id, await last_of(scenario), "bob", NOBODY) == 1
+    assert await unread_count(scenario, "bob") == 1
     await scenario.stores.topics.mark_read(scenario.topic.id, "bob", newest.timestamp, newest.timestamp)
-    assert await scenario.stores.topics.unread_count(scenario.topic.id, await last_of(scenario), "bob", NOBODY) == 0
+    assert await unread_count(scenario, "bob") == 0
     await scenario.post()
-    assert await scenario.stores.topics.unread_count(scenario.topic.id, await last_of(scenario), "bob", NOBODY) == 1
+    assert await unread_count(scenario, "bob") == 1
 
 
 async def test_own_deleted_and_blocked_messages_are_not_unread(scenario: TopicScenario) -> None:
-    first, *_, gone = [await scenario.post(author=author) for author in ("ann", "bob", "cyd", "ann", "ann")]
-    await scenario.stores.messages.delete(gone.key, "ann", False)
-
-    async def unread(user: str, blocked: frozenset[str] = NOBODY) -> int:
-        return await scenario.stores.topics.unread_count(scenario.topic.id, await last_of(scenario), user, blocked)
-
-    assert await unread("bob") == 3
-    assert await unread("bob", frozenset({"ann"})) == 1
-    assert await unread("ann") == 2
+    first, *_, deleted = [await scenario.post(author=author) for author in ("ann", "bob", "cyd", "ann", "ann")]
+    await scenario.stores.messages.delete(deleted.key, "ann", False)
+    assert await unread_count(scenario, "bob") == 3
+    assert await unread_count(scenario, "bob", frozenset({"ann"})) == 1
+    assert await unread_count(scenario, "ann") == 2
     await scenario.stores.topics.mark_read(scenario.topic.id, "bob", first.timestamp, first.timestamp)
-    assert await unread("bob") == 2
+    assert await unread_count(scenario, "bob") == 2
 
 
 async def test_unread_count_stops_at_a_hundred(scenario: TopicScenario) -> None:
     await asyncio.gather(*(scenario.post() for _ in range(UNREAD_CAP + 10)))
-    assert (
-        await scenario.stores.topics.unread_count(scenario.topic.id, await last_of(scenario), "bob", NOBODY)
-        == UNREAD_CAP
-    )
+    assert await unread_count(scenario, "bob") == UNREAD_CAP
 
 
 async def test_by_id_finds_topics_of_any_organization(scenario: TopicScenario) -> None:

@@ -1,4 +1,4 @@
-"""A feed scenario for each test."""
+"""The feed scenario of a test, with the users Ann and Bob."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The scenario of feed tests: an organization of its own, with users who post."""
+"""The scenario of feed tests: a separate organization whose users post."""
 
 import asyncio
 import secrets
@@ -29,42 +29,43 @@ class FeedScenario:
             await self.stores.users.sign_in(self.organization_id, name, (), name.title(), None)
 
     def new_post(self, author: str = "ann", text: str = "hello", source: str | None = None, **more: Any) -> NewPost:
-        given = {"media": (), "mention_ids": (), "hashtags": (), **more}
-        return NewPost(self.organization_id, author, text, source=source, **given)
+        arguments = {"media": (), "mention_ids": (), "hashtags": (), **more}
+        return NewPost(self.organization_id, author, text, source=source, **arguments)
 
     async def post(self, author: str = "ann", text: str = "hello", **more: Any) -> Post:
         return await self.stores.posts.create(self.new_post(author, text, **more))
 
     async def events(self, stream: Stream) -> list[Event]:
-        """Returns the stream's events after its outbox rows were relayed; asserts that their numbers have no gap."""
+        """Waits until the stream's outbox rows are relayed. Returns its events, whose numbers must have no gap."""
         await self.wait_for_relays(stream)
-        found = await self.stores.events.read(stream, 0, limit=100_000)
-        assert [event.n for event in found] == list(range(1, len(found) + 1))
-        return found
+        events = await self.stores.events.read(stream, 0, limit=100_000)
+        assert [event.n for event in events] == list(range(1, len(events) + 1))
+        return events
 
     async def wait_for_relays(self, *streams: Stream) -> None:
         """Waits until no outbox row is left for the streams."""
         names = [stream.name for stream in streams]
 
-        async def relayed() -> bool:
+        async def are_relayed() -> bool:
             return not await self.stores.mongo["outbox"].count_documents({"stream": {"$in": names}})
 
-        assert await poll_until_true(relayed)
+        assert await poll_until_true(are_relayed)
 
-    async def backdate(self, collection: str, name: str, wanted: Document | None = None, days: int = 1) -> None:
-        """Moves an instant of the organization's documents into the past, as if `days` had passed."""
-        documents = {"_id.o": self.organization_id, name: {"$type": "date"}, **(wanted or {})}
+    async def backdate(self, collection: str, name: str, query: Document | None = None, days: int = 1) -> None:
+        """Sets a date field of the organization's matching documents to `days` ago."""
+        documents = {"_id.o": self.organization_id, name: {"$type": "date"}, **(query or {})}
         past = {"$subtract": ["$$NOW", days * 86_400_000]}
         await self.stores.mongo[collection].update_many(documents, [{"$set": {name: past}}])
 
     async def refuse_writes_of(self, collection: str, *users: str | None) -> None:
-        """Makes MongoDB refuse documents of these users. None among them lifts the refusal."""
+        """Makes MongoDB refuse documents of these users. `None` makes it accept all documents again."""
         validator = {} if None in users else {"_id.u": {"$nin": list(users)}}
         await self.stores.mongo.database.command("collMod", collection, validator=validator)
 
     async def documents(self, collection: str) -> list[Document]:
-        found = self.stores.mongo[collection].find({"_id.o": self.organization_id}).sort("_id", 1)
-        return await found.to_list(None)
+        """Returns the organization's documents in a collection, by id."""
+        cursor = self.stores.mongo[collection].find({"_id.o": self.organization_id}).sort("_id", 1)
+        return await cursor.to_list(None)
 
 
 async def gather_list(*work: Any) -> list[Any]:

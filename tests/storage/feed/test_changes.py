@@ -20,8 +20,8 @@ pytestmark = pytest.mark.anyio
 
 
 @dataclass
-class Publish(Change[Post]):
-    """A change of another area that commits its own document together with the post."""
+class PublishPost(Change[Post]):
+    """A change of another module that commits a publication together with the post."""
 
     timestamps = 1
     post: PostPlan
@@ -41,9 +41,14 @@ async def test_posts_of_many_authors_have_unique_timestamps(feed: FeedScenario, 
     authors = [f"author-{n}" for n in range(12)]
     await feed.sign_in(*authors)
     async with open_process() as stores:
-        feeds_by_process = [feed, feed.through(stores)]
+        process_feeds = [feed, feed.through(stores)]
         posts = await gather_list(
-            *(h.post(author, f"{n}") for n in range(5) for author in authors for h in feeds_by_process)
+            *(
+                process_feed.post(author, f"{n}")
+                for n in range(5)
+                for author in authors
+                for process_feed in process_feeds
+            )
         )
     assert len({post.timestamp for post in posts}) == len(posts) == 120
     stored = await feed.documents("posts")
@@ -76,16 +81,19 @@ async def test_mentioned_user_is_notified_once_but_not_author(feed: FeedScenario
 
 
 async def test_source_tried_concurrently_makes_one_post(feed: FeedScenario, open_process: OpenStores) -> None:
-    async def publish(h: FeedScenario) -> str:
-        plan = h.stores.posts.plan(h.new_post(source="pub:1"))
-        change = Publish(plan, {"_id": f"{h.organization_id}-1"})
+    async def publish(process_feed: FeedScenario) -> str:
+        plan = process_feed.stores.posts.plan(process_feed.new_post(source="pub:1"))
+        change = PublishPost(plan, {"_id": f"{process_feed.organization_id}-1"})
         try:
-            return (await h.stores.sequencer.commit(author_stream(h.organization_id, "ann"), change)).id
+            stream = author_stream(process_feed.organization_id, "ann")
+            return (await process_feed.stores.sequencer.commit(stream, change)).id
         except AlreadyDone as done:
             return done.id
 
     async with open_process() as stores:
-        ids = await gather_list(*(publish(h) for h in (feed, feed.through(stores)) for _ in range(15)))
+        ids = await gather_list(
+            *(publish(process_feed) for process_feed in (feed, feed.through(stores)) for _ in range(15))
+        )
     (stored,) = await feed.documents("posts")
     assert set(ids) == {PostKey(feed.organization_id, stored["_id"]["ts"]).id}
 
@@ -96,9 +104,9 @@ async def test_publishing_change_commits_with_post_or_not_at_all(feed: FeedScena
         author_stream(feed.organization_id, "ann"),
     )
     first, second = ({"_id": f"{feed.organization_id}-{n}"} for n in "ab")
-    await feed.stores.sequencer.commit(stream, Publish(plan, first))
+    await feed.stores.sequencer.commit(stream, PublishPost(plan, first))
     with pytest.raises(AlreadyDone):
-        await feed.stores.sequencer.commit(stream, Publish(plan, second))
+        await feed.stores.sequencer.commit(stream, PublishPost(plan, second))
     publications = feed.stores.mongo["publications"]
     assert [await publications.count_documents(each) for each in (first, second)] == [1, 0]
 
@@ -125,8 +133,8 @@ async def test_deleted_post_leaves_tombstone_once(feed: FeedScenario) -> None:
         text="secret #tag https://example.org/", hashtags=["tag"], media=["https://example.org/a.png"]
     )
     for _ in range(2):
-        gone = await feed.stores.posts.delete(post.key, "ann", False)
-        assert (gone.text, gone.media, gone.deleted_at is not None) == ("", (), True)
+        deleted = await feed.stores.posts.delete(post.key, "ann", False)
+        assert (deleted.text, deleted.media, deleted.deleted_at is not None) == ("", (), True)
     (stored,) = await feed.documents("posts")
     assert set(stored) == {"_id", "author", "merged", "at", "text", "deleted_at"}
     assert await feed.stores.posts.find(post.key) is None

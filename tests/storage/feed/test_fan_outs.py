@@ -1,4 +1,4 @@
-"""Fan-outs: one worker at a time by a fence, exact counts, and five retries of each failed insert."""
+"""Fan-outs: fenced claims of one worker at a time, exact counts, and five retries of each failed insert."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 async def post(feed: FeedScenario) -> Post:
-    """A post of Ann, who has the followers Bob and Cyd."""
+    """A post of Ann, whose followers are Bob and Cyd."""
     await feed.sign_in("cyd")
     for name in ("bob", "cyd"):
         await feed.stores.follows.follow(FollowPair(feed.organization_id, name, "ann"))
@@ -29,64 +29,64 @@ async def fan_out(feed: FeedScenario, post: Post) -> FanOut:
     return found
 
 
-async def claimed(feed: FeedScenario, post: Post) -> FanOutClaim:
+async def claim_fan_out(feed: FeedScenario, post: Post) -> FanOutClaim:
     claim = await feed.stores.fan_outs.claim(post.key)
     assert claim is not None
     return claim
 
 
-def numbers(fan_out: FanOut) -> tuple[str, int, int, int]:
+def state_and_counts(fan_out: FanOut) -> tuple[str, int, int, int]:
     return fan_out.state.value, fan_out.total, fan_out.delivered, fan_out.failed
 
 
 async def test_fan_out_starts_pending_even_without_followers(feed: FeedScenario, post: Post) -> None:
-    assert numbers(await fan_out(feed, post)) == ("PENDING", 2, 0, 0)
-    alone = await feed.post("bob")
-    assert numbers(await fan_out(feed, alone)) == ("PENDING", 0, 0, 0)
-    assert {post.key, alone.key} <= set(await feed.stores.fan_outs.open(1000))
-    assert await feed.stores.fan_outs.advance(await claimed(feed, alone), "", True) is not None
-    assert numbers(await fan_out(feed, alone)) == ("COMPLETED", 0, 0, 0)
+    assert state_and_counts(await fan_out(feed, post)) == ("PENDING", 2, 0, 0)
+    without_followers = await feed.post("bob")
+    assert state_and_counts(await fan_out(feed, without_followers)) == ("PENDING", 0, 0, 0)
+    assert {post.key, without_followers.key} <= set(await feed.stores.fan_outs.open(1000))
+    assert await feed.stores.fan_outs.advance(await claim_fan_out(feed, without_followers), "", True) is not None
+    assert state_and_counts(await fan_out(feed, without_followers)) == ("COMPLETED", 0, 0, 0)
 
 
 async def test_claim_is_exclusive_until_it_expires(feed: FeedScenario, post: Post, open_process: OpenStores) -> None:
     async with open_process() as stores:
-        tries = (h.fan_outs.claim(post.key) for h in (feed.stores, stores) for _ in range(10))
+        tries = (process_stores.fan_outs.claim(post.key) for process_stores in (feed.stores, stores) for _ in range(10))
         claims = [claim for claim in await gather_list(*tries) if claim is not None]
     assert len(claims) == 1
     assert post.key not in await feed.stores.fan_outs.open(1000)
     await feed.backdate("fan_outs", "lease_until")
-    assert (await claimed(feed, post)).fence == claims[0].fence + 1
+    assert (await claim_fan_out(feed, post)).fence == claims[0].fence + 1
 
 
 async def test_lost_claim_advances_nothing(feed: FeedScenario, post: Post) -> None:
-    first = await claimed(feed, post)
+    first = await claim_fan_out(feed, post)
     await feed.backdate("fan_outs", "lease_until")
-    second = await claimed(feed, post)
+    second = await claim_fan_out(feed, post)
     assert await feed.stores.fan_outs.advance(first, "cyd", True, 2) is None
-    assert numbers(await fan_out(feed, post)) == ("RUNNING", 2, 0, 0)
+    assert state_and_counts(await fan_out(feed, post)) == ("RUNNING", 2, 0, 0)
     assert await feed.stores.fan_outs.advance(second, "cyd", True, 2) is not None
-    assert numbers(await fan_out(feed, post)) == ("COMPLETED", 2, 2, 0)
+    assert state_and_counts(await fan_out(feed, post)) == ("COMPLETED", 2, 2, 0)
     assert await feed.stores.fan_outs.claim(post.key) is None
 
 
 async def test_repeated_step_is_counted_once(feed: FeedScenario, post: Post) -> None:
-    claim = await claimed(feed, post)
-    moved = await feed.stores.fan_outs.advance(claim, "bob", False, 1)
-    assert moved == replace(claim, after="bob")
+    claim = await claim_fan_out(feed, post)
+    advanced = await feed.stores.fan_outs.advance(claim, "bob", False, 1)
+    assert advanced == replace(claim, after="bob")
     await feed.backdate("fan_outs", "lease_until")
-    assert (await claimed(feed, post)).after == "bob"
+    assert (await claim_fan_out(feed, post)).after == "bob"
     assert (await fan_out(feed, post)).delivered == 1
 
 
 async def test_failed_insert_keeps_fan_out_running_until_settled(feed: FeedScenario, post: Post) -> None:
-    await feed.stores.fan_outs.advance(await claimed(feed, post), "cyd", True, 1, ["bob"])
-    assert numbers(await fan_out(feed, post)) == ("RUNNING", 2, 1, 0)
+    await feed.stores.fan_outs.advance(await claim_fan_out(feed, post), "cyd", True, 1, ["bob"])
+    assert state_and_counts(await fan_out(feed, post)) == ("RUNNING", 2, 1, 0)
     assert await due(feed) == []
     await feed.backdate("feed_retries", "due")
     (retry,) = await due(feed)
     assert retry == FanOutRetry(post.key, {"bob": 1})
     await gather_list(*(feed.stores.fan_outs.settle_retries(retry, ()) for _ in range(5)))
-    assert numbers(await fan_out(feed, post)) == ("COMPLETED", 2, 2, 0)
+    assert state_and_counts(await fan_out(feed, post)) == ("COMPLETED", 2, 2, 0)
 
 
 async def due(feed: FeedScenario) -> list[FanOutRetry]:
@@ -98,24 +98,24 @@ async def due(feed: FeedScenario) -> list[FanOutRetry]:
 
 
 async def test_failed_insert_after_five_retries_is_given_up(feed: FeedScenario, post: Post) -> None:
-    await feed.stores.fan_outs.advance(await claimed(feed, post), "cyd", True, 1, ["bob"])
+    await feed.stores.fan_outs.advance(await claim_fan_out(feed, post), "cyd", True, 1, ["bob"])
     for number in range(1, MAX_TRIES + 1):
         await feed.backdate("feed_retries", "due")
         (retry,) = await due(feed)
         assert retry.tries == {"bob": number}
         # Two workers may retry at the same time.
         await gather_list(*(feed.stores.fan_outs.settle_retries(retry, ["bob"]) for _ in range(2)))
-    assert numbers(await fan_out(feed, post)) == ("COMPLETED", 2, 1, 1)
+    assert state_and_counts(await fan_out(feed, post)) == ("COMPLETED", 2, 1, 1)
     (kept,) = await feed.documents("feed_retries")
     assert (kept["_id"]["u"], kept["tries"], "due" in kept) == ("bob", MAX_TRIES, False)
 
 
 async def test_deleted_post_fences_off_running_claim(feed: FeedScenario, post: Post) -> None:
-    claim = await claimed(feed, post)
+    claim = await claim_fan_out(feed, post)
     await feed.stores.posts.delete(post.key, "ann", False)
     assert await feed.stores.fan_outs.advance(claim, "cyd", True, 2) is None
-    assert numbers(await fan_out(feed, post)) == ("COMPLETED", 0, 0, 0)
-    removing = await claimed(feed, post)
+    assert state_and_counts(await fan_out(feed, post)) == ("COMPLETED", 0, 0, 0)
+    removing = await claim_fan_out(feed, post)
     assert (removing.task, removing.after) == ("remove", "")
     await feed.stores.fan_outs.advance(removing, "cyd", True)
     assert (await fan_out(feed, post)).state is FanOutState.COMPLETED
@@ -124,14 +124,14 @@ async def test_deleted_post_fences_off_running_claim(feed: FeedScenario, post: P
 
 async def test_fan_out_emits_job_events_at_start_and_end(feed: FeedScenario, post: Post) -> None:
     stream = jobs_stream(feed.organization_id)
-    begun = len(await feed.events(stream))
-    claim = await claimed(feed, post)
+    event_count = len(await feed.events(stream))
+    claim = await claim_fan_out(feed, post)
     for n in range(20):
-        moved = await feed.stores.fan_outs.advance(claim, f"a{n:02}", False, 1)
-        assert moved is not None
-    between = len(await feed.events(stream))
-    assert begun < between <= begun + 4
+        advanced = await feed.stores.fan_outs.advance(claim, f"a{n:02}", False, 1)
+        assert advanced is not None
+    middle_count = len(await feed.events(stream))
+    assert event_count < middle_count <= event_count + 4
     await feed.stores.fan_outs.advance(claim, "cyd", True)
     last = (await feed.events(stream))[-1]
     assert (last.kind, last.ref) == ("FanOutChanged", post.timestamp)
-    assert len(await feed.events(stream)) == between + 1
+    assert len(await feed.events(stream)) == middle_count + 1

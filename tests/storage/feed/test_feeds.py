@@ -14,6 +14,7 @@ READERS = [f"reader-{n:03}" for n in range(40)]
 
 
 async def readers_of(feed: FeedScenario, post: Post) -> list[str]:
+    """Returns the users whose feeds hold the post, without its author."""
     rows = await feed.documents("feed_items")
     return sorted(row["_id"]["u"] for row in rows if row["_id"]["ts"] == post.timestamp and row["_id"]["u"] != "ann")
 

@@ -1,4 +1,4 @@
-"""Follows: exact counts, none across a block, and a feed that matches the last change after any race."""
+"""Follows: exact counts, no follow across a block, and a feed that matches the last of concurrent changes."""
 
 import asyncio
 from contextlib import suppress
@@ -22,23 +22,36 @@ def pair(feed: FeedScenario, follower: str = "bob", followee: str = "ann") -> Fo
     return FollowPair(feed.organization_id, follower, followee)
 
 
-async def items(feed: FeedScenario, reader: str = "bob") -> list[int]:
+async def feed_timestamps(feed: FeedScenario, reader: str = "bob") -> list[int]:
     return [row["_id"]["ts"] for row in await feed.documents("feed_items") if row["_id"]["u"] == reader]
 
 
 async def counts(feed: FeedScenario, user: str) -> tuple[int, int]:
-    found = await feed.stores.users.get(feed.organization_id, user)
-    return found.follower_count, found.following_count
+    """Returns how many followers a user has, and how many users the user follows."""
+    record = await feed.stores.users.get(feed.organization_id, user)
+    return record.follower_count, record.following_count
 
 
 async def test_concurrent_follows_are_all_counted(feed: FeedScenario, open_process: OpenStores) -> None:
     names = [f"reader-{n}" for n in range(40)]
     await feed.sign_in(*names)
     async with open_process() as stores:
-        feeds_by_process = [feed, feed.through(stores)]
-        await gather_list(*(h.stores.follows.follow(pair(h, name)) for name in names for h in feeds_by_process))
+        process_feeds = [feed, feed.through(stores)]
+        await gather_list(
+            *(
+                process_feed.stores.follows.follow(pair(process_feed, name))
+                for name in names
+                for process_feed in process_feeds
+            )
+        )
         assert await counts(feed, "ann") == (40, 0)
-        await gather_list(*(h.stores.follows.unfollow(pair(h, name)) for name in names[:15] for h in feeds_by_process))
+        await gather_list(
+            *(
+                process_feed.stores.follows.unfollow(pair(process_feed, name))
+                for name in names[:15]
+                for process_feed in process_feeds
+            )
+        )
     assert await counts(feed, "ann") == (25, 0)
     assert [await counts(feed, names[n]) for n in (0, 39)] == [(0, 0), (0, 1)]
 
@@ -47,9 +60,9 @@ async def test_follow_backfills_posts_and_unfollow_removes_them(feed: FeedScenar
     posts = [await feed.post() for _ in range(3)]
     own = await feed.post("bob")
     await feed.stores.follows.follow(pair(feed))
-    assert await items(feed) == [*(post.timestamp for post in posts), own.timestamp]
+    assert await feed_timestamps(feed) == [*(post.timestamp for post in posts), own.timestamp]
     await feed.stores.follows.unfollow(pair(feed))
-    assert await items(feed) == [own.timestamp]
+    assert await feed_timestamps(feed) == [own.timestamp]
 
 
 async def test_repeated_follow_notifies_once(feed: FeedScenario) -> None:
@@ -87,11 +100,11 @@ async def test_block_ends_both_follows_and_clears_both_feeds(feed: FeedScenario)
     await feed.post("bob")
     for one, other in (("ann", "bob"), ("bob", "ann")):
         await feed.stores.follows.follow(pair(feed, one, other))
-    assert [len(await items(feed, user)) for user in ("ann", "bob")] == [2, 2]
+    assert [len(await feed_timestamps(feed, user)) for user in ("ann", "bob")] == [2, 2]
     await feed.stores.relations.block(feed.organization_id, "ann", "bob")
-    for waiting in await feed.stores.follows.unsettled(-60, 100):
-        await feed.stores.follows.settle(waiting)
-    assert [len(await items(feed, user)) for user in ("ann", "bob")] == [1, 1]
+    for unsettled in await feed.stores.follows.unsettled(-60, 100):
+        await feed.stores.follows.settle(unsettled)
+    assert [len(await feed_timestamps(feed, user)) for user in ("ann", "bob")] == [1, 1]
     assert [await counts(feed, user) for user in ("ann", "bob")] == [(0, 0), (0, 0)]
 
 
@@ -101,16 +114,20 @@ async def test_concurrent_settling_follows_last_change(feed: FeedScenario, open_
         other = feed.through(stores)
         for last in (True, False) * 4:
 
-            async def alternate(h: FeedScenario) -> None:
+            async def alternate(process_feed: FeedScenario) -> None:
                 for n in range(4):
                     with suppress(DomainError):
-                        await (h.stores.follows.follow if n % 2 else h.stores.follows.unfollow)(pair(h))
+                        await (process_feed.stores.follows.follow if n % 2 else process_feed.stores.follows.unfollow)(
+                            pair(process_feed)
+                        )
 
             await gather_list(
-                alternate(feed), alternate(other), *(h.stores.follows.settle(pair(h)) for h in (feed, other))
+                alternate(feed),
+                alternate(other),
+                *(process_feed.stores.follows.settle(pair(process_feed)) for process_feed in (feed, other)),
             )
             await (feed.stores.follows.follow if last else feed.stores.follows.unfollow)(pair(feed))
-            assert await items(feed) == (posts if last else [])
+            assert await feed_timestamps(feed) == (posts if last else [])
 
 
 async def test_change_of_dead_process_is_settled_by_sweep(feed: FeedScenario) -> None:
@@ -124,7 +141,7 @@ async def test_change_of_dead_process_is_settled_by_sweep(feed: FeedScenario) ->
     await feed.backdate("follow_changes", "at")
     assert pair(feed) in await feed.stores.follows.unsettled(3, 100)
     await feed.stores.follows.settle(pair(feed))
-    assert len(await items(feed)) == 1
+    assert len(await feed_timestamps(feed)) == 1
     assert pair(feed) not in await feed.stores.follows.unsettled(-60, 100)
 
 
@@ -132,8 +149,8 @@ async def test_backfill_trims_feed_to_newest_800(feed: FeedScenario) -> None:
     org, owner = feed.organization_id, {"o": feed.organization_id, "u": "bob"}
     rows = [{"_id": {"o": org, "ts": 2 * n}, "author": "ann", "text": "", "merged": False} for n in range(100)]
     await feed.stores.mongo["posts"].insert_many(rows)
-    held = [{"_id": {**owner, "ts": 2 * n + 1}, "author": "cyd"} for n in range(MAX_ITEMS)]
-    await feed.stores.mongo["feed_items"].insert_many(held)
+    existing = [{"_id": {**owner, "ts": 2 * n + 1}, "author": "cyd"} for n in range(MAX_ITEMS)]
+    await feed.stores.mongo["feed_items"].insert_many(existing)
     await feed.stores.follows.follow(pair(feed))
     newest = sorted([*range(0, 200, 2), *range(1, 2 * MAX_ITEMS, 2)])[-MAX_ITEMS:]
-    assert await items(feed) == newest
+    assert await feed_timestamps(feed) == newest

@@ -19,7 +19,7 @@ from tests.storage.timeline_rule import PageArguments, actual_page, expected_pag
 pytestmark = pytest.mark.anyio
 
 
-async def post_big(feed: FeedScenario, author: str, text: str = "big") -> Post:
+async def create_merged_post(feed: FeedScenario, author: str, text: str = "big") -> Post:
     """Creates a post of an author with too many followers to push it."""
     merged = replace(feed.stores.posts.plan(feed.new_post(author, text)), max_followers=-1)
     return await feed.stores.sequencer.commit(author_stream(feed.organization_id, author), CreatePost(merged))
@@ -36,10 +36,10 @@ async def push(feed: FeedScenario, *posts: Post) -> None:
 
 
 async def read(
-    feed: FeedScenario, asked: PageArguments, blocked: frozenset[str] = NO_AUTHORS
+    feed: FeedScenario, arguments: PageArguments, blocked: frozenset[str] = NO_AUTHORS
 ) -> tuple[object, list[int]]:
     reader = await feed.stores.home.reader(feed.organization_id, "bob", blocked)
-    page = await feed.stores.home.page(reader, asked.range)
+    page = await feed.stores.home.page(reader, arguments.range)
     return actual_page(page, [post.timestamp for post in page.items]), [post.timestamp for post in page.items]
 
 
@@ -50,7 +50,7 @@ async def test_home_pages_follow_timeline_rule(feed: FeedScenario) -> None:
     for n in range(48):
         author = ("ann", "cyd", "dan", "eve", "fay", "bob")[n % 6]
         if author in ("cyd", "eve"):
-            post = await post_big(feed, author)
+            post = await create_merged_post(feed, author)
         else:
             post = await feed.post(author)
             await push(feed, post)
@@ -59,13 +59,13 @@ async def test_home_pages_follow_timeline_rule(feed: FeedScenario) -> None:
         elif author not in ("dan", "eve", "fay"):
             visible.append(post.timestamp)
     blocked = frozenset({"dan", "eve"})
-    draw = random.Random(7)
+    rng = random.Random(7)
     near = [timestamp + step for timestamp in visible for step in (-1, 0, 1)]
     for _ in range(60):
-        oldest = draw.choice([None, draw.choice(near)])
-        latest = draw.choice([draw.choice(near), NOW] if oldest is None else [None, draw.choice(near), NOW])
-        asked = PageArguments(oldest, latest, draw.randint(1, 9), draw.choice([True, False]))
-        assert (await read(feed, asked, blocked))[0] == expected_page(visible, asked), asked
+        oldest = rng.choice([None, rng.choice(near)])
+        latest = rng.choice([rng.choice(near), NOW] if oldest is None else [None, rng.choice(near), NOW])
+        arguments = PageArguments(oldest, latest, rng.randint(1, 9), rng.choice([True, False]))
+        assert (await read(feed, arguments, blocked))[0] == expected_page(visible, arguments), arguments
 
 
 async def test_home_pages_are_never_short_during_changes(feed: FeedScenario) -> None:
@@ -77,44 +77,44 @@ async def test_home_pages_are_never_short_during_changes(feed: FeedScenario) -> 
             await push(feed, await feed.post(author))
     done = asyncio.Event()
 
-    async def disturb() -> None:
-        draw = random.Random(3)
+    async def change_feed() -> None:
+        rng = random.Random(3)
         while not done.is_set():
-            post = await feed.post(draw.choice(authors))
+            post = await feed.post(rng.choice(authors))
             await push(feed, post)
-            if draw.random() < 0.3:
+            if rng.random() < 0.3:
                 await feed.stores.posts.delete(post.key, post.author_id, False)
-            if draw.random() < 0.1:
-                one = draw.choice(authors)
+            if rng.random() < 0.1:
+                one = rng.choice(authors)
                 await feed.stores.relations.block(feed.organization_id, "bob", one)
                 await feed.stores.relations.unblock(feed.organization_id, "bob", one)
                 await follow(feed, one)
 
-    disturbing = asyncio.create_task(disturb())
+    changing = asyncio.create_task(change_feed())
     try:
         for limit in (1, 3, 7) * 4:
-            asked = timeline_range(latest=NOW, limit=limit)
+            page_range = timeline_range(latest=NOW, limit=limit)
             for _ in range(12):
                 blocked = await feed.stores.relations.blocked_by(feed.organization_id, "bob")
                 reader = await feed.stores.home.reader(feed.organization_id, "bob", blocked)
-                page = await feed.stores.home.page(reader, asked)
+                page = await feed.stores.home.page(reader, page_range)
                 assert len(page.items) == limit or not page.has_older
                 timestamps = [post.timestamp for post in page.items]
                 assert timestamps == sorted(set(timestamps), reverse=True)
                 if page.oldest is None or not page.has_older:
                     break
-                asked = timeline_range(latest=page.oldest, limit=limit, inclusive=False)
+                page_range = timeline_range(latest=page.oldest, limit=limit, inclusive=False)
     finally:
         done.set()
-        await disturbing
+        await changing
 
 
 async def test_late_item_after_unfollow_is_hidden(feed: FeedScenario) -> None:
     await follow(feed, "ann")
-    post, gone = await feed.post(), await feed.post()
+    post, deleted = await feed.post(), await feed.post()
     await push(feed, post)
-    await feed.stores.posts.delete(gone.key, "ann", False)
-    await push(feed, gone)
+    await feed.stores.posts.delete(deleted.key, "ann", False)
+    await push(feed, deleted)
     newest = PageArguments(None, NOW, 10, True)
     assert (await read(feed, newest))[1] == [post.timestamp]
     await feed.stores.follows.unfollow(FollowPair(feed.organization_id, "bob", "ann"))
@@ -133,8 +133,8 @@ async def test_feed_of_absent_reader_is_rebuilt(feed: FeedScenario) -> None:
     assert (org, "bob") in await home.rebuilding(1000)
     await asyncio.gather(*(home.rebuild(org, "bob") for _ in range(3)))
     assert await home.record_visit(org, "bob") is HomeFeedState.READY
-    seen = (await read(feed, PageArguments(None, NOW, 10, True)))[1]
-    assert seen == [post.timestamp for post in reversed(posts)]
+    timestamps = (await read(feed, PageArguments(None, NOW, 10, True)))[1]
+    assert timestamps == [post.timestamp for post in reversed(posts)]
 
 
 async def test_rebuilt_feed_holds_newest_800(feed: FeedScenario) -> None:
