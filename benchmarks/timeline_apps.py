@@ -74,8 +74,10 @@ class Message:
     @strawberry.field
     async def reactions(self, info: Info) -> list[Reaction]:
         counts = self.document.get("reactions", ())
-        mine = await info.context.reacted.load(tuple(self.document["_id"].values())) if counts else set()
-        return [Reaction(emoji=each["emoji"], count=each["count"], reacted=each["emoji"] in mine) for each in counts]
+        own_emojis = await info.context.reacted.load(tuple(self.document["_id"].values())) if counts else set()
+        return [
+            Reaction(emoji=each["emoji"], count=each["count"], reacted=each["emoji"] in own_emojis) for each in counts
+        ]
 
 
 @strawberry.type
