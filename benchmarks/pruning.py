@@ -30,12 +30,12 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 async def prune_in_batches(stores: Stores) -> int:
-    """Prunes as the product does."""
+    """Prunes a batch of events as the product does."""
     return await stores.events.prune()
 
 
 async def prune_stream_by_stream(stores: Stores) -> int:
-    """Prunes with two commands for each stream."""
+    """Prunes a batch of events with two commands for each of their streams."""
     mongo = stores.mongo
     old = mongo["events"].find(older_than("at", KEPT_S), {"_id": 1}).sort("at", 1).limit(BATCH)
     ids = [document["_id"] for document in await old.to_list(None)]
@@ -66,7 +66,7 @@ async def fill(stores: Stores, streams: int, events_a_stream: int, run: int) -> 
 
 
 async def prune_all(stores: Stores, prune: Prune) -> float:
-    """Prunes until nothing is left. Returns seconds."""
+    """Prunes until no expired event is left. Returns the duration in seconds."""
     started = time.perf_counter()
     while await prune(stores):
         pass
@@ -81,10 +81,10 @@ async def measure(events: int, rounds: int) -> dict[tuple[int, str], list[float]
         open_stores(servers.mongodb_uri, servers.redis_url, DATABASE, "pymongo") as stores,
     ):
         for run in range(rounds):
-            for each in EVENTS_A_STREAM:
+            for size in EVENTS_A_STREAM:
                 for variant, prune in VARIANTS.items():
-                    await fill(stores, events // each, each, 10 * run + list(VARIANTS).index(variant))
-                    rates[each, variant].append(events // each * each / await prune_all(stores, prune))
+                    await fill(stores, events // size, size, 10 * run + list(VARIANTS).index(variant))
+                    rates[size, variant].append(events // size * size / await prune_all(stores, prune))
                     await stores.mongo["streams"].delete_many({"_id": {"$regex": "^user:o"}})
     return rates
 
@@ -94,14 +94,14 @@ def main(
     events: Annotated[int, typer.Option(help="Expired events of each measurement.")] = 20_000,
     rounds: Annotated[int, typer.Option(min=1, help="Rounds of each variant.")] = 3,
 ) -> None:
-    """Prints a table of the medians."""
+    """Measures both variants and prints the medians."""
     rates: dict[tuple[int, str], Any] = asyncio.run(measure(events, rounds))
     table = Table(title=f"Pruning of {events:,} expired events, median of {rounds}, events a second")
     table.add_column("events a stream", justify="right")
     for variant in VARIANTS:
         table.add_column(variant, justify="right")
-    for each in EVENTS_A_STREAM:
-        table.add_row(f"{each:,}", *(f"{statistics.median(rates[each, variant]):,.0f}" for variant in VARIANTS))
+    for size in EVENTS_A_STREAM:
+        table.add_row(f"{size:,}", *(f"{statistics.median(rates[size, variant]):,.0f}" for variant in VARIANTS))
     Console().print(table)
 
 
