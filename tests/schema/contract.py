@@ -34,12 +34,12 @@ EVERYWHERE = "everywhere"
 """The area of definitions that every area uses: scalars, Timeline, Event, StreamReady."""
 
 Named = EnumValueDefinitionNode | NamedTypeNode
-Some = TypeVar("Some", bound=Node)
-Nodes = Iterable[Some] | None
+AnyNode = TypeVar("AnyNode", bound=Node)
+Nodes = Iterable[AnyNode] | None
 ROOTS = ("Query", "Mutation", "Subscription")
 
-# The contract has sections for subscriptions and events of all areas.
-OF_EVENTS = {
+# The subscriptions and events of all areas are in two sections of the contract, so their areas are listed here.
+EVENT_TYPES_BY_AREA = {
     EVERYWHERE: {"Event", "StreamReady"},
     "chat": {"TopicEvent", "MessagePosted", "MessageEdited", "MessageDeleted", "ReactionsChanged"}
     | {"CommunityEvent", "TopicCreated", "TopicActivity"},
@@ -55,7 +55,7 @@ OF_EVENTS = {
     "publishing": {"PublicationChanged", "JobEvent"},
     "calls": {"CallJobChanged", "CallTaskChanged", "CallLimitsChanged"},
 }
-OF_SUBSCRIPTIONS = {
+SUBSCRIPTION_AREAS = {
     "topicEvents": "chat",
     "communityEvents": "chat",
     "homeFeedEvents": "feed",
@@ -63,8 +63,8 @@ OF_SUBSCRIPTIONS = {
     "jobEvents": "feed",
 }
 
-OF_FIELDS = {"Notification.publication": "publishing"}
-"""Fields whose type belongs to another area than the type that has them."""
+FIELD_AREAS = {"Notification.publication": "publishing"}
+"""Fields that belong to another area than their parent type."""
 
 _COMMENT = re.compile(r"^\s*# (?:-{10,} )?(\w+)", re.ASCII)
 
@@ -81,13 +81,13 @@ class Contract:
         name = definition.name.value
         section = self._comment_between(1, _line(definition))
         if section == "events":
-            return next((area for area, names in OF_EVENTS.items() if name in names), None)
+            return next((area for area, names in EVENT_TYPES_BY_AREA.items() if name in names), None)
         return section if section in AREAS else EVERYWHERE
 
     def field_area(self, root: ObjectTypeDefinitionNode, field: FieldDefinitionNode) -> str | None:
         """Returns the area of a root type's field. Fields before the first comment belong to identity."""
         if root.name.value == "Subscription":
-            return OF_SUBSCRIPTIONS.get(field.name.value)
+            return SUBSCRIPTION_AREAS.get(field.name.value)
         return self._comment_between(_line(root), _line(field)) or "identity"
 
     def _comment_between(self, first: int, last: int) -> str | None:
@@ -106,11 +106,11 @@ def _line(node: TypeDefinitionNode | FieldDefinitionNode) -> int:
     return node.loc.start_token.line
 
 
-def lacks(schema: str, contract: Contract, areas: Collection[str]) -> list[str]:
-    """Returns what the schema lacks or has differently from the contract, for these areas. Additions are allowed."""
-    ours = definitions(parse(schema))
+def violations(schema: str, contract: Contract, areas: Collection[str]) -> list[str]:
+    """Returns how the schema violates the contract of these areas. Additions are allowed."""
+    types = definitions(parse(schema))
     promised = [_of_areas(node, contract, areas) for node in contract.types.values()]
-    return [line for node in promised if node for line in _differences(ours.get(node.name.value), node)]
+    return [line for node in promised if node for line in _differences(types.get(node.name.value), node)]
 
 
 def _of_areas(node: TypeDefinitionNode, contract: Contract, areas: Collection[str]) -> TypeDefinitionNode | None:
@@ -124,50 +124,50 @@ def _of_areas(node: TypeDefinitionNode, contract: Contract, areas: Collection[st
 
 def _without_fields(node: TypeDefinitionNode, areas: Collection[str]) -> TypeDefinitionNode:
     """Returns the type without the fields that belong to other areas."""
-    later = {name for name, area in OF_FIELDS.items() if area not in areas}
-    if not isinstance(node, ObjectTypeDefinitionNode) or not later:
+    other_fields = {name for name, area in FIELD_AREAS.items() if area not in areas}
+    if not isinstance(node, ObjectTypeDefinitionNode) or not other_fields:
         return node
-    fields = tuple(field for field in node.fields or () if f"{node.name.value}.{field.name.value}" not in later)
+    fields = tuple(field for field in node.fields or () if f"{node.name.value}.{field.name.value}" not in other_fields)
     return ObjectTypeDefinitionNode(name=node.name, directives=(), interfaces=node.interfaces, fields=fields)
 
 
-def _differences(mine: TypeDefinitionNode | None, theirs: TypeDefinitionNode) -> Iterator[str]:
-    name = theirs.name.value
-    match mine, theirs:
+def _differences(actual: TypeDefinitionNode | None, expected: TypeDefinitionNode) -> Iterator[str]:
+    name = expected.name.value
+    match actual, expected:
         case ObjectTypeDefinitionNode(), ObjectTypeDefinitionNode():
-            yield from _missing(name, "interface", mine.interfaces, theirs.interfaces)
-            yield from _field_differences(name, mine.fields, theirs.fields)
+            yield from _missing(name, "interface", actual.interfaces, expected.interfaces)
+            yield from _field_differences(name, actual.fields, expected.fields)
         case InterfaceTypeDefinitionNode(), InterfaceTypeDefinitionNode():
-            yield from _field_differences(name, mine.fields, theirs.fields)
+            yield from _field_differences(name, actual.fields, expected.fields)
         case InputObjectTypeDefinitionNode(), InputObjectTypeDefinitionNode():
-            yield from _value_differences(name, mine.fields, theirs.fields)
+            yield from _value_differences(name, actual.fields, expected.fields)
         case EnumTypeDefinitionNode(), EnumTypeDefinitionNode():
-            yield from _missing(name, "value", mine.values, theirs.values)
+            yield from _missing(name, "value", actual.values, expected.values)
         case UnionTypeDefinitionNode(), UnionTypeDefinitionNode():
-            yield from _missing(name, "member", mine.types, theirs.types)
+            yield from _missing(name, "member", actual.types, expected.types)
         case ScalarTypeDefinitionNode(), ScalarTypeDefinitionNode():
             pass
         case _:
-            yield f"{name}: {_kind(mine)} instead of {_kind(theirs)}"
+            yield f"{name}: {_kind(actual)} instead of {_kind(expected)}"
 
 
 def _kind(node: TypeDefinitionNode | None) -> str:
     return "nothing" if node is None else node.kind.removesuffix("_type_definition")
 
 
-def _missing(place: str, what: str, mine: Nodes[Named], theirs: Nodes[Named]) -> Iterator[str]:
-    there = {node.name.value for node in mine or ()}
-    names = (node.name.value for node in theirs or ())
-    return (f"{place}: {what} {name} is missing" for name in names if name not in there)
+def _missing(path: str, kind: str, actual: Nodes[Named], expected: Nodes[Named]) -> Iterator[str]:
+    existing = {node.name.value for node in actual or ()}
+    names = (node.name.value for node in expected or ())
+    return (f"{path}: {kind} {name} is missing" for name in names if name not in existing)
 
 
 def _field_differences(
-    place: str, mine: Nodes[FieldDefinitionNode], theirs: Nodes[FieldDefinitionNode]
+    type_name: str, actual: Nodes[FieldDefinitionNode], expected: Nodes[FieldDefinitionNode]
 ) -> Iterator[str]:
-    ours = {field.name.value: field for field in mine or ()}
-    for field in theirs or ():
-        path = f"{place}.{field.name.value}"
-        found = ours.get(field.name.value)
+    by_name = {field.name.value: field for field in actual or ()}
+    for field in expected or ():
+        path = f"{type_name}.{field.name.value}"
+        found = by_name.get(field.name.value)
         if found is None:
             yield f"{path} is missing"
             continue
@@ -177,21 +177,21 @@ def _field_differences(
 
 
 def _value_differences(
-    place: str, mine: Nodes[InputValueDefinitionNode], theirs: Nodes[InputValueDefinitionNode]
+    path: str, actual: Nodes[InputValueDefinitionNode], expected: Nodes[InputValueDefinitionNode]
 ) -> Iterator[str]:
-    ours = {value.name.value: value for value in mine or ()}
-    for value in theirs or ():
-        found = ours.pop(value.name.value, None)
+    remaining = {value.name.value: value for value in actual or ()}
+    for value in expected or ():
+        found = remaining.pop(value.name.value, None)
         if found is None:
-            yield f"{place}({value.name.value}) is missing"
-        elif _spelled(found) != _spelled(value):
-            yield f"{place}: {_spelled(found)} instead of {_spelled(value)}"
-    for value in ours.values():
+            yield f"{path}({value.name.value}) is missing"
+        elif _sdl(found) != _sdl(value):
+            yield f"{path}: {_sdl(found)} instead of {_sdl(value)}"
+    for value in remaining.values():
         if isinstance(value.type, NonNullTypeNode) and value.default_value is None:
-            yield f"{place}({value.name.value}) is required, and the contract's clients don't give it"
+            yield f"{path}({value.name.value}) is required, but clients of the contract do not send it"
 
 
-def _spelled(value: InputValueDefinitionNode) -> str:
-    """Returns name, type and default, without the description."""
+def _sdl(value: InputValueDefinitionNode) -> str:
+    """Returns the SDL of name, type and default, without the description."""
     default = "" if value.default_value is None else f" = {print_ast(value.default_value)}"
     return f"{value.name.value}: {print_ast(value.type)}{default}"

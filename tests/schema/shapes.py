@@ -19,69 +19,69 @@ from strawberry.types.union import StrawberryUnion
 LISTS = (list, tuple, Sequence)
 
 
-class Walk:
-    """One walk from the root types. Each pair of a type and a record is visited once."""
+class ShapeWalk:
+    """A walk from the root types to all types. Each pair of a type and a record is visited once."""
 
     def __init__(self) -> None:
         self.records: dict[str, set[Any]] = {}
-        self._misfits: dict[tuple[str, Any], list[str]] = {}
+        self._mismatches: dict[tuple[str, Any], list[str]] = {}
 
-    def root(self, type_: Any) -> list[str]:
+    def mismatches_below(self, type_: Any) -> list[str]:
         """Returns the mismatches of everything that is reachable from a root type."""
         return [line for field in _definition(type_).fields for line in self._of_field(type_, field, None)]
 
-    def of(self, place: str, type_: Any, record: Any) -> list[str]:
-        """Returns why values annotated as `record` cannot be shown as the GraphQL type `type_`; empty if they can."""
+    def mismatches(self, path: str, type_: Any, record: Any) -> list[str]:
+        """Returns why values annotated as `record` do not fit the GraphQL type `type_`; empty if they fit."""
         records = _alternatives(record)
         if isinstance(type_, LazyType):
-            return self.of(place, type_.resolve_type(), record)
+            return self.mismatches(path, type_.resolve_type(), record)
         if isinstance(type_, StrawberryOptional):
-            return self.of(place, type_.of_type, _union([each for each in records if each is not NoneType]))
+            return self.mismatches(path, type_.of_type, _union([each for each in records if each is not NoneType]))
         if NoneType in records:
-            return [f"{place}: may be None, and its type is not nullable"]
+            return [f"{path}: may be None, and its type is not nullable"]
         if isinstance(type_, StrawberryList):
-            return self._of_list(place, type_, record)
+            return self._of_list(path, type_, record)
         if isinstance(type_, StrawberryUnion):
-            return self._of_union(place, type_, records)
+            return self._of_union(path, type_, records)
         if definition := getattr(type_, "__strawberry_definition__", None):
-            return self._of_object(place, definition, record)
-        wanted = type_.wrapped_cls if isinstance(type_, StrawberryEnumDefinition) else str if type_ is ID else type_
-        return [] if record is wanted else [f"{place}: {_name(record)} is no {_name(wanted)}"]
+            return self._of_object(path, definition, record)
+        expected = type_.wrapped_cls if isinstance(type_, StrawberryEnumDefinition) else str if type_ is ID else type_
+        return [] if record is expected else [f"{path}: {_name(record)} is no {_name(expected)}"]
 
-    def _of_list(self, place: str, type_: StrawberryList, record: Any) -> list[str]:
+    def _of_list(self, path: str, type_: StrawberryList, record: Any) -> list[str]:
         if get_origin(record) not in LISTS:
-            return [f"{place}: {_name(record)} is no list"]
-        return self.of(place, type_.of_type, get_args(record)[0])
+            return [f"{path}: {_name(record)} is no list"]
+        return self.mismatches(path, type_.of_type, get_args(record)[0])
 
-    def _of_union(self, place: str, type_: StrawberryUnion, records: Sequence[Any]) -> list[str]:
-        """Returns the members of the union that are none of the records."""
-        found = [[self.of(place, member, record) for record in records] for member in type_.types]
+    def _of_union(self, path: str, type_: StrawberryUnion, records: Sequence[Any]) -> list[str]:
+        """Returns the mismatches of each member of the union that no record fits."""
+        found = [[self.mismatches(path, member, record) for record in records] for member in type_.types]
         return [line for row in found if all(row) for line in min(row, key=len)]
 
-    def _of_object(self, place: str, definition: StrawberryObjectDefinition, record: Any) -> list[str]:
+    def _of_object(self, path: str, definition: StrawberryObjectDefinition, record: Any) -> list[str]:
         if not is_dataclass(get_origin(record) or record):
-            return [f"{place}: {_name(record)} is no record"]
+            return [f"{path}: {_name(record)} is no record"]
         key = definition.name, record
-        if key not in self._misfits:
-            self._misfits[key] = []  # A recursive type is being visited already.
+        if key not in self._mismatches:
+            self._mismatches[key] = []  # Ends the recursion if the type contains itself.
             self.records.setdefault(definition.name, set()).add(record)
             fields = definition.fields
-            self._misfits[key] += [line for f in fields for line in self._of_field(definition.origin, f, record)]
-        return self._misfits[key]
+            self._mismatches[key] += [line for f in fields for line in self._of_field(definition.origin, f, record)]
+        return self._mismatches[key]
 
     def _of_field(self, type_: Any, field: StrawberryField, record: Any) -> Iterator[str]:
-        place = f"{_definition(type_).name}.{field.python_name}"
+        path = f"{_definition(type_).name}.{field.python_name}"
         if field.base_resolver is None:
             annotation = attributes(record).get(field.python_name)
             if annotation is None:
-                yield f"{place}: {_name(record)} has no such attribute"
+                yield f"{path}: {_name(record)} has no such attribute"
                 return
         else:
             hints = get_type_hints(field.base_resolver.wrapped_func)
             annotation = hints["return"]
             if record is not None and "root" in hints and hints["root"] is not record:
-                yield f"{place}: its resolver takes {_name(hints['root'])}, not {_name(record)}"
-        yield from self.of(place, field.type, _yielded(annotation))
+                yield f"{path}: its resolver takes {_name(hints['root'])}, not {_name(record)}"
+        yield from self.mismatches(path, field.type, _yielded(annotation))
 
 
 def attributes(record: Any) -> dict[str, Any]:
@@ -93,10 +93,10 @@ def attributes(record: Any) -> dict[str, Any]:
         name: get_type_hints(value.fget)["return"] for name, value in properties.items() if isinstance(value, property)
     }
     found |= get_type_hints(origin)
-    return {name: _filled(annotation, given) for name, annotation in found.items()}
+    return {name: _with_parameters(annotation, given) for name, annotation in found.items()}
 
 
-def _filled(annotation: Any, given: dict[Any, Any]) -> Any:
+def _with_parameters(annotation: Any, given: dict[Any, Any]) -> Any:
     parameters = getattr(annotation, "__parameters__", ())
     if annotation in given:
         return given[annotation]

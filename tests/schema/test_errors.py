@@ -1,4 +1,4 @@
-"""Errors as clients see them: a code of the closed list; unexpected errors are masked, in responses and events."""
+"""Errors in responses and events: each has a documented code, and unexpected errors are masked."""
 
 import json
 from collections.abc import Iterator
@@ -115,7 +115,7 @@ async def test_domain_error_is_shown_unchanged(error: Exception, extensions: dic
 
 
 async def failing_with(error: Exception) -> dict[str, Any]:
-    """Returns the errors that a client sees of a resolver that raises the error."""
+    """Returns the error that a client sees when a resolver raises this one."""
 
     async def fail() -> int:
         raise error
@@ -130,6 +130,7 @@ async def failing_with(error: Exception) -> dict[str, Any]:
 
 
 def logged_error(logged: list[Any]) -> Any:
+    """Returns the single log entry of an unexpected error."""
     (entry,) = [entry for entry in logged if entry["event"] == "unexpected_error"]
     return entry
 
@@ -167,15 +168,15 @@ async def test_internal_errors_have_distinct_ids() -> None:
     assert len({error["extensions"]["requestId"] for error in errors}) == 2
 
 
-def text_for_a_number() -> int:
+def text_as_number() -> int:
     return "abc"  # type: ignore[return-value]
 
 
-def nothing_for_a_number() -> int:
+def none_as_number() -> int:
     return None  # type: ignore[return-value]
 
 
-def unknown_type() -> Any:
+def exception_as_pet() -> Any:
     return UnexpectedError("12345")
 
 
@@ -198,16 +199,16 @@ class Dog:
 
 
 @strawberry.type
-class Ill:
-    number: int | None = strawberry.field(resolver=text_for_a_number)
-    required: int = strawberry.field(resolver=nothing_for_a_number)
-    pet: Cat | Dog | None = strawberry.field(resolver=unknown_type)
+class UnserializableQuery:
+    number: int | None = strawberry.field(resolver=text_as_number)
+    required: int = strawberry.field(resolver=none_as_number)
+    pet: Cat | Dog | None = strawberry.field(resolver=exception_as_pet)
 
 
 @pytest.mark.parametrize("query", ["{ number }", "{ required }", "{ pet { __typename } }"])
 async def test_unserializable_value_is_an_internal_error(query: str) -> None:
     with capture_logs() as logged:
-        result = await strawberry.Schema(Ill, extensions=[PresentErrors]).execute(query)
+        result = await strawberry.Schema(UnserializableQuery, extensions=[PresentErrors]).execute(query)
     (error,) = result.errors or []
     assert_masked(dict(error.formatted), logged)
 
@@ -232,22 +233,22 @@ async def test_event_error_is_masked_and_subscription_continues(ann: Person) -> 
     topic = await ann.create_topic(await ann.create_community())
     message = message_key((await ann.post(topic, "https://example.org/"))["id"])
     ann.sign_image = fail_to_sign
-    async with ann.subscribed(LISTEN, topic=topic) as heard:
+    async with ann.subscribed(LISTEN, topic=topic) as subscription:
         with capture_logs() as logged:
             preview = LinkPreview("https://example.org/", "Example", None, "https://example.org/a.png", None)
             await ann.stores.messages.set_preview(message, "https://example.org/", preview)
-            answer = await heard.answer()
+            answer = await subscription.answer()
         assert answer["data"] == {"topicEvents": {"type": "MessageEdited", "message": {"linkPreview": None}}}
         (error,) = answer["errors"]
         assert_masked(error, logged)
         await ann.post(topic)
-        assert await heard.event() == {"type": "MessagePosted"}
+        assert await subscription.event() == {"type": "MessagePosted"}
 
 
 async def test_subscription_start_error_is_masked() -> None:
-    nobody = Person(None, without_stores().viewer, frozenset({Role.MEMBER}))  # type: ignore[arg-type]
+    person = Person(None, without_stores().viewer, frozenset({Role.MEMBER}))  # type: ignore[arg-type]
     with capture_logs() as logged:
-        answers = [answer async for answer in nobody.answers(LISTEN, topic="1")]
+        answers = [answer async for answer in person.answers(LISTEN, topic="1")]
     (answer,) = answers
     (error,) = answer["errors"]
     assert_masked(error, logged)

@@ -26,11 +26,11 @@ from schema.root import schema
 EXPORTED = Path(__file__).parents[2] / "schema" / "schema.graphql"
 SENTENCE_ENDS = (".", "!", "?", ")")
 
-Described = GraphQLNamedType | GraphQLField | GraphQLArgument | GraphQLInputField
+SchemaElement = GraphQLNamedType | GraphQLField | GraphQLArgument | GraphQLInputField
 
 
-def described(graphql_schema: GraphQLSchema) -> Iterator[tuple[str, Described]]:
-    """Yields everything that must have a description, with its name."""
+def elements(graphql_schema: GraphQLSchema) -> Iterator[tuple[str, SchemaElement]]:
+    """Yields every element that must have a description, with its name."""
     for name, type_ in graphql_schema.type_map.items():
         if is_introspection_type(type_) or is_specified_scalar_type(type_):
             continue
@@ -44,7 +44,7 @@ def described(graphql_schema: GraphQLSchema) -> Iterator[tuple[str, Described]]:
 
 
 def undescribed(graphql_schema: GraphQLSchema) -> list[str]:
-    return [name for name, thing in described(graphql_schema) if not (thing.description or "").strip()]
+    return [name for name, element in elements(graphql_schema) if not (element.description or "").strip()]
 
 
 def test_schema_elements_all_have_descriptions() -> None:
@@ -55,10 +55,9 @@ def test_schema_elements_all_have_descriptions() -> None:
 def test_schema_descriptions_are_sentences() -> None:
     found = [
         name
-        for name, thing in described(schema._schema)
-        if not (thing.description or "").endswith(SENTENCE_ENDS) or (thing.description or "")[:1].isspace()
-    ]
-    assert not found, f"End these descriptions with a full stop: {', '.join(found)}."
+        for name, element in elements(schema._schema)
+        if not (element.description or "").endswith(SENTENCE_ENDS) or (element.description or "")[:1].isspace()
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -93,5 +92,5 @@ def test_schema_names_follow_case_conventions() -> None:
     enums = [type_ for type_ in schema._schema.type_map.values() if isinstance(type_, GraphQLEnumType)]
     values = [value for enum in enums if not is_introspection_type(enum) for value in enum.values]
     assert [value for value in values if not value.isupper()] == []
-    names = [name.rpartition(".")[2] for name, _ in described(schema._schema) if "." in name]
+    names = [name.rpartition(".")[2] for name, _ in elements(schema._schema) if "." in name]
     assert [name for name in names if "_" in name or name[:1].isupper()] == []

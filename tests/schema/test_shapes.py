@@ -1,4 +1,4 @@
-"""Every field without a resolver is an attribute of its type's record, of a type that can be shown as the field's."""
+"""Every field without a resolver is an attribute of its type's record, and the types of both fit."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -13,21 +13,20 @@ from strawberry.types.base import StrawberryObjectDefinition
 
 from schema.root import Mutation, Query, Subscription, schema
 from storage.timeline import Timestamp
-from tests.schema.shapes import Walk
+from tests.schema.shapes import ShapeWalk
 
 Item = TypeVar("Item")
 
 
 def test_records_have_all_attributes_of_their_types() -> None:
-    walk = Walk()
-    misfits = [line for root in (Query, Mutation, Subscription) for line in walk.root(root)]
-    assert not misfits, "Types of schema/ differ from the records that resolvers return:\n" + "\n".join(misfits)
+    walk = ShapeWalk()
+    assert [line for root in (Query, Mutation, Subscription) for line in walk.mismatches_below(root)] == []
 
 
 def test_shape_walk_visits_every_object_type() -> None:
-    walk = Walk()
+    walk = ShapeWalk()
     for root in (Query, Mutation, Subscription):
-        walk.root(root)
+        walk.mismatches_below(root)
     assert object_types() == set(walk.records)
 
 
@@ -69,7 +68,7 @@ def lamp() -> Lamp:
     raise NotImplementedError
 
 
-def perhaps_a_lamp() -> Lamp | None:
+def optional_lamp() -> Lamp | None:
     raise NotImplementedError
 
 
@@ -81,12 +80,12 @@ def lamps_and_shelves() -> AsyncGenerator[Lamp | Shelf[Lamp], None]:
     raise NotImplementedError
 
 
-class StreamOfLamps:
+class LampStream:
     def __aiter__(self) -> AsyncIterator[Lamp]:
         raise NotImplementedError
 
 
-async def stream_of_lamps() -> StreamOfLamps:
+async def lamp_stream() -> LampStream:
     raise NotImplementedError
 
 
@@ -99,7 +98,7 @@ def width(root: Parent[Shelf[Any]]) -> float:
 
 
 @strawberry.type
-class GoodLamp:
+class LampType:
     id: ID
     colours: list[Colour]
     lit_at: datetime | None
@@ -109,69 +108,69 @@ class GoodLamp:
 
 
 @strawberry.type
-class GoodShelf:
-    items: list[GoodLamp]
+class ShelfType:
+    items: list[LampType]
 
 
 @strawberry.type
-class Misnamed:
+class UnknownFieldType:
     name: str
 
 
 @strawberry.type
-class Misjudged:
+class NonNullFieldType:
     id: ID
     lit_at: datetime
 
 
 @strawberry.type
-class Mistyped:
+class WrongScalarType:
     watts: str
     since: int
 
 
 @strawberry.type
-class Misbound:
+class WrongParentType:
     width: float = strawberry.field(resolver=width)
 
 
 @strawberry.type
-class MisnamedShelf:
-    items: list[Misnamed]
+class UnknownFieldShelfType:
+    items: list[UnknownFieldType]
 
 
 @strawberry.type
-class Row:
+class ListFieldType:
     since: list[Timestamp]
 
 
-GoodThing = Annotated[GoodLamp | GoodShelf, strawberry.union("GoodThing")]
-OddThing = Annotated[GoodLamp | Misnamed, strawberry.union("OddThing")]
+MatchingUnion = Annotated[LampType | ShelfType, strawberry.union("MatchingUnion")]
+MismatchingUnion = Annotated[LampType | UnknownFieldType, strawberry.union("MismatchingUnion")]
 
 
 @pytest.mark.parametrize(
-    ("type_", "resolver", "misfits"),
+    ("type_", "resolver", "mismatches"),
     [
-        (GoodLamp, lamp, []),
-        (GoodLamp | None, perhaps_a_lamp, []),
-        (GoodShelf, lamps, []),
-        (GoodThing, lamps_and_shelves, []),
-        (GoodLamp, perhaps_a_lamp, ["Root.thing: may be None, and its type is not nullable"]),
-        (Misnamed, lamp, ["Misnamed.name: Lamp has no such attribute"]),
-        (MisnamedShelf, lamps, ["Misnamed.name: Lamp has no such attribute"]),
-        (Misjudged, lamp, ["Misjudged.lit_at: may be None, and its type is not nullable"]),
-        (Mistyped, lamp, ["Mistyped.watts: int is no str", "Mistyped.since: Timestamp is no int"]),
-        (Misbound, lamp, ["Misbound.width: its resolver takes Shelf, not Lamp"]),
-        (Row, lamp, ["Row.since: Timestamp is no list"]),
-        (list[GoodLamp], lamp, ["Root.thing: Lamp is no list"]),
-        (OddThing, lamps_and_shelves, ["Misnamed.name: Lamp has no such attribute"]),
-        (OddThing, stream_of_lamps, ["Misnamed.name: Lamp has no such attribute"]),
-        (GoodLamp, stream_of_lamps, []),
+        (LampType, lamp, []),
+        (LampType | None, optional_lamp, []),
+        (ShelfType, lamps, []),
+        (MatchingUnion, lamps_and_shelves, []),
+        (LampType, optional_lamp, ["Root.thing: may be None, and its type is not nullable"]),
+        (UnknownFieldType, lamp, ["UnknownFieldType.name: Lamp has no such attribute"]),
+        (UnknownFieldShelfType, lamps, ["UnknownFieldType.name: Lamp has no such attribute"]),
+        (NonNullFieldType, lamp, ["NonNullFieldType.lit_at: may be None, and its type is not nullable"]),
+        (WrongScalarType, lamp, ["WrongScalarType.watts: int is no str", "WrongScalarType.since: Timestamp is no int"]),
+        (WrongParentType, lamp, ["WrongParentType.width: its resolver takes Shelf, not Lamp"]),
+        (ListFieldType, lamp, ["ListFieldType.since: Timestamp is no list"]),
+        (list[LampType], lamp, ["Root.thing: Lamp is no list"]),
+        (MismatchingUnion, lamps_and_shelves, ["UnknownFieldType.name: Lamp has no such attribute"]),
+        (MismatchingUnion, lamp_stream, ["UnknownFieldType.name: Lamp has no such attribute"]),
+        (LampType, lamp_stream, []),
     ],
 )
-def test_shape_walk_detects_mismatching_record(type_: Any, resolver: Any, misfits: list[str]) -> None:
+def test_shape_walk_detects_mismatching_record(type_: Any, resolver: Any, mismatches: list[str]) -> None:
     @strawberry.type
     class Root:
         thing: type_ = strawberry.field(resolver=resolver)
 
-    assert Walk().root(Root) == misfits
+    assert ShapeWalk().mismatches_below(Root) == mismatches

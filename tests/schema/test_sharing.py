@@ -1,4 +1,4 @@
-"""Shared fields: decided from the schema for every field, and proved for every field by differing_viewers viewers."""
+"""Shared fields: how the schema marks them, and that the value of each is equal for all viewers."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
@@ -24,52 +24,65 @@ from schema.sharing import depends_on_viewer, is_shared
 from storage.stores import Stores
 from storage.streams.log import Cursor
 from tests.schema.fields import bound, members
-from tests.schema.viewers import NAMES, Expectation, World, differing_viewers, in_community_events, in_topic_events
-from tests.server.graphql.listeners import Heard, House, eventually, open_house
+from tests.schema.viewers import (
+    VIEWER_IDS,
+    DifferingViewers,
+    ExpectedValues,
+    create_differing_viewers,
+    expected_in_community_events,
+    expected_in_topic_events,
+)
+from tests.server.graphql.graphql_server import GraphQLServer, RecordedSubscription, serve_graphql, wait_until
 
-CORE = schema._schema
-assert CORE.subscription_type is not None
+CORE_SCHEMA = schema._schema
+assert CORE_SCHEMA.subscription_type is not None
 OBJECTS = {
     name: type_
-    for name, type_ in CORE.type_map.items()
+    for name, type_ in CORE_SCHEMA.type_map.items()
     if isinstance(type_, GraphQLObjectType) and not name.startswith("__")
 }
-OWN = {"homeFeedEvents", "notificationEvents", "jobEvents"}
-"""Subscriptions of a single viewer: none of their fields is shared."""
+SINGLE_VIEWER_SUBSCRIPTIONS = {"homeFeedEvents", "notificationEvents", "jobEvents"}
+"""Subscriptions to a stream of one viewer. None of their fields is shared."""
 
-SUBSCRIPTIONS = {name: field for name, field in CORE.subscription_type.fields.items() if name not in OWN}
+SUBSCRIPTIONS = {
+    name: field
+    for name, field in CORE_SCHEMA.subscription_type.fields.items()
+    if name not in SINGLE_VIEWER_SUBSCRIPTIONS
+}
 DEPTH = 5
 
 
 def reachable(*types: GraphQLObjectType) -> set[GraphQLObjectType]:
     """Returns the types and all types that can be selected below them."""
     found: set[GraphQLObjectType] = set()
-    left = list(types)
-    while left:
-        type_ = left.pop()
+    pending = list(types)
+    while pending:
+        type_ = pending.pop()
         if type_ not in found:
             found.add(type_)
-            left += [member for each in type_.fields.values() for member in members(each.type)]
+            pending += [member for each in type_.fields.values() for member in members(each.type)]
     return found
 
 
-def resolved(root: str) -> Iterator[tuple[GraphQLObjectType, str]]:
-    """Returns every field with its own resolver below a field of Subscription, by type."""
+def fields_with_resolver(root: str) -> Iterator[tuple[GraphQLObjectType, str]]:
+    """Yields every field with a resolver that can be selected below a field of Subscription, as type and name."""
     for type_ in sorted(reachable(*members(SUBSCRIPTIONS[root].type)), key=str):
         yield from ((type_, name) for name in type_.fields if bound(type_, name).base_resolver is not None)
 
 
-def dependent(root: str) -> set[str]:
-    """Returns the fields that depend on the viewer, as Type.field."""
-    return {f"{type_}.{name}" for type_, name in resolved(root) if not bound(type_, name).metadata.get("shared")}
+def viewer_dependent(root: str) -> set[str]:
+    """Returns the viewer-dependent fields below a field of Subscription, as Type.field."""
+    return {
+        f"{type_}.{name}" for type_, name in fields_with_resolver(root) if not bound(type_, name).metadata.get("shared")
+    }
 
 
 EVERY_FIELD = sorted((name, each) for name, type_ in OBJECTS.items() for each in type_.fields)
-EVERY_DEPENDENT = sorted({each for root in SUBSCRIPTIONS for each in dependent(root)})
+VIEWER_DEPENDENT_FIELDS = sorted({each for root in SUBSCRIPTIONS for each in viewer_dependent(root)})
 
 
 def selection(type_: GraphQLObjectType, name: str) -> str:
-    """Returns the selection of a field, with its required arguments and a sub-selection."""
+    """Returns the selection of a field, with its required arguments and a selection below it."""
     below = members(type_.fields[name].type)
     inner = " ".join(f"... on {each} {{ __typename }}" for each in below)
     arguments = "(latest: $now)" if "latest" in type_.fields[name].args else ""
@@ -86,23 +99,23 @@ def test_sharing_depends_on_mark_resolver_and_extension() -> None:
     async def something() -> int:
         return 1
 
-    class Guard(FieldExtension):
+    class GuardExtension(FieldExtension):
         pass
 
     @strawberry.type
-    class Thing:
+    class ExampleType:
         plain: int
         described: int = strawberry.field(description="Plain.")
         marked: int = shared_field(something, "Marked.")
         unmarked: int = field(something, "Not marked.")
-        guarded: int = strawberry.field(extensions=[Guard()])
+        guarded: int = strawberry.field(extensions=[GuardExtension()])
 
-    definition = Thing.__strawberry_definition__  # type: ignore[attr-defined]
+    definition = ExampleType.__strawberry_definition__  # type: ignore[attr-defined]
     shared = {each.python_name for each in definition.fields if is_shared(each)}
     assert shared == {"plain", "described", "marked"}
 
 
-WAYS = {
+DOCUMENTS_BY_STYLE = {
     "inline": "subscription {{ topicEvents(topicId: 1) {{ ... on MessagePosted {{ {on} }} }} }}",
     "by a fragment": "subscription {{ topicEvents(topicId: 1) {{ ...f }} }} fragment f on {type} {{ {field} }}",
     "by a fragment of a fragment": (
@@ -113,15 +126,15 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("place", EVERY_DEPENDENT)
-def test_document_with_viewer_field_is_not_shared(place: str, way: str) -> None:
-    type_name, _, name = place.partition(".")
+@pytest.mark.parametrize("style", DOCUMENTS_BY_STYLE)
+@pytest.mark.parametrize("path", VIEWER_DEPENDENT_FIELDS)
+def test_document_with_viewer_field_is_not_shared(path: str, style: str) -> None:
+    type_name, _, name = path.partition(".")
     selected = selection(OBJECTS[type_name], name)
-    text = WAYS[way].format(type=type_name, field=selected, on=f"... on {type_name} {{ {selected} }}")
-    assert depends_on_viewer(CORE, parse(text))
+    text = DOCUMENTS_BY_STYLE[style].format(type=type_name, field=selected, on=f"... on {type_name} {{ {selected} }}")
+    assert depends_on_viewer(CORE_SCHEMA, parse(text))
     shared = text.replace(selected, "__typename")
-    assert not depends_on_viewer(CORE, parse(shared))
+    assert not depends_on_viewer(CORE_SCHEMA, parse(shared))
 
 
 @strawberry.interface
@@ -140,7 +153,7 @@ async def viewer_field(info: strawberry.Info[Any, None]) -> str:
 
 @strawberry.type
 class Mirror(Named):
-    name: str = field(viewer_field, "Who looks.")
+    name: str = field(viewer_field, "The viewer's name.")
 
 
 @strawberry.type
@@ -171,7 +184,7 @@ def test_interface_field_depends_if_any_type_does() -> None:
         assert depends_on_viewer(core, parse(document)) == expected, document
 
 
-def everything_shared(type_: GraphQLObjectType, depth: int = DEPTH) -> str:
+def all_shared_fields(type_: GraphQLObjectType, depth: int = DEPTH) -> str:
     """Returns a selection of all shared fields of a type, recursively."""
     fields = []
     for name, each in type_.fields.items():
@@ -179,154 +192,161 @@ def everything_shared(type_: GraphQLObjectType, depth: int = DEPTH) -> str:
             if is_leaf_type(get_named_type(each.type)):
                 fields.append(name)
             elif depth:
-                inner = " ".join(f"... on {m} {{ {everything_shared(m, depth - 1)} }}" for m in members(each.type))
+                inner = " ".join(f"... on {m} {{ {all_shared_fields(m, depth - 1)} }}" for m in members(each.type))
                 fields.append(f"{name} {{ {inner} }}")
     return " ".join(["__typename", *fields])
 
 
 def shared_document(root: str) -> str:
-    inner = " ".join(f"... on {each} {{ {everything_shared(each)} }}" for each in members(SUBSCRIPTIONS[root].type))
+    """Returns a subscription that selects all shared fields below a field of Subscription."""
+    inner = " ".join(f"... on {each} {{ {all_shared_fields(each)} }}" for each in members(SUBSCRIPTIONS[root].type))
     arguments = ", ".join(f"{name}: 1" for name in SUBSCRIPTIONS[root].args if name != "since")
     return f"subscription {{ {root}{f'({arguments})' if arguments else ''} {{ {inner} }} }}"
 
 
 @pytest.mark.parametrize("root", SUBSCRIPTIONS)
 def test_document_of_all_shared_fields_is_shared(root: str) -> None:
-    assert not depends_on_viewer(CORE, parse(shared_document(root)))
+    assert not depends_on_viewer(CORE_SCHEMA, parse(shared_document(root)))
 
 
 @pytest.fixture
-async def world(stores: Stores) -> World:
-    return await differing_viewers(stores)
+async def viewers(stores: Stores) -> DifferingViewers:
+    return await create_differing_viewers(stores)
 
 
-AT = {"cursor": Cursor("somewhere"), "at": datetime(2025, 1, 1, tzinfo=UTC)}
+ANY_POSITION = {"cursor": Cursor("somewhere"), "at": datetime(2025, 1, 1, tzinfo=UTC)}
 
 
-def records(root: str, world: World) -> list[EventRecord]:
-    """Returns an event of every kind that the subscription yields. A new kind needs its record here."""
-    ready = StreamReady(**AT, resumed=True)  # type: ignore[arg-type]
-    makers: dict[str, Callable[[str], EventRecord]] = {
+def records(root: str, viewers: DifferingViewers) -> list[EventRecord]:
+    """Returns an example event of every kind that the subscription yields. Add one here for each new kind."""
+    ready = StreamReady(**ANY_POSITION, resumed=True)  # type: ignore[arg-type]
+    factories: dict[str, Callable[[str], EventRecord]] = {
         "StreamReady": lambda kind: ready,
         **dict.fromkeys(
             ("MessagePosted", "MessageEdited", "MessageDeleted", "ReactionsChanged"),
-            lambda kind: MessageEvent(**AT, kind=kind, message=world.first),  # type: ignore[arg-type]
+            lambda kind: MessageEvent(**ANY_POSITION, kind=kind, message=viewers.first_message),  # type: ignore[arg-type]
         ),
         **dict.fromkeys(
             ("TopicCreated", "TopicActivity"),
-            lambda kind: TopicEvent(**AT, kind=kind, topic=world.place.topic),  # type: ignore[arg-type]
+            lambda kind: TopicEvent(**ANY_POSITION, kind=kind, topic=viewers.scenario.topic),  # type: ignore[arg-type]
         ),
     }
     kinds = [each.name for each in members(SUBSCRIPTIONS[root].type)]
-    unknown = set(kinds) - set(makers)
+    unknown = set(kinds) - set(factories)
     assert not unknown, f"Add an example event to records() for: {', '.join(sorted(unknown))}."
-    return [makers[kind](kind) for kind in kinds]
+    return [factories[kind](kind) for kind in kinds]
 
 
-async def executed(root: str, record: EventRecord, context: Context) -> Any:
-    executor = Executor.build(CORE, parse(shared_document(root)), context_value=context)
+async def execute_shared_document(root: str, record: EventRecord, context: Context) -> Any:
+    """Returns the data of one event, with all shared fields selected."""
+    executor = Executor.build(CORE_SCHEMA, parse(shared_document(root)), context_value=context)
     assert isinstance(executor, Executor)
     result = execute_subscription_event(executor.build_per_event_executor(record))
-    answer = result if not hasattr(result, "__await__") else await result
-    assert not answer.errors, answer.errors
-    assert answer.data is not None
-    return answer.data[root]
+    execution = result if not hasattr(result, "__await__") else await result
+    assert not execution.errors, execution.errors
+    assert execution.data is not None
+    return execution.data[root]
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("root", SUBSCRIPTIONS)
-async def test_shared_fields_are_equal_for_all_viewers(world: World, root: str) -> None:
-    filled: set[str] = set()
-    for record in records(root, world):
-        first, *others = [await executed(root, record, world.context(name)) for name in NAMES]
-        for name, other in zip(NAMES[1:], others, strict=True):
+async def test_shared_fields_are_equal_for_all_viewers(viewers: DifferingViewers, root: str) -> None:
+    fields_with_value: set[str] = set()
+    for record in records(root, viewers):
+        first, *others = [await execute_shared_document(root, record, viewers.context(name)) for name in VIEWER_IDS]
+        for name, other in zip(VIEWER_IDS[1:], others, strict=True):
             assert other == first, name
-        filled |= set(fields_with_a_value(first))
-    marked = {f"{type_}.{name}" for type_, name in resolved(root) if is_shared(bound(type_, name))}
-    below_shared = {each for each in marked if each.partition(".")[0] in shared_types(root)}
-    assert below_shared <= filled, (
-        f"Give them a value in differing_viewers(): {', '.join(sorted(below_shared - filled))}."
-    )
+        fields_with_value |= set(non_empty_fields(first))
+    marked = {f"{type_}.{name}" for type_, name in fields_with_resolver(root) if is_shared(bound(type_, name))}
+    reachable_fields = {each for each in marked if each.partition(".")[0] in shared_types(root)}
+    missing = sorted(reachable_fields - fields_with_value)
+    assert not missing, f"Give these fields a value in create_differing_viewers(): {', '.join(missing)}."
 
 
 def shared_types(root: str) -> set[str]:
-    """Returns the types that a shared document reaches."""
+    """Returns the types that can be reached through shared fields only."""
     found: set[str] = set()
-    left = list(members(SUBSCRIPTIONS[root].type))
-    while left:
-        type_ = left.pop()
+    pending = list(members(SUBSCRIPTIONS[root].type))
+    while pending:
+        type_ = pending.pop()
         if type_.name not in found:
             found.add(type_.name)
             shared = [each for name, each in type_.fields.items() if is_shared(bound(type_, name))]
-            left += [member for each in shared for member in members(each.type)]
+            pending += [member for each in shared for member in members(each.type)]
     return found
 
 
-def fields_with_a_value(value: Any) -> Iterator[str]:
-    """Returns Type.field of everything in a response that is neither null nor empty."""
+def non_empty_fields(value: Any) -> Iterator[str]:
+    """Yields each field of a response that is neither null nor an empty list, as Type.field."""
     if isinstance(value, list):
         for item in value:
-            yield from fields_with_a_value(item)
+            yield from non_empty_fields(item)
     elif isinstance(value, dict):
         for name, inner in value.items():
             if inner not in (None, []):
                 yield f"{value['__typename']}.{name}"
-            yield from fields_with_a_value(inner)
+            yield from non_empty_fields(inner)
 
 
-def checked_expectations(root: str, own: dict[str, Expectation]) -> dict[str, Expectation]:
-    """Returns the expectations. Asserts that they cover every dependent field and that each has differing values."""
-    unknown, needless = dependent(root) - set(own), set(own) - dependent(root)
-    assert not unknown, f"Add expectations for {root} to tests/schema/viewers.py: {', '.join(sorted(unknown))}."
+def check_coverage(root: str, expected: dict[str, ExpectedValues]) -> dict[str, ExpectedValues]:
+    """Returns the expected values. Asserts that they cover every viewer-dependent field and differ between viewers."""
+    dependent = viewer_dependent(root)
+    missing, needless = dependent - set(expected), set(expected) - dependent
+    assert not missing, f"Add expected values for {root} to tests/schema/viewers.py: {', '.join(sorted(missing))}."
     assert not needless, f"No longer depends on the viewer in {root}: {', '.join(sorted(needless))}."
-    for place, each in own.items():
-        assert len({repr(value) for value in each.values.values()}) > 1, f"All viewers get the same from {place}."
-    return own
+    for path, each in expected.items():
+        assert len({repr(value) for value in each.values.values()}) > 1, f"All viewers get the same value of {path}."
+    return expected
 
 
-async def assert_expected(
-    house: House, own: dict[str, Expectation], document: str, happen: Callable[[], Awaitable[object]]
+async def assert_viewers_get_own_values(
+    server: GraphQLServer,
+    expected: dict[str, ExpectedValues],
+    document: str,
+    emit_event: Callable[[], Awaitable[object]],
 ) -> None:
-    """Asserts that each viewer gets its own values although all subscribe to the same documents in one process."""
+    """Asserts that each viewer gets their own values, although they subscribe to the same documents."""
     async with AsyncExitStack() as stack:
-        heard: dict[tuple[str, str], Heard] = {}
-        for place, each in own.items():
-            for name in each.values:
-                query = document % f"it: {each.select}"
-                subscription = house.hears(name, query=query, community=house.place.community.id)
-                heard[place, name] = await stack.enter_async_context(subscription)
-        await happen()
-        expected = {(place, name): value for place, each in own.items() for name, value in each.values.items()}
-        await eventually(lambda: last_events(heard) == expected)
-        assert last_events(heard) == expected
+        subscriptions: dict[tuple[str, str], RecordedSubscription] = {}
+        for path, each in expected.items():
+            for user_id in each.values:
+                query = document % f"it: {each.selection}"
+                subscription = server.subscribed(user_id, query=query, community=server.scenario.community.id)
+                subscriptions[path, user_id] = await stack.enter_async_context(subscription)
+        await emit_event()
+        wanted = {(path, user_id): value for path, each in expected.items() for user_id, value in each.values.items()}
+        await wait_until(lambda: last_values(subscriptions) == wanted)
+        assert last_values(subscriptions) == wanted
 
 
-def last_events(heard: dict[tuple[str, str], Heard]) -> dict[tuple[str, str], Any]:
-    """Returns the content of each subscription's last event."""
-    return {key: each.events[-1]["of"]["it"] if each.events else "no event" for key, each in heard.items()}
+def last_values(subscriptions: dict[tuple[str, str], RecordedSubscription]) -> dict[tuple[str, str], Any]:
+    """Returns the selected value of each subscription's last event."""
+    return {key: each.events[-1]["of"]["it"] if each.events else "no event" for key, each in subscriptions.items()}
 
 
 @pytest.mark.anyio
-async def test_messages_show_each_viewer_own_fields(world: World) -> None:
+async def test_messages_show_each_viewer_own_fields(viewers: DifferingViewers) -> None:
     document = """
         subscription ($topic: ID!) {
           topicEvents(topicId: $topic) { __typename ... on MessageEdited { of: message { %s } } }
         }
     """
-    own = checked_expectations("topicEvents", in_topic_events(world))
-    first = world.first
-    async with open_house(world.place) as house:
-        edit = world.stores.messages.edit
-        await assert_expected(house, own, document, lambda: edit(first.key, "dan", first.text, first.mention_ids))
+    expected = check_coverage("topicEvents", expected_in_topic_events(viewers))
+    first = viewers.first_message
+    async with serve_graphql(viewers.scenario) as server:
+        edit = viewers.stores.messages.edit
+        await assert_viewers_get_own_values(
+            server, expected, document, lambda: edit(first.key, "dan", first.text, first.mention_ids)
+        )
 
 
 @pytest.mark.anyio
-async def test_topics_show_each_viewer_own_fields(world: World) -> None:
+async def test_topics_show_each_viewer_own_fields(viewers: DifferingViewers) -> None:
     document = """
         subscription ($community: ID!) {
           communityEvents(communityId: $community) { __typename ... on TopicActivity { of: topic { %s } } }
         }
     """
-    own = checked_expectations("communityEvents", in_community_events(world))
-    async with open_house(world.place) as house:
-        await assert_expected(house, own, document, lambda: world.place.post("last", "cat"))
+    expected = check_coverage("communityEvents", expected_in_community_events(viewers))
+    async with serve_graphql(viewers.scenario) as server:
+        await assert_viewers_get_own_values(server, expected, document, lambda: viewers.scenario.post("last", "cat"))

@@ -1,4 +1,4 @@
-"""Viewers who differ in everything that may matter, a shared topic, and what each must see there."""
+"""Viewers of one topic with different relations to it, and the values of viewer-dependent fields for each."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,115 +11,119 @@ from storage.link_previews import LinkPreview
 from storage.stores import Stores
 from tests.storage.topic_scenario import TopicScenario, create_topic_scenario
 
-NAMES = ("ann", "bob", "cat", "dan", "eve")
-ONE, OTHER = "👍", "🔥"
+VIEWER_IDS = ("ann", "bob", "cat", "dan", "eve")
+THUMBS_UP, FIRE = "👍", "🔥"
 LINK = "https://example.org/"
 
 
 @dataclass(frozen=True)
-class World:
+class DifferingViewers:
     """Ann blocked cat, follows dan, and read the first message. Bob follows cat. Eve is in no community.
 
     Dan posted the first and second message, cat the last one. Ann, bob and cat reacted to the first message.
     """
 
-    place: TopicScenario
-    people: dict[str, User]
-    first: Message
-    second: Message
+    scenario: TopicScenario
+    users: dict[str, User]
+    first_message: Message
+    second_message: Message
 
     @property
     def stores(self) -> Stores:
-        return self.place.stores
+        return self.scenario.stores
 
-    def context(self, who: str) -> Context:
+    def context(self, user_id: str) -> Context:
         """Returns the context of a request by the viewer."""
-        return Context(self.stores, lambda url: f"/images/{url}", self.people[who], frozenset({Role.MEMBER}))
+        return Context(self.stores, lambda url: f"/images/{url}", self.users[user_id], frozenset({Role.MEMBER}))
 
 
-async def differing_viewers(stores: Stores) -> World:
-    """Creates the viewers and their topic, before cat posts the last message."""
-    place = await create_topic_scenario(stores)
-    organization = place.organization_id
-    people = {name: await stores.users.sign_in(organization, name, [Role.MEMBER], None, None) for name in NAMES}
+async def create_differing_viewers(stores: Stores) -> DifferingViewers:
+    """Creates the viewers and their topic. The test itself posts cat's last message."""
+    scenario = await create_topic_scenario(stores)
+    organization = scenario.organization_id
+    users = {name: await stores.users.sign_in(organization, name, [Role.MEMBER], None, None) for name in VIEWER_IDS}
     for name in ("bob", "cat", "dan"):
-        await stores.communities.join(place.community, people[name])
+        await stores.communities.join(scenario.community, users[name])
     await stores.relations.block(organization, "ann", "cat")
     follows = [
-        {"org": organization, "follower": one, "followee": other} for one, other in (("ann", "dan"), ("bob", "cat"))
+        {"org": organization, "follower": follower, "followee": followee}
+        for follower, followee in (("ann", "dan"), ("bob", "cat"))
     ]
     await stores.mongo["follows"].insert_many(follows)
-    new = replace(place.new(f"@cat @dan {LINK}", "dan"), stamp_id="hello", mention_ids=("cat", "dan"))
+    new = replace(scenario.new(f"@cat @dan {LINK}", "dan"), stamp_id="hello", mention_ids=("cat", "dan"))
     first = await stores.messages.post(new)
     await stores.messages.set_preview(first.key, LINK, LinkPreview(LINK, "Title", "Words", f"{LINK}a.png", "Site"))
-    for name, emoji in (("cat", ONE), ("bob", ONE), ("ann", OTHER)):
+    for name, emoji in (("cat", THUMBS_UP), ("bob", THUMBS_UP), ("ann", FIRE)):
         await stores.messages.add_reaction(organization, first.key, name, emoji)
-    await stores.topics.mark_read(place.topic.id, "ann", first.timestamp, first.timestamp)
-    second = await place.post("second", "dan")
-    return World(place, people, await stores.messages.get(first.key), second)
+    await stores.topics.mark_read(scenario.topic.id, "ann", first.timestamp)
+    second = await scenario.post("second", "dan")
+    return DifferingViewers(scenario, users, await stores.messages.get(first.key), second)
 
 
 @dataclass(frozen=True)
-class Expectation:
-    """A selection that shows a viewer-dependent field, and the value that each viewer must get for it."""
+class ExpectedValues:
+    """A selection of a viewer-dependent field, and the value that each viewer must get for it."""
 
-    select: str
+    selection: str
     values: dict[str, Any]
 
 
-def in_topic_events(world: World) -> dict[str, Expectation]:
-    """Returns expectations by Type.field, selected on the first message."""
+def expected_in_topic_events(viewers: DifferingViewers) -> dict[str, ExpectedValues]:
+    """Returns the expected values by Type.field. The selections apply to the first message."""
     return {
-        "User.blocked": Expectation(
+        "User.blocked": ExpectedValues(
             "mentions { blocked }",
             {
                 "ann": [{"blocked": True}, {"blocked": False}],
                 "bob": [{"blocked": False}, {"blocked": False}],
             },
         ),
-        "User.following": Expectation(
+        "User.following": ExpectedValues(
             "mentions { following }",
             {
                 "ann": [{"following": False}, {"following": True}],
                 "bob": [{"following": True}, {"following": False}],
             },
         ),
-        "Message.reactions": Expectation("reactions { emoji count reacted }", REACTIONS),
-        "Reaction.users": Expectation("reactions { users { id } }", REACTED),
+        "Message.reactions": ExpectedValues("reactions { emoji count reacted }", REACTIONS),
+        "Reaction.users": ExpectedValues("reactions { users { id } }", REACTING_USERS),
     }
 
 
-def in_community_events(world: World) -> dict[str, Expectation]:
-    """Returns expectations by Type.field, selected on the topic after cat's last message. Eve has not joined."""
-    topic, first = world.place.topic.id, world.first
-    read = f"{first.timestamp // 1_000_000}.{first.timestamp % 1_000_000:06}"
-    first_of_all = 'messages(oldest: "1.000000", limit: 1) { items { %s } }'
-    nobody = dict.fromkeys(NAMES[:4], False)
+def expected_in_community_events(viewers: DifferingViewers) -> dict[str, ExpectedValues]:
+    """Returns the expected values by Type.field. The selections apply to the topic after cat's last message.
+
+    Eve has not joined the community.
+    """
+    topic, first = viewers.scenario.topic.id, viewers.first_message
+    read_up_to = f"{first.timestamp // 1_000_000}.{first.timestamp % 1_000_000:06}"
+    first_message_page = 'messages(oldest: "1.000000", limit: 1) { items { %s } }'
+    all_false = dict.fromkeys(VIEWER_IDS[:4], False)
     return {
-        "User.blocked": Expectation(
+        "User.blocked": ExpectedValues(
             "community { members { handle blocked } }",
-            {"ann": _members("blocked", nobody | {"cat": True}), "bob": _members("blocked", nobody)},
+            {"ann": _members("blocked", all_false | {"cat": True}), "bob": _members("blocked", all_false)},
         ),
-        "User.following": Expectation(
+        "User.following": ExpectedValues(
             "community { members { handle following } }",
             {
-                "ann": _members("following", nobody | {"dan": True}),
-                "bob": _members("following", nobody | {"cat": True}),
-                "eve": _members("following", nobody),
+                "ann": _members("following", all_false | {"dan": True}),
+                "bob": _members("following", all_false | {"cat": True}),
+                "eve": _members("following", all_false),
             },
         ),
-        "Community.joined": Expectation(
+        "Community.joined": ExpectedValues(
             "community { joined }",
             {"ann": {"joined": True}, "bob": {"joined": True}, "eve": {"joined": False}},
         ),
-        "Community.members": Expectation(
+        "Community.members": ExpectedValues(
             'community { members(limit: 1, after: "bob") { handle blocked } }',
             {
                 "ann": {"members": [{"handle": "cat", "blocked": True}]},
                 "bob": {"members": [{"handle": "cat", "blocked": False}]},
             },
         ),
-        "Community.topics": Expectation(
+        "Community.topics": ExpectedValues(
             "community { topics { id unreadCount } }",
             {
                 "ann": {"topics": [{"id": topic, "unreadCount": 1}]},
@@ -127,27 +131,29 @@ def in_community_events(world: World) -> dict[str, Expectation]:
                 "eve": {"topics": [{"id": topic, "unreadCount": 0}]},
             },
         ),
-        "Topic.lastMessage": Expectation(
+        "Topic.lastMessage": ExpectedValues(
             "lastMessage { text }", {"ann": {"text": "second"}, "bob": {"text": "last"}, "eve": None}
         ),
-        "Topic.unreadCount": Expectation("unreadCount", {"ann": 1, "bob": 3, "eve": 0}),
-        "Topic.readUpTo": Expectation("readUpTo", {"ann": read, "bob": None, "eve": None}),
-        "Topic.messages": Expectation(
+        "Topic.unreadCount": ExpectedValues("unreadCount", {"ann": 1, "bob": 3, "eve": 0}),
+        "Topic.readUpTo": ExpectedValues("readUpTo", {"ann": read_up_to, "bob": None, "eve": None}),
+        "Topic.messages": ExpectedValues(
             'messages(latest: "now", limit: 1) { items { text } }',
             {"ann": {"items": [{"text": "second"}]}, "bob": {"items": [{"text": "last"}]}, "eve": None},
         ),
-        "Message.reactions": Expectation(
-            first_of_all % "reactions { emoji count reacted }", _first("reactions", REACTIONS)
+        "Message.reactions": ExpectedValues(
+            first_message_page % "reactions { emoji count reacted }", _first_message_pages("reactions", REACTIONS)
         ),
-        "Reaction.users": Expectation(first_of_all % "reactions { users { id } }", _first("reactions", REACTED)),
+        "Reaction.users": ExpectedValues(
+            first_message_page % "reactions { users { id } }", _first_message_pages("reactions", REACTING_USERS)
+        ),
     }
 
 
 REACTIONS: dict[str, Any] = {
-    "ann": [{"emoji": ONE, "count": 1, "reacted": False}, {"emoji": OTHER, "count": 1, "reacted": True}],
-    "bob": [{"emoji": ONE, "count": 2, "reacted": True}, {"emoji": OTHER, "count": 1, "reacted": False}],
+    "ann": [{"emoji": THUMBS_UP, "count": 1, "reacted": False}, {"emoji": FIRE, "count": 1, "reacted": True}],
+    "bob": [{"emoji": THUMBS_UP, "count": 2, "reacted": True}, {"emoji": FIRE, "count": 1, "reacted": False}],
 }
-REACTED: dict[str, Any] = {
+REACTING_USERS: dict[str, Any] = {
     "ann": [{"users": [{"id": "bob"}]}, {"users": [{"id": "ann"}]}],
     "bob": [{"users": [{"id": "cat"}, {"id": "bob"}]}, {"users": [{"id": "ann"}]}],
 }
@@ -157,6 +163,6 @@ def _members(field: str, values: dict[str, bool]) -> dict[str, Any]:
     return {"members": [{"handle": name, field: value} for name, value in values.items()]}
 
 
-def _first(field: str, values: dict[str, Any]) -> dict[str, Any]:
+def _first_message_pages(field: str, values: dict[str, Any]) -> dict[str, Any]:
     """Returns a page of the first message with the field. Eve, who has not joined, gets null."""
     return {name: {"items": [{field: value}]} for name, value in values.items()} | {"eve": None}

@@ -1,4 +1,4 @@
-"""A web process's endpoint in the test's own process, and the stores of another process that cannot reach Redis."""
+"""Fixtures: a GraphQL server in the test's own process, and stores like those of a process without Redis."""
 
 import gc
 from collections.abc import AsyncIterator, Iterator
@@ -8,10 +8,10 @@ import pytest
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
 from tests.databases import fresh_database
-from tests.server.graphql.listeners import House, open_house
+from tests.server.graphql.graphql_server import GraphQLServer, serve_graphql
 from tests.storage.topic_scenario import TopicScenario, create_topic_scenario
 
-NOWHERE = "redis://127.0.0.1:1/0"
+UNREACHABLE_REDIS = "redis://127.0.0.1:1/0"
 
 
 @pytest.fixture(scope="module")
@@ -25,24 +25,25 @@ def shared_database(mongodb_uri: str, redis_url: str) -> Iterator[str]:
 async def shared_stores(
     mongodb_uri: str, redis_url: str, shared_database: str, mongo_driver: Driver
 ) -> AsyncIterator[Stores]:
+    """Yields stores on the module's database."""
     async with open_stores(mongodb_uri, redis_url, shared_database, mongo_driver) as stores:
         yield stores
 
 
 @pytest.fixture
-async def house(shared_stores: Stores) -> AsyncIterator[House]:
-    """A served application with a topic of its own, in a community founded by ann."""
-    async with open_house(await create_topic_scenario(shared_stores)) as house:
-        yield house
+async def server(shared_stores: Stores) -> AsyncIterator[GraphQLServer]:
+    """Yields a server with a new topic, in a community founded by ann."""
+    async with serve_graphql(await create_topic_scenario(shared_stores)) as served:
+        yield served
 
 
 @pytest.fixture
-async def mute(
-    house: House, mongodb_uri: str, shared_database: str, mongo_driver: Driver
+async def scenario_without_redis(
+    server: GraphQLServer, mongodb_uri: str, shared_database: str, mongo_driver: Driver
 ) -> AsyncIterator[TopicScenario]:
-    """The same topic through the stores of another process, which cannot publish to Redis."""
-    async with open_stores(mongodb_uri, NOWHERE, shared_database, mongo_driver) as stores:
-        yield house.place.through(stores)
+    """Yields the server's topic with other stores, whose posts reach MongoDB but are not published to Redis."""
+    async with open_stores(mongodb_uri, UNREACHABLE_REDIS, shared_database, mongo_driver) as stores:
+        yield server.scenario.through(stores)
 
 
 @pytest.fixture

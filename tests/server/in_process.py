@@ -1,4 +1,4 @@
-"""Serves an application behind `Wire` in the test's own process. A raw client controls when bytes are read."""
+"""Serves a WebSocket application in the test's own process. A raw client decides when bytes are read."""
 
 import asyncio
 import socket
@@ -21,7 +21,7 @@ HANDSHAKE = (
 MASK = b"\0\0\0\0"
 
 
-class InProcess:
+class InProcessServer:
     """A server in this process: its port, its URL and its open connections."""
 
     def __init__(self, port: int, state: ServerState) -> None:
@@ -30,37 +30,37 @@ class InProcess:
         self._state = state
 
     @property
-    def wires(self) -> list[WebSocketProtocol]:
+    def connections(self) -> list[WebSocketProtocol]:
         return [each for each in self._state.connections if isinstance(each, WebSocketProtocol)]
 
-    async def is_left(self, deadline_s: float) -> bool:
-        """Waits up to `deadline_s` for the last connection to close, and returns whether it did."""
+    async def all_closed(self, deadline_s: float) -> bool:
+        """Waits until every connection has closed, and returns whether that happened before the deadline."""
         ends_at = asyncio.get_running_loop().time() + deadline_s
-        while self.wires and asyncio.get_running_loop().time() < ends_at:
+        while self.connections and asyncio.get_running_loop().time() < ends_at:
             await asyncio.sleep(0.01)
-        return not self.wires
+        return not self.connections
 
 
 @asynccontextmanager
-async def in_process(app: ASGIApp, **options: Any) -> AsyncIterator[InProcess]:
-    """Serves WebSockets only. `options` are passed to uvicorn."""
-    settings = {"lifespan": "off", "log_config": None, "ws_per_message_deflate": False, "ws_ping_interval": None}
-    config = uvicorn.Config(app, ws=WebSocketProtocol, **(settings | options))
+async def serve_in_process(app: ASGIApp, **options: Any) -> AsyncIterator[InProcessServer]:
+    """Serves the application for WebSockets only. `options` are passed to uvicorn."""
+    defaults = {"lifespan": "off", "log_config": None, "ws_per_message_deflate": False, "ws_ping_interval": None}
+    config = uvicorn.Config(app, ws=WebSocketProtocol, **(defaults | options))
     config.load()
     state = ServerState()
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: WebSocketProtocol(config, state, {}), "127.0.0.1", 0)
-    served = InProcess(server.sockets[0].getsockname()[1], state)
+    served = InProcessServer(server.sockets[0].getsockname()[1], state)
     try:
         yield served
     finally:
         server.close()
-        for wire in served.wires:
-            wire.transport.abort()
+        for connection in served.connections:
+            connection.transport.abort()
         for task in state.tasks:
             task.cancel()
         await asyncio.gather(*state.tasks, return_exceptions=True)
-        assert await served.is_left(30)
+        assert await served.all_closed(30)
 
 
 class RawClient:
@@ -70,33 +70,33 @@ class RawClient:
         self._sock = sock
         self._received = b""
 
-    async def say(self, opcode: int, payload: bytes = b"") -> None:
+    async def send_frame(self, opcode: int, payload: bytes = b"") -> None:
         """Sends one frame of less than 64 KiB."""
         size = len(payload)
         length = bytes((0x80 | size,)) if size < 126 else b"\xfe" + size.to_bytes(2)
         await asyncio.get_running_loop().sock_sendall(self._sock, bytes((opcode,)) + length + MASK + payload)
 
-    async def frame(self) -> tuple[int, bytes]:
+    async def receive_frame(self) -> tuple[int, bytes]:
         """Returns the next frame as its first byte and its payload. Raises: EOFError."""
-        first, length = await self._exactly(2)
+        first, length = await self._read_exactly(2)
         if length >= 126:
-            length = int.from_bytes(await self._exactly(2 if length == 126 else 8))
-        return first, await self._exactly(length)
+            length = int.from_bytes(await self._read_exactly(2 if length == 126 else 8))
+        return first, await self._read_exactly(length)
 
-    async def rest(self) -> bytes:
+    async def read_to_end(self) -> bytes:
         """Returns everything until the server ends the connection, whether orderly or not."""
         while await self._receive():
             pass
         return self._received
 
-    async def head(self) -> bytes:
-        """Returns the response to the handshake."""
+    async def read_head(self) -> bytes:
+        """Returns the status line and the headers of the response to the handshake."""
         while b"\r\n\r\n" not in self._received and await self._receive():
             pass
         head, _, self._received = self._received.partition(b"\r\n\r\n")
         return head
 
-    async def _exactly(self, size: int) -> bytes:
+    async def _read_exactly(self, size: int) -> bytes:
         while len(self._received) < size:
             if not await self._receive():
                 raise EOFError
@@ -123,6 +123,6 @@ async def raw_client(port: int, buffer_bytes: int | None = None) -> AsyncIterato
         await loop.sock_connect(sock, ("127.0.0.1", port))
         await loop.sock_sendall(sock, HANDSHAKE)
         client = RawClient(sock)
-        head = await client.head()
+        head = await client.read_head()
         assert head.startswith(b"HTTP/1.1 101"), head
         yield client

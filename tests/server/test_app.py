@@ -1,4 +1,4 @@
-"""The whole application: its routes, its lifespan and its start without servers."""
+"""The whole application: its routes, its lifespan, and its start while servers are unreachable."""
 
 import asyncio
 import time
@@ -26,7 +26,7 @@ PATHS = {
     "/stamps/hello.svg": {200},
     "/images/not-signed/at-all": {404},
     "/nowhere": {404},
-    # 200 with a built web client, else 503.
+    # 503 if the web client is not built.
     "/": {200, 503},
     "/graphiql": {200, 503},
 }
@@ -77,18 +77,18 @@ async def test_image_url_is_valid_in_other_process(settings: Settings) -> None:
 
 
 async def test_create_app_opens_no_connection(settings: Settings) -> None:
-    nowhere = settings.with_values(mongodb_uri=f"mongodb://127.0.0.1:{UNUSED_PORT}/")
-    began = time.monotonic()
-    create_app(nowhere)
-    assert time.monotonic() - began < 15, "a server that does not answer is waited for half a minute"
+    unreachable = settings.with_values(mongodb_uri=f"mongodb://127.0.0.1:{UNUSED_PORT}/")
+    started_at = time.monotonic()
+    create_app(unreachable)
+    assert time.monotonic() - started_at < 15, "A connection attempt would take 30 s."
 
 
 async def test_app_without_mongodb_fails_to_start(settings: Settings) -> None:
-    nowhere = settings.with_values(
+    unreachable = settings.with_values(
         mongodb_uri=f"mongodb://127.0.0.1:{UNUSED_PORT}/?serverSelectionTimeoutMS=500&timeoutMS=500"
     )
     with pytest.raises(PyMongoError):
-        async with running_app(nowhere):
+        async with running_app(unreachable):
             pass
 
 
@@ -103,8 +103,8 @@ async def test_end_of_lifespan_leaves_no_task(settings: Settings) -> None:
     before = asyncio.all_tasks()
     async with running_app(settings) as http:
         await http.get("/readyz")
-    left = [task for task in asyncio.all_tasks() - before if not task.done()]
-    assert left == []
+    remaining = [task for task in asyncio.all_tasks() - before if not task.done()]
+    assert remaining == []
 
 
 async def test_only_allowed_origins_pass_preflight(settings: Settings) -> None:
@@ -123,6 +123,6 @@ async def test_only_allowed_origins_pass_preflight(settings: Settings) -> None:
 async def test_demo_sign_in_requires_demo_on_loopback_host(settings: Settings, values: dict[str, Any]) -> None:
     async with running_app(settings.with_values(**values)) as http:
         response = await http.post("/demo/sign-in", json={"user": "hana"})
-        offered = await http.get("/demo/users")
+        users = await http.get("/demo/users")
     assert response.status_code == 404
-    assert offered.json() == {"users": []}
+    assert users.json() == {"users": []}

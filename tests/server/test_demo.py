@@ -83,8 +83,8 @@ class TestConversations:
 
     def test_reactions_and_unread_counts_vary(self) -> None:
         assert 800 < sum(len(each.reactions) for _, _, each in CONVERSATIONS) < 2000
-        behind = {len(each.lines) - 1 - line for _, _, each in CONVERSATIONS for line in each.read.values()}
-        assert len(behind) >= 5
+        unread_counts = {len(each.lines) - 1 - line for _, _, each in CONVERSATIONS for line in each.read.values()}
+        assert len(unread_counts) >= 5
         assert any(len(each.read) < len(community.members) for community, _, each in CONVERSATIONS)
 
 
@@ -145,11 +145,10 @@ class TestCalls:
     def test_call_lists_hold_only_fictitious_numbers(self) -> None:
         for each in call_lists():
             rows = list(csv.DictReader(StringIO(each.csv)))
-            good = [
-                row["phone_number"] for row in rows if len(row["phone_number"]) == 13 and "-" not in row["phone_number"]
-            ]
-            assert all(re.fullmatch(r"\+447700900\d{3}", number) for number in good)
-            assert len(rows) - len(good) == (2 if each.key == "demo-calls-typos" else 0)
+            numbers = [row["phone_number"] for row in rows]
+            valid = [number for number in numbers if len(number) == 13 and "-" not in number]
+            assert all(re.fullmatch(r"\+447700900\d{3}", number) for number in valid)
+            assert len(rows) - len(valid) == (2 if each.key == "demo-calls-typos" else 0)
             assert each.operator.roles == ("OPERATOR",)
 
 
@@ -161,7 +160,7 @@ class TestFill:
         assert steps[-1][0] == steps[-1][1] == max(steps)[0]
         for community, topic in small_demo:
             reader = "hana" if community.key == "hikers" else "priya"
-            self.check(filled[reader], community, topic, conversation(community, topic))
+            self.check_topic(filled[reader], community, topic, conversation(community, topic))
         assert filled["emma"]["blockedUsers"] == [{"handle": "sora"}]
         written = [(author.handle, text) for _, author, text in demo_posts() if author.organization_id == "globex"]
         shown = [(post["author"]["handle"], post["text"]) for post in filled["priya"]["localFeed"]["items"]]
@@ -172,21 +171,19 @@ class TestFill:
         steps.clear()
         asyncio.run(fill(web.url, self.token_for(web), lambda done, total: steps.append((done, total))))
         assert steps == []
-        forget_that_it_is_filled = pytest.MonkeyPatch()
-        forget_that_it_is_filled.setattr(filling, "_is_filled", return_false)
-        asyncio.run(fill(web.url, self.token_for(web)))
-        forget_that_it_is_filled.undo()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(filling, "_is_filled", return_false)
+            asyncio.run(fill(web.url, self.token_for(web)))
         headers = {"authorization": f"Bearer {self.token_for(web)(planner())}"}
-        asked = {"query": filling.SCHEDULED}
-        answer = post_graphql(web, asked, headers)["data"]
+        answer = post_graphql(web, {"query": filling.SCHEDULED}, headers)["data"]
         texts = sorted(each["text"] for each in answer["scheduledPosts"]["items"])
         assert texts == sorted(each.text for each in scheduled_posts(datetime.now(UTC))), (
-            "Something is missing or twice there."
+            "A scheduled post is missing or duplicated."
         )
         assert {handle: content(web, self.token_for(web), handle) for handle in filled} == filled
 
     def check_calls(self, web: Web) -> None:
-        """Checks ken's three jobs: one running, one rejected, and one that runs or waits for its window."""
+        """Asserts that ken has three jobs: one running, one rejected, and one that runs or waits for its window."""
         jobs = content(web, self.token_for(web), "ken", CALLS)["callJobs"]["items"]
         assert [job["name"] for job in jobs] == [each.name for each in call_lists() if each.operator.handle == "ken"]
         assert [job["state"] for job in jobs[:2]] == ["RUNNING", "REJECTED"]
@@ -206,7 +203,8 @@ class TestFill:
         )
 
     @staticmethod
-    def check(filled: dict[str, Any], community: DemoCommunity, topic: DemoTopic, expected: Conversation) -> None:
+    def check_topic(filled: dict[str, Any], community: DemoCommunity, topic: DemoTopic, expected: Conversation) -> None:
+        """Asserts that the topic shows the conversation's messages, stamps, reactions and mentions."""
         (found,) = [each for each in filled["communities"] if each["name"] == community.name]
         assert (found["memberCount"], found["description"]) == (len(community.members), community.description)
         (shown,) = [each for each in found["topics"] if each["title"] == topic.title]
@@ -216,10 +214,10 @@ class TestFill:
         ]
         assert [each["stamp"] and each["stamp"]["id"] for each in items] == [line.stamp_id for line in expected.lines]
         assert {
-            (n, who["handle"], reaction["emoji"])
+            (n, reactor["handle"], reaction["emoji"])
             for n, each in enumerate(items)
             for reaction in each["reactions"]
-            for who in reaction["users"]
+            for reactor in reaction["users"]
         } == {(reaction.line, reaction.author, reaction.emoji) for reaction in expected.reactions}
         assert all(set(re.findall(r"@([a-z]+)", each["text"])) == handles(each["mentions"]) for each in items)
 
@@ -228,13 +226,14 @@ def handles(users: list[dict[str, str]]) -> set[str]:
     return {each["handle"] for each in users}
 
 
-def post_graphql(web: Web, asked: dict[str, Any], headers: dict[str, str]) -> dict[str, Any]:
-    response = httpx2.post(f"{web.url}/graphql", json=asked, headers=headers, trust_env=False, timeout=60)
+def post_graphql(web: Web, body: dict[str, Any], headers: dict[str, str]) -> dict[str, Any]:
+    response = httpx2.post(f"{web.url}/graphql", json=body, headers=headers, trust_env=False, timeout=60)
     answer: dict[str, Any] = response.json()
     return answer
 
 
 def content(web: Web, token_for: Callable[[DemoUser], str], handle: str, query: str = CONTENT) -> dict[str, Any]:
+    """Returns the query's data as the user with this handle sees them."""
     headers = {"authorization": f"Bearer {token_for(user(handle))}"}
     answer = post_graphql(web, {"query": query}, headers)
     assert "errors" not in answer, answer["errors"]
@@ -271,10 +270,11 @@ async def fake_server(*answers: str | None) -> AsyncIterator[str]:
 
 
 def refusal(code: str, **extensions: object) -> str:
+    """Returns the body of a response with one error."""
     return json.dumps({"errors": [{"message": "No.", "extensions": {"code": code, **extensions}}]})
 
 
-FULL = json.dumps(
+FILLED = json.dumps(
     {
         "data": {
             "communities": [
@@ -303,7 +303,7 @@ class TestRefusals:
                 await fill(url, lambda each: "token")
 
     async def test_temporary_failure_is_retried(self) -> None:
-        async with fake_server(None, refusal("UNAVAILABLE", retryAfterMs=1), FULL) as url:
+        async with fake_server(None, refusal("UNAVAILABLE", retryAfterMs=1), FILLED) as url:
             await fill(url, lambda each: "token")
 
     async def test_retries_are_limited(self) -> None:

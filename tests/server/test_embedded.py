@@ -49,16 +49,19 @@ def mongodb(uri: str) -> AsyncMongoClient[dict[str, Any]]:
 
 
 async def store(uri: str, number: int) -> None:
+    """Stores a document with this id."""
     async with mongodb(uri) as client:
         await client["kept"]["facts"].with_options(write_concern=None).insert_one({"_id": number})
 
 
 async def stored(uri: str) -> list[int]:
+    """Returns the ids of the stored documents."""
     async with mongodb(uri) as client:
         return [fact["_id"] async for fact in client["kept"]["facts"].find().sort("_id")]
 
 
 def script(path: Path, *lines: str) -> Path:
+    """Writes an executable shell script, and returns its path."""
     path.write_text("\n".join(["#!/bin/sh", *lines, ""]))
     path.chmod(0o755)
     return path
@@ -125,13 +128,13 @@ async def test_mongod_start_on_used_port_changes_port_keeps_data(tmp_path: Path,
 
 @pytest.mark.parametrize("command", ["ping", "hello"])
 async def test_mongod_closed_connections_at_start_are_retried(tmp_path: Path, command: str) -> None:
-    # As it does while it loads its configuration or elects itself.
+    # mongod closes connections while it loads its configuration or elects itself.
     server = Mongod(tmp_path / "mongodb", find_mongod(), options=("--setParameter", "enableTestCommands=1"))
     await server.start()
-    closing = {"failCommands": [command], "closeConnection": True}
+    failure = {"failCommands": [command], "closeConnection": True}
     try:
         async with mongodb(server.uri) as client:
-            await client.admin.command({"configureFailPoint": "failCommand", "mode": {"times": 4}, "data": closing})
+            await client.admin.command({"configureFailPoint": "failCommand", "mode": {"times": 4}, "data": failure})
             await server.wait_until_ready()
     finally:
         await server.stop()
@@ -157,7 +160,7 @@ async def test_servers_listen_on_one_loopback_address(mongod: Mongod, valkey: Va
             socket.create_connection(("127.0.0.2", port))
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the next start ends what is left")
+@pytest.mark.skipif(sys.platform != "linux", reason="on other systems the next start ends the remaining server")
 async def test_server_ends_when_parent_is_killed(tmp_path: Path) -> None:
     code = (
         "import asyncio, sys, time; from pathlib import Path; from server.embedded import Valkey, find_valkey\n"
@@ -174,7 +177,8 @@ async def test_server_ends_when_parent_is_killed(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def bystander(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+def bystander() -> Iterator[subprocess.Popen[bytes]]:
+    """Yields a process that is no server of ours."""
     with subprocess.Popen(["sleep", "100"]) as process:
         yield process
         process.kill()
@@ -204,9 +208,9 @@ async def test_start_spares_foreign_process_with_remembered_pid(
 
 async def test_program_without_library_error_names_library(tmp_path: Path) -> None:
     line = "mongod: error while loading shared libraries: libcrypto.so.1.1: cannot open shared object file"
-    broken = script(tmp_path / "mongod", f"echo '{line}' >&2", "exit 127")
+    program = script(tmp_path / "mongod", f"echo '{line}' >&2", "exit 127")
     with pytest.raises(StartupError, match=r"can't run here .*libcrypto\.so\.1\.1.* with MONGODB_URI") as refused:
-        await Mongod(tmp_path / "mongodb", broken).start()
+        await Mongod(tmp_path / "mongodb", program).start()
     assert "\n" not in str(refused.value)
 
 

@@ -45,7 +45,7 @@ async def test_stopped_child_may_finish(tmp_path: Path) -> None:
     assert child.exit_code == 5
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child that its parent has died")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can end a child when its parent dies")
 @pytest.mark.parametrize("watches", [False, True])
 async def test_child_ends_with_parent(tmp_path: Path, watches: bool) -> None:
     # The watching child ignores SIGTERM, so only its own deadline can end it.

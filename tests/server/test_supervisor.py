@@ -25,13 +25,13 @@ PROCESS_NAMES = ("noroshi web", "noroshi worker", "mongod", "valkey-server")
 
 @pytest.fixture(scope="module")
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
-    """One running product, shared by the tests that leave it unchanged."""
+    """Yields a running product for the tests that leave it unchanged."""
     with running(tmp_path_factory.mktemp("up") / "data", "--web", "2") as product:
         yield product
 
 
 def all_processes_run(product: Product) -> bool:
-    """Returns whether the five processes run under their names. A worker that starts before its server is restarted."""
+    """Returns whether the five processes run, each under its name."""
     commands = product.children().values()
     names = sorted(name for command in commands for name in PROCESS_NAMES if name in command)
     return names == sorted((*PROCESS_NAMES, "noroshi web")) and len(commands) == len(names)
@@ -46,7 +46,7 @@ def is_ready(product: Product) -> bool:
 
 
 def up(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Runs `noroshi up` and expects it to fail."""
+    """Runs `noroshi up` with arguments that make it fail at once, and returns its result."""
     command = [*NOROSHI, "up", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment(**variables))
 
@@ -59,8 +59,8 @@ def test_up_prints_start_time_and_addresses(product: Product) -> None:
 
 
 def test_process_list_shows_process_names(product: Product) -> None:
-    ours = ["noroshi web", "noroshi web", "noroshi worker"]
-    assert eventually(lambda: sorted(name for name in product.children().values() if "noroshi " in name) == ours)
+    names = ["noroshi web", "noroshi web", "noroshi worker"]
+    assert eventually(lambda: sorted(name for name in product.children().values() if "noroshi " in name) == names)
     assert eventually(lambda: all_processes_run(product))
     assert processes()[product.process.pid][1] == "noroshi up"
 
@@ -78,8 +78,8 @@ def test_other_web_process_serves_during_restart(product: Product) -> None:
     assert eventually(lambda: all_processes_run(product)), product.errors
     killed_pid = product.child("noroshi web")
     os.kill(killed_pid, signal.SIGKILL)
-    until = time.monotonic() + 1
-    while time.monotonic() < until:
+    ends_at = time.monotonic() + 1
+    while time.monotonic() < ends_at:
         assert is_ready(product)
     assert eventually(lambda: all_processes_run(product)), product.errors
 
@@ -205,31 +205,32 @@ class CrashingProcess:
 
 
 @asynccontextmanager
-async def supervised(member: CrashingProcess) -> AsyncIterator[None]:
-    keeping = asyncio.create_task(keep_running(member))
+async def supervised(process: CrashingProcess) -> AsyncIterator[None]:
+    """Keeps the process running until the block ends."""
+    supervision = asyncio.create_task(keep_running(process))
     yield
-    keeping.cancel()
-    await asyncio.wait({keeping})
-    await member.wait()
+    supervision.cancel()
+    await asyncio.wait({supervision})
+    await process.wait()
 
 
-async def until_started(member: CrashingProcess, times: int) -> None:
+async def wait_for_starts(process: CrashingProcess, times: int) -> None:
     async with asyncio.timeout(60):
-        while len(member.starts) < times:
+        while len(process.starts) < times:
             await asyncio.sleep(0.05)
 
 
 @pytest.mark.anyio
 async def test_pauses_between_restarts_grow() -> None:
-    member = CrashingProcess()
-    async with supervised(member):
-        await until_started(member, 4)
-    pauses = [later - sooner for sooner, later in pairwise(member.starts)]
+    process = CrashingProcess()
+    async with supervised(process):
+        await wait_for_starts(process, 4)
+    pauses = [later - earlier for earlier, later in pairwise(process.starts)]
     assert [pause >= at_least for pause, at_least in zip(pauses, (0.2, 0.4, 0.8), strict=False)] == [True] * 3
 
 
 @pytest.mark.anyio
 async def test_failed_restart_is_retried() -> None:
-    member = CrashingProcess(failures=2)
-    async with supervised(member):
-        await until_started(member, 2)
+    process = CrashingProcess(failures=2)
+    async with supervised(process):
+        await wait_for_starts(process, 2)

@@ -42,14 +42,15 @@ def shared_worker(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, re
 
 
 @pytest.fixture
-async def place(shared_worker: SharedWorker, mongodb_uri: str, redis_url: str) -> AsyncIterator[TopicScenario]:
-    """A topic of the shared worker's database."""
+async def scenario(shared_worker: SharedWorker, mongodb_uri: str, redis_url: str) -> AsyncIterator[TopicScenario]:
+    """Yields a topic in the shared worker's database."""
     async with open_stores(mongodb_uri, redis_url, shared_worker.database) as stores:
         yield await create_topic_scenario(stores)
 
 
 @asynccontextmanager
 async def own_valkey(folder: Path) -> AsyncIterator[Valkey]:
+    """Yields a Valkey that a test may break."""
     valkey = Valkey(folder / "redis", find_valkey())
     await valkey.start()
     yield valkey
@@ -57,7 +58,7 @@ async def own_valkey(folder: Path) -> AsyncIterator[Valkey]:
 
 
 @asynccontextmanager
-async def place_with_worker(
+async def scenario_with_worker(
     folder: Path, mongodb_uri: str, redis_url: str, database: str
 ) -> AsyncIterator[tuple[TopicScenario, Running]]:
     """Yields a topic, and a worker on the same database."""
@@ -66,20 +67,22 @@ async def place_with_worker(
             yield await create_topic_scenario(stores), worker
 
 
-async def post(place: TopicScenario, link: str) -> Message:
+async def post(scenario: TopicScenario, link: str) -> Message:
     """Posts a link and enqueues its preview, as the API does."""
-    message = await place.post(f"look {link}")
-    await wake(place, message)
+    message = await scenario.post(f"look {link}")
+    await enqueue_preview(scenario, message)
     return message
 
 
-async def wake(place: TopicScenario, message: Message) -> None:
-    await place.stores.queue.enqueue(PREVIEWS, "chat.preview_link", message.topic_id, message.timestamp)
+async def enqueue_preview(scenario: TopicScenario, message: Message) -> None:
+    await scenario.stores.queue.enqueue(PREVIEWS, "chat.preview_link", message.topic_id, message.timestamp)
 
 
-def has_preview(place: TopicScenario, message: Message) -> Callable[[], Coroutine[Any, Any, bool]]:
+def has_preview(scenario: TopicScenario, message: Message) -> Callable[[], Coroutine[Any, Any, bool]]:
+    """Returns a function that returns whether the message has its preview."""
+
     async def look() -> bool:
-        found = await place.stores.messages.get(message.key)
+        found = await scenario.stores.messages.get(message.key)
         return found.link_preview is not None
 
     return look
@@ -99,11 +102,11 @@ async def is_requested(served: Upstream, path: str) -> bool:
     return path in served.paths()
 
 
-async def test_enqueued_job_runs(place: TopicScenario) -> None:
+async def test_enqueued_job_runs(scenario: TopicScenario) -> None:
     async with upstream() as served:
         served.answers["/page"] = respond(PAGE)
-        message = await post(place, served.url("/page"))
-        assert await poll_until_true(has_preview(place, message))
+        message = await post(scenario, served.url("/page"))
+        assert await poll_until_true(has_preview(scenario, message))
         assert served.paths() == ["/page"]
 
 
@@ -111,18 +114,21 @@ async def test_sigterm_lets_running_jobs_finish(
     tmp_path: Path, mongodb_uri: str, redis_url: str, database: str
 ) -> None:
     release = asyncio.Event()
-    async with upstream() as served, place_with_worker(tmp_path, mongodb_uri, redis_url, database) as (place, worker):
+    async with (
+        upstream() as served,
+        scenario_with_worker(tmp_path, mongodb_uri, redis_url, database) as (scenario, worker),
+    ):
         served.answers["/slow"] = respond_after(release)
-        message = await post(place, served.url("/slow"))
+        message = await post(scenario, served.url("/slow"))
         assert await poll_until_true(lambda: is_requested(served, "/slow"))
         worker.process.send_signal(signal.SIGTERM)
-        # A process that does not wait for its jobs would be gone by then.
+        # A worker that does not wait for its jobs would end within this time.
         await asyncio.sleep(0.5)
-        assert worker.process.poll() is None, "It did not wait for its job."
+        assert worker.process.poll() is None, "The worker did not wait for its job."
         release.set()
         assert await poll_until_true(lambda: has_ended(worker))
         assert worker.process.returncode == 0
-        assert await has_preview(place, message)()
+        assert await has_preview(scenario, message)()
         assert "Traceback" not in worker.errors
 
 
@@ -130,30 +136,30 @@ async def test_sigterm_without_jobs_ends_worker_at_once(
     tmp_path: Path, mongodb_uri: str, redis_url: str, database: str
 ) -> None:
     with working(tmp_path, mongodb_uri, redis_url, database) as worker:
-        began = asyncio.get_running_loop().time()
+        started_at = asyncio.get_running_loop().time()
         assert worker.terminate() == 0
-    assert asyncio.get_running_loop().time() - began < 10
+    assert asyncio.get_running_loop().time() - started_at < 10
     assert "Traceback" not in worker.errors
 
 
 async def test_worker_survives_loss_of_redis_and_its_data(tmp_path: Path, mongodb_uri: str, database: str) -> None:
     async with upstream() as served, own_valkey(tmp_path) as valkey:
         served.answers |= {"/held": respond_after(asyncio.Event()), "/after": respond(PAGE)}
-        async with place_with_worker(tmp_path, mongodb_uri, valkey.url, database) as (place, worker):
-            await post(place, served.url("/held"))
+        async with scenario_with_worker(tmp_path, mongodb_uri, valkey.url, database) as (scenario, worker):
+            await post(scenario, served.url("/held"))
             assert await poll_until_true(lambda: is_requested(served, "/held"))
             valkey.kill()
             await valkey.wait()
             assert worker.says("loop_restarted")
             (valkey.data / "appendonlydir").rename(tmp_path / "lost")
             await valkey.restart()
-            message = await place.post(f"look {served.url('/after')}")
+            message = await scenario.post(f"look {served.url('/after')}")
 
-            async def waking() -> bool:
-                await wake(place, message)
-                return await has_preview(place, message)()
+            async def has_preview_after_enqueue() -> bool:
+                await enqueue_preview(scenario, message)
+                return await has_preview(scenario, message)()
 
-            assert await poll_until_true(waking, 60)
+            assert await poll_until_true(has_preview_after_enqueue, 60)
             assert worker.process.poll() is None
 
 
@@ -163,29 +169,29 @@ async def test_worker_survives_mongodb_restart(tmp_path: Path, redis_url: str, d
     try:
         async with (
             upstream() as served,
-            place_with_worker(tmp_path, mongod.uri, redis_url, database) as (place, worker),
+            scenario_with_worker(tmp_path, mongod.uri, redis_url, database) as (scenario, worker),
         ):
             served.answers["/after"] = respond(PAGE)
             mongod.kill()
             await mongod.wait()
             assert worker.says("loop_restarted")
             await mongod.restart()
-            message = await post(place, served.url("/after"))
-            assert await poll_until_true(has_preview(place, message), 60)
+            message = await post(scenario, served.url("/after"))
+            assert await poll_until_true(has_preview(scenario, message), 60)
             assert worker.process.poll() is None
     finally:
         await mongod.stop(0)
 
 
 async def test_pickle_in_queue_is_not_executed(
-    tmp_path: Path, place: TopicScenario, shared_worker: SharedWorker
+    tmp_path: Path, scenario: TopicScenario, shared_worker: SharedWorker
 ) -> None:
-    trap = tmp_path / "sprung"
+    trap = tmp_path / "trap"
     async with upstream() as served:
         served.answers["/page"] = respond(PAGE)
-        await push(place.stores, pickled(trap))
-        assert await poll_until_true(lambda: is_unqueued(place.stores, "evil"))
-        assert await poll_until_true(has_preview(place, await post(place, served.url("/page"))))
+        await push(scenario.stores, pickled(trap))
+        assert await poll_until_true(lambda: is_dequeued(scenario.stores, "evil"))
+        assert await poll_until_true(has_preview(scenario, await post(scenario, served.url("/page"))))
         assert not trap.exists()
         assert shared_worker.worker.process.poll() is None
 
@@ -201,7 +207,7 @@ async def push(stores: Stores, payload: bytes) -> None:
     await stores.redis.zadd(stores.keys.queue(PREVIEWS), {"evil": 1})
 
 
-async def is_unqueued(stores: Stores, job_id: str) -> bool:
+async def is_dequeued(stores: Stores, job_id: str) -> bool:
     return await stores.redis.zscore(stores.keys.queue(PREVIEWS), job_id) is None
 
 
@@ -223,13 +229,13 @@ async def test_job_results_are_not_kept() -> None:
 
 
 async def test_two_workers_run_job_once(
-    tmp_path: Path, mongodb_uri: str, redis_url: str, place: TopicScenario, shared_worker: SharedWorker
+    tmp_path: Path, mongodb_uri: str, redis_url: str, scenario: TopicScenario, shared_worker: SharedWorker
 ) -> None:
     async with upstream() as served:
         with working(tmp_path / "second", mongodb_uri, redis_url, shared_worker.database):
             links = [served.url(f"/{n}") for n in range(20)]
             served.answers |= {f"/{n}": respond(PAGE) for n in range(20)}
-            messages = await asyncio.gather(*(post(place, link) for link in links))
+            messages = await asyncio.gather(*(post(scenario, link) for link in links))
             for message in messages:
-                assert await poll_until_true(has_preview(place, message))
+                assert await poll_until_true(has_preview(scenario, message))
             assert sorted(served.paths()) == sorted(f"/{n}" for n in range(20))

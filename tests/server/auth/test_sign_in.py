@@ -1,4 +1,4 @@
-"""Tokens signed by the product itself are accepted by it."""
+"""Tokens that the product signs for its own users, with the given or the stored secret."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from storage.identity.roles import Role
 
 
 @dataclass(frozen=True)
-class DemoVisitor:
+class ExampleUser:
     id: str = "u1"
     handle: str = "mika"
     name: str = "Mika"
@@ -25,7 +25,7 @@ class DemoVisitor:
 async def test_demo_token_passes_audience_and_issuer_checks(data_dir: Path) -> None:
     settings = with_auth_secret(Settings(data_dir=data_dir, auth_audience="us", auth_issuer="me"))
     verifier = TokenVerifier(secret=settings.auth_secret, audience="us", issuer="me")
-    claims = await verifier.verify(sign_for(settings, DemoVisitor()))
+    claims = await verifier.verify(sign_for(settings, ExampleUser()))
     assert (claims.user_id, claims.organization_id, claims.name, claims.handle) == ("u1", "o1", "Mika", "mika")
     assert claims.roles == {Role.MEMBER, Role.ADMIN}
 
@@ -41,4 +41,4 @@ def test_signing_with_identity_provider_is_refused(data_dir: Path) -> None:
     settings = with_auth_secret(Settings(data_dir=data_dir, auth_jwks_url="https://issuer.example/keys"))
     assert settings.auth_secret is None
     with pytest.raises(StartupError, match="NOROSHI_AUTH_JWKS_URL"):
-        sign_for(settings, DemoVisitor())
+        sign_for(settings, ExampleUser())

@@ -26,25 +26,29 @@ EXP = time.time() + 3600
 
 
 def signed(payload: dict[str, Any], secret: str = SECRET, algorithm: str = "HS256") -> str:
+    """Returns a token with these claims, added to valid ones."""
     return jwt.encode({"sub": "u1", "org": "acme", "exp": EXP} | payload, secret, algorithm=algorithm)
 
 
 def verify(token: str, **settings: Any) -> Claims:
+    """Returns the claims of a token, verified with the shared secret unless the settings say otherwise."""
     return asyncio.run(TokenVerifier(**({"secret": SECRET} | settings)).verify(token))
 
 
 def segment(value: object) -> str:
+    """Returns a token's header or payload: JSON in base64url."""
     return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
 
 
 def hmac_signed(header: dict[str, Any], payload: dict[str, Any], secret: bytes) -> str:
-    """Signs a token that PyJWT refuses to sign."""
+    """Returns a signed token, also with a header or payload that PyJWT refuses to sign."""
     signing_input = f"{segment(header)}.{segment(payload)}"
     signature = hmac.digest(secret, signing_input.encode(), "sha256")
     return f"{signing_input}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}"
 
 
 def unchecked(claims: dict[str, Any]) -> str:
+    """Returns a token with these claims, added to valid ones, without PyJWT's checks."""
     payload = {"sub": "u1", "org": "acme", "exp": EXP} | claims
     return hmac_signed({"alg": "HS256"}, payload, SECRET.encode())
 
@@ -52,9 +56,9 @@ def unchecked(claims: dict[str, Any]) -> str:
 class TestClaims:
     def test_minted_token_has_given_claims(self) -> None:
         before = time.time()
-        who = {"user_id": "u1", "organization_id": "acme", "name": "花子", "handle": "hana"}
-        claims = verify(mint(SECRET, **who, roles=["ADMIN"], ttl_s=60))
-        assert {field: getattr(claims, field) for field in who} == who
+        identity = {"user_id": "u1", "organization_id": "acme", "name": "花子", "handle": "hana"}
+        claims = verify(mint(SECRET, **identity, roles=["ADMIN"], ttl_s=60))
+        assert {field: getattr(claims, field) for field in identity} == identity
         assert claims.roles == {Role.ADMIN}
         assert before + 60 <= claims.expires_at <= time.time() + 60
 
@@ -106,7 +110,7 @@ class TestTime:
             verify(token, now=lambda: 2000.5)
 
     def test_verified_token_expires_later(self) -> None:
-        async def scenario() -> None:
+        async def verify_around_expiry() -> None:
             clock = [1000.0]
             verifier = TokenVerifier(secret=SECRET, now=lambda: clock[0])
             token = signed({"exp": 1001})
@@ -115,7 +119,7 @@ class TestTime:
             with pytest.raises(TokenExpired):
                 await verifier.verify(token)
 
-        asyncio.run(scenario())
+        asyncio.run(verify_around_expiry())
 
     @pytest.mark.parametrize("claims", [{"sub": ""}, {"roles": "ADMIN"}, {"nbf": EXP + 9}, {"aud": "elsewhere"}])
     def test_expired_and_malformed_token_is_invalid(self, claims: dict[str, Any]) -> None:
@@ -207,7 +211,7 @@ class TestBearer:
             bearer(header)
 
 
-class Provider:
+class IdentityProvider:
     """An identity provider on a real socket. Tests change its key set and its status."""
 
     def __init__(self) -> None:
@@ -228,8 +232,9 @@ class Provider:
 
 
 @asynccontextmanager
-async def provider_with(*keys: dict[str, Any]) -> AsyncIterator[Provider]:
-    provider = Provider()
+async def provider_with(*keys: dict[str, Any]) -> AsyncIterator[IdentityProvider]:
+    """Serves an identity provider with these keys."""
+    provider = IdentityProvider()
     provider.document = {"keys": list(keys)}
     server = await asyncio.start_server(provider.answer, "127.0.0.1", 0)
     provider.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/jwks.json"
@@ -253,11 +258,12 @@ def ec_jwk(kid: str, key: ec.EllipticCurvePrivateKey = EC_KEY) -> dict[str, Any]
 
 
 def issued(key: Any, algorithm: str, kid: str | None = None, **claims: Any) -> str:
+    """Returns a token that is signed with a key of the identity provider."""
     headers = None if kid is None else {"kid": kid}
     return jwt.encode({"sub": "u1", "org": "acme", "exp": EXP} | claims, key, algorithm=algorithm, headers=headers)
 
 
-def verifier_of(provider: Provider, monotonic: Callable[[], float] = time.monotonic) -> TokenVerifier:
+def verifier_of(provider: IdentityProvider, monotonic: Callable[[], float] = time.monotonic) -> TokenVerifier:
     return TokenVerifier(secret=SECRET, jwks_url=provider.url, monotonic=monotonic)
 
 
@@ -297,9 +303,9 @@ class TestIdentityProvider:
 
     async def test_unsuitable_keys_of_provider_are_ignored(self) -> None:
         symmetric = {"kty": "oct", "kid": "o", "k": base64.urlsafe_b64encode(SECRET.encode()).decode()}
-        unfit: list[Any] = [symmetric, rsa_jwk("enc", use="enc"), rsa_jwk("512", alg="RS512"), ec_jwk("3", P384)]
-        unfit += [7, {}, {"kty": ["RSA"]}, rsa_jwk("x") | {"kid": ["x"]}, {"kty": "RSA", "kid": "n", "n": 1}]
-        async with provider_with(*unfit, rsa_jwk("good"), rsa_jwk("weak", WEAK_RSA_KEY)) as provider:
+        unsuitable: list[Any] = [symmetric, rsa_jwk("enc", use="enc"), rsa_jwk("512", alg="RS512"), ec_jwk("3", P384)]
+        unsuitable += [7, {}, {"kty": ["RSA"]}, rsa_jwk("x") | {"kid": ["x"]}, {"kty": "RSA", "kid": "n", "n": 1}]
+        async with provider_with(*unsuitable, rsa_jwk("good"), rsa_jwk("weak", WEAK_RSA_KEY)) as provider:
             verifier = verifier_of(provider)
             assert await verifier.verify(issued(RSA_KEY, "RS256", "good"))
             for kid in ("enc", "512", "x", "n"):
@@ -396,6 +402,7 @@ class TestIdentityProvider:
 
 
 async def until(condition: Callable[[], bool], timeout_s: float = 30.0) -> None:
+    """Waits until the condition is true. Raises: TimeoutError."""
     async with asyncio.timeout(timeout_s):
         while not condition():
             await asyncio.sleep(0.005)

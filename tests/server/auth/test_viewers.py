@@ -16,7 +16,9 @@ NOW = 1_800_000_000.0
 pytestmark = pytest.mark.anyio
 
 
-class Clock:
+class ManualClock:
+    """A clock whose time only tests change."""
+
     now = NOW
 
     def __call__(self) -> float:
@@ -24,16 +26,17 @@ class Clock:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> ManualClock:
+    return ManualClock()
 
 
 @pytest.fixture
-def viewers(stores: Stores, clock: Clock) -> Viewers:
+def viewers(stores: Stores, clock: ManualClock) -> Viewers:
     return Viewers(TokenVerifier(secret=SECRET, now=clock), stores.users)
 
 
 def bearer(user: str = "ann", org: str = "acme", **claims: object) -> str:
+    """Returns an authorization header with a new token of the user."""
     return f"Bearer {mint(SECRET, user_id=user, organization_id=org, ttl_s=1e9, **claims)}"  # type: ignore[arg-type]
 
 
@@ -64,10 +67,10 @@ async def test_same_id_in_other_organization_is_other_user(viewers: Viewers, sto
 
 
 async def test_session_has_roles_of_token_or_member(viewers: Viewers) -> None:
-    for given, counted in [(["OPERATOR", "SERVICE"], {Role.OPERATOR, Role.SERVICE}), ([], {Role.MEMBER})]:
+    for given, expected in [(["OPERATOR", "SERVICE"], {Role.OPERATOR, Role.SERVICE}), ([], {Role.MEMBER})]:
         session = await viewers.session(bearer(roles=given))
         assert session is not None
-        assert session.roles == counted
+        assert session.roles == expected
 
 
 async def test_changed_name_in_token_is_stored_at_once(viewers: Viewers, stores: Stores) -> None:
@@ -84,13 +87,13 @@ async def test_concurrent_first_requests_create_one_user(viewers: Viewers) -> No
     assert len({session.user.handle for session in sessions if session is not None}) == 1
 
 
-async def test_same_wanted_handle_gets_numbered(viewers: Viewers) -> None:
-    wanting = [viewers.session(bearer(user, handle="ann")) for user in ("u1", "u2", "u3")]
-    sessions = await asyncio.gather(*wanting)
+async def test_handle_in_use_gets_a_number(viewers: Viewers) -> None:
+    requests = [viewers.session(bearer(user, handle="ann")) for user in ("u1", "u2", "u3")]
+    sessions = await asyncio.gather(*requests)
     assert {session.user.handle for session in sessions if session is not None} == {"ann", "ann-2", "ann-3"}
 
 
-async def test_session_ends_when_token_expires(viewers: Viewers, clock: Clock) -> None:
+async def test_session_ends_when_token_expires(viewers: Viewers, clock: ManualClock) -> None:
     clock.now = 0
     token = f"Bearer {mint(SECRET, user_id='ann', organization_id='acme', ttl_s=60)}"
     session = await viewers.session(token)
@@ -110,7 +113,7 @@ async def test_cached_session_reads_no_user(viewers: Viewers, stores: Stores) ->
     assert await stores.mongo["users"].count_documents({}) == 0
 
 
-async def test_full_cache_drops_oldest_session(stores: Stores, clock: Clock) -> None:
+async def test_full_cache_drops_oldest_session(stores: Stores, clock: ManualClock) -> None:
     viewers = Viewers(TokenVerifier(secret=SECRET, now=clock), stores.users, max_sessions=2)
     tokens = [bearer(user) for user in ("ann", "ben", "cem")]
     for token in tokens:
@@ -121,7 +124,7 @@ async def test_full_cache_drops_oldest_session(stores: Stores, clock: Clock) -> 
     assert await stores.mongo["users"].distinct("_id.id") == ["ann"]
 
 
-async def test_session_beyond_max_age_reads_user_again(stores: Stores, clock: Clock) -> None:
+async def test_session_beyond_max_age_reads_user_again(stores: Stores, clock: ManualClock) -> None:
     viewers = Viewers(TokenVerifier(secret=SECRET, now=clock), stores.users, max_age_s=0.0)
     token = bearer()
     await viewers.session(token)

@@ -23,11 +23,13 @@ def _empty_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def noroshi(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Runs the command in a process of its own."""
     command = [*NOROSHI, *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment(**variables))
 
 
 def claims(token: str, key: str) -> dict[str, object]:
+    """Returns the verified claims of a token."""
     return dict(jwt.decode(token.strip(), key, algorithms=["HS256"]))
 
 
@@ -47,7 +49,7 @@ def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "expected"),
     [
         ([], "Missing command"),
         (["fly"], "No such command"),
@@ -63,14 +65,14 @@ def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]
     ],
 )
 def test_wrong_usage_is_one_line_with_code_2(
-    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(arguments) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err.startswith("noroshi: ")
     assert shown.err.count("\n") == 1
-    assert words in shown.err
+    assert expected in shown.err
 
 
 def test_invalid_setting_is_one_line_with_code_1() -> None:

@@ -36,12 +36,12 @@ def _environment(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> 
 
 @pytest.fixture
 def with_mail(mongodb_uri: str, redis_url: str, database: str) -> Callable[[Callable[[OrganizationMail], Any]], Any]:
-    """Runs a coroutine function with acme's mail."""
+    """Returns a function that runs a coroutine function with acme's mail and returns its result."""
 
-    def run_with_mail(work: Callable[[OrganizationMail], Coroutine[None, None, Any]]) -> Any:
+    def run_with_mail(function: Callable[[OrganizationMail], Coroutine[None, None, Any]]) -> Any:
         async def with_stores() -> Any:
             async with open_stores(mongodb_uri, redis_url, database, address_keys=ADDRESS_KEYS) as stores:
-                return await work(OrganizationMail(stores, "acme"))
+                return await function(OrganizationMail(stores, "acme"))
 
         return asyncio.run(with_stores())
 
@@ -114,7 +114,7 @@ def test_mail_report_reads_file(
 
 
 def test_mail_report_reads_standard_input(variables: dict[str, str]) -> None:
-    done = subprocess.run(
+    result = subprocess.run(
         [*NOROSHI, "mail", "report", "-", "--org", "acme"],
         input="Subject: hello\n\nhello\n",
         capture_output=True,
@@ -122,14 +122,14 @@ def test_mail_report_reads_standard_input(variables: dict[str, str]) -> None:
         timeout=60,
         env=environment(**variables),
     )
-    assert (done.returncode, done.stderr) == (
+    assert (result.returncode, result.stderr) == (
         1,
         "noroshi: The message is not a delivery report: expected a DSN, an ARF complaint or a bounce.\n",
     )
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "expected"),
     [
         ("address,success\n", "its header lacks hard_bounce, soft_bounce"),
         (ROWS + "nobody,1,2,3\n", "line 4: no mail address"),
@@ -139,13 +139,13 @@ def test_mail_report_reads_standard_input(variables: dict[str, str]) -> None:
     ],
 )
 def test_mail_import_bad_file_is_one_line_and_writes_nothing(
-    rows: Path, text: str, words: str, with_mail: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+    rows: Path, text: str, expected: str, with_mail: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows.write_text(text)
     assert run(["mail", "import", str(rows), "--org", "acme", "--source", "x"]) == 1
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert words in shown.err
+    assert expected in shown.err
     assert shown.err.count("\n") == 1
     assert with_mail(lambda mail: mail.standing("ann@example.org")).success == 0
 
@@ -177,7 +177,7 @@ def test_mail_commands_have_help(command: str, capsys: pytest.CaptureFixture[str
 def test_mail_tail_survives_kills(tmp_path: Path, variables: dict[str, str], with_mail: Callable[..., Any]) -> None:
     log = tmp_path / "mail.log"
 
-    def write(first: int, last: int) -> None:
+    def write_bounces(first: int, last: int) -> None:
         with log.open("a") as file:
             for number in range(first, last):
                 file.write(
@@ -187,7 +187,7 @@ def test_mail_tail_survives_kills(tmp_path: Path, variables: dict[str, str], wit
 
     command = [*NOROSHI, "mail", "tail", str(log), "--org", "acme", "--state", str(tmp_path / "state")]
     for round_ in range(2):
-        write(round_ * 40, round_ * 40 + 40)
+        write_bounces(round_ * 40, round_ * 40 + 40)
         with subprocess.Popen(command, env=environment(**variables), stderr=subprocess.DEVNULL) as tail:
             assert eventually(lambda n=round_: with_mail(_ledger_size) >= n * 40 + 20)  # type: ignore[misc]
             tail.kill()

@@ -34,15 +34,15 @@ async def test_status_shows_workers_locks_calls_and_queues(
     console = Console(width=160, record=True)
     show(await status(settings), console)
     text = console.export_text()
-    for words in ("host/1", "prune_events 1 (3 found)", "call_broker:acme", "0 of 4", "2.5", "previews"):
-        assert words in text
+    for expected in ("host/1", "prune_events 1 (3 found)", "call_broker:acme", "0 of 4", "2.5", "previews"):
+        assert expected in text
 
 
 async def test_status_shows_mail_backlog_logs_and_reports(
     stores: Stores, mongodb_uri: str, redis_url: str, database: str
 ) -> None:
-    place = partition("example.org")
-    assert await Locks(stores.mongo, ttl_s=600).acquire(f"mail:{place}", "host/7") is not None
+    number = partition("example.org")
+    assert await Locks(stores.mongo, ttl_s=600).acquire(f"mail:{number}", "host/7") is not None
     await Ledger(stores.mongo, ADDRESS_KEYS).record("acme", "mta", [ok(), ok("bob@example.org")])
     state = {"org": "acme", "file": "/var/log/mail.log", "lines": 1234, "events": 56, "behind_bytes": 78}
     await Heartbeat(stores.mongo["mail_tails"], "host/9", lambda: state)._write()
@@ -51,13 +51,13 @@ async def test_status_shows_mail_backlog_logs_and_reports(
         assert await stores.reports.claim("acme", today - 1, kind)
     await stores.reports.mark_sent("acme", today - 1, "summary")
     tables = await status(Settings(mongodb_uri=mongodb_uri, redis_url=redis_url, database=database))
-    folders, tails, reports = (table for table in tables if table.title.startswith("Mail"))
-    ((number, events, oldest, folder),) = folders.rows
-    assert (number, events, folder) == (str(place), "2", "host/7")
+    partitions, tails, reports = (table for table in tables if table.title.startswith("Mail"))
+    ((shown_number, events, oldest, worker),) = partitions.rows
+    assert (shown_number, events, worker) == (str(number), "2", "host/7")
     assert 0 <= float(oldest.removesuffix(" s")) < 60
-    ((*shown, sign, lines, new, behind),) = tails.rows
-    assert (shown, lines, new, behind) == (["host/9", "acme", "/var/log/mail.log"], "1,234", "56", "78 bytes")
-    assert sign.endswith("s ago")
+    ((*source, seen, lines, new, behind),) = tails.rows
+    assert (source, lines, new, behind) == (["host/9", "acme", "/var/log/mail.log"], "1,234", "56", "78 bytes")
+    assert seen.endswith("s ago")
     assert [(row[2], row[3] == "not yet") for row in reports.rows] == [("alarm", True), ("summary", False)]
 
 

@@ -1,4 +1,4 @@
-"""The programs of the embedded servers: wheels by default, named programs otherwise."""
+"""The programs of the embedded servers: those of the installed wheels, or programs named in the settings."""
 
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def refusal(data_dir: Path, **options: Any) -> str:
+    """Returns the error of a failed start, which must be one line."""
     with pytest.raises(StartupError) as refused:
         async with embedded_servers(data_dir, **options):
             pass
@@ -27,6 +28,7 @@ async def refusal(data_dir: Path, **options: Any) -> str:
 
 
 def script(path: Path, *lines: str) -> Path:
+    """Writes an executable shell script, and returns its path."""
     path.write_text("\n".join(["#!/bin/sh", *lines, ""]))
     path.chmod(0o755)
     return path

@@ -31,18 +31,18 @@ async def valkey(tmp_path: Path) -> AsyncIterator[Valkey]:
     await server.stop()
 
 
-class Standalone(Mongod):
+class StandaloneMongod(Mongod):
     """A mongod outside any replica set."""
 
     def command(self) -> list[str]:
         command = super().command()
-        place = command.index("--replSet")
-        return [*command[:place], *command[place + 2 :]]
+        index = command.index("--replSet")
+        return [*command[:index], *command[index + 2 :]]
 
 
 @pytest.fixture
 async def standalone(tmp_path: Path) -> AsyncIterator[Mongod]:
-    server = Standalone(tmp_path / "standalone", find_mongod(), initiate=False)
+    server = StandaloneMongod(tmp_path / "standalone", find_mongod(), initiate=False)
     await server.start()
     yield server
     await server.stop()

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def refusal(data_dir: Path, **options: Any) -> str:
+    """Returns the error of a failed start, which must be one line."""
     with pytest.raises(StartupError) as refused:
         async with embedded_servers(data_dir, **options):
             pass

@@ -1,4 +1,4 @@
-"""Recognition of coalescible queries by their bytes, and reading bodies whose start was already read."""
+"""Coalescible queries are recognized by the bytes of the request. The start of a body is read ahead and replayed."""
 
 import orjson
 import pytest
@@ -26,7 +26,7 @@ REQUEST = {"query": QUERY, "variables": {"topic": "t"}, "operationName": "p"}
 
 @pytest.fixture(autouse=True)
 def _empty_cache() -> None:
-    """Empties the document cache."""
+    """Empties the document cache before each test."""
     DOCUMENTS._documents.clear()
 
 
@@ -36,6 +36,7 @@ def queries() -> CoalescibleQueries:
 
 
 async def execute(query: str = QUERY) -> None:
+    """Executes the query, which caches its document."""
     await SCHEMA.execute(query, {"topic": "t"})
 
 
@@ -108,6 +109,7 @@ def test_other_media_type_is_not_coalescible(content_type: bytes | None, accept:
 
 
 def receiving(*messages: Message) -> Receive:
+    """Returns an ASGI receive function that returns these messages in order."""
     pending = iter(messages)
 
     async def receive() -> Message:
@@ -117,6 +119,7 @@ def receiving(*messages: Message) -> Receive:
 
 
 def part(body: bytes, more: bool = True) -> Message:
+    """Returns the ASGI message of one part of a body."""
     return {"type": "http.request", "body": body, "more_body": more}
 
 
@@ -130,8 +133,8 @@ async def test_start_of_a_long_body_is_replayed_before_the_rest() -> None:
     receive = receiving(part(long), part(b"b"), part(b"c", more=False))
     start = await read_start(receive)
     assert start == part(long)
-    again = replay_start(start, receive)
-    assert [(await again())["body"] for _ in range(3)] == [long, b"b", b"c"]
+    replaying = replay_start(start, receive)
+    assert [(await replaying())["body"] for _ in range(3)] == [long, b"b", b"c"]
 
 
 async def test_disconnect_while_reading_the_body_raises() -> None:

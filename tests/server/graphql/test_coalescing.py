@@ -19,13 +19,13 @@ from server.graphql.coalescing import ANSWERS, MAX_VIEWERS, Answer, QueryCoalesc
 from storage.identity.records import User
 from storage.stores import Stores
 from tests.schema.fields import bound, members
-from tests.schema.viewers import NAMES, World, differing_viewers
-from tests.server.graphql.listeners import House, open_house
+from tests.schema.viewers import VIEWER_IDS, DifferingViewers, create_differing_viewers
+from tests.server.graphql.graphql_server import GraphQLServer, serve_graphql
 from tests.storage.topic_scenario import create_topic_scenario
 
 pytestmark = pytest.mark.anyio
 
-CORE = schema._schema
+CORE_SCHEMA = schema._schema
 ROOTS = ("messages", "messagesAround")
 HEADERS = {"content-type": "application/json"}
 Json = dict[str, Any]
@@ -43,35 +43,38 @@ def coalescible_selection(type_: GraphQLObjectType) -> str:
 
 def reachable_fields() -> Iterator[tuple[GraphQLObjectType, str]]:
     """Yields every field that can be selected below fields that suit audiences."""
-    assert CORE.query_type is not None
-    seen: set[GraphQLObjectType] = set()
-    pending = [each for root in ROOTS for each in members(CORE.query_type.fields[root].type)]
+    assert CORE_SCHEMA.query_type is not None
+    visited: set[GraphQLObjectType] = set()
+    pending = [each for root in ROOTS for each in members(CORE_SCHEMA.query_type.fields[root].type)]
     while pending:
         type_ = pending.pop()
-        if type_ not in seen:
-            seen.add(type_)
+        if type_ not in visited:
+            visited.add(type_)
             yield from ((type_, name) for name in type_.fields)
             suiting = [each for name, each in type_.fields.items() if field_suits_audience(bound(type_, name))]
             pending += [member for each in suiting for member in members(each.type)]
 
 
-def full_query(root: str, world: World) -> str:
+def full_query(root: str, viewers: DifferingViewers) -> str:
     """Returns a query for every field of the topic's page that suits audiences."""
-    assert CORE.query_type is not None
-    (page,) = members(CORE.query_type.fields[root].type)
-    first = f"{world.first.timestamp // 1_000_000}.{world.first.timestamp % 1_000_000:06}"
+    assert CORE_SCHEMA.query_type is not None
+    (page,) = members(CORE_SCHEMA.query_type.fields[root].type)
+    timestamp = viewers.first_message.timestamp
+    first = f"{timestamp // 1_000_000}.{timestamp % 1_000_000:06}"
     at = f'timestamp: "{first}"' if root == "messagesAround" else 'latest: "now"'
-    return f'{{ {root}(topicId: "{world.place.topic.id}", {at}) {{ {coalescible_selection(page)} }} }}'
+    return f'{{ {root}(topicId: "{viewers.scenario.topic.id}", {at}) {{ {coalescible_selection(page)} }} }}'
 
 
 @asynccontextmanager
-async def client(house: House) -> AsyncIterator[httpx2.AsyncClient]:
-    transport = httpx2.ASGITransport(app=house.view)
-    async with httpx2.AsyncClient(transport=transport, base_url="http://house/graphql", headers=HEADERS) as http:
+async def http_client(server: GraphQLServer) -> AsyncIterator[httpx2.AsyncClient]:
+    """Yields an HTTP client of the endpoint."""
+    transport = httpx2.ASGITransport(app=server.endpoint)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://noroshi/graphql", headers=HEADERS) as http:
         yield http
 
 
 async def post(http: httpx2.AsyncClient, token: str, text: str, **variables: Any) -> Json:
+    """Executes a query with a token, and returns the response's body."""
     headers = {"authorization": f"Bearer {token}"}
     response = await http.post("", json={"query": text, "variables": variables}, headers=headers)
     assert response.status_code == 200
@@ -79,8 +82,9 @@ async def post(http: httpx2.AsyncClient, token: str, text: str, **variables: Any
     return answer
 
 
-async def ask(http: httpx2.AsyncClient, house: House, user_id: str, text: str, **variables: Any) -> Json:
-    return await post(http, house.token(user_id), text, **variables)
+async def ask(http: httpx2.AsyncClient, server: GraphQLServer, user_id: str, text: str, **variables: Any) -> Json:
+    """Executes a query as a user, and returns the response's body."""
+    return await post(http, server.token(user_id), text, **variables)
 
 
 def outcomes() -> Counter[str]:
@@ -89,24 +93,25 @@ def outcomes() -> Counter[str]:
 
 
 @pytest.fixture
-async def world(shared_stores: Stores) -> World:
-    world = await differing_viewers(shared_stores)
-    # Fay and gus have no data of their own, so they share answers. Hal differs only in a block.
+async def viewers(shared_stores: Stores) -> DifferingViewers:
+    """Returns the differing viewers and three more members of the community."""
+    viewers = await create_differing_viewers(shared_stores)
+    # Fay and gus have no relations or marks, so their answers are equal. Hal differs from them only by a block.
     for name in ("fay", "gus", "hal"):
-        reader = await world.stores.users.sign_in(world.place.organization_id, name, (), None, None)
-        await world.stores.communities.join(world.place.community, reader)
-    await world.stores.relations.block(world.place.organization_id, "hal", "dan")
-    return world
+        member = await viewers.stores.users.sign_in(viewers.scenario.organization_id, name, (), None, None)
+        await viewers.stores.communities.join(viewers.scenario.community, member)
+    await viewers.stores.relations.block(viewers.scenario.organization_id, "hal", "dan")
+    return viewers
 
 
 @pytest.mark.parametrize("root", ROOTS)
-async def test_coalesced_viewers_get_the_same_answers_as_alone(world: World, root: str) -> None:
-    everybody, text = (*NAMES, "fay", "gus", "hal"), full_query(root, world)
-    async with open_house(world.place) as house, client(house) as http:
+async def test_coalesced_viewers_get_the_same_answers_as_alone(viewers: DifferingViewers, root: str) -> None:
+    user_ids, text = (*VIEWER_IDS, "fay", "gus", "hal"), full_query(root, viewers)
+    async with serve_graphql(viewers.scenario) as server, http_client(server) as http:
         before = outcomes()
-        alone = {name: await ask(http, house, name, text) for name in everybody}
+        alone = {name: await ask(http, server, name, text) for name in user_ids}
         assert (outcomes() - before)["shared"] == 0
-        tasks = [(name, asyncio.create_task(ask(http, house, name, text))) for _ in range(3) for name in everybody]
+        tasks = [(name, asyncio.create_task(ask(http, server, name, text))) for _ in range(3) for name in user_ids]
         for name, task in tasks:
             assert await task == alone[name], name
         assert (outcomes() - before)["shared"] > 0
@@ -115,22 +120,22 @@ async def test_coalesced_viewers_get_the_same_answers_as_alone(world: World, roo
     assert alone["fay"] == alone["gus"]
 
 
-async def test_audience_of_excluded_viewers_is_answered_one_by_one(world: World) -> None:
-    text = full_query("messages", world)
-    async with open_house(world.place) as house, client(house) as http:
-        alone = {name: await ask(http, house, name, text) for name in ("ann", "bob", "hal")}
+async def test_audience_of_excluded_viewers_is_answered_one_by_one(viewers: DifferingViewers) -> None:
+    text = full_query("messages", viewers)
+    async with serve_graphql(viewers.scenario) as server, http_client(server) as http:
+        alone = {name: await ask(http, server, name, text) for name in ("ann", "bob", "hal")}
         before = outcomes()
-        tasks = [(name, asyncio.create_task(ask(http, house, name, text))) for name in ("ann", "bob", "hal")]
+        tasks = [(name, asyncio.create_task(ask(http, server, name, text))) for name in ("ann", "bob", "hal")]
         for name, task in tasks:
             assert await task == alone[name], name
         assert (outcomes() - before)["shared"] == 0
         assert (outcomes() - before)["apart"] > 0
 
 
-async def test_audience_without_members_is_refused_as_a_whole(world: World) -> None:
-    text, names = full_query("messages", world), ("eve", "ida", "jon")
-    async with open_house(world.place) as house, client(house) as http:
-        tokens = [house.token(name) for name in names]
+async def test_audience_without_members_is_refused_as_a_whole(viewers: DifferingViewers) -> None:
+    text, names = full_query("messages", viewers), ("eve", "ida", "jon")
+    async with serve_graphql(viewers.scenario) as server, http_client(server) as http:
+        tokens = [server.token(name) for name in names]
         alone = [await post(http, token, text) for token in tokens]
         before = outcomes()
         answers = await asyncio.gather(*(post(http, token, text) for token in tokens * 3))
@@ -140,78 +145,80 @@ async def test_audience_without_members_is_refused_as_a_whole(world: World) -> N
         assert (outcomes() - before)["shared"] > 0
 
 
-async def test_exclusion_from_one_field_holds_for_the_whole_answer(world: World) -> None:
+async def test_exclusion_from_one_field_applies_to_whole_answer(viewers: DifferingViewers) -> None:
     """Viewers who may each read one of two topics share no execution; each gets one page and one refusal."""
-    other = await create_topic_scenario(world.stores, world.place.organization_id)
-    await world.stores.communities.join(other.community, world.people["eve"])
+    other = await create_topic_scenario(viewers.stores, viewers.scenario.organization_id)
+    await viewers.stores.communities.join(other.community, viewers.users["eve"])
     pages = [
         f'{name}: messages(topicId: "{each.topic.id}", latest: "now") {{ items {{ text }} }}'
-        for name, each in (("a", world.place), ("b", other))
+        for name, each in (("a", viewers.scenario), ("b", other))
     ]
     text = f"{{ {' '.join(pages)} }}"
-    async with open_house(world.place) as house, client(house) as http:
-        alone = {name: await ask(http, house, name, text) for name in ("fay", "eve")}
+    async with serve_graphql(viewers.scenario) as server, http_client(server) as http:
+        alone = {name: await ask(http, server, name, text) for name in ("fay", "eve")}
         assert [error["path"] for name in alone for error in alone[name]["errors"]] == [["b"], ["a"]]
-        tasks = [(name, asyncio.create_task(ask(http, house, name, text))) for name in ("fay", *alone, *alone)]
+        tasks = [(name, asyncio.create_task(ask(http, server, name, text))) for name in ("fay", *alone, *alone)]
         for name, task in tasks:
             assert await task == alone[name], name
 
 
 @pytest.mark.parametrize("root", ROOTS)
 def test_query_of_audience_fields_is_coalescible(root: str) -> None:
-    assert CORE.query_type is not None
-    (page,) = members(CORE.query_type.fields[root].type)
-    assert suits_audience(CORE, parse(f"{{ a: {root} {{ {coalescible_selection(page)} }} }}"))
+    assert CORE_SCHEMA.query_type is not None
+    (page,) = members(CORE_SCHEMA.query_type.fields[root].type)
+    assert suits_audience(CORE_SCHEMA, parse(f"{{ a: {root} {{ {coalescible_selection(page)} }} }}"))
 
 
-OTHERS = [(str(type_), name) for type_, name in reachable_fields() if not field_suits_audience(bound(type_, name))]
+VIEWER_DEPENDENT_FIELDS = [
+    (str(type_), name) for type_, name in reachable_fields() if not field_suits_audience(bound(type_, name))
+]
 
 
-@pytest.mark.parametrize(("type_name", "name"), OTHERS)
+@pytest.mark.parametrize(("type_name", "name"), VIEWER_DEPENDENT_FIELDS)
 def test_query_with_a_viewer_dependent_field_is_not_coalescible(type_name: str, name: str) -> None:
     for text in (
         f"{{ messages {{ items {{ ... on {type_name} {{ {name} }} }} }} }}",
         f"{{ messages {{ ...f }} }} fragment f on {type_name} {{ x: {name} }}",
         f"{{ messages {{ ... on {type_name} @skip(if: true) {{ {name} }} }} }}",
     ):
-        assert not suits_audience(CORE, parse(text))
+        assert not suits_audience(CORE_SCHEMA, parse(text))
 
 
 def test_other_roots_and_introspection_are_not_coalescible() -> None:
-    assert CORE.query_type is not None
-    for name in {"__schema", *CORE.query_type.fields} - set(ROOTS):
-        assert not suits_audience(CORE, parse(f"{{ {name} {{ __typename }} messages {{ __typename }} }}")), name
+    assert CORE_SCHEMA.query_type is not None
+    for name in {"__schema", *CORE_SCHEMA.query_type.fields} - set(ROOTS):
+        assert not suits_audience(CORE_SCHEMA, parse(f"{{ {name} {{ __typename }} messages {{ __typename }} }}")), name
 
 
-async def test_page_is_never_older_than_its_request(world: World) -> None:
-    """Readers ask without a pause; a writer asks the same as soon as the post returned."""
+async def test_page_is_never_older_than_its_request(viewers: DifferingViewers) -> None:
+    """Readers repeat the query without a pause. The writer runs the same query as soon as its post has returned."""
     text = 'query ($topic: ID!) { messages(topicId: $topic, latest: "now", limit: 3) { items { text } } }'
-    topic, place = world.place.topic.id, world.place
-    async with open_house(place) as house, client(house) as http:
-        over = asyncio.Event()
+    topic, scenario = viewers.scenario.topic.id, viewers.scenario
+    async with serve_graphql(scenario) as server, http_client(server) as http:
+        done = asyncio.Event()
 
         async def read(name: str) -> None:
-            while not over.is_set():
-                await ask(http, house, name, text, topic=topic)
+            while not done.is_set():
+                await ask(http, server, name, text, topic=topic)
 
         readers = [asyncio.create_task(read(name)) for name in ("fay", "gus") * 4]
         before = outcomes()
         for number in range(40):
-            await place.post(f"post {number}", "dan")
-            page = await ask(http, house, "gus", text, topic=topic)
+            await scenario.post(f"post {number}", "dan")
+            page = await ask(http, server, "gus", text, topic=topic)
             assert page["data"]["messages"]["items"][0]["text"] == f"post {number}"
-        over.set()
+        done.set()
         await asyncio.gather(*readers)
         assert (outcomes() - before)["shared"] > 0
 
 
-async def test_query_with_evicted_document_is_answered(world: World) -> None:
-    text = full_query("messages", world)
-    async with open_house(world.place) as house, client(house) as http:
-        alone = {name: await ask(http, house, name, text) for name in ("fay", "eve", "hal")}
-        await ask(http, house, "gus", text)
-        house.view._documents._documents.clear()
-        tasks = {name: asyncio.create_task(ask(http, house, name, text)) for name in alone}
+async def test_query_with_evicted_document_is_answered(viewers: DifferingViewers) -> None:
+    text = full_query("messages", viewers)
+    async with serve_graphql(viewers.scenario) as server, http_client(server) as http:
+        alone = {name: await ask(http, server, name, text) for name in ("fay", "eve", "hal")}
+        await ask(http, server, "gus", text)
+        server.endpoint._documents._documents.clear()
+        tasks = {name: asyncio.create_task(ask(http, server, name, text)) for name in alone}
         assert {name: await task for name, task in tasks.items()} == alone
 
 
@@ -220,13 +227,13 @@ def user(id_: str) -> User:
 
 
 ANN, BOB = user("ann"), user("bob")
-NOBODY: frozenset[str] = frozenset()
+NO_VIEWERS: frozenset[str] = frozenset()
 
 
 class HeldExecution:
-    """An execution that waits until it is released, and records the viewers of each run."""
+    """An execution that waits until it is released, and records the viewers that each run serves."""
 
-    def __init__(self, excluded_ids: AbstractSet[str] = NOBODY) -> None:
+    def __init__(self, excluded_ids: AbstractSet[str] = NO_VIEWERS) -> None:
         self.audiences: list[frozenset[str]] = []
         self.released = asyncio.Event()
         self.respond: Callable[[], Response] = Response
@@ -237,13 +244,13 @@ class HeldExecution:
         assert len(ids) == len(viewers)
         self.audiences.append(ids)
         await self.released.wait()
-        return Answer(self.respond(), self._excluded_ids if len(ids) > 1 else NOBODY)
+        return Answer(self.respond(), self._excluded_ids if len(ids) > 1 else NO_VIEWERS)
 
 
-async def waiting(
+async def start_requests(
     coalescer: QueryCoalescer, execution: HeldExecution, *viewers: User
 ) -> list["asyncio.Task[Response]"]:
-    """Starts one request for each viewer. All of them wait for an answer when this returns."""
+    """Starts one request for each viewer, and returns once all of them wait for an answer."""
     tasks = [asyncio.create_task(coalescer.answer("query", viewer, execution)) for viewer in viewers]
     for _ in range(3):
         await asyncio.sleep(0)
@@ -252,8 +259,8 @@ async def waiting(
 
 async def test_request_during_an_execution_waits_for_the_next() -> None:
     coalescer, execution = QueryCoalescer(), HeldExecution()
-    (first,) = await waiting(coalescer, execution, ANN)
-    later = await waiting(coalescer, execution, BOB, ANN, BOB)
+    (first,) = await start_requests(coalescer, execution, ANN)
+    later = await start_requests(coalescer, execution, BOB, ANN, BOB)
     assert execution.audiences == [{"ann"}]
     execution.released.set()
     responses = await asyncio.gather(first, *later)
@@ -262,9 +269,9 @@ async def test_request_during_an_execution_waits_for_the_next() -> None:
     assert len({id(response) for response in responses[1:]}) == 1
 
 
-async def test_excluded_viewer_is_executed_for_alone() -> None:
+async def test_excluded_viewer_gets_separate_execution() -> None:
     coalescer, execution = QueryCoalescer(), HeldExecution({"bob"})
-    tasks = [*await waiting(coalescer, execution, ANN), *await waiting(coalescer, execution, ANN, BOB)]
+    tasks = [*await start_requests(coalescer, execution, ANN), *await start_requests(coalescer, execution, ANN, BOB)]
     execution.released.set()
     responses = await asyncio.gather(*tasks)
     assert execution.audiences == [{"ann"}, {"ann", "bob"}, {"bob"}]
@@ -279,8 +286,8 @@ async def test_failure_reaches_only_the_requests_of_its_execution() -> None:
         raise OSError("gone")
 
     execution.respond = fail
-    first = await waiting(coalescer, execution, ANN, BOB)
-    later = await waiting(coalescer, execution, BOB)
+    first = await start_requests(coalescer, execution, ANN, BOB)
+    later = await start_requests(coalescer, execution, BOB)
     execution.released.set()
     results = await asyncio.gather(*first, *later, return_exceptions=True)
     assert [type(each) for each in results] == [OSError, OSError, Response]
@@ -289,8 +296,8 @@ async def test_failure_reaches_only_the_requests_of_its_execution() -> None:
 
 async def test_cancelled_request_is_left_out_and_harms_no_other() -> None:
     coalescer, execution = QueryCoalescer(), HeldExecution()
-    (first,) = await waiting(coalescer, execution, ANN)
-    cancelled, remaining = await waiting(coalescer, execution, ANN, BOB)
+    (first,) = await start_requests(coalescer, execution, ANN)
+    cancelled, remaining = await start_requests(coalescer, execution, ANN, BOB)
     for task in (first, cancelled):
         task.cancel()
         with suppress(asyncio.CancelledError):
@@ -307,7 +314,7 @@ async def test_cancelled_execution_leaves_no_request_waiting() -> None:
         raise asyncio.CancelledError
 
     execution.respond = cancelled
-    tasks = [*await waiting(coalescer, execution, ANN), *await waiting(coalescer, execution, BOB)]
+    tasks = [*await start_requests(coalescer, execution, ANN), *await start_requests(coalescer, execution, BOB)]
     execution.released.set()
     results = await asyncio.gather(*tasks, return_exceptions=True)
     assert [type(each) for each in results] == [asyncio.CancelledError] * 2
@@ -325,7 +332,7 @@ class TimedExecution(HeldExecution):
     async def __call__(self, viewers: Sequence[User]) -> Answer:
         self.audiences.append(frozenset(each.id for each in viewers))
         await asyncio.sleep(self._seconds)
-        return Answer(Response(), NOBODY)
+        return Answer(Response(), NO_VIEWERS)
 
 
 async def test_repeating_readers_share_each_execution() -> None:
@@ -336,15 +343,15 @@ async def test_repeating_readers_share_each_execution() -> None:
     async def read(reader: User) -> None:
         for _ in range(times):
             assert await coalescer.answer("query", reader, execution) is not None
-            # Each reader has a distance of its own.
+            # Each reader pauses for a different time.
             await asyncio.sleep(0.0005 * int(reader.id))
 
     await asyncio.gather(*map(read, readers))
-    # Without the window there would be twice as many.
+    # Without the regroup window there would be twice as many executions.
     assert len(execution.audiences) <= 1.5 * times
 
 
-async def test_single_returning_reader_is_executed_for_alone() -> None:
+async def test_single_returning_reader_gets_separate_execution() -> None:
     coalescer, execution = QueryCoalescer(), TimedExecution(0.05)
     await asyncio.gather(*(coalescer.answer("query", each, execution) for each in (ANN, BOB)))
     assert await coalescer.answer("query", ANN, execution) is not None
@@ -354,23 +361,23 @@ async def test_single_returning_reader_is_executed_for_alone() -> None:
 async def test_requests_over_the_limit_wait_for_another_execution() -> None:
     coalescer, execution = QueryCoalescer(), HeldExecution()
     many = [user(str(number)) for number in range(MAX_VIEWERS + 2)]
-    tasks = await waiting(coalescer, execution, ANN)
-    tasks += await waiting(coalescer, execution, *many)
+    tasks = await start_requests(coalescer, execution, ANN)
+    tasks += await start_requests(coalescer, execution, *many)
     execution.released.set()
     assert all(await asyncio.gather(*tasks))
     assert [len(each) for each in execution.audiences] == [1, MAX_VIEWERS, 2]
 
 
-async def test_viewers_of_other_organizations_share_no_answer(world: World) -> None:
-    """User ids repeat across organizations: another organization's gus must not get this one's page."""
-    other = await differing_viewers(world.stores)
-    text = full_query("messages", world)
-    async with open_house(world.place) as house, client(house) as http:
-        elsewhere = [
-            mint(house.secret, user_id=each, organization_id=other.place.organization_id, roles=())
+async def test_viewers_of_other_organizations_share_no_answer(viewers: DifferingViewers) -> None:
+    """User ids repeat across organizations: gus of another organization must not get the page of this one."""
+    other = await create_differing_viewers(viewers.stores)
+    text = full_query("messages", viewers)
+    async with serve_graphql(viewers.scenario) as server, http_client(server) as http:
+        other_tokens = [
+            mint(server.secret, user_id=each, organization_id=other.scenario.organization_id, roles=())
             for each in ("fay", "gus")
         ]
-        tokens = [house.token("fay"), house.token("gus"), *elsewhere]
+        tokens = [server.token("fay"), server.token("gus"), *other_tokens]
         alone = [await post(http, token, text) for token in tokens]
         assert [answer.get("errors", [{}])[0].get("extensions", {}).get("code") for answer in alone] == [
             None,
@@ -383,11 +390,11 @@ async def test_viewers_of_other_organizations_share_no_answer(world: World) -> N
             assert answers == [alone[tokens.index(token)] for token in order]
 
 
-async def test_viewers_with_other_roles_share_no_answer(world: World) -> None:
+async def test_viewers_with_other_roles_share_no_answer(viewers: DifferingViewers) -> None:
     """A SERVICE may not read topics, even if the user is a member of the community."""
-    text = full_query("messages", world)
-    async with open_house(world.place) as house, client(house) as http:
-        tokens = [house.token(name, roles) for name in ("fay", "gus") for roles in (("MEMBER",), ("SERVICE",))]
+    text = full_query("messages", viewers)
+    async with serve_graphql(viewers.scenario) as server, http_client(server) as http:
+        tokens = [server.token(name, roles) for name in ("fay", "gus") for roles in (("MEMBER",), ("SERVICE",))]
         alone = [await post(http, token, text) for token in tokens]
         assert ["errors" in answer for answer in alone] == [False, True] * 2
         for order in (tokens, tokens[::-1]):
@@ -395,16 +402,16 @@ async def test_viewers_with_other_roles_share_no_answer(world: World) -> None:
             assert answers == [alone[tokens.index(token)] for token in order]
 
 
-async def test_requests_with_other_bodies_or_headers_share_no_answer(world: World) -> None:
-    text, new_type = full_query("messages", world), "application/graphql-response+json"
+async def test_requests_with_other_bodies_or_headers_share_no_answer(viewers: DifferingViewers) -> None:
+    text, new_type = full_query("messages", viewers), "application/graphql-response+json"
     requests: list[tuple[str, tuple[str, ...], Json]] = [
         ("application/json", ("MEMBER",), {"query": text}),
         ("application/json", ("MEMBER", "SERVICE"), {"query": text}),
         ("application/json", ("MEMBER",), {"query": text, "variables": {}}),
         (new_type, ("MEMBER",), {"query": text}),
     ]
-    async with open_house(world.place) as house, client(house) as http:
-        tokens = {roles: house.token("gus", roles) for _, roles, _ in requests}
+    async with serve_graphql(viewers.scenario) as server, http_client(server) as http:
+        tokens = {roles: server.token("gus", roles) for _, roles, _ in requests}
 
         async def send(accept: str, roles: tuple[str, ...], body: Json) -> httpx2.Response:
             headers = {"accept": accept, "authorization": f"Bearer {tokens[roles]}"}

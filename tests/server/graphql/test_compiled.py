@@ -1,4 +1,4 @@
-"""Compiled execution gives the results of graphql-core: data, errors and paths, for any operation on any data."""
+"""Compiled execution returns the same data, errors and paths as graphql-core's executor, for any operation and data."""
 
 import asyncio
 import gc
@@ -6,7 +6,7 @@ import importlib.metadata
 import inspect
 import random
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from typing import Any
 
 import orjson
@@ -46,50 +46,52 @@ from server.graphql.compiled.rows import AttributeGap, BatchGap, ListPlan, Objec
 from server.graphql.documents import Documents
 from server.graphql.event_execution import EventExecution
 from server.graphql.limits_extension import limits_extension
-from tests.server.graphql.generated_schemas import SCALARS, World, populate
+from tests.server.graphql.generated_data import SCALARS, BatchResolvers, GeneratedData, install_resolvers
 
 Path = tuple[str | int, ...]
-# graphql-core cancels what it has not begun when a neighbour fails, with or without plans.
+# When a field fails, graphql-core drops coroutines of its siblings that have not started. Both executors do that.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
-GENERAL = StrawberryGraphQLCoreExecutionContext
+CORE_EXECUTOR = StrawberryGraphQLCoreExecutionContext
 SUBSCRIPTIONS = ("topicEvents", "communityEvents", "homeFeedEvents", "notificationEvents", "jobEvents")
-CUSTOM = {
+CUSTOM_SCALARS = {
     name: st.just(nodes.String(text))
     for name, text in {"Timestamp": "now", "DateTime": "2026-01-01T00:00:00Z", "Cursor": "here"}.items()
 }
 
-many: dict[int, Callable[..., Awaitable[Sequence[Any]]]] = {}
-CORE: GraphQLSchema = build_product_schema()._schema
-populate(CORE, many)
+batch_resolvers: BatchResolvers = {}
+CORE_SCHEMA: GraphQLSchema = build_product_schema()._schema
+install_resolvers(CORE_SCHEMA, batch_resolvers)
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _what_was_not_begun() -> Iterator[None]:
-    """Forgotten in here, where it is expected, and not whenever the collector looks in the tests of another module."""
+def _collect_coroutines() -> Iterator[None]:
+    """Collects coroutines that were never awaited within this module, which ignores the warnings about them."""
     yield
     gc.collect()
 
 
 @pytest.fixture(autouse=True)
-def of_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Resolvers for many objects of the random world instead of the product's, wherever there are some."""
-    monkeypatch.setattr(server.graphql.compiled.compiler, "resolver_for_many", lambda bound: many.get(id(bound)))
+def _generated_batch_resolvers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replaces the product's batch resolvers by the generated ones."""
+    monkeypatch.setattr(
+        server.graphql.compiled.compiler, "resolver_for_many", lambda bound: batch_resolvers.get(id(bound))
+    )
 
 
-class Varied:
-    """Adds what generated operations lack: aliases, type names, directives, fragments, the same field twice."""
+class OperationEnricher:
+    """Adds what generated operations lack: aliases, type names, directives, fragments and repeated fields."""
 
     def __init__(self, seed: int) -> None:
-        self._chance = random.Random(seed)
+        self._rng = random.Random(seed)
         self._fragments: list[str] = []
         self._aliases = 0
 
-    def document(self, text: str, kind: str = "query") -> DocumentNode:
-        """The operation with more to it, still valid."""
+    def enrich(self, text: str, kind: str = "query") -> DocumentNode:
+        """Returns the operation with additions. It is still valid."""
         (operation,) = parse(text).definitions
         assert isinstance(operation, OperationDefinitionNode)
         body = self._selections(operation.selection_set, get_root(kind))
@@ -99,17 +101,18 @@ class Varied:
 
     def _selections(self, node: SelectionSetNode, type_: GraphQLNamedOutputType) -> str:
         parts = [self._selection(each, type_) for each in node.selections]
-        if self._chance.random() < 0.3:
-            parts.insert(self._chance.randrange(len(parts) + 1), "__typename")
-        if self._chance.random() < 0.3:
-            parts.append(self._again(parts, type_))
+        if self._rng.random() < 0.3:
+            parts.insert(self._rng.randrange(len(parts) + 1), "__typename")
+        if self._rng.random() < 0.3:
+            parts.append(self._repetition(parts, type_))
         return f"{{ {' '.join(parts)} }}"
 
-    def _again(self, parts: Sequence[str], type_: GraphQLNamedOutputType) -> str:
-        chosen = f"{{ {' '.join(self._chance.sample(parts, self._chance.randint(1, len(parts))))} }}"
-        condition = self._chance.choice(["", "@include(if: $yes)", "@skip(if: $no)", "@skip(if: $yes)"])
-        if self._chance.random() < 0.5:
-            return f"... {self._chance.choice(['', f'on {type_.name}'])} {condition} {chosen}"
+    def _repetition(self, parts: Sequence[str], type_: GraphQLNamedOutputType) -> str:
+        """Returns a fragment that selects some of the parts once more."""
+        chosen = f"{{ {' '.join(self._rng.sample(parts, self._rng.randint(1, len(parts))))} }}"
+        condition = self._rng.choice(["", "@include(if: $yes)", "@skip(if: $no)", "@skip(if: $yes)"])
+        if self._rng.random() < 0.5:
+            return f"... {self._rng.choice(['', f'on {type_.name}'])} {condition} {chosen}"
         name = f"f{len(self._fragments)}"
         self._fragments.append(f"fragment {name} on {type_.name} {chosen}")
         return f"...{name} {condition}"
@@ -117,56 +120,60 @@ class Varied:
     def _selection(self, node: SelectionNode, type_: GraphQLNamedOutputType) -> str:
         if isinstance(node, InlineFragmentNode):
             assert node.type_condition
-            on = CORE.type_map[node.type_condition.name.value]
+            on = CORE_SCHEMA.type_map[node.type_condition.name.value]
             return f"... on {on.name} {self._selections(node.selection_set, on)}"  # type: ignore[arg-type]
         assert isinstance(node, FieldNode)
         return self._field(node, type_)
 
     def _field(self, node: FieldNode, type_: GraphQLNamedOutputType) -> str:
         name, key = node.name.value, node.alias.value if node.alias else ""
-        if not key and self._chance.random() < 0.2:
+        if not key and self._rng.random() < 0.2:
             self._aliases += 1
             key = f"x{self._aliases}"
         arguments = f"({', '.join(map(print_ast, node.arguments))})" if node.arguments else ""
-        condition = self._chance.choice([""] * 8 + ["@include(if: $yes)", "@skip(if: $no)", "@skip(if: $yes)"])
-        below = ""
+        condition = self._rng.choice([""] * 8 + ["@include(if: $yes)", "@skip(if: $no)", "@skip(if: $yes)"])
+        inner = ""
         if node.selection_set:
             field = type_.fields[name]  # type: ignore[union-attr]
-            below = self._selections(node.selection_set, get_named_type(field.type))
-        return f"{key}{':' if key else ''} {name}{arguments} {condition} {below}"
+            inner = self._selections(node.selection_set, get_named_type(field.type))
+        return f"{key}{':' if key else ''} {name}{arguments} {condition} {inner}"
 
 
 def get_root(kind: str) -> GraphQLNamedOutputType:
-    root = {"query": CORE.query_type, "mutation": CORE.mutation_type, "subscription": CORE.subscription_type}[kind]
+    root = {
+        "query": CORE_SCHEMA.query_type,
+        "mutation": CORE_SCHEMA.mutation_type,
+        "subscription": CORE_SCHEMA.subscription_type,
+    }[kind]
     assert root
     return root
 
 
-async def executed(executor: type[Executor[Any]], document: DocumentNode, world: World) -> ExecutionResult:
-    variables = {"yes": world.seed % 3 > 0, "no": world.seed % 2 > 0}
-    result = execute(CORE, document, context_value=world, variable_values=variables, executor_class=executor)
-    answer = await result if isinstance(result, Awaitable) else result
-    assert isinstance(answer, ExecutionResult)
-    return answer
+async def execute_with(executor: type[Executor[Any]], document: DocumentNode, data: GeneratedData) -> ExecutionResult:
+    variables = {"yes": data.seed % 3 > 0, "no": data.seed % 2 > 0}
+    result = execute(CORE_SCHEMA, document, context_value=data, variable_values=variables, executor_class=executor)
+    execution = await result if isinstance(result, Awaitable) else result
+    assert isinstance(execution, ExecutionResult)
+    return execution
 
 
-def errors_by_position(answer: ExecutionResult) -> dict[Path, set[str]]:
-    """Returns the errors by the position that each made null.
+def errors_by_position(result: ExecutionResult) -> dict[Path, set[str]]:
+    """Returns the errors by the position in the data that each made null.
 
-    A field's own error is compared whole. Of several errors that nulled one position above them, the first one counts,
-    and which one that is depends on timing: only the position is compared.
+    An error of that position itself is returned with its message and locations. Of several errors below one position,
+    graphql-core reports the first in time, which varies. So errors below are only marked as such.
     """
     errors: defaultdict[Path, set[str]] = defaultdict(set)
-    for error in answer.errors or ():
+    for error in result.errors or ():
         path = tuple(error.path or ())
-        place = nulled(answer.data, path)
-        own = place == path
-        errors[place].add(f"{error.message.split(' at 0x')[0]} {error.locations}" if own else "something below")
+        position = null_position(result.data, path)
+        is_own = position == path
+        errors[position].add(f"{error.message.split(' at 0x')[0]} {error.locations}" if is_own else "error below")
     return errors
 
 
-def nulled(data: Any, path: Path) -> Path:
-    """The part of the path that the data still have."""
+def null_position(data: Any, path: Path) -> Path:
+    """Returns the first position on the path that is null in the data."""
     for length, key in enumerate(path):
         if data is None:
             return path[:length]
@@ -178,34 +185,37 @@ seeds = st.integers(0, 2**32)
 faults = st.sampled_from([0, 0, 1, 5, 20])
 
 
-def assert_same(document: DocumentNode, world: World) -> None:
-    general, compiled = asyncio.run(both(document, world))
-    assert compiled.data == general.data
-    assert orjson.dumps(compiled.data) == orjson.dumps(general.data), "in the same order"
-    assert errors_by_position(compiled) == errors_by_position(general)
+def assert_equal_results(document: DocumentNode, data: GeneratedData) -> None:
+    """Asserts that compiled execution gives the same data and errors as graphql-core's executor."""
+    expected, compiled = asyncio.run(execute_with_both(document, data))
+    assert compiled.data == expected.data
+    assert orjson.dumps(compiled.data) == orjson.dumps(expected.data), "The order of the fields differs."
+    assert errors_by_position(compiled) == errors_by_position(expected)
 
 
-async def both(document: DocumentNode, world: World) -> list[ExecutionResult]:
-    answers = [await executed(executor, document, world) for executor in (GENERAL, CompiledExecutor)]
-    # What lost its place in the answer is still waited for.
+async def execute_with_both(document: DocumentNode, data: GeneratedData) -> list[ExecutionResult]:
+    """Executes the document with graphql-core's executor and with the compiled one."""
+    results = [await execute_with(executor, document, data) for executor in (CORE_EXECUTOR, CompiledExecutor)]
+    # Tasks of fields whose parent became null are still running.
     while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
         await asyncio.wait(tasks)
-    return answers
+    return results
 
 
-def assert_equal(text: str, seed: int, per_cent: int) -> None:
-    document = Varied(seed).document(text)
-    assert validate(CORE, document) == []
-    assert_same(document, World(CORE, seed, per_cent))
+def assert_equal_results_when_enriched(text: str, seed: int, fault_percentage: int) -> None:
+    """Asserts equal results for the operation with additions, on data with this percentage of faults."""
+    document = OperationEnricher(seed).enrich(text)
+    assert validate(CORE_SCHEMA, document) == []
+    assert_equal_results(document, GeneratedData(CORE_SCHEMA, seed, fault_percentage))
 
 
-QUERIES = operations(print_schema(CORE), custom_scalars=CUSTOM)
+QUERIES = operations(print_schema(CORE_SCHEMA), custom_scalars=CUSTOM_SCALARS)
 
 
 @settings(max_examples=100)
 @given(QUERIES, seeds, faults)
-def test_any_query_on_any_data_gives_the_same(text: str, seed: int, per_cent: int) -> None:
-    assert_equal(text, seed, per_cent)
+def test_any_query_on_any_data_has_equal_results(text: str, seed: int, fault_percentage: int) -> None:
+    assert_equal_results_when_enriched(text, seed, fault_percentage)
 
 
 @settings(max_examples=100)
@@ -213,45 +223,49 @@ def test_any_query_on_any_data_gives_the_same(text: str, seed: int, per_cent: in
 def test_errors_in_list_items_have_their_paths(seed: int) -> None:
     page = 'messages(latest: "now") { hasOlder items { id } }'
     topics = f'{{ communityTopics(communityId: "1", latest: "now") {{ items {{ id {page} }} }} }}'
-    assert_same(parse(topics), World(CORE, seed, 10))
+    assert_equal_results(parse(topics), GeneratedData(CORE_SCHEMA, seed, 10))
 
 
 @pytest.mark.parametrize("number", [2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**40])
-def test_int_outside_32_bits_is_the_same_error(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(SCALARS, "Int", lambda _chance: number)
+def test_int_outside_32_bits_has_equal_errors(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SCALARS, "Int", lambda _rng: number)
     document = parse("{ addressBook(addresses: []) { address success softBounce } }")
     for seed in range(10):
-        assert_same(document, World(CORE, seed, 0))
-    results = [asyncio.run(executed(GENERAL, document, World(CORE, seed, 0))) for seed in range(10)]
+        assert_equal_results(document, GeneratedData(CORE_SCHEMA, seed, 0))
+    results = [
+        asyncio.run(execute_with(CORE_EXECUTOR, document, GeneratedData(CORE_SCHEMA, seed, 0))) for seed in range(10)
+    ]
     assert any(result.errors for result in results) == (not -(2**31) <= number < 2**31)
 
 
 @pytest.mark.soak
 @settings(max_examples=5_000)
 @given(QUERIES, seeds, faults)
-def test_thousands_of_queries_give_the_same(text: str, seed: int, per_cent: int) -> None:
-    assert_equal(text, seed, per_cent)
+def test_thousands_of_queries_have_equal_results(text: str, seed: int, fault_percentage: int) -> None:
+    assert_equal_results_when_enriched(text, seed, fault_percentage)
 
 
-def everything_on(type_: GraphQLNamedOutputType, chance: random.Random, depth: int = 3) -> str:
-    """Some of the type's fields, and of theirs."""
+def random_selection(type_: GraphQLNamedOutputType, rng: random.Random, depth: int = 3) -> str:
+    """Returns a nested selection of most of the type's fields."""
     if isinstance(type_, GraphQLUnionType):
-        return " ".join(["__typename", *(f"... on {each} {{ {everything_on(each, chance)} }}" for each in type_.types)])
+        return " ".join(["__typename", *(f"... on {each} {{ {random_selection(each, rng)} }}" for each in type_.types)])
     parts = ["__typename"]
     for name, field in type_.fields.items():  # type: ignore[union-attr]
         inner = get_named_type(field.type)
-        if any(is_required_argument(each) for each in field.args.values()) or chance.random() < 0.3:
+        if any(is_required_argument(each) for each in field.args.values()) or rng.random() < 0.3:
             continue
         if is_leaf_type(inner):
             parts.append(name)
         elif depth:
-            parts.append(f"{name} {{ {everything_on(inner, chance, depth - 1)} }}")
+            parts.append(f"{name} {{ {random_selection(inner, rng, depth - 1)} }}")
     return " ".join(parts)
 
 
-async def shown(executor: type[Executor[Any]], document: DocumentNode, world: World, events: Sequence[Any]) -> Any:
+async def event_payloads(
+    executor: type[Executor[Any]], document: DocumentNode, data: GeneratedData, events: Sequence[Any]
+) -> list[bytes]:
     """Returns each event's payload as JSON."""
-    built = executor.build(CORE, document, context_value=world)
+    built = executor.build(CORE_SCHEMA, document, context_value=data)
     assert isinstance(built, Executor)
     execution = EventExecution(built)
     return [await execution.run(event) for event in events]
@@ -260,32 +274,37 @@ async def shown(executor: type[Executor[Any]], document: DocumentNode, world: Wo
 @pytest.mark.parametrize("root", SUBSCRIPTIONS)
 @settings(max_examples=15)
 @given(seed=seeds)
-def test_any_event_gives_the_same_payload(root: str, seed: int) -> None:
-    assert CORE.subscription_type
-    field = CORE.subscription_type.fields[root]
-    events = get_named_type(field.type)
-    chance = random.Random(seed)
-    body = everything_on(events, chance)
+def test_any_event_has_equal_payloads(root: str, seed: int) -> None:
+    assert CORE_SCHEMA.subscription_type
+    field = CORE_SCHEMA.subscription_type.fields[root]
+    event_type = get_named_type(field.type)
+    selection = random_selection(event_type, random.Random(seed))
     arguments = ", ".join(f'{name}: "1"' for name, each in field.args.items() if is_required_argument(each))
-    document = parse(f"subscription {{ {root} {f'({arguments})' if arguments else ''} {{ {body} }} }}")
-    world = World(CORE, seed, 0)
-    things = [world.thing(each, f"event {each}") for each in CORE.get_possible_types(events)]
-    general, compiled = (asyncio.run(shown(each, document, world, things)) for each in (GENERAL, CompiledExecutor))
-    assert compiled == general
+    document = parse(f"subscription {{ {root} {f'({arguments})' if arguments else ''} {{ {selection} }} }}")
+    data = GeneratedData(CORE_SCHEMA, seed, 0)
+    events = [data.record(each, f"event {each}") for each in CORE_SCHEMA.get_possible_types(event_type)]
+    expected, compiled = (
+        asyncio.run(event_payloads(each, document, data, events)) for each in (CORE_EXECUTOR, CompiledExecutor)
+    )
+    assert compiled == expected
     assert all(b'"data"' in payload for payload in compiled)
 
 
 def plan_for(query: str, **variables: Any) -> Plan | None:
     """Returns the plan of the query's one list or object."""
-    made: list[Plan | None] = []
+    plans: list[Plan | None] = []
 
-    class Watched(CompiledExecutor):
+    class RecordingExecutor(CompiledExecutor):
         def _complete(self, plan: Plan | None, *args: Any) -> Any:
-            made.append(plan)
+            plans.append(plan)
             return super()._complete(plan, *args)
 
     result = execute(
-        CORE, parse(query), context_value=World(CORE, 1, 0), variable_values=variables, executor_class=Watched
+        CORE_SCHEMA,
+        parse(query),
+        context_value=GeneratedData(CORE_SCHEMA, 1, 0),
+        variable_values=variables,
+        executor_class=RecordingExecutor,
     )
 
     async def settle() -> None:
@@ -293,16 +312,16 @@ def plan_for(query: str, **variables: Any) -> Plan | None:
             await result
 
     asyncio.run(settle())
-    return made[0]
+    return plans[0]
 
 
-def test_a_list_of_plain_attributes_is_one_function() -> None:
+def test_list_of_plain_attributes_is_one_function() -> None:
     query = """{ addressBook(addresses: []) { address blocked verdict { rule } success softBounce hardBounce
       lastEventAt domain { domain verdict { detail } } } }"""
     assert isinstance(plan_for(query), PlainPlan)
 
 
-def test_resolvers_for_many_take_a_whole_page() -> None:
+def test_batch_resolvers_take_a_whole_page() -> None:
     query = '{ messages(topicId: "1", latest: "now") { items { id text author { id handle } reactions { emoji } } } }'
     plan = plan_for(query)
     assert isinstance(plan, ObjectPlan)
@@ -313,7 +332,7 @@ def test_resolvers_for_many_take_a_whole_page() -> None:
     assert [type(gap) for gap in items.plan.items.gaps] == [BatchGap, BatchGap]
 
 
-def test_a_field_with_arguments_is_left_to_the_graphql_core() -> None:
+def test_field_with_arguments_is_left_to_graphql_core() -> None:
     plan = plan_for('{ message(id: "1") { reactions { emoji users(limit: 3) { id } } } }')
     assert isinstance(plan, ObjectPlan)
     (reactions,) = plan.gaps
@@ -352,28 +371,28 @@ MANY_NAMES = [f"name {number}" for number in range(1000)]
     ],
 )
 def test_long_lists_in_variables_equal_coerced_ones(query: str, value: Any) -> None:
-    general, compiled = (
+    expected, compiled = (
         execute(ECHO, parse(query), variable_values={"v": value}, executor_class=each)
-        for each in (GENERAL, CompiledExecutor)
+        for each in (CORE_EXECUTOR, CompiledExecutor)
     )
-    assert isinstance(general, ExecutionResult)
+    assert isinstance(expected, ExecutionResult)
     assert isinstance(compiled, ExecutionResult)
-    assert compiled.data == general.data
-    assert [error.formatted for error in compiled.errors or ()] == [error.formatted for error in general.errors or ()]
+    assert compiled.data == expected.data
+    assert [error.formatted for error in compiled.errors or ()] == [error.formatted for error in expected.errors or ()]
 
 
 QUERY = "query ($no: Boolean!) { addressBook(addresses: []) { address success @skip(if: $no) } }"
 
 
-def test_plans_live_with_document_and_per_condition() -> None:
+def test_plans_are_cached_by_document_and_condition() -> None:
     documents = Documents()
     executor = compiled_executor(documents)
     schema = build_product_schema(limits_extension(documents), executor=executor)
-    populate(schema._schema, {})
-    world = World(schema._schema, 3, 0)
-    answers = [asyncio.run(schema.execute(QUERY, {"no": no}, context_value=world)) for no in (True, False, True, False)]
-    assert [answer.errors for answer in answers] == [None] * 4
-    assert [set(answer.data["addressBook"][0]) for answer in answers if answer.data] == [
+    install_resolvers(schema._schema, {})
+    data = GeneratedData(schema._schema, 3, 0)
+    results = [asyncio.run(schema.execute(QUERY, {"no": no}, context_value=data)) for no in (True, False, True, False)]
+    assert [result.errors for result in results] == [None] * 4
+    assert [set(result.data["addressBook"][0]) for result in results if result.data] == [
         {"address"},
         {"address", "success"},
     ] * 2
@@ -383,17 +402,20 @@ def test_plans_live_with_document_and_per_condition() -> None:
     assert len(executor.compiler_cache._compilers[prepared]) == 2
 
 
-def test_the_hook_is_where_it_is_expected() -> None:
-    """When this fails, Strawberry or graphql-core has moved: see whether what CompiledExecutor replaces is still
-    called for every list and object, with these arguments, and what Strawberry's own executor does besides."""
+def test_replaced_methods_of_graphql_core_are_unchanged() -> None:
+    """When this fails, an update of Strawberry or graphql-core has changed methods that CompiledExecutor replaces.
+
+    Check that they are still called for every list and object with these arguments, and what Strawberry's own executor
+    adds to them.
+    """
     assert importlib.metadata.version("graphql-core").startswith("3.3.")
-    completing = ["self", "return_type", "field_details_list", "info", "path", "result", "position_context"]
-    for step in (Executor.complete_list_value, Executor.complete_object_value):
-        assert [*inspect.signature(step).parameters] == completing
+    parameters = ["self", "return_type", "field_details_list", "info", "path", "result", "position_context"]
+    for method in (Executor.complete_list_value, Executor.complete_object_value):
+        assert [*inspect.signature(method).parameters] == parameters
     assert [*inspect.signature(Executor.execute_field).parameters] == [
         *("self", "parent_type", "source", "field_details_list", "path", "position_context")
     ]
-    own = [name for name in vars(GENERAL) if not name.startswith("__") or name == "__init__"]
+    own = [name for name in vars(CORE_EXECUTOR) if not name.startswith("__") or name == "__init__"]
     assert sorted(own) == ["__init__", "build_resolve_info"]
     schema = build_product_schema(executor=CompiledExecutor)
     assert schema.execution_context_class is CompiledExecutor

@@ -1,4 +1,4 @@
-"""Several fields at once: what one of them leaves behind when it fails, and when nobody waits any more."""
+"""Awaiting several fields at once: a failure or a cancellation leaves no field running."""
 
 import asyncio
 
@@ -10,8 +10,8 @@ from server.graphql.compiled.rows import await_all
 pytestmark = pytest.mark.anyio
 
 
-class Fields:
-    """Fields that take until they are cancelled."""
+class EndlessFields:
+    """Fields that run until they are cancelled. `ended` counts those that have ended."""
 
     def __init__(self) -> None:
         self.ended = 0
@@ -24,12 +24,12 @@ class Fields:
             self.ended += 1
 
 
-async def odd() -> None:
+async def fail_to_compile() -> None:
     await asyncio.sleep(0)
     raise NotCompilable
 
 
-async def test_all_are_waited_for() -> None:
+async def test_await_all_waits_for_every_field() -> None:
     done = []
 
     async def field(name: str, ticks: int) -> None:
@@ -42,14 +42,14 @@ async def test_all_are_waited_for() -> None:
 
 
 async def test_failure_cancels_others_before_it_is_raised() -> None:
-    fields = Fields()
+    fields = EndlessFields()
     with pytest.raises(NotCompilable):
-        await await_all([odd(), fields.wait(), fields.wait()])
+        await await_all([fail_to_compile(), fields.wait(), fields.wait()])
     assert fields.ended == 2
 
 
 async def test_cancelled_await_all_leaves_no_task() -> None:
-    fields = Fields()
+    fields = EndlessFields()
     task = asyncio.create_task(await_all([fields.wait(), fields.wait()]))
     await asyncio.sleep(0.01)
     task.cancel()

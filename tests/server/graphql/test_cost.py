@@ -1,4 +1,4 @@
-"""The price of an operation: what sizes a list, what merges, and what can't make the price lie or hang."""
+"""The cost of an operation: sizes of lists, merged fields, and documents built to distort or delay the calculation."""
 
 import time
 from typing import Any
@@ -44,6 +44,7 @@ def operation(document: DocumentNode) -> OperationDefinitionNode:
 
 
 def measured(query: str, **variables: Any) -> Cost:
+    """Returns the cost of a valid query, and the variables that it depends on."""
     document = parse(query)
     assert validate(SCHEMA, document) == []
     sizes = {name: size_of(value) for name, value in variables.items()}
@@ -54,7 +55,7 @@ def cost(query: str, **variables: Any) -> int | None:
     return measured(query, **variables).total
 
 
-def test_an_object_costs_one_and_a_scalar_nothing() -> None:
+def test_object_costs_one_and_scalar_nothing() -> None:
     assert cost('{ topic(id: "1") { id name __typename author { id } } }') == 2
 
 
@@ -73,7 +74,7 @@ def test_an_object_costs_one_and_a_scalar_nothing() -> None:
         ('{ topic(id: "1") { messages(limit: 3) { items { author { id } } } } }', 1 + 1 + 3 * 2),
     ],
 )
-def test_a_list_costs_its_size_times_one_of_its_objects(query: str, expected: int) -> None:
+def test_list_costs_its_size_times_one_of_its_objects(query: str, expected: int) -> None:
     assert cost(query) == expected
 
 
@@ -93,17 +94,17 @@ QUERY_WITH_LIMIT = 'query ($n: Int! = 4) { users(query: "", limit: $n) { id } }'
 
 
 @pytest.mark.parametrize(("variables", "expected"), [({}, 4), ({"n": 9}, 9), ({"n": 9.0}, 9), ({"n": 900}, 900)])
-def test_a_variable_gives_the_size_or_else_its_default(variables: dict[str, Any], expected: int) -> None:
+def test_list_size_is_the_variable_or_its_default(variables: dict[str, Any], expected: int) -> None:
     assert cost(QUERY_WITH_LIMIT, **variables) == expected
 
 
 @pytest.mark.parametrize("value", [-5, 0, "9", True, None, [], {}, 2.5, float("inf"), float("nan")])
-def test_no_value_makes_an_operation_free_or_negative(value: object) -> None:
+def test_no_variable_value_makes_cost_zero_or_negative(value: object) -> None:
     assert (cost(QUERY_WITH_LIMIT, n=value) or 0) >= 1
     assert (cost("query ($a: [String!]!) { addressBook(addresses: $a) { address } }", a=value) or 0) >= 1
 
 
-def test_only_the_variables_that_size_a_list_are_named() -> None:
+def test_cost_names_only_variables_that_size_a_list() -> None:
     query = "query ($t: ID!, $q: String!, $n: Int!) { topic(id: $t) { id } users(query: $q, limit: $n) { id } }"
     assert measured(query, t="1", q="x", n=2) == Cost(1 + 2, frozenset({"n"}))
 
@@ -112,7 +113,7 @@ def test_missing_limit_costs_the_argument_default() -> None:
     assert cost('query ($n: Int!) { messages(topicId: "1", limit: $n) { items { id } } }') == 51
 
 
-def test_a_literal_of_thousands_of_digits_is_only_large() -> None:
+def test_literal_of_thousands_of_digits_has_large_cost() -> None:
     document = parse(f'{{ users(query: "", limit: {"9" * 6000}) {{ id }} }}')
     assert (measure_cost(SCHEMA, document, operation(document), {}).total or 0) > 10**9
 
@@ -126,19 +127,19 @@ def test_aliases_cost_once_each() -> None:
     assert cost('{ topic(id: "1") { a: author { id } b: author { id } } }') == 3
 
 
-def test_of_a_unions_types_the_dearest_counts() -> None:
+def test_union_costs_its_most_expensive_type() -> None:
     events = "... on Posted { message { author { id } } } ... on Edited { message { id } } ... on Ready { cursor }"
     assert cost(f'subscription {{ topicEvents(topicId: "1") {{ {events} }} }}') == 3
     assert cost("{ search { ... on Named { name ... on User { friends(limit: 9) { id } } } } }") == 10 * 10
 
 
-@pytest.mark.parametrize("turn", [1, -1])
-def test_same_name_on_other_types_costs_the_most_expensive(turn: int) -> None:
-    fragments = ["... on User { x: friends { id } }", "... on Topic { x: guests { id } }"][::turn]
+@pytest.mark.parametrize("order", [1, -1])
+def test_same_key_on_several_types_costs_most_expensive(order: int) -> None:
+    fragments = ["... on User { x: friends { id } }", "... on Topic { x: guests { id } }"][::order]
     assert cost(f"{{ search {{ {' '.join(fragments)} }} }}") == 10 * 21
 
 
-def test_the_introspection_of_every_tool_stays_inside_the_limit() -> None:
+def test_standard_introspection_is_within_cost_limit() -> None:
     total = cost(get_introspection_query())
     assert total is not None
     assert 1_000 < total < 50_000
@@ -151,30 +152,30 @@ def test_unknown_fields_cost_nothing() -> None:
     assert measure_cost(SCHEMA, mutation, operation(mutation), {}) == Cost(0, frozenset())
 
 
-def test_fragments_that_double_thirty_times_are_priced_at_once() -> None:
+def test_fragments_spread_twice_over_30_levels_cost_once() -> None:
     doubling = [f"fragment F{n} on Topic {{ ...F{n + 1} ...F{n + 1} }}" for n in range(30)]
     started = time.process_time()
     assert cost('{ topic(id: "1") { ...F0 } }' + " ".join(doubling) + "fragment F30 on Topic { author { id } }") == 2
     assert time.process_time() - started < 10
 
 
-def test_fragments_that_double_30_times_have_exact_cost() -> None:
+def test_fragments_aliased_twice_over_30_levels_cost_exactly() -> None:
     inner = "a: friends(limit: 1) {{ ...F{n} }} b: friends(limit: 1) {{ ...F{n} }}"
     doubling = [f"fragment F{n} on User {{ {inner.format(n=n + 1)} }}" for n in range(30)]
     query = "{ unlimited { ...F0 } }" + " ".join(doubling) + "fragment F30 on User { id }"
     assert measure_cost(SCHEMA, parse(query), operation(parse(query)), {}).total == 10 * (2**31 - 1)
 
 
-def test_fragments_too_complex_to_price_have_no_cost() -> None:
+def test_fragments_too_complex_to_measure_have_no_cost() -> None:
     def spreading(level: int, n: int) -> str:
-        """Each field leads on to another fragment, so that every path merges a set of fragments of its own."""
-        ways = [f"f{k}: friends {{ ...L{level + 1}G{(n * (k + 2) + k) % 9} }}" for k in range(9)]
-        return f"fragment L{level}G{n} on User {{ {' '.join(ways)} }}"
+        """Returns a fragment whose fields spread different fragments, so that every path merges a different set."""
+        fields = [f"f{k}: friends {{ ...L{level + 1}G{(n * (k + 2) + k) % 9} }}" for k in range(9)]
+        return f"fragment L{level}G{n} on User {{ {' '.join(fields)} }}"
 
-    everything = " ".join(f"...L0G{n}" for n in range(9))
+    all_fragments = " ".join(f"...L0G{n}" for n in range(9))
     fragments = [spreading(level, n) for level in range(10) for n in range(9)]
     fragments += [f"fragment L10G{n} on User {{ id }}" for n in range(9)]
-    document = parse(f"{{ unlimited {{ {everything} }} }}" + " ".join(fragments))
+    document = parse(f"{{ unlimited {{ {all_fragments} }} }}" + " ".join(fragments))
     started = time.process_time()
     assert measure_cost(SCHEMA, document, operation(document), {}).total is None
     assert time.process_time() - started < 10

@@ -1,4 +1,4 @@
-"""Documents of sockets: they share cache and limits with requests, in either order."""
+"""Sockets and HTTP requests share the document cache and refuse the same documents, in either order."""
 
 from typing import Any
 
@@ -21,11 +21,11 @@ REFUSED = {
     "an unknown field": "{ nope }",
     "too deep": f"{{ topic(id: 1) {{ {NESTED * 6} id {'} }' * 6} }} }}",
     "too many aliases": "{ " + " ".join(f"a{n}: __typename" for n in range(16)) + " }",
-    "a circle": "{ viewer { ...f } } fragment f on User { ...f }",
-    "several operations and none named": "query A { __typename } query B { __typename }",
-    "too costly": "{ communities(limit: 999) { topics(limit: 999) { id } } }",
+    "a fragment cycle": "{ viewer { ...f } } fragment f on User { ...f }",
+    "several operations without operationName": "query A { __typename } query B { __typename }",
+    "too expensive": "{ communities(limit: 999) { topics(limit: 999) { id } } }",
 }
-"""Documents that no operation may be, by the reason."""
+"""Refused documents by the reason for the refusal."""
 
 
 DOCUMENTS = Documents()
@@ -36,8 +36,8 @@ def schema() -> Schema:
     return build_schema(limits_extension(DOCUMENTS))
 
 
-def refused(schema: Schema, query: str, operation_name: str | None = None) -> list[Any]:
-    """The errors that a socket tells."""
+def errors_on_socket(schema: Schema, query: str, operation_name: str | None = None) -> list[Any]:
+    """Returns the errors that a socket sends for the query."""
     try:
         errors = DOCUMENTS.prepare(schema._schema, query).errors(None, operation_name)
     except GraphQLError as error:
@@ -46,37 +46,37 @@ def refused(schema: Schema, query: str, operation_name: str | None = None) -> li
 
 
 def code_and_message(error: GraphQLError) -> dict[str, Any]:
-    """An error without its place: there is none in a text that was not read."""
+    """Returns an error without its locations, which an unparsed document does not have."""
     return {"message": error.message, "extensions": error.extensions}
 
 
-async def answered(schema: Schema, query: str) -> list[Any]:
-    """The errors that a request is answered with."""
+async def errors_by_request(schema: Schema, query: str) -> list[Any]:
+    """Returns the errors of the response to an HTTP request."""
     return [code_and_message(error) for error in (await schema.execute(query)).errors or ()]
 
 
 @pytest.mark.parametrize("socket_first", [True, False], ids=["socket first", "request first"])
-@pytest.mark.parametrize("what", REFUSED)
-async def test_socket_and_request_get_the_same_refusal(schema: Schema, what: str, socket_first: bool) -> None:
-    # Another text for each run, so that no other test has it in the cache.
-    query = f"{REFUSED[what]}# {socket_first}" if what != "nothing to parse" else REFUSED[what]
+@pytest.mark.parametrize("reason", REFUSED)
+async def test_socket_and_request_get_the_same_refusal(schema: Schema, reason: str, socket_first: bool) -> None:
+    # Each run has a different text, so that the cache does not have it from another run.
+    query = f"{REFUSED[reason]}# {socket_first}" if reason != "nothing to parse" else REFUSED[reason]
     if socket_first:
-        on_socket, by_request = refused(schema, query), await answered(schema, query)
+        on_socket, by_request = errors_on_socket(schema, query), await errors_by_request(schema, query)
     else:
-        by_request, on_socket = await answered(schema, query), refused(schema, query)
+        by_request, on_socket = await errors_by_request(schema, query), errors_on_socket(schema, query)
     assert on_socket == by_request
     assert on_socket
     for error in on_socket:
         assert error["extensions"]["code"] in ("GRAPHQL_PARSE_FAILED", "GRAPHQL_VALIDATION_FAILED")
 
 
-async def test_a_text_is_prepared_once_for_requests_and_sockets(schema: Schema) -> None:
+async def test_document_is_prepared_once_for_requests_and_sockets(schema: Schema) -> None:
     by_socket = DOCUMENTS.prepare(schema._schema, "{ __typename } # socket")
     assert DOCUMENTS.prepare(schema._schema, "{ __typename } # socket") is by_socket
-    assert await answered(schema, "{ __typename } # socket") == []
+    assert await errors_by_request(schema, "{ __typename } # socket") == []
     assert DOCUMENTS.find("{ __typename } # socket") is by_socket
 
-    assert await answered(schema, "{ __typename } # request") == []
+    assert await errors_by_request(schema, "{ __typename } # request") == []
     by_request = DOCUMENTS.find("{ __typename } # request")
     assert by_request is not None
     assert DOCUMENTS.prepare(schema._schema, "{ __typename } # request") is by_request
@@ -91,12 +91,12 @@ def test_unparsable_document_is_not_cached(schema: Schema) -> None:
 
 def test_operations_of_one_document_have_separate_costs(schema: Schema) -> None:
     cheap = "subscription Cheap { topicEvents(topicId: 1) { __typename } }"
-    dear = "query Dear($n: Int!) { communities(limit: $n) { topics(limit: $n) { members: title } } }"
-    prepared = DOCUMENTS.prepare(schema._schema, f"{cheap} {dear}")
+    costly = "query Costly($n: Int!) { communities(limit: $n) { topics(limit: $n) { members: title } } }"
+    prepared = DOCUMENTS.prepare(schema._schema, f"{cheap} {costly}")
     assert prepared.errors(None, "Cheap") == []
-    assert prepared.errors({"n": 10}, "Dear") == []
-    assert [error.message for error in prepared.errors({"n": 999}, "Dear")] != []
-    assert prepared.errors({"n": 10}, "Dear") == []
+    assert prepared.errors({"n": 10}, "Costly") == []
+    assert [error.message for error in prepared.errors({"n": 999}, "Costly")] != []
+    assert prepared.errors({"n": 10}, "Costly") == []
 
 
 @pytest.mark.parametrize("order", [("Cheap", "Costly"), ("Costly", "Cheap")])

@@ -1,4 +1,4 @@
-"""One operation, event after event: as graphql-core executes it, in bounded memory."""
+"""Executing one operation for many events: results equal graphql-core's, and memory is bounded."""
 
 import asyncio
 import gc
@@ -26,7 +26,8 @@ SCHEMA = build_schema("""
 """)
 QUERY = """subscription($with: Boolean = false) { events(of: "x") { __typename at ...Who
   ... on Posted @include(if: $with) { broken } } } fragment Who on Posted { who: author { name } later }"""
-MANY, KEPT_BYTES = 300, 200
+EVENTS, MAX_GROWTH_BYTES = 300, 200
+"""The events of one measurement, and the limit of memory growth per event."""
 
 
 async def later(_info: object) -> int:
@@ -39,6 +40,7 @@ def broken(_info: object) -> int:
 
 
 def posted(at: int) -> dict[str, Any]:
+    """Returns the root value of a Posted event."""
     event = {"__typename": "Posted", "at": at, "author": {"name": "ann"}, "later": later, "broken": broken}
     return {"events": event}
 
@@ -49,11 +51,11 @@ def executor(query: str, **variables: Any) -> Executor[Any]:
     return built
 
 
-async def as_graphql_core_does(query: str, record: object, **variables: Any) -> dict[str, Any]:
+async def execute_with_graphql_core(query: str, record: object, **variables: Any) -> dict[str, Any]:
     result = execute_subscription_event(executor(query, **variables).build_per_event_executor(record))
-    executed = await result if isinstance(result, Awaitable) else result
-    errors = [presented(error).formatted for error in executed.errors or ()]
-    return {"data": executed.data} | ({"errors": errors} if errors else {})
+    execution = await result if isinstance(result, Awaitable) else result
+    errors = [presented(error).formatted for error in execution.errors or ()]
+    return {"data": execution.data} | ({"errors": errors} if errors else {})
 
 
 @pytest.mark.parametrize(
@@ -69,42 +71,42 @@ async def as_graphql_core_does(query: str, record: object, **variables: Any) -> 
 )
 async def test_event_execution_equals_graphql_core(query: str, variables: dict[str, Any], record: Any) -> None:
     execution = EventExecution(executor(query, **variables))
-    expected = await as_graphql_core_does(query, record, **variables)
+    expected = await execute_with_graphql_core(query, record, **variables)
     for _ in range(2):
         assert _comparable(orjson.loads(await execution.run(record))) == _comparable(expected)
 
 
 def _comparable(payload: dict[str, Any]) -> dict[str, Any]:
-    """Without the ids of masked errors, which are drawn anew each time."""
+    """Returns the payload without the ids of masked errors, which differ each time."""
     for error in payload.get("errors", ()):
         error.get("extensions", {}).pop("requestId", None)
     return payload
 
 
-async def test_errors_of_one_event_do_not_show_in_the_next() -> None:
+async def test_errors_of_one_event_do_not_appear_in_the_next() -> None:
     execution = EventExecution(executor(QUERY, **{"with": True}))
     assert "errors" in orjson.loads(await execution.run(posted(1)))
     assert "errors" not in orjson.loads(await execution.run({"events": {"__typename": "Ready", "at": 2}}))
 
 
-async def test_events_can_be_executed_at_once() -> None:
+async def test_events_can_be_executed_concurrently() -> None:
     execution = EventExecution(executor(QUERY))
     payloads = await asyncio.gather(*(execution.run(posted(at)) for at in range(20)))
     assert [orjson.loads(payload)["data"]["events"]["at"] for payload in payloads] == list(range(20))
 
 
-async def test_thousands_of_events_leave_nothing_behind() -> None:
+async def test_executed_events_leave_no_memory_behind() -> None:
     execution = EventExecution(executor(QUERY))
 
-    async def kept_bytes() -> int:
-        for at in range(MANY):
+    async def bytes_after_events() -> int:
+        for at in range(EVENTS):
             await execution.run(posted(at))
         gc.collect()
         return tracemalloc.get_traced_memory()[0]
 
     tracemalloc.start()
     try:
-        before = await kept_bytes()
-        assert (await kept_bytes() - before) / MANY < KEPT_BYTES
+        before = await bytes_after_events()
+        assert (await bytes_after_events() - before) / EVENTS < MAX_GROWTH_BYTES
     finally:
         tracemalloc.stop()

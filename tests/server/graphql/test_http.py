@@ -1,4 +1,4 @@
-"""GraphQL over HTTP: what is executed, what is refused before that, and in which words."""
+"""GraphQL over HTTP: media types, limits, tokens, refusals and headers."""
 
 import socket
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from tests.product import eventually
 from tests.serving import ORIGIN, Web, serving
 
 JSON = {"content-type": "application/json"}
-NEW_TYPE = "application/graphql-response+json"
+GRAPHQL_RESPONSE = "application/graphql-response+json"
 TYPENAME = {"query": "{ __typename }"}
 
 
@@ -27,7 +27,7 @@ def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: s
 
 @pytest.fixture
 def http(web: Web) -> Iterator[httpx2.Client]:
-    """Afterwards nothing unexpected may stand in the log."""
+    """Yields a client, and afterwards asserts that no traceback was logged."""
     before = len(web.errors)
     with httpx2.Client(base_url=web.url, timeout=60) as http:
         yield http
@@ -35,8 +35,8 @@ def http(web: Web) -> Iterator[httpx2.Client]:
 
 
 def post(http: httpx2.Client, content: bytes, **headers: str) -> httpx2.Response:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return http.post("/graphql", content=content, headers=JSON | named)
+    more = {name.replace("_", "-"): value for name, value in headers.items()}
+    return http.post("/graphql", content=content, headers=JSON | more)
 
 
 def ask(http: httpx2.Client, query: str, token: str | None = None, **variables: Any) -> httpx2.Response:
@@ -45,7 +45,7 @@ def ask(http: httpx2.Client, query: str, token: str | None = None, **variables: 
 
 
 def refusal(response: httpx2.Response) -> dict[str, Any]:
-    """The extensions of the one error; there must be no data."""
+    """Returns the extensions of the single error. Asserts that the response has no data."""
     answer = orjson.loads(response.content)
     assert response.headers["content-type"] == "application/json"
     assert set(answer) == {"errors"}
@@ -56,7 +56,7 @@ def refusal(response: httpx2.Response) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE", "OPTIONS"])
-def test_only_post_executes(http: httpx2.Client, method: str) -> None:
+def test_other_method_than_post_is_refused(http: httpx2.Client, method: str) -> None:
     response = http.request(method, "/graphql", params=TYPENAME)
     assert response.status_code == 405
     assert response.headers["allow"] == "POST"
@@ -75,14 +75,14 @@ def test_only_post_executes(http: httpx2.Client, method: str) -> None:
         "",
     ],
 )
-def test_a_body_of_another_type_is_refused(http: httpx2.Client, media_type: str) -> None:
+def test_body_of_other_media_type_is_refused(http: httpx2.Client, media_type: str) -> None:
     response = http.post("/graphql", content=orjson.dumps(TYPENAME), headers={"content-type": media_type})
     assert response.status_code == 400
     assert refusal(response)["field"] == "Content-Type"
 
 
 @pytest.mark.parametrize("media_type", ["application/json", "application/json; charset=utf-8"])
-def test_json_is_taken_however_it_is_spelled(http: httpx2.Client, media_type: str) -> None:
+def test_json_media_type_is_accepted_with_charset(http: httpx2.Client, media_type: str) -> None:
     response = http.post("/graphql", content=orjson.dumps(TYPENAME), headers={"content-type": media_type})
     assert response.json() == {"data": {"__typename": "Query"}}
 
@@ -115,23 +115,23 @@ def test_body_other_than_json_object_is_refused(http: httpx2.Client, body: bytes
         {"operationName": "Nope"},
     ],
 )
-def test_a_request_with_nothing_to_execute_is_refused(http: httpx2.Client, change: dict[str, Any]) -> None:
+def test_request_without_executable_operation_is_refused(http: httpx2.Client, change: dict[str, Any]) -> None:
     response = post(http, orjson.dumps(TYPENAME | change))
     assert response.status_code == 400
     assert refusal(response)["code"] == "BAD_USER_INPUT"
 
 
-def test_subscriptions_are_sent_to_the_socket(http: httpx2.Client, web: Web) -> None:
+def test_subscription_over_http_is_referred_to_websocket(http: httpx2.Client, web: Web) -> None:
     response = ask(http, 'subscription { communityEvents(communityId: "1") { __typename } }', web.token())
     assert response.status_code == 400
     assert "WebSocket" in refusal(response)["expected"]
 
 
-def test_a_body_over_one_megabyte_is_refused(http: httpx2.Client) -> None:
-    room = MAX_BODY_BYTES - len(orjson.dumps(TYPENAME | {"extensions": {"pad": ""}}))
-    fits = orjson.dumps(TYPENAME | {"extensions": {"pad": "x" * room}})
-    assert post(http, fits).status_code == 200
-    response = post(http, fits + b" ")
+def test_body_over_one_megabyte_is_refused(http: httpx2.Client) -> None:
+    pad_bytes = MAX_BODY_BYTES - len(orjson.dumps(TYPENAME | {"extensions": {"pad": ""}}))
+    largest = orjson.dumps(TYPENAME | {"extensions": {"pad": "x" * pad_bytes}})
+    assert post(http, largest).status_code == 200
+    response = post(http, largest + b" ")
     assert response.status_code == 413
     assert refusal(response)["code"] == "BAD_USER_INPUT"
 
@@ -150,13 +150,13 @@ def test_only_operators_send_call_lists_up_to_16_mb(http: httpx2.Client, web: We
     assert post(http, too_large, authorization=f"Bearer {operator}").status_code == 413
 
 
-def test_a_body_without_a_length_is_counted_as_it_comes(http: httpx2.Client) -> None:
+def test_chunked_body_over_one_megabyte_is_refused(http: httpx2.Client) -> None:
     chunks = (b" " * 100_000 for _ in range(30))
     response = http.post("/graphql", content=chunks, headers=JSON)
     assert response.status_code == 413
 
 
-def test_disconnect_within_body_is_not_logged_as_fault(http: httpx2.Client, web: Web) -> None:
+def test_disconnect_within_body_is_not_logged_as_error(http: httpx2.Client, web: Web) -> None:
     address = urlsplit(web.url)
     with socket.create_connection((address.hostname, address.port)) as connection:
         connection.sendall(b"POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n")
@@ -174,7 +174,7 @@ def test_request_without_token_has_null_viewer(http: httpx2.Client) -> None:
 @pytest.mark.parametrize(
     "authorization", ["Bearer garbage", "Bearer", "Bearer a.b.c", "Basic YTpi", "x", "Bearer \xe9"]
 )
-def test_a_token_that_does_not_count_is_401(http: httpx2.Client, authorization: str) -> None:
+def test_malformed_authorization_is_401(http: httpx2.Client, authorization: str) -> None:
     headers = {b"content-type": b"application/json", b"authorization": authorization.encode("latin-1")}
     response = http.post("/graphql", content=orjson.dumps(TYPENAME), headers=headers)
     assert response.status_code == 401
@@ -182,7 +182,7 @@ def test_a_token_that_does_not_count_is_401(http: httpx2.Client, authorization: 
     assert refusal(response) == {"code": "UNAUTHENTICATED"}
 
 
-def test_an_expired_token_is_401(http: httpx2.Client, web: Web) -> None:
+def test_expired_token_is_401(http: httpx2.Client, web: Web) -> None:
     response = ask(http, "{ viewer { id } }", web.token(ttl_s=-1))
     assert response.status_code == 401
     assert refusal(response) == {"code": "UNAUTHENTICATED"}
@@ -196,7 +196,7 @@ def test_token_determines_viewer(http: httpx2.Client, web: Web) -> None:
 @pytest.mark.parametrize("query", ["{", "{ nope }", "query($a: Int!) { __typename @skip(if: $a) }"])
 def test_refused_document_is_200_for_json_and_400_for_graphql(http: httpx2.Client, query: str) -> None:
     body = orjson.dumps({"query": query})
-    for accept, status in [("application/json", 200), ("*/*", 200), (NEW_TYPE, 400)]:
+    for accept, status in [("application/json", 200), ("*/*", 200), (GRAPHQL_RESPONSE, 400)]:
         response = post(http, body, accept=accept)
         assert response.status_code == status
         assert "data" not in response.json()
@@ -204,15 +204,15 @@ def test_refused_document_is_200_for_json_and_400_for_graphql(http: httpx2.Clien
         assert "Accept" in response.headers["vary"]
 
 
-def test_the_new_type_is_answered_in_kind(http: httpx2.Client) -> None:
-    response = post(http, orjson.dumps(TYPENAME), accept=f"{NEW_TYPE}, application/json;q=0.9")
+def test_accepted_graphql_response_type_is_used(http: httpx2.Client) -> None:
+    response = post(http, orjson.dumps(TYPENAME), accept=f"{GRAPHQL_RESPONSE}, application/json;q=0.9")
     assert response.status_code == 200
-    assert response.headers["content-type"].startswith(NEW_TYPE)
+    assert response.headers["content-type"].startswith(GRAPHQL_RESPONSE)
 
 
-def test_errors_of_fields_are_200_in_either_type(http: httpx2.Client, web: Web) -> None:
+def test_field_errors_are_200_in_both_media_types(http: httpx2.Client, web: Web) -> None:
     body = orjson.dumps({"query": '{ topic(id: "nope") { id } }'})
-    for accept in ("application/json", NEW_TYPE):
+    for accept in ("application/json", GRAPHQL_RESPONSE):
         response = post(http, body, accept=accept, authorization=f"Bearer {web.token()}")
         assert response.status_code == 200
         assert response.json()["data"] == {"topic": None}
@@ -220,7 +220,7 @@ def test_errors_of_fields_are_200_in_either_type(http: httpx2.Client, web: Web) 
 
 
 @pytest.mark.parametrize("text", ["狼煙 🔥 à", "a\0b", "\u2028\u200f", "𠮷野家", '"\\\n'])
-def test_text_comes_back_as_it_was_sent(http: httpx2.Client, web: Web, text: str) -> None:
+def test_text_is_returned_unchanged(http: httpx2.Client, web: Web, text: str) -> None:
     create = "mutation($name: String!) { createCommunity(input: {name: $name}) { name } }"
     response = ask(http, create, web.token(), name=text)
     assert response.json() == {"data": {"createCommunity": {"name": text}}}
@@ -235,20 +235,23 @@ def test_responses_are_compact_utf8_and_not_stored(http: httpx2.Client, web: Web
 
 
 def test_cors_allows_configured_origins_only(http: httpx2.Client) -> None:
-    asked = {"access-control-request-method": "POST", "access-control-request-headers": "content-type,authorization"}
-    allowed = http.options("/graphql", headers=asked | {"origin": ORIGIN})
+    preflight = {
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "content-type,authorization",
+    }
+    allowed = http.options("/graphql", headers=preflight | {"origin": ORIGIN})
     assert allowed.status_code == 200
     assert allowed.headers["access-control-allow-origin"] == ORIGIN
     assert allowed.headers["access-control-allow-methods"] == "POST"
     assert "authorization" in allowed.headers["access-control-allow-headers"]
     for origin in ("https://evil.example.org", f"{ORIGIN}.evil.org", "null", ORIGIN.replace("https", "http")):
-        refused = http.options("/graphql", headers=asked | {"origin": origin})
+        refused = http.options("/graphql", headers=preflight | {"origin": origin})
         assert "access-control-allow-origin" not in refused.headers
         answered = post(http, orjson.dumps(TYPENAME), origin=origin)
         assert "access-control-allow-origin" not in answered.headers
 
 
-def test_a_refusal_can_be_read_by_an_allowed_origin(http: httpx2.Client) -> None:
+def test_refusal_is_readable_by_allowed_origin(http: httpx2.Client) -> None:
     response = post(http, b"{", origin=ORIGIN)
     assert response.status_code == 400
     assert response.headers["access-control-allow-origin"] == ORIGIN

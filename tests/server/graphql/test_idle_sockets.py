@@ -1,4 +1,4 @@
-"""The cost of an open, idle socket, and that nothing is left of it for the garbage collector."""
+"""Idle sockets keep no handshake data, and closed sockets leave no reference cycles."""
 
 import asyncio
 import weakref
@@ -7,15 +7,15 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from server.graphql.socket_writer import ABORT_AFTER_S, protocol_of
-from tests.server.in_process import InProcess, in_process, raw_client
+from tests.server.in_process import InProcessServer, raw_client, serve_in_process
 
 pytestmark = pytest.mark.anyio
 
-CLOSE, NORMALLY = 0x88, (1000).to_bytes(2)
+CLOSE, NORMAL_CLOSURE = 0x88, (1000).to_bytes(2)
 
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:
-    """Reads until the client is gone."""
+    """Accepts a socket and reads until it is closed."""
     assert protocol_of(scope)
     await receive()
     await send({"type": "websocket.accept", "subprotocol": "graphql-transport-ws"})
@@ -26,25 +26,25 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
 @pytest.mark.usefixtures("_no_garbage_collection")
 @pytest.mark.parametrize("orderly", [True, False])
 async def test_closed_socket_leaves_no_reference_cycle(orderly: bool) -> None:
-    async with in_process(application) as served:
-        left = await open_and_close(served, orderly)
+    async with serve_in_process(application) as served:
+        remaining = await open_and_close(served, orderly)
         ends_at = asyncio.get_running_loop().time() + ABORT_AFTER_S + 30
-        while len(left) and asyncio.get_running_loop().time() < ends_at:
+        while len(remaining) and asyncio.get_running_loop().time() < ends_at:
             await asyncio.sleep(0.05)
-        assert not list(left)
+        assert not list(remaining)
 
 
-async def open_and_close(served: InProcess, orderly: bool) -> "weakref.WeakSet[object]":
-    """The objects that must be gone: the protocols of uvicorn and of websockets."""
+async def open_and_close(served: InProcessServer, orderly: bool) -> "weakref.WeakSet[object]":
+    """Returns the protocol objects of uvicorn and of websockets, which must be freed afterwards."""
     async with raw_client(served.port) as client:
-        (wire,) = served.wires
+        (connection,) = served.connections
         if orderly:
-            await client.say(CLOSE, NORMALLY)
-            await client.rest()
-        return weakref.WeakSet([wire, wire.conn])
+            await client.send_frame(CLOSE, NORMAL_CLOSURE)
+            await client.read_to_end()
+        return weakref.WeakSet([connection, connection.conn])
 
 
-async def test_an_open_socket_keeps_nothing_of_its_handshake() -> None:
-    async with in_process(application) as served, raw_client(served.port):
-        (wire,) = served.wires
-        assert not {"request", "response"} & vars(wire).keys()
+async def test_open_socket_keeps_nothing_of_its_handshake() -> None:
+    async with serve_in_process(application) as served, raw_client(served.port):
+        (connection,) = served.connections
+        assert not {"request", "response"} & vars(connection).keys()

@@ -1,4 +1,4 @@
-"""The small queue of a socket."""
+"""The queue of messages that a socket has received."""
 
 import asyncio
 

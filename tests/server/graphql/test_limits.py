@@ -1,4 +1,4 @@
-"""The limits of a document, first as pure checks, then over HTTP and WebSocket through Strawberry's own application."""
+"""The limits of documents: as plain checks, and over HTTP and WebSocket through Strawberry's ASGI application."""
 
 import asyncio
 import json
@@ -26,6 +26,7 @@ from server.graphql.limits_extension import limits_extension
 
 LIMITS = DocumentLimits()
 RESOLVED: list[str] = []
+"""The resolvers that have run, by name."""
 
 
 @strawberry.type
@@ -73,19 +74,19 @@ def new_schema() -> strawberry.Schema:
 SCHEMA = new_schema()
 
 
-def messages(query: str, variables: dict[str, Any] | None = None, operation_name: str | None = None) -> list[str]:
+def error_messages(query: str, variables: dict[str, Any] | None = None, operation_name: str | None = None) -> list[str]:
     errors = LIMITS.check(SCHEMA._schema, parse(query), variables, operation_name)
     assert all(error.extensions == {"code": "GRAPHQL_VALIDATION_FAILED"} for error in errors)
     return [error.message for error in errors]
 
 
 def nested(levels: int, field: str = "friend") -> str:
-    """A user query of so many levels."""
+    """Returns a query for a user that is nested to this number of levels."""
     return "{ user(id: 1) {" + f"{field} {{" * (levels - 2) + "id" + "}" * (levels - 2) + "} }"
 
 
 class TestText:
-    def test_100_kib_of_utf_8_are_allowed_and_a_byte_more_is_not(self) -> None:
+    def test_limit_is_100_kib_of_utf_8(self) -> None:
         LIMITS.check_text("#" + "x" * 102_399)
         LIMITS.check_text("火" * 34_133 + "x")
         for text in ("x" * 102_401, "火" * 34_134):
@@ -95,57 +96,59 @@ class TestText:
 
 
 class TestShape:
-    def test_twelve_levels_are_allowed_and_thirteen_are_not(self) -> None:
-        assert messages(nested(12)) == []
-        assert messages(nested(13)) == ["The operation is 13 levels deep; at most 12 are allowed."]
+    def test_limit_is_12_levels(self) -> None:
+        assert error_messages(nested(12)) == []
+        assert error_messages(nested(13)) == ["The operation is 13 levels deep; at most 12 are allowed."]
 
-    def test_fragments_count_as_if_written_out(self) -> None:
+    def test_fragments_count_like_their_fields(self) -> None:
         fragments = "fragment A on User { friend { friend { ...B } } } fragment B on User { ... { friend { id } } }"
-        assert messages("{ user(id: 1) { " + "friend { " * 7 + "...A" + "}" * 7 + "} }" + fragments) == []
+        assert error_messages("{ user(id: 1) { " + "friend { " * 7 + "...A" + "}" * 7 + "} }" + fragments) == []
         deeper = "{ user(id: 1) { " + "friend { " * 8 + "...A" + "}" * 8 + "} }" + fragments
-        assert messages(deeper) == ["The operation is 13 levels deep; at most 12 are allowed."]
+        assert error_messages(deeper) == ["The operation is 13 levels deep; at most 12 are allowed."]
 
-    def test_introspection_may_go_twenty_levels_deep(self) -> None:
-        assert messages(get_introspection_query()) == []
+    def test_limit_of_introspection_is_20_levels(self) -> None:
+        assert error_messages(get_introspection_query()) == []
         deep = "{ __schema { types { " + "ofType { " * 17 + "name" + " }" * 17 + " } } }"
-        assert messages(deep) == []
-        assert messages(deep.replace("name", "ofType { name }")) == [
+        assert error_messages(deep) == []
+        assert error_messages(deep.replace("name", "ofType { name }")) == [
             "The operation is 21 levels deep in introspection; at most 20 are allowed."
         ]
 
-    def test_introspection_fields_elsewhere_hide_no_depth(self) -> None:
+    def test_misplaced_introspection_fields_hide_no_depth(self) -> None:
         for outer in ("user(id: 1)", "__schema"):
             hidden = f"{{ {outer} {{ __schema {{ " + "friend { " * 30 + "id" + " }" * 30 + " } } }"
-            assert messages(hidden) == ["The operation is 33 levels deep in introspection; at most 20 are allowed."]
+            assert error_messages(hidden) == [
+                "The operation is 33 levels deep in introspection; at most 20 are allowed."
+            ]
 
-    def test_fifteen_aliases_are_allowed_and_sixteen_are_not(self) -> None:
+    def test_limit_is_15_aliases(self) -> None:
         aliases = [f"a{n}: id" for n in range(16)]
-        assert messages(f"{{ user(id: 1) {{ {' '.join(aliases[:15])} }} }}") == []
-        (message,) = messages(f"{{ user(id: 1) {{ {' '.join(aliases)} }} }}")
+        assert error_messages(f"{{ user(id: 1) {{ {' '.join(aliases[:15])} }} }}") == []
+        (message,) = error_messages(f"{{ user(id: 1) {{ {' '.join(aliases)} }} }}")
         assert message == "The operation has 16 aliases; at most 15 are allowed."
 
-    def test_aliases_are_counted_wherever_their_fragment_is_spread(self) -> None:
+    def test_aliases_count_for_each_spread_of_their_fragment(self) -> None:
         fragments = ["fragment A on User { a: friend { ...B } b: friend { ...B } }"]
         fragments += ["fragment B on User { a: friend { ...C } b: friend { ...C } }"]
         fragments += ["fragment C on User { a: id b: id c: id }"]
-        (message,) = messages("{ user(id: 1) { ...A } }" + " ".join(fragments))
+        (message,) = error_messages("{ user(id: 1) { ...A } }" + " ".join(fragments))
         assert message == "The operation has 18 aliases; at most 15 are allowed."
 
     def test_more_than_20_root_fields_are_refused(self) -> None:
-        assert messages("{" + "user(id: 1) { id } " * 20 + "}") == []
+        assert error_messages("{" + "user(id: 1) { id } " * 20 + "}") == []
         spread = "{ ...A ...A ...A } fragment A on Query {" + "user(id: 1) { id } " * 7 + "}"
-        assert messages(spread) == ["The operation has 21 root fields; at most 20 are allowed."]
+        assert error_messages(spread) == ["The operation has 21 root fields; at most 20 are allowed."]
 
-    def test_each_operation_of_a_document_has_its_own_limits(self) -> None:
+    def test_limits_apply_to_each_operation_separately(self) -> None:
         many = "user(id: 1) { id } " * 15
-        assert messages(f"query A {{ {many} }} query B {{ {many} }}") == []
-        assert len(messages(f"query A {{ id }} query B {{ {many} {many} }}", operation_name="A")) == 1
+        assert error_messages(f"query A {{ {many} }} query B {{ {many} }}") == []
+        assert len(error_messages(f"query A {{ id }} query B {{ {many} {many} }}", operation_name="A")) == 1
 
-    def test_a_thousand_tokens_are_allowed_and_comments_count(self) -> None:
-        assert messages("{ user(id: 1) {" + " id" * 990 + "} }") == []
-        (message,) = messages("{ user(id: 1) {" + " id" * 991 + "} }")
+    def test_limit_is_1000_tokens_including_comments(self) -> None:
+        assert error_messages("{ user(id: 1) {" + " id" * 990 + "} }") == []
+        (message,) = error_messages("{ user(id: 1) {" + " id" * 991 + "} }")
         assert message == "The document has 1001 tokens; at most 1000 are allowed."
-        assert len(messages("#\n" * 1000 + "{ user(id: 1) { id } }")) == 1
+        assert len(error_messages("#\n" * 1000 + "{ user(id: 1) { id } }")) == 1
 
     @pytest.mark.parametrize(
         "fragments",
@@ -155,13 +158,13 @@ class TestShape:
             "fragment A on User { friend { ...B } } fragment B on User { friends { ...A } }",
         ],
     )
-    def test_fragments_in_a_circle_are_refused_and_do_not_hang(self, fragments: str) -> None:
-        assert messages("{ user(id: 1) { ...A } }" + fragments) == ["Cannot spread fragment 'A' within itself."]
+    def test_fragment_cycle_is_refused(self, fragments: str) -> None:
+        assert error_messages("{ user(id: 1) { ...A } }" + fragments) == ["Cannot spread fragment 'A' within itself."]
 
-    def test_doubling_fragments_are_measured_at_once(self) -> None:
+    def test_doubling_fragments_are_measured_quickly(self) -> None:
         doubling = [f"fragment F{n} on User {{ ...F{n + 1} ...F{n + 1} }}" for n in range(90)]
         started = time.process_time()
-        found = messages("{ user(id: 1) { ...F0 } }" + " ".join(doubling) + " fragment F90 on User { a: id }")
+        found = error_messages("{ user(id: 1) { ...F0 } }" + " ".join(doubling) + " fragment F90 on User { a: id }")
         assert found == [f"The operation has {2**90} aliases; at most 15 are allowed."]
         assert time.process_time() - started < 10
 
@@ -172,27 +175,27 @@ class TestShape:
         assert error.message == "The document is nested too deeply; at most 12 levels are allowed."
 
     def test_missing_fragments_and_operations_are_left_to_validation(self) -> None:
-        assert messages("{ user(id: 1) { ...Nowhere } }") == []
-        assert messages("query A { user(id: 1) { id } }", operation_name="B") == []
-        assert messages("fragment A on User { id }") == []
+        assert error_messages("{ user(id: 1) { ...Nowhere } }") == []
+        assert error_messages("query A { user(id: 1) { id } }", operation_name="B") == []
+        assert error_messages("fragment A on User { id }") == []
 
 
 class TestCost:
     QUERY = "query Q($n: Int!) { user(id: 1) { friends(limit: 199) { friends(limit: $n) { id } } } }"
 
-    def test_the_cost_counts_with_the_variables_of_the_request(self) -> None:
-        assert messages(self.QUERY, {"n": 1000}) == []
-        assert messages(self.QUERY, {"n": 1005}) == ["The operation costs 200195; at most 200000 are allowed."]
+    def test_cost_depends_on_variables(self) -> None:
+        assert error_messages(self.QUERY, {"n": 1000}) == []
+        assert error_messages(self.QUERY, {"n": 1005}) == ["The operation costs 200195; at most 200000 are allowed."]
 
-    def test_only_the_operation_that_is_executed_is_priced(self) -> None:
+    def test_only_the_executed_operation_is_measured(self) -> None:
         two = self.QUERY + " query R { user(id: 1) { id } }"
-        assert messages(two, {"n": 9999}, "R") == []
-        assert len(messages(two, {"n": 9999}, "Q")) == 1
+        assert error_messages(two, {"n": 9999}, "R") == []
+        assert len(error_messages(two, {"n": 9999}, "Q")) == 1
 
     def test_document_without_cost_is_refused(self) -> None:
         def spreading(level: int, n: int) -> str:
-            ways = [f"f{k}: friends {{ ...L{level + 1}G{(n * (k + 2) + k) % 9} }}" for k in range(9)]
-            return f"fragment L{level}G{n} on User {{ {' '.join(ways)} }}"
+            fields = [f"f{k}: friends {{ ...L{level + 1}G{(n * (k + 2) + k) % 9} }}" for k in range(9)]
+            return f"fragment L{level}G{n} on User {{ {' '.join(fields)} }}"
 
         limits = DocumentLimits(tokens=100_000, aliases=10**30)
         start = " ".join(f"...L0G{n}" for n in range(9))
@@ -205,11 +208,11 @@ class TestCost:
 
 
 class TestExtension:
-    def test_document_is_validated_once_and_priced_per_size(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_document_is_validated_once_and_measured_per_size(self, monkeypatch: pytest.MonkeyPatch) -> None:
         calls: list[str] = []
-        monkeypatch.setattr("strawberry.schema.schema.parse", counted(calls, parse))
-        monkeypatch.setattr("server.graphql.documents.validate_document", counted(calls, validate_document))
-        monkeypatch.setattr("server.graphql.documents.measure_cost", counted(calls, measure_cost))
+        monkeypatch.setattr("strawberry.schema.schema.parse", recorded(calls, parse))
+        monkeypatch.setattr("server.graphql.documents.validate_document", recorded(calls, validate_document))
+        monkeypatch.setattr("server.graphql.documents.measure_cost", recorded(calls, measure_cost))
         query = "query ($n: Int!, $id: ID!) { user(id: $id) { friends(limit: $n) { id } } }"
         schema = new_schema()
         for n, user_id in ((1, "a"), (2, "b"), (1, "c"), (2, "d"), (1, "e")):
@@ -217,11 +220,11 @@ class TestExtension:
         assert sorted(calls) == ["measure_cost"] * 3 + ["parse", "validate_document"]
 
     def test_other_extensions_apply_to_cached_documents(self) -> None:
-        class NoUsers(ASTValidationRule):
+        class NoUsersRule(ASTValidationRule):
             def enter_field(self, node: FieldNode, *_: Any) -> None:
                 self.report_error(GraphQLError("no users"))
 
-        class Other(SchemaExtension):
+        class OtherExtension(SchemaExtension):
             document: Any = None
             rules: Any = ()
             errors: Any = None
@@ -235,12 +238,16 @@ class TestExtension:
                 self.execution_context.pre_execution_errors = self.errors
                 yield
 
-        schema = strawberry.Schema(Query, extensions=[limits_extension(Documents()), Other])
+        schema = strawberry.Schema(Query, extensions=[limits_extension(Documents()), OtherExtension])
         refusals = []
-        for name, value in (("rules", (NoUsers,)), ("document", parse(nested(13))), ("errors", [GraphQLError("no")])):
+        for name, value in (
+            ("rules", (NoUsersRule,)),
+            ("document", parse(nested(13))),
+            ("errors", [GraphQLError("no")]),
+        ):
             assert not run(schema, "{ user(id: 1) { id } }").errors
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(Other, name, value)
+                patch.setattr(OtherExtension, name, value)
                 refusals.append(run(schema, "{ user(id: 1) { id } }").errors[0].message)
         assert refusals == ["no users", "The operation is 13 levels deep; at most 12 are allowed.", "no"]
 
@@ -258,13 +265,13 @@ class TestExtension:
 
     def test_schemas_do_not_share_validated_documents(self) -> None:
         @strawberry.type(name="Query")
-        class Other:
+        class OtherQuery:
             @strawberry.field
             def here(self) -> str:
                 return "yes"
 
         query = "{ here }"
-        other = strawberry.Schema(Other, extensions=[limits_extension(Documents())])
+        other = strawberry.Schema(OtherQuery, extensions=[limits_extension(Documents())])
         assert run(new_schema(), query).errors
         assert run(other, query).errors is None
 
@@ -283,13 +290,15 @@ class TestExtension:
             (error,) = run(SCHEMA, "{ nothing }").errors
             assert error.extensions == {"code": "GRAPHQL_VALIDATION_FAILED"}
 
-    def test_the_synchronous_way_has_the_same_limits(self) -> None:
+    def test_synchronous_execution_has_the_same_limits(self) -> None:
         result = SCHEMA.execute_sync(nested(13))
         assert result.errors is not None
         assert "13 levels" in result.errors[0].message
 
 
-def counted(calls: list[str], function: Any) -> Any:
+def recorded(calls: list[str], function: Any) -> Any:
+    """Returns the function so that each call adds its name to `calls`."""
+
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         calls.append(function.__name__)
         return function(*args, **kwargs)
@@ -329,22 +338,22 @@ REFUSED = {
 }
 
 
-class Handler(BaseGraphQLTransportWSHandler[None, None]):
-    """Answers a syntax error as an error of its operation; Strawberry's own closes the socket with 4400."""
+class TransportHandler(BaseGraphQLTransportWSHandler[None, None]):
+    """Sends a syntax error as the error of its operation. Strawberry's own handler closes the socket with 4400."""
 
     @staticmethod
     def _get_pre_execution_close_reason(error: object) -> str | None:
         return None
 
 
-class View(GraphQL[None, None]):
-    graphql_transport_ws_handler_class = Handler
+class StrawberryApplication(GraphQL[None, None]):
+    graphql_transport_ws_handler_class = TransportHandler
 
 
 @asynccontextmanager
-async def application() -> AsyncIterator[str]:
-    """Strawberry's ASGI application on a real socket; gives host and port."""
-    app = View(new_schema(), subscription_protocols=["graphql-transport-ws"])
+async def serve_application() -> AsyncIterator[str]:
+    """Serves Strawberry's ASGI application on a real socket, and yields its host and port."""
+    app = StrawberryApplication(new_schema(), subscription_protocols=["graphql-transport-ws"])
     listener = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="websockets-sansio", lifespan="off"))
     serving = asyncio.create_task(server.serve(sockets=[listener]))
@@ -357,6 +366,7 @@ async def application() -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def connected(address: str) -> AsyncIterator[Any]:
+    """Yields an acknowledged socket."""
     protocol: Any = ["graphql-transport-ws"]
     async with connect(f"ws://{address}/", subprotocols=protocol) as websocket:
         await websocket.send('{"type": "connection_init"}')
@@ -364,7 +374,8 @@ async def connected(address: str) -> AsyncIterator[Any]:
         yield websocket
 
 
-async def subscribed(websocket: Any, query: str, variables: object = None) -> dict[str, Any]:
+async def first_message(websocket: Any, query: str, variables: object = None) -> dict[str, Any]:
+    """Starts an operation, and returns the first message of the server."""
     payload = {"query": query, "variables": variables}
     await websocket.send(json.dumps({"id": "1", "type": "subscribe", "payload": payload}))
     answer: dict[str, Any] = json.loads(await asyncio.wait_for(websocket.recv(), 30))
@@ -374,10 +385,10 @@ async def subscribed(websocket: Any, query: str, variables: object = None) -> di
 @pytest.mark.anyio
 class TestTransports:
     @pytest.mark.parametrize("name", [name for name in REFUSED if "subscription" not in name])
-    async def test_over_http_nothing_of_a_refused_document_is_executed(self, name: str) -> None:
+    async def test_refused_document_is_not_executed_over_http(self, name: str) -> None:
         query, variables, code, message = REFUSED[name]
         RESOLVED.clear()
-        async with application() as address, httpx2.AsyncClient(trust_env=False, timeout=60) as client:
+        async with serve_application() as address, httpx2.AsyncClient(trust_env=False, timeout=60) as client:
             for _ in range(2):
                 answer = await client.post(f"http://{address}/", json={"query": query, "variables": variables})
                 (error, *_) = answer.json()["errors"]
@@ -386,24 +397,24 @@ class TestTransports:
         assert RESOLVED == []
 
     @pytest.mark.parametrize("name", REFUSED)
-    async def test_over_websocket_the_same_and_the_socket_goes_on(self, name: str) -> None:
+    async def test_refused_document_keeps_the_websocket_open(self, name: str) -> None:
         query, variables, code, message = REFUSED[name]
         RESOLVED.clear()
-        async with application() as address, connected(address) as websocket:
+        async with serve_application() as address, connected(address) as websocket:
             for _ in range(2):
-                answer = await subscribed(websocket, query, variables)
+                answer = await first_message(websocket, query, variables)
                 assert answer["type"] == "error"
                 assert answer["payload"][0]["extensions"] == {"code": code}
                 assert message in answer["payload"][0]["message"]
             assert RESOLVED == []
-            answer = await subscribed(websocket, "subscription { users { id } }")
+            answer = await first_message(websocket, "subscription { users { id } }")
             assert answer["payload"] == {"data": {"users": {"id": "1"}}}
 
     async def test_document_within_limits_runs_over_http_and_websocket(self) -> None:
         query, variables = TestCost.QUERY, {"n": 1000}
         data = {"user": {"friends": [{"friends": [{"id": "2"}]}]}}
-        async with application() as address, httpx2.AsyncClient(trust_env=False, timeout=60) as client:
+        async with serve_application() as address, httpx2.AsyncClient(trust_env=False, timeout=60) as client:
             answer = await client.post(f"http://{address}/", json={"query": query, "variables": variables})
             assert answer.json() == {"data": data}
             async with connected(address) as websocket:
-                assert (await subscribed(websocket, query, variables))["payload"] == {"data": data}
+                assert (await first_message(websocket, query, variables))["payload"] == {"data": data}

@@ -34,10 +34,11 @@ async def callback_client(stores: Stores, **changes: object) -> AsyncIterator[ht
 
 
 async def start_call(stores: Stores) -> str:
+    """Starts the call of a new job, and returns the call's id."""
     job = await stores.call_jobs.launch(new_job(), "phone_number\n+819012345678\n", None)
-    dial = await stores.calls.start(ORG, NextCall(TaskKey(job.id, 2), "+819012345678"), 1)
-    assert isinstance(dial, TimedStart)
-    return dial.call.id
+    started = await stores.calls.start(ORG, NextCall(TaskKey(job.id, 2), "+819012345678"), 1)
+    assert isinstance(started, TimedStart)
+    return started.call.id
 
 
 async def task_state(stores: Stores, call_id: str) -> str:
@@ -47,6 +48,7 @@ async def task_state(stores: Stores, call_id: str) -> str:
 
 
 async def post_signed(http: httpx2.AsyncClient, report: object, secret: str = SECRET) -> int:
+    """Posts a signed report, and returns the status."""
     body = orjson.dumps(report)
     headers = sign(secret, "id-1", int(time.time()), body)
     return (await http.post("/callbacks/telephony", content=body, headers=headers)).status_code
@@ -84,7 +86,7 @@ async def test_unsigned_report_is_401_without_effect(stores: Stores) -> None:
         {"callId": 5, "sequence": 1, "event": "ANSWERED"},
         {"callId": "x", "sequence": True, "event": "ANSWERED"},
         {"callId": "x", "sequence": -1, "event": "ANSWERED"},
-        # A later ENDED from polling the provider could not have a higher sequence.
+        # A later ENDED that polling finds could not have a higher sequence.
         {"callId": "x", "sequence": 2**31 - 1, "event": "ANSWERED"},
         {"callId": "x", "sequence": 1, "event": "RINGING"},
         {"callId": "x", "sequence": 1, "event": "ENDED", "outcome": "FINE"},
@@ -118,8 +120,9 @@ async def test_twilio_callback_requires_signature_of_public_url(stores: Stores) 
         assert await post_twilio("completed", 3, "wrong") == 401
         assert await post_twilio("ringing", 0) == 204
         assert await task_state(stores, call_id) == "DIALLING"
-        assert await stores.mongo["call_tasks"].find_one({"call.reference": "CA1"}), "so it can be asked for"
-        assert await post_twilio("in-progress", 2**31 - 1) == 400, "nothing could end the call any more"
+        stored = await stores.mongo["call_tasks"].find_one({"call.reference": "CA1"})
+        assert stored, "Polling needs the stored SID."
+        assert await post_twilio("in-progress", 2**31 - 1) == 400, "No later report could have a higher sequence."
         assert await post_twilio("in-progress", 1) == 204
         assert await task_state(stores, call_id) == "IN_CALL"
         assert await post_twilio("no-answer", 2) == 204

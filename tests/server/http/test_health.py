@@ -26,7 +26,7 @@ UNUSED_PORT = 1
 
 @pytest.fixture
 async def mongod(tmp_path: Path) -> AsyncIterator[Mongod]:
-    """A mongod that a test may break."""
+    """Yields a mongod that a test may break."""
     mongod = Mongod(tmp_path / "mongodb", find_mongod())
     await mongod.start()
     yield mongod
@@ -50,7 +50,7 @@ async def test_ready_when_both_servers_answer(stores: Stores) -> None:
 
 
 async def test_ready_without_redis_reports_it(stores: Stores) -> None:
-    async with Redis(port=UNUSED_PORT) as nobody, health_client(replace(stores, redis=nobody)) as http:
+    async with Redis(port=UNUSED_PORT) as unreachable, health_client(replace(stores, redis=unreachable)) as http:
         response = await http.get("/readyz")
     assert response.status_code == 200
     assert response.json()["status"] == "ready"
@@ -69,10 +69,10 @@ async def test_ready_with_hanging_redis_times_out(stores: Stores) -> None:
 
 
 async def test_live_but_not_ready_without_mongodb(stores: Stores) -> None:
-    nobody = connect(f"mongodb://127.0.0.1:{UNUSED_PORT}/", "t_nobody")
-    async with health_client(replace(stores, mongo=nobody)) as http:
+    unreachable = connect(f"mongodb://127.0.0.1:{UNUSED_PORT}/", "t_unreachable")
+    async with health_client(replace(stores, mongo=unreachable)) as http:
         ready, alive = await http.get("/readyz"), await http.get("/healthz")
-    await nobody.close()
+    await unreachable.close()
     assert ready.status_code == 503
     assert ready.json()["status"] == "not ready"
     assert ready.json()["mongodb"].startswith("does not answer")
@@ -88,13 +88,13 @@ async def test_not_ready_without_writable_primary(mongod: Mongod, redis_url: str
 
 
 async def test_not_ready_with_standalone_mongod(tmp_path: Path, stores: Stores) -> None:
-    alone = Mongod(tmp_path / "alone", find_mongod(), initiate=False)
-    await alone.start()
-    mongo = connect(alone.uri, "t_alone")
+    standalone = Mongod(tmp_path / "standalone", find_mongod(), initiate=False)
+    await standalone.start()
+    mongo = connect(standalone.uri, "t_standalone")
     async with health_client(replace(stores, mongo=mongo)) as http:
         response = await http.get("/readyz")
     await mongo.close()
-    await alone.stop(0)
+    await standalone.stop(0)
     assert (response.status_code, response.json()["mongodb"]) == (503, "is no replica set")
 
 
@@ -109,6 +109,6 @@ async def test_metrics_are_in_prometheus_format(stores: Stores) -> None:
 
 async def step_down(stores: Stores) -> None:
     """Makes the only member step down, and keeps it from being elected again for a minute."""
-    # Some versions close the connection on this command.
+    # Some versions of MongoDB close the connection on this command.
     with suppress(PyMongoError):
         await stores.mongo.client.admin.command({"replSetStepDown": 60, "force": True})

@@ -31,12 +31,12 @@ RASTERS = [
     (AVIF, "image/avif"),
     (AVIF_SECOND, "image/avif"),
 ]
-NO_RASTERS = [SVG, HEIC, b"", b"<html>", b"RIFF\x10\0\0\0WAVE", b"BM" + bytes(50), b"\0\0\0\x14ftypmp42" + bytes(20)]
+NON_RASTERS = [SVG, HEIC, b"", b"<html>", b"RIFF\x10\0\0\0WAVE", b"BM" + bytes(50), b"\0\0\0\x14ftypmp42" + bytes(20)]
 IMAGES = ImageUrls("", b"a secret of the tests")
 
 
 class ImageSite:
-    """The image route served by uvicorn, its cache, a client of it, and the server that it fetches from."""
+    """The image route served by uvicorn, with its cache, a client, and the remote server that holds the images."""
 
     def __init__(self, client: httpx2.AsyncClient, remote: Upstream, cache: ImageCache) -> None:
         self.client = client
@@ -44,6 +44,7 @@ class ImageSite:
         self.cache = cache
 
     async def get(self, path: str, method: str = "GET", **headers: str) -> httpx2.Response:
+        """Requests the signed URL of an image on the remote server."""
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         return await self.client.request(method, IMAGES.sign(self.remote.url(path)), headers=sent)
 
@@ -65,8 +66,8 @@ async def image_site(max_bytes: int = 64 * 1024 * 1024, max_fetches: int = 8) ->
 
 @pytest.fixture
 async def site() -> AsyncIterator[ImageSite]:
-    async with image_site() as it:
-        yield it
+    async with image_site() as served_site:
+        yield served_site
 
 
 @pytest.mark.parametrize(("body", "media_type"), RASTERS)
@@ -74,7 +75,7 @@ def test_raster_type_is_found_by_bytes(body: bytes, media_type: str) -> None:
     assert raster_type(body) == media_type
 
 
-@pytest.mark.parametrize("body", NO_RASTERS)
+@pytest.mark.parametrize("body", NON_RASTERS)
 def test_other_bytes_have_no_raster_type(body: bytes) -> None:
     assert raster_type(body) is None
 
@@ -90,30 +91,30 @@ async def test_image_has_type_of_its_bytes_and_safe_headers(site: ImageSite) -> 
     site.remote.answers["/a.html"] = respond(PNG, content_type="text/html")
     answer = await site.get("/a.html")
     assert (answer.status_code, answer.content) == (200, PNG)
-    wanted = {
+    expected = {
         "content-type": "image/png",
         "content-length": str(len(PNG)),
         "x-content-type-options": "nosniff",
         "content-security-policy": "default-src 'none'; sandbox",
         "cache-control": "public, max-age=86400, immutable",
     }
-    assert wanted.items() <= dict(answer.headers).items()
+    assert expected.items() <= dict(answer.headers).items()
     assert answer.headers["etag"].startswith('"')
 
 
 @pytest.mark.anyio
-async def test_matching_etag_answers_304(site: ImageSite) -> None:
+async def test_matching_etag_returns_304(site: ImageSite) -> None:
     site.remote.answers["/"] = respond(PNG)
     tag = (await site.get("/")).headers["etag"]
-    for known in (tag, f"W/{tag}", f'"other", {tag}', "*"):
-        answer = await site.get("/", if_none_match=known)
+    for etags in (tag, f"W/{tag}", f'"other", {tag}', "*"):
+        answer = await site.get("/", if_none_match=etags)
         assert (answer.status_code, answer.content, answer.headers["etag"]) == (304, b"", tag)
     assert (await site.get("/", if_none_match='"other"')).status_code == 200
     assert site.remote.connections == 1
 
 
 @pytest.mark.anyio
-async def test_head_answers_headers_without_body(site: ImageSite) -> None:
+async def test_head_returns_headers_without_body(site: ImageSite) -> None:
     site.remote.answers["/"] = respond(PNG)
     head_answer = await site.get("/", "HEAD")
     full = await site.get("/")
@@ -135,7 +136,7 @@ async def test_unsigned_url_is_404_without_fetch(site: ImageSite) -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("body", NO_RASTERS)
+@pytest.mark.parametrize("body", NON_RASTERS)
 async def test_non_raster_body_is_415_despite_content_type(site: ImageSite, body: bytes) -> None:
     site.remote.answers["/a.png"] = respond(body, content_type="image/png")
     answer = await site.get("/a.png")
@@ -145,10 +146,10 @@ async def test_non_raster_body_is_415_despite_content_type(site: ImageSite, body
 
 @pytest.mark.anyio
 async def test_image_above_5_mb_is_413(site: ImageSite) -> None:
-    site.remote.answers["/most"] = respond(PNG.ljust(MAX_IMAGE_BYTES, b"\0"))
-    site.remote.answers["/more"] = respond(PNG.ljust(MAX_IMAGE_BYTES + 1, b"\0"))
-    assert (await site.get("/most")).status_code == 200
-    assert (await site.get("/more")).status_code == 413
+    site.remote.answers["/largest"] = respond(PNG.ljust(MAX_IMAGE_BYTES, b"\0"))
+    site.remote.answers["/too-large"] = respond(PNG.ljust(MAX_IMAGE_BYTES + 1, b"\0"))
+    assert (await site.get("/largest")).status_code == 200
+    assert (await site.get("/too-large")).status_code == 413
 
 
 @pytest.mark.anyio
@@ -174,22 +175,22 @@ async def test_failure_is_retried_after_its_ttl(site: ImageSite, monkeypatch: py
 
 @pytest.mark.anyio
 async def test_refused_address_is_never_connected_to(site: ImageSite) -> None:
-    async with upstream("127.0.0.2") as secret:
-        secret.answers["/"] = respond(PNG)
-        site.remote.answers["/"] = redirect(secret.url("/"))
+    async with upstream("127.0.0.2") as private:
+        private.answers["/"] = respond(PNG)
+        site.remote.answers["/"] = redirect(private.url("/"))
         assert (await site.get("/")).status_code == 502
-        assert (await site.client.get(IMAGES.sign(secret.url("/")))).status_code == 502
-        assert (site.remote.connections, secret.connections) == (1, 0)
+        assert (await site.client.get(IMAGES.sign(private.url("/")))).status_code == 502
+        assert (site.remote.connections, private.connections) == (1, 0)
 
 
 @pytest.mark.anyio
 async def test_concurrent_requests_share_one_fetch(site: ImageSite) -> None:
     release = asyncio.Event()
     site.remote.answers["/"] = respond_after(release)
-    asking = [asyncio.create_task(site.get("/")) for _ in range(20)]
+    requests = [asyncio.create_task(site.get("/")) for _ in range(20)]
     await until(lambda: site.remote.connections == 1)
     release.set()
-    assert {answer.status_code for answer in await asyncio.gather(*asking)} == {200}
+    assert {answer.status_code for answer in await asyncio.gather(*requests)} == {200}
     assert (await site.get("/")).content == PNG
     assert site.remote.connections == 1
 
@@ -213,10 +214,10 @@ async def test_concurrent_fetches_are_limited() -> None:
     release = asyncio.Event()
     async with image_site(max_fetches=3) as site:
         site.remote.answers |= {f"/{n}": respond_after(release) for n in range(10)}
-        asking = [asyncio.create_task(site.get(f"/{n}")) for n in range(10)]
+        requests = [asyncio.create_task(site.get(f"/{n}")) for n in range(10)]
         await until(lambda: len(site.cache._fetches) == 10 and site.remote.connections >= 3)
         release.set()
-        assert {answer.status_code for answer in await asyncio.gather(*asking)} == {200}
+        assert {answer.status_code for answer in await asyncio.gather(*requests)} == {200}
         assert (site.remote.connections, site.remote.most_open) == (10, 3)
 
 
@@ -252,6 +253,8 @@ async def test_endless_response_is_502(site: ImageSite, monkeypatch: pytest.Monk
 
 
 def respond_after(release: asyncio.Event) -> Answer:
+    """Responds with PNG once `release` is set."""
+
     async def answer(writer: asyncio.StreamWriter) -> None:
         await release.wait()
         await respond(PNG)(writer)
@@ -260,6 +263,7 @@ def respond_after(release: asyncio.Event) -> Answer:
 
 
 async def until(condition: Callable[[], bool]) -> None:
+    """Waits until the condition is true. Fails after 30 s."""
     deadline = asyncio.get_running_loop().time() + 30
     while not condition():
         assert asyncio.get_running_loop().time() < deadline

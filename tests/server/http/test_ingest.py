@@ -1,4 +1,4 @@
-"""POST /ingest/deliveries and /ingest/reports: results, refusals, and addresses in no store or log."""
+"""POST /ingest/deliveries and /ingest/reports: results and refusals. No store and no log contains an address."""
 
 import asyncio
 import gzip
@@ -20,7 +20,7 @@ from tests.serving import Web, running, servers, serving, working
 from tests.storage.mail.events import today
 
 RECORD = "mutation ($events: [DeliveryEventInput!]!) { recordDeliveries(events: $events) { accepted } }"
-UNBLOCK = 'mutation ($address: String!) { unblockAddress(address: $address, reason: "asked") { blocked } }'
+UNBLOCK = 'mutation ($address: String!) { unblockAddress(address: $address, reason: "requested") { blocked } }'
 LOOKUP = "query ($addresses: [String!]!) { addressBook(addresses: $addresses) { blocked softBounce } }"
 
 
@@ -38,10 +38,12 @@ def http(web: Web) -> Iterator[httpx2.Client]:
 
 
 def event_line(**more: Any) -> dict[str, Any]:
+    """Returns a delivery event with a new id, and with these values."""
     return {"eventId": secrets.token_hex(8), "address": "ann@example.org", "at": today().isoformat(), **more}
 
 
 def ndjson(*lines: object) -> bytes:
+    """Returns a body of lines: bytes unchanged, other values as JSON."""
     return b"\n".join(each if isinstance(each, bytes) else orjson.dumps(each) for each in lines) + b"\n"
 
 
@@ -141,16 +143,16 @@ def redis_commands(redis_url: str) -> Iterator[list[str]]:
     commands: list[str] = []
     with Redis.from_url(redis_url) as client, Redis.from_url(redis_url) as other, client.monitor() as monitor:
         yield commands
-        other.echo("that is all")
-        for heard in monitor.listen():
-            commands.append(heard["command"])
-            if "that is all" in commands[-1]:
+        other.echo("end of recording")
+        for received in monitor.listen():
+            commands.append(received["command"])
+            if "end of recording" in commands[-1]:
                 return
 
 
 CANARY = "canary.address@example.org"
-FORMS = (CANARY, f"{CANARY}@")
-"""A well-formed and a malformed address."""
+CANARIES = (CANARY, f"{CANARY}@")
+"""A well-formed and a malformed address that must appear nowhere."""
 
 
 def test_addresses_never_appear_in_stores_or_logs(
@@ -180,7 +182,7 @@ def send_canary_over_http(web: Web, http: httpx2.Client) -> None:
     http.post("/ingest/reports", content=canary_report())
     http.post("/graphql", json={"query": LOOKUP, "variables": {"addresses": [CANARY] * 1001}})
     operator = {"authorization": f"Bearer {web.token('op', roles=('OPERATOR',))}"}
-    for address in FORMS:
+    for address in CANARIES:
         http.post("/graphql", json={"query": LOOKUP, "variables": {"addresses": [address]}})
         event = event_line(address=address, messageId=CANARY, smtpCode=550, diagnostic=CANARY, kind="DELIVERY")
         http.post("/graphql", json={"query": RECORD, "variables": {"events": [event]}})
@@ -190,6 +192,7 @@ def send_canary_over_http(web: Web, http: httpx2.Client) -> None:
 
 
 def canary_report() -> bytes:
+    """Returns a delivery report about the canary addresses."""
     dated = DSN.replace("20 Nov 2026", today().strftime("%d %b %Y"))
     return dated.replace("full@example.org", CANARY).replace("Gone@Example.org", f"{CANARY}@").encode()
 
@@ -199,15 +202,15 @@ def run_mail_commands(web: Web, folder: Path, variables: dict[str, str]) -> dict
     report, rows, log = folder / "report.eml", folder / "rows.csv", folder / "mail.log"
     report.write_bytes(canary_report())
     rows.write_text(f"address,success,soft_bounce,hard_bounce\n{CANARY},0,1,0\n")
-    bad = folder / "bad.csv"
-    bad.write_text(f"address,success,soft_bounce,hard_bounce\n{CANARY}@,0,1,0\n")
-    said = "relay=x, delay=1, dsn=4.2.2, status=deferred (said: 452 4.2.2"
+    malformed = folder / "malformed.csv"
+    malformed.write_text(f"address,success,soft_bounce,hard_bounce\n{CANARY}@,0,1,0\n")
+    result = "relay=x, delay=1, dsn=4.2.2, status=deferred (said: 452 4.2.2"
     head = f"{today().isoformat()} mx postfix/smtp[7]: 4Q00000001:"
-    log.write_text("".join(f"{head} to=<{address}>, {said} {CANARY} is full)\n" for address in FORMS))
+    log.write_text("".join(f"{head} to=<{address}>, {result} {CANARY} is full)\n" for address in CANARIES))
     commands = {
         "report": ["report", str(report)],
         "import": ["import", str(rows), "--source", "old"],
-        "bad import": ["import", str(bad), "--source", "old"],
+        "malformed import": ["import", str(malformed), "--source", "old"],
         "tail": ["tail", str(log), "--state", str(folder / "state")],
     }
     with ExitStack() as stack:
@@ -216,7 +219,7 @@ def run_mail_commands(web: Web, folder: Path, variables: dict[str, str]) -> dict
             for name, each in commands.items()
         }
         codes = {name: each.process.wait(60) for name, each in started.items() if name != "tail"}
-        assert codes == {"report": 1, "import": 0, "bad import": 1}, {n: e.errors for n, e in started.items()}
+        assert codes == {"report": 1, "import": 0, "malformed import": 1}, {n: e.errors for n, e in started.items()}
         assert started["tail"].says("mail_log"), started["tail"].errors
     return {name: each.errors for name, each in started.items()}
 

@@ -1,4 +1,4 @@
-"""Metrics of workers, exposed beside those of the web process."""
+"""The metrics page of a web process, which includes the metrics of workers."""
 
 from collections import Counter
 
@@ -12,8 +12,8 @@ from storage.stores import Stores
 pytestmark = pytest.mark.anyio
 
 
-def exposition_lines(of_workers: dict[str, str]) -> list[str]:
-    return exposition(of_workers).decode().splitlines()
+def exposition_lines(metrics_by_worker: dict[str, str]) -> list[str]:
+    return exposition(metrics_by_worker).decode().splitlines()
 
 
 def test_metrics_of_workers_share_name_with_worker_label() -> None:
@@ -35,8 +35,8 @@ def test_metrics_of_workers_share_name_with_worker_label() -> None:
 def test_metric_unknown_to_web_process_is_shown() -> None:
     newer = process_metrics() + "# HELP noroshi_new News.\n# TYPE noroshi_new gauge\nnoroshi_new 4.0\n"
     shown = exposition_lines({"host/1": newer})
-    declared = Counter(line.split()[2] for line in shown if line.startswith("# TYPE"))
-    assert set(declared.values()) == {1}
+    declarations = Counter(line.split()[2] for line in shown if line.startswith("# TYPE"))
+    assert set(declarations.values()) == {1}
     assert 'noroshi_new{worker="host/1"} 4.0' in shown
 
 

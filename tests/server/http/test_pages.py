@@ -13,7 +13,7 @@ from storage.chat.stamps import STAMPS, Stamp
 
 @pytest.fixture
 def dist(tmp_path: Path) -> Path:
-    """A folder with pages as Vite builds them."""
+    """Returns a folder with pages as Vite builds them."""
     (tmp_path / "assets").mkdir()
     (tmp_path / "index.html").write_text("<!doctype html><title>start</title>")
     (tmp_path / "graphiql.html").write_text("<!doctype html><title>GraphiQL</title>")

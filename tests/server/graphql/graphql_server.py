@@ -1,0 +1,193 @@
+"""A GraphQL server in the test's own process, and subscriptions that record what they receive."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import orjson
+from starlette.applications import Starlette
+from starlette.routing import WebSocketRoute
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
+from websockets.typing import Subprotocol
+
+from resolvers.context import Context
+from schema.root import build_schema
+from server.auth.tokens import TokenVerifier, mint
+from server.auth.viewers import Viewers
+from server.graphql import Documents, GraphQLEndpoint, compiled_executor, limits_extension
+from storage.stores import Stores
+from tests.e2e.chat_topic import number
+from tests.server.in_process import InProcessServer, serve_in_process
+from tests.storage.topic_scenario import TopicScenario
+
+DEADLINE_S = 30.0
+TOPIC_EVENTS = """
+    subscription ($topic: ID!, $since: Cursor) {
+      topicEvents(topicId: $topic, since: $since) {
+        __typename
+        ... on Event { cursor }
+        ... on StreamReady { resumed }
+        ... on MessagePosted { message { timestamp text author { id } } }
+      }
+    }
+"""
+
+Event = dict[str, Any]
+
+
+async def wait_until(condition: Callable[[], object], deadline_s: float = DEADLINE_S) -> bool:
+    """Waits until the condition is true or the deadline has passed, and returns whether it is true."""
+    loop = asyncio.get_running_loop()
+    ends_at = loop.time() + deadline_s
+    while not (result := condition()) and loop.time() < ends_at:
+        await asyncio.sleep(0.01)
+    return bool(result)
+
+
+class RecordedSubscription:
+    """One subscription on a socket of its own, and the messages that it has received so far."""
+
+    def __init__(self, ws: ClientConnection, id_: str) -> None:
+        self.ws, self.id = ws, id_
+        self.frames: list[dict[str, Any]] = []
+        self.texts: list[str] = []
+        self.closed: ConnectionClosed | None = None
+
+    @property
+    def results(self) -> list[Event]:
+        """Returns all events in order of arrival, StreamReady included."""
+        nexts = [frame for frame in self.frames if frame["type"] == "next"]
+        return [event for frame in nexts for event in frame["payload"]["data"].values()]
+
+    @property
+    def ready_events(self) -> list[Event]:
+        """Returns the StreamReady events."""
+        return [event for event in self.results if event["__typename"] == "StreamReady"]
+
+    @property
+    def events(self) -> list[Event]:
+        """Returns the events without StreamReady."""
+        return [event for event in self.results if event["__typename"] != "StreamReady"]
+
+    @property
+    def numbers(self) -> list[int]:
+        """Returns the numbers of the events in their stream, without StreamReady."""
+        return [number(event["cursor"]) for event in self.events]
+
+    @property
+    def error_codes(self) -> list[str]:
+        """Returns the codes of the errors that ended the subscription."""
+        errors = [error for frame in self.frames if frame["type"] == "error" for error in frame["payload"]]
+        return [error["extensions"]["code"] for error in errors]
+
+    @property
+    def last_cursor(self) -> str:
+        """Returns the cursor of the last event, StreamReady included."""
+        return str(self.results[-1]["cursor"])
+
+    async def receives(self, count: int, deadline_s: float = DEADLINE_S) -> bool:
+        """Waits for a number of events, and returns whether they arrived before the deadline."""
+        return await wait_until(lambda: len(self.events) >= count, deadline_s)
+
+    async def reaches(self, n: int, deadline_s: float = DEADLINE_S) -> bool:
+        """Waits for event n or a later one, and returns whether it arrived before the deadline."""
+        return await wait_until(lambda: self.numbers[-1:] >= [n], deadline_s)
+
+    async def record(self) -> None:
+        """Records the messages of this subscription until the socket closes."""
+        try:
+            while True:
+                text = str(await self.ws.recv())
+                frame = orjson.loads(text)
+                if frame.get("id") == self.id:
+                    self.texts.append(text)
+                    self.frames.append(frame)
+        except ConnectionClosed as closed:
+            self.closed = closed
+
+
+@dataclass(frozen=True)
+class GraphQLServer:
+    """A GraphQL endpoint that is served for WebSockets, with a topic to subscribe to.
+
+    `endpoint` and `stores` give tests access to the server's internal state.
+    """
+
+    endpoint: GraphQLEndpoint
+    socket_server: InProcessServer
+    scenario: TopicScenario
+    secret: str
+
+    @property
+    def stores(self) -> Stores:
+        return self.scenario.stores
+
+    async def join(self, *user_ids: str) -> None:
+        """Creates the users and makes them members of the community."""
+        for id_ in user_ids:
+            user = await self.stores.users.sign_in(self.scenario.organization_id, id_, (), None, None)
+            await self.stores.communities.join(self.scenario.community, user)
+
+    def token(self, user_id: str, roles: tuple[str, ...] = ()) -> str:
+        """Returns a token that the endpoint accepts."""
+        return mint(self.secret, user_id=user_id, organization_id=self.scenario.organization_id, roles=roles)
+
+    @asynccontextmanager
+    async def socket(self, user_id: str, roles: tuple[str, ...] = ()) -> AsyncIterator[ClientConnection]:
+        """Yields a socket whose `connection_init` has been acknowledged."""
+        protocol = Subprotocol("graphql-transport-ws")
+        async with connect(self.socket_server.url, subprotocols=[protocol], max_size=None, compression=None) as ws:
+            payload = {"authorization": f"Bearer {self.token(user_id, roles)}"}
+            await ws.send(orjson.dumps({"type": "connection_init", "payload": payload}).decode())
+            assert orjson.loads(await ws.recv()) == {"type": "connection_ack"}
+            yield ws
+
+    @asynccontextmanager
+    async def subscribed(
+        self,
+        user_id: str = "ann",
+        since: str | None = None,
+        query: str = TOPIC_EVENTS,
+        id_: str = "1",
+        roles: tuple[str, ...] = (),
+        operation_name: str | None = None,
+        **variables: Any,
+    ) -> AsyncIterator[RecordedSubscription]:
+        """Subscribes on a new socket, waits for the first message or error, and aborts the socket with the block."""
+        values = {"topic": self.scenario.topic.id, "since": since, **variables}
+        payload = {"query": query, "variables": values, "operationName": operation_name}
+        async with self.socket(user_id, roles) as ws:
+            subscription = RecordedSubscription(ws, id_)
+            task = asyncio.create_task(subscription.record())
+            await ws.send(orjson.dumps({"id": id_, "type": "subscribe", "payload": payload}).decode())
+            try:
+                assert await wait_until(lambda: subscription.frames)
+                yield subscription
+            finally:
+                ws.transport.abort()
+                await task
+
+    @asynccontextmanager
+    async def all_subscribed(self, *user_ids: str) -> AsyncIterator[list[RecordedSubscription]]:
+        """Subscribes once for each user."""
+        async with AsyncExitStack() as stack:
+            yield [await stack.enter_async_context(self.subscribed(user_id)) for user_id in user_ids]
+
+
+@asynccontextmanager
+async def serve_graphql(scenario: TopicScenario, **options: Any) -> AsyncIterator[GraphQLServer]:
+    """Serves the endpoint on the scenario's stores. `options` are passed to uvicorn."""
+    secret = secrets.token_hex(32)
+    viewers = Viewers(TokenVerifier(secret=secret), scenario.stores.users)
+    documents = Documents()
+    schema = build_schema(limits_extension(documents), executor=compiled_executor(documents))
+    endpoint = GraphQLEndpoint(schema, documents, viewers, partial(Context, scenario.stores, str))
+    app = Starlette(routes=[WebSocketRoute("/graphql", endpoint)])
+    async with serve_in_process(app, ws_max_size=65_536, **options) as socket_server:
+        yield GraphQLServer(endpoint, socket_server, scenario, secret)
+        assert await wait_until(lambda: len(endpoint.broadcasts) == 0)
