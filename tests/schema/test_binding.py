@@ -86,7 +86,7 @@ async def resolve_all_at_once(field: StrawberryField, objects: Sequence[Any], co
 async def test_batch_resolver_equals_own_resolver(stores: Stores) -> None:
     viewers = await create_differing_viewers(stores)
     objects = await example_objects(viewers)
-    assert {path.partition(".")[0] for path in FIELDS} == set(objects), "Add objects of the type to example_objects()."
+    assert {path.partition(".")[0] for path in FIELDS} == set(objects), "Add objects of each type to example_objects()."
     for path, field in FIELDS.items():
         of_type = objects[path.partition(".")[0]]
         for user_id in VIEWER_IDS:

@@ -57,7 +57,8 @@ def test_schema_descriptions_are_sentences() -> None:
         name
         for name, element in elements(schema._schema)
         if not (element.description or "").endswith(SENTENCE_ENDS) or (element.description or "")[:1].isspace()
-    ] == []
+    ]
+    assert not found, f"End these descriptions with a full stop: {', '.join(found)}."
 
 
 @pytest.mark.parametrize(

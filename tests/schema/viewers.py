@@ -55,7 +55,7 @@ async def create_differing_viewers(stores: Stores) -> DifferingViewers:
     await stores.messages.set_preview(first.key, LINK, LinkPreview(LINK, "Title", "Words", f"{LINK}a.png", "Site"))
     for name, emoji in (("cat", THUMBS_UP), ("bob", THUMBS_UP), ("ann", FIRE)):
         await stores.messages.add_reaction(organization, first.key, name, emoji)
-    await stores.topics.mark_read(scenario.topic.id, "ann", first.timestamp)
+    await stores.topics.mark_read(scenario.topic.id, "ann", first.timestamp, first.timestamp)
     second = await scenario.post("second", "dan")
     return DifferingViewers(scenario, users, await stores.messages.get(first.key), second)
 
