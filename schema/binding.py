@@ -16,6 +16,7 @@ SHARED = "shared"
 FOR_AUDIENCES = "for_audiences"
 GATE = "gate"
 LARGE_BODY = "large_body"
+QUERIES_EACH = "queries_each"
 
 ForMany = Callable[[Sequence[Any], Any], Awaitable[Sequence[Any]]]
 """Resolves a field of many objects at once: takes the objects and the Info, returns the values in the same order."""
@@ -32,20 +33,31 @@ def field(
     for_audiences: bool = False,
     gate: Gate | None = None,
     large_body: bool = False,
+    queries_each: bool = False,
 ) -> Any:
     """Binds a field of Query or of an object type, whose value may depend on the viewer.
 
     `many` resolves the field for many objects at once, and raises where `resolver` would raise for any of them.
     `for_audiences` promises that the resolver serves `Context.audience`: its value suits every viewer whom it does not
-    exclude. Queries of such fields are coalesced. `large_body` allows larger request bodies.
+    exclude. Queries of such fields are coalesced. `large_body` allows larger request bodies. `queries_each` says that
+    the resolver queries the database for each object, which the cost of the operation counts.
     """
-    metadata = {MANY: many, FOR_AUDIENCES: for_audiences, GATE: gate, LARGE_BODY: large_body or None}
+    metadata = {
+        MANY: many,
+        FOR_AUDIENCES: for_audiences,
+        GATE: gate,
+        LARGE_BODY: large_body or None,
+        QUERIES_EACH: queries_each,
+    }
     return strawberry.field(resolver=resolver, description=description, metadata=metadata)
 
 
-def shared_field(resolver: Callable[..., Any], description: str, many: ForMany | None = None) -> Any:
+def shared_field(
+    resolver: Callable[..., Any], description: str, many: ForMany | None = None, *, queries_each: bool = False
+) -> Any:
     """Binds a field that is the same for every viewer of the organization, so that subscriptions may share it."""
-    return strawberry.field(resolver=resolver, description=description, metadata={SHARED: True, MANY: many})
+    metadata = {SHARED: True, MANY: many, QUERIES_EACH: queries_each}
+    return strawberry.field(resolver=resolver, description=description, metadata=metadata)
 
 
 def resolver_for_many(bound: StrawberryField) -> ForMany | None:

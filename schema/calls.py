@@ -124,10 +124,13 @@ class CallJob:
     estimated_end_at: datetime | None = shared_field(
         resolvers.calls.jobs.estimated_end_at,
         "Earliest possible end under the current limits and window. Null when the job is final, or would never end.",
+        queries_each=True,
     )
     row_error_count: int = strawberry.field(description="Number of bad rows in the list.")
-    row_errors: list[CallRowError] = shared_field(resolvers.calls.jobs.row_errors, "Bad rows of the list, by row.")
-    tasks: list[CallTask] = shared_field(resolvers.calls.jobs.tasks, "The numbers in list order.")
+    row_errors: list[CallRowError] = shared_field(
+        resolvers.calls.jobs.row_errors, "Bad rows of the list, by row.", queries_each=True
+    )
+    tasks: list[CallTask] = shared_field(resolvers.calls.jobs.tasks, "The numbers in list order.", queries_each=True)
 
 
 @strawberry.type(description="A page of call jobs, in the order of the requested range.")

@@ -25,10 +25,12 @@ class Community:
     members: list[User] = field(
         resolvers.chat.communities.members,
         "Members by handle. `after` is the id of the last user of the previous page.",
+        queries_each=True,
     )
     topics: list[Annotated["Topic", strawberry.lazy("schema.chat")]] = field(
         resolvers.chat.communities.latest_topics,
         "The most recently active topics. `communityTopics` pages through all.",
+        queries_each=True,
     )
 
 
@@ -58,7 +60,10 @@ class Reaction:
     count: int = strawberry.field(description="Number of users who reacted with the emoji.")
     reacted: bool = strawberry.field(description="Whether the viewer reacted with the emoji.")
     users: list[User] = field(
-        resolvers.chat.messages.reaction_users, "Users who reacted with the emoji, earliest first.", for_audiences=True
+        resolvers.chat.messages.reaction_users,
+        "Users who reacted with the emoji, earliest first.",
+        for_audiences=True,
+        queries_each=True,
     )
 
 
@@ -135,7 +140,9 @@ class Topic:
         many=resolvers.chat.topics.read_marks,
     )
     messages: MessageTimeline | None = field(
-        resolvers.chat.topics.messages_of, "Messages of the topic; null if the viewer has not joined the community."
+        resolvers.chat.topics.messages_of,
+        "Messages of the topic; null if the viewer has not joined the community.",
+        queries_each=True,
     )
 
 

@@ -110,6 +110,7 @@ class Notification:
     publication: Publication | None = field(
         resolvers.feed.notifications.publication,
         "The publication that failed or whose outcome is unknown. Null for other kinds.",
+        queries_each=True,
     )
 
 

@@ -154,6 +154,14 @@ class Settings(BaseSettings):
         expected="origins such as https://example.org, separated by commas",
         description="Other origins whose pages may use the API from a browser.",
     )
+    execution_timeout_s: float = _setting(
+        10.0,
+        gt=0,
+        le=60,
+        expected="seconds above 0, at most 60",
+        description="The time after which a query or mutation is stopped and answered with UNAVAILABLE. Mutations that "
+        "may send large lists have 60 s.",
+    )
     public_url: HttpAddress | None = _setting(
         None,
         expected="an http or https address",

@@ -99,3 +99,13 @@ async def stores(mongodb_uri: str, redis_url: str, database: str, mongo_driver: 
 def data_dir(tmp_path: Path) -> Path:
     """A data folder for a test's own `noroshi up`. It does not exist yet."""
     return tmp_path / "data"
+
+
+@pytest.fixture(scope="session")
+def own_mongod(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mongod]:
+    """A mongod that may be stopped and started again, and set to fail (tests/storage/faults.py)."""
+    commands = ("--setParameter", "enableTestCommands=1")
+    mongod = Mongod(tmp_path_factory.mktemp("own-mongodb"), find_mongod(), options=commands)
+    asyncio.run(mongod.start())
+    yield mongod
+    asyncio.run(mongod.stop())

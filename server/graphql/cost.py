@@ -1,7 +1,8 @@
 """The upper bound of an operation's cost, from its text and the sizes that its variables give.
 
-An object costs 1 plus its fields, a scalar nothing; a list costs its size times one of its objects. The size is, in
-this order: the `limit` argument; the length of a required list argument; on an object that a field with a `limit`
+An object costs 1 plus its fields, a scalar nothing; a list costs its size times one of its objects. A field whose
+resolver queries the database for each object costs 100 more (`queries_each` in schema/binding.py). The size is, in this
+order: the `limit` argument; the length of a required list argument; on an object that a field with a `limit`
 returned (a timeline), that limit; else 10. Fields merge as in execution: a fragment spread twice costs once. Of the
 possible types of an interface or a union, the most expensive one counts.
 """
@@ -34,8 +35,13 @@ from graphql import (
     is_object_type,
     is_required_argument,
 )
+from strawberry.schema.schema_converter import GraphQLCoreConverter
+from strawberry.types.field import StrawberryField
+
+from schema.binding import QUERIES_EACH
 
 UNKNOWN_SIZE = 10
+QUERY_COST = 100
 STEPS_MAX = 10_000
 
 _Fields = dict[str, list[FieldNode]]
@@ -107,7 +113,12 @@ class _CostMeasurement:
 
     def _of_field(self, parent: GraphQLObjectType, nodes: list[FieldNode], page: int | None) -> int:
         definition = self._schema.get_field(parent, nodes[0].name.value)
-        if definition is None or not is_composite_type(named := get_named_type(definition.type)):
+        if definition is None:
+            return 0
+        return _query_cost(definition) + self._of_value(definition, nodes, page)
+
+    def _of_value(self, definition: GraphQLField, nodes: list[FieldNode], page: int | None) -> int:
+        if not is_composite_type(named := get_named_type(definition.type)):
             return 0
         sets = tuple(node.selection_set for node in nodes if node.selection_set)
         limit = self._limit(definition, nodes[0])
@@ -173,6 +184,11 @@ class _CostMeasurement:
         self._steps += 1
         if self._steps > STEPS_MAX:
             raise _TooManySteps
+
+
+def _query_cost(field: GraphQLField) -> int:
+    bound = field.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
+    return QUERY_COST if isinstance(bound, StrawberryField) and bound.metadata.get(QUERIES_EACH) else 0
 
 
 def _is_required_list(argument: GraphQLArgument) -> bool:

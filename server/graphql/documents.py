@@ -12,6 +12,7 @@ from graphql import (
     GraphQLError,
     GraphQLSchema,
     OperationDefinitionNode,
+    OperationType,
     parse,
     specified_rules,
 )
@@ -55,6 +56,11 @@ class PreparedDocument:
             cost = measure_cost(self._schema, self.document, operation, sizes)
             errors = self._cost_errors[key] = self._limits.check_cost(cost, operation)
         return errors
+
+    @cached_property
+    def is_subscription(self) -> bool:
+        """Whether one of the operations is a subscription."""
+        return any(each.operation is OperationType.SUBSCRIPTION for each in operations_of(self.document))
 
     def metadata(self, key: str) -> list[Any]:
         """Returns the values that the bindings of the selected fields give to a metadata key."""

@@ -42,6 +42,7 @@ from server.graphql.coalescible_queries import (
     replay_start,
 )
 from server.graphql.coalescing import Answer, QueryCoalescer
+from server.graphql.deadlines import EXECUTION_S, LARGE_BODY_EXECUTION_S, deadline
 from server.graphql.documents import Documents, PreparedDocument
 from server.graphql.subscriptions import Subscriptions
 from server.graphql.websocket import SocketAdapter, SocketServices, socket_handler
@@ -90,10 +91,12 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         *,
         allowed_origins: tuple[str, ...] = (),
         may_send_large_bodies: Callable[[frozenset[Role]], bool] = lambda _roles: False,
+        execution_s: float = EXECUTION_S,
     ) -> None:
         """Serves a schema that was built with `limits_extension(documents)` and `compiled_executor(documents)`.
 
         `may_send_large_bodies` decides by the roles before a body is parsed; the fields of the operation decide after.
+        Queries and mutations are stopped after `execution_s` seconds, those with large bodies after a minute.
         """
         super().__init__(
             schema,
@@ -112,6 +115,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         self._cached = CachedExecution(schema, documents)
         self._new_context = new_context
         self._may_send_large_bodies = may_send_large_bodies
+        self._execution_s = execution_s
         self._coalescer = QueryCoalescer()
         self._coalescible = CoalescibleQueries(self.core_schema, documents)
         subscriptions = Subscriptions(self.core_schema, documents, schema.execution_context_class)
@@ -175,7 +179,8 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         viewer = viewers[0]
         audience = Audience(viewer.organization_id, frozenset(each.id for each in viewers))
         context = self._new_context(viewer=viewer, roles=roles, coalesced=audience, is_query=True)
-        result = await self._execute(query, context)
+        async with deadline(self._execution_s):
+            result = await self._execute(query, context)
         return Answer(_response(_processed(result), query.accept), audience.excluded_ids)
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Context:
@@ -235,11 +240,17 @@ class GraphQLEndpoint(GraphQL[Context, None]):
 
     @asynccontextmanager
     async def _admitted(self, query: str | None, context: Context) -> AsyncIterator[None]:
-        """Enters the gates of the fields that the query selects. Raises: what a gate raises to refuse."""
+        """Enters the gates of the fields that the query selects, and limits the time of its execution.
+
+        Raises: what a gate raises to refuse; Unavailable at the deadline.
+        """
         prepared = self._prepare(query)
         async with AsyncExitStack() as entered:
             for gate in dict.fromkeys(prepared.metadata(GATE) if prepared else ()):
                 await entered.enter_async_context(gate(context))
+            if prepared is None or not prepared.is_subscription:
+                is_large = prepared is not None and bool(prepared.metadata(LARGE_BODY))
+                await entered.enter_async_context(deadline(LARGE_BODY_EXECUTION_S if is_large else self._execution_s))
             yield
 
     def _takes_large_body(self, query: str | None) -> bool:

@@ -29,7 +29,7 @@ from server.graphql.event_execution import write_events
 from server.graphql.frames import Listener
 from server.graphql.socket_writer import WebSocketProtocol, protocol_of
 from server.graphql.subscriptions import OperationRefused, Subscriptions, ViewerSubscription
-from storage.errors import RateLimited
+from storage.errors import RateLimited, Unavailable
 
 INVALID_MESSAGE = 4400
 UNAUTHORIZED = 4401
@@ -73,7 +73,7 @@ class SocketServices:
     subscriptions: Subscriptions
     broadcasts: Broadcasts
     admitted: Callable[[str | None, Context], AbstractAsyncContextManager[None]]
-    """Enters the gates of a query or mutation. Raises: what a gate raises to refuse."""
+    """Enters the gates of a query or mutation, and limits its time. Raises: what a gate raises; Unavailable."""
 
 
 class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
@@ -138,7 +138,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
         try:
             async with self.services.admitted(operation.query, self.context):
                 await super().run_operation(operation)
-        except RateLimited as refused:
+        except (RateLimited, Unavailable) as refused:
             await operation.send_initial_errors([_presented(refused)])
 
     @property

@@ -11,7 +11,7 @@ from strawberry.types.base import StrawberryObjectDefinition
 from strawberry.types.field import StrawberryField
 
 from resolvers.context import Context
-from schema.binding import resolver_for_many
+from schema.binding import QUERIES_EACH, resolver_for_many
 from schema.root import schema
 from storage.chat.communities import NewCommunity
 from storage.chat.records import Topic
@@ -24,15 +24,32 @@ from tests.storage.topic_scenario import TopicScenario
 pytestmark = pytest.mark.anyio
 
 
-def batch_resolved_fields() -> dict[str, StrawberryField]:
-    """Returns every field with a batch resolver, as Type.field."""
+def object_fields() -> dict[str, StrawberryField]:
+    """Returns every field of an object type, as Type.field."""
     definitions = [each.definition for each in schema.schema_converter.type_map.values()]
     objects = [each for each in definitions if isinstance(each, StrawberryObjectDefinition)]
-    fields = {f"{type_.name}.{field.python_name}": field for type_ in objects for field in type_.fields}
-    return {path: field for path, field in fields.items() if resolver_for_many(field) is not None}
+    return {f"{type_.name}.{field.python_name}": field for type_ in objects for field in type_.fields}
 
 
-FIELDS = batch_resolved_fields()
+FIELDS = {place: field for place, field in object_fields().items() if resolver_for_many(field) is not None}
+ROOTS = ("Query.", "Mutation.", "Subscription.")
+
+BATCHED = {
+    "User.following", "User.blocked", "Community.joined", "Topic.community", "ReceivedReaction.user",
+    "ReceivedReaction.message", "ScheduledPost.author", "ScheduledPost.state", "ScheduledPost.publications",
+    "ScheduledPost.editable", "HomeFeedTarget.author", "TopicTarget.topic", "AccountTarget.account", "Post.fan_out",
+    "Notification.actor", "Notification.message", "Notification.post", "CallListCheck.row_errors",
+}  # fmt: skip
+"""Fields that are resolved for each object, but read through batch loaders, or not at all."""
+
+
+def test_resolvers_of_single_objects_are_batched_or_declared_as_queries() -> None:
+    """Otherwise a list of a thousand objects would cost as much as one query, and send a thousand."""
+    resolved = {place: field for place, field in object_fields().items() if field.base_resolver is not None}
+    single = {place for place, field in resolved.items() if resolver_for_many(field) is None}
+    declared = {place for place, field in resolved.items() if field.metadata.get(QUERIES_EACH)}
+    assert {place for place in single if not place.startswith(ROOTS)} == BATCHED | declared
+    assert BATCHED & declared == set()
 
 
 async def example_objects(viewers: DifferingViewers) -> dict[str, list[Any]]:

@@ -4,14 +4,13 @@ One database serves all tests of a module, since opening one takes longer than m
 own; `stores` is for those that need an empty database.
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
 
-from server.embedded import Mongod, Valkey, find_mongod, find_valkey
+from server.embedded import Mongod, Valkey, find_valkey
 from storage.ids import new_id
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
@@ -49,16 +48,6 @@ def open_process(mongodb_uri: str, redis_url: str, shared_database: str, mongo_d
         return open_stores(mongodb_uri, redis_url, shared_database, mongo_driver, credential_keys=CREDENTIAL_KEYS)
 
     return opened
-
-
-@pytest.fixture(scope="session")
-def own_mongod(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mongod]:
-    """A mongod that may be stopped and started again, and set to fail (tests/storage/faults.py)."""
-    commands = ("--setParameter", "enableTestCommands=1")
-    mongod = Mongod(tmp_path_factory.mktemp("own-mongodb"), find_mongod(), options=commands)
-    asyncio.run(mongod.start())
-    yield mongod
-    asyncio.run(mongod.stop())
 
 
 @pytest.fixture(scope="module")

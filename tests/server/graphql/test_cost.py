@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from graphql import DocumentNode, OperationDefinitionNode, build_schema, get_introspection_query, parse, validate
 
+from schema.root import build_schema as build_product_schema
 from server.graphql.cost import Cost, measure_cost, size_of
 
 SCHEMA = build_schema("""
@@ -179,3 +180,20 @@ def test_fragments_too_complex_to_measure_have_no_cost() -> None:
     started = time.process_time()
     assert measure_cost(SCHEMA, document, operation(document), {}).total is None
     assert time.process_time() - started < 10
+
+
+@pytest.mark.parametrize(
+    ("reactions", "limit"), [("reactions { users(limit: 1) { id } }", 180), ("reactions { emoji count }", 999)]
+)
+def test_a_query_for_each_object_costs_a_hundred(reactions: str, limit: int) -> None:
+    """A page of reactions is one query; the users of each reaction are a query of their own."""
+    query = f'{{ messages(topicId: "t", latest: "now", limit: LIMIT) {{ items {{ {reactions} }} }} }}'
+    schema = build_product_schema()._schema
+    totals = []
+    for each in (limit, limit + 1):
+        document = parse(query.replace("LIMIT", str(each)))
+        totals.append(measure_cost(schema, document, operation(document), {}).total)
+    assert totals[0] is not None
+    assert totals[1] is not None
+    assert totals[0] < 200_000
+    assert totals[1] - totals[0] == 1 + 10 * (1 + (101 if "users" in reactions else 0))
