@@ -115,7 +115,7 @@ async def _mail_backlog(mongo: Mongo) -> StatusTable:
         holder = holders.get(name, "")
         if count or holder:
             rows.append([str(number), f"{count:,}", f"{oldest_s:.1f} s" if count else "", holder])
-    return StatusTable("Mail: events waiting for aggregation", ("partition", "events", "oldest", "folder"), rows)
+    return StatusTable("Mail: events waiting for aggregation", ("partition", "events", "oldest", "worker"), rows)
 
 
 async def _mail_tails(mongo: Mongo) -> StatusTable:
