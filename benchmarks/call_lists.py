@@ -25,7 +25,7 @@ from rich.table import Table
 
 from server.embedded import embedded_servers
 from tests.client import Client, client
-from tests.serving import serving
+from tests.serving import web_process
 
 CHECK = """query ($input: LaunchCallJobInput!) {
   checkCallList(input: $input) { rows rowErrorCount rowErrors { row column message } }
@@ -121,7 +121,7 @@ async def web_process() -> AsyncIterator[tuple[Client, int]]:
     """Runs a web process on embedded servers. Yields an operator's client, and the web process's id."""
     with tempfile.TemporaryDirectory(prefix="noroshi-benchmark-") as folder:
         async with embedded_servers(Path(folder) / "data") as servers:
-            web_context = serving(Path(folder) / "web", servers.mongodb_uri, servers.redis_url)
+            web_context = web_process(Path(folder) / "web", servers.mongodb_uri, servers.redis_url)
             web = await asyncio.to_thread(web_context.__enter__)
             try:
                 async with client(web.url, web.token("ann", "acme", ("OPERATOR",))) as api:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from server.auth.tokens import mint
 from server.web import listen
-from tests.product import Product, environment, eventually, running
+from tests.product import Product, environment, eventually, running_product
 
 ORGANIZATION = "benchmark"
 STOP_DEADLINE_S = 20.0
@@ -83,7 +83,7 @@ def deployment(web: int, driver: str, **settings: str) -> Iterator[Deployment]:
     variables = {"NOROSHI_LOG_LEVEL": "warning", "NOROSHI_MONGO_DRIVER": driver, **settings}
     with (
         tempfile.TemporaryDirectory(prefix="noroshi-benchmark-") as folder,
-        running(Path(folder) / "data", "--web", str(web), **variables) as product,
+        running_product(Path(folder) / "data", "--web", str(web), **variables) as product,
     ):
         yield Deployment(product, driver)
 

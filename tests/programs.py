@@ -1,4 +1,4 @@
-"""Programs that some tests need. A test without its program is skipped with the command that installs it."""
+"""Programs that some tests need. When one is missing, its tests are skipped; the reason names the install command."""
 
 import os
 import shutil
@@ -8,17 +8,17 @@ import pytest
 
 WEB_CLIENT = Path(__file__).resolve().parents[1] / "web-client"
 POSTFIX_DAEMONS = "/usr/lib/postfix/sbin"
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
-def chromium() -> str:
-    """Returns the path of Chromium; skips the test when it is not installed."""
-    return _require(CHROMIUM, "Chromium is not installed: `apt-get install chromium`.")
+def require_chromium() -> str:
+    """Returns the path of Chromium. Skips the test when Chromium is not installed."""
+    return _find_or_skip(CHROMIUM_NAMES, "Chromium is not installed: `apt-get install chromium`.")
 
 
-def node() -> str:
-    """Returns the path of Node.js; skips the test without it or without a built web client."""
-    path = _require(("node",), "Node.js 20 or later is not installed: `apt-get install nodejs npm`.")
+def require_node() -> str:
+    """Returns the path of Node.js. Skips the test when Node.js or the built web client is missing."""
+    path = _find_or_skip(("node",), "Node.js 20 or later is not installed: `apt-get install nodejs npm`.")
     if not (WEB_CLIENT / "node_modules").exists():
         pytest.skip("The packages of the web client are not installed: `make web`.")
     require_web_client()
@@ -32,15 +32,15 @@ def require_web_client() -> None:
 
 
 def require_postfix() -> None:
-    """Skips the test when Postfix can't run."""
+    """Skips the test when Postfix is not installed or the user is not root."""
     if not Path(POSTFIX_DAEMONS).is_dir():
         pytest.skip("Postfix is not installed: `apt-get install postfix`.")
     if os.geteuid() != 0:
         pytest.skip("Postfix starts only as root: `sudo make test ARGS=tests/e2e/test_postfix.py`.")
 
 
-def _require(names: tuple[str, ...], missing: str) -> str:
+def _find_or_skip(names: tuple[str, ...], reason: str) -> str:
     for name in names:
         if path := shutil.which(name):
             return path
-    pytest.skip(missing)
+    pytest.skip(reason)

@@ -1,4 +1,4 @@
-"""One `noroshi web` or `noroshi worker` of a test's own, by the real command, on running databases."""
+"""Runs `noroshi web` and `noroshi worker` for a test, on running database servers."""
 
 import secrets
 import socket
@@ -21,20 +21,20 @@ STOP_DEADLINE_S = 60
 
 
 @dataclass(frozen=True)
-class Running:
-    """A process and its log."""
+class ServerProcess:
+    """A process of the product, and the file with its output."""
 
     process: subprocess.Popen[bytes]
-    log: Path
+    log_file: Path
 
     @property
-    def errors(self) -> str:
-        """Returns the log so far."""
-        return self.log.read_text()
+    def log_text(self) -> str:
+        """The output so far."""
+        return self.log_file.read_text()
 
-    def says(self, words: str, deadline_s: float = 60) -> bool:
-        """Waits for words in the log, and returns whether they appeared."""
-        return eventually(lambda: words in self.errors, deadline_s)
+    def wait_for_log(self, text: str, deadline_s: float = 60) -> bool:
+        """Waits until the log contains the text. Returns whether it does."""
+        return eventually(lambda: text in self.log_text, deadline_s)
 
     def terminate(self) -> int:
         """Sends SIGTERM, and returns the exit code."""
@@ -43,8 +43,8 @@ class Running:
 
 
 @dataclass(frozen=True)
-class Web(Running):
-    """A running web process; browsers at ORIGIN may use it."""
+class WebProcess(ServerProcess):
+    """A running web process. It accepts requests of browsers from ORIGIN."""
 
     url: str
     database: str
@@ -56,47 +56,52 @@ class Web(Running):
 
 
 @contextmanager
-def serving(folder: Path, mongodb_uri: str, redis_url: str, beside: Web | None = None, **more: str) -> Iterator[Web]:
-    """Starts a web process, on a database of its own that is dropped afterwards, or on the given one.
+def web_process(
+    folder: Path, mongodb_uri: str, redis_url: str, shared: WebProcess | None = None, **variables: str
+) -> Iterator[WebProcess]:
+    """Starts a web process on a new database, which is dropped afterwards.
 
-    `more` are further environment variables.
+    With `shared`, the process uses the database and the secret of that web process. `variables` are added to the
+    environment.
     """
-    secret = beside.secret if beside else secrets.token_hex(32)
-    database = beside.database if beside else f"t_{secrets.token_hex(6)}"
-    variables = servers(mongodb_uri, redis_url, database)
-    variables |= {"NOROSHI_AUTH_SECRET": secret, "NOROSHI_ALLOWED_ORIGINS": ORIGIN, **more}
+    secret = shared.secret if shared else secrets.token_hex(32)
+    database = shared.database if shared else f"t_{secrets.token_hex(6)}"
+    own_variables = {"NOROSHI_AUTH_SECRET": secret, "NOROSHI_ALLOWED_ORIGINS": ORIGIN}
+    all_variables = server_variables(mongodb_uri, redis_url, database) | own_variables | variables
     with socket.create_server(("127.0.0.1", 0), backlog=1024) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         fd = listener.fileno()
-        with running(folder, ["web", f"--fd={fd}"], variables, pass_fds=[fd]) as web:
-            assert eventually(lambda: _serves(url) or web.process.poll() is not None), web.errors
-            yield Web(web.process, web.log, url, database, secret)
-    drop(mongodb_uri, database)
+        with noroshi_process(folder, ["web", f"--fd={fd}"], all_variables, pass_fds=[fd]) as web:
+            assert eventually(lambda: _is_ready(url) or web.process.poll() is not None), web.log_text
+            yield WebProcess(web.process, web.log_file, url, database, secret)
+    drop_database(mongodb_uri, database)
 
 
 @contextmanager
-def working(folder: Path, mongodb_uri: str, redis_url: str, database: str, **more: str) -> Iterator[Running]:
-    """Starts a worker process; user-given URLs may reach loopback addresses."""
-    variables = servers(mongodb_uri, redis_url, database) | {"NOROSHI_EGRESS_ALLOW": "127.0.0.0/8", **more}
-    with running(folder, ["worker"], variables) as worker:
-        assert worker.says("worker_ready"), worker.errors
+def worker_process(
+    folder: Path, mongodb_uri: str, redis_url: str, database: str, **variables: str
+) -> Iterator[ServerProcess]:
+    """Starts a worker process that may send requests to loopback addresses."""
+    defaults = server_variables(mongodb_uri, redis_url, database) | {"NOROSHI_EGRESS_ALLOW": "127.0.0.0/8"}
+    with noroshi_process(folder, ["worker"], defaults | variables) as worker:
+        assert worker.wait_for_log("worker_ready"), worker.log_text
         yield worker
 
 
-def servers(mongodb_uri: str, redis_url: str, database: str) -> dict[str, str]:
-    """Returns the environment that names the servers."""
+def server_variables(mongodb_uri: str, redis_url: str, database: str) -> dict[str, str]:
+    """Returns the environment variables that name the database servers and the address keys."""
     keys = {"NOROSHI_ADDRESS_KEYS": ADDRESS_KEYS_SETTING}
     return {"MONGODB_URI": mongodb_uri, "REDIS_URL": redis_url, "NOROSHI_DATABASE": database, **keys}
 
 
 @contextmanager
-def running(
+def noroshi_process(
     folder: Path, command: Sequence[str], variables: dict[str, str], pass_fds: Sequence[int] = ()
-) -> Iterator[Running]:
-    """Starts a command of the product, and ends it afterwards, if it still runs."""
+) -> Iterator[ServerProcess]:
+    """Runs a `noroshi` command, and terminates it afterwards if it still runs."""
     folder.mkdir(parents=True, exist_ok=True)
-    log = folder / "log"
-    with log.open("wb") as output:
+    log_file = folder / "log"
+    with log_file.open("wb") as output:
         process = subprocess.Popen(
             [*NOROSHI, *command],
             stdin=subprocess.DEVNULL,
@@ -106,21 +111,21 @@ def running(
             env=environment(**variables),
         )
     try:
-        yield Running(process, log)
+        yield ServerProcess(process, log_file)
     finally:
         process.terminate()
         process.wait(STOP_DEADLINE_S)
 
 
-def _serves(url: str) -> bool:
+def _is_ready(url: str) -> bool:
     try:
         return httpx2.get(f"{url}/readyz", timeout=30).status_code == 200
     except httpx2.HTTPError:
         return False
 
 
-def drop(mongodb_uri: str, database: str) -> None:
-    """Drops a database, if its server still answers."""
+def drop_database(mongodb_uri: str, database: str) -> None:
+    """Drops a database."""
     client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(mongodb_uri, serverSelectionTimeoutMS=2000)
     with client:
         client.drop_database(database)

@@ -14,7 +14,7 @@ from server.embedded import Valkey, find_valkey
 from storage.mongo import Mongo, connect
 from tests.client import Client, client
 from tests.jobs.providers.telephony.twin import SECRET, Twin, twin
-from tests.serving import Running, Web, serving, working
+from tests.serving import ServerProcess, WebProcess, web_process, worker_process
 
 LAUNCH = "mutation ($input: LaunchCallJobInput!) { launchCallJob(input: $input) { id state } }"
 LIMIT = "mutation ($input: CallLimitsInput!) { setCallLimits(input: $input) { concurrentCalls } }"
@@ -30,7 +30,7 @@ class CallDeployment:
     """The processes, and an API client of one organization."""
 
     twin: Twin
-    web: Web
+    web: WebProcess
     valkey: Valkey
     api: Client
     folder: Path
@@ -38,13 +38,13 @@ class CallDeployment:
     mongo: Mongo
     stack: ExitStack
     org: str = ORG
-    workers: list[Running] = field(default_factory=list)
+    workers: list[ServerProcess] = field(default_factory=list)
 
     def of(self, org: str) -> "CallDeployment":
         """Returns the same deployment for another organization."""
         return replace(self, org=org, api=Client(self.web.url, self.web.token("ann", org, ("ADMIN",)), self.api.http))
 
-    def add_worker(self) -> Running:
+    def add_worker(self) -> ServerProcess:
         """Starts one more worker process."""
         folder = self.folder / f"worker-{len(self.workers)}"
         variables = {
@@ -53,12 +53,12 @@ class CallDeployment:
             "NOROSHI_TELEPHONY_SECRET": SECRET,
             "NOROSHI_PUBLIC_URL": self.web.url,
         }
-        made = working(folder, self.mongodb_uri, self.valkey.url, self.web.database, **variables)
+        made = worker_process(folder, self.mongodb_uri, self.valkey.url, self.web.database, **variables)
         worker = self.stack.enter_context(made)
         self.workers.append(worker)
         return worker
 
-    async def start_worker(self) -> Running:
+    async def start_worker(self) -> ServerProcess:
         """Starts one more worker process without blocking the twin, which runs in this process."""
         return await asyncio.to_thread(self.add_worker)
 
@@ -100,7 +100,7 @@ async def call_deployment(folder: Path, mongodb_uri: str, allowed: int, **more: 
         async with twin(allowed, **more) as made:
             variables = {"NOROSHI_TELEPHONY_SECRET": SECRET}
             web = await asyncio.to_thread(
-                stack.enter_context, serving(folder / "web", mongodb_uri, valkey.url, **variables)
+                stack.enter_context, web_process(folder / "web", mongodb_uri, valkey.url, **variables)
             )
             mongo = connect(mongodb_uri, web.database)
             async with client(web.url, web.token("ann", ORG, ("ADMIN",))) as api:

@@ -1,4 +1,4 @@
-"""The whole product for all end-to-end tests: `noroshi up` in a folder of its own, started once."""
+"""The `noroshi up` that all end-to-end tests share."""
 
 import json
 from collections.abc import Iterator
@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from server.auth.tokens import mint
-from tests import product as processes
+from tests.product import Product, running_product
 
 
 @dataclass(frozen=True)
-class Product:
-    """A running product with an empty database."""
+class DeployedProduct:
+    """A running product, and tokens for its users."""
 
     url: str
     data_dir: Path
-    run: processes.Product
+    processes: Product
 
     def token(
         self,
@@ -34,9 +34,9 @@ class Product:
 
 
 @pytest.fixture(scope="package")
-def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
-    """Two web processes and one worker. User-given URLs may reach loopback addresses; calls run 60 times as fast."""
+def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedProduct]:
+    """Two web processes and one worker. They may send requests to loopback addresses; calls run 60 times as fast."""
     data_dir = tmp_path_factory.mktemp("product") / "data"
     settings = {"NOROSHI_EGRESS_ALLOW": "127.0.0.0/8", "NOROSHI_SIMULATOR_SPEED": "60"}
-    with processes.running(data_dir, "--web", "2", **settings) as run:
-        yield Product(run.url, data_dir, run)
+    with running_product(data_dir, "--web", "2", **settings) as processes:
+        yield DeployedProduct(processes.url, data_dir, processes)

@@ -22,7 +22,7 @@ from storage.publishing.networks import Network
 from storage.publishing.records import PublicationState, ScheduledPost, Target
 from storage.queue import PUBLISHING
 from storage.stores import Stores
-from tests.serving import Running, running, servers
+from tests.serving import ServerProcess
 from tests.storage.publishing.scenario import PublishingScenario, account_target, create_publishing_scenario
 from tests.storage.topic_scenario import poll_until_true
 from tests.twins.mastodon import MastodonTwin
@@ -135,7 +135,7 @@ class Workers:
     folder: Path
     variables: dict[str, str]
     stack: ExitStack = field(default_factory=ExitStack)
-    running: list[Running] = field(default_factory=list)
+    running: list[ServerProcess] = field(default_factory=list)
     started: int = 0
 
     def start(self) -> None:
@@ -184,7 +184,7 @@ async def run_load(
     for _ in range(load.workers):
         workers.start()
     for worker in workers.running:
-        assert await asyncio.to_thread(worker.says, "worker_ready"), worker.errors
+        assert await asyncio.to_thread(worker.wait_for_log, "worker_ready"), worker.log_text
     start_at = await load_scenario.scenario.now() + timedelta(seconds=max(3.0, load.publications / 200))
     await load_scenario.schedule(load, start_at)
     triggers = asyncio.create_task(load_scenario.trigger())

@@ -10,7 +10,7 @@ import pytest
 
 from tests.client import Client, GraphQLFailed, Socket, client
 from tests.e2e.chat_topic import TOPIC_EVENTS, ChatTopic, change, create_chat_topic, everything, join, post, subscribed
-from tests.e2e.conftest import Product
+from tests.e2e.conftest import DeployedProduct
 
 pytestmark = pytest.mark.anyio
 
@@ -18,13 +18,13 @@ EMOJIS = ["👍", "🔥", "🎉"]
 
 
 @asynccontextmanager
-async def people(product: Product, org: str, *names: str) -> AsyncIterator[list[Client]]:
+async def people(product: DeployedProduct, org: str, *names: str) -> AsyncIterator[list[Client]]:
     """Signed-in users, each with connections of their own."""
     async with AsyncExitStack() as stack:
         yield [await stack.enter_async_context(client(product.url, product.token(name, org))) for name in names]
 
 
-async def test_conversation_reaches_every_member_live(product: Product) -> None:
+async def test_conversation_reaches_every_member_live(product: DeployedProduct) -> None:
     async with people(product, "talk", "ann", "ben") as (ann, ben):
         chat = await create_chat_topic(ann)
         await join(chat, ben)
@@ -52,7 +52,7 @@ async def test_conversation_reaches_every_member_live(product: Product) -> None:
             assert event["message"]["deletedAt"]
 
 
-async def test_page_with_later_events_equals_later_page(product: Product) -> None:
+async def test_page_with_later_events_equals_later_page(product: DeployedProduct) -> None:
     """Subscribes first, then pages and applies events: the result always equals a page read anew."""
     dice = random.Random(7)
     async with people(product, "mirror", "ann", "ben", "cem") as everybody:
@@ -98,7 +98,7 @@ async def next_message(socket: Socket) -> dict[str, Any]:
     return message
 
 
-async def test_posted_message_is_read_through_any_process_at_once(product: Product) -> None:
+async def test_posted_message_is_read_through_any_process_at_once(product: DeployedProduct) -> None:
     """Connections are spread over the processes; each of them returns the message."""
     async with people(product, "at-once", "ann") as (ann,), AsyncExitStack() as stack:
         chat = await create_chat_topic(ann)
@@ -110,7 +110,7 @@ async def test_posted_message_is_read_through_any_process_at_once(product: Produ
             assert {page["messages"]["items"][0]["id"] for page in pages} == {posted["id"]}
 
 
-async def test_timestamps_of_many_processes_are_unique_and_grow(product: Product) -> None:
+async def test_timestamps_of_many_processes_are_unique_and_grow(product: DeployedProduct) -> None:
     async with people(product, "order", *(f"u{n}" for n in range(8))) as everybody:
         chat = await create_chat_topic(everybody[0])
         await join(chat, *everybody[1:])
@@ -125,7 +125,7 @@ async def in_turn(chat: ChatTopic, person: Client, count: int) -> list[str]:
     return [(await post(chat, person, f"{n}"))["timestamp"] for n in range(count)]
 
 
-async def test_idempotency_key_sent_to_many_processes_posts_once(product: Product) -> None:
+async def test_idempotency_key_sent_to_many_processes_posts_once(product: DeployedProduct) -> None:
     async with people(product, "once", *(["ann"] * 10)) as tabs:
         chat = await create_chat_topic(tabs[0])
         posted = await asyncio.gather(*(post(chat, tab, "once", key="k1") for tab in tabs))
@@ -138,7 +138,7 @@ async def test_idempotency_key_sent_to_many_processes_posts_once(product: Produc
         assert other["code"] == "CONFLICT"
 
 
-async def test_organizations_are_isolated_end_to_end(product: Product) -> None:
+async def test_organizations_are_isolated_end_to_end(product: DeployedProduct) -> None:
     async with people(product, "here", "ann") as (ann,), people(product, "there", "ann") as (stranger,):
         chat = await create_chat_topic(ann)
         posted = await post(chat, ann, "only for us")

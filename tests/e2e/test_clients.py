@@ -12,8 +12,8 @@ from gql.transport.exceptions import TransportQueryError
 from gql.transport.httpx import HTTPXAsyncTransport
 from gql.transport.websockets import WebsocketsTransport
 
-from tests.e2e.conftest import Product
-from tests.programs import WEB_CLIENT, node
+from tests.e2e.conftest import DeployedProduct
+from tests.programs import WEB_CLIENT, require_node
 
 PATIENCE_S = 60
 NODE_CLIENTS = ["graphql-ws", "urql", "apollo", "relay"]
@@ -34,7 +34,7 @@ LISTEN = """
 def report_of(script: str, **order: str) -> dict[str, Any]:
     """Returns the output of a script of web-client/e2e/clients; skips where it cannot run."""
     ended = subprocess.run(
-        [node(), f"e2e/clients/{script}.mjs"],
+        [require_node(), f"e2e/clients/{script}.mjs"],
         cwd=WEB_CLIENT,
         input=json.dumps(order),
         capture_output=True,
@@ -47,7 +47,7 @@ def report_of(script: str, **order: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("script", NODE_CLIENTS)
-def test_graphql_ws_client_queries_subscribes_and_resumes(product: Product, script: str) -> None:
+def test_graphql_ws_client_queries_subscribes_and_resumes(product: DeployedProduct, script: str) -> None:
     report = report_of(script, url=product.url, token=product.token("ann", org=f"clients-{script}"))
     assert report["viewer"]["handle"] == "ann"
     assert report["refusal"] == "NOT_FOUND"
@@ -66,7 +66,7 @@ def assert_resumed(report: dict[str, Any]) -> None:
 
 
 @pytest.mark.anyio
-async def test_python_gql_client_queries_subscribes_and_resumes(product: Product) -> None:
+async def test_python_gql_client_queries_subscribes_and_resumes(product: DeployedProduct) -> None:
     authorization = f"Bearer {product.token('ann', org='clients-gql')}"
     http = HTTPXAsyncTransport(f"{product.url}/graphql", headers={"authorization": authorization})
     async with Client(transport=http, fetch_schema_from_transport=True) as session:
@@ -118,7 +118,7 @@ async def post(session: AsyncClientSession, topic: str, text: str) -> str:
     return str(posted["postMessage"]["timestamp"])
 
 
-def test_graphql_http_audits_pass_except_get(product: Product) -> None:
+def test_graphql_http_audits_pass_except_get(product: DeployedProduct) -> None:
     report = report_of("audits", url=product.url)
     assert report["total"] == 61
     assert {audit["id"] for audit in report["failed"]} == GET_AUDITS

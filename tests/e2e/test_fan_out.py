@@ -12,9 +12,9 @@ from server.auth.tokens import mint
 from storage.mongo import Driver, Mongo, connect
 from tests.client import Client, Socket, client
 from tests.e2e.followers import add_followers, holders
-from tests.product import Product, running
+from tests.product import Product, running_product
 from tests.resolvers.people import CREATE_POST
-from tests.serving import Web, serving, working
+from tests.serving import WebProcess, web_process, worker_process
 from tests.storage.topic_scenario import poll_until_true
 
 pytestmark = pytest.mark.anyio
@@ -31,11 +31,13 @@ subscription ($id: ID!) { jobEvents(jobId: $id) { type: __typename ... on FanOut
 
 
 @pytest.fixture(scope="module")
-def two_webs(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[tuple[Web, Web]]:
+def two_webs(
+    tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str
+) -> Iterator[tuple[WebProcess, WebProcess]]:
     folder = tmp_path_factory.mktemp("webs")
     with (
-        serving(folder / "one", mongodb_uri, redis_url) as one,
-        serving(folder / "other", mongodb_uri, redis_url, one) as other,
+        web_process(folder / "one", mongodb_uri, redis_url) as one,
+        web_process(folder / "other", mongodb_uri, redis_url, one) as other,
     ):
         yield one, other
 
@@ -52,7 +54,7 @@ async def heard(socket: Socket) -> dict[str, object]:
     return await socket.event()
 
 
-async def test_author_sees_own_post_at_once_on_any_process(two_webs: tuple[Web, Web]) -> None:
+async def test_author_sees_own_post_at_once_on_any_process(two_webs: tuple[WebProcess, WebProcess]) -> None:
     one, other = two_webs
     async with client(one.url, one.token("ann")) as here, client(other.url, one.token("ann")) as there:
         for n in range(10):
@@ -61,10 +63,10 @@ async def test_author_sees_own_post_at_once_on_any_process(two_webs: tuple[Web, 
 
 
 async def test_post_reaches_followers_and_progress_its_author(
-    two_webs: tuple[Web, Web], tmp_path: Path, mongodb_uri: str, redis_url: str
+    two_webs: tuple[WebProcess, WebProcess], tmp_path: Path, mongodb_uri: str, redis_url: str
 ) -> None:
     one, other = two_webs
-    with working(tmp_path / "worker", mongodb_uri, redis_url, one.database):
+    with worker_process(tmp_path / "worker", mongodb_uri, redis_url, one.database):
         tokens = [one.token(name, "globex") for name in ("ann", "bob")]
         async with client(one.url, tokens[0]) as ann, client(other.url, tokens[1]) as bob:
             await ann.run("{ viewer { id } }")
@@ -118,7 +120,7 @@ class Storm:
 
 async def weathered(folder: Path, driver: Driver, followers: int, kills: int, patience_s: float) -> None:
     variables = {"NOROSHI_FAN_OUT_MAX_FOLLOWERS": str(10 * followers), "NOROSHI_MONGO_DRIVER": driver}
-    with running(folder / "data", **variables) as product:
+    with running_product(folder / "data", **variables) as product:
         mongo = connect(_mongodb_uri(product), "noroshi", driver)
         storm = Storm(product, mongo, kills)
         async with client(product.url, _token(product, "ann")) as ann:

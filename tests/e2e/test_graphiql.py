@@ -10,8 +10,8 @@ import pytest
 from graphql import build_schema, parse, validate
 
 from tests import programs
-from tests.e2e.browsing import VISIT_S
-from tests.e2e.conftest import Product
+from tests.e2e.browser_scripts import SCRIPT_TIMEOUT_S
+from tests.e2e.conftest import DeployedProduct
 from tests.programs import WEB_CLIENT
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,26 +38,26 @@ def test_prepared_graphiql_operation_is_valid(path: Path) -> None:
 
 
 @pytest.mark.browser
-@pytest.mark.timeout(VISIT_S + 60)
+@pytest.mark.timeout(SCRIPT_TIMEOUT_S + 60)
 def test_graphiql_queries_and_subscribes_from_own_origin(
-    product: Product, node: str, chromium: str, tmp_path: Path
+    product: DeployedProduct, node: str, chromium: str, tmp_path: Path
 ) -> None:
     token = product.token("ann", org="graphiql", name="Ann", handle="ann")
     screenshot = tmp_path / "graphiql.png"
 
-    seen = visit(node, product.url, chromium, token, tmp_path / "profile", screenshot)
+    report = visit(node, product.url, chromium, token, tmp_path / "profile", screenshot)
 
-    assert seen["title"] == "Noroshi GraphiQL"
-    assert seen["address"] == f"{product.url}/graphiql", "The token is still in the address bar."
-    assert seen["tabs"] == TABS
-    assert seen["viewer"]["handle"] == "ann"
-    assert seen["ready"]["__typename"] == "StreamReady"
-    assert seen["arrived"]["__typename"] == "MessagePosted"
-    assert seen["arrived"]["message"]["text"] == seen["posted"]["text"] == "a fire on the hill"
-    assert not seen["tokenStored"], "Nobody chose to keep the headers."
-    assert seen["refusal"].startswith("Closed with 4401")
-    assert seen["complaints"] == []
-    assert elsewhere(seen["requests"], product.url) == []
+    assert report["title"] == "Noroshi GraphiQL"
+    assert report["address"] == f"{product.url}/graphiql", "The token is still in the address bar."
+    assert report["tabs"] == TABS
+    assert report["viewer"]["handle"] == "ann"
+    assert report["ready"]["__typename"] == "StreamReady"
+    assert report["arrived"]["__typename"] == "MessagePosted"
+    assert report["arrived"]["message"]["text"] == report["posted"]["text"] == "a fire on the hill"
+    assert not report["tokenStored"], "Nobody chose to keep the headers."
+    assert report["refusal"].startswith("Closed with 4401")
+    assert report["complaints"] == []
+    assert foreign_requests(report["requests"], product.url) == []
     assert screenshot.read_bytes().startswith(PNG)
 
 
@@ -76,16 +76,16 @@ def visit(node: str, url: str, chromium: str, token: str, profile: Path, screens
         input=json.dumps(order),
         capture_output=True,
         text=True,
-        timeout=VISIT_S,
+        timeout=SCRIPT_TIMEOUT_S,
     )
     assert ended.returncode == 0, ended.stderr
     answer: dict[str, Any] = json.loads(ended.stdout)
     return answer
 
 
-def elsewhere(requests: list[str], url: str) -> list[str]:
+def foreign_requests(requests: list[str], url: str) -> list[str]:
     """Returns requests to another host or port. Data and blob URLs leave nothing."""
     own = urlsplit(url).netloc
     outward = [address for address in requests if not address.startswith(("data:", "blob:"))]
-    assert outward, "No request was seen at all."
+    assert outward, "No request was report at all."
     return [address for address in outward if urlsplit(address).netloc != own]

@@ -14,7 +14,7 @@ from websockets.frames import Frame, Opcode
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
-from tests.serving import Web, serving
+from tests.serving import WebProcess, web_process
 
 PROTOCOL = "graphql-transport-ws"
 HANDSHAKE = (
@@ -28,8 +28,8 @@ FUZZ = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCh
 
 
 @pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[Web]:
-    with serving(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url) as web:
+def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
+    with web_process(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url) as web:
         yield web
 
 
@@ -110,7 +110,7 @@ FRAMES = st.one_of(
 @example(signs_in=True, frames=["\ud83d\udd25".encode("utf-16", "surrogatepass").decode("utf-16")])
 @FUZZ
 def test_arbitrary_frames_are_answered_or_closed_by_protocol(
-    web: Web, signs_in: bool, frames: list[str | bytes]
+    web: WebProcess, signs_in: bool, frames: list[str | bytes]
 ) -> None:
     init = orjson.dumps({"type": "connection_init", "payload": {"authorization": f"Bearer {web.token()}"}}).decode()
     address = f"{web.url.replace('http', 'ws')}/graphql"
@@ -138,16 +138,16 @@ def test_arbitrary_frames_are_answered_or_closed_by_protocol(
 @example(data=b"\x81\xff" + (2**62).to_bytes(8) + b"mask")
 @example(data=b"\xf1\x80mask")
 @FUZZ
-def test_arbitrary_bytes_affect_no_other_client(web: Web, data: bytes) -> None:
+def test_arbitrary_bytes_affect_no_other_client(web: WebProcess, data: bytes) -> None:
     with closing(BareSocket(web.url)) as bare, closing(BareSocket(web.url)) as other:
         bare.socket.sendall(data)
         other.send({"type": "ping"})
         other.read_until(b"pong")
 
 
-def test_server_still_serves_without_logged_fault(web: Web) -> None:
+def test_server_still_serves_without_logged_fault(web: WebProcess) -> None:
     with closing(BareSocket(web.url)) as bare:
         bare.send({"type": "connection_init", "payload": {"authorization": f"Bearer {web.token()}"}})
         bare.read_until(b"connection_ack")
-    assert "Traceback" not in web.errors
-    assert "unexpected_error" not in web.errors
+    assert "Traceback" not in web.log_text
+    assert "unexpected_error" not in web.log_text

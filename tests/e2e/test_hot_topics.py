@@ -7,7 +7,7 @@ import pytest
 
 from tests.client import Client, client
 from tests.e2e.chat_topic import ChatTopic, create_chat_topic, join, post, post_several
-from tests.e2e.conftest import Product
+from tests.e2e.conftest import DeployedProduct
 from tests.storage.topic_scenario import poll_until_true
 
 pytestmark = pytest.mark.anyio
@@ -32,7 +32,7 @@ async def newest(chat: ChatTopic, reader: Client) -> Sequence[str]:
     return [item["text"] for item in page["items"]]
 
 
-async def test_hot_topic_trends_and_is_read_from_hot_page(product: Product) -> None:
+async def test_hot_topic_trends_and_is_read_from_hot_page(product: DeployedProduct) -> None:
     async with (
         client(product.url, product.token("ann", ORG)) as ann,
         client(product.url, product.token("bob", ORG)) as bob,

@@ -17,8 +17,8 @@ import pytest
 from server.embedded import Mongod, Valkey, find_mongod, find_valkey
 from tests.client import Client, client, raw_socket
 from tests.e2e.chat_topic import ChatTopic, change, create_chat_topic, events, everything, post, subscribed
-from tests.e2e.conftest import Product
-from tests.serving import Web, serving
+from tests.e2e.conftest import DeployedProduct
+from tests.serving import WebProcess, web_process
 from tests.storage.topic_scenario import poll_until_true
 
 VIEWER = {"query": "{ viewer { id } communities { id } }"}
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.anyio
 class Fragile:
     """A web process whose servers may be killed, a known user, and the user's topic."""
 
-    web: Web
+    web: WebProcess
     mongod: Mongod
     valkey: Valkey
     ann: Client
@@ -45,23 +45,23 @@ async def fragile(folder: Path) -> AsyncIterator[Fragile]:
         for server in (mongod, valkey):
             await server.start()
             stack.push_async_callback(server.stop, 0)
-        web = stack.enter_context(serving(folder / "web", mongod.uri, valkey.url))
+        web = stack.enter_context(web_process(folder / "web", mongod.uri, valkey.url))
         ann = await stack.enter_async_context(client(web.url, web.token()))
         yield Fragile(web, mongod, valkey, ann, await create_chat_topic(ann))
 
 
-async def asked(web: Web, token: str) -> httpx2.Response:
+async def asked(web: WebProcess, token: str) -> httpx2.Response:
     async with httpx2.AsyncClient(timeout=60) as http:
         return await http.post(f"{web.url}/graphql", json=VIEWER, headers={"authorization": f"Bearer {token}"})
 
 
-async def ready(web: Web) -> tuple[int, dict[str, str]]:
+async def ready(web: WebProcess) -> tuple[int, dict[str, str]]:
     async with httpx2.AsyncClient(timeout=60) as http:
         response = await http.get(f"{web.url}/readyz")
         return response.status_code, response.json()
 
 
-async def test_product_serves_pages_and_health(product: Product) -> None:
+async def test_product_serves_pages_and_health(product: DeployedProduct) -> None:
     async with httpx2.AsyncClient(base_url=product.url, timeout=60) as http:
         for path in ("/", "/graphiql"):
             page = await http.get(path)
@@ -74,7 +74,7 @@ async def test_product_serves_pages_and_health(product: Product) -> None:
         assert "# TYPE noroshi_hub_subscribers gauge" in (await http.get("/metrics")).text
 
 
-async def test_posted_text_of_any_script_round_trips(product: Product) -> None:
+async def test_posted_text_of_any_script_round_trips(product: DeployedProduct) -> None:
     texts = ["狼煙 🔥", "a\0b", "\u202e右から", "𠮷", "\\u0000", "%00 %s {} $where", "e\u0301", "x" * 4000]
     async with client(product.url, product.token("ann", "texts")) as ann:
         chat = await create_chat_topic(ann)
@@ -88,7 +88,7 @@ async def test_lost_mongodb_answers_unavailable(tmp_path: Path) -> None:
         it.mongod.kill()
         await it.mongod.wait()
         await assert_unavailable(it)
-        assert "Traceback" not in it.web.errors
+        assert "Traceback" not in it.web.log_text
         await it.mongod.restart()
         assert await poll_until_true(lambda: is_ready(it.web), 60)
         posted = await post(it.chat, it.ann, "back again")
@@ -112,7 +112,7 @@ async def assert_unavailable(it: Fragile) -> None:
     assert code == CLOSED
 
 
-async def closing(web: Web, user: str) -> int | None:
+async def closing(web: WebProcess, user: str) -> int | None:
     """Returns the close code of a socket of an unknown user."""
     async with raw_socket(web.url) as ws:
         init = {"type": "connection_init", "payload": {"authorization": f"Bearer {web.token(user)}"}}
@@ -122,7 +122,7 @@ async def closing(web: Web, user: str) -> int | None:
         return ws.close_code
 
 
-async def is_ready(web: Web) -> bool:
+async def is_ready(web: WebProcess) -> bool:
     return (await ready(web))[0] == 200
 
 
@@ -158,7 +158,7 @@ async def test_lost_redis_only_delays_events(tmp_path: Path) -> None:
         await it.valkey.restart()
         assert (await events(socket, 1))[0]["__typename"] == "MessageDeleted"
         assert await poll_until_true(lambda: is_quick(it, socket), 90)
-        assert "Traceback" not in it.web.errors
+        assert "Traceback" not in it.web.log_text
 
 
 async def is_quick(it: Fragile, socket: Any) -> bool:

@@ -17,11 +17,11 @@ import pymongo
 import pytest
 from redis.asyncio import Redis
 
-from tests import product as processes
 from tests.client import Client, Socket, client
 from tests.e2e.chat_topic import ChatTopic, change, create_chat_topic, events, post, subscribed
-from tests.e2e.conftest import Product
+from tests.e2e.conftest import DeployedProduct
 from tests.jobs.providers.upstream import Answer, Upstream, respond, upstream
+from tests.product import running_product
 from tests.storage.topic_scenario import poll_until_true
 
 # The sweeper runs every 5 s and finds messages that have waited for 20 s.
@@ -47,11 +47,11 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture(scope="module")
-def breakable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+def breakable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedProduct]:
     """A product of these tests' own, whose processes may be killed."""
     data_dir = tmp_path_factory.mktemp("breakable") / "data"
-    with processes.running(data_dir, NOROSHI_EGRESS_ALLOW="127.0.0.0/8") as run:
-        yield Product(run.url, data_dir, run)
+    with running_product(data_dir, NOROSHI_EGRESS_ALLOW="127.0.0.0/8") as processes:
+        yield DeployedProduct(processes.url, data_dir, processes)
 
 
 def png(width: int = 2, height: int = 2) -> bytes:
@@ -73,7 +73,7 @@ def page(title: str, image: str = "") -> bytes:
 class Stage:
     """A product, a site to link to, and a user subscribed to a topic."""
 
-    product: Product
+    product: DeployedProduct
     site: Upstream
     ann: Client
     chat: ChatTopic
@@ -98,7 +98,7 @@ class Stage:
 
 
 @asynccontextmanager
-async def staged(product: Product, org: str) -> AsyncIterator[Stage]:
+async def staged(product: DeployedProduct, org: str) -> AsyncIterator[Stage]:
     async with AsyncExitStack() as stack:
         site = await stack.enter_async_context(upstream())
         ann = await stack.enter_async_context(client(product.url, product.token("ann", org)))
@@ -107,7 +107,7 @@ async def staged(product: Product, org: str) -> AsyncIterator[Stage]:
         yield Stage(product, site, ann, chat, socket)
 
 
-async def test_message_link_gets_preview_and_picture_by_event(product: Product) -> None:
+async def test_message_link_gets_preview_and_picture_by_event(product: DeployedProduct) -> None:
     async with staged(product, "previews") as it:
         it.site.answers["/page"] = respond(page("The 狼煙 Mountain", it.site.url("/picture.png")))
         it.site.answers["/picture.png"] = respond(png(), content_type="image/png")
@@ -124,7 +124,7 @@ async def test_message_link_gets_preview_and_picture_by_event(product: Product) 
         assert picture.content == png()
 
 
-async def test_post_link_gets_preview_without_event(product: Product) -> None:
+async def test_post_link_gets_preview_without_event(product: DeployedProduct) -> None:
     async with staged(product, "post-previews") as it:
         it.site.answers["/page"] = respond(page("The beacon", it.site.url("/picture.png")))
         posted = await it.ann.run(CREATE_POST, text=f"see {it.site.url('/page')} there")
@@ -138,7 +138,7 @@ async def test_post_link_gets_preview_without_event(product: Product) -> None:
         assert urlsplit(found["imageUrl"]).path.startswith("/images/")
 
 
-async def test_edited_link_replaces_preview(product: Product) -> None:
+async def test_edited_link_replaces_preview(product: DeployedProduct) -> None:
     async with staged(product, "edits") as it:
         it.site.answers |= {f"/{n}": respond(page(f"Page {n}")) for n in (1, 2)}
         posted = await it.post_link("/1")
@@ -150,7 +150,7 @@ async def test_edited_link_replaces_preview(product: Product) -> None:
         assert (await it.edited())["linkPreview"] is None
 
 
-async def test_link_to_private_address_is_never_requested(product: Product) -> None:
+async def test_link_to_private_address_is_never_requested(product: DeployedProduct) -> None:
     async with staged(product, "inside") as it:
         connections = asyncio.create_task(connections_inside())
         for link in FORBIDDEN_LINKS:
@@ -172,7 +172,7 @@ async def connections_inside() -> list[str]:
         await asyncio.sleep(0.02)
 
 
-async def all_looked_at(product: Product, chat: ChatTopic) -> bool:
+async def all_looked_at(product: DeployedProduct, chat: ChatTopic) -> bool:
     """Returns whether no message waits for its preview."""
     port = (product.data_dir / "mongodb" / "port").read_text()
     with pymongo.MongoClient[dict[str, Any]](f"mongodb://127.0.0.1:{port}/?directConnection=true") as connected:
@@ -181,7 +181,7 @@ async def all_looked_at(product: Product, chat: ChatTopic) -> bool:
 
 
 @pytest.mark.timeout(150)
-async def test_lost_job_redis_or_worker_only_delays_preview(breakable: Product) -> None:
+async def test_lost_job_redis_or_worker_only_delays_preview(breakable: DeployedProduct) -> None:
     async with staged(breakable, "lost") as it:
         release = asyncio.Event()
         it.site.answers |= {"/erased": respond(page("a")), "/unsaid": respond(page("b")), "/slow": held(release)}
@@ -194,7 +194,7 @@ async def test_lost_job_redis_or_worker_only_delays_preview(breakable: Product) 
 
 
 async def post_and_erase_its_job(it: Stage) -> str:
-    worker = it.product.run.child("noroshi worker")
+    worker = it.product.processes.child("noroshi worker")
     with stopped(worker):
         posted = await it.post_link("/erased")
         async with it.redis() as redis:
@@ -206,17 +206,17 @@ async def post_and_erase_its_job(it: Stage) -> str:
 
 
 async def post_while_redis_hangs(it: Stage) -> str:
-    redis = it.product.run.child("valkey-server")
+    redis = it.product.processes.child("valkey-server")
     with stopped(redis):
         posted = await post(it.chat, it.ann, f"see {it.site.url('/unsaid')}")
-    assert "enqueue_failed" in it.product.run.errors
+    assert "enqueue_failed" in it.product.processes.errors
     return str(posted["id"])
 
 
 async def post_and_kill_the_worker(it: Stage) -> str:
     posted = await post(it.chat, it.ann, f"see {it.site.url('/slow')}")
     assert await poll_until_true(lambda: asked_for(it.site, "/slow"))
-    worker = it.product.run.child("noroshi worker")
+    worker = it.product.processes.child("noroshi worker")
     os.kill(worker, signal.SIGKILL)
     return str(posted["id"])
 

@@ -24,12 +24,12 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from tests import product as processes
 from tests.client import Client, client
 from tests.e2e.chat_topic import ChatTopic, create_chat_topic, join, post, post_several
-from tests.e2e.conftest import Product
+from tests.e2e.conftest import DeployedProduct
 from tests.e2e.readers import LISTEN, LISTEN_AS_ONESELF, Reader
-from tests.programs import WEB_CLIENT, node
+from tests.product import running_product
+from tests.programs import WEB_CLIENT, require_node
 
 ROOT = Path(__file__).parents[2]
 DATABASE = "noroshi"
@@ -46,18 +46,18 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture(scope="module")
-def breakable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+def breakable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedProduct]:
     """A product of this module's own, whose processes may be killed."""
     data_dir = tmp_path_factory.mktemp("breakable") / "data"
-    with processes.running(data_dir, "--web", "2") as run:
-        yield Product(run.url, data_dir, run)
+    with running_product(data_dir, "--web", "2") as processes:
+        yield DeployedProduct(processes.url, data_dir, processes)
 
 
 @dataclass
 class Town:
     """A topic with readers and a writer, and methods that inject faults."""
 
-    product: Product
+    product: DeployedProduct
     ann: Client
     chat: ChatTopic
     chance: random.Random
@@ -80,7 +80,7 @@ class Town:
 
     def pid(self, words: str) -> int:
         """Waits for a process of the product, and returns its id."""
-        return self.product.run.child(words)
+        return self.product.processes.child(words)
 
     def log(self) -> list[dict[str, Any]]:
         """Returns every event of the topic with its message's text, read directly from MongoDB."""
@@ -139,7 +139,7 @@ class Town:
 
 
 @asynccontextmanager
-async def town(product: Product, size: int) -> AsyncIterator[Town]:
+async def town(product: DeployedProduct, size: int) -> AsyncIterator[Town]:
     """Starts a topic on which every user reads and ann writes."""
     org = f"faults{size}"
     async with client(product.url, product.token("ann", org=org)) as ann:
@@ -223,7 +223,9 @@ FAULTS: list[Fault] = [
         pytest.param(150, 10, id="150 readers", marks=[pytest.mark.soak, pytest.mark.timeout(1_800)]),
     ],
 )
-async def test_readers_through_faults_have_no_gap_or_repetition(breakable: Product, size: int, rounds: int) -> None:
+async def test_readers_through_faults_have_no_gap_or_repetition(
+    breakable: DeployedProduct, size: int, rounds: int
+) -> None:
     async with town(breakable, size) as here:
         for _ in range(rounds):
             for fault in here.chance.sample(FAULTS, len(FAULTS)):
@@ -299,7 +301,7 @@ class NodeClient:
 async def node_client(**order: Any) -> AsyncIterator[NodeClient]:
     pipe = subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
-        node(), "e2e/clients/reconnect.mjs", cwd=WEB_CLIENT, stdin=pipe, stdout=pipe
+        require_node(), "e2e/clients/reconnect.mjs", cwd=WEB_CLIENT, stdin=pipe, stdout=pipe
     )
     try:
         client = NodeClient(process)
@@ -310,7 +312,7 @@ async def node_client(**order: Any) -> AsyncIterator[NodeClient]:
         await process.wait()
 
 
-async def test_graphql_ws_client_reconnects_after_passing_close_codes(breakable: Product) -> None:
+async def test_graphql_ws_client_reconnects_after_passing_close_codes(breakable: DeployedProduct) -> None:
     async with client(breakable.url, breakable.token("ann", org="node")) as ann:
         chat = await create_chat_topic(ann)
         tokens = [breakable.token("ann", org="node", ttl_s=ttl_s) for ttl_s in (12, 3600)]
@@ -324,7 +326,7 @@ async def test_graphql_ws_client_reconnects_after_passing_close_codes(breakable:
             await node.tells(event="StreamReady", resumed=True)
             await node.tells(text="after the token expired")
 
-            for pid, command in breakable.run.children().items():
+            for pid, command in breakable.processes.children().items():
                 if "noroshi web" in command:
                     os.kill(pid, signal.SIGTERM)
             await node.tells(closed=1012)

@@ -19,7 +19,6 @@ import pytest
 from websockets.frames import Frame, Opcode
 
 from server.embedded import Valkey, find_valkey
-from tests import product as processes
 from tests.client import Client, client
 from tests.e2e.chat_topic import (
     PLAIN_EVENTS,
@@ -32,8 +31,9 @@ from tests.e2e.chat_topic import (
     post,
     subscribed,
 )
-from tests.e2e.conftest import Product
-from tests.serving import serving
+from tests.e2e.conftest import DeployedProduct
+from tests.product import running_product
+from tests.serving import web_process
 
 POSTERS = 4
 BATCH = 15
@@ -45,11 +45,11 @@ HANDSHAKE = (
 
 
 @pytest.fixture
-def breakable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+def breakable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedProduct]:
     """A product of the test's own, whose processes may be killed."""
     data_dir = tmp_path_factory.mktemp("breakable") / "data"
-    with processes.running(data_dir, "--web", "2") as run:
-        yield Product(run.url, data_dir, run)
+    with running_product(data_dir, "--web", "2") as processes:
+        yield DeployedProduct(processes.url, data_dir, processes)
 
 
 @dataclass
@@ -228,16 +228,16 @@ async def is_posted(chat: ChatTopic, author: Client, texts: list[str]) -> bool:
     return not codes
 
 
-async def break_things(run: Run, product: Product) -> None:
+async def break_things(run: Run, product: DeployedProduct) -> None:
     """Kills Redis after a third of the disconnects, and a web process after two thirds."""
     for share, words in ((1 / 3, "valkey-server"), (2 / 3, "noroshi web")):
         while run.cut < run.cuts * share:
             await asyncio.sleep(0.01)
-        pid = product.run.child(words)
+        pid = product.processes.child(words)
         os.kill(pid, signal.SIGKILL)
 
 
-async def cut_off_again_and_again(product: Product, cuts: int, messages: int) -> Run:
+async def cut_off_again_and_again(product: DeployedProduct, cuts: int, messages: int) -> Run:
     """Runs a plan to its end and checks the result."""
     async with AsyncExitStack() as stack:
         names = [f"u{n}" for n in range(POSTERS)]
@@ -266,7 +266,7 @@ async def cut_off_again_and_again(product: Product, cuts: int, messages: int) ->
 
 @pytest.mark.anyio
 @pytest.mark.timeout(180)
-async def test_resume_through_60_cuts_and_2_kills_misses_nothing(breakable: Product) -> None:
+async def test_resume_through_60_cuts_and_2_kills_misses_nothing(breakable: DeployedProduct) -> None:
     run = await cut_off_again_and_again(breakable, cuts=60, messages=1500)
     assert run.longest_silence_s < PATIENCE_S
 
@@ -274,7 +274,7 @@ async def test_resume_through_60_cuts_and_2_kills_misses_nothing(breakable: Prod
 @pytest.mark.soak
 @pytest.mark.anyio
 @pytest.mark.timeout(600)
-async def test_resume_through_200_cuts_and_2_kills_misses_nothing(breakable: Product) -> None:
+async def test_resume_through_200_cuts_and_2_kills_misses_nothing(breakable: DeployedProduct) -> None:
     await cut_off_again_and_again(breakable, cuts=200, messages=5000)
 
 
@@ -285,8 +285,8 @@ async def test_resume_ahead_of_lagging_process_repeats_nothing(tmp_path: Path, m
     assert valkey.pid is not None
     async with AsyncExitStack() as stack:
         stack.push_async_callback(valkey.stop, 0)
-        one = stack.enter_context(serving(tmp_path / "one", mongodb_uri, valkey.url))
-        other = stack.enter_context(serving(tmp_path / "other", mongodb_uri, valkey.url, beside=one))
+        one = stack.enter_context(web_process(tmp_path / "one", mongodb_uri, valkey.url))
+        other = stack.enter_context(web_process(tmp_path / "other", mongodb_uri, valkey.url, shared=one))
         ann, behind = [await stack.enter_async_context(client(web.url, one.token())) for web in (one, other)]
         chat = await create_chat_topic(ann)
         _, start = await stack.enter_async_context(subscribed(chat, behind))

@@ -14,7 +14,7 @@ import pytest
 from tests.client import Client, client
 from tests.e2e.chat_topic import ChatTopic, create_chat_topic, join, post
 from tests.e2e.readers import Reader, percentile
-from tests.serving import Web, serving
+from tests.serving import WebProcess, web_process
 
 GONE_WITHIN_S = 30
 PEOPLE = 20
@@ -49,12 +49,12 @@ SIZES = [
 
 
 @pytest.fixture
-def web(tmp_path: Path, mongodb_uri: str, redis_url: str) -> Iterator[Web]:
-    with serving(tmp_path, mongodb_uri, redis_url) as web:
+def web(tmp_path: Path, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
+    with web_process(tmp_path, mongodb_uri, redis_url) as web:
         yield web
 
 
-def sockets(web: Web) -> int:
+def sockets(web: WebProcess) -> int:
     """Returns the number of accepted connections that the process keeps."""
     port = f":{urlsplit(web.url).port:04X}"
     rows = [line.split() for line in Path(f"/proc/{web.process.pid}/net/tcp").read_text().splitlines()]
@@ -62,13 +62,13 @@ def sockets(web: Web) -> int:
     return sum(row[1].endswith(port) and row[3] != LISTENING and row[9] != "0" for row in rows)
 
 
-def memory_mib(web: Web) -> float:
+def memory_mib(web: WebProcess) -> float:
     shown = subprocess.run(["ps", "-o", "rss=", "-p", str(web.process.pid)], capture_output=True, text=True, check=True)
     return int(shown.stdout) / 1024
 
 
 @asynccontextmanager
-async def reading(web: Web, chat: ChatTopic, count: int) -> AsyncIterator[list[Reader]]:
+async def reading(web: WebProcess, chat: ChatTopic, count: int) -> AsyncIterator[list[Reader]]:
     """Opens all readers and waits until they are subscribed."""
     readers = [Reader(web.url, web.token(f"user{n % PEOPLE}"), chat.topic) for n in range(count)]
     tasks: list[asyncio.Task[None]] = []
@@ -113,7 +113,7 @@ async def all_at(readers: list[Reader], n: int, deadline_s: float = 60) -> None:
 
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("size", SIZES)
-async def test_stalled_readers_are_closed_within_30_s_unnoticed(web: Web, size: Size) -> None:
+async def test_stalled_readers_are_closed_within_30_s_unnoticed(web: WebProcess, size: Size) -> None:
     async with client(web.url, web.token()) as ann:
         chat = await create_chat_topic(ann)
         for n in range(PEOPLE):
@@ -155,7 +155,7 @@ def lags_s(readers: list[Reader]) -> list[float]:
     return [lag_s for column in columns for lag_s in column]
 
 
-async def gone(web: Web, left: int) -> tuple[float, float]:
+async def gone(web: WebProcess, left: int) -> tuple[float, float]:
     """Returns the seconds until at most `left` sockets remain, and the peak memory until then."""
     began_s, most_mib = time.monotonic(), 0.0
     while sockets(web) > left and time.monotonic() - began_s < 2 * GONE_WITHIN_S:
@@ -164,7 +164,7 @@ async def gone(web: Web, left: int) -> tuple[float, float]:
     return time.monotonic() - began_s, most_mib
 
 
-async def assert_memory_returns(web: Web, before_mib: float) -> None:
+async def assert_memory_returns(web: WebProcess, before_mib: float) -> None:
     """Asserts that the memory of closed readers was released, apart from what Python keeps for reuse."""
     async with asyncio.timeout(60):
         while memory_mib(web) > before_mib + 40:

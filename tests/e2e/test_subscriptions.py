@@ -23,8 +23,8 @@ from tests.e2e.chat_topic import (
     post_several,
     subscribed,
 )
-from tests.e2e.conftest import Product
-from tests.serving import serving
+from tests.e2e.conftest import DeployedProduct
+from tests.serving import web_process
 
 LISTEN = "subscription ($topic: ID!, $since: Cursor) { topicEvents(topicId: $topic, since: $since) { __typename } }"
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.anyio
 
 
 @asynccontextmanager
-async def people(product: Product, org: str, *names: str) -> AsyncIterator[list[Client]]:
+async def people(product: DeployedProduct, org: str, *names: str) -> AsyncIterator[list[Client]]:
     """Signed-in users, each with connections of their own."""
     async with AsyncExitStack() as stack:
         yield [await stack.enter_async_context(client(product.url, product.token(name, org))) for name in names]
@@ -51,7 +51,7 @@ async def refusal(socket: Socket, query: str, **variables: Any) -> dict[str, Any
     return extensions
 
 
-async def test_every_socket_gets_every_event_in_order(product: Product) -> None:
+async def test_every_socket_gets_every_event_in_order(product: DeployedProduct) -> None:
     async with people(product, "many", "ann") as (ann,), AsyncExitStack() as stack:
         chat = await create_chat_topic(ann)
         sockets = [(await stack.enter_async_context(subscribed(chat, ann)))[0] for _ in range(20)]
@@ -62,7 +62,7 @@ async def test_every_socket_gets_every_event_in_order(product: Product) -> None:
             assert texts(await events(each, 60)) == sent
 
 
-async def test_resume_continues_exactly_after_cursor(product: Product) -> None:
+async def test_resume_continues_exactly_after_cursor(product: DeployedProduct) -> None:
     async with people(product, "exact", "ann") as (ann,):
         chat = await create_chat_topic(ann)
         async with subscribed(chat, ann) as (socket, ready):
@@ -76,7 +76,7 @@ async def test_resume_continues_exactly_after_cursor(product: Product) -> None:
                 assert await events(socket, missed) == seen[4 - missed :]
 
 
-async def test_resumed_subscription_continues_live(product: Product) -> None:
+async def test_resumed_subscription_continues_live(product: DeployedProduct) -> None:
     async with people(product, "live", "ann") as (ann,):
         chat = await create_chat_topic(ann)
         async with subscribed(chat, ann) as (_, ready):
@@ -87,7 +87,7 @@ async def test_resumed_subscription_continues_live(product: Product) -> None:
             assert texts(await events(socket, 2)) == ["missed", "live"]
 
 
-async def test_cursor_of_other_stream_is_refused(product: Product) -> None:
+async def test_cursor_of_other_stream_is_refused(product: DeployedProduct) -> None:
     async with people(product, "cursor", "ann") as (ann,), ann.socket() as socket:
         chat, other = await create_chat_topic(ann), await create_chat_topic(ann)
         async with subscribed(other, ann) as (_, ready):
@@ -97,7 +97,7 @@ async def test_cursor_of_other_stream_is_refused(product: Product) -> None:
             assert (refused["code"], refused["field"]) == ("BAD_USER_INPUT", "since")
 
 
-async def test_expired_cursor_reports_not_resumed(product: Product) -> None:
+async def test_expired_cursor_reports_not_resumed(product: DeployedProduct) -> None:
     async with people(product, "forgotten", "ann") as (ann,):
         chat = await create_chat_topic(ann)
         async with subscribed(chat, ann) as (_, ready):
@@ -111,7 +111,7 @@ async def test_expired_cursor_reports_not_resumed(product: Product) -> None:
             assert texts(await events(socket, 1)) == ["d"]
 
 
-def forget(product: Product, chat: ChatTopic, count: int) -> None:
+def forget(product: DeployedProduct, chat: ChatTopic, count: int) -> None:
     """Prunes the log as the sweeper does a day later: raises the floor, then deletes."""
     port = (product.data_dir / "mongodb" / "port").read_text()
     connected: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(
@@ -124,7 +124,7 @@ def forget(product: Product, chat: ChatTopic, count: int) -> None:
         assert gone.deleted_count == count
 
 
-async def test_replay_shows_current_state_of_messages(product: Product) -> None:
+async def test_replay_shows_current_state_of_messages(product: DeployedProduct) -> None:
     async with people(product, "tombstones", "ann") as (ann,):
         chat = await create_chat_topic(ann)
         async with subscribed(chat, ann) as (_, ready):
@@ -143,7 +143,7 @@ async def test_replay_shows_current_state_of_messages(product: Product) -> None:
     assert "a secret" not in str(replayed)
 
 
-async def test_block_withholds_events_from_blocker_only(product: Product) -> None:
+async def test_block_withholds_events_from_blocker_only(product: DeployedProduct) -> None:
     async with people(product, "blocks", "ann", "ben", "cem") as (ann, ben, cem):
         chat = await create_chat_topic(ann)
         await join(chat, ben, cem)
@@ -171,7 +171,7 @@ async def test_viewer_dependent_field_is_executed_per_viewer(tmp_path: Path, mon
         } }
     """
     async with AsyncExitStack() as stack:
-        web = stack.enter_context(serving(tmp_path, mongodb_uri, redis_url))
+        web = stack.enter_context(web_process(tmp_path, mongodb_uri, redis_url))
         ann, ben = [await stack.enter_async_context(client(web.url, web.token(user))) for user in ("ann", "ben")]
         chat = await create_chat_topic(ann)
         await join(chat, ben)
@@ -187,7 +187,7 @@ async def test_viewer_dependent_field_is_executed_per_viewer(tmp_path: Path, mon
 
 
 @pytest.mark.parametrize("busy", [False, True], ids=["in a quiet topic", "in a busy topic"])
-async def test_leaving_community_ends_subscription_within_5_s(product: Product, busy: bool) -> None:
+async def test_leaving_community_ends_subscription_within_5_s(product: DeployedProduct, busy: bool) -> None:
     async with people(product, f"leave-{busy}", "ann", "ben") as (ann, ben):
         chat = await create_chat_topic(ann)
         await join(chat, ben)
@@ -212,14 +212,14 @@ async def chat_in_background(chat: ChatTopic, author: Client) -> None:
         await asyncio.sleep(0.05)
 
 
-async def test_subscription_of_non_member_is_forbidden(product: Product) -> None:
+async def test_subscription_of_non_member_is_forbidden(product: DeployedProduct) -> None:
     async with people(product, "strangers", "ann", "ben") as (ann, ben):
         chat = await create_chat_topic(ann)
         async with ben.socket() as socket:
             assert await refusal(socket, LISTEN, topic=chat.topic) == {"code": "FORBIDDEN"}
 
 
-async def test_community_events_are_throttled_to_one_per_second(product: Product) -> None:
+async def test_community_events_are_throttled_to_one_per_second(product: DeployedProduct) -> None:
     document = """
         subscription ($id: ID!) { communityEvents(communityId: $id) {
           __typename ... on TopicCreated { topic { title } } ... on TopicActivity { topic { id } }
@@ -252,7 +252,7 @@ async def heard(socket: Socket) -> list[dict[str, Any]]:
 
 
 async def test_shutdown_closes_sockets_with_1012(tmp_path: Path, mongodb_uri: str, redis_url: str) -> None:
-    with serving(tmp_path, mongodb_uri, redis_url) as web:
+    with web_process(tmp_path, mongodb_uri, redis_url) as web:
         async with client(web.url, web.token()) as ann, AsyncExitStack() as stack:
             chat = await create_chat_topic(ann)
             sockets = [(await stack.enter_async_context(subscribed(chat, ann)))[0] for _ in range(5)]
@@ -263,4 +263,4 @@ async def test_shutdown_closes_sockets_with_1012(tmp_path: Path, mongodb_uri: st
                 assert each.ws.close_code == 1012
         # uvicorn exits by the signal itself once everything is closed.
         assert web.process.wait(30) in (0, -signal.SIGTERM)
-        assert "Traceback" not in web.errors
+        assert "Traceback" not in web.log_text

@@ -4,24 +4,24 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.browsing import VISIT_S, elsewhere, visit
-from tests.e2e.conftest import Product
+from tests.e2e.browser_scripts import SCRIPT_TIMEOUT_S, foreign_requests, run_browser_script
+from tests.e2e.conftest import DeployedProduct
 
 
 @pytest.mark.browser
-@pytest.mark.timeout(VISIT_S + 60)
-def test_chat_actions_show_in_every_tab(product: Product, tmp_path: Path) -> None:
+@pytest.mark.timeout(SCRIPT_TIMEOUT_S + 60)
+def test_chat_actions_show_in_every_tab(product: DeployedProduct, tmp_path: Path) -> None:
     tokens = {name: product.token(name, org="web-chat", name=name.title(), handle=name) for name in ("ann", "ben")}
 
-    seen = visit("web-chat.mjs", product.url, tmp_path, tokens=tokens)
+    report = run_browser_script("web-chat.mjs", product.url, tmp_path, tokens=tokens)
 
-    assert seen["stamp"]["width"] > 0, f"The stamp {seen['stamp']['name']} is a broken picture."
-    assert seen["edited"] == 1
-    assert seen["preview"]["href"] == seen["preview"]["own"]
-    assert seen["preview"]["loaded"] == 1, "The preview's picture did not load."
-    assert seen["tabs"]["first"] == seen["tabs"]["second"] == seen["tabs"]["ben"]
-    assert len(set(seen["tabs"]["ben"])) == 2
-    assert seen["trending"]
-    assert seen["blocked"] == 0, "Messages of a blocked user are shown."
-    assert seen["complaints"] == []
-    assert elsewhere(seen["requests"], product.url) == []
+    assert report["stamp"]["width"] > 0, f"The stamp {report['stamp']['name']} is a broken picture."
+    assert report["edited"] == 1
+    assert report["preview"]["href"] == report["preview"]["own"]
+    assert report["preview"]["loaded"] == 1, "The preview's picture did not load."
+    assert report["tabs"]["first"] == report["tabs"]["second"] == report["tabs"]["ben"]
+    assert len(set(report["tabs"]["ben"])) == 2
+    assert report["trending"]
+    assert report["blocked"] == 0, "Messages of a blocked user are shown."
+    assert report["pageErrors"] == []
+    assert foreign_requests(report["requests"], product.url) == []

@@ -6,31 +6,31 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from tests.e2e.browsing import VISIT_S, elsewhere, visit
-from tests.e2e.conftest import Product
+from tests.e2e.browser_scripts import SCRIPT_TIMEOUT_S, foreign_requests, run_browser_script
+from tests.e2e.conftest import DeployedProduct
 
 NEW_YORK = ZoneInfo("America/New_York")
 
 
 @pytest.mark.browser
-@pytest.mark.timeout(VISIT_S + 60)
-def test_post_is_scheduled_moved_cancelled_and_published(product: Product, tmp_path: Path) -> None:
+@pytest.mark.timeout(SCRIPT_TIMEOUT_S + 60)
+def test_post_is_scheduled_moved_cancelled_and_published(product: DeployedProduct, tmp_path: Path) -> None:
     token = product.token("ann", org="web-publishing", roles=["OPERATOR"], name="Ann", handle="ann")
 
-    seen = visit("web-publishing.mjs", product.url, tmp_path, token=token)
+    report = run_browser_script("web-publishing.mjs", product.url, tmp_path, token=token)
 
-    scheduled, dragged, choice, out = (seen[step] for step in ("scheduled", "dragged", "choice", "out"))
+    scheduled, dragged, choice, out = (report[step] for step in ("scheduled", "dragged", "choice", "out"))
     assert local(scheduled["due"]) == f"{scheduled['day']} 19:30"
     assert (scheduled["timeZone"], scheduled["targets"]) == ("America/New_York", 2)
     assert local(dragged["due"]) == f"{dragged['day']} 19:30", "A drag to another day keeps the time of day."
     assert choice["offered"] == 2, "An ambiguous time has two readings."
     assert choice["due"] == f"{choice['day']}T07:30:00.000Z"
-    assert seen["cancelled"] == "CANCELLED"
+    assert report["cancelled"] == "CANCELLED"
     assert (out["before"], out["after"], out["messages"]) == (3, "PUBLISHED", 1)
-    assert seen["violations"] == []
-    assert seen["widths"] == [0] * 8, "Something is wider than 360 or 2560 pixels."
-    assert seen["complaints"] == []
-    assert elsewhere(seen["requests"], product.url) == []
+    assert report["violations"] == []
+    assert report["widths"] == [0] * 8, "Something is wider than 360 or 2560 pixels."
+    assert report["pageErrors"] == []
+    assert foreign_requests(report["requests"], product.url) == []
 
 
 def local(due: str) -> str:

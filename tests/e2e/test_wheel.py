@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.product import Product, eventually, running
+from tests.product import Product, eventually, running_product
 from tests.programs import WEB_CLIENT, require_web_client
 
 ROOT = WEB_CLIENT.parent
@@ -50,7 +50,7 @@ def product(environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
     for name in ("sh", "ps"):
         (programs / name).symlink_to(shutil.which(name) or f"/bin/{name}")
     noroshi = environment / "bin" / "noroshi"
-    with running(folder / "data", "--demo", program=[noroshi], PATH=str(programs), PYTHONPATH="") as product:
+    with running_product(folder / "data", "--demo", program=[noroshi], PATH=str(programs), PYTHONPATH="") as product:
         yield product
 
 

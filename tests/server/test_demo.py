@@ -24,7 +24,7 @@ from server.demo.posts import posts as demo_posts
 from server.demo.schedule import planner, scheduled_posts
 from server.graphql import DocumentLimits, Documents, limits_extension
 from storage.chat.stamps import find_stamp
-from tests.serving import Web, serving
+from tests.serving import WebProcess, web_process
 
 CONVERSATIONS = [(community, topic, conversation(community, topic)) for community, topic in all_topics()]
 
@@ -114,8 +114,8 @@ class TestSchedule:
 
 
 @pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[Web]:
-    with serving(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url) as web:
+def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
+    with web_process(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url) as web:
         yield web
 
 
@@ -153,7 +153,9 @@ class TestCalls:
 
 
 class TestFill:
-    def test_second_fill_changes_nothing(self, web: Web, small_demo: list[tuple[DemoCommunity, DemoTopic]]) -> None:
+    def test_second_fill_changes_nothing(
+        self, web: WebProcess, small_demo: list[tuple[DemoCommunity, DemoTopic]]
+    ) -> None:
         steps: list[tuple[int, int]] = []
         asyncio.run(fill(web.url, self.token_for(web), lambda done, total: steps.append((done, total))))
         filled = {handle: content(web, self.token_for(web), handle) for handle in ("hana", "sora", "emma", "priya")}
@@ -182,7 +184,7 @@ class TestFill:
         )
         assert {handle: content(web, self.token_for(web), handle) for handle in filled} == filled
 
-    def check_calls(self, web: Web) -> None:
+    def check_calls(self, web: WebProcess) -> None:
         """Asserts that ken has three jobs: one running, one rejected, and one that runs or waits for its window."""
         jobs = content(web, self.token_for(web), "ken", CALLS)["callJobs"]["items"]
         assert [job["name"] for job in jobs] == [each.name for each in call_lists() if each.operator.handle == "ken"]
@@ -192,7 +194,7 @@ class TestFill:
         assert content(web, self.token_for(web), "liam", CALLS)["callLimits"]["concurrentCalls"] == 2
 
     @staticmethod
-    def token_for(web: Web) -> Callable[[DemoUser], str]:
+    def token_for(web: WebProcess) -> Callable[[DemoUser], str]:
         return lambda each: mint(
             web.secret,
             user_id=each.id,
@@ -226,13 +228,13 @@ def handles(users: list[dict[str, str]]) -> set[str]:
     return {each["handle"] for each in users}
 
 
-def post_graphql(web: Web, body: dict[str, Any], headers: dict[str, str]) -> dict[str, Any]:
+def post_graphql(web: WebProcess, body: dict[str, Any], headers: dict[str, str]) -> dict[str, Any]:
     response = httpx2.post(f"{web.url}/graphql", json=body, headers=headers, trust_env=False, timeout=60)
     answer: dict[str, Any] = response.json()
     return answer
 
 
-def content(web: Web, token_for: Callable[[DemoUser], str], handle: str, query: str = CONTENT) -> dict[str, Any]:
+def content(web: WebProcess, token_for: Callable[[DemoUser], str], handle: str, query: str = CONTENT) -> dict[str, Any]:
     """Returns the query's data as the user with this handle sees them."""
     headers = {"authorization": f"Bearer {token_for(user(handle))}"}
     answer = post_graphql(web, {"query": query}, headers)

@@ -18,7 +18,7 @@ import pytest
 
 from server.processes import ChildProcess, StartupError
 from server.supervisor import keep_running
-from tests.product import NOROSHI, Product, environment, eventually, processes, running
+from tests.product import NOROSHI, Product, environment, eventually, processes, running_product
 
 PROCESS_NAMES = ("noroshi web", "noroshi worker", "mongod", "valkey-server")
 
@@ -26,7 +26,7 @@ PROCESS_NAMES = ("noroshi web", "noroshi worker", "mongod", "valkey-server")
 @pytest.fixture(scope="module")
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
     """Yields a running product for the tests that leave it unchanged."""
-    with running(tmp_path_factory.mktemp("up") / "data", "--web", "2") as product:
+    with running_product(tmp_path_factory.mktemp("up") / "data", "--web", "2") as product:
         yield product
 
 
@@ -131,7 +131,7 @@ def test_demo_with_identity_provider_is_refused(data_dir: Path) -> None:
 def test_up_with_given_servers_starts_no_embedded_ones(
     data_dir: Path, database: str, mongodb_uri: str, redis_url: str
 ) -> None:
-    with running(data_dir, MONGODB_URI=mongodb_uri, REDIS_URL=redis_url, NOROSHI_DATABASE=database) as product:
+    with running_product(data_dir, MONGODB_URI=mongodb_uri, REDIS_URL=redis_url, NOROSHI_DATABASE=database) as product:
         assert eventually(lambda: sorted(product.children().values()) == ["noroshi web", "noroshi worker"])
 
 
@@ -166,14 +166,14 @@ def test_killed_supervisor_leaves_no_process_and_restarts(data_dir: Path) -> Non
     product.process.kill()
     product.process.wait()
     assert eventually(lambda: not set(children) & set(processes()))
-    with running(data_dir) as again:
+    with running_product(data_dir) as again:
         assert is_ready(again)
 
 
 def test_demo_prints_sign_in_link_of_every_user(data_dir: Path) -> None:
     from server.demo import DEMO_USERS
 
-    with running(data_dir, "--demo") as product:
+    with running_product(data_dir, "--demo") as product:
         assert eventually(lambda: product.output.count("#token=") == len(DEMO_USERS), 60), product.errors
         for user in DEMO_USERS:
             line = next(line for line in product.output.splitlines() if f"(@{user.handle}, " in line)

@@ -17,7 +17,7 @@ from storage.chat.records import Message
 from storage.queue import PREVIEWS, QUEUES
 from storage.stores import Stores, open_stores
 from tests.jobs.providers.upstream import Answer, Upstream, respond, upstream
-from tests.serving import Running, drop, working
+from tests.serving import ServerProcess, drop_database, worker_process
 from tests.storage.topic_scenario import TopicScenario, create_topic_scenario, poll_until_true
 
 PAGE = b'<meta property="og:title" content="The Mountain"><meta property="og:site_name" content="Hills">'
@@ -29,16 +29,16 @@ pytestmark = pytest.mark.anyio
 class SharedWorker:
     """A worker shared by many tests, and its database."""
 
-    worker: Running
+    worker: ServerProcess
     database: str
 
 
 @pytest.fixture(scope="module")
 def shared_worker(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[SharedWorker]:
     name = f"t_{secrets.token_hex(6)}"
-    with working(tmp_path_factory.mktemp("worker"), mongodb_uri, redis_url, name) as worker:
+    with worker_process(tmp_path_factory.mktemp("worker"), mongodb_uri, redis_url, name) as worker:
         yield SharedWorker(worker, name)
-    drop(mongodb_uri, name)
+    drop_database(mongodb_uri, name)
 
 
 @pytest.fixture
@@ -60,10 +60,10 @@ async def own_valkey(folder: Path) -> AsyncIterator[Valkey]:
 @asynccontextmanager
 async def scenario_with_worker(
     folder: Path, mongodb_uri: str, redis_url: str, database: str
-) -> AsyncIterator[tuple[TopicScenario, Running]]:
+) -> AsyncIterator[tuple[TopicScenario, ServerProcess]]:
     """Yields a topic, and a worker on the same database."""
     async with open_stores(mongodb_uri, redis_url, database) as stores:
-        with working(folder / "worker", mongodb_uri, redis_url, database) as worker:
+        with worker_process(folder / "worker", mongodb_uri, redis_url, database) as worker:
             yield await create_topic_scenario(stores), worker
 
 
@@ -129,17 +129,17 @@ async def test_sigterm_lets_running_jobs_finish(
         assert await poll_until_true(lambda: has_ended(worker))
         assert worker.process.returncode == 0
         assert await has_preview(scenario, message)()
-        assert "Traceback" not in worker.errors
+        assert "Traceback" not in worker.log_text
 
 
 async def test_sigterm_without_jobs_ends_worker_at_once(
     tmp_path: Path, mongodb_uri: str, redis_url: str, database: str
 ) -> None:
-    with working(tmp_path, mongodb_uri, redis_url, database) as worker:
+    with worker_process(tmp_path, mongodb_uri, redis_url, database) as worker:
         started_at = asyncio.get_running_loop().time()
         assert worker.terminate() == 0
     assert asyncio.get_running_loop().time() - started_at < 10
-    assert "Traceback" not in worker.errors
+    assert "Traceback" not in worker.log_text
 
 
 async def test_worker_survives_loss_of_redis_and_its_data(tmp_path: Path, mongodb_uri: str, database: str) -> None:
@@ -150,7 +150,7 @@ async def test_worker_survives_loss_of_redis_and_its_data(tmp_path: Path, mongod
             assert await poll_until_true(lambda: is_requested(served, "/held"))
             valkey.kill()
             await valkey.wait()
-            assert worker.says("loop_restarted")
+            assert worker.wait_for_log("loop_restarted")
             (valkey.data / "appendonlydir").rename(tmp_path / "lost")
             await valkey.restart()
             message = await scenario.post(f"look {served.url('/after')}")
@@ -174,7 +174,7 @@ async def test_worker_survives_mongodb_restart(tmp_path: Path, redis_url: str, d
             served.answers["/after"] = respond(PAGE)
             mongod.kill()
             await mongod.wait()
-            assert worker.says("loop_restarted")
+            assert worker.wait_for_log("loop_restarted")
             await mongod.restart()
             message = await post(scenario, served.url("/after"))
             assert await poll_until_true(has_preview(scenario, message), 60)
@@ -211,7 +211,7 @@ async def is_dequeued(stores: Stores, job_id: str) -> bool:
     return await stores.redis.zscore(stores.keys.queue(PREVIEWS), job_id) is None
 
 
-async def has_ended(worker: Running) -> bool:
+async def has_ended(worker: ServerProcess) -> bool:
     return worker.process.poll() is not None
 
 
@@ -232,7 +232,7 @@ async def test_two_workers_run_job_once(
     tmp_path: Path, mongodb_uri: str, redis_url: str, scenario: TopicScenario, shared_worker: SharedWorker
 ) -> None:
     async with upstream() as served:
-        with working(tmp_path / "second", mongodb_uri, redis_url, shared_worker.database):
+        with worker_process(tmp_path / "second", mongodb_uri, redis_url, shared_worker.database):
             links = [served.url(f"/{n}") for n in range(20)]
             served.answers |= {f"/{n}": respond(PAGE) for n in range(20)}
             messages = await asyncio.gather(*(post(scenario, link) for link in links))

@@ -12,7 +12,7 @@ import pytest
 
 from server.graphql.http import MAX_BODY_BYTES
 from tests.product import eventually
-from tests.serving import ORIGIN, Web, serving
+from tests.serving import ORIGIN, WebProcess, web_process
 
 JSON = {"content-type": "application/json"}
 GRAPHQL_RESPONSE = "application/graphql-response+json"
@@ -20,18 +20,18 @@ TYPENAME = {"query": "{ __typename }"}
 
 
 @pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[Web]:
-    with serving(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url) as web:
+def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
+    with web_process(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url) as web:
         yield web
 
 
 @pytest.fixture
-def http(web: Web) -> Iterator[httpx2.Client]:
+def http(web: WebProcess) -> Iterator[httpx2.Client]:
     """Yields a client, and afterwards asserts that no traceback was logged."""
-    before = len(web.errors)
+    before = len(web.log_text)
     with httpx2.Client(base_url=web.url, timeout=60) as http:
         yield http
-    assert "Traceback" not in web.errors[before:]
+    assert "Traceback" not in web.log_text[before:]
 
 
 def post(http: httpx2.Client, content: bytes, **headers: str) -> httpx2.Response:
@@ -121,7 +121,7 @@ def test_request_without_executable_operation_is_refused(http: httpx2.Client, ch
     assert refusal(response)["code"] == "BAD_USER_INPUT"
 
 
-def test_subscription_over_http_is_referred_to_websocket(http: httpx2.Client, web: Web) -> None:
+def test_subscription_over_http_is_referred_to_websocket(http: httpx2.Client, web: WebProcess) -> None:
     response = ask(http, 'subscription { communityEvents(communityId: "1") { __typename } }', web.token())
     assert response.status_code == 400
     assert "WebSocket" in refusal(response)["expected"]
@@ -136,7 +136,7 @@ def test_body_over_one_megabyte_is_refused(http: httpx2.Client) -> None:
     assert refusal(response)["code"] == "BAD_USER_INPUT"
 
 
-def test_only_operators_send_call_lists_up_to_16_mb(http: httpx2.Client, web: Web) -> None:
+def test_only_operators_send_call_lists_up_to_16_mb(http: httpx2.Client, web: WebProcess) -> None:
     query = "query ($input: LaunchCallJobInput!) { checkCallList(input: $input) { rows } }"
     csv = "phone_number,x\n" + "".join(f"+8190{10_000_000 + n},{'x' * 200}\n" for n in range(10_000))
     variables = {"input": {"name": "List", "scenario": "Hello", "csv": csv}}
@@ -156,7 +156,7 @@ def test_chunked_body_over_one_megabyte_is_refused(http: httpx2.Client) -> None:
     assert response.status_code == 413
 
 
-def test_disconnect_within_body_is_not_logged_as_error(http: httpx2.Client, web: Web) -> None:
+def test_disconnect_within_body_is_not_logged_as_error(http: httpx2.Client, web: WebProcess) -> None:
     address = urlsplit(web.url)
     with socket.create_connection((address.hostname, address.port)) as connection:
         connection.sendall(b"POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n")
@@ -182,13 +182,13 @@ def test_malformed_authorization_is_401(http: httpx2.Client, authorization: str)
     assert refusal(response) == {"code": "UNAUTHENTICATED"}
 
 
-def test_expired_token_is_401(http: httpx2.Client, web: Web) -> None:
+def test_expired_token_is_401(http: httpx2.Client, web: WebProcess) -> None:
     response = ask(http, "{ viewer { id } }", web.token(ttl_s=-1))
     assert response.status_code == 401
     assert refusal(response) == {"code": "UNAUTHENTICATED"}
 
 
-def test_token_determines_viewer(http: httpx2.Client, web: Web) -> None:
+def test_token_determines_viewer(http: httpx2.Client, web: WebProcess) -> None:
     response = ask(http, "{ viewer { id roles } }", web.token("狼", roles=("OPERATOR",)))
     assert response.json() == {"data": {"viewer": {"id": "狼", "roles": ["OPERATOR"]}}}
 
@@ -210,7 +210,7 @@ def test_accepted_graphql_response_type_is_used(http: httpx2.Client) -> None:
     assert response.headers["content-type"].startswith(GRAPHQL_RESPONSE)
 
 
-def test_field_errors_are_200_in_both_media_types(http: httpx2.Client, web: Web) -> None:
+def test_field_errors_are_200_in_both_media_types(http: httpx2.Client, web: WebProcess) -> None:
     body = orjson.dumps({"query": '{ topic(id: "nope") { id } }'})
     for accept in ("application/json", GRAPHQL_RESPONSE):
         response = post(http, body, accept=accept, authorization=f"Bearer {web.token()}")
@@ -220,13 +220,13 @@ def test_field_errors_are_200_in_both_media_types(http: httpx2.Client, web: Web)
 
 
 @pytest.mark.parametrize("text", ["狼煙 🔥 à", "a\0b", "\u2028\u200f", "𠮷野家", '"\\\n'])
-def test_text_is_returned_unchanged(http: httpx2.Client, web: Web, text: str) -> None:
+def test_text_is_returned_unchanged(http: httpx2.Client, web: WebProcess, text: str) -> None:
     create = "mutation($name: String!) { createCommunity(input: {name: $name}) { name } }"
     response = ask(http, create, web.token(), name=text)
     assert response.json() == {"data": {"createCommunity": {"name": text}}}
 
 
-def test_responses_are_compact_utf8_and_not_stored(http: httpx2.Client, web: Web) -> None:
+def test_responses_are_compact_utf8_and_not_stored(http: httpx2.Client, web: WebProcess) -> None:
     create = "mutation($name: String!) { createCommunity(input: {name: $name}) { name } }"
     response = ask(http, create, web.token(), name="狼煙")
     assert response.content == '{"data":{"createCommunity":{"name":"狼煙"}}}'.encode()
@@ -258,7 +258,7 @@ def test_refusal_is_readable_by_allowed_origin(http: httpx2.Client) -> None:
     assert "Origin" in response.headers["vary"]
 
 
-def test_unexpected_error_is_masked_and_logged(web: Web, mongodb_uri: str) -> None:
+def test_unexpected_error_is_masked_and_logged(web: WebProcess, mongodb_uri: str) -> None:
     client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(mongodb_uri)
     with client, httpx2.Client(base_url=web.url, timeout=60) as http:
         client[web.database]["users"].insert_one({"_id": {"org": "acme", "id": "broken"}, "handle": "broken"})
@@ -267,5 +267,5 @@ def test_unexpected_error_is_masked_and_logged(web: Web, mongodb_uri: str) -> No
     masked = refusal(response)
     assert masked["code"] == "INTERNAL_SERVER_ERROR"
     assert "KeyError" not in response.text
-    assert eventually(lambda: masked["requestId"] in web.errors)
-    assert "KeyError" in web.errors
+    assert eventually(lambda: masked["requestId"] in web.log_text)
+    assert "KeyError" in web.log_text

@@ -14,7 +14,7 @@ from websockets.typing import Origin, Subprotocol
 
 from tests.client import Client, client
 from tests.server.graphql.graphql_server import GraphQLServer
-from tests.serving import ORIGIN, Web, serving
+from tests.serving import ORIGIN, WebProcess, web_process
 
 PROTOCOL = "graphql-transport-ws"
 DEADLINE_S = 30
@@ -24,21 +24,21 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[Web]:
-    with serving(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url) as web:
+def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
+    with web_process(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url) as web:
         yield web
 
 
 @pytest.fixture(autouse=True)
-def _no_traceback_is_logged(web: Web) -> Iterator[None]:
-    before = len(web.errors)
+def _no_traceback_is_logged(web: WebProcess) -> Iterator[None]:
+    before = len(web.log_text)
     yield
-    assert "Traceback" not in web.errors[before:]
+    assert "Traceback" not in web.log_text[before:]
 
 
 @asynccontextmanager
 async def open_socket(
-    web: Web, *frames: Any, protocol: str = PROTOCOL, origin: str | None = None, **headers: str
+    web: WebProcess, *frames: Any, protocol: str = PROTOCOL, origin: str | None = None, **headers: str
 ) -> AsyncIterator[ClientConnection]:
     """Opens a socket and sends the frames: text and bytes unchanged, other values as JSON."""
     async with connect(
@@ -73,7 +73,7 @@ async def close_code(ws: ClientConnection) -> int:
     return ws.close_code
 
 
-def init(web: Web, token: str | None = None) -> dict[str, Any]:
+def init(web: WebProcess, token: str | None = None) -> dict[str, Any]:
     return {"type": "connection_init", "payload": {"authorization": f"Bearer {token or web.token()}"}}
 
 
@@ -85,18 +85,18 @@ async def receive_ack(ws: ClientConnection) -> None:
     assert await receive(ws) == {"type": "connection_ack"}
 
 
-async def test_init_with_token_is_acknowledged(web: Web) -> None:
+async def test_init_with_token_is_acknowledged(web: WebProcess) -> None:
     async with open_socket(web, init(web)) as ws:
         assert ws.subprotocol == PROTOCOL
         await receive_ack(ws)
 
 
-async def test_token_in_handshake_header_is_accepted(web: Web) -> None:
+async def test_token_in_handshake_header_is_accepted(web: WebProcess) -> None:
     async with open_socket(web, {"type": "connection_init"}, authorization=f"Bearer {web.token()}") as ws:
         await receive_ack(ws)
 
 
-async def test_names_in_init_payload_are_case_insensitive(web: Web) -> None:
+async def test_names_in_init_payload_are_case_insensitive(web: WebProcess) -> None:
     payload = {"Authorization": f"Bearer {web.token()}"}
     async with open_socket(web, {"type": "connection_init", "payload": payload}) as ws:
         await receive_ack(ws)
@@ -105,17 +105,17 @@ async def test_names_in_init_payload_are_case_insensitive(web: Web) -> None:
 @pytest.mark.parametrize(
     "payload", [None, {}, {"authorization": None}, {"authorization": 5}, {"authorization": "Bearer garbage"}]
 )
-async def test_init_without_valid_token_closes_with_4401(web: Web, payload: Any) -> None:
+async def test_init_without_valid_token_closes_with_4401(web: WebProcess, payload: Any) -> None:
     async with open_socket(web, {"type": "connection_init", "payload": payload}) as ws:
         assert await close_code(ws) == 4401
 
 
-async def test_init_with_expired_token_closes_with_4403(web: Web) -> None:
+async def test_init_with_expired_token_closes_with_4403(web: WebProcess) -> None:
     async with open_socket(web, init(web, web.token(ttl_s=-1))) as ws:
         assert await close_code(ws) == 4403
 
 
-async def test_expiring_token_closes_socket_with_4403_on_time(web: Web) -> None:
+async def test_expiring_token_closes_socket_with_4403_on_time(web: WebProcess) -> None:
     expires_at = time.time() + 5
     async with open_socket(web, init(web, web.token(ttl_s=5))) as ws:
         await receive_ack(ws)
@@ -123,30 +123,30 @@ async def test_expiring_token_closes_socket_with_4403_on_time(web: Web) -> None:
     assert -0.1 < time.time() - expires_at < 15
 
 
-async def test_subscribe_before_ack_closes_with_4401(web: Web) -> None:
+async def test_subscribe_before_ack_closes_with_4401(web: WebProcess) -> None:
     async with open_socket(web, subscribe("1")) as ws:
         assert await close_code(ws) == 4401
 
 
-async def test_second_init_closes_with_4429(web: Web) -> None:
+async def test_second_init_closes_with_4429(web: WebProcess) -> None:
     async with open_socket(web, init(web), init(web)) as ws:
         assert await close_code(ws) == 4429
 
 
-async def test_no_init_within_5_seconds_closes_with_4408(web: Web) -> None:
+async def test_no_init_within_5_seconds_closes_with_4408(web: WebProcess) -> None:
     started_at = time.monotonic()
     async with open_socket(web, {"type": "ping"}) as ws:
         assert await close_code(ws) == 4408
     assert 4.5 < time.monotonic() - started_at < 20
 
 
-async def test_id_in_use_closes_with_4409(web: Web) -> None:
+async def test_id_in_use_closes_with_4409(web: WebProcess) -> None:
     async with community_socket(web) as (ws, query, _):
         await send(ws, subscribe("狼" * 60, query), subscribe("狼" * 60))
         assert await close_code(ws) == 4409
 
 
-async def test_legacy_subprotocol_closes_with_4406(web: Web) -> None:
+async def test_legacy_subprotocol_closes_with_4406(web: WebProcess) -> None:
     async with open_socket(web, protocol="graphql-ws") as ws:
         assert ws.subprotocol is None
         assert await close_code(ws) == 4406
@@ -190,12 +190,14 @@ async def test_legacy_subprotocol_closes_with_4406(web: Web) -> None:
     ],
     ids=lambda frame: str(frame)[:60],
 )
-async def test_frame_that_is_no_protocol_message_closes_with_4400(web: Web, frame: Any, acknowledge: bool) -> None:
+async def test_frame_that_is_no_protocol_message_closes_with_4400(
+    web: WebProcess, frame: Any, acknowledge: bool
+) -> None:
     async with open_socket(web, *([init(web)] if acknowledge else []), frame) as ws:
         assert await close_code(ws) == 4400
 
 
-async def test_foreign_origin_is_refused_in_handshake(web: Web) -> None:
+async def test_foreign_origin_is_refused_in_handshake(web: WebProcess) -> None:
     for origin in ("https://evil.example.org", "null", f"{ORIGIN}.evil.org"):
         with pytest.raises(InvalidStatus) as refused:
             async with open_socket(web, origin=origin):
@@ -203,13 +205,13 @@ async def test_foreign_origin_is_refused_in_handshake(web: Web) -> None:
         assert refused.value.response.status_code == 403
 
 
-async def test_allowed_origin_own_origin_and_no_origin_are_accepted(web: Web) -> None:
+async def test_allowed_origin_own_origin_and_no_origin_are_accepted(web: WebProcess) -> None:
     for origin in (ORIGIN, web.url, None):
         async with open_socket(web, init(web), origin=origin) as ws:
             await receive_ack(ws)
 
 
-async def test_ping_is_answered_by_pong_before_and_after_init(web: Web) -> None:
+async def test_ping_is_answered_by_pong_before_and_after_init(web: WebProcess) -> None:
     async with open_socket(web, {"type": "ping"}) as ws:
         assert await receive(ws) == {"type": "pong"}
         await send(ws, {"type": "pong"}, init(web), {"type": "ping", "payload": {"a": 1}}, {"type": "pong"})
@@ -217,7 +219,7 @@ async def test_ping_is_answered_by_pong_before_and_after_init(web: Web) -> None:
         assert await receive(ws) == {"type": "pong"}
 
 
-async def test_query_and_mutation_get_one_next_and_one_complete(web: Web) -> None:
+async def test_query_and_mutation_get_one_next_and_one_complete(web: WebProcess) -> None:
     create = 'mutation { createCommunity(input: {name: "hills"}) { name } }'
     async with open_socket(web, init(web)) as ws:
         await receive_ack(ws)
@@ -230,7 +232,7 @@ async def test_query_and_mutation_get_one_next_and_one_complete(web: Web) -> Non
             assert await receive(ws) == {"id": "1", "type": "complete"}
 
 
-async def test_variables_and_operation_name_are_applied(web: Web) -> None:
+async def test_variables_and_operation_name_are_applied(web: WebProcess) -> None:
     query = "query A { __typename } query B($with: Boolean!) { viewer { id @include(if: $with) handle } }"
     async with open_socket(web, init(web)) as ws:
         await receive_ack(ws)
@@ -251,7 +253,7 @@ async def test_variables_and_operation_name_are_applied(web: Web) -> None:
         ({"query": 'subscription { topicEvents(topicId: "x", since: "x") { __typename } }'}, "NOT_FOUND"),
     ],
 )
-async def test_error_ends_operation_without_complete(web: Web, payload: Any, code: str) -> None:
+async def test_error_ends_operation_without_complete(web: WebProcess, payload: Any, code: str) -> None:
     async with open_socket(web, init(web)) as ws:
         await receive_ack(ws)
         await send(ws, {"id": "1", "type": "subscribe", "payload": payload})
@@ -263,7 +265,7 @@ async def test_error_ends_operation_without_complete(web: Web, payload: Any, cod
         assert (await receive(ws))["type"] == "next"
 
 
-async def test_complete_ends_a_subscription_and_frees_its_id(web: Web) -> None:
+async def test_complete_ends_a_subscription_and_frees_its_id(web: WebProcess) -> None:
     async with community_socket(web) as (ws, query, emit_event):
         for _ in range(3):
             await send(ws, subscribe("1", query))
@@ -275,13 +277,13 @@ async def test_complete_ends_a_subscription_and_frees_its_id(web: Web) -> None:
         assert (await receive(ws))["id"] == "2"
 
 
-async def test_complete_with_unknown_id_is_ignored(web: Web) -> None:
+async def test_complete_with_unknown_id_is_ignored(web: WebProcess) -> None:
     async with open_socket(web, init(web), {"id": "nope", "type": "complete"}, {"type": "ping"}) as ws:
         await receive_ack(ws)
         assert await receive(ws) == {"type": "pong"}
 
 
-async def test_several_subscriptions_run_concurrently(web: Web) -> None:
+async def test_several_subscriptions_run_concurrently(web: WebProcess) -> None:
     async with community_socket(web) as (ws, query, emit_event):
         await send(ws, subscribe("a", query), subscribe("b", query))
         assert {(await receive(ws))["id"] for _ in range(2)} == {"a", "b"}
@@ -289,7 +291,7 @@ async def test_several_subscriptions_run_concurrently(web: Web) -> None:
         assert {(await receive(ws))["id"] for _ in range(2)} == {"a", "b"}
 
 
-async def test_51st_operation_is_refused_and_others_continue(web: Web) -> None:
+async def test_51st_operation_is_refused_and_others_continue(web: WebProcess) -> None:
     async with community_socket(web) as (ws, query, emit_event):
         await send(ws, *(subscribe(f"{n}", query) for n in range(51)))
         frames = [await receive(ws) for _ in range(51)]
@@ -303,7 +305,7 @@ async def test_51st_operation_is_refused_and_others_continue(web: Web) -> None:
         assert (await receive(ws))["id"] == "new"
 
 
-async def test_frame_over_64_kib_closes_only_its_socket(web: Web) -> None:
+async def test_frame_over_64_kib_closes_only_its_socket(web: WebProcess) -> None:
     async with open_socket(web, init(web)) as other, open_socket(web, init(web)) as ws:
         await receive_ack(other)
         await receive_ack(ws)
@@ -317,7 +319,7 @@ async def test_frame_over_64_kib_closes_only_its_socket(web: Web) -> None:
         assert await receive(other) == {"type": "pong"}
 
 
-async def test_aborted_socket_leaves_no_subscription(web: Web) -> None:
+async def test_aborted_socket_leaves_no_subscription(web: WebProcess) -> None:
     async with client(web.url, web.token()) as api:
         before = await subscribers(api)
         async with community_socket(web) as (ws, query, _):
@@ -345,7 +347,9 @@ async def receive_event_type(ws: ClientConnection) -> str:
 
 
 @asynccontextmanager
-async def community_socket(web: Web) -> AsyncIterator[tuple[ClientConnection, str, Callable[[], Awaitable[None]]]]:
+async def community_socket(
+    web: WebProcess,
+) -> AsyncIterator[tuple[ClientConnection, str, Callable[[], Awaitable[None]]]]:
     """Yields an acknowledged socket, a subscription to a new community's events, and a function that emits one."""
     async with client(web.url, web.token()) as api, open_socket(web, init(web)) as ws:
         await receive_ack(ws)

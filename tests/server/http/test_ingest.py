@@ -16,7 +16,7 @@ from redis import Redis
 
 from tests.jobs.mail.test_reports import DSN
 from tests.product import eventually
-from tests.serving import Web, running, servers, serving, working
+from tests.serving import WebProcess, noroshi_process, server_variables, web_process, worker_process
 from tests.storage.mail.events import today
 
 RECORD = "mutation ($events: [DeliveryEventInput!]!) { recordDeliveries(events: $events) { accepted } }"
@@ -25,13 +25,13 @@ LOOKUP = "query ($addresses: [String!]!) { addressBook(addresses: $addresses) { 
 
 
 @pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[Web]:
-    with serving(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url) as web:
+def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
+    with web_process(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url) as web:
         yield web
 
 
 @pytest.fixture
-def http(web: Web) -> Iterator[httpx2.Client]:
+def http(web: WebProcess) -> Iterator[httpx2.Client]:
     headers = {"authorization": f"Bearer {web.token('mta', roles=('SERVICE',))}"}
     with httpx2.Client(base_url=web.url, timeout=60, headers=headers) as http:
         yield http
@@ -124,7 +124,7 @@ def test_message_that_is_no_report_is_400(http: httpx2.Client) -> None:
 
 
 @pytest.mark.parametrize("path", ["/ingest/deliveries", "/ingest/reports"])
-def test_ingest_requires_service_role_and_limits_body(web: Web, http: httpx2.Client, path: str) -> None:
+def test_ingest_requires_service_role_and_limits_body(web: WebProcess, http: httpx2.Client, path: str) -> None:
     def status(token: str | None, content: bytes = b"") -> int:
         headers = {"authorization": f"Bearer {token}"} if token else {}
         return httpx2.post(f"{web.url}{path}", content=content, headers=headers, timeout=60).status_code
@@ -156,26 +156,28 @@ CANARIES = (CANARY, f"{CANARY}@")
 
 
 def test_addresses_never_appear_in_stores_or_logs(
-    web: Web, http: httpx2.Client, tmp_path: Path, mongodb_uri: str, redis_url: str
+    web: WebProcess, http: httpx2.Client, tmp_path: Path, mongodb_uri: str, redis_url: str
 ) -> None:
     client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(mongodb_uri)
     with client, redis_commands(redis_url) as commands:
         database = client[web.database]
-        with working(tmp_path / "worker", mongodb_uri, redis_url, web.database, NOROSHI_LOG_LEVEL="debug") as worker:
+        with worker_process(
+            tmp_path / "worker", mongodb_uri, redis_url, web.database, NOROSHI_LOG_LEVEL="debug"
+        ) as worker:
             send_canary_over_http(web, http)
-            logs = run_mail_commands(web, tmp_path, servers(mongodb_uri, redis_url, web.database))
+            logs = run_mail_commands(web, tmp_path, server_variables(mongodb_uri, redis_url, web.database))
             assert eventually(lambda: database["mail_ledger"].find_one({"waiting": {"$exists": True}}) is None)
         found = [name for name in database.list_collection_names() if "canary" in str(list(database[name].find()))]
     assert commands
     assert [command for command in commands if "canary" in command] == []
     assert found == []
-    logs |= {"web": web.errors, "worker": worker.errors}
+    logs |= {"web": web.log_text, "worker": worker.log_text}
     assert "worker_ready" in logs["worker"]
     assert "mail_log" in logs["tail"]
     assert [name for name, text in logs.items() if "canary" in text] == []
 
 
-def send_canary_over_http(web: Web, http: httpx2.Client) -> None:
+def send_canary_over_http(web: WebProcess, http: httpx2.Client) -> None:
     """Sends the canary address through every HTTP endpoint that accepts addresses."""
     http.post("/ingest/deliveries", content=ndjson(event_line(address=CANARY, diagnostic=CANARY, eventId=CANARY)))
     http.post("/ingest/deliveries", content=ndjson(event_line(address=f"{CANARY}@"), {"address": CANARY}))
@@ -197,7 +199,7 @@ def canary_report() -> bytes:
     return dated.replace("full@example.org", CANARY).replace("Gone@Example.org", f"{CANARY}@").encode()
 
 
-def run_mail_commands(web: Web, folder: Path, variables: dict[str, str]) -> dict[str, str]:
+def run_mail_commands(web: WebProcess, folder: Path, variables: dict[str, str]) -> dict[str, str]:
     """Runs each command that reads addresses with the canary address, and returns the log of each."""
     report, rows, log = folder / "report.eml", folder / "rows.csv", folder / "mail.log"
     report.write_bytes(canary_report())
@@ -215,17 +217,17 @@ def run_mail_commands(web: Web, folder: Path, variables: dict[str, str]) -> dict
     }
     with ExitStack() as stack:
         started = {
-            name: stack.enter_context(running(folder / name, ["mail", *each, "--org", "acme"], variables))
+            name: stack.enter_context(noroshi_process(folder / name, ["mail", *each, "--org", "acme"], variables))
             for name, each in commands.items()
         }
         codes = {name: each.process.wait(60) for name, each in started.items() if name != "tail"}
-        assert codes == {"report": 1, "import": 0, "malformed import": 1}, {n: e.errors for n, e in started.items()}
-        assert started["tail"].says("mail_log"), started["tail"].errors
-    return {name: each.errors for name, each in started.items()}
+        assert codes == {"report": 1, "import": 0, "malformed import": 1}, {n: e.log_text for n, e in started.items()}
+        assert started["tail"].wait_for_log("mail_log"), started["tail"].log_text
+    return {name: each.log_text for name, each in started.items()}
 
 
 @pytest.mark.anyio
-async def test_excess_lookups_get_429_and_others_are_served(web: Web) -> None:
+async def test_excess_lookups_get_429_and_others_are_served(web: WebProcess) -> None:
     headers = {"authorization": f"Bearer {web.token('mta', roles=('SERVICE',))}"}
     body = {"query": LOOKUP, "variables": {"addresses": [f"a{n}@example.org" for n in range(1000)]}}
     limits = httpx2.Limits(max_connections=200)
