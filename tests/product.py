@@ -54,6 +54,16 @@ def _rows_of_ps() -> Iterator[tuple[int, int, str, str]]:
         yield int(pid), int(parent), state[0], command
 
 
+@contextmanager
+def sigstopped(pid: int) -> Iterator[None]:
+    """Stops a process with SIGSTOP, and continues it afterwards."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
 class Product:
     """A running `noroshi up`. Its standard output and standard error go to files beside the data folder."""
 

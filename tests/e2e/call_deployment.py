@@ -1,11 +1,9 @@
-"""The calls area as real processes: a web process, workers that may be killed, a Redis, and the telephony twin."""
+"""Runs calls with real processes: a web process, workers that may be killed, a Redis, and the telephony twin."""
 
 import asyncio
-import os
-import signal
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +25,7 @@ ORG = "acme"
 
 @dataclass
 class CallDeployment:
-    """The processes, and an API client of one organization."""
+    """The running processes, and an API client of one organization."""
 
     twin: Twin
     web: WebProcess
@@ -40,8 +38,8 @@ class CallDeployment:
     org: str = ORG
     workers: list[ServerProcess] = field(default_factory=list)
 
-    def of(self, org: str) -> "CallDeployment":
-        """Returns the same deployment for another organization."""
+    def for_organization(self, org: str) -> "CallDeployment":
+        """Returns the same processes with an API client of another organization."""
         return replace(self, org=org, api=Client(self.web.url, self.web.token("ann", org, ("ADMIN",)), self.api.http))
 
     def add_worker(self) -> ServerProcess:
@@ -53,8 +51,8 @@ class CallDeployment:
             "NOROSHI_TELEPHONY_SECRET": SECRET,
             "NOROSHI_PUBLIC_URL": self.web.url,
         }
-        made = worker_process(folder, self.mongodb_uri, self.valkey.url, self.web.database, **variables)
-        worker = self.stack.enter_context(made)
+        process = worker_process(folder, self.mongodb_uri, self.valkey.url, self.web.database, **variables)
+        worker = self.stack.enter_context(process)
         self.workers.append(worker)
         return worker
 
@@ -63,7 +61,7 @@ class CallDeployment:
         return await asyncio.to_thread(self.add_worker)
 
     async def limit(self, concurrent: int, per_second: float) -> None:
-        """Sets the limits. The twin allows the old number of calls until the surplus ones have ended."""
+        """Sets the call limits. The twin allows the old number of calls until the surplus calls have ended."""
         self.twin.allowed = max(self.twin.allowed, concurrent)
         await self.api.run(LIMIT, input={"concurrentCalls": concurrent, "callsPerSecond": per_second})
         while await self.slots() > concurrent:
@@ -71,67 +69,57 @@ class CallDeployment:
         self.twin.allowed = concurrent
 
     async def slots(self) -> int:
-        """Returns how many calls have a slot: active calls and those on their way to the twin."""
+        """Returns the number of calls with a slot: active calls, and calls whose request is on its way to the twin."""
         row = await self.mongo["call_limits"].find_one({"_id": self.org})
         return 0 if row is None else len(row["slots"])
 
     async def launch(self, numbers: int, first: int = 0, **more: Any) -> str:
-        """Launches a job with so many consecutive numbers, beginning with number `first`. Returns its id."""
+        """Launches a job with `numbers` consecutive phone numbers, beginning with number `first`. Returns its id."""
         csv = "phone_number\n" + "".join(f"+8190{10_000_000 + first + n}\n" for n in range(numbers))
         launched = await self.api.run(LAUNCH, input={"name": "List", "scenario": "Hello", "csv": csv, **more})
         assert launched["launchCallJob"]["state"] == "RUNNING"
         return str(launched["launchCallJob"]["id"])
 
     async def job(self, id_: str) -> dict[str, Any]:
-        found: dict[str, Any] = (await self.api.run(JOB, id=id_))["callJob"]
-        return found
+        job: dict[str, Any] = (await self.api.run(JOB, id=id_))["callJob"]
+        return job
 
     async def wait_for_holder(self, but: int | None = None, deadline_s: float = 30) -> int:
-        """Waits until a process other than `but` holds the lock. Returns its process id."""
+        """Waits until a process other than `but` holds the broker's lock. Returns the holder's process id."""
         return await wait_for_holder(self.mongo, self.org, but, deadline_s)
 
 
 @asynccontextmanager
 async def call_deployment(folder: Path, mongodb_uri: str, allowed: int, **more: Any) -> AsyncIterator[CallDeployment]:
-    """Starts everything but workers."""
+    """Starts all processes except workers."""
     valkey = Valkey(folder / "redis", find_valkey())
     await valkey.start()
     with ExitStack() as stack:
-        async with twin(allowed, **more) as made:
+        async with twin(allowed, **more) as telephony:
             variables = {"NOROSHI_TELEPHONY_SECRET": SECRET}
             web = await asyncio.to_thread(
                 stack.enter_context, web_process(folder / "web", mongodb_uri, valkey.url, **variables)
             )
             mongo = connect(mongodb_uri, web.database)
             async with client(web.url, web.token("ann", ORG, ("ADMIN",))) as api:
-                yield CallDeployment(made, web, valkey, api, folder, mongodb_uri, mongo, stack)
+                yield CallDeployment(telephony, web, valkey, api, folder, mongodb_uri, mongo, stack)
                 await asyncio.to_thread(stack.pop_all().close)
             await mongo.close()
     await valkey.stop(0)
 
 
 async def wait_for_holder(mongo: Mongo, org: str, but: int | None = None, deadline_s: float = 30) -> int:
-    """Waits until a process other than `but` holds the lock of the organization's broker. Returns its process id."""
+    """Waits until a process other than `but` holds the lock of the organization's broker. Returns the process id."""
     ends_at = time.monotonic() + deadline_s
     while (pid := await _holder(mongo, org)) in (None, but):
-        assert time.monotonic() < ends_at, "No process took over."
+        assert time.monotonic() < ends_at, "No process took over the lock."
         await asyncio.sleep(0.02)
     assert pid is not None
     return pid
 
 
 async def _holder(mongo: Mongo, org: str) -> int | None:
-    """Returns the process id of the broker whose lock has not expired."""
+    """Returns the process id of the holder of an unexpired lock, or None."""
     wanted = {"_id": f"call_broker:{org}", "unlock_key": {"$ne": None}, "$expr": {"$gt": ["$expires_at", "$$NOW"]}}
     row = await mongo["process_locks"].find_one(wanted)
     return None if row is None else int(row["holder"].rpartition("/")[2])
-
-
-@contextmanager
-def sigstopped(pid: int) -> Iterator[None]:
-    """Stops the process with SIGSTOP, and continues it at the end."""
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(pid, signal.SIGCONT)

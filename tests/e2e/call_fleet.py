@@ -1,4 +1,4 @@
-"""Worker processes that only run brokers, on short leases, so that takeovers are quick."""
+"""Runs worker processes that contain only call brokers. Their lock leases are short, so takeovers are quick."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ LEASE_S = 1.5
 
 @dataclass
 class WorkerFleet:
-    """The worker processes with their call centre and Redis."""
+    """The worker processes, and the call centre and Redis that they use."""
 
     centre: CallCentre
     valkey: Valkey
@@ -30,7 +30,7 @@ class WorkerFleet:
     processes: list[Process] = field(default_factory=list)
 
     async def start(self) -> None:
-        """Starts one more process. Returns when it works."""
+        """Starts one more process, and returns when the process is ready."""
         urls = self.mongodb_uri, self.valkey.url, self.database, self.centre.twin.url
         command = sys.executable, "-m", "tests.e2e.call_worker", *urls, str(LEASE_S)
         process = await asyncio.create_subprocess_exec(*command, stdout=PIPE)
@@ -39,11 +39,11 @@ class WorkerFleet:
         assert await process.stdout.readline() == b"ready\n"
 
     async def wait_for_holder(self, but: int | None = None) -> int:
-        """Waits until a process other than `but` holds the lock. Returns its process id."""
+        """Waits until a process other than `but` holds the broker's lock. Returns the process id."""
         return await wait_for_holder(self.centre.stores.mongo, self.centre.org, but)
 
     async def kill(self) -> int:
-        """Kills the process that holds the lock, starts another one, and waits for the next holder."""
+        """Kills the lock's holder, starts another process, and waits for the next holder. Returns the holder's id."""
         pid = await self.wait_for_holder()
         os.kill(pid, signal.SIGKILL)
         await self.start()
@@ -54,7 +54,7 @@ class WorkerFleet:
 async def worker_fleet(
     folder: Path, mongodb_uri: str, database: str, allowed: int, **more: Any
 ) -> AsyncIterator[WorkerFleet]:
-    """Starts two processes."""
+    """Starts a fleet of two worker processes."""
     valkey = Valkey(folder / "redis", find_valkey())
     await valkey.start()
     try:
@@ -62,14 +62,14 @@ async def worker_fleet(
             open_stores(mongodb_uri, valkey.url, database) as stores,
             call_centre(stores, allowed, **more) as centre,
         ):
-            made = WorkerFleet(centre, valkey, mongodb_uri, database)
+            fleet = WorkerFleet(centre, valkey, mongodb_uri, database)
             try:
-                await asyncio.gather(made.start(), made.start())
-                yield made
+                await asyncio.gather(fleet.start(), fleet.start())
+                yield fleet
             finally:
-                for process in made.processes:
+                for process in fleet.processes:
                     if process.returncode is None:
                         process.kill()
-                await asyncio.gather(*(process.wait() for process in made.processes))
+                await asyncio.gather(*(process.wait() for process in fleet.processes))
     finally:
         await valkey.stop(0)

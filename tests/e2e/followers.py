@@ -1,14 +1,14 @@
-"""Creates many followers of an author at once, and counts items of their home feeds. Benchmarks use it, too."""
+"""Inserts many followers of an author, and counts the copies of a post in home feeds. Benchmarks use it, too."""
 
 from collections import Counter
 
 from storage.mongo import Document, Mongo
 
-AT_ONCE = 5000
+BATCH_SIZE = 5000
 
 
 async def add_followers(mongo: Mongo, organization_id: str, author_id: str, count: int) -> list[str]:
-    """Inserts follows as the product stores them, without one mutation each."""
+    """Inserts follows directly into MongoDB, and returns the followers' ids."""
     names = [f"follower-{n:06}" for n in range(count)]
     rows: list[Document] = [
         {
@@ -19,14 +19,14 @@ async def add_followers(mongo: Mongo, organization_id: str, author_id: str, coun
         }
         for name in names
     ]
-    for start in range(0, count, AT_ONCE):
-        await mongo["follows"].insert_many(rows[start : start + AT_ONCE], ordered=False)
+    for start in range(0, count, BATCH_SIZE):
+        await mongo["follows"].insert_many(rows[start : start + BATCH_SIZE], ordered=False)
     author = {"_id": {"org": organization_id, "id": author_id}}
     await mongo["users"].update_one(author, {"$inc": {"followers": count}})
     return names
 
 
-async def holders(mongo: Mongo, organization_id: str, timestamp: int) -> Counter[str]:
-    """Returns how often each reader's feed holds the post."""
+async def copies_by_reader(mongo: Mongo, organization_id: str, timestamp: int) -> Counter[str]:
+    """Returns the number of copies of the post in each reader's feed."""
     cursor = mongo["feed_items"].find({"_id.o": organization_id, "_id.ts": timestamp}, {"_id": 1})
     return Counter([row["_id"]["u"] async for row in cursor])

@@ -1,6 +1,6 @@
 """Publishes many posts while workers are killed, Redis is lost and MongoDB's primary steps down.
 
-The outcome is judged by ledgers: stored messages and posts, and the twins' records of effects.
+The outcome is compared with ledgers: stored messages and posts, and the effects that the twins recorded.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from storage.publishing.networks import Network
 from storage.publishing.records import PublicationState, ScheduledPost, Target
 from storage.queue import PUBLISHING
 from storage.stores import Stores
-from tests.serving import ServerProcess
+from tests.serving import ServerProcess, noroshi_process, server_variables
 from tests.storage.publishing.scenario import PublishingScenario, account_target, create_publishing_scenario
 from tests.storage.topic_scenario import poll_until_true
 from tests.twins.mastodon import MastodonTwin
@@ -33,26 +33,26 @@ from tests.twins.webhook import WebhookTwin
 KEYS = "1:a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s="
 """The base64 form of tests.databases.CREDENTIAL_KEYS."""
 
-TRIGGERS = 3
+TRIGGERS_PER_POST = 3
 
 
 @dataclass(frozen=True)
-class Load:
-    """The size of a run, its duration, and its faults."""
+class LoadPlan:
+    """The number of publications, the time in which they are due, and the faults."""
 
     publications: int
-    over_s: float
+    duration_s: float
     workers: int
     kills: int
     redis_kills: int = 0
     stepdowns: int = 0
-    lose_rate: float = 0.05
-    settled_s: float = 150.0
+    lost_response_rate: float = 0.05
+    settle_deadline_s: float = 150.0
 
 
 @dataclass
-class LoadedScenario:
-    """An organization with twins, and the workers that publish for it."""
+class LoadScenario:
+    """An organization, its targets, and the posts that it has scheduled."""
 
     scenario: PublishingScenario
     twins: dict[Network, Twin]
@@ -63,74 +63,78 @@ class LoadedScenario:
     def stores(self) -> Stores:
         return self.scenario.stores
 
-    async def schedule(self, load: Load, start_at: datetime) -> None:
-        """Schedules all posts; every trigger is sent three times."""
+    async def schedule(self, plan: LoadPlan, start_at: datetime) -> None:
+        """Schedules all posts of the plan. Their times are spread over the plan's duration."""
 
-        async def one(number: int) -> ScheduledPost:
-            due_at = start_at + timedelta(seconds=load.over_s * number / load.publications)
+        async def schedule_one(number: int) -> ScheduledPost:
+            due_at = start_at + timedelta(seconds=plan.duration_s * number / plan.publications)
             due_at = due_at.replace(microsecond=due_at.microsecond // 1000 * 1000)
             target = self.targets[number % len(self.targets)]
             return await self.scenario.schedule(target, due_at=due_at, text=f"number {number}")
 
-        for first in range(0, load.publications, 200):
-            numbers = range(first, min(first + 200, load.publications))
-            self.posts += await asyncio.gather(*map(one, numbers))
+        for first in range(0, plan.publications, 200):
+            numbers = range(first, min(first + 200, plan.publications))
+            self.posts += await asyncio.gather(*map(schedule_one, numbers))
 
     async def trigger(self) -> None:
-        """Wakes workers for every post, repeatedly."""
-        for number in range(TRIGGERS):
+        """Enqueues every post's job three times."""
+        for number in range(TRIGGERS_PER_POST):
             for post in self.posts:
                 await self.stores.queue.enqueue(PUBLISHING, "publishing.wake", post.id, number)
 
     async def is_settled(self) -> bool:
         """Returns whether every publication has its outcome."""
-        open_ = [PublicationState.SCHEDULED.value, PublicationState.PUBLISHING.value, PublicationState.UNKNOWN.value]
-        wanted = {"org": self.scenario.organization_id, "state": {"$in": open_}}
-        return await self.stores.mongo["publications"].count_documents(wanted) == 0
+        open_states = [
+            PublicationState.SCHEDULED.value,
+            PublicationState.PUBLISHING.value,
+            PublicationState.UNKNOWN.value,
+        ]
+        query = {"org": self.scenario.organization_id, "state": {"$in": open_states}}
+        return await self.stores.mongo["publications"].count_documents(query) == 0
 
-    async def judge(self) -> dict[str, Any]:
-        """Returns lost, repeated and early publications by the ledgers, and the states that the product reports."""
+    async def compare_with_ledgers(self) -> dict[str, Any]:
+        """Returns lost, repeated and early publications by the ledgers, and the counts of stored states."""
         due = {post.text: post.due_at.timestamp() for post in self.posts}
-        there: Counter[str] = Counter()
+        published: Counter[str] = Counter()
         early = []
         for twin in self.twins.values():
-            there.update(effect.text for effect in twin.ledger)
+            published.update(effect.text for effect in twin.ledger)
             early += [effect.text for effect in twin.ledger if effect.at < due[effect.text]]
         organization_id = self.scenario.organization_id
         for row in await self.scenario.messages():
-            there[row["text"]] += 1
+            published[row["text"]] += 1
             early += [row["text"]] if row["_id"]["ts"] / 1_000_000 < due[row["text"]] else []
         async for row in self.stores.mongo["posts"].find({"_id.o": organization_id}):
-            there[row["text"]] += 1
+            published[row["text"]] += 1
             early += [row["text"]] if row["_id"]["ts"] / 1_000_000 < due[row["text"]] else []
         rows = self.stores.mongo["publications"].find({"org": organization_id}, {"state": 1})
         states = Counter([row["state"] async for row in rows])
         return {
-            "lost": sorted(set(due) - set(there)),
-            "twice": sorted(text for text, count in there.items() if count > 1),
+            "lost": sorted(set(due) - set(published)),
+            "repeated": sorted(text for text, count in published.items() if count > 1),
             "early": early,
             "states": dict(states),
         }
 
 
 @asynccontextmanager
-async def open_load_scenario(stores: Stores, load: Load) -> AsyncIterator[LoadedScenario]:
-    """Creates internal targets, and twins that lose some responses after acting."""
+async def open_load_scenario(stores: Stores, plan: LoadPlan) -> AsyncIterator[LoadScenario]:
+    """Creates an organization with internal targets, and twins that lose some responses after acting."""
     scenario = await create_publishing_scenario(stores)
     async with AsyncExitStack() as stack:
-        mastodon = await stack.enter_async_context(running_twin(MastodonTwin(load.lose_rate, seed=1)))
-        hook = await stack.enter_async_context(running_twin(WebhookTwin(load.lose_rate, seed=2)))
+        mastodon = await stack.enter_async_context(running_twin(MastodonTwin(plan.lost_response_rate, seed=1)))
+        hook = await stack.enter_async_context(running_twin(WebhookTwin(plan.lost_response_rate, seed=2)))
         accounts = [
             await scenario.account(Network.MASTODON, "token", mastodon.url),
             await scenario.account(Network.WEBHOOK, WebhookTwin.secret, f"{hook.url}/hook"),
         ]
         targets: list[Target] = [scenario.topic, scenario.home, *map(account_target, accounts)]
-        yield LoadedScenario(scenario, {Network.MASTODON: mastodon, Network.WEBHOOK: hook}, targets)
+        yield LoadScenario(scenario, {Network.MASTODON: mastodon, Network.WEBHOOK: hook}, targets)
 
 
 @dataclass
-class Workers:
-    """Worker processes, which are restarted after a kill."""
+class WorkerProcesses:
+    """Worker processes. A killed one is replaced by a new one."""
 
     folder: Path
     variables: dict[str, str]
@@ -141,24 +145,26 @@ class Workers:
     def start(self) -> None:
         """Starts one more worker."""
         self.started += 1
-        worker = self.stack.enter_context(running(self.folder / f"worker{self.started}", ["worker"], self.variables))
+        worker = self.stack.enter_context(
+            noroshi_process(self.folder / f"worker{self.started}", ["worker"], self.variables)
+        )
         self.running.append(worker)
 
-    def kill(self, which: int) -> None:
-        """Kills a worker with SIGKILL and starts another one."""
-        victim = self.running.pop(which % len(self.running))
+    def kill(self, number: int) -> None:
+        """Kills one of the workers with SIGKILL, and starts another one."""
+        victim = self.running.pop(number % len(self.running))
         victim.process.kill()
         victim.process.wait()
         self.start()
 
 
 def worker_variables(mongodb_uri: str, redis_url: str, database: str) -> dict[str, str]:
-    """Returns the environment of a worker that may reach the twins."""
-    own = {"NOROSHI_EGRESS_ALLOW": "127.0.0.0/8", "NOROSHI_CREDENTIAL_KEYS": KEYS}
-    return servers(mongodb_uri, redis_url, database) | own
+    """Returns the environment of a worker that may send requests to the twins."""
+    variables = {"NOROSHI_EGRESS_ALLOW": "127.0.0.0/8", "NOROSHI_CREDENTIAL_KEYS": KEYS}
+    return server_variables(mongodb_uri, redis_url, database) | variables
 
 
-async def lose(valkey: Valkey) -> None:
+async def restart_redis_without_data(valkey: Valkey) -> None:
     """Kills Redis with SIGKILL and starts an empty one."""
     valkey.kill()
     await valkey.wait()
@@ -167,40 +173,49 @@ async def lose(valkey: Valkey) -> None:
 
 
 async def step_down(uri: str) -> None:
-    """Makes the primary step down; it is elected again."""
+    """Makes the only member step down. It is elected again."""
     client: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(uri)
     async with client:
         try:
             await client.admin.command("replSetStepDown", 2, force=True)
         except PyMongoError:
-            return  # The primary closes connections as it steps down.
+            return  # A primary that steps down closes its connections.
 
 
 async def run_load(
-    load_scenario: LoadedScenario, load: Load, workers: Workers, mongodb_uri: str, valkey: Valkey | None = None
+    load_scenario: LoadScenario,
+    plan: LoadPlan,
+    workers: WorkerProcesses,
+    mongodb_uri: str,
+    valkey: Valkey | None = None,
 ) -> dict[str, Any]:
-    """Runs a whole load: schedules, injects the faults, waits for every outcome, and judges."""
-    chance = random.Random(7)
-    for _ in range(load.workers):
+    """Schedules the posts, injects the faults, and waits for every outcome.
+
+    Returns the comparison with the ledgers.
+    """
+    rng = random.Random(7)
+    for _ in range(plan.workers):
         workers.start()
     for worker in workers.running:
         assert await asyncio.to_thread(worker.wait_for_log, "worker_ready"), worker.log_text
-    start_at = await load_scenario.scenario.now() + timedelta(seconds=max(3.0, load.publications / 200))
-    await load_scenario.schedule(load, start_at)
+    start_at = await load_scenario.scenario.now() + timedelta(seconds=max(3.0, plan.publications / 200))
+    await load_scenario.schedule(plan, start_at)
     triggers = asyncio.create_task(load_scenario.trigger())
-    faults = ["kill"] * load.kills + ["redis"] * load.redis_kills + ["stepdown"] * load.stepdowns
-    chance.shuffle(faults)
-    # Faults are injected while posts are due, and not before.
+    faults = ["kill"] * plan.kills + ["redis"] * plan.redis_kills + ["stepdown"] * plan.stepdowns
+    rng.shuffle(faults)
+    # Faults are injected only while posts are due.
     await asyncio.sleep(max(0.0, (start_at - await load_scenario.scenario.now()).total_seconds()))
     for fault in faults:
-        await asyncio.sleep(load.over_s / max(1, len(faults)) * chance.uniform(0.6, 1.1))
+        await asyncio.sleep(plan.duration_s / max(1, len(faults)) * rng.uniform(0.6, 1.1))
         if fault == "kill":
-            await asyncio.to_thread(workers.kill, chance.randrange(100))
+            await asyncio.to_thread(workers.kill, rng.randrange(100))
         elif fault == "redis":
             assert valkey is not None
-            await lose(valkey)
+            await restart_redis_without_data(valkey)
         else:
             await step_down(mongodb_uri)
     await triggers
-    assert await poll_until_true(load_scenario.is_settled, load.over_s + load.settled_s), await load_scenario.judge()
-    return await load_scenario.judge()
+    assert await poll_until_true(load_scenario.is_settled, plan.duration_s + plan.settle_deadline_s), (
+        await load_scenario.compare_with_ledgers()
+    )
+    return await load_scenario.compare_with_ledgers()

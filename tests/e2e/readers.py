@@ -12,7 +12,7 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 from tests.client import raw_socket
-from tests.e2e.chat_topic import number
+from tests.e2e.chat_topic import cursor_position
 
 LISTEN = """
     subscription ($topic: ID!, $since: Cursor) {
@@ -50,7 +50,7 @@ class Visit:
             self.resumed.append(event["resumed"])
             self.began_at = self.began_at or now
             return
-        self.numbers.append(number(event["cursor"]))
+        self.numbers.append(cursor_position(event["cursor"]))
         self.texts.append(event["message"]["text"])
         happened_at = datetime.fromisoformat(event["at"]).timestamp()
         if happened_at > self.began_at:
@@ -58,7 +58,7 @@ class Visit:
 
     def gap(self) -> str | None:
         """Returns what is wrong with the order of the events, or None when each follows the one before."""
-        first = (number(self.since) + 1) if self.since else (self.numbers or [0])[0]
+        first = (cursor_position(self.since) + 1) if self.since else (self.numbers or [0])[0]
         expected = list(range(first, first + len(self.numbers)))
         return None if self.numbers == expected else f"since {first - 1}: {self.numbers}"
 
@@ -81,7 +81,7 @@ class Reader:
     @property
     def n(self) -> int:
         """The number of the last event."""
-        return number(self.cursor) if self.cursor else 0
+        return cursor_position(self.cursor) if self.cursor else 0
 
     async def visit(self) -> None:
         """Subscribes and reads until the socket is closed by either side, or no connection is accepted."""

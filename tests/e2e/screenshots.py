@@ -141,7 +141,7 @@ def launch_job(product: DeployedProduct, admin: str, name: str, numbers: int, **
     names = ("佐藤 花", "田中 健", "鈴木 雪", "山本 空", "Emma Wright")
     rows = "".join(f"+8190{12_000_000 + 7919 * n % 9_000_000},{names[n % 5]},{9 + n % 8}:30\n" for n in range(numbers))
     text = "{name}さん、健診は{time}からです。変更は1を押してください。"
-    ask(
+    run_operation(
         product, admin, LAUNCH, input={"name": name, "scenario": text, "csv": f"phone_number,name,time\n{rows}", **more}
     )
 

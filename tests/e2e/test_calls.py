@@ -1,4 +1,4 @@
-"""Calls end to end with real processes: hand-over, kills, SIGSTOP, a lost Redis, and a twin that checks the limits."""
+"""Call jobs through takeovers, kills, SIGSTOP and a lost Redis, while the telephony twin checks the call limits."""
 
 import asyncio
 import os
@@ -11,14 +11,15 @@ from pathlib import Path
 import pytest
 
 from storage.calls.records import CallJob, CallJobState
-from tests.e2e.call_deployment import CallDeployment, call_deployment, sigstopped
+from tests.e2e.call_deployment import CallDeployment, call_deployment
 from tests.e2e.call_fleet import worker_fleet
 from tests.jobs.calls.call_centre import CallCentre
+from tests.product import sigstopped
 from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 
-LISTEN = """subscription ($job: ID) { jobEvents(jobId: $job) {
+JOB_EVENTS = """subscription ($job: ID) { jobEvents(jobId: $job) {
   kind: __typename
   ... on CallJobChanged { job { state progress { completed } } }
   ... on CallTaskChanged { task { id state } }
@@ -26,7 +27,7 @@ LISTEN = """subscription ($job: ID) { jobEvents(jobId: $job) {
 
 
 def assert_limits_kept(deployment: CallDeployment, per_second: int) -> None:
-    """Asserts that the telephony twin saw no limit broken."""
+    """Asserts that the telephony twin recorded no violation of a limit."""
     assert deployment.twin.faults == []
     assert deployment.twin.rolling_faults(per_second) == []
 
@@ -40,7 +41,7 @@ async def test_call_limits_hold_through_takeover_and_redis_loss(tmp_path: Path, 
         await deployment.start_worker()
         await deployment.limit(6, 8)
         async with deployment.api.socket() as socket:
-            await socket.start(LISTEN)
+            await socket.start(JOB_EVENTS)
             assert (await socket.event())["kind"] == "StreamReady"
             job_id = await deployment.launch(45)
             first = await deployment.wait_for_holder()
@@ -57,25 +58,25 @@ async def test_call_limits_hold_through_takeover_and_redis_loss(tmp_path: Path, 
             assert {task["state"] for task in job["tasks"]} == {"COMPLETED"}
             assert set(deployment.twin.dialled.values()) == {1}
             assert len(deployment.twin.calls) == 45
-            last: dict[str, str] = {}
+            last_states: dict[str, str] = {}
             async with asyncio.timeout(20):
-                while set(last.values()) != {"COMPLETED"} or len(last) < 45:
+                while set(last_states.values()) != {"COMPLETED"} or len(last_states) < 45:
                     event = await socket.event()
                     if event["kind"] == "CallTaskChanged":
-                        last[event["task"]["id"]] = event["task"]["state"]
+                        last_states[event["task"]["id"]] = event["task"]["state"]
 
 
 async def test_call_limits_hold_through_combined_faults(tmp_path: Path, mongodb_uri: str, database: str) -> None:
-    """Two processes on short leases. Each is killed, or stopped past its lease and continued beside its successor."""
+    """Kills the holder of the lock, and stops another holder until a successor has taken over its lease."""
     async with worker_fleet(tmp_path, mongodb_uri, database, 6, talk_s=(0.2, 0.6), lose_answers=0.05) as fleet:
         centre = fleet.centre
         await centre.limit(6, 10)
         job = await centre.launch(50)
         await fleet.kill()
         await centre.limit(3, 10)
-        asleep = await fleet.wait_for_holder()
-        with sigstopped(asleep):
-            await fleet.wait_for_holder(but=asleep)
+        stopped_pid = await fleet.wait_for_holder()
+        with sigstopped(stopped_pid):
+            await fleet.wait_for_holder(but=stopped_pid)
             await fleet.valkey.stop(0)
         await centre.limit(8, 10)
         await fleet.kill()
@@ -92,7 +93,7 @@ async def test_call_limits_hold_through_combined_faults(tmp_path: Path, mongodb_
 async def test_call_limits_hold_through_30_kills_on_short_leases(
     tmp_path: Path, mongodb_uri: str, database: str
 ) -> None:
-    """Takes three minutes: brokers with leases of 1.5 s are killed and stopped and lose Redis."""
+    """Takes three minutes: brokers with leases of 1.5 s are killed and stopped, and Redis stops."""
     losses = {"lose_answers": 0.02, "lose_reports": 0.02}
     async with worker_fleet(tmp_path, mongodb_uri, database, 6, talk_s=(0.3, 1.5), **losses) as fleet:
         centre, jobs = fleet.centre, []
@@ -100,23 +101,23 @@ async def test_call_limits_hold_through_30_kills_on_short_leases(
             await centre.limit((6, 3, 8)[round_ % 3], 10)
             jobs.append(await centre.launch(25, first=25 * round_))
             await asyncio.sleep(centre.twin.dice.uniform(0.2, 1.5))
-            asleep = await fleet.wait_for_holder()
+            stopped_pid = await fleet.wait_for_holder()
             if round_ % 10 == 3:
-                with sigstopped(asleep):
-                    await fleet.wait_for_holder(but=asleep)
+                with sigstopped(stopped_pid):
+                    await fleet.wait_for_holder(but=stopped_pid)
             if round_ % 10 == 5:
                 await fleet.valkey.stop(0)
             await fleet.kill()
             if round_ % 10 == 5:
                 await fleet.valkey.start()
-            print(f"{round_ + 1} killed, {len(centre.twin.calls)} calls", flush=True)
+            print(f"{round_ + 1} kills, {len(centre.twin.calls)} calls", flush=True)
         for job in jobs:
             await until(partial(is_done, centre, job), 180)
         assert centre.twin.faults == []
         assert centre.twin.rolling_faults(10) == []
         assert max(centre.twin.dialled.values()) == 1
         states = Counter([state for job in jobs for state in (await centre.states(job)).values()])
-        print(states, "refused as late:", sum(centre.twin.refused.values()))
+        print(states, "refused because they were late:", sum(centre.twin.refused.values()))
         assert set(states) <= {"COMPLETED", "UNKNOWN"}
         assert states["COMPLETED"] <= len(centre.twin.calls)
 
@@ -126,7 +127,7 @@ async def is_done(centre: CallCentre, job: CallJob) -> bool:
 
 
 async def takeover_after_sigterm(deployment: CallDeployment, pid: int) -> float:
-    """Returns how many seconds after SIGTERM another process holds the lock."""
+    """Sends SIGTERM. Returns the seconds until another process holds the lock."""
     begun = time.monotonic()
     os.kill(pid, signal.SIGTERM)
     await deployment.wait_for_holder(but=pid, deadline_s=10)
@@ -168,7 +169,7 @@ async def test_call_limits_hold_through_30_kills_on_real_leases(tmp_path: Path, 
 
 
 async def takeover_after_kill(deployment: CallDeployment, pid: int) -> float:
-    """Returns how many seconds after kill -9 another process holds the lock. Starts one more worker meanwhile."""
+    """Sends SIGKILL and starts one more worker. Returns the seconds until another process holds the lock."""
     begun = time.monotonic()
     os.kill(pid, signal.SIGKILL)
     await deployment.start_worker()
@@ -181,26 +182,28 @@ async def test_takeover_of_20_organizations_is_in_time(tmp_path: Path, mongodb_u
     async with call_deployment(tmp_path, mongodb_uri, 100, talk_s=(1.0, 2.0)) as deployment:
         orgs = [f"org-{number}" for number in range(20)]
         for org in orgs:
-            await deployment.of(org).launch(300)
+            await deployment.for_organization(org).launch(300)
         first = await deployment.start_worker()
-        assert {await deployment.of(org).wait_for_holder() for org in orgs} == {first.process.pid}
+        assert {await deployment.for_organization(org).wait_for_holder() for org in orgs} == {first.process.pid}
         second = await deployment.start_worker()
-        gracefully_s = await takeovers(deployment, orgs, first.process.pid, signal.SIGTERM)
+        after_sigterm_s = await takeovers(deployment, orgs, first.process.pid, signal.SIGTERM)
         third = await deployment.start_worker()
-        killed_s = await takeovers(deployment, orgs, second.process.pid, signal.SIGKILL)
-        assert {await deployment.of(org).wait_for_holder() for org in orgs} == {third.process.pid}
-        print(f"SIGTERM: {max(gracefully_s):.2f} s at most; kill -9: {min(killed_s):.2f} to {max(killed_s):.2f} s")
-        assert max(gracefully_s) <= 2.0
-        assert max(killed_s) <= 17.0
+        after_kill_s = await takeovers(deployment, orgs, second.process.pid, signal.SIGKILL)
+        assert {await deployment.for_organization(org).wait_for_holder() for org in orgs} == {third.process.pid}
+        print(
+            f"SIGTERM: {max(after_sigterm_s):.2f} s at most; kill -9: {min(after_kill_s):.2f} to {max(after_kill_s):.2f} s"
+        )
+        assert max(after_sigterm_s) <= 2.0
+        assert max(after_kill_s) <= 17.0
 
 
 async def takeovers(deployment: CallDeployment, orgs: list[str], pid: int, number: signal.Signals) -> list[float]:
-    """Returns for each organization how many seconds after the signal it had another broker."""
+    """Sends the signal. Returns for each organization the seconds until another process holds its lock."""
     begun = time.monotonic()
     os.kill(pid, number)
 
-    async def one(org: str) -> float:
-        await deployment.of(org).wait_for_holder(but=pid, deadline_s=40)
+    async def takeover_s(org: str) -> float:
+        await deployment.for_organization(org).wait_for_holder(but=pid, deadline_s=40)
         return time.monotonic() - begun
 
-    return list(await asyncio.gather(*map(one, orgs)))
+    return list(await asyncio.gather(*map(takeover_s, orgs)))

@@ -9,7 +9,16 @@ from typing import Any
 import pytest
 
 from tests.client import Client, GraphQLFailed, Socket, client
-from tests.e2e.chat_topic import TOPIC_EVENTS, ChatTopic, change, create_chat_topic, everything, join, post, subscribed
+from tests.e2e.chat_topic import (
+    TOPIC_EVENTS,
+    ChatTopic,
+    all_messages,
+    create_chat_topic,
+    join,
+    post,
+    run_mutation,
+    subscribed,
+)
 from tests.e2e.conftest import DeployedProduct
 
 pytestmark = pytest.mark.anyio
@@ -34,18 +43,20 @@ async def test_conversation_reaches_every_member_live(product: DeployedProduct) 
             assert (event["__typename"], event["message"]) == ("MessagePosted", posted)
             assert posted["mentions"] == [{"id": "ben"}]
 
-            await change(ben, "addReaction(messageId: $messageId, emoji: $emoji)", messageId=posted["id"], emoji="🔥")
+            await run_mutation(
+                ben, "addReaction(messageId: $messageId, emoji: $emoji)", messageId=posted["id"], emoji="🔥"
+            )
             event = await socket.event()
             assert event["__typename"] == "ReactionsChanged"
             assert event["message"]["reactions"] == [{"emoji": "🔥", "count": 1}]
 
-            await change(ann, "editMessage(id: $id, text: $text)", id=posted["id"], text="it is only fog")
+            await run_mutation(ann, "editMessage(id: $id, text: $text)", id=posted["id"], text="it is only fog")
             event = await socket.event()
             assert event["__typename"] == "MessageEdited"
             assert (event["message"]["text"], event["message"]["mentions"]) == ("it is only fog", [])
             assert event["message"]["editedAt"]
 
-            await change(ann, "deleteMessage(id: $id)", id=posted["id"])
+            await run_mutation(ann, "deleteMessage(id: $id)", id=posted["id"])
             event = await socket.event()
             assert event["__typename"] == "MessageDeleted"
             assert (event["message"]["text"], event["message"]["reactions"]) == ("", [])
@@ -61,7 +72,7 @@ async def test_page_with_later_events_equals_later_page(product: DeployedProduct
         for n in range(5):
             await post(chat, everybody[n % 3], f"before {n}")
         async with subscribed(chat, everybody[0]) as (socket, _):
-            mirror = {message["timestamp"]: message for message in await everything(chat, everybody[0])}
+            mirror = {message["timestamp"]: message for message in await all_messages(chat, everybody[0])}
             for _ in range(8):
                 known = [message["id"] for message in mirror.values()]
                 await asyncio.gather(*(act(dice, chat, person, known) for person in everybody * 4))
@@ -69,7 +80,7 @@ async def test_page_with_later_events_equals_later_page(product: DeployedProduct
                 while mirror.get(mark["timestamp"]) != mark:
                     message = await next_message(socket)
                     mirror[message["timestamp"]] = message
-                assert [mirror[at] for at in sorted(mirror)] == await everything(chat, everybody[0])
+                assert [mirror[at] for at in sorted(mirror)] == await all_messages(chat, everybody[0])
 
 
 async def act(dice: random.Random, chat: ChatTopic, person: Client, known: list[str]) -> None:
@@ -115,7 +126,7 @@ async def test_timestamps_of_many_processes_are_unique_and_grow(product: Deploye
         chat = await create_chat_topic(everybody[0])
         await join(chat, *everybody[1:])
         own = await asyncio.gather(*(in_turn(chat, person, 10) for person in everybody))
-        seen = [message["timestamp"] for message in await everything(chat, everybody[0])]
+        seen = [message["timestamp"] for message in await all_messages(chat, everybody[0])]
         assert seen == sorted(set(seen))
         assert len(seen) == 80
         assert all(mine == sorted(mine) for mine in own)
@@ -130,7 +141,7 @@ async def test_idempotency_key_sent_to_many_processes_posts_once(product: Deploy
         chat = await create_chat_topic(tabs[0])
         posted = await asyncio.gather(*(post(chat, tab, "once", key="k1") for tab in tabs))
         assert len({message["id"] for message in posted}) == 1
-        assert len(await everything(chat, tabs[0])) == 1
+        assert len(await all_messages(chat, tabs[0])) == 1
         other = await tabs[0].fails(
             "mutation ($input: PostMessageInput!) { postMessage(input: $input) { id } }",
             input={"topicId": chat.topic, "text": "other", "idempotencyKey": "k1"},

@@ -11,7 +11,7 @@ import pytest
 from server.auth.tokens import mint
 from storage.mongo import Driver, Mongo, connect
 from tests.client import Client, Socket, client
-from tests.e2e.followers import add_followers, holders
+from tests.e2e.followers import add_followers, copies_by_reader
 from tests.product import Product, running_product
 from tests.resolvers.people import CREATE_POST
 from tests.serving import WebProcess, web_process, worker_process
@@ -139,7 +139,7 @@ async def weathered(folder: Path, driver: Driver, followers: int, kills: int, pa
 
             assert await poll_until_true(done, patience_s)
             fan_out = (await ann.run(FAN_OUT, id=id_))["post"]["fanOut"]
-        found = await holders(mongo, "acme", timestamp)
+        found = await copies_by_reader(mongo, "acme", timestamp)
         await mongo.close()
     lost = set(names) - found.keys()
     assert set(found.values()) == {1}

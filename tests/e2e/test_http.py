@@ -16,7 +16,7 @@ import pytest
 
 from server.embedded import Mongod, Valkey, find_mongod, find_valkey
 from tests.client import Client, client, raw_socket
-from tests.e2e.chat_topic import ChatTopic, change, create_chat_topic, events, everything, post, subscribed
+from tests.e2e.chat_topic import ChatTopic, all_messages, create_chat_topic, events, post, run_mutation, subscribed
 from tests.e2e.conftest import DeployedProduct
 from tests.serving import WebProcess, web_process
 from tests.storage.topic_scenario import poll_until_true
@@ -80,7 +80,7 @@ async def test_posted_text_of_any_script_round_trips(product: DeployedProduct) -
         chat = await create_chat_topic(ann)
         for text in texts:
             assert (await post(chat, ann, text))["text"] == text
-        assert [message["text"] for message in await everything(chat, ann)] == texts
+        assert [message["text"] for message in await all_messages(chat, ann)] == texts
 
 
 async def test_lost_mongodb_answers_unavailable(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ async def test_lost_redis_only_delays_events(tmp_path: Path) -> None:
         posted = await post(it.chat, it.ann, "without Redis")
         # The hub compares heads every 10 s.
         assert (await events(socket, 1, deadline_s=30))[0]["message"] == posted
-        await change(it.ann, "deleteMessage(id: $id)", id=posted["id"])
+        await run_mutation(it.ann, "deleteMessage(id: $id)", id=posted["id"])
         await it.valkey.restart()
         assert (await events(socket, 1))[0]["__typename"] == "MessageDeleted"
         assert await poll_until_true(lambda: is_quick(it, socket), 90)

@@ -18,7 +18,7 @@ import pytest
 from redis.asyncio import Redis
 
 from tests.client import Client, Socket, client
-from tests.e2e.chat_topic import ChatTopic, change, create_chat_topic, events, post, subscribed
+from tests.e2e.chat_topic import ChatTopic, create_chat_topic, events, post, run_mutation, subscribed
 from tests.e2e.conftest import DeployedProduct
 from tests.jobs.providers.upstream import Answer, Upstream, respond, upstream
 from tests.product import running_product
@@ -143,10 +143,10 @@ async def test_edited_link_replaces_preview(product: DeployedProduct) -> None:
         it.site.answers |= {f"/{n}": respond(page(f"Page {n}")) for n in (1, 2)}
         posted = await it.post_link("/1")
         assert (await it.edited())["linkPreview"]["title"] == "Page 1"
-        await change(it.ann, "editMessage(id: $id, text: $text)", id=posted["id"], text=f"or {it.site.url('/2')}")
+        await run_mutation(it.ann, "editMessage(id: $id, text: $text)", id=posted["id"], text=f"or {it.site.url('/2')}")
         assert (await it.edited())["linkPreview"] is None
         assert (await it.edited())["linkPreview"]["title"] == "Page 2"
-        await change(it.ann, "editMessage(id: $id, text: $text)", id=posted["id"], text="no link")
+        await run_mutation(it.ann, "editMessage(id: $id, text: $text)", id=posted["id"], text="no link")
         assert (await it.edited())["linkPreview"] is None
 
 

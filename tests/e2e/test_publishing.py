@@ -1,4 +1,4 @@
-"""Scheduled posts by real workers that are killed: by the ledgers none is lost, repeated or early."""
+"""Scheduled posts by real workers that are killed: none is lost, repeated or early, according to the ledgers."""
 
 from pathlib import Path
 
@@ -8,22 +8,24 @@ from server.embedded import Mongod, Valkey, find_mongod, find_valkey
 from storage.ids import new_id
 from storage.stores import Stores, open_stores
 from tests.databases import CREDENTIAL_KEYS
-from tests.e2e.publishing_load import Load, Workers, open_load_scenario, run_load, worker_variables
+from tests.e2e.publishing_load import LoadPlan, WorkerProcesses, open_load_scenario, run_load, worker_variables
 
 pytestmark = pytest.mark.anyio
 
-SMALL = Load(publications=120, over_s=5, workers=2, kills=2)
-FULL = Load(publications=10_000, over_s=120, workers=4, kills=50, redis_kills=3, stepdowns=2, settled_s=400)
+SMALL = LoadPlan(publications=120, duration_s=5, workers=2, kills=2)
+FULL = LoadPlan(
+    publications=10_000, duration_s=120, workers=4, kills=50, redis_kills=3, stepdowns=2, settle_deadline_s=400
+)
 
 
 async def test_publishing_through_kills_loses_and_repeats_nothing(
     stores: Stores, mongodb_uri: str, redis_url: str, database: str, tmp_path: Path
 ) -> None:
-    workers = Workers(tmp_path, worker_variables(mongodb_uri, redis_url, database))
+    workers = WorkerProcesses(tmp_path, worker_variables(mongodb_uri, redis_url, database))
     with workers.stack:
         async with open_load_scenario(stores, SMALL) as load_scenario:
-            found = await run_load(load_scenario, SMALL, workers, mongodb_uri)
-    assert found == {"lost": [], "twice": [], "early": [], "states": {"PUBLISHED": SMALL.publications}}
+            outcome = await run_load(load_scenario, SMALL, workers, mongodb_uri)
+    assert outcome == {"lost": [], "repeated": [], "early": [], "states": {"PUBLISHED": SMALL.publications}}
 
 
 @pytest.mark.soak
@@ -35,11 +37,11 @@ async def test_10_000_publications_survive_every_fault(tmp_path: Path) -> None:
     database = f"t_{new_id()}"
     try:
         async with open_stores(mongod.uri, valkey.url, database, credential_keys=CREDENTIAL_KEYS) as stores:
-            workers = Workers(tmp_path, worker_variables(mongod.uri, valkey.url, database))
+            workers = WorkerProcesses(tmp_path, worker_variables(mongod.uri, valkey.url, database))
             with workers.stack:
                 async with open_load_scenario(stores, FULL) as load_scenario:
-                    found = await run_load(load_scenario, FULL, workers, mongod.uri, valkey)
+                    outcome = await run_load(load_scenario, FULL, workers, mongod.uri, valkey)
     finally:
         await valkey.stop()
         await mongod.stop()
-    assert found == {"lost": [], "twice": [], "early": [], "states": {"PUBLISHED": FULL.publications}}
+    assert outcome == {"lost": [], "repeated": [], "early": [], "states": {"PUBLISHED": FULL.publications}}

@@ -21,13 +21,13 @@ from websockets.frames import Frame, Opcode
 from server.embedded import Valkey, find_valkey
 from tests.client import Client, client
 from tests.e2e.chat_topic import (
-    PLAIN_EVENTS,
+    POSTED_EVENTS,
     ChatTopic,
+    all_messages,
     create_chat_topic,
+    cursor_position,
     events,
-    everything,
     join,
-    number,
     post,
     subscribed,
 )
@@ -82,7 +82,7 @@ class Run:
                 assert (event["resumed"], event["cursor"]) == (True, self.since)
         else:
             assert self.since is not None
-            assert number(event["cursor"]) == number(self.since) + 1
+            assert cursor_position(event["cursor"]) == cursor_position(self.since) + 1
             self.events.append(event)
         now = time.monotonic()
         self.longest_silence_s = max(self.longest_silence_s, now - (self.heard_at or now))
@@ -184,7 +184,7 @@ async def listen(run: Run, url: str, token: str, dice: random.Random) -> None:
 async def listen_once(run: Run, connection: Connection, token: str, cut: Cut) -> None:
     """Reads events of one connection. Raises: ConnectionError, TimeoutError when it ends."""
     connection.send({"type": "connection_init", "payload": {"authorization": f"Bearer {token}"}})
-    payload = {"query": PLAIN_EVENTS, "variables": {"topic": run.chat.topic, "since": run.since}}
+    payload = {"query": POSTED_EVENTS, "variables": {"topic": run.chat.topic, "since": run.since}}
     async with asyncio.timeout(PATIENCE_S) as patience:
         async for message in connection.messages():
             if message["type"] == "connection_ack":
@@ -252,7 +252,7 @@ async def cut_off_again_and_again(product: DeployedProduct, cuts: int, messages:
             for person, texts in zip(people, shares, strict=True):
                 tasks.create_task(post_all(run, person, texts))
         took_s = time.monotonic() - began
-        timeline = await everything(run.chat, people[0], "text timestamp")
+        timeline = await all_messages(run.chat, people[0], "text timestamp")
     print(
         f"{cuts} cuts, {messages} messages in {took_s:.1f} s; longest silence {run.longest_silence_s:.1f} s; {run.ends}"
     )

@@ -14,13 +14,13 @@ import pytest
 from tests.client import Client, GraphQLFailed, Socket, client
 from tests.e2e.chat_topic import (
     ChatTopic,
-    change,
     create_chat_topic,
     events,
     join,
     leave,
     post,
     post_several,
+    run_mutation,
     subscribed,
 )
 from tests.e2e.conftest import DeployedProduct
@@ -130,8 +130,8 @@ async def test_replay_shows_current_state_of_messages(product: DeployedProduct) 
         async with subscribed(chat, ann) as (_, ready):
             pass
         secret, draft = [await post(chat, ann, text) for text in ("a secret", "a draft")]
-        await change(ann, "deleteMessage(id: $id)", id=secret["id"])
-        await change(ann, "editMessage(id: $id, text: $text)", id=draft["id"], text="the final text")
+        await run_mutation(ann, "deleteMessage(id: $id)", id=secret["id"])
+        await run_mutation(ann, "editMessage(id: $id, text: $text)", id=draft["id"], text="the final text")
         async with subscribed(chat, ann, since=ready["cursor"]) as (socket, _):
             replayed = await events(socket, 4)
     assert [event["__typename"] for event in replayed] == [
@@ -148,15 +148,15 @@ async def test_block_withholds_events_from_blocker_only(product: DeployedProduct
         chat = await create_chat_topic(ann)
         await join(chat, ben, cem)
         async with subscribed(chat, ann) as (anns, start), subscribed(chat, cem) as (cems, _):
-            await change(ann, "blockUser(userId: $userId)", userId="ben")
+            await run_mutation(ann, "blockUser(userId: $userId)", userId="ben")
             await post(chat, ben, "hidden")
             await post(chat, cem, "shown")
             assert texts(await events(anns, 1)) == ["shown"]
             assert texts(await events(cems, 2)) == ["hidden", "shown"]
-            await change(ann, "unblockUser(userId: $userId)", userId="ben")
+            await run_mutation(ann, "unblockUser(userId: $userId)", userId="ben")
             await post(chat, ben, "shown again")
             assert texts(await events(anns, 1)) == ["shown again"]
-            await change(ann, "blockUser(userId: $userId)", userId="ben")
+            await run_mutation(ann, "blockUser(userId: $userId)", userId="ben")
         async with subscribed(chat, ann, since=start["cursor"]) as (again, _):
             assert texts(await events(again, 1)) == ["shown"]
             await post(chat, cem, "live")
@@ -180,7 +180,9 @@ async def test_viewer_dependent_field_is_executed_per_viewer(tmp_path: Path, mon
             subscribed(chat, ann, document=document) as (anns, _),
             subscribed(chat, ben, document=document) as (bens, _),
         ):
-            await change(ben, "addReaction(messageId: $messageId, emoji: $emoji)", messageId=message["id"], emoji="👍")
+            await run_mutation(
+                ben, "addReaction(messageId: $messageId, emoji: $emoji)", messageId=message["id"], emoji="👍"
+            )
             (for_ann,), (for_ben,) = await events(anns, 1), await events(bens, 1)
     assert for_ann["message"]["reactions"] == [{"count": 1, "reacted": False}]
     assert for_ben["message"]["reactions"] == [{"count": 1, "reacted": True}]

@@ -21,7 +21,7 @@ from server.auth.tokens import TokenVerifier, mint
 from server.auth.viewers import Viewers
 from server.graphql import Documents, GraphQLEndpoint, compiled_executor, limits_extension
 from storage.stores import Stores
-from tests.e2e.chat_topic import number
+from tests.e2e.chat_topic import cursor_position
 from tests.server.in_process import InProcessServer, serve_in_process
 from tests.storage.topic_scenario import TopicScenario
 
@@ -77,7 +77,7 @@ class RecordedSubscription:
     @property
     def numbers(self) -> list[int]:
         """Returns the numbers of the events in their stream, without StreamReady."""
-        return [number(event["cursor"]) for event in self.events]
+        return [cursor_position(event["cursor"]) for event in self.events]
 
     @property
     def error_codes(self) -> list[str]:

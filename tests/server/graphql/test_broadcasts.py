@@ -17,7 +17,7 @@ from resolvers.chat.events import ChatEventSource
 from server.graphql.broadcasts import RECHECK_S
 from server.graphql.frames import Listener
 from storage.streams.log import Position, Stream, format_cursor
-from tests.e2e.chat_topic import number
+from tests.e2e.chat_topic import cursor_position
 from tests.server.graphql.graphql_server import (
     DEADLINE_S,
     TOPIC_EVENTS,
@@ -216,7 +216,7 @@ async def test_listeners_that_come_and_go_get_each_event_once(server: GraphQLSer
 
     async def subscribe_repeatedly(user_id: str) -> None:
         position = first
-        while posting or number(position) < posted:
+        while posting or cursor_position(position) < posted:
             async with server.subscribed(user_id, position) as subscription:
                 await asyncio.sleep(rng.uniform(0, 0.2))
                 position, numbers = subscription.last_cursor, subscription.numbers
@@ -608,7 +608,7 @@ async def receive_slowly(raw: RawClient, server: GraphQLServer, until: int, *ids
             frame = orjson.loads(text)
             event = frame.get("payload", {}).get("data", {}).get("topicEvents", {})
             if event.get("__typename") == "MessagePosted":
-                numbers[frame["id"]].append(number(event["cursor"]))
+                numbers[frame["id"]].append(cursor_position(event["cursor"]))
             await asyncio.sleep(PAUSE_BETWEEN_FRAMES_S)
     return numbers
 
