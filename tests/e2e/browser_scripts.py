@@ -28,7 +28,8 @@ def run_browser_script(script: str, url: str, screenshots: Path, **arguments: ob
 
 
 def foreign_requests(requested_urls: list[str], *product_urls: str) -> list[str]:
-    """Returns the requested URLs that lead to another host or port. Data and blob URLs have no host."""
+    """Returns the requested URLs of other hosts and ports. Data and blob URLs cause no request to a server."""
     own_hosts = {urlsplit(url).netloc for url in product_urls}
-    assert requested_urls, "No request was recorded."
-    return [url for url in requested_urls if urlsplit(url).netloc not in own_hosts | {""}]
+    urls = [url for url in requested_urls if not url.startswith(("data:", "blob:"))]
+    assert urls, "No request was recorded."
+    return [url for url in urls if urlsplit(url).netloc not in own_hosts]

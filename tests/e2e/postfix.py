@@ -1,4 +1,4 @@
-"""A real Postfix with a folder of its own on loopback, and the scripted mail server that it delivers to."""
+"""A real Postfix on loopback with its own folder, and the scripted mail server to which it delivers."""
 
 import asyncio
 import secrets
@@ -18,14 +18,17 @@ from tests.programs import POSTFIX_DAEMONS
 
 PORTS = range(30_000, 32_000)
 """Ports outside the ranges of outgoing connections and of other tests: Postfix cannot choose a free port itself."""
-ANSWERS = {
+REPLIES = {
     "unknown": b"550 5.1.1 <%s>: Recipient address rejected: User unknown in virtual mailbox table",
     "full": b"452 4.2.2 <%s>: Mailbox full",
     "quota": b"552 5.2.2 <%s>: Over quota",
     "spam": b"550 5.7.1 Refused by policy",
     "old": b"550 No such user here",
 }
-"""Replies by local part: `grey` is greylisted once, `slow` never answered; all others accept mail."""
+"""Error replies by local part.
+
+`grey` is greylisted once, `slow` gets no reply, and all other local parts accept mail.
+"""
 
 MASTER = """\
 smtp      inet  n - n - -  smtpd
@@ -50,12 +53,12 @@ postlog   unix-dgram n - n - 1 postlogd
 
 
 @dataclass
-class Receiver:
-    """Replies by script, and records its replies and the accepted messages."""
+class ScriptedMailServer:
+    """Replies by local part, and records its replies and the accepted messages."""
 
     port: int = 0
-    answered: Counter[tuple[str, int]] = field(default_factory=Counter)
-    taken: list[bytes] = field(default_factory=list)
+    replies: Counter[tuple[str, int]] = field(default_factory=Counter)
+    accepted_messages: list[bytes] = field(default_factory=list)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serves one connection."""
@@ -65,7 +68,7 @@ class Receiver:
                 verb = line[:4].upper()
                 if verb == b"DATA":
                     writer.write(b"354 go on\r\n")
-                    self.taken.append(await reader.readuntil(b"\r\n.\r\n"))
+                    self.accepted_messages.append(await reader.readuntil(b"\r\n.\r\n"))
                     writer.write(b"250 2.0.0 taken\r\n")
                 elif verb == b"RCPT":
                     writer.write(await self._recipient(line.partition(b"<")[2].partition(b">")[0].decode()))
@@ -80,21 +83,21 @@ class Receiver:
         name = address.partition("@")[0]
         if name == "slow":
             await asyncio.sleep(60)
-        first = not any(known == address for known, _ in self.answered)
-        grey = b"450 4.7.1 Greylisted, try again" if name == "grey" and first else b"250 2.1.5 fine"
-        answer = ANSWERS.get(name, grey).replace(b"%s", address.encode())
-        self.answered[address, int(answer[:3])] += 1
-        return answer + b"\r\n"
+        is_first = not any(recipient == address for recipient, _ in self.replies)
+        grey = b"450 4.7.1 Greylisted, try again" if name == "grey" and is_first else b"250 2.1.5 fine"
+        reply = REPLIES.get(name, grey).replace(b"%s", address.encode())
+        self.replies[address, int(reply[:3])] += 1
+        return reply + b"\r\n"
 
 
 @asynccontextmanager
-async def receiver() -> AsyncIterator[Receiver]:
+async def scripted_mail_server() -> AsyncIterator[ScriptedMailServer]:
     """Starts a scripted server on a free port."""
-    served = Receiver()
-    server = await asyncio.start_server(served.serve, "127.0.0.1", 0, limit=1 << 22)
-    served.port = server.sockets[0].getsockname()[1]
+    mail_server = ScriptedMailServer()
+    server = await asyncio.start_server(mail_server.serve, "127.0.0.1", 0, limit=1 << 22)
+    mail_server.port = server.sockets[0].getsockname()[1]
     try:
-        yield served
+        yield mail_server
     finally:
         server.close()
 
@@ -112,23 +115,23 @@ class Postfix:
             for each in recipients:
                 smtp.sendmail(sender, [each], f"From: {sender}\r\nTo: {each}\r\nSubject: News\r\n\r\nHello\r\n")
 
-    def is_done(self, messages: int) -> bool:
-        """Returns whether `count` messages have left the queue."""
+    def has_removed(self, messages: int) -> bool:
+        """Returns whether this many messages have left the queue."""
         return self.log.exists() and self.log.read_text(errors="replace").count(": removed\n") >= messages
 
 
 @contextmanager
-def postfix(folder: Path, receiver_port: int) -> Iterator[Postfix]:
-    """Starts a Postfix that delivers everything to the receiver, except mail to dead.example."""
+def postfix(folder: Path, server_port: int) -> Iterator[Postfix]:
+    """Starts a Postfix that delivers to the scripted mail server. Mail to dead.example finds no server."""
     port = secrets.choice(PORTS)
     config = folder / "etc"
-    for each in (config, folder / "queue", folder / "data"):
-        each.mkdir(parents=True)
+    for path in (config, folder / "queue", folder / "data"):
+        path.mkdir(parents=True)
     folder.chmod(0o755)
     shutil.chown(folder / "data", "postfix")
     log = folder / "mail.log"
     (config / "master.cf").write_text(MASTER.replace("smtp      inet", f"127.0.0.1:{port} inet"))
-    (config / "main.cf").write_text(_main(folder, log, receiver_port))
+    (config / "main.cf").write_text(_main_cf(folder, log, server_port))
     command = ["postfix", "-c", str(config)]
     started = subprocess.run([*command, "start"], capture_output=True, text=True)
     try:
@@ -140,7 +143,7 @@ def postfix(folder: Path, receiver_port: int) -> Iterator[Postfix]:
         _wait_until_gone(folder)
 
 
-def _main(folder: Path, log: Path, receiver_port: int) -> str:
+def _main_cf(folder: Path, log: Path, server_port: int) -> str:
     settings = {
         "compatibility_level": "3.6",
         "queue_directory": folder / "queue",
@@ -156,7 +159,7 @@ def _main(folder: Path, log: Path, receiver_port: int) -> str:
         "mynetworks": "127.0.0.0/8",
         "inet_interfaces": "127.0.0.1",
         "inet_protocols": "ipv4",
-        "relayhost": f"[127.0.0.1]:{receiver_port}",
+        "relayhost": f"[127.0.0.1]:{server_port}",
         "transport_maps": "inline:{ {dead.example = smtp:[127.0.0.1]:1} }",
         "smtp_rcpt_timeout": "3s",
         "smtp_destination_concurrency_limit": "10",
@@ -181,9 +184,9 @@ def _accepts(port: int) -> bool:
 def _wait_until_gone(folder: Path) -> None:
     pid_file = folder / "queue" / "pid" / "master.pid"
     ends_at = time.monotonic() + 10
-    while time.monotonic() < ends_at and pid_file.exists() and _runs(pid_file.read_text().strip()):
+    while time.monotonic() < ends_at and pid_file.exists() and _is_running(pid_file.read_text().strip()):
         time.sleep(0.05)
 
 
-def _runs(pid: str) -> bool:
+def _is_running(pid: str) -> bool:
     return pid.isdigit() and Path(f"/proc/{pid}").exists()

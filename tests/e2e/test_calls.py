@@ -191,7 +191,7 @@ async def test_takeover_of_20_organizations_is_in_time(tmp_path: Path, mongodb_u
         after_kill_s = await takeovers(deployment, orgs, second.process.pid, signal.SIGKILL)
         assert {await deployment.for_organization(org).wait_for_holder() for org in orgs} == {third.process.pid}
         print(
-            f"SIGTERM: {max(after_sigterm_s):.2f} s at most; kill -9: {min(after_kill_s):.2f} to {max(after_kill_s):.2f} s"
+            f"SIGTERM: {max(after_sigterm_s):.2f} s at most; kill -9: {min(after_kill_s):.2f}–{max(after_kill_s):.2f} s"
         )
         assert max(after_sigterm_s) <= 2.0
         assert max(after_kill_s) <= 17.0

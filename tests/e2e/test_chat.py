@@ -1,4 +1,4 @@
-"""Chat used by several people at once through several processes: each sees what the others do."""
+"""Several users chat through several processes. Each user sees the actions of the others."""
 
 import asyncio
 import random
@@ -28,7 +28,7 @@ EMOJIS = ["👍", "🔥", "🎉"]
 
 @asynccontextmanager
 async def people(product: DeployedProduct, org: str, *names: str) -> AsyncIterator[list[Client]]:
-    """Signed-in users, each with connections of their own."""
+    """Opens one API client for each user."""
     async with AsyncExitStack() as stack:
         yield [await stack.enter_async_context(client(product.url, product.token(name, org))) for name in names]
 
@@ -64,29 +64,29 @@ async def test_conversation_reaches_every_member_live(product: DeployedProduct) 
 
 
 async def test_page_with_later_events_equals_later_page(product: DeployedProduct) -> None:
-    """Subscribes first, then pages and applies events: the result always equals a page read anew."""
-    dice = random.Random(7)
-    async with people(product, "mirror", "ann", "ben", "cem") as everybody:
-        chat = await create_chat_topic(everybody[0])
-        await join(chat, *everybody[1:])
+    """Applying events to pages that were read after the subscription began gives the same messages as reading anew."""
+    rng = random.Random(7)
+    async with people(product, "mirror", "ann", "ben", "cem") as users:
+        chat = await create_chat_topic(users[0])
+        await join(chat, *users[1:])
         for n in range(5):
-            await post(chat, everybody[n % 3], f"before {n}")
-        async with subscribed(chat, everybody[0]) as (socket, _):
-            mirror = {message["timestamp"]: message for message in await all_messages(chat, everybody[0])}
+            await post(chat, users[n % 3], f"before {n}")
+        async with subscribed(chat, users[0]) as (socket, _):
+            timeline = {message["timestamp"]: message for message in await all_messages(chat, users[0])}
             for _ in range(8):
-                known = [message["id"] for message in mirror.values()]
-                await asyncio.gather(*(act(dice, chat, person, known) for person in everybody * 4))
-                mark = await post(chat, everybody[1], "that was all")
-                while mirror.get(mark["timestamp"]) != mark:
+                message_ids = [message["id"] for message in timeline.values()]
+                await asyncio.gather(*(perform_random_action(rng, chat, person, message_ids) for person in users * 4))
+                last_post = await post(chat, users[1], "that was all")
+                while timeline.get(last_post["timestamp"]) != last_post:
                     message = await next_message(socket)
-                    mirror[message["timestamp"]] = message
-                assert [mirror[at] for at in sorted(mirror)] == await all_messages(chat, everybody[0])
+                    timeline[message["timestamp"]] = message
+                assert [timeline[at] for at in sorted(timeline)] == await all_messages(chat, users[0])
 
 
-async def act(dice: random.Random, chat: ChatTopic, person: Client, known: list[str]) -> None:
-    """A random action, allowed or not; a refused one changes nothing."""
-    target, emoji, text = dice.choice(known), dice.choice(EMOJIS), f"狼煙 {dice.random()}"
-    mutation = dice.choice(
+async def perform_random_action(rng: random.Random, chat: ChatTopic, person: Client, message_ids: list[str]) -> None:
+    """Performs a random action, which the product may reject."""
+    target, emoji, text = rng.choice(message_ids), rng.choice(EMOJIS), f"狼煙 {rng.random()}"
+    mutation = rng.choice(
         [
             f'postMessage(input: {{topicId: "{chat.topic}", text: "{text}"}})',
             f'postMessage(input: {{topicId: "{chat.topic}", text: "{text}", stampId: "hello"}})',
@@ -96,13 +96,13 @@ async def act(dice: random.Random, chat: ChatTopic, person: Client, known: list[
             f'removeReaction(messageId: "{target}", emoji: "{emoji}")',
         ]
     )
-    answer = await person.post(f"mutation {{ {mutation} {{ id }} }}")
-    codes = {error["extensions"]["code"] for error in answer.get("errors", [])}
+    result = await person.post(f"mutation {{ {mutation} {{ id }} }}")
+    codes = {error["extensions"]["code"] for error in result.get("errors", [])}
     assert codes <= {"FORBIDDEN", "CONFLICT"}
 
 
 async def next_message(socket: Socket) -> dict[str, Any]:
-    """Returns the message's state as the next event reports it."""
+    """Returns the message of the next event, without its link preview."""
     async with asyncio.timeout(60):
         message: dict[str, Any] = (await socket.event())["message"]
     message.pop("linkPreview", None)
@@ -110,7 +110,7 @@ async def next_message(socket: Socket) -> dict[str, Any]:
 
 
 async def test_posted_message_is_read_through_any_process_at_once(product: DeployedProduct) -> None:
-    """Connections are spread over the processes; each of them returns the message."""
+    """The connections of the readers are spread over the web processes. Each process returns the message."""
     async with people(product, "at-once", "ann") as (ann,), AsyncExitStack() as stack:
         chat = await create_chat_topic(ann)
         readers = [await stack.enter_async_context(client(product.url, ann.token)) for _ in range(6)]
@@ -122,17 +122,17 @@ async def test_posted_message_is_read_through_any_process_at_once(product: Deplo
 
 
 async def test_timestamps_of_many_processes_are_unique_and_grow(product: DeployedProduct) -> None:
-    async with people(product, "order", *(f"u{n}" for n in range(8))) as everybody:
-        chat = await create_chat_topic(everybody[0])
-        await join(chat, *everybody[1:])
-        own = await asyncio.gather(*(in_turn(chat, person, 10) for person in everybody))
-        seen = [message["timestamp"] for message in await all_messages(chat, everybody[0])]
-        assert seen == sorted(set(seen))
-        assert len(seen) == 80
-        assert all(mine == sorted(mine) for mine in own)
+    async with people(product, "order", *(f"u{n}" for n in range(8))) as users:
+        chat = await create_chat_topic(users[0])
+        await join(chat, *users[1:])
+        timestamps_by_author = await asyncio.gather(*(post_one_by_one(chat, person, 10) for person in users))
+        timeline = [message["timestamp"] for message in await all_messages(chat, users[0])]
+        assert timeline == sorted(set(timeline))
+        assert len(timeline) == 80
+        assert all(timestamps == sorted(timestamps) for timestamps in timestamps_by_author)
 
 
-async def in_turn(chat: ChatTopic, person: Client, count: int) -> list[str]:
+async def post_one_by_one(chat: ChatTopic, person: Client, count: int) -> list[str]:
     return [(await post(chat, person, f"{n}"))["timestamp"] for n in range(count)]
 
 
@@ -142,11 +142,11 @@ async def test_idempotency_key_sent_to_many_processes_posts_once(product: Deploy
         posted = await asyncio.gather(*(post(chat, tab, "once", key="k1") for tab in tabs))
         assert len({message["id"] for message in posted}) == 1
         assert len(await all_messages(chat, tabs[0])) == 1
-        other = await tabs[0].fails(
+        error = await tabs[0].fails(
             "mutation ($input: PostMessageInput!) { postMessage(input: $input) { id } }",
             input={"topicId": chat.topic, "text": "other", "idempotencyKey": "k1"},
         )
-        assert other["code"] == "CONFLICT"
+        assert error["code"] == "CONFLICT"
 
 
 async def test_organizations_are_isolated_end_to_end(product: DeployedProduct) -> None:

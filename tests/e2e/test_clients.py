@@ -1,4 +1,4 @@
-"""The common GraphQL clients against the running product: query, mutation, subscription, and resuming after a cut."""
+"""The common GraphQL clients use the running product: query, mutation, subscription, and resume after a disconnect."""
 
 import json
 import subprocess
@@ -15,12 +15,12 @@ from gql.transport.websockets import WebsocketsTransport
 from tests.e2e.conftest import DeployedProduct
 from tests.programs import WEB_CLIENT, require_node
 
-PATIENCE_S = 60
+TIMEOUT_S = 60
 NODE_CLIENTS = ["graphql-ws", "urql", "apollo", "relay"]
-# The contract executes nothing by GET; the audits only recommend it.
+# The product executes no operation by GET. The audits only recommend GET.
 GET_AUDITS = {"5A70", "D6D5", "6A70"}
 
-LISTEN = """
+TOPIC_EVENTS = """
     subscription ($id: ID!, $since: Cursor) {
       topicEvents(topicId: $id, since: $since) {
         __typename
@@ -31,35 +31,35 @@ LISTEN = """
 """
 
 
-def report_of(script: str, **order: str) -> dict[str, Any]:
-    """Returns the output of a script of web-client/e2e/clients; skips where it cannot run."""
-    ended = subprocess.run(
+def run_client_script(script: str, **arguments: str) -> dict[str, Any]:
+    """Runs a script of web-client/e2e/clients, and returns its report. Skips the test without Node.js."""
+    completed = subprocess.run(
         [require_node(), f"e2e/clients/{script}.mjs"],
         cwd=WEB_CLIENT,
-        input=json.dumps(order),
+        input=json.dumps(arguments),
         capture_output=True,
         text=True,
-        timeout=PATIENCE_S,
+        timeout=TIMEOUT_S,
     )
-    assert ended.returncode == 0, ended.stderr
-    report: dict[str, Any] = json.loads(ended.stdout)
+    assert completed.returncode == 0, completed.stderr
+    report: dict[str, Any] = json.loads(completed.stdout)
     return report
 
 
 @pytest.mark.parametrize("script", NODE_CLIENTS)
 def test_graphql_ws_client_queries_subscribes_and_resumes(product: DeployedProduct, script: str) -> None:
-    report = report_of(script, url=product.url, token=product.token("ann", org=f"clients-{script}"))
+    report = run_client_script(script, url=product.url, token=product.token("ann", org=f"clients-{script}"))
     assert report["viewer"]["handle"] == "ann"
     assert report["refusal"] == "NOT_FOUND"
     assert_resumed(report)
 
 
 def assert_resumed(report: dict[str, Any]) -> None:
-    """One event before the disconnect, two during it, one afterwards: each arrives once and in order."""
+    """Asserts that each event arrived once and in order: one before the disconnect, two during it, one afterwards."""
     assert (report["ready"]["__typename"], report["ready"]["resumed"]) == ("StreamReady", False)
     assert (report["resumed"]["__typename"], report["resumed"]["resumed"]) == ("StreamReady", True)
-    assert report["resumed"]["cursor"] == report["seen"]["cursor"]
-    events = [report["seen"], *report["missed"], report["live"]]
+    assert report["resumed"]["cursor"] == report["first"]["cursor"]
+    events = [report["first"], *report["missed"], report["live"]]
     assert [event["message"]["text"] for event in events] == ["one", "two", "three", "four"]
     assert [event["message"]["timestamp"] for event in events] == report["posted"]
     assert len({event["cursor"] for event in [report["ready"], *events]}) == 5
@@ -72,44 +72,46 @@ async def test_python_gql_client_queries_subscribes_and_resumes(product: Deploye
     async with Client(transport=http, fetch_schema_from_transport=True) as session:
         viewer = await session.execute(GraphQLRequest("{ viewer { id handle } }"))
         report: dict[str, Any] = {"viewer": viewer["viewer"]}
-        topic = await open_topic(session)
-        async with AsyncExitStack() as cut:
-            transport, events = await listening(cut, product.url, authorization, id=topic)
+        topic = await create_topic(session)
+        async with AsyncExitStack() as first_stack:
+            transport, events = await open_subscription(first_stack, product.url, authorization, id=topic)
             report["ready"] = await anext(events)
             report["posted"] = [await post(session, topic, "one")]
-            report["seen"] = await anext(events)
+            report["first"] = await anext(events)
             transport.adapter.websocket.transport.abort()
         report["posted"] += [await post(session, topic, text) for text in ("two", "three")]
-        async with AsyncExitStack() as stack:
-            _, events = await listening(stack, product.url, authorization, id=topic, since=report["seen"]["cursor"])
+        async with AsyncExitStack() as second_stack:
+            _, events = await open_subscription(
+                second_stack, product.url, authorization, id=topic, since=report["first"]["cursor"]
+            )
             report["resumed"], *report["missed"] = [await anext(events) for _ in range(3)]
             report["posted"].append(await post(session, topic, "four"))
             report["live"] = await anext(events)
-        with pytest.raises(TransportQueryError) as refused:
+        with pytest.raises(TransportQueryError) as error:
             await session.execute(GraphQLRequest('{ topic(id: "nowhere") { id } }'))
-    assert (refused.value.errors or [])[0]["extensions"]["code"] == "NOT_FOUND"
+    assert (error.value.errors or [])[0]["extensions"]["code"] == "NOT_FOUND"
     assert report["viewer"]["handle"] == "ann"
     assert_resumed(report)
 
 
-async def listening(stack: AsyncExitStack, url: str, authorization: str, **variables: str) -> tuple[Any, Any]:
-    """Opens a socket of its own and yields its events."""
+async def open_subscription(stack: AsyncExitStack, url: str, authorization: str, **variables: str) -> tuple[Any, Any]:
+    """Opens a socket, subscribes, and returns the transport and an iterator of events."""
     transport = WebsocketsTransport(
         f"{url.replace('http', 'ws')}/graphql",
         init_payload={"authorization": authorization},
         subprotocols=[WebsocketsTransport.GRAPHQLWS_SUBPROTOCOL],
     )
     session = await stack.enter_async_context(Client(transport=transport))
-    stream = session.subscribe(GraphQLRequest(LISTEN, variable_values=dict(variables)))
+    stream = session.subscribe(GraphQLRequest(TOPIC_EVENTS, variable_values=dict(variables)))
     results = await stack.enter_async_context(aclosing(stream))
     return transport, (result["topicEvents"] async for result in results)
 
 
-async def open_topic(session: AsyncClientSession) -> str:
-    found = await session.execute(GraphQLRequest('mutation { createCommunity(input: {name: "Hills"}) { id } }'))
+async def create_topic(session: AsyncClientSession) -> str:
+    community = await session.execute(GraphQLRequest('mutation { createCommunity(input: {name: "Hills"}) { id } }'))
     create = 'mutation ($id: ID!) { createTopic(input: {communityId: $id, title: "Watch"}) { id } }'
-    opened = await session.execute(GraphQLRequest(create, variable_values={"id": found["createCommunity"]["id"]}))
-    return str(opened["createTopic"]["id"])
+    topic = await session.execute(GraphQLRequest(create, variable_values={"id": community["createCommunity"]["id"]}))
+    return str(topic["createTopic"]["id"])
 
 
 async def post(session: AsyncClientSession, topic: str, text: str) -> str:
@@ -119,7 +121,7 @@ async def post(session: AsyncClientSession, topic: str, text: str) -> str:
 
 
 def test_graphql_http_audits_pass_except_get(product: DeployedProduct) -> None:
-    report = report_of("audits", url=product.url)
+    report = run_client_script("audits", url=product.url)
     assert report["total"] == 61
     assert {audit["id"] for audit in report["failed"]} == GET_AUDITS
     assert all(audit["name"].startswith("MAY ") and "GET" in audit["name"] for audit in report["failed"])

@@ -1,4 +1,4 @@
-"""Fan-out by real workers delivers once through refused inserts, killed workers and a flushed Redis."""
+"""Fan-out by real workers delivers each post once, through rejected inserts, killed workers and an emptied Redis."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import pytest
 
 from server.auth.tokens import mint
 from storage.mongo import Driver, Mongo, connect
-from tests.client import Client, Socket, client
+from tests.client import Client, client
 from tests.e2e.followers import add_followers, copies_by_reader
 from tests.product import Product, running_product
 from tests.resolvers.people import CREATE_POST
@@ -20,18 +20,18 @@ from tests.storage.topic_scenario import poll_until_true
 pytestmark = pytest.mark.anyio
 
 FAN_OUT = "query ($id: ID!) { post(id: $id) { timestamp fanOut { state total delivered failed } } }"
-HOME = '{ homeFeed(latest: "now") { items { id text } } }'
+HOME_FEED = '{ homeFeed(latest: "now") { items { id text } } }'
 FOLLOW = "mutation ($id: ID!) { follow(userId: $id) { followerCount } }"
-LISTEN = """
+HOME_FEED_EVENTS = """
 subscription { homeFeedEvents { type: __typename ... on PostArrived { post { text } } ... on PostRemoved { postId } } }
 """
-JOBS = """
+JOB_EVENTS = """
 subscription ($id: ID!) { jobEvents(jobId: $id) { type: __typename ... on FanOutChanged { fanOut { state } } } }
 """
 
 
 @pytest.fixture(scope="module")
-def two_webs(
+def two_web_processes(
     tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str
 ) -> Iterator[tuple[WebProcess, WebProcess]]:
     folder = tmp_path_factory.mktemp("webs")
@@ -46,64 +46,61 @@ async def create(person: Client, text: str) -> str:
     return str((await person.run(CREATE_POST, input={"text": text}))["done"]["id"])
 
 
-async def texts(person: Client) -> list[str]:
-    return [item["text"] for item in (await person.run(HOME))["homeFeed"]["items"]]
+async def home_feed_texts(person: Client) -> list[str]:
+    return [item["text"] for item in (await person.run(HOME_FEED))["homeFeed"]["items"]]
 
 
-async def heard(socket: Socket) -> dict[str, object]:
-    return await socket.event()
-
-
-async def test_author_sees_own_post_at_once_on_any_process(two_webs: tuple[WebProcess, WebProcess]) -> None:
-    one, other = two_webs
-    async with client(one.url, one.token("ann")) as here, client(other.url, one.token("ann")) as there:
+async def test_author_sees_own_post_at_once_on_any_process(two_web_processes: tuple[WebProcess, WebProcess]) -> None:
+    one, other = two_web_processes
+    async with client(one.url, one.token("ann")) as ann_on_one, client(other.url, one.token("ann")) as ann_on_other:
         for n in range(10):
-            await create((here, there)[n % 2], str(n))
-            assert (await texts((there, here)[n % 2]))[0] == str(n)
+            await create((ann_on_one, ann_on_other)[n % 2], str(n))
+            assert (await home_feed_texts((ann_on_other, ann_on_one)[n % 2]))[0] == str(n)
 
 
 async def test_post_reaches_followers_and_progress_its_author(
-    two_webs: tuple[WebProcess, WebProcess], tmp_path: Path, mongodb_uri: str, redis_url: str
+    two_web_processes: tuple[WebProcess, WebProcess], tmp_path: Path, mongodb_uri: str, redis_url: str
 ) -> None:
-    one, other = two_webs
+    one, other = two_web_processes
     with worker_process(tmp_path / "worker", mongodb_uri, redis_url, one.database):
         tokens = [one.token(name, "globex") for name in ("ann", "bob")]
         async with client(one.url, tokens[0]) as ann, client(other.url, tokens[1]) as bob:
             await ann.run("{ viewer { id } }")
             await bob.run(FOLLOW, id="ann")
-            async with bob.socket() as to_bob, ann.socket() as to_ann:
-                await to_bob.start(LISTEN)
-                assert (await heard(to_bob))["type"] == "StreamReady"
+            async with bob.socket() as bobs_socket, ann.socket() as anns_socket:
+                await bobs_socket.start(HOME_FEED_EVENTS)
+                assert (await bobs_socket.event())["type"] == "StreamReady"
                 id_ = await create(ann, "lit")
-                await to_ann.start(JOBS, id=id_)
-                assert (await heard(to_bob))["post"] == {"text": "lit"}
-                assert (await heard(to_ann))["type"] == "StreamReady"
+                await anns_socket.start(JOB_EVENTS, id=id_)
+                assert (await bobs_socket.event())["post"] == {"text": "lit"}
+                assert (await anns_socket.event())["type"] == "StreamReady"
                 await ann.run("mutation ($id: ID!) { deletePost(id: $id) { id } }", id=id_)
-                assert await heard(to_bob) == {"type": "PostRemoved", "postId": id_}
-                assert (await heard(to_ann))["type"] == "FanOutChanged"
-            assert await texts(bob) == []
+                assert await bobs_socket.event() == {"type": "PostRemoved", "postId": id_}
+                assert (await anns_socket.event())["type"] == "FanOutChanged"
+            assert await home_feed_texts(bob) == []
 
 
-class Storm:
-    """A product whose workers are killed repeatedly during a fan-out."""
+class FanOutFaults:
+    """Injects faults into a product during a fan-out."""
 
     def __init__(self, product: Product, mongo: Mongo, kills: int) -> None:
         self.product, self.mongo, self.kills = product, mongo, kills
 
-    async def refuse(self, names: list[str]) -> None:
+    async def reject_inserts_for(self, names: list[str]) -> None:
+        """Makes MongoDB reject feed items of these readers, and of no others."""
         validator = {"_id.u": {"$nin": names}} if names else {}
         await self.mongo.database.command("collMod", "feed_items", validator=validator)
 
-    async def rage(self) -> None:
-        """Kills the running worker each time it progressed, and once Redis, which keeps no data."""
+    async def kill_workers_and_redis(self) -> None:
+        """Kills the worker each time the fan-out has progressed. Once, kills Redis and deletes its data."""
         for number in range(self.kills):
-            before = await self.reached()
+            before = await self.delivered_count()
             pid = self.product.child("noroshi worker")
 
-            async def moved(before: int = before) -> bool:
-                return await self.reached() > before or await self.is_done()
+            async def has_progressed(before: int = before) -> bool:
+                return await self.delivered_count() > before or await self.is_done()
 
-            await poll_until_true(moved, 60)
+            await poll_until_true(has_progressed, 60)
             os.kill(pid, signal.SIGKILL)
             if number == self.kills // 2:
                 redis = self.product.child("valkey-server", "redis-server")
@@ -111,48 +108,50 @@ class Storm:
                     file.unlink()
                 os.kill(redis, signal.SIGKILL)
 
-    async def reached(self) -> int:
+    async def delivered_count(self) -> int:
         return await self.mongo["feed_items"].estimated_document_count()
 
     async def is_done(self) -> bool:
         return await self.mongo["fan_outs"].find_one({"open": True}) is None
 
 
-async def weathered(folder: Path, driver: Driver, followers: int, kills: int, patience_s: float) -> None:
+async def assert_fan_out_survives_faults(
+    folder: Path, driver: Driver, followers: int, kills: int, deadline_s: float
+) -> None:
     variables = {"NOROSHI_FAN_OUT_MAX_FOLLOWERS": str(10 * followers), "NOROSHI_MONGO_DRIVER": driver}
     with running_product(folder / "data", **variables) as product:
         mongo = connect(_mongodb_uri(product), "noroshi", driver)
-        storm = Storm(product, mongo, kills)
+        faults = FanOutFaults(product, mongo, kills)
         async with client(product.url, _token(product, "ann")) as ann:
             await ann.run("{ viewer { id } }")
             names = await add_followers(mongo, "acme", "ann", followers)
-            refused = names[::100]
-            # Half of the refused readers recover after a while, as after a failover; the others never do.
-            await storm.refuse(refused)
+            rejected = names[::100]
+            # Inserts for half of the rejected readers succeed later, as after a failover. The others never succeed.
+            await faults.reject_inserts_for(rejected)
             id_ = await create(ann, "lit")
             timestamp = int((await ann.run(FAN_OUT, id=id_))["post"]["timestamp"].replace(".", ""))
-            await storm.rage()
-            await storm.refuse(refused[::2])
+            await faults.kill_workers_and_redis()
+            await faults.reject_inserts_for(rejected[::2])
 
-            async def done() -> bool:
+            async def is_complete() -> bool:
                 return bool((await ann.run(FAN_OUT, id=id_))["post"]["fanOut"]["state"] == "COMPLETED")
 
-            assert await poll_until_true(done, patience_s)
+            assert await poll_until_true(is_complete, deadline_s)
             fan_out = (await ann.run(FAN_OUT, id=id_))["post"]["fanOut"]
-        found = await copies_by_reader(mongo, "acme", timestamp)
+        copies = await copies_by_reader(mongo, "acme", timestamp)
         await mongo.close()
-    lost = set(names) - found.keys()
-    assert set(found.values()) == {1}
-    assert set(refused[::2]) <= lost <= set(refused)
+    failed = set(names) - copies.keys()
+    assert set(copies.values()) == {1}
+    assert set(rejected[::2]) <= failed <= set(rejected)
     assert fan_out == {
-        "state": "COMPLETED", "total": followers, "delivered": followers - len(lost), "failed": len(lost)
+        "state": "COMPLETED", "total": followers, "delivered": followers - len(failed), "failed": len(failed)
     }  # fmt: skip
 
 
 def _mongodb_uri(product: Product) -> str:
     command = next(command for command in product.children().values() if "mongod" in command.split()[0])
-    words = command.split()
-    return f"mongodb://127.0.0.1:{words[words.index('--port') + 1]}/?directConnection=true"
+    arguments = command.split()
+    return f"mongodb://127.0.0.1:{arguments[arguments.index('--port') + 1]}/?directConnection=true"
 
 
 def _token(product: Product, user: str) -> str:
@@ -161,10 +160,10 @@ def _token(product: Product, user: str) -> str:
 
 
 async def test_fan_out_through_faults_delivers_once(tmp_path: Path, mongo_driver: Driver) -> None:
-    await weathered(tmp_path, mongo_driver, followers=2000, kills=2, patience_s=150)
+    await assert_fan_out_survives_faults(tmp_path, mongo_driver, followers=2000, kills=2, deadline_s=150)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(0)
 async def test_fan_out_to_50_000_through_kills_delivers_once(tmp_path: Path, mongo_driver: Driver) -> None:
-    await weathered(tmp_path, mongo_driver, followers=50_000, kills=20, patience_s=300)
+    await assert_fan_out_survives_faults(tmp_path, mongo_driver, followers=50_000, kills=20, deadline_s=300)

@@ -1,4 +1,4 @@
-"""Clients that send arbitrary bytes: they affect no other client, and no fault is logged."""
+"""Clients that send arbitrary bytes affect no other client, and cause no logged error."""
 
 import socket
 from collections.abc import Iterator
@@ -21,9 +21,9 @@ HANDSHAKE = (
     "GET /graphql HTTP/1.1\r\nHost: {}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
     f"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: {PROTOCOL}\r\n\r\n"
 )
-# 1007 and 1009 concern bytes, 1002 frames.
-CLOSED_BY_US = {1002, 1007, 1009, 4400, 4401, 4403, 4409, 4429}
-PATIENCE_S = 30
+# 1002, 1007 and 1009 concern malformed frames, text and sizes; the others belong to the subprotocol.
+SERVER_CLOSE_CODES = {1002, 1007, 1009, 4400, 4401, 4403, 4409, 4429}
+TIMEOUT_S = 30
 FUZZ = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -33,12 +33,12 @@ def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: s
         yield web
 
 
-class BareSocket:
+class RawWebSocket:
     """A WebSocket client that reads and writes only on request."""
 
     def __init__(self, url: str) -> None:
         address = urlsplit(url)
-        self.socket = socket.create_connection((address.hostname, address.port), PATIENCE_S)
+        self.socket = socket.create_connection((address.hostname, address.port), TIMEOUT_S)
         self.socket.sendall(HANDSHAKE.format(address.netloc).encode())
         self.read_until(b"\r\n\r\n")
 
@@ -47,12 +47,12 @@ class BareSocket:
         self.socket.sendall(Frame(Opcode.TEXT, orjson.dumps(message)).serialize(mask=True))
 
     def read_until(self, ending: bytes) -> None:
-        """Reads until these bytes arrived."""
-        seen = b""
-        while ending not in seen:
+        """Reads until these bytes have arrived."""
+        read = b""
+        while ending not in read:
             received = self.socket.recv(1024)
-            assert received, "hung up"
-            seen += received
+            assert received, "The server closed the connection."
+            read += received
 
     def close(self) -> None:
         self.socket.close()
@@ -118,13 +118,13 @@ def test_arbitrary_frames_are_answered_or_closed_by_protocol(
         for frame in [init] * signs_in + frames:
             ws.send(frame)
         ws.send('{"type":"ping"}')
-        kinds: list[str] = []
-        while "pong" not in kinds:
-            kinds.append(orjson.loads(ws.recv(timeout=PATIENCE_S))["type"])
-        assert set(kinds) <= {"connection_ack", "next", "error", "complete", "pong"}
+        types: list[str] = []
+        while "pong" not in types:
+            types.append(orjson.loads(ws.recv(timeout=TIMEOUT_S))["type"])
+        assert set(types) <= {"connection_ack", "next", "error", "complete", "pong"}
         return
-    assert ws.protocol.close_rcvd is not None, "hung up without a close frame"
-    assert ws.protocol.close_rcvd.code in CLOSED_BY_US
+    assert ws.protocol.close_rcvd is not None, "The server closed the connection without a close frame."
+    assert ws.protocol.close_rcvd.code in SERVER_CLOSE_CODES
 
 
 @given(data=st.binary(min_size=1, max_size=200))
@@ -139,15 +139,15 @@ def test_arbitrary_frames_are_answered_or_closed_by_protocol(
 @example(data=b"\xf1\x80mask")
 @FUZZ
 def test_arbitrary_bytes_affect_no_other_client(web: WebProcess, data: bytes) -> None:
-    with closing(BareSocket(web.url)) as bare, closing(BareSocket(web.url)) as other:
-        bare.socket.sendall(data)
+    with closing(RawWebSocket(web.url)) as hostile, closing(RawWebSocket(web.url)) as other:
+        hostile.socket.sendall(data)
         other.send({"type": "ping"})
         other.read_until(b"pong")
 
 
 def test_server_still_serves_without_logged_fault(web: WebProcess) -> None:
-    with closing(BareSocket(web.url)) as bare:
-        bare.send({"type": "connection_init", "payload": {"authorization": f"Bearer {web.token()}"}})
-        bare.read_until(b"connection_ack")
+    with closing(RawWebSocket(web.url)) as client:
+        client.send({"type": "connection_init", "payload": {"authorization": f"Bearer {web.token()}"}})
+        client.read_until(b"connection_ack")
     assert "Traceback" not in web.log_text
     assert "unexpected_error" not in web.log_text

@@ -1,4 +1,4 @@
-"""A topic with many posts: it trends, and its newest page comes from the hot page with every acknowledged post."""
+"""A topic with many posts trends. Its newest page is read from the hot page, and has every acknowledged post."""
 
 import re
 from collections.abc import Sequence
@@ -18,13 +18,13 @@ TRENDING = "{ trendingTopics(limit: 10) { topic { id } messagesPerMinute } }"
 HITS = re.compile(r'^noroshi_pool_reads_total\{outcome="hit"\} (\S+)$', re.MULTILINE)
 
 
-async def pool_hits(reader: Client) -> float:
-    """Returns the metrics of the process that serves the reader's connection."""
+async def hot_page_hits(reader: Client) -> float:
+    """Returns the number of hot page hits in the process that serves the reader's connection."""
     found = HITS.search((await reader.http.get(f"{reader.url}/metrics")).text)
     return float(found[1]) if found else 0.0
 
 
-async def newest(chat: ChatTopic, reader: Client) -> Sequence[str]:
+async def newest_texts(chat: ChatTopic, reader: Client) -> Sequence[str]:
     """Returns the texts of the newest page, newest first."""
     page = (await reader.run(PAGE, topic=chat.topic))["messages"]
     assert page["hasOlder"]
@@ -44,18 +44,18 @@ async def test_hot_topic_trends_and_is_read_from_hot_page(product: DeployedProdu
         for at in range(0, len(texts), 15):
             await post_several(chat, ann, texts[at : at + 15])
 
-        async def from_the_pool() -> bool:
-            before = await pool_hits(bob)
-            assert await newest(chat, bob) == texts[:-51:-1]
-            return await pool_hits(bob) > before
+        async def is_read_from_hot_page() -> bool:
+            before = await hot_page_hits(bob)
+            assert await newest_texts(chat, bob) == texts[:-51:-1]
+            return await hot_page_hits(bob) > before
 
-        assert await poll_until_true(from_the_pool)
-        before = await pool_hits(bob)
+        assert await poll_until_true(is_read_from_hot_page)
+        before = await hot_page_hits(bob)
         for number in range(20):
             text = f"and number {number}"
             await post(chat, ann, text)
-            assert (await newest(chat, bob))[0] == text
-        assert await pool_hits(bob) - before >= 10
+            assert (await newest_texts(chat, bob))[0] == text
+        assert await hot_page_hits(bob) - before >= 10
 
         trending = (await bob.run(TRENDING))["trendingTopics"]
         assert [each["topic"]["id"] for each in trending] == [chat.topic, quiet.topic]

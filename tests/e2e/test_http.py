@@ -22,14 +22,14 @@ from tests.serving import WebProcess, web_process
 from tests.storage.topic_scenario import poll_until_true
 
 VIEWER = {"query": "{ viewer { id } communities { id } }"}
-CLOSED = 1013
+TRY_AGAIN_LATER = 1013
 
 pytestmark = pytest.mark.anyio
 
 
 @dataclass(frozen=True)
-class Fragile:
-    """A web process whose servers may be killed, a known user, and the user's topic."""
+class KillableDeployment:
+    """A web process whose database servers may be killed, a user whom it has cached, and the user's topic."""
 
     web: WebProcess
     mongod: Mongod
@@ -39,7 +39,7 @@ class Fragile:
 
 
 @asynccontextmanager
-async def fragile(folder: Path) -> AsyncIterator[Fragile]:
+async def killable_deployment(folder: Path) -> AsyncIterator[KillableDeployment]:
     mongod, valkey = Mongod(folder / "mongodb", find_mongod()), Valkey(folder / "redis", find_valkey())
     async with AsyncExitStack() as stack:
         for server in (mongod, valkey):
@@ -47,15 +47,15 @@ async def fragile(folder: Path) -> AsyncIterator[Fragile]:
             stack.push_async_callback(server.stop, 0)
         web = stack.enter_context(web_process(folder / "web", mongod.uri, valkey.url))
         ann = await stack.enter_async_context(client(web.url, web.token()))
-        yield Fragile(web, mongod, valkey, ann, await create_chat_topic(ann))
+        yield KillableDeployment(web, mongod, valkey, ann, await create_chat_topic(ann))
 
 
-async def asked(web: WebProcess, token: str) -> httpx2.Response:
+async def post_viewer_query(web: WebProcess, token: str) -> httpx2.Response:
     async with httpx2.AsyncClient(timeout=60) as http:
         return await http.post(f"{web.url}/graphql", json=VIEWER, headers={"authorization": f"Bearer {token}"})
 
 
-async def ready(web: WebProcess) -> tuple[int, dict[str, str]]:
+async def readiness(web: WebProcess) -> tuple[int, dict[str, str]]:
     async with httpx2.AsyncClient(timeout=60) as http:
         response = await http.get(f"{web.url}/readyz")
         return response.status_code, response.json()
@@ -84,36 +84,39 @@ async def test_posted_text_of_any_script_round_trips(product: DeployedProduct) -
 
 
 async def test_lost_mongodb_answers_unavailable(tmp_path: Path) -> None:
-    async with fragile(tmp_path) as it, subscribed(it.chat, it.ann) as (socket, _):
-        it.mongod.kill()
-        await it.mongod.wait()
-        await assert_unavailable(it)
-        assert "Traceback" not in it.web.log_text
-        await it.mongod.restart()
-        assert await poll_until_true(lambda: is_ready(it.web), 60)
-        posted = await post(it.chat, it.ann, "back again")
+    async with killable_deployment(tmp_path) as deployment, subscribed(deployment.chat, deployment.ann) as (socket, _):
+        deployment.mongod.kill()
+        await deployment.mongod.wait()
+        await assert_unavailable(deployment)
+        assert "Traceback" not in deployment.web.log_text
+        await deployment.mongod.restart()
+        assert await poll_until_true(lambda: is_ready(deployment.web), 60)
+        posted = await post(deployment.chat, deployment.ann, "back again")
         assert (await events(socket, 1))[0]["message"] == posted
 
 
-async def assert_unavailable(it: Fragile) -> None:
-    """A known user gets the error in the result; an unknown one gets a refusal instead."""
-    assert it.ann.token is not None
-    known, stranger, state, code = await asyncio.gather(
-        asked(it.web, it.ann.token), asked(it.web, it.web.token("ben")), ready(it.web), closing(it.web, "cem")
+async def assert_unavailable(deployment: KillableDeployment) -> None:
+    """Asserts the error for a cached user, who gets status 200, and for an unknown user, who gets status 503."""
+    assert deployment.ann.token is not None
+    cached, unknown, state, code = await asyncio.gather(
+        post_viewer_query(deployment.web, deployment.ann.token),
+        post_viewer_query(deployment.web, deployment.web.token("ben")),
+        readiness(deployment.web),
+        close_code_of_new_socket(deployment.web, "cem"),
     )
-    assert known.status_code == 200
-    assert stranger.status_code == 503
-    assert int(stranger.headers["retry-after"]) >= 1
-    for response in (known, stranger):
+    assert cached.status_code == 200
+    assert unknown.status_code == 503
+    assert int(unknown.headers["retry-after"]) >= 1
+    for response in (cached, unknown):
         extensions = response.json()["errors"][0]["extensions"]
         assert extensions["code"] == "UNAVAILABLE"
         assert extensions["retryAfterMs"] > 0
     assert (state[0], state[1]["status"]) == (503, "not ready")
-    assert code == CLOSED
+    assert code == TRY_AGAIN_LATER
 
 
-async def closing(web: WebProcess, user: str) -> int | None:
-    """Returns the close code of a socket of an unknown user."""
+async def close_code_of_new_socket(web: WebProcess, user: str) -> int | None:
+    """Opens a socket, and returns its close code."""
     async with raw_socket(web.url) as ws:
         init = {"type": "connection_init", "payload": {"authorization": f"Bearer {web.token(user)}"}}
         await ws.send(orjson.dumps(init).decode())
@@ -123,64 +126,67 @@ async def closing(web: WebProcess, user: str) -> int | None:
 
 
 async def is_ready(web: WebProcess) -> bool:
-    return (await ready(web))[0] == 200
+    return (await readiness(web))[0] == 200
 
 
 @pytest.mark.soak
 async def test_hanging_mongodb_times_out(tmp_path: Path) -> None:
-    async with fragile(tmp_path) as it:
-        assert it.mongod.pid is not None
-        assert it.ann.token is not None
-        os.kill(it.mongod.pid, signal.SIGSTOP)
+    async with killable_deployment(tmp_path) as deployment:
+        assert deployment.mongod.pid is not None
+        assert deployment.ann.token is not None
+        os.kill(deployment.mongod.pid, signal.SIGSTOP)
         try:
             began = time.monotonic()
-            response = await asked(it.web, it.ann.token)
+            response = await post_viewer_query(deployment.web, deployment.ann.token)
             assert response.json()["errors"][0]["extensions"]["code"] == "UNAVAILABLE"
-            # A read is tried twice, for 10 s each.
+            # The product tries a read twice, for 10 s each.
             assert time.monotonic() - began < 25
         finally:
-            os.kill(it.mongod.pid, signal.SIGCONT)
-        assert await poll_until_true(lambda: is_ready(it.web), 60)
-        assert (await post(it.chat, it.ann, "back again"))["text"] == "back again"
+            os.kill(deployment.mongod.pid, signal.SIGCONT)
+        assert await poll_until_true(lambda: is_ready(deployment.web), 60)
+        assert (await post(deployment.chat, deployment.ann, "back again"))["text"] == "back again"
 
 
 async def test_lost_redis_only_delays_events(tmp_path: Path) -> None:
-    async with fragile(tmp_path) as it, subscribed(it.chat, it.ann) as (socket, _):
-        it.valkey.kill()
-        await it.valkey.wait()
-        status, state = await ready(it.web)
+    async with killable_deployment(tmp_path) as deployment, subscribed(deployment.chat, deployment.ann) as (socket, _):
+        deployment.valkey.kill()
+        await deployment.valkey.wait()
+        status, state = await readiness(deployment.web)
         assert (status, state["status"]) == (200, "ready")
         assert state["redis"].startswith("does not answer")
-        posted = await post(it.chat, it.ann, "without Redis")
-        # The hub compares heads every 10 s.
+        posted = await post(deployment.chat, deployment.ann, "without Redis")
+        # Without Redis, the hub finds the event when it compares stream heads, every 10 s.
         assert (await events(socket, 1, deadline_s=30))[0]["message"] == posted
-        await run_mutation(it.ann, "deleteMessage(id: $id)", id=posted["id"])
-        await it.valkey.restart()
+        await run_mutation(deployment.ann, "deleteMessage(id: $id)", id=posted["id"])
+        await deployment.valkey.restart()
         assert (await events(socket, 1))[0]["__typename"] == "MessageDeleted"
-        assert await poll_until_true(lambda: is_quick(it, socket), 90)
-        assert "Traceback" not in it.web.log_text
+        assert await poll_until_true(lambda: events_arrive_fast(deployment, socket), 90)
+        assert "Traceback" not in deployment.web.log_text
 
 
-async def is_quick(it: Fragile, socket: Any) -> bool:
-    """Returns whether events arrive as fast as with Redis; a single one may arrive by the comparison of heads."""
+async def events_arrive_fast(deployment: KillableDeployment, socket: Any) -> bool:
+    """Returns whether events arrive as fast as with Redis.
+
+    Posts three messages, because a comparison of heads may deliver a single event early.
+    """
     began = time.monotonic()
     for _ in range(3):
-        await post(it.chat, it.ann, "quick?")
+        await post(deployment.chat, deployment.ann, "quick?")
         await events(socket, 1)
     return time.monotonic() - began < 3
 
 
 async def test_flushed_redis_loses_no_event(tmp_path: Path) -> None:
-    async with fragile(tmp_path) as it, subscribed(it.chat, it.ann) as (socket, _):
+    async with killable_deployment(tmp_path) as deployment, subscribed(deployment.chat, deployment.ann) as (socket, _):
         texts = []
         for n in range(3):
             texts.append(f"{n}")
-            await post(it.chat, it.ann, texts[-1])
-            it.valkey.kill()
-            await it.valkey.wait()
-            for file in sorted(it.valkey.data.rglob("*")):
+            await post(deployment.chat, deployment.ann, texts[-1])
+            deployment.valkey.kill()
+            await deployment.valkey.wait()
+            for file in sorted(deployment.valkey.data.rglob("*")):
                 if file.is_file():
                     file.unlink()
-            await it.valkey.restart()
-        heard = await events(socket, 3)
-        assert [event["message"]["text"] for event in heard] == texts
+            await deployment.valkey.restart()
+        received = await events(socket, 3)
+        assert [event["message"]["text"] for event in received] == texts

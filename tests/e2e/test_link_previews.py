@@ -1,4 +1,4 @@
-"""Link previews end to end: a page, its picture and an event, and every way in which a job can get lost."""
+"""Link previews end to end: title, picture and event. A lost job only delays its preview."""
 
 import asyncio
 import os
@@ -6,7 +6,7 @@ import signal
 import struct
 import zlib
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,11 @@ from tests.client import Client, Socket, client
 from tests.e2e.chat_topic import ChatTopic, create_chat_topic, events, post, run_mutation, subscribed
 from tests.e2e.conftest import DeployedProduct
 from tests.jobs.providers.upstream import Answer, Upstream, respond, upstream
-from tests.product import running_product
+from tests.product import running_product, sigstopped
 from tests.storage.topic_scenario import poll_until_true
 
-# The sweeper runs every 5 s and finds messages that have waited for 20 s.
-LIFELINE_S = 90
+# The sweeper runs every 5 s, and finds messages whose preview has been due for 20 s.
+SWEEPER_DEADLINE_S = 90
 FORBIDDEN_LINKS = [
     "http://169.254.169.254/latest/meta-data/",
     "http://10.0.0.1/",
@@ -34,8 +34,8 @@ FORBIDDEN_LINKS = [
     "http://10.0.0.1:22/",
 ]
 
-# The kernel writes addresses with the least significant byte first.
-INSIDE = {"FEA9FEA9", "0100000A"}
+# 169.254.169.254 and 10.0.0.1 in the kernel's notation, with the least significant byte first.
+FORBIDDEN_ADDRESSES = {"FEA9FEA9", "0100000A"}
 LINKS = """
     query ($topic: ID!) { messages(topicId: $topic, latest: "now") { items { linkPreview { url } } } }
 """
@@ -48,7 +48,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture(scope="module")
 def breakable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedProduct]:
-    """A product of these tests' own, whose processes may be killed."""
+    """A product for this module only. Its processes may be killed."""
     data_dir = tmp_path_factory.mktemp("breakable") / "data"
     with running_product(data_dir, NOROSHI_EGRESS_ALLOW="127.0.0.0/8") as processes:
         yield DeployedProduct(processes.url, data_dir, processes)
@@ -70,8 +70,8 @@ def page(title: str, image: str = "") -> bytes:
 
 
 @dataclass(frozen=True)
-class Stage:
-    """A product, a site to link to, and a user subscribed to a topic."""
+class PreviewScenario:
+    """A product, a website to link to, and a user who is subscribed to a topic."""
 
     product: DeployedProduct
     site: Upstream
@@ -80,16 +80,16 @@ class Stage:
     socket: Socket
 
     def redis(self) -> Redis:
-        """The product's MongoDB."""
+        """Connects to the product's Redis."""
         return Redis(port=int((self.product.data_dir / "redis" / "port").read_text()))
 
     async def post_link(self, path: str) -> dict[str, Any]:
-        """Posts a text, and reads its own event from the socket."""
+        """Posts a message with a link, and reads its event from the socket."""
         posted = await post(self.chat, self.ann, f"see {self.site.url(path)} there")
         assert (await events(self.socket, 1))[0]["__typename"] == "MessagePosted"
         return posted
 
-    async def edited(self, deadline_s: float = 60) -> dict[str, Any]:
+    async def next_edit(self, deadline_s: float = 60) -> dict[str, Any]:
         """Returns the message of the next event, which must be an edit."""
         (event,) = await events(self.socket, 1, deadline_s)
         assert event["__typename"] == "MessageEdited"
@@ -98,25 +98,25 @@ class Stage:
 
 
 @asynccontextmanager
-async def staged(product: DeployedProduct, org: str) -> AsyncIterator[Stage]:
+async def preview_scenario(product: DeployedProduct, org: str) -> AsyncIterator[PreviewScenario]:
     async with AsyncExitStack() as stack:
         site = await stack.enter_async_context(upstream())
         ann = await stack.enter_async_context(client(product.url, product.token("ann", org)))
         chat = await create_chat_topic(ann)
         socket, _ = await stack.enter_async_context(subscribed(chat, ann))
-        yield Stage(product, site, ann, chat, socket)
+        yield PreviewScenario(product, site, ann, chat, socket)
 
 
 async def test_message_link_gets_preview_and_picture_by_event(product: DeployedProduct) -> None:
-    async with staged(product, "previews") as it:
-        it.site.answers["/page"] = respond(page("The 狼煙 Mountain", it.site.url("/picture.png")))
-        it.site.answers["/picture.png"] = respond(png(), content_type="image/png")
-        posted = await it.post_link("/page")
-        message = await it.edited()
+    async with preview_scenario(product, "previews") as scenario:
+        scenario.site.answers["/page"] = respond(page("The 狼煙 Mountain", scenario.site.url("/picture.png")))
+        scenario.site.answers["/picture.png"] = respond(png(), content_type="image/png")
+        posted = await scenario.post_link("/page")
+        message = await scenario.next_edit()
         assert message["id"] == posted["id"]
-        assert message["editedAt"] is None, "A preview is no edit by the author."
+        assert message["editedAt"] is None, "A preview must not count as an edit by the author."
         preview = message["linkPreview"]
-        assert (preview["title"], preview["url"]) == ("The 狼煙 Mountain", it.site.url("/page"))
+        assert (preview["title"], preview["url"]) == ("The 狼煙 Mountain", scenario.site.url("/page"))
         assert urlsplit(preview["imageUrl"]).path.startswith("/images/")
         async with httpx2.AsyncClient(timeout=60) as http:
             picture = await http.get(f"{product.url}{urlsplit(preview['imageUrl']).path}")
@@ -125,13 +125,13 @@ async def test_message_link_gets_preview_and_picture_by_event(product: DeployedP
 
 
 async def test_post_link_gets_preview_without_event(product: DeployedProduct) -> None:
-    async with staged(product, "post-previews") as it:
-        it.site.answers["/page"] = respond(page("The beacon", it.site.url("/picture.png")))
-        posted = await it.ann.run(CREATE_POST, text=f"see {it.site.url('/page')} there")
+    async with preview_scenario(product, "post-previews") as scenario:
+        scenario.site.answers["/page"] = respond(page("The beacon", scenario.site.url("/picture.png")))
+        posted = await scenario.ann.run(CREATE_POST, text=f"see {scenario.site.url('/page')} there")
         id_ = posted["createPost"]["id"]
 
         async def preview() -> Any:
-            return (await it.ann.run(POST_PREVIEW, id=id_))["post"]["linkPreview"]
+            return (await scenario.ann.run(POST_PREVIEW, id=id_))["post"]["linkPreview"]
 
         found = await poll_until_true(preview)
         assert found["title"] == "The beacon"
@@ -139,115 +139,111 @@ async def test_post_link_gets_preview_without_event(product: DeployedProduct) ->
 
 
 async def test_edited_link_replaces_preview(product: DeployedProduct) -> None:
-    async with staged(product, "edits") as it:
-        it.site.answers |= {f"/{n}": respond(page(f"Page {n}")) for n in (1, 2)}
-        posted = await it.post_link("/1")
-        assert (await it.edited())["linkPreview"]["title"] == "Page 1"
-        await run_mutation(it.ann, "editMessage(id: $id, text: $text)", id=posted["id"], text=f"or {it.site.url('/2')}")
-        assert (await it.edited())["linkPreview"] is None
-        assert (await it.edited())["linkPreview"]["title"] == "Page 2"
-        await run_mutation(it.ann, "editMessage(id: $id, text: $text)", id=posted["id"], text="no link")
-        assert (await it.edited())["linkPreview"] is None
+    async with preview_scenario(product, "edits") as scenario:
+        scenario.site.answers |= {f"/{n}": respond(page(f"Page {n}")) for n in (1, 2)}
+        posted = await scenario.post_link("/1")
+        assert (await scenario.next_edit())["linkPreview"]["title"] == "Page 1"
+        await run_mutation(
+            scenario.ann, "editMessage(id: $id, text: $text)", id=posted["id"], text=f"or {scenario.site.url('/2')}"
+        )
+        assert (await scenario.next_edit())["linkPreview"] is None
+        assert (await scenario.next_edit())["linkPreview"]["title"] == "Page 2"
+        await run_mutation(scenario.ann, "editMessage(id: $id, text: $text)", id=posted["id"], text="no link")
+        assert (await scenario.next_edit())["linkPreview"] is None
 
 
 async def test_link_to_private_address_is_never_requested(product: DeployedProduct) -> None:
-    async with staged(product, "inside") as it:
-        connections = asyncio.create_task(connections_inside())
+    async with preview_scenario(product, "inside") as scenario:
+        connections = asyncio.create_task(connections_to_forbidden_addresses())
         for link in FORBIDDEN_LINKS:
-            await post(it.chat, it.ann, link)
-        assert await poll_until_true(lambda: all_looked_at(product, it.chat))
+            await post(scenario.chat, scenario.ann, link)
+        assert await poll_until_true(lambda: no_preview_is_due(product, scenario.chat))
         assert not connections.done(), connections.result()
         connections.cancel()
-        items = (await it.ann.run(LINKS, topic=it.chat.topic))["messages"]["items"]
+        items = (await scenario.ann.run(LINKS, topic=scenario.chat.topic))["messages"]["items"]
         assert [item["linkPreview"] for item in items] == [None] * len(FORBIDDEN_LINKS)
 
 
-async def connections_inside() -> list[str]:
-    """Waits for connections, open or attempted, to forbidden addresses, and returns them."""
+async def connections_to_forbidden_addresses() -> list[str]:
+    """Waits for open or attempted connections to forbidden addresses, and returns them."""
     while True:
         with suppress(FileNotFoundError):
             rows = [line.split()[2] for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-            if found_rows := [row for row in rows if row.partition(":")[0] in INSIDE]:
-                return found_rows
+            if connections := [row for row in rows if row.partition(":")[0] in FORBIDDEN_ADDRESSES]:
+                return connections
         await asyncio.sleep(0.02)
 
 
-async def all_looked_at(product: DeployedProduct, chat: ChatTopic) -> bool:
-    """Returns whether no message waits for its preview."""
+async def no_preview_is_due(product: DeployedProduct, chat: ChatTopic) -> bool:
+    """Returns whether no message of the topic waits for its preview."""
     port = (product.data_dir / "mongodb" / "port").read_text()
-    with pymongo.MongoClient[dict[str, Any]](f"mongodb://127.0.0.1:{port}/?directConnection=true") as connected:
+    with pymongo.MongoClient[dict[str, Any]](f"mongodb://127.0.0.1:{port}/?directConnection=true") as mongo:
         waiting = {"_id.t": chat.topic, "preview_due": {"$exists": True}}
-        return connected["noroshi"]["messages"].count_documents(waiting) == 0
+        return mongo["noroshi"]["messages"].count_documents(waiting) == 0
 
 
 @pytest.mark.timeout(150)
 async def test_lost_job_redis_or_worker_only_delays_preview(breakable: DeployedProduct) -> None:
-    async with staged(breakable, "lost") as it:
+    async with preview_scenario(breakable, "lost") as scenario:
         release = asyncio.Event()
-        it.site.answers |= {"/erased": respond(page("a")), "/unsaid": respond(page("b")), "/slow": held(release)}
-        posted = [await post_and_erase_its_job(it), await post_while_redis_hangs(it)]
-        posted.append(await post_and_kill_the_worker(it))
-        assert it.site.paths() == ["/slow"]
+        scenario.site.answers |= {
+            "/deleted": respond(page("a")),
+            "/unqueued": respond(page("b")),
+            "/slow": delayed_response(release),
+        }
+        posted = [await post_and_delete_job(scenario), await post_while_redis_hangs(scenario)]
+        posted.append(await post_and_kill_worker(scenario))
+        assert scenario.site.paths() == ["/slow"]
         release.set()
-        assert await poll_until_true(lambda: previewed(it, posted), LIFELINE_S)
-        assert sorted(it.site.paths()) == ["/erased", "/slow", "/slow", "/unsaid"]
+        assert await poll_until_true(lambda: have_previews(scenario, posted), SWEEPER_DEADLINE_S)
+        assert sorted(scenario.site.paths()) == ["/deleted", "/slow", "/slow", "/unqueued"]
 
 
-async def post_and_erase_its_job(it: Stage) -> str:
-    worker = it.product.processes.child("noroshi worker")
-    with stopped(worker):
-        posted = await it.post_link("/erased")
-        async with it.redis() as redis:
-            erased = await redis.delete(
+async def post_and_delete_job(scenario: PreviewScenario) -> str:
+    worker = scenario.product.processes.child("noroshi worker")
+    with sigstopped(worker):
+        posted = await scenario.post_link("/deleted")
+        async with scenario.redis() as redis:
+            deleted = await redis.delete(
                 *[key async for key in redis.scan_iter("*") if b"queue" in key or b"arq" in key]
             )
-        assert erased >= 2
+        assert deleted >= 2
     return str(posted["id"])
 
 
-async def post_while_redis_hangs(it: Stage) -> str:
-    redis = it.product.processes.child("valkey-server")
-    with stopped(redis):
-        posted = await post(it.chat, it.ann, f"see {it.site.url('/unsaid')}")
-    assert "enqueue_failed" in it.product.processes.errors
+async def post_while_redis_hangs(scenario: PreviewScenario) -> str:
+    redis = scenario.product.processes.child("valkey-server")
+    with sigstopped(redis):
+        posted = await post(scenario.chat, scenario.ann, f"see {scenario.site.url('/unqueued')}")
+    assert "enqueue_failed" in scenario.product.processes.errors
     return str(posted["id"])
 
 
-async def post_and_kill_the_worker(it: Stage) -> str:
-    posted = await post(it.chat, it.ann, f"see {it.site.url('/slow')}")
-    assert await poll_until_true(lambda: asked_for(it.site, "/slow"))
-    worker = it.product.processes.child("noroshi worker")
+async def post_and_kill_worker(scenario: PreviewScenario) -> str:
+    posted = await post(scenario.chat, scenario.ann, f"see {scenario.site.url('/slow')}")
+    assert await poll_until_true(lambda: was_requested(scenario.site, "/slow"))
+    worker = scenario.product.processes.child("noroshi worker")
     os.kill(worker, signal.SIGKILL)
     return str(posted["id"])
 
 
-@contextmanager
-def stopped(pid: int) -> Iterator[None]:
-    """Stops the process with SIGSTOP, and continues it afterwards."""
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(pid, signal.SIGCONT)
+def delayed_response(release: asyncio.Event) -> Answer:
+    """Returns a response that waits until `release` is set."""
 
-
-def held(release: asyncio.Event) -> Answer:
-    """Responds after it is released."""
-
-    async def answer(writer: asyncio.StreamWriter) -> None:
+    async def respond_later(writer: asyncio.StreamWriter) -> None:
         await release.wait()
         await respond(page("c"))(writer)
 
-    return answer
+    return respond_later
 
 
-async def asked_for(site: Upstream, path: str) -> bool:
+async def was_requested(site: Upstream, path: str) -> bool:
     return path in site.paths()
 
 
-async def previewed(it: Stage, ids: list[str]) -> bool:
+async def have_previews(scenario: PreviewScenario, ids: list[str]) -> bool:
     """Returns whether every message has its preview."""
     query = "query ($id: ID!) { message(id: $id) { linkPreview { title } } }"
-    messages = [(await it.ann.run(query, id=id_))["message"] for id_ in ids]
+    messages = [(await scenario.ann.run(query, id=id_))["message"] for id_ in ids]
     await asyncio.sleep(0.2)
     return all(message["linkPreview"] for message in messages)

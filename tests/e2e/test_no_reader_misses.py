@@ -1,6 +1,6 @@
-"""Many writer processes, readers that page by `oldest`, and elections: no reader misses a message.
+"""Readers that page by `oldest` during elections miss no message of many writer processes.
 
-With writers that allocate a timestamp first and insert later, the same harness must find missed messages.
+The same test must find missed messages of writers that insert a message after they have allocated its timestamp.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from storage.mongo import Driver
 from storage.stores import open_stores
 from storage.timeline import timeline_range
 from tests.databases import fresh_database
-from tests.e2e.writer import Task
+from tests.e2e.writer import WriterArguments
 from tests.replica_set import TEST_COMMANDS, ReplicaSet, replica_set
 from tests.storage.topic_scenario import TopicScenario, create_topic_scenario
 
@@ -35,62 +35,62 @@ READERS = 4
 
 @dataclass
 class Reader:
-    """A reader that pages from the end of its last page."""
+    """A reader who requests each page from the end of the last one."""
 
-    scenario: TopicScenario
-    read: list[int] = field(default_factory=list)
+    topic_scenario: TopicScenario
+    timestamps: list[int] = field(default_factory=list)
 
-    async def read_on(self) -> bool:
-        """Reads the next page, and returns whether it held messages."""
+    async def read_next_page(self) -> bool:
+        """Reads the next page. Returns False when no newer message exists."""
         limit = random.choice([1, 3, 10, 50, 999])
-        asked = timeline_range(oldest=self.read[-1] if self.read else 0, limit=limit, inclusive=False)
+        page_range = timeline_range(oldest=self.timestamps[-1] if self.timestamps else 0, limit=limit, inclusive=False)
         try:
-            page = await self.scenario.stores.messages.page(self.scenario.topic.id, asked)
+            page = await self.topic_scenario.stores.messages.page(self.topic_scenario.topic.id, page_range)
         except (Unavailable, PyMongoError):
             return True
-        self.read += [message.timestamp for message in page.items]
+        self.timestamps += [message.timestamp for message in page.items]
         return bool(page.items)
 
     async def read_while(self, writing: asyncio.Future[None]) -> None:
-        while not writing.done() or await self.read_on():
-            await self.read_on()
+        while not writing.done() or await self.read_next_page():
+            await self.read_next_page()
             await asyncio.sleep(random.uniform(0, 0.01))
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """The messages a reader saw, compared with those stored at the end."""
+class ReaderComparison:
+    """A comparison of the messages that a reader received with the messages that are stored at the end."""
 
     missed: set[int]
     vanished: set[int]
-    rises: bool
+    is_ascending: bool
 
 
-def verdict(read: list[int], final: list[int]) -> Verdict:
-    rises = all(earlier < later for earlier, later in itertools.pairwise(read))
-    return Verdict(set(final) - set(read), set(read) - set(final), rises)
+def compare(received: list[int], stored: list[int]) -> ReaderComparison:
+    is_ascending = all(earlier < later for earlier, later in itertools.pairwise(received))
+    return ReaderComparison(set(stored) - set(received), set(received) - set(stored), is_ascending)
 
 
 @dataclass
-class Run:
-    """A topic, its writers and its readers."""
+class ElectionScenario:
+    """A topic on a replica set, and the processes that write to it."""
 
     members: ReplicaSet
     redis_url: str
     driver: Driver
     folder: Path
     database: str
-    scenario: TopicScenario
+    topic_scenario: TopicScenario
     acknowledged: list[int] = field(default_factory=list)
 
-    async def write(self, count: int, writers: int = WRITERS, careless: bool = False) -> None:
-        """Runs `count` writers until each has posted its share."""
-        uri, topic_id = self.members.uri, self.scenario.topic.id
+    async def write(self, count: int, writers: int = WRITERS, unsafe: bool = False) -> None:
+        """Runs the writer processes until each has posted `count` messages."""
+        uri, topic_id = self.members.uri, self.topic_scenario.topic.id
         common = (uri, self.redis_url, self.database, self.driver, topic_id)
-        tasks = [Task(*common, f"writer{number}", count, careless) for number in range(writers)]
-        processes = [self.start(task) for task in tasks]
+        all_arguments = [WriterArguments(*common, f"writer{number}", count, unsafe) for number in range(writers)]
+        processes = [self.start(arguments) for arguments in all_arguments]
         try:
-            await until(lambda: all("ready" in self.lines(task) for task in tasks))
+            await until(lambda: all("ready" in self.lines(arguments) for arguments in all_arguments))
             for process in processes:
                 assert process.stdin is not None
                 process.stdin.write(b"go\n")
@@ -100,95 +100,96 @@ class Run:
             for process in processes:
                 process.kill()
                 process.wait()
-        for task in tasks:
-            self.collect(task)
+        for arguments in all_arguments:
+            self.collect(arguments)
 
-    def start(self, task: Task) -> subprocess.Popen[bytes]:
-        arguments = orjson.dumps(asdict(task)).decode()
-        with self.file(task, "out").open("wb") as out, self.file(task, "err").open("wb") as err:
-            command = [sys.executable, "-m", "tests.e2e.writer", arguments]
+    def start(self, arguments: WriterArguments) -> subprocess.Popen[bytes]:
+        encoded = orjson.dumps(asdict(arguments)).decode()
+        with self.file(arguments, "out").open("wb") as out, self.file(arguments, "err").open("wb") as err:
+            command = [sys.executable, "-m", "tests.e2e.writer", encoded]
             return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=out, stderr=err)
 
-    def collect(self, task: Task) -> None:
-        acknowledged = [line.split() for line in self.lines(task) if line.startswith(task.writer)]
-        assert len(acknowledged) == task.count, self.file(task, "err").read_text()[-2000:]
+    def collect(self, arguments: WriterArguments) -> None:
+        acknowledged = [line.split() for line in self.lines(arguments) if line.startswith(arguments.writer)]
+        assert len(acknowledged) == arguments.count, self.file(arguments, "err").read_text()[-2000:]
         self.acknowledged += [int(timestamp) for _, _, timestamp in acknowledged]
 
-    def lines(self, task: Task) -> list[str]:
-        """Returns the lines that a writer printed; its log is among them."""
-        return self.file(task, "out").read_text().splitlines()
+    def lines(self, arguments: WriterArguments) -> list[str]:
+        """Returns the lines that a writer printed, including its log."""
+        return self.file(arguments, "out").read_text().splitlines()
 
-    def file(self, task: Task, kind: str) -> Path:
-        return self.folder / f"{task.topic_id}-{task.writer}.{kind}"
+    def file(self, arguments: WriterArguments, kind: str) -> Path:
+        return self.folder / f"{arguments.topic_id}-{arguments.writer}.{kind}"
 
-    async def final(self) -> list[int]:
-        return [row["_id"]["ts"] for row in await self.scenario.messages()]
+    async def stored(self) -> list[int]:
+        return [row["_id"]["ts"] for row in await self.topic_scenario.messages()]
 
 
-async def until(look: Callable[[], bool]) -> None:
-    while not look():
+async def until(condition: Callable[[], bool]) -> None:
+    while not condition():
         await asyncio.sleep(0.05)
 
 
-async def faults(run: Run, total: int) -> None:
-    """Forces elections while the writers post; the first one rolls back unacknowledged writes."""
-    await until_written(run, total // 20)
-    await run.members.lose_writes(during_s=0.5)
+async def force_elections(scenario: ElectionScenario, total: int) -> None:
+    """Forces elections while the writers post. The first election rolls back unacknowledged writes."""
+    await wait_until_written(scenario, total // 20)
+    await scenario.members.lose_writes(during_s=0.5)
     for written in range(total // 5, total, total // 5):
-        await until_written(run, written)
-        await run.members.step_down()
+        await wait_until_written(scenario, written)
+        await scenario.members.step_down()
 
 
-async def until_written(run: Run, count: int) -> None:
-    n = 0
-    while n < count:
+async def wait_until_written(scenario: ElectionScenario, count: int) -> None:
+    written = 0
+    while written < count:
         await asyncio.sleep(0.05)
         with suppress(PyMongoError):
-            n = (await run.scenario.stores.events.head(run.scenario.stream)).n
+            written = (await scenario.topic_scenario.stores.events.head(scenario.topic_scenario.stream)).n
 
 
-async def assert_nothing_missed(run: Run, count: int) -> None:
-    writing = asyncio.ensure_future(run.write(count))
-    readers = [Reader(run.scenario) for _ in range(READERS)]
+async def assert_nothing_missed(scenario: ElectionScenario, count: int) -> None:
+    writing = asyncio.ensure_future(scenario.write(count))
+    readers = [Reader(scenario.topic_scenario) for _ in range(READERS)]
     reading = (reader.read_while(writing) for reader in readers)
-    await asyncio.gather(writing, faults(run, WRITERS * count), *reading)
-    final = await run.final()
-    assert [verdict(reader.read, final) for reader in readers] == [Verdict(set(), set(), True)] * READERS
-    assert sorted(run.acknowledged) == final, "every acknowledged message is there, once"
+    await asyncio.gather(writing, force_elections(scenario, WRITERS * count), *reading)
+    final = await scenario.stored()
+    assert [compare(reader.timestamps, final) for reader in readers] == [ReaderComparison(set(), set(), True)] * READERS
+    assert sorted(scenario.acknowledged) == final, "Each acknowledged message must be stored once."
     assert len(final) == len(set(final)) == WRITERS * count
 
 
 @pytest.fixture
-async def run(tmp_path: Path, redis_url: str, mongo_driver: Driver) -> AsyncIterator[Run]:
+async def election_scenario(tmp_path: Path, redis_url: str, mongo_driver: Driver) -> AsyncIterator[ElectionScenario]:
     async with replica_set(tmp_path / "members", TEST_COMMANDS) as members:
         with fresh_database(members.uri, redis_url) as database:
             async with open_stores(members.uri, redis_url, database, mongo_driver) as stores:
-                scenario = await create_topic_scenario(stores)
-                yield Run(members, redis_url, mongo_driver, tmp_path, database, scenario)
+                topic_scenario = await create_topic_scenario(stores)
+                yield ElectionScenario(members, redis_url, mongo_driver, tmp_path, database, topic_scenario)
 
 
-async def test_reader_during_elections_misses_no_message(run: Run) -> None:
-    await assert_nothing_missed(run, 120)
-    await assert_careless_writers_are_caught(run)
+async def test_reader_during_elections_misses_no_message(election_scenario: ElectionScenario) -> None:
+    await assert_nothing_missed(election_scenario, 120)
+    await assert_unsafe_writers_are_detected(election_scenario)
 
 
 @pytest.mark.soak
-async def test_reader_of_4000_messages_misses_none_in_elections(run: Run) -> None:
-    await assert_nothing_missed(run, 500)
+async def test_reader_of_4000_messages_misses_none_in_elections(election_scenario: ElectionScenario) -> None:
+    await assert_nothing_missed(election_scenario, 500)
 
 
-async def assert_careless_writers_are_caught(run: Run) -> None:
-    """Checks the harness on known-bad writers: it would be blind if no reader missed a message.
+async def assert_unsafe_writers_are_detected(scenario: ElectionScenario) -> None:
+    """Asserts that this test detects missed messages when writers are unsafe.
 
-    A reader that lags behind the writers misses nothing for a while, so they post until each reader missed one.
+    A reader that lags behind the writers misses nothing. The writers continue until each reader has missed a message.
     """
-    careless = replace(run, scenario=await create_topic_scenario(run.scenario.stores), acknowledged=[])
-    readers = [Reader(careless.scenario) for _ in range(READERS)]
+    topic_scenario = await create_topic_scenario(scenario.topic_scenario.stores)
+    unsafe_scenario = replace(scenario, topic_scenario=topic_scenario, acknowledged=[])
+    readers = [Reader(topic_scenario) for _ in range(READERS)]
     for _ in range(20):
-        writing = asyncio.ensure_future(careless.write(40, writers=4, careless=True))
+        writing = asyncio.ensure_future(unsafe_scenario.write(40, writers=4, unsafe=True))
         await asyncio.gather(writing, *(reader.read_while(writing) for reader in readers))
-        final = await careless.final()
-        assert sorted(careless.acknowledged) == final
-        if all(verdict(reader.read, final).missed for reader in readers):
+        final = await unsafe_scenario.stored()
+        assert sorted(unsafe_scenario.acknowledged) == final
+        if all(compare(reader.timestamps, final).missed for reader in readers):
             return
-    pytest.fail("some reader never missed what careless writers wrote")
+    pytest.fail("A reader missed no message of unsafe writers.")

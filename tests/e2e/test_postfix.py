@@ -1,4 +1,4 @@
-"""A real Postfix sends, a scripted server replies, and the address book holds exactly what happened."""
+"""A real Postfix delivers to a scripted mail server. The address book holds exactly the outcome of each delivery."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,7 +11,7 @@ import pytest
 from jobs.mail.reports import NotADeliveryReport, delivery_events
 from jobs.mail.tail import Tail
 from storage.stores import Stores, open_stores
-from tests.e2e.postfix import postfix, receiver
+from tests.e2e.postfix import postfix, scripted_mail_server
 from tests.keys import ADDRESS_KEYS
 from tests.programs import require_postfix
 from tests.storage.mail.model import outcome
@@ -33,16 +33,16 @@ async def test_address_book_matches_real_postfix(stores: Stores, tmp_path: Path)
     require_postfix()
     mail = OrganizationMail(stores, "acme")
     record = partial(stores.ledger.record, "acme", "postfix")
-    async with receiver() as there:
-        # Outside tmp_path, which Postfix's users cannot enter.
-        with TemporaryDirectory(prefix="noroshi-postfix-") as folder, postfix(Path(folder), there.port) as mta:
+    async with scripted_mail_server() as server:
+        # Postfix's users cannot enter tmp_path.
+        with TemporaryDirectory(prefix="noroshi-postfix-") as folder, postfix(Path(folder), server.port) as mta:
             tail = Tail(mta.log, tmp_path / "state", record, stores.mongo)
             tail.restore()
             addresses = [f"{name}@reader.example" for name in NAMES] + ["x@dead.example"]
             await asyncio.to_thread(mta.send, *addresses)
             messages = len(addresses) + len(BOUNCED)
             async with asyncio.timeout(150):
-                while not mta.is_done(messages):
+                while not mta.has_removed(messages):
                     await tail.step()
                     await asyncio.sleep(0.1)
             while await tail.step():
@@ -65,25 +65,25 @@ async def test_address_book_matches_real_postfix(stores: Stores, tmp_path: Path)
         "slow": (0, 1, 0, False),
         "x": (0, 1, 0, False),
     }
-    assert there.answered["grey@reader.example", 450] == 1
-    assert there.answered["full@reader.example", 452] > 1
+    assert server.replies["grey@reader.example", 450] == 1
+    assert server.replies["full@reader.example", 452] > 1
     reader, dead = await mail.domain("reader.example"), await mail.domain("dead.example")
     assert (reader.success, reader.soft_bounce, reader.hard_bounce) == (3, 3, 2)
     assert (dead.success, dead.soft_bounce, dead.hard_bounce, dead.blocked) == (0, 1, 0, False)
     assert (await mail.domain("sender.example")).success == len(BOUNCED)
-    await _its_reports_say_the_same(stores, there.taken)
+    await _assert_bounce_messages_match(stores, server.accepted_messages)
 
 
-async def _its_reports_say_the_same(stores: Stores, messages: list[bytes]) -> None:
-    """Reads the bounce messages of Postfix as reports."""
-    found = {}
+async def _assert_bounce_messages_match(stores: Stores, messages: list[bytes]) -> None:
+    """Asserts that the bounce messages of Postfix, read as delivery reports, have the same outcomes."""
+    outcomes = {}
     for message in messages:
         try:
             events = delivery_events(message, await stores.mongo.now())
         except NotADeliveryReport:
-            continue  # The bounce messages themselves.
-        found |= {event.address.partition("@")[0]: outcome(event).value for event in events}
-    assert found == {
+            continue  # A delivered message that is no report.
+        outcomes |= {event.address.partition("@")[0]: outcome(event).value for event in events}
+    assert outcomes == {
         "unknown": "hard",
         "old": "hard",
         "full": "soft",

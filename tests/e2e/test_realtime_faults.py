@@ -1,6 +1,6 @@
-"""Readers that are disconnected at random while servers fail: no gap, no repetition, no reordering.
+"""Readers are disconnected at random while servers fail: they see no gap, no repetition and no reordering.
 
-An independent reader of the log in MongoDB is the judge.
+Their events are compared with the event log in MongoDB.
 """
 
 import asyncio
@@ -27,17 +27,17 @@ from redis.exceptions import RedisError
 from tests.client import Client, client
 from tests.e2e.chat_topic import ChatTopic, create_chat_topic, join, post, post_several
 from tests.e2e.conftest import DeployedProduct
-from tests.e2e.readers import LISTEN, LISTEN_AS_ONESELF, Reader
-from tests.product import running_product
+from tests.e2e.readers import SHARED_DOCUMENT, VIEWER_DOCUMENT, Reader
+from tests.product import running_product, sigstopped
 from tests.programs import WEB_CLIENT, require_node
 
 ROOT = Path(__file__).parents[2]
 DATABASE = "noroshi"
 WRITERS = 6
-RATE = 8
-# The hub compares heads every 10 s; missing events are then read and delivered at once.
-HEALED_WITHIN_S = 12.0
-BUSY_S = 13.0
+WRITER_MESSAGES_PER_S = 8
+# The hub compares stream heads every 10 s, and then delivers missing events at once.
+RECOVERY_S = 12.0
+BUSY_MACHINE_S = 13.0
 """Extra time for a busy machine."""
 
 POST = "mutation ($input: PostMessageInput!) { postMessage(input: $input) { id } }"
@@ -47,25 +47,25 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture(scope="module")
 def breakable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedProduct]:
-    """A product of this module's own, whose processes may be killed."""
+    """A product for this module only. Its processes may be killed."""
     data_dir = tmp_path_factory.mktemp("breakable") / "data"
     with running_product(data_dir, "--web", "2") as processes:
         yield DeployedProduct(processes.url, data_dir, processes)
 
 
 @dataclass
-class Town:
-    """A topic with readers and a writer, and methods that inject faults."""
+class FaultScenario:
+    """A topic with readers and writers, and methods that inject faults."""
 
     product: DeployedProduct
     ann: Client
     chat: ChatTopic
-    chance: random.Random
+    rng: random.Random
     readers: list[Reader] = field(default_factory=list)
     posted: list[str] = field(default_factory=list)
     numbers: Iterator[int] = field(default_factory=itertools.count)
     writing: list[asyncio.Task[None]] = field(default_factory=list)
-    calm: bool = False
+    is_stopping: bool = False
 
     @property
     def mongodb_uri(self) -> str:
@@ -78,11 +78,11 @@ class Town:
     def _port(self, server: str) -> str:
         return (self.product.data_dir / server / "port").read_text()
 
-    def pid(self, words: str) -> int:
-        """Waits for a process of the product, and returns its id."""
-        return self.product.processes.child(words)
+    def pid(self, command: str) -> int:
+        """Waits for a process of the product with this command. Returns its process id."""
+        return self.product.processes.child(command)
 
-    def log(self) -> list[dict[str, Any]]:
+    def stored_events(self) -> list[dict[str, Any]]:
         """Returns every event of the topic with its message's text, read directly from MongoDB."""
         mongo: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(self.mongodb_uri)
         with mongo:
@@ -92,14 +92,14 @@ class Town:
         return [{"n": event["_id"]["n"], "text": texts[event["ref"]]} for event in events]
 
     async def post_steadily(self) -> None:
-        """Posts messages one after the other, each until it is acknowledged."""
-        while not self.calm:
+        """Posts messages one after the other. Repeats each one until it is acknowledged."""
+        while not self.is_stopping:
             text = f"m{next(self.numbers)}"
-            await self._until_acknowledged(text)
+            await self._post_until_acknowledged(text)
             self.posted.append(text)
-            await asyncio.sleep(self.chance.expovariate(RATE))
+            await asyncio.sleep(self.rng.expovariate(WRITER_MESSAGES_PER_S))
 
-    async def _until_acknowledged(self, text: str) -> None:
+    async def _post_until_acknowledged(self, text: str) -> None:
         while True:
             with suppress(httpx2.HTTPError):
                 answer = await self.ann.post(
@@ -110,105 +110,103 @@ class Town:
                 assert answer["errors"][0]["extensions"]["code"] == "UNAVAILABLE", answer
             await asyncio.sleep(0.1)
 
-    async def calm_down(self) -> None:
-        """Stops the writer and the disconnects."""
-        self.calm = True
+    async def stop_writing(self) -> None:
+        """Stops the writers and the disconnects."""
+        self.is_stopping = True
         await asyncio.gather(*self.writing)
 
-    async def commit_silently(self, count: int = 3) -> None:
-        """Starts a process that commits messages and dies before it publishes them."""
-        texts = [f"silent{next(self.numbers)}" for _ in range(count)]
+    async def commit_without_publishing(self, count: int = 3) -> None:
+        """Starts a process that commits messages and exits before it publishes their events."""
+        texts = [f"unpublished{next(self.numbers)}" for _ in range(count)]
         arguments = [self.mongodb_uri, DATABASE, self.chat.topic, self.chat.community, "ann", *texts]
-        command = [sys.executable, "-m", "tests.e2e.silent_writer", *arguments]
+        command = [sys.executable, "-m", "tests.e2e.unpublishing_writer", *arguments]
         process = await asyncio.create_subprocess_exec(*command, cwd=ROOT)
         assert await process.wait() == 0
         self.posted += texts
 
-    async def keep_reading(self, reader: Reader) -> None:
-        """Reconnects whenever the socket is closed, and is disconnected from time to time."""
+    async def read_with_disconnects(self, reader: Reader) -> None:
+        """Keeps a reader subscribed: disconnects it at random times, and reconnects it after each disconnect."""
         while True:
-            cutting = asyncio.create_task(self._cut_soon(reader))
-            await reader.visit()
-            cutting.cancel()
-            await asyncio.sleep(self.chance.uniform(0, 0.3))
+            disconnecting = asyncio.create_task(self._disconnect_later(reader))
+            await reader.subscribe()
+            disconnecting.cancel()
+            await asyncio.sleep(self.rng.uniform(0, 0.3))
 
-    async def _cut_soon(self, reader: Reader) -> None:
-        await asyncio.sleep(self.chance.uniform(1, 8))
-        if not self.calm:
-            reader.cut()
+    async def _disconnect_later(self, reader: Reader) -> None:
+        await asyncio.sleep(self.rng.uniform(1, 8))
+        if not self.is_stopping:
+            reader.disconnect()
 
 
 @asynccontextmanager
-async def town(product: DeployedProduct, size: int) -> AsyncIterator[Town]:
-    """Starts a topic on which every user reads and ann writes."""
+async def fault_scenario(product: DeployedProduct, size: int) -> AsyncIterator[FaultScenario]:
+    """Starts a topic with `size` readers and several concurrent writers of one author."""
     org = f"faults{size}"
     async with client(product.url, product.token("ann", org=org)) as ann:
-        town = Town(product, ann, await create_chat_topic(ann), random.Random(11))
+        scenario = FaultScenario(product, ann, await create_chat_topic(ann), random.Random(11))
         for n in range(size):
             token = product.token(f"user{n}", org=org)
             async with client(product.url, token) as person:
-                await join(town.chat, person)
-            town.readers.append(Reader(product.url, token, town.chat.topic, LISTEN if n % 3 else LISTEN_AS_ONESELF))
-        reading = [asyncio.create_task(town.keep_reading(reader)) for reader in town.readers]
+                await join(scenario.chat, person)
+            scenario.readers.append(
+                Reader(product.url, token, scenario.chat.topic, SHARED_DOCUMENT if n % 3 else VIEWER_DOCUMENT)
+            )
+        reading = [asyncio.create_task(scenario.read_with_disconnects(reader)) for reader in scenario.readers]
         try:
             async with asyncio.timeout(90):
-                await asyncio.gather(*(reader.ready.wait() for reader in town.readers))
-            town.writing = [asyncio.create_task(town.post_steadily()) for _ in range(WRITERS)]
-            yield town
+                await asyncio.gather(*(reader.ready.wait() for reader in scenario.readers))
+            scenario.writing = [asyncio.create_task(scenario.post_steadily()) for _ in range(WRITERS)]
+            yield scenario
         finally:
-            town.calm = True
+            scenario.is_stopping = True
             for task in reading:
                 task.cancel()
             await asyncio.gather(*reading, return_exceptions=True)
 
 
-async def flush_redis(town: Town) -> None:
-    async with Redis.from_url(town.redis_url) as redis:
+async def flush_redis(scenario: FaultScenario) -> None:
+    async with Redis.from_url(scenario.redis_url) as redis:
         await redis.flushall()
 
 
-async def cut_off_subscribers(town: Town) -> None:
-    async with Redis.from_url(town.redis_url) as redis:
+async def disconnect_redis_subscribers(scenario: FaultScenario) -> None:
+    async with Redis.from_url(scenario.redis_url) as redis:
         await redis.execute_command("CLIENT", "KILL", "TYPE", "pubsub")
 
 
-async def commit_without_a_word(town: Town) -> None:
-    await town.commit_silently()
+async def lose_publication(scenario: FaultScenario) -> None:
+    await scenario.commit_without_publishing()
 
 
-async def pause_redis(town: Town) -> None:
-    pid = town.pid("valkey-server")
-    os.kill(pid, signal.SIGSTOP)
-    try:
+async def pause_redis(scenario: FaultScenario) -> None:
+    with sigstopped(scenario.pid("valkey-server")):
         await asyncio.sleep(5)
-    finally:
-        os.kill(pid, signal.SIGCONT)
 
 
-async def kill_redis(town: Town) -> None:
-    os.kill(town.pid("valkey-server"), signal.SIGKILL)
+async def kill_redis(scenario: FaultScenario) -> None:
+    os.kill(scenario.pid("valkey-server"), signal.SIGKILL)
     async with asyncio.timeout(60):
         while True:
             with suppress(RedisError, OSError):
-                async with Redis.from_url(town.redis_url) as redis:
+                async with Redis.from_url(scenario.redis_url) as redis:
                     await redis.ping()
                     return
             await asyncio.sleep(0.1)
 
 
-async def restart_a_web_process(town: Town) -> None:
-    os.kill(town.pid("noroshi web"), signal.SIGTERM)
+async def restart_a_web_process(scenario: FaultScenario) -> None:
+    os.kill(scenario.pid("noroshi web"), signal.SIGTERM)
 
 
-async def kill_a_web_process(town: Town) -> None:
-    os.kill(town.pid("noroshi web"), signal.SIGKILL)
+async def kill_a_web_process(scenario: FaultScenario) -> None:
+    os.kill(scenario.pid("noroshi web"), signal.SIGKILL)
 
 
-Fault = Callable[[Town], Awaitable[None]]
+Fault = Callable[[FaultScenario], Awaitable[None]]
 FAULTS: list[Fault] = [
     flush_redis,
-    cut_off_subscribers,
-    commit_without_a_word,
+    disconnect_redis_subscribers,
+    lose_publication,
     pause_redis,
     kill_redis,
     restart_a_web_process,
@@ -226,54 +224,56 @@ FAULTS: list[Fault] = [
 async def test_readers_through_faults_have_no_gap_or_repetition(
     breakable: DeployedProduct, size: int, rounds: int
 ) -> None:
-    async with town(breakable, size) as here:
+    async with fault_scenario(breakable, size) as scenario:
         for _ in range(rounds):
-            for fault in here.chance.sample(FAULTS, len(FAULTS)):
+            for fault in scenario.rng.sample(FAULTS, len(FAULTS)):
                 await asyncio.sleep(2)
-                await fault(here)
+                await fault(scenario)
         await asyncio.sleep(2)
-        await here.calm_down()
-        # No later event would reveal the gap: only the comparison of heads finds it.
-        await here.commit_silently()
-        log = await all_there(here)
-    for reader in here.readers:
-        assert_seamless(reader, log)
+        await scenario.stop_writing()
+        # No later event follows, so only the comparison of stream heads can find these events.
+        await scenario.commit_without_publishing()
+        log = await wait_for_readers(scenario)
+    for reader in scenario.readers:
+        assert_no_gap(reader, log)
     assert [event["n"] for event in log] == list(range(1, len(log) + 1))
-    assert Counter(event["text"] for event in log) == Counter(here.posted)
-    visits = [visit for reader in here.readers for visit in reader.visits]
-    slowest_s = max(lag_s for visit in visits for lag_s in visit.lags_s)
-    codes = Counter(visit.code for visit in visits)
-    print(f"\n{len(log)} events, {len(visits)} visits, slowest {slowest_s:.1f} s, ended by {dict(codes)}")
-    assert slowest_s < HEALED_WITHIN_S + BUSY_S
+    assert Counter(event["text"] for event in log) == Counter(scenario.posted)
+    subscriptions = [subscription for reader in scenario.readers for subscription in reader.subscriptions]
+    slowest_s = max(lag_s for subscription in subscriptions for lag_s in subscription.lags_s)
+    codes = Counter(subscription.close_code for subscription in subscriptions)
+    print(
+        f"\n{len(log)} events, {len(subscriptions)} subscriptions, slowest {slowest_s:.1f} s, close codes {dict(codes)}"
+    )
+    assert slowest_s < RECOVERY_S + BUSY_MACHINE_S
     assert codes[1012] > 0
     assert set(codes) <= {None, 1006, 1012, 1013}
 
 
-async def all_there(town: Town) -> list[dict[str, Any]]:
-    """Waits until every reader has reached the end of the log, and returns the log."""
-    log = await asyncio.to_thread(town.log)
-    async with asyncio.timeout(HEALED_WITHIN_S + 60):
-        while min(reader.n for reader in town.readers) < len(log):
+async def wait_for_readers(scenario: FaultScenario) -> list[dict[str, Any]]:
+    """Waits until every reader has reached the end of the log. Returns the log."""
+    log = await asyncio.to_thread(scenario.stored_events)
+    async with asyncio.timeout(RECOVERY_S + 60):
+        while min(reader.position for reader in scenario.readers) < len(log):
             await asyncio.sleep(0.1)
-    return await asyncio.to_thread(town.log)
+    return await asyncio.to_thread(scenario.stored_events)
 
 
-def assert_seamless(reader: Reader, log: list[dict[str, Any]]) -> None:
-    """Asserts that each reader's subscriptions join without a gap and equal the log from its first event on."""
-    for before, visit in itertools.pairwise([None, *reader.visits]):
-        assert visit is not None
-        assert visit.errors == []
-        assert visit.gap() is None
-        if visit.resumed:
-            assert visit.resumed == [before is not None and visit.since is not None]
-    numbers = [n for visit in reader.visits for n in visit.numbers]
+def assert_no_gap(reader: Reader, log: list[dict[str, Any]]) -> None:
+    """Asserts that the reader's subscriptions continue each other, and equal the log from the first event on."""
+    for previous, subscription in itertools.pairwise([None, *reader.subscriptions]):
+        assert subscription is not None
+        assert subscription.errors == []
+        assert subscription.sequence_error() is None
+        if subscription.resumed:
+            assert subscription.resumed == [previous is not None and subscription.since is not None]
+    numbers = [n for subscription in reader.subscriptions for n in subscription.numbers]
     assert numbers == list(range(numbers[0], len(log) + 1))
     texts = {event["n"]: event["text"] for event in log}
-    assert [text for visit in reader.visits for text in visit.texts] == [texts[n] for n in numbers]
+    assert [text for subscription in reader.subscriptions for text in subscription.texts] == [texts[n] for n in numbers]
 
 
-class NodeClient:
-    """The process of web-client/e2e/clients/reconnect.mjs and its output so far."""
+class ReconnectingClient:
+    """The process of web-client/e2e/clients/reconnect.mjs, and its output so far."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.lines: list[dict[str, Any]] = []
@@ -283,29 +283,29 @@ class NodeClient:
     def texts(self) -> list[str]:
         return [line["text"] for line in self.lines if line.get("event") == "MessagePosted"]
 
-    def say(self, line: str) -> None:
+    def send_line(self, line: str) -> None:
         assert self._process.stdin is not None
         self._process.stdin.write(f"{line}\n".encode())
 
-    async def tells(self, **wanted: Any) -> None:
-        """Waits until the output holds a line, and returns."""
+    async def wait_for_line(self, **wanted: Any) -> None:
+        """Waits until the last line of the output has these values."""
         assert self._process.stdout is not None
         async with asyncio.timeout(90):
             while not self.lines or any(self.lines[-1].get(name) != value for name, value in wanted.items()):
                 line = await self._process.stdout.readline()
-                assert line, f"It ended. Before that: {self.lines[-5:]}"
+                assert line, f"The client ended. Its last lines: {self.lines[-5:]}"
                 self.lines.append(json.loads(line))
 
 
 @asynccontextmanager
-async def node_client(**order: Any) -> AsyncIterator[NodeClient]:
+async def reconnecting_client(**arguments: Any) -> AsyncIterator[ReconnectingClient]:
     pipe = subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
         require_node(), "e2e/clients/reconnect.mjs", cwd=WEB_CLIENT, stdin=pipe, stdout=pipe
     )
     try:
-        client = NodeClient(process)
-        client.say(json.dumps(order))
+        client = ReconnectingClient(process)
+        client.send_line(json.dumps(arguments))
         yield client
     finally:
         process.kill()
@@ -316,32 +316,34 @@ async def test_graphql_ws_client_reconnects_after_passing_close_codes(breakable:
     async with client(breakable.url, breakable.token("ann", org="node")) as ann:
         chat = await create_chat_topic(ann)
         tokens = [breakable.token("ann", org="node", ttl_s=ttl_s) for ttl_s in (12, 3600)]
-        async with node_client(url=breakable.url, tokens=tokens, topic=chat.topic, subscriptions=40) as node:
-            await node.tells(event="StreamReady", resumed=False)
+        async with reconnecting_client(
+            url=breakable.url, tokens=tokens, topic=chat.topic, subscriptions=40
+        ) as subscriber:
+            await subscriber.wait_for_line(event="StreamReady", resumed=False)
             await post(chat, ann, "first")
-            await node.tells(text="first")
+            await subscriber.wait_for_line(text="first")
 
-            await node.tells(closed=4403)
+            await subscriber.wait_for_line(closed=4403)
             await post(chat, ann, "after the token expired")
-            await node.tells(event="StreamReady", resumed=True)
-            await node.tells(text="after the token expired")
+            await subscriber.wait_for_line(event="StreamReady", resumed=True)
+            await subscriber.wait_for_line(text="after the token expired")
 
             for pid, command in breakable.processes.children().items():
                 if "noroshi web" in command:
                     os.kill(pid, signal.SIGTERM)
-            await node.tells(closed=1012)
-            await node.tells(event="StreamReady", resumed=True)
+            await subscriber.wait_for_line(closed=1012)
+            await subscriber.wait_for_line(event="StreamReady", resumed=True)
             await post(chat, ann, "after the deploy")
-            await node.tells(text="after the deploy")
+            await subscriber.wait_for_line(text="after the deploy")
 
-            node.say("pause")
+            subscriber.send_line("pause")
             flood = [f"flood {n} {'狼' * 3_900}" for n in range(10)]
             await post_several(chat, ann, flood)
-            node.say("resume")
-            await node.tells(closed=1013)
-            await node.tells(event="StreamReady", resumed=True)
+            subscriber.send_line("resume")
+            await subscriber.wait_for_line(closed=1013)
+            await subscriber.wait_for_line(event="StreamReady", resumed=True)
             await post(chat, ann, "after the flood")
-            await node.tells(text="after the flood")
+            await subscriber.wait_for_line(text="after the flood")
         expected = ["first", "after the token expired", "after the deploy", *flood, "after the flood"]
-        assert node.texts == [text[:40] for text in expected]
-        assert not any("error" in line or "completed" in line for line in node.lines)
+        assert subscriber.texts == [text[:40] for text in expected]
+        assert not any("error" in line or "completed" in line for line in subscriber.lines)

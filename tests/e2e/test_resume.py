@@ -1,4 +1,4 @@
-"""A subscriber that is disconnected repeatedly while servers are killed gets every event once and in order."""
+"""A subscriber that is disconnected repeatedly, while servers are killed, receives every event once and in order."""
 
 import asyncio
 import os
@@ -37,7 +37,7 @@ from tests.serving import web_process
 
 POSTERS = 4
 BATCH = 15
-PATIENCE_S = 30
+TIMEOUT_S = 30
 HANDSHAKE = (
     "GET /graphql HTTP/1.1\r\nHost: {}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n"
@@ -46,37 +46,42 @@ HANDSHAKE = (
 
 @pytest.fixture
 def breakable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedProduct]:
-    """A product of the test's own, whose processes may be killed."""
+    """A product for one test. Its processes may be killed."""
     data_dir = tmp_path_factory.mktemp("breakable") / "data"
     with running_product(data_dir, "--web", "2") as processes:
         yield DeployedProduct(processes.url, data_dir, processes)
 
 
 @dataclass
-class Run:
-    """Posted and received messages so far. Posting keeps pace with the disconnects, so that each misses events."""
+class ResumeProgress:
+    """The planned and the past disconnects, and the posted and received messages.
+
+    Posting is spread over the disconnects, so that events are missed during each.
+    """
 
     chat: ChatTopic
-    cuts: int
+    planned_disconnects: int
     messages: int
     posted: int = 0
-    cut: int = 0
+    disconnects: int = 0
     since: str | None = None
     events: list[dict[str, Any]] = field(default_factory=list)
-    ends: Counter[str] = field(default_factory=Counter)
+    end_reasons: Counter[str] = field(default_factory=Counter)
     longest_silence_s: float = 0
-    heard_at: float = 0
+    last_event_at: float = 0
 
     @property
-    def is_over(self) -> bool:
+    def is_complete(self) -> bool:
         return len(self.events) >= self.messages
 
     def may_post(self) -> bool:
-        """Returns whether the next batch is due; none is before there is a cursor to resume from."""
-        return self.since is not None and self.posted / self.messages <= (self.cut + 2) / self.cuts
+        """Returns whether the next batch is due. No batch is due before the subscriber has a cursor to resume from."""
+        return (
+            self.since is not None and self.posted / self.messages <= (self.disconnects + 2) / self.planned_disconnects
+        )
 
-    def hear(self, event: dict[str, Any]) -> None:
-        """Records an event and its cursor. The event must follow the last one."""
+    def record(self, event: dict[str, Any]) -> None:
+        """Records an event and its cursor. Asserts that the event follows the last one."""
         if event["__typename"] == "StreamReady":
             if self.since is not None:
                 assert (event["resumed"], event["cursor"]) == (True, self.since)
@@ -85,38 +90,38 @@ class Run:
             assert cursor_position(event["cursor"]) == cursor_position(self.since) + 1
             self.events.append(event)
         now = time.monotonic()
-        self.longest_silence_s = max(self.longest_silence_s, now - (self.heard_at or now))
-        self.heard_at = now
+        self.longest_silence_s = max(self.longest_silence_s, now - (self.last_event_at or now))
+        self.last_event_at = now
         self.since = event["cursor"]
 
 
 @dataclass(frozen=True)
-class Cut:
-    """When a connection ends: while subscribing, after a number of bytes, or after some seconds."""
+class Disconnect:
+    """The time of a disconnect: while subscribing, after a number of bytes, or after some seconds."""
 
     while_subscribing: bool = False
     after_bytes: float = float("inf")
-    after_s: float = PATIENCE_S
+    after_s: float = TIMEOUT_S
 
 
-def a_cut(dice: random.Random) -> Cut:
-    kind = dice.random()
+def random_disconnect(rng: random.Random) -> Disconnect:
+    kind = rng.random()
     if kind < 0.1:
-        return Cut(while_subscribing=True)
+        return Disconnect(while_subscribing=True)
     if kind < 0.5:
-        return Cut(after_bytes=dice.randint(1, 20_000), after_s=0.5)
-    return Cut(after_s=dice.uniform(0, 0.25))
+        return Disconnect(after_bytes=rng.randint(1, 20_000), after_s=0.5)
+    return Disconnect(after_s=rng.uniform(0, 0.25))
 
 
 class Connection:
-    """A WebSocket read byte by byte, so that it can end within a frame."""
+    """A WebSocket client that counts received bytes, so that it can disconnect within a frame."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
         self.buffer = bytearray()
         self.bytes_left: float = float("inf")
 
-    async def shake_hands(self, host: str) -> None:
+    async def handshake(self, host: str) -> None:
         self._writer.write(HANDSHAKE.format(host).encode())
         await self._reader.readuntil(b"\r\n\r\n")
 
@@ -129,7 +134,7 @@ class Connection:
         self._writer.write(data[: int(len(data) * part)])
 
     async def messages(self) -> AsyncIterator[dict[str, Any]]:
-        """Yields frames as they arrive. Raises: ConnectionError when either side closes."""
+        """Yields the messages of text frames. Raises: ConnectionError when either side closes."""
         while True:
             while (frame := self._next_frame()) is not None:
                 opcode, payload = frame
@@ -141,12 +146,12 @@ class Connection:
                     yield orjson.loads(payload)
             received = await self._reader.read(int(min(self.bytes_left, 65_536)))
             if not received:
-                raise ConnectionResetError("cut off" if self.bytes_left < 1 else "hung up")
+                raise ConnectionResetError("byte limit reached" if self.bytes_left < 1 else "closed by the server")
             self.bytes_left -= len(received)
             self.buffer += received
 
     def _next_frame(self) -> tuple[int, bytes] | None:
-        """Returns the first whole frame. Frames of servers are not masked."""
+        """Removes the first complete frame from the buffer, and returns it. Servers do not mask their frames."""
         if len(self.buffer) < 2:
             return None
         short = self.buffer[1] & 0x7F
@@ -164,118 +169,121 @@ class Connection:
         self._writer.transport.abort()
 
 
-async def listen(run: Run, url: str, token: str, dice: random.Random) -> None:
-    """Reads until every event arrived, disconnecting and resuming as often as planned."""
-    while not run.is_over:
-        cut = a_cut(dice) if run.cut < run.cuts else Cut()
+async def read_with_disconnects(progress: ResumeProgress, url: str, token: str, rng: random.Random) -> None:
+    """Reads until every event has arrived. Disconnects and resumes as often as planned."""
+    while not progress.is_complete:
+        disconnect = random_disconnect(rng) if progress.disconnects < progress.planned_disconnects else Disconnect()
         address = urlsplit(url)
         connection = Connection(*await asyncio.open_connection(address.hostname, address.port))
         try:
-            await connection.shake_hands(address.netloc)
-            await listen_once(run, connection, token, cut)
+            await connection.handshake(address.netloc)
+            await read_connection(progress, connection, token, disconnect)
         except (ConnectionError, TimeoutError, asyncio.IncompleteReadError) as error:
-            run.ends[str(error) or "out of time"] += 1
-            run.ends["in the middle of a frame"] += bool(connection.buffer)
+            progress.end_reasons[str(error) or "time limit reached"] += 1
+            progress.end_reasons["within a frame"] += bool(connection.buffer)
         finally:
             connection.abort()
-        run.cut += 1
+        progress.disconnects += 1
 
 
-async def listen_once(run: Run, connection: Connection, token: str, cut: Cut) -> None:
-    """Reads events of one connection. Raises: ConnectionError, TimeoutError when it ends."""
+async def read_connection(progress: ResumeProgress, connection: Connection, token: str, disconnect: Disconnect) -> None:
+    """Reads events from one connection. Raises: ConnectionError, TimeoutError when the connection ends."""
     connection.send({"type": "connection_init", "payload": {"authorization": f"Bearer {token}"}})
-    payload = {"query": POSTED_EVENTS, "variables": {"topic": run.chat.topic, "since": run.since}}
-    async with asyncio.timeout(PATIENCE_S) as patience:
+    payload = {"query": POSTED_EVENTS, "variables": {"topic": progress.chat.topic, "since": progress.since}}
+    async with asyncio.timeout(TIMEOUT_S) as deadline:
         async for message in connection.messages():
             if message["type"] == "connection_ack":
-                part = 0.5 if cut.while_subscribing else 1
+                part = 0.5 if disconnect.while_subscribing else 1
                 connection.send({"id": "1", "type": "subscribe", "payload": payload}, part)
-                if cut.while_subscribing:
+                if disconnect.while_subscribing:
                     return
                 continue
             assert message["type"] == "next", message
             event = message["payload"]["data"]["topicEvents"]
-            run.hear(event)
+            progress.record(event)
             if event["__typename"] == "StreamReady":
-                connection.bytes_left = cut.after_bytes
-                patience.reschedule(asyncio.get_running_loop().time() + cut.after_s)
-            if run.is_over:
+                connection.bytes_left = disconnect.after_bytes
+                deadline.reschedule(asyncio.get_running_loop().time() + disconnect.after_s)
+            if progress.is_complete:
                 return
 
 
-async def post_all(run: Run, author: Client, texts: list[str]) -> None:
-    """Posts every text, with retries: idempotency keys prevent repeated messages."""
+async def post_all(progress: ResumeProgress, author: Client, texts: list[str]) -> None:
+    """Posts every text, with retries. Idempotency keys prevent repeated messages."""
     for start in range(0, len(texts), BATCH):
-        while not run.may_post():
+        while not progress.may_post():
             await asyncio.sleep(0.005)
         batch = texts[start : start + BATCH]
-        while not await is_posted(run.chat, author, batch):
+        while not await post_batch(progress.chat, author, batch):
             await asyncio.sleep(0.1)
-        run.posted += len(batch)
+        progress.posted += len(batch)
 
 
-async def is_posted(chat: ChatTopic, author: Client, texts: list[str]) -> bool:
-    """Returns whether the batch is posted; False when the outcome is unknown."""
+async def post_batch(chat: ChatTopic, author: Client, texts: list[str]) -> bool:
+    """Posts a batch. Returns whether it is acknowledged; False means that the outcome is unknown."""
     declared = ", ".join(f"$i{n}: PostMessageInput!" for n in range(len(texts)))
     fields = " ".join(f"m{n}: postMessage(input: $i{n}) {{ id }}" for n in range(len(texts)))
-    given = {f"i{n}": {"topicId": chat.topic, "text": text, "idempotencyKey": text} for n, text in enumerate(texts)}
+    variables = {f"i{n}": {"topicId": chat.topic, "text": text, "idempotencyKey": text} for n, text in enumerate(texts)}
     try:
-        answer = await author.post(f"mutation ({declared}) {{ {fields} }}", **given)
+        result = await author.post(f"mutation ({declared}) {{ {fields} }}", **variables)
     except (httpx2.HTTPError, orjson.JSONDecodeError):
         return False
-    codes = {error["extensions"]["code"] for error in answer.get("errors", [])}
+    codes = {error["extensions"]["code"] for error in result.get("errors", [])}
     assert codes <= {"UNAVAILABLE"}
     return not codes
 
 
-async def break_things(run: Run, product: DeployedProduct) -> None:
+async def kill_redis_and_web_process(progress: ResumeProgress, product: DeployedProduct) -> None:
     """Kills Redis after a third of the disconnects, and a web process after two thirds."""
-    for share, words in ((1 / 3, "valkey-server"), (2 / 3, "noroshi web")):
-        while run.cut < run.cuts * share:
+    for share, command in ((1 / 3, "valkey-server"), (2 / 3, "noroshi web")):
+        while progress.disconnects < progress.planned_disconnects * share:
             await asyncio.sleep(0.01)
-        pid = product.processes.child(words)
+        pid = product.processes.child(command)
         os.kill(pid, signal.SIGKILL)
 
 
-async def cut_off_again_and_again(product: DeployedProduct, cuts: int, messages: int) -> Run:
-    """Runs a plan to its end and checks the result."""
+async def run_resume_scenario(product: DeployedProduct, disconnects: int, messages: int) -> ResumeProgress:
+    """Posts and reads all messages, and asserts that the subscriber has received each of them once and in order."""
     async with AsyncExitStack() as stack:
         names = [f"u{n}" for n in range(POSTERS)]
         people = [await stack.enter_async_context(client(product.url, product.token(name))) for name in names]
-        run = Run(await create_chat_topic(people[0]), cuts, messages)
-        await join(run.chat, *people[1:])
+        progress = ResumeProgress(await create_chat_topic(people[0]), disconnects, messages)
+        await join(progress.chat, *people[1:])
         shares = [[f"{name}-{n}" for n in range(i, messages, POSTERS)] for i, name in enumerate(names)]
-        began = time.monotonic()
+        began_s = time.monotonic()
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(break_things(run, product))
-            tasks.create_task(listen(run, product.url, product.token("u0"), random.Random(cuts)))
+            tasks.create_task(kill_redis_and_web_process(progress, product))
+            tasks.create_task(
+                read_with_disconnects(progress, product.url, product.token("u0"), random.Random(disconnects))
+            )
             for person, texts in zip(people, shares, strict=True):
-                tasks.create_task(post_all(run, person, texts))
-        took_s = time.monotonic() - began
-        timeline = await all_messages(run.chat, people[0], "text timestamp")
+                tasks.create_task(post_all(progress, person, texts))
+        took_s = time.monotonic() - began_s
+        timeline = await all_messages(progress.chat, people[0], "text timestamp")
     print(
-        f"{cuts} cuts, {messages} messages in {took_s:.1f} s; longest silence {run.longest_silence_s:.1f} s; {run.ends}"
+        f"{disconnects} disconnects, {messages} messages in {took_s:.1f} s; "
+        f"longest silence {progress.longest_silence_s:.1f} s; {progress.end_reasons}"
     )
     assert sorted(message["text"] for message in timeline) == sorted(text for texts in shares for text in texts)
     assert [message["timestamp"] for message in timeline] == sorted({message["timestamp"] for message in timeline})
-    assert [event["message"] for event in run.events] == timeline
-    assert len({event["cursor"] for event in run.events}) == messages
-    assert run.ends["in the middle of a frame"]
-    return run
+    assert [event["message"] for event in progress.events] == timeline
+    assert len({event["cursor"] for event in progress.events}) == messages
+    assert progress.end_reasons["within a frame"]
+    return progress
 
 
 @pytest.mark.anyio
 @pytest.mark.timeout(180)
 async def test_resume_through_60_cuts_and_2_kills_misses_nothing(breakable: DeployedProduct) -> None:
-    run = await cut_off_again_and_again(breakable, cuts=60, messages=1500)
-    assert run.longest_silence_s < PATIENCE_S
+    progress = await run_resume_scenario(breakable, disconnects=60, messages=1500)
+    assert progress.longest_silence_s < TIMEOUT_S
 
 
 @pytest.mark.soak
 @pytest.mark.anyio
 @pytest.mark.timeout(600)
 async def test_resume_through_200_cuts_and_2_kills_misses_nothing(breakable: DeployedProduct) -> None:
-    await cut_off_again_and_again(breakable, cuts=200, messages=5000)
+    await run_resume_scenario(breakable, disconnects=200, messages=5000)
 
 
 @pytest.mark.anyio
@@ -287,17 +295,17 @@ async def test_resume_ahead_of_lagging_process_repeats_nothing(tmp_path: Path, m
         stack.push_async_callback(valkey.stop, 0)
         one = stack.enter_context(web_process(tmp_path / "one", mongodb_uri, valkey.url))
         other = stack.enter_context(web_process(tmp_path / "other", mongodb_uri, valkey.url, shared=one))
-        ann, behind = [await stack.enter_async_context(client(web.url, one.token())) for web in (one, other)]
+        ann, lagging = [await stack.enter_async_context(client(web.url, one.token())) for web in (one, other)]
         chat = await create_chat_topic(ann)
-        _, start = await stack.enter_async_context(subscribed(chat, behind))
+        _, start = await stack.enter_async_context(subscribed(chat, lagging))
         os.kill(valkey.pid, signal.SIGSTOP)
         stack.callback(os.kill, valkey.pid, signal.SIGCONT)
         await post(chat, ann, "only one process knows")
         async with subscribed(chat, ann, since=start["cursor"]) as (socket, _):
-            (seen,) = await events(socket, 1)
-        async with subscribed(chat, behind, since=seen["cursor"]) as (socket, ready):
-            assert (ready["resumed"], ready["cursor"]) == (True, seen["cursor"])
+            (received,) = await events(socket, 1)
+        async with subscribed(chat, lagging, since=received["cursor"]) as (socket, ready):
+            assert (ready["resumed"], ready["cursor"]) == (True, received["cursor"])
             os.kill(valkey.pid, signal.SIGCONT)
             await post(chat, ann, "all know")
-            (heard,) = await events(socket, 1)
-            assert heard["message"]["text"] == "all know"
+            (event,) = await events(socket, 1)
+            assert event["message"]["text"] == "all know"

@@ -26,28 +26,30 @@ from tests.e2e.chat_topic import (
 from tests.e2e.conftest import DeployedProduct
 from tests.serving import web_process
 
-LISTEN = "subscription ($topic: ID!, $since: Cursor) { topicEvents(topicId: $topic, since: $since) { __typename } }"
+TOPIC_EVENT_TYPES = (
+    "subscription ($topic: ID!, $since: Cursor) { topicEvents(topicId: $topic, since: $since) { __typename } }"
+)
 
 pytestmark = pytest.mark.anyio
 
 
 @asynccontextmanager
 async def people(product: DeployedProduct, org: str, *names: str) -> AsyncIterator[list[Client]]:
-    """Signed-in users, each with connections of their own."""
+    """Opens one API client for each user."""
     async with AsyncExitStack() as stack:
         yield [await stack.enter_async_context(client(product.url, product.token(name, org))) for name in names]
 
 
-def texts(happened: list[dict[str, Any]]) -> list[str]:
-    return [event["message"]["text"] for event in happened]
+def texts(received: list[dict[str, Any]]) -> list[str]:
+    return [event["message"]["text"] for event in received]
 
 
-async def refusal(socket: Socket, query: str, **variables: Any) -> dict[str, Any]:
-    """Returns the extensions of the error that ends the subscription at once."""
+async def subscription_error(socket: Socket, query: str, **variables: Any) -> dict[str, Any]:
+    """Subscribes. Returns the extensions of the error that the product must send at once."""
     await socket.start(query, **variables)
-    with pytest.raises(GraphQLFailed) as refused:
+    with pytest.raises(GraphQLFailed) as failure:
         await socket.event()
-    extensions: dict[str, Any] = refused.value.errors[0]["extensions"]
+    extensions: dict[str, Any] = failure.value.errors[0]["extensions"]
     return extensions
 
 
@@ -68,12 +70,12 @@ async def test_resume_continues_exactly_after_cursor(product: DeployedProduct) -
         async with subscribed(chat, ann) as (socket, ready):
             assert ready["resumed"] is False
             await post_several(chat, ann, ["a", "b", "c"])
-            seen = [ready, *await events(socket, 3)]
+            received = [ready, *await events(socket, 3)]
         for missed in range(4):
-            cursor = seen[3 - missed]["cursor"]
+            cursor = received[3 - missed]["cursor"]
             async with subscribed(chat, ann, since=cursor) as (socket, ready):
                 assert (ready["resumed"], ready["cursor"]) == (True, cursor)
-                assert await events(socket, missed) == seen[4 - missed :]
+                assert await events(socket, missed) == received[4 - missed :]
 
 
 async def test_resumed_subscription_continues_live(product: DeployedProduct) -> None:
@@ -93,8 +95,8 @@ async def test_cursor_of_other_stream_is_refused(product: DeployedProduct) -> No
         async with subscribed(other, ann) as (_, ready):
             pass
         for since in (ready["cursor"], "", "x", "狼煙", "YS5iLmM", 'Ym9ndXMuMS4"'):
-            refused = await refusal(socket, LISTEN, topic=chat.topic, since=since)
-            assert (refused["code"], refused["field"]) == ("BAD_USER_INPUT", "since")
+            error = await subscription_error(socket, TOPIC_EVENT_TYPES, topic=chat.topic, since=since)
+            assert (error["code"], error["field"]) == ("BAD_USER_INPUT", "since")
 
 
 async def test_expired_cursor_reports_not_resumed(product: DeployedProduct) -> None:
@@ -103,7 +105,7 @@ async def test_expired_cursor_reports_not_resumed(product: DeployedProduct) -> N
         async with subscribed(chat, ann) as (_, ready):
             pass
         await post_several(chat, ann, ["a", "b", "c"])
-        forget(product, chat, 2)
+        prune_events(product, chat, 2)
         async with subscribed(chat, ann, since=ready["cursor"]) as (socket, fresh):
             assert fresh["resumed"] is False
             assert fresh["cursor"] != ready["cursor"]
@@ -111,17 +113,17 @@ async def test_expired_cursor_reports_not_resumed(product: DeployedProduct) -> N
             assert texts(await events(socket, 1)) == ["d"]
 
 
-def forget(product: DeployedProduct, chat: ChatTopic, count: int) -> None:
-    """Prunes the log as the sweeper does a day later: raises the floor, then deletes."""
+def prune_events(product: DeployedProduct, chat: ChatTopic, count: int) -> None:
+    """Prunes the event log as the sweeper does after a day: raises the floor, then deletes the events."""
     port = (product.data_dir / "mongodb" / "port").read_text()
-    connected: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(
+    mongo: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(
         f"mongodb://127.0.0.1:{port}/?directConnection=true"
     )
-    with connected:
-        database = connected["noroshi"]
+    with mongo:
+        database = mongo["noroshi"]
         database["topics"].update_one({"_id": chat.topic}, {"$set": {"floor": count}})
-        gone = database["events"].delete_many({"_id.s": f"topic:{chat.topic}", "_id.n": {"$lte": count}})
-        assert gone.deleted_count == count
+        deletion = database["events"].delete_many({"_id.s": f"topic:{chat.topic}", "_id.n": {"$lte": count}})
+        assert deletion.deleted_count == count
 
 
 async def test_replay_shows_current_state_of_messages(product: DeployedProduct) -> None:
@@ -164,7 +166,7 @@ async def test_block_withholds_events_from_blocker_only(product: DeployedProduct
 
 
 async def test_viewer_dependent_field_is_executed_per_viewer(tmp_path: Path, mongodb_uri: str, redis_url: str) -> None:
-    """Both viewers use one process, where a shared subscription is executed once."""
+    """Both viewers use one process, which executes a subscription without such a field once for all viewers."""
     document = """
         subscription ($topic: ID!) { topicEvents(topicId: $topic) {
           __typename ... on ReactionsChanged { message { reactions { count reacted } author { blocked } } }
@@ -202,7 +204,7 @@ async def test_leaving_community_ends_subscription_within_5_s(product: DeployedP
             if chatter is not None:
                 chatter.cancel()
             assert ended.value.codes == ["FORBIDDEN"]
-            assert time.monotonic() - began < 15, "looked at every 2 s"
+            assert time.monotonic() - began < 15, "The product checks the membership every 2 s."
             await post(chat, ann, "still here")
             while texts(await events(anns, 1)) != ["still here"]:
                 pass
@@ -218,7 +220,7 @@ async def test_subscription_of_non_member_is_forbidden(product: DeployedProduct)
     async with people(product, "strangers", "ann", "ben") as (ann, ben):
         chat = await create_chat_topic(ann)
         async with ben.socket() as socket:
-            assert await refusal(socket, LISTEN, topic=chat.topic) == {"code": "FORBIDDEN"}
+            assert await subscription_error(socket, TOPIC_EVENT_TYPES, topic=chat.topic) == {"code": "FORBIDDEN"}
 
 
 async def test_community_events_are_throttled_to_one_per_second(product: DeployedProduct) -> None:
@@ -234,23 +236,23 @@ async def test_community_events_are_throttled_to_one_per_second(product: Deploye
         await ann.run(f'mutation {{ createTopic(input: {{communityId: "{chat.community}", title: "New"}}) {{ id }} }}')
         assert (await events(socket, 1))[0] == {"__typename": "TopicCreated", "topic": {"title": "New"}}
         began = time.monotonic()
-        reading = asyncio.create_task(heard(socket))
+        reading = asyncio.create_task(events_until_quiet(socket))
         for _ in range(10):
             await post_several(chat, ann, ["a", "b", "c"])
         lasted_s = time.monotonic() - began
-        happened = await reading
-        assert 1 <= len(happened) <= lasted_s + 2
-        assert all(event == {"__typename": "TopicActivity", "topic": {"id": chat.topic}} for event in happened)
+        received = await reading
+        assert 1 <= len(received) <= lasted_s + 2
+        assert all(event == {"__typename": "TopicActivity", "topic": {"id": chat.topic}} for event in received)
 
 
-async def heard(socket: Socket) -> list[dict[str, Any]]:
-    """Returns the events that arrive until none has arrived for 3 s."""
-    happened = []
+async def events_until_quiet(socket: Socket) -> list[dict[str, Any]]:
+    """Collects events until none has arrived for 3 s."""
+    received = []
     while True:
         try:
-            happened += await events(socket, 1, deadline_s=3)
+            received += await events(socket, 1, deadline_s=3)
         except TimeoutError:
-            return happened
+            return received
 
 
 async def test_shutdown_closes_sockets_with_1012(tmp_path: Path, mongodb_uri: str, redis_url: str) -> None:
@@ -263,6 +265,6 @@ async def test_shutdown_closes_sockets_with_1012(tmp_path: Path, mongodb_uri: st
                 async with asyncio.timeout(30):
                     await each.ws.wait_closed()
                 assert each.ws.close_code == 1012
-        # uvicorn exits by the signal itself once everything is closed.
+        # After it has closed all sockets, uvicorn exits by the signal.
         assert web.process.wait(30) in (0, -signal.SIGTERM)
         assert "Traceback" not in web.log_text

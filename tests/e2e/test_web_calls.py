@@ -16,19 +16,19 @@ def test_call_list_is_fixed_launched_paused_and_watched(product: DeployedProduct
 
     report = run_browser_script("web-calls.mjs", product.url, tmp_path, tokens=tokens)
 
-    assert not {"Calls", "Mail"} & set(report["member"]), "A member sees links to screens without permission."
-    assert [row[:3] for row in report["errors"]["rows"]] == [
+    assert not {"Calls", "Mail"} & set(report["memberLinks"]), "A member sees links to screens without permission."
+    assert [row[:3] for row in report["listErrors"]["rows"]] == [
         ["3", "phone_number", "090-1234-5678"],
         ["4", "phone_number", "+8190123"],
     ]
-    assert "beginning with +" in report["errors"]["rows"][0][3]
-    assert not report["errors"]["launchable"], "A list with errors can be launched."
-    assert report["paused"].startswith("0"), "A number was called although the limit is 0."
-    assert report["rules"] == "5"
+    assert "beginning with +" in report["listErrors"]["rows"][0][3]
+    assert not report["listErrors"]["canLaunch"], "A list with errors can be launched."
+    assert report["doneWhilePaused"].startswith("0"), "A number was called although the limit is 0."
+    assert report["concurrentCalls"] == "5"
     assert report["job"]["done"] == "10 / 10 numbers"
     assert report["job"]["outcomes"] >= 9, "Calls are missing among the outcomes."
     assert "+819010000003" in report["job"]["skipped"], "The number on the do-not-call list was not skipped."
     assert "limit 5" in report["job"]["curve"]
-    assert "2 rows have errors" in report["rejected"]
+    assert "2 rows have errors" in report["rejectedList"]
     assert (report["violations"], report["tooWide"], report["pageErrors"]) == ([], [], [])
     assert foreign_requests(report["requests"], product.url) == []

@@ -1,4 +1,4 @@
-"""Two people in the web client, in a real Chromium against the real product: chat, disconnect, jump, follow, post."""
+"""Two users of the web client, each in a real Chromium window: chat, disconnect, permalink, follow, post."""
 
 from pathlib import Path
 
@@ -20,18 +20,20 @@ def test_two_users_chat_through_disconnect(product: DeployedProduct, tmp_path: P
 
     assert 0 < report["scripts_bytes"] < FIRST_LOAD_MAX_BYTES, "The first load of a conversation is too large."
     assert report["mentionLinks"] == 1, "The mention is not a link."
-    assert report["missed"]["ann"] == report["missed"]["ben"], "The timelines differ after the disconnect."
-    assert len(set(report["missed"]["ben"])) == 4
-    assert report["jump"]["inSight"], "The permalink's message is not visible."
-    for step in report["jump"]["moved_px"]:
+    assert report["afterDisconnect"]["ann"] == report["afterDisconnect"]["ben"], (
+        "The timelines differ after the disconnect."
+    )
+    assert len(set(report["afterDisconnect"]["ben"])) == 4
+    assert report["permalink"]["isVisible"], "The permalink's message is not visible."
+    for step in report["permalink"]["olderPages"]:
         assert step["added"], "No older page was loaded."
-        assert step["by"] <= 2, "The visible rows moved."
-    assert report["jump"]["rows"] < 100, "Invisible rows are in the DOM."
-    assert report["fromReactions"], "The message with the reaction is not highlighted."
+        assert step["moved_px"] <= 2, "The visible rows moved."
+    assert report["permalink"]["rows"] < 100, "Invisible rows are in the DOM."
+    assert report["isHighlighted"], "The message with the reaction is not highlighted."
     assert report["post"] == "Feeds reached: 1"
-    for looked in (report["screens"], report["signIn"]):
-        assert looked["violations"] == []
-        assert looked["tooWide"] == []
-        assert 300 < looked["line_px"] <= LINE_MAX_PX, "Lines are too long on a wide screen."
+    for checks in (report["screens"], report["signIn"]):
+        assert checks["violations"] == []
+        assert checks["tooWide"] == []
+        assert 300 < checks["longestLine_px"] <= LINE_MAX_PX, "Lines are too long on a wide screen."
     assert report["pageErrors"] == []
-    assert foreign_requests(report["requests"], product.url, report["wire"]) == []
+    assert foreign_requests(report["requests"], product.url, report["proxyUrl"]) == []

