@@ -24,7 +24,7 @@ def test_post_is_scheduled_moved_cancelled_and_published(product: DeployedProduc
     assert (scheduled["timeZone"], scheduled["targets"]) == ("America/New_York", 2)
     assert local(dragged["due"]) == f"{dragged['day']} 19:30", "A drag to another day must keep the time of day."
     assert moved["offered"] == 2, "A time that the clocks skip must have two readings."
-    assert moved["due"] == f"{choice['day']}T07:30:00.000Z"
+    assert moved["due"] == f"{moved['day']}T07:30:00.000Z"
     assert report["cancelled"] == "CANCELLED"
     assert (published["before"], published["after"], published["messages"]) == (3, "PUBLISHED", 1)
     assert report["violations"] == []

@@ -1,19 +1,19 @@
 /**
- * Uses GraphiQL as a person would, in a real Chromium, and prints what it saw as one line of JSON.
+ * Uses GraphiQL in a real Chromium as a user would. Prints a report as one line of JSON.
  *
- * Standard input: {url, chromium, token, profile, screenshot}. Exit code 1 when a step did not happen in time.
+ * Standard input: {url, chromium, token, profile, screenshot}. The exit code is 1 when a step timed out.
  */
 import { readFileSync } from "node:fs";
 import { chromium } from "playwright-core";
 
-const PATIENCE_MS = 45_000;
+const TIMEOUT_MS = 45_000;
 
-/** Monaco's names for GraphiQL's panes. */
+/** The names of GraphiQL's panes in Monaco. */
 const OPERATION = "operation.graphql";
 const VARIABLES = "variables.json";
 const RESPONSE = "response.json";
 
-const FLAGS = [
+const CHROMIUM_FLAGS = [
   "--no-sandbox",
   "--disable-gpu",
   "--disable-quic",
@@ -28,60 +28,65 @@ const { url, chromium: executablePath, token, profile, screenshot } = JSON.parse
 const browser = await chromium.launchPersistentContext(profile, {
   executablePath,
   headless: true,
-  args: FLAGS,
+  args: CHROMIUM_FLAGS,
   viewport: { width: 1440, height: 900 },
 });
-const seen = watch(browser);
+const recorded = recordTraffic(browser);
 
 try {
-  const visited = { ...(await visit()), complaints: [...seen.complaints] };
-  console.log(JSON.stringify({ ...visited, refusal: await visitWithBadToken(), requests: seen.requests }));
+  const results = await runOperations();
+  // The invalid token causes errors in the console.
+  const pageErrors = [...recorded.pageErrors];
+  const refusal = await signInWithInvalidToken();
+  console.log(JSON.stringify({ ...results, pageErrors, refusal, requests: recorded.requests }));
 } finally {
   await browser.close();
 }
 
 /** Records the requests and console errors of every page, including violations of the content policy. */
-function watch(context) {
-  const record = { requests: [], complaints: [] };
+function recordTraffic(context) {
+  const record = { requests: [], pageErrors: [] };
   context.on("request", (request) => record.requests.push(request.url()));
-  context.on("console", (line) => line.type() === "error" && record.complaints.push(line.text()));
-  context.on("weberror", (error) => record.complaints.push(String(error.error())));
+  context.on("console", (line) => line.type() === "error" && record.pageErrors.push(line.text()));
+  context.on("weberror", (error) => record.pageErrors.push(String(error.error())));
   context.on("page", (page) => page.on("websocket", (socket) => record.requests.push(socket.url())));
   return record;
 }
 
-async function visit() {
+/** Runs a query, a mutation and a subscription in two windows. Returns what GraphiQL shows. */
+async function runOperations() {
   const first = await openGraphiql(token);
-  const opened = { title: await first.title(), address: first.url(), tabs: await tabNames(first) };
-  await choose(first, "WhoAmI");
+  const page = { title: await first.title(), address: first.url(), tabs: await tabNames(first) };
+  await chooseTab(first, "WhoAmI");
   const viewer = (await run(first)).data.viewer;
 
-  const topicId = await makeTopic(first);
-  const ready = await watchTopic(first, topicId);
+  const topicId = await createTopic(first);
+  const ready = await subscribeToTopic(first, topicId);
 
   const second = await openGraphiql(token);
-  await choose(second, "PostMessage");
-  await write(second, VARIABLES, JSON.stringify({ topicId, text: "a fire on the hill" }));
+  await chooseTab(second, "PostMessage");
+  await setText(second, VARIABLES, JSON.stringify({ topicId, text: "a fire on the hill" }));
   const posted = (await run(second)).data.postMessage;
 
-  const live = await response(first, (answer) => answer.data?.topicEvents.message?.id === posted.id);
+  const event = await response(first, (result) => result.data?.topicEvents.message?.id === posted.id);
   await first.bringToFront();
   await first.screenshot({ path: screenshot });
   const tokenStored = await first.evaluate((text) => JSON.stringify(localStorage).includes(text), token);
-  return { ...opened, viewer, ready, posted, arrived: live.data.topicEvents, tokenStored };
+  return { ...page, viewer, ready, posted, arrived: event.data.topicEvents, tokenStored };
 }
 
-/** Returns the message that is shown when the socket rejects the token. */
-async function visitWithBadToken() {
+/** Returns the message that GraphiQL shows when the server rejects the token. */
+async function signInWithInvalidToken() {
   const page = await openGraphiql("no-token-at-all");
-  await choose(page, "LiveTopic");
+  await chooseTab(page, "LiveTopic");
   await execute(page);
-  return (await response(page, (answer) => answer.errors)).errors[0].message;
+  return (await response(page, (result) => result.errors)).errors[0].message;
 }
 
+/** Opens GraphiQL in a new window by a sign-in link. */
 async function openGraphiql(linkToken) {
   const page = await browser.newPage();
-  page.setDefaultTimeout(PATIENCE_MS);
+  page.setDefaultTimeout(TIMEOUT_MS);
   await page.goto(`${url}/graphiql#token=${linkToken}`);
   await page.getByRole("region", { name: "Operation Editor" }).locator(".view-line").first().waitFor();
   return page;
@@ -91,36 +96,40 @@ function tabNames(page) {
   return page.locator(".graphiql-tab-button").allInnerTexts();
 }
 
-async function makeTopic(page) {
+async function createTopic(page) {
   await page.getByRole("button", { name: "New tab" }).click();
-  await write(page, OPERATION, 'mutation Found { createCommunity(input: {name: "Hills"}) { id } }');
-  await named(page, "Found");
+  await setText(
+    page,
+    OPERATION,
+    'mutation CreateCommunity { createCommunity(input: {name: "Hills"}) { id } }',
+  );
+  await waitForTabName(page, "CreateCommunity");
   const communityId = (await run(page)).data.createCommunity.id;
   const input = `{communityId: "${communityId}", title: "Watch"}`;
-  await write(page, OPERATION, `mutation Open { createTopic(input: ${input}) { id } }`);
-  await named(page, "Open");
+  await setText(page, OPERATION, `mutation CreateTopic { createTopic(input: ${input}) { id } }`);
+  await waitForTabName(page, "CreateTopic");
   return (await run(page)).data.createTopic.id;
 }
 
-async function watchTopic(page, topicId) {
-  await choose(page, "LiveTopic");
-  await write(page, VARIABLES, JSON.stringify({ topicId }));
+async function subscribeToTopic(page, topicId) {
+  await chooseTab(page, "LiveTopic");
+  await setText(page, VARIABLES, JSON.stringify({ topicId }));
   return (await run(page)).data.topicEvents;
 }
 
-/** Waits until GraphiQL has parsed the changed document, which it shows in the tab's name. */
-async function named(page, name) {
+/** Waits until GraphiQL has parsed the changed document and named the tab after its operation. */
+async function waitForTabName(page, name) {
   await page.locator(`.graphiql-tab-active [title="${name}"]`).waitFor();
 }
 
-/** Chooses the first tab of that name: a second window may show another window's tab twice. */
-async function choose(page, name) {
+/** Chooses the first tab with this name. In a second window, two tabs may have the same name. */
+async function chooseTab(page, name) {
   await page.locator(`.graphiql-tab-button[title="${name}"]`).first().click();
-  await named(page, name);
+  await waitForTabName(page, name);
 }
 
-/** Replaces an editor's text at once, because the editor closes brackets while one types. */
-async function write(page, file, text) {
+/** Replaces an editor's whole text. Typed text would change, because the editor closes brackets. */
+async function setText(page, file, text) {
   await page.evaluate(
     ([ending, value]) => {
       const models = globalThis.__MONACO.editor.getModels();
@@ -134,33 +143,33 @@ async function execute(page) {
   await page.getByRole("button", { name: /^Execute query/ }).click();
 }
 
-/** Runs the tab's operation. Returns the first answer with data. */
+/** Runs the tab's operation. Returns the first response with data. */
 async function run(page) {
   await execute(page);
-  return response(page, (answer) => answer.data);
+  return response(page, (result) => result.data);
 }
 
-/** Returns the response pane's content as soon as it is JSON that `accepts` returns true for. */
+/** Waits until `accepts` returns true for the JSON in the response pane. Returns that JSON. */
 async function response(page, accepts) {
-  const until = Date.now() + PATIENCE_MS;
+  const until = Date.now() + TIMEOUT_MS;
   let text = "";
   while (Date.now() < until) {
-    text = await read(page, RESPONSE);
-    const answer = parsed(text);
-    if (answer && accepts(answer)) return answer;
+    text = await textOf(page, RESPONSE);
+    const result = parseJson(text);
+    if (result && accepts(result)) return result;
     await page.waitForTimeout(50);
   }
-  throw new Error(`The response pane never showed what was expected, but: ${text}`);
+  throw new Error(`The response pane did not show the expected response in time. It shows: ${text}`);
 }
 
-function read(page, file) {
+function textOf(page, file) {
   return page.evaluate((ending) => {
     const models = globalThis.__MONACO.editor.getModels();
     return models.find((model) => model.uri.path.endsWith(ending))?.getValue() ?? "";
   }, file);
 }
 
-function parsed(text) {
+function parseJson(text) {
   try {
     return JSON.parse(text);
   } catch {

@@ -1,22 +1,23 @@
 /**
- * Checks every screen that all users have with axe in both themes, and that it fits windows from 360 to 2560 pixels.
+ * Checks the screens that every user may open: with axe in both themes, and their widths in windows from 360 to 2560
+ * pixels.
  */
-import { axe, over_px, go as visit } from "./visitor.mjs";
+import { axeViolations, navigate, overflow_px } from "./browser.mjs";
 
-const WINDOWS = [
+const WINDOW_SIZES = [
   { width: 360, height: 740 },
   { width: 2560, height: 1440 },
   { width: 1400, height: 900 },
 ];
 
 /**
- * Returns `violations` found by axe, `tooWide` windows, and `line_px`, the longest line of text at 2560 pixels. The
- * user of `page` has posts, notifications, reactions, and one community that they have not joined.
+ * Returns the `violations` that axe found, the screens that are `tooWide` for a window, and the width of the longest
+ * line of text at 2560 pixels. The user of `page` must have posts, notifications and reactions.
  */
-export async function lookAtScreens(page, { topicId, personId, closedTopicId, screenshots }) {
-  const seen = { violations: [], tooWide: [], line_px: 0 };
-  const look = (name) => lookAt(page, name, screenshots, seen);
-  for (const [place, shown] of Object.entries({
+export async function checkScreens(page, { topicId, personId, closedTopicId, screenshots }) {
+  const findings = { violations: [], tooWide: [], longestLine_px: 0 };
+  const check = (name) => checkScreen(page, name, screenshots, findings);
+  for (const [path, content] of Object.entries({
     [`/topic/${topicId}`]: page.locator("[data-message]"),
     [`/topic/${closedTopicId}`]: page.getByText("to read this topic"),
     "/chat": page.getByText("Choose a topic"),
@@ -28,66 +29,67 @@ export async function lookAtScreens(page, { topicId, personId, closedTopicId, sc
     "/reactions": page.locator("main time"),
     [`/person/${personId}`]: page.locator("main h1"),
   })) {
-    await visit(page, place);
-    await shown.first().waitFor();
-    await look(place.slice(1).replaceAll("/", "-"));
+    await navigate(page, path);
+    await content.first().waitFor();
+    await check(path.slice(1).replaceAll("/", "-"));
   }
-  await dialogs(page, look);
-  return seen;
+  await checkDialogs(page, check);
+  return findings;
 }
 
 /** Checks the dialogs that open over a screen. */
-async function dialogs(page, look) {
-  await visit(page, "/chat");
+async function checkDialogs(page, check) {
+  await navigate(page, "/chat");
   for (const opener of ["New community", "New topic in Hilltops", "Account"]) {
     await page.getByRole("button", { name: opener }).click();
     await page.getByRole("dialog").waitFor();
-    await look(opener);
+    await check(opener);
     await page.keyboard.press("Escape");
     await page.getByRole("dialog").waitFor({ state: "detached" });
   }
   await page.keyboard.press("Control+k");
   await page.getByRole("combobox").fill("watch");
   await page.getByRole("option", { name: /Watch/ }).first().waitFor();
-  await look("palette");
+  await check("palette");
   await page.keyboard.press("Enter");
   await page.locator("#topic-title").waitFor();
 }
 
 /** Checks the sign-in page. */
-export async function lookAtSignIn(browser, url, screenshots) {
-  const seen = { violations: [], tooWide: [], line_px: 0 };
+export async function checkSignIn(browser, url, screenshots) {
+  const findings = { violations: [], tooWide: [], longestLine_px: 0 };
   const context = await browser.newContext({ locale: "en-US" });
   const page = await context.newPage();
   await page.goto(url);
   await page.locator("footer").getByText("The server is ready").waitFor();
-  await lookAt(page, "sign-in", screenshots, seen);
+  await checkScreen(page, "sign-in", screenshots, findings);
   await context.close();
-  return seen;
+  return findings;
 }
 
-async function lookAt(page, name, screenshots, seen) {
+async function checkScreen(page, name, screenshots, findings) {
   for (const theme of ["light", "dark"]) {
-    seen.violations.push(...(await axe(page, name, theme)));
+    findings.violations.push(...(await axeViolations(page, name, theme)));
     await page.screenshot({ path: `${screenshots}/${name}-${theme}.png` });
   }
-  for (const size of WINDOWS) {
+  for (const size of WINDOW_SIZES) {
     await page.setViewportSize(size);
-    await laidOut(page);
-    const over = await over_px(page);
-    if (over > 0) seen.tooWide.push(`${name} at ${size.width}: ${over} px`);
-    if (size.width === 2560) seen.line_px = Math.max(seen.line_px, await line_px(page));
+    await waitForLayout(page);
+    const overflow = await overflow_px(page);
+    if (overflow > 0) findings.tooWide.push(`${name} at ${size.width}: ${overflow} px`);
+    if (size.width === 2560)
+      findings.longestLine_px = Math.max(findings.longestLine_px, await longestLine_px(page));
   }
 }
 
-async function laidOut(page) {
+async function waitForLayout(page) {
   await page.evaluate(async () => {
     for (let frames = 0; frames < 2; frames++) await new Promise(requestAnimationFrame);
   });
 }
 
 /** Returns the width of the longest line of text. */
-async function line_px(page) {
+async function longestLine_px(page) {
   return await page.evaluate(() => {
     const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
     const range = document.createRange();

@@ -5,63 +5,63 @@
  * Standard input: {url, chromium, tokens: {hana, ...}, screenshots}. The product must hold the demo data.
  */
 import { writeFileSync } from "node:fs";
-import { beginLooking, settled } from "./looking.mjs";
-import { readOrder, go as visit } from "./visitor.mjs";
+import { navigate, readInput } from "./browser.mjs";
+import { openScreenChecker, waitForAnimations } from "./screen-checker.mjs";
 
 const SIZES = [
   { width: 1280, height: 800 },
   { width: 360, height: 740 },
 ];
 const WIDE = { width: 2560, height: 1440 };
-const MAIN = ["sign-in", "chat", "home", "schedule", "calls", "mail"];
+const MAIN_SCREENS = ["sign-in", "chat", "home", "schedule", "calls", "mail"];
 const QUALITY = 82;
-const BAD_LIST =
+const LIST_WITH_ERRORS =
   "phone_number,name,time\n+819012345678,佐藤,10:00\n090-1234-5678,田中,10:30\n+81901234,鈴木,11:00\n";
-const FOUND = "mutation ($input: CreateCommunityInput!) { createCommunity(input: $input) { id } }";
+const CREATE_COMMUNITY = "mutation ($input: CreateCommunityInput!) { createCommunity(input: $input) { id } }";
 const OTHER_COMMUNITIES = [
   ["星を見る会", "新月の夜に、丘の上で。"],
   ["Harbour radio", "Who is on the air, and how far one hears us."],
   ["畑しごと", "季節の畑と、分けあう苗。"],
 ];
-const PASTED =
+const PASTED_ADDRESSES =
   "ann@harbour.example\ngone@harbour.example\nfull@valley.example\nnew@harbour.example\nwho@closed.example\nann@@harbour";
 
-const { tokens, ...where } = readOrder();
-const { browser, ask, open, close } = await beginLooking(where);
+const { tokens, ...options } = readInput();
+const { browser, run, open, close } = await openScreenChecker(options);
 const files = [];
 
 try {
-  await signIn();
+  await takeSignIn();
   const page = await open(tokens.hana, "/home");
-  const screens = { ...SCREENS(await topicOfHana()), ...MORE_SCREENS() };
-  for (const [name, go] of Object.entries(screens)) await take(page, name, go);
+  const screens = { ...mainScreens(await topicOfHana()), ...otherScreens() };
+  for (const [name, open] of Object.entries(screens)) await takeScreenshots(page, name, open);
   console.log(JSON.stringify({ files }));
 } finally {
   await close();
 }
 
-/** The screens that the main ones lead to. The palette is last because it stays open. */
-function MORE_SCREENS() {
+/** Returns functions that open the other screens. The palette is last because it stays open. */
+function otherScreens() {
   return {
     profile: async (page) => {
-      const { users } = await ask(tokens.hana, '{ users(query: "ken", limit: 1) { id } }');
-      await visit(page, `/person/${users[0].id}`);
+      const { users } = await run(tokens.hana, '{ users(query: "ken", limit: 1) { id } }');
+      await navigate(page, `/person/${users[0].id}`);
       await page.locator("[data-post]").first().waitFor();
     },
-    everyone: at("/everyone", "[data-post]"),
+    everyone: screenAt("/everyone", "[data-post]"),
     browse: async (page) => {
       for (const [name, description] of OTHER_COMMUNITIES)
-        await ask(tokens.sora, FOUND, { input: { name, description } });
-      await visit(page, "/browse");
+        await run(tokens.sora, CREATE_COMMUNITY, { input: { name, description } });
+      await navigate(page, "/browse");
       await page
         .locator("main h2")
         .nth(OTHER_COMMUNITIES.length - 1)
         .waitFor();
     },
-    reactions: at("/reactions", "main time"),
-    "calls-limits": at("/callRules", "main input"),
+    reactions: screenAt("/reactions", "main time"),
+    "calls-limits": screenAt("/callRules", "main input"),
     "mail-domains": async (page) => {
-      await visit(page, "/mailDomains");
+      await navigate(page, "/mailDomains");
       await page
         .getByRole("textbox", { name: "Domains" })
         .fill("harbour.example, valley.example, closed.example");
@@ -69,14 +69,14 @@ function MORE_SCREENS() {
       await page.locator("[data-domain]").nth(2).waitFor();
     },
     "schedule-composer": async (page) => {
-      await visit(page, "/publishing/month/today/new");
+      await navigate(page, "/publishing/month/today/new");
       const dialog = page.getByRole("dialog", { name: "Schedule a post" });
       await dialog
         .getByLabel("What do you want to say?")
         .fill("来週の収穫祭、狼煙は18時に上がります。 #収穫祭");
     },
     palette: async (page) => {
-      await visit(page, "/home");
+      await navigate(page, "/home");
       await page.getByRole("dialog").waitFor({ state: "detached" });
       await page.locator("[data-post]").first().waitFor();
       await page.keyboard.press("Control+k");
@@ -86,95 +86,96 @@ function MORE_SCREENS() {
   };
 }
 
-/** How to open each main screen and wait until it is ready. */
-function SCREENS(topicId) {
+/** Returns functions that open each main screen and wait until it is ready. */
+function mainScreens(topicId) {
   return {
     chat: async (page) => {
-      await visit(page, `/topic/${topicId}`);
+      await navigate(page, `/topic/${topicId}`);
       await page.locator("[data-message]").first().waitFor();
     },
     home: async (page) => {
-      await visit(page, "/home");
+      await navigate(page, "/home");
       await page.locator("[data-post]").first().waitFor();
     },
     schedule: async (page) => {
-      await visit(page, "/publishing");
+      await navigate(page, "/publishing");
       await page.locator("main h1").first().waitFor();
     },
     notifications: async (page) => {
-      await visit(page, "/notifications");
+      await navigate(page, "/notifications");
       await page.locator("main time").first().waitFor();
     },
     calls: async (page) => {
-      await visit(page, "/calls");
+      await navigate(page, "/calls");
       await page.locator("[data-job]", { hasText: "健診のご案内 11月" }).click();
       await page.locator("[data-outcome]").nth(2).waitFor({ timeout: 60_000 });
       await page.locator("[data-task]").first().waitFor();
     },
     "calls-list": async (page) => {
-      await visit(page, "/newCallJob");
+      await navigate(page, "/newCallJob");
       await page.getByRole("textbox", { name: "Name" }).fill("健診のご案内 12月");
       await page.getByRole("textbox", { name: "Scenario" }).fill("{name}さん、健診は{time}からです。");
-      await page.getByRole("textbox", { name: "Numbers" }).fill(BAD_LIST);
+      await page.getByRole("textbox", { name: "Numbers" }).fill(LIST_WITH_ERRORS);
       await page.getByTestId("row-errors").locator("[data-row]").first().waitFor();
     },
     mail: async (page) => {
-      await visit(page, "/mail");
-      await page.getByRole("textbox", { name: /Check addresses/ }).fill(PASTED);
+      await navigate(page, "/mail");
+      await page.getByRole("textbox", { name: /Check addresses/ }).fill(PASTED_ADDRESSES);
       await page.getByRole("button", { name: "Look up" }).click();
       await page.locator('[data-address="ann@@harbour"]').waitFor();
     },
     "mail-rates": async (page) => {
-      await visit(page, "/bounceRates");
+      await navigate(page, "/bounceRates");
       await page.getByRole("button", { name: "14 days" }).click();
       await page.getByTestId("bounce-rate").waitFor();
     },
   };
 }
 
-/** Opens a place and waits for a selector. */
-function at(place, selector) {
+/** Returns a function that opens a path and waits for a selector. */
+function screenAt(path, selector) {
   return async (page) => {
-    await visit(page, place);
+    await navigate(page, path);
     await page.locator(selector).first().waitFor();
   };
 }
 
 async function topicOfHana() {
-  const { communities } = await ask(tokens.hana, "{ communities(joined: true) { topics(limit: 1) { id } } }");
+  const { communities } = await run(tokens.hana, "{ communities(joined: true) { topics(limit: 1) { id } } }");
   return communities.flatMap(({ topics }) => topics)[0].id;
 }
 
-async function signIn() {
+/** Takes the screenshots of the sign-in page. */
+async function takeSignIn() {
   const context = await browser.newContext({ locale: "en-US", viewport: SIZES[0] });
   const page = await context.newPage();
-  await page.goto(where.url);
+  await page.goto(options.url);
   await page.getByRole("button", { name: /@hana/ }).waitFor();
   await page.locator("footer").getByText("The server is ready").waitFor();
-  await take(page, "sign-in", async () => {});
+  await takeScreenshots(page, "sign-in", async () => {});
   await context.close();
 }
 
-async function take(page, name, go) {
+async function takeScreenshots(page, name, open) {
   await page.setViewportSize(SIZES[0]);
-  await go(page);
-  for (const size of MAIN.includes(name) ? [...SIZES, WIDE] : SIZES) {
+  await open(page);
+  for (const size of MAIN_SCREENS.includes(name) ? [...SIZES, WIDE] : SIZES) {
     await page.setViewportSize(size);
     for (const theme of ["light", "dark"]) {
       await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
-      await settled(page);
+      await waitForAnimations(page);
       // Content that becomes visible at the new width has to load and be laid out first.
       await page.waitForTimeout(400);
-      await write(page, `${name}-${theme}-${size.width}`);
+      await writeScreenshot(page, `${name}-${theme}-${size.width}`);
     }
   }
 }
 
-/** Uses the DevTools protocol, which can write WebP. */
-async function write(page, name) {
+/** Writes a WebP file by the DevTools protocol; Playwright writes only PNG and JPEG. */
+async function writeScreenshot(page, name) {
   const session = await page.context().newCDPSession(page);
   const { data } = await session.send("Page.captureScreenshot", { format: "webp", quality: QUALITY });
-  const file = `${where.screenshots}/${name}.webp`;
+  const file = `${options.screenshots}/${name}.webp`;
   writeFileSync(file, Buffer.from(data, "base64"));
   if (process.env.SCREENSHOTS_PNG)
     await page.screenshot({ path: `${process.env.SCREENSHOTS_PNG}/${name}.png` });

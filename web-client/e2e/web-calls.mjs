@@ -1,102 +1,104 @@
 /**
- * An operator launches a call list, in a real Chromium: list errors, limits, do-not-call, a paused job that then
- * completes, watched by a second operator. Prints a report as one line of JSON; exit code 1 when a step timed out.
+ * An operator launches a call list in a real Chromium: list errors, limits, the do-not-call list, and a job that is
+ * paused and then completes. A second operator sees each change. Prints a report as one line of JSON. The exit code is
+ * 1 when a step timed out.
  *
  * Standard input: {url, chromium, tokens: {ada, olga, max}, screenshots}.
  */
-import { beginLooking } from "./looking.mjs";
-import { readOrder, go as visit } from "./visitor.mjs";
+
+import { navigate, readInput } from "./browser.mjs";
+import { openScreenChecker } from "./screen-checker.mjs";
 
 const NUMBERS = 10;
-const LISTED = "+819010000003";
-const GOOD = `phone_number,name\n${Array.from({ length: NUMBERS }, (_, n) => `+8190${10_000_000 + n},花子 ${n}\n`).join("")}`;
-const BAD = "phone_number,name\n+819012345678,Ann\n090-1234-5678,Ben\n+8190123,Cat\n";
+const DO_NOT_CALL = "+819010000003";
+const VALID_LIST = `phone_number,name\n${Array.from({ length: NUMBERS }, (_, n) => `+8190${10_000_000 + n},花子 ${n}\n`).join("")}`;
+const LIST_WITH_ERRORS = "phone_number,name\n+819012345678,Ann\n090-1234-5678,Ben\n+8190123,Cat\n";
 const LIMIT = "mutation ($input: CallLimitsInput!) { setCallLimits(input: $input) { concurrentCalls } }";
 
-const { tokens, ...where } = readOrder();
-const { seen, ask, open, look, close } = await beginLooking(where);
+const { tokens, ...options } = readInput();
+const { findings, run, open, checkScreen, close } = await openScreenChecker(options);
 
 try {
   // No call can start before the limit is raised, so the next steps do not depend on timing.
-  await ask(tokens.ada, LIMIT, { input: { concurrentCalls: 0, callsPerSecond: 20 } });
-  const story = { member: await refused() };
+  await run(tokens.ada, LIMIT, { input: { concurrentCalls: 0, callsPerSecond: 20 } });
+  const report = { memberLinks: await linksOfMember() };
   const ada = await open(tokens.ada, "/calls");
   await ada.getByText("No call lists yet").waitFor();
-  await look(ada, "calls-empty");
-  story.errors = await badList(ada);
-  story.good = await goodList(ada);
-  const olga = await watching(ada);
-  story.paused = await pause(ada, olga);
-  story.rules = await rules(ada);
-  story.job = await toTheEnd(ada, olga);
-  story.rejected = await rejected(olga);
-  console.log(JSON.stringify({ ...story, ...seen }));
+  await checkScreen(ada, "calls-empty");
+  report.listErrors = await enterListWithErrors(ada);
+  await launchList(ada);
+  const olga = await openAsSecondOperator(ada);
+  report.doneWhilePaused = await pauseAndResume(ada, olga);
+  report.concurrentCalls = await changeRules(ada);
+  report.job = await waitUntilCompleted(ada, olga);
+  report.rejectedList = await launchRejectedList(olga);
+  console.log(JSON.stringify({ ...report, ...findings }));
 } finally {
   await close();
 }
 
 /** Returns the links that a user without the operator role sees. */
-async function refused() {
+async function linksOfMember() {
   const max = await open(tokens.max, "/calls");
   await max.getByText("Calls are for operators").waitFor();
-  await look(max, "calls-forbidden");
+  await checkScreen(max, "calls-forbidden");
   const links = await max.getByRole("navigation", { name: "Screens" }).getByRole("link").allInnerTexts();
   await max.context().close();
   return links;
 }
 
 /** Returns the errors of a pasted list: line, column, value, reason. */
-async function badList(page) {
+async function enterListWithErrors(page) {
   await page.getByRole("link", { name: "New list" }).first().click();
-  await page.getByRole("textbox", { name: "Numbers" }).fill(BAD);
+  await page.getByRole("textbox", { name: "Numbers" }).fill(LIST_WITH_ERRORS);
   const table = page.getByTestId("row-errors");
   await table.locator("[data-row]").nth(1).waitFor();
-  await look(page, "calls-errors");
+  await checkScreen(page, "calls-errors");
   const rows = await table
     .locator("[data-row]")
     .evaluateAll((found) => found.map((row) => [...row.cells].map((cell) => cell.innerText)));
-  return { rows, launchable: await page.getByRole("button", { name: "Launch" }).isEnabled() };
+  return { rows, canLaunch: await page.getByRole("button", { name: "Launch" }).isEnabled() };
 }
 
-/** Launches a list from a file. Returns the number of its tasks. */
-async function goodList(page) {
+/** Launches a list from a file. */
+async function launchList(page) {
   await page.getByRole("textbox", { name: "Name" }).fill("Reminders");
   await page.getByRole("textbox", { name: "Scenario" }).fill("Say hello to {name}.");
-  const file = { name: "reminders.csv", mimeType: "text/csv", buffer: Buffer.from(GOOD) };
+  const file = { name: "reminders.csv", mimeType: "text/csv", buffer: Buffer.from(VALID_LIST) };
   await page.locator('input[type="file"]').setInputFiles(file);
   await page.getByText(`${NUMBERS} rows, no errors`).waitFor();
   await page.getByText("this list would never finish").waitFor();
   await page.getByText("Schedule and retries").click();
-  await look(page, "calls-good-list");
+  await checkScreen(page, "calls-good-list");
   await page.getByRole("button", { name: "Launch" }).click();
   await page.locator('[data-job-state="RUNNING"]').waitFor();
-  return await page.locator("[data-task]").count();
 }
 
-/** Opens the same job as another operator. */
-async function watching(page) {
+/** Opens the job of the page as another operator. */
+async function openAsSecondOperator(page) {
   const id = await page.locator('a[aria-current="page"][data-job]').getAttribute("data-job");
   const olga = await open(tokens.olga, `/callJob/${id}`);
   await olga.locator('[data-job-state="RUNNING"]').waitFor();
   return olga;
 }
 
-async function pause(page, other) {
+/** Pauses and resumes the job. Returns the number of completed calls that the page shows. */
+async function pauseAndResume(page, other) {
   await page.getByRole("button", { name: "Pause" }).click();
   await other.locator('[data-job-state="PAUSED"]').waitFor();
-  await look(other, "calls-paused");
+  await checkScreen(other, "calls-paused");
   await other.getByRole("button", { name: "Resume" }).click();
   await page.locator('[data-job-state="RUNNING"]').waitFor();
   return await page.getByTestId("done").innerText();
 }
 
-/** Adds a number to the do-not-call list and raises the limits, so that the other calls can start. */
-async function rules(page) {
+/** Adds a number to the do-not-call list, and raises the limits, so that the other calls can start. */
+async function changeRules(page) {
   await page.getByRole("link", { name: "Limits and do-not-call" }).click();
-  await page.getByRole("textbox", { name: "Phone numbers" }).fill(LISTED);
+  await page.getByRole("textbox", { name: "Phone numbers" }).fill(DO_NOT_CALL);
   await page.getByRole("button", { name: "Add to list" }).click();
   await page.getByText("On the do-not-call list").waitFor();
-  await look(page, "calls-rules");
+  await checkScreen(page, "calls-rules");
   const limit = page.getByRole("spinbutton", { name: "Concurrent calls" });
   await limit.fill("5");
   await page.getByRole("button", { name: "Save" }).click();
@@ -104,14 +106,16 @@ async function rules(page) {
   return await limit.inputValue();
 }
 
-/** Waits until both pages show the end of the job without a reload. */
-async function toTheEnd(page, other) {
+/** Waits until both pages show the completed job without a reload. Returns what the second page shows. */
+async function waitUntilCompleted(page, other) {
   await other.locator('[data-job-state="COMPLETED"]').waitFor({ timeout: 60_000 });
   await other.locator('[data-task-state="SKIPPED"]').waitFor();
   await other.getByRole("img", { name: /^Calls in progress: 0 now/ }).waitFor();
-  await look(other, "calls-completed");
-  const left = ["QUEUED", "DIALLING", "IN_CALL"].map((state) => `[data-task-state="${state}"]`).join(",");
-  await other.locator(left).first().waitFor({ state: "detached" });
+  await checkScreen(other, "calls-completed");
+  const unfinished = ["QUEUED", "DIALLING", "IN_CALL"]
+    .map((state) => `[data-task-state="${state}"]`)
+    .join(",");
+  await other.locator(unfinished).first().waitFor({ state: "detached" });
   await page.locator("[data-job]").filter({ hasText: "Completed" }).waitFor();
   const outcomes = await other
     .locator("[data-outcome]")
@@ -125,12 +129,12 @@ async function toTheEnd(page, other) {
 }
 
 /** Launches a list with errors through the API. Returns the alert that the job shows. */
-async function rejected(page) {
+async function launchRejectedList(page) {
   const launch = "mutation ($input: LaunchCallJobInput!) { launchCallJob(input: $input) { id } }";
-  const input = { name: "Careless", scenario: "Hello", csv: BAD };
-  const { launchCallJob } = await ask(tokens.olga, launch, { input });
-  await visit(page, `/callJob/${launchCallJob.id}`);
+  const input = { name: "Careless", scenario: "Hello", csv: LIST_WITH_ERRORS };
+  const { launchCallJob } = await run(tokens.olga, launch, { input });
+  await navigate(page, `/callJob/${launchCallJob.id}`);
   await page.getByTestId("row-errors").locator("[data-row]").nth(1).waitFor();
-  await look(page, "calls-rejected");
+  await checkScreen(page, "calls-rejected");
   return await page.getByRole("alert").innerText();
 }

@@ -1,44 +1,44 @@
 /**
- * Chat actions other than plain messages, each in a real Chromium window; prints a report as one line of JSON.
+ * Two users chat in real Chromium windows, with all actions except plain messages. Prints a report as one line of JSON.
  *
- * Standard input: {url, chromium, tokens: {ann, ben}}. This script also serves the page that a message links to. Exit
- * code 1 when a step timed out.
+ * Standard input: {url, chromium, tokens: {ann, ben}}. This script also serves the website that a message links to. The
+ * exit code is 1 when a step timed out.
  */
 import { createServer } from "node:http";
-import { ask as askAt, go, launch, open, openTab, readOrder } from "./visitor.mjs";
+import { launch, navigate, openPage, openTab, readInput, runOperation } from "./browser.mjs";
 
 const PIXEL = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
   "base64",
 );
 
-const { url, chromium, tokens } = readOrder();
-const site = await openSite();
-const visitors = await launch(chromium);
-const ask = (token, query, variables) => askAt(url, token, query, variables);
+const { url, chromium, tokens } = readInput();
+const site = await startSite();
+const session = await launch(chromium);
+const run = (token, query, variables) => runOperation(url, token, query, variables);
 
 try {
-  const topicId = await seed();
-  const ann = await open(visitors, url, tokens.ann, `/topic/${topicId}`);
-  const ben = await open(visitors, url, tokens.ben, `/topic/${topicId}`);
-  const story = {};
-  story.stamp = await stamp(ann, ben);
-  story.edited = await edit(ann, ben);
-  await remove(ann, ben);
-  story.preview = await preview(ann, ben);
-  story.tabs = await twoTabs(ann, ben, topicId);
-  story.trending = await trending(ben, topicId);
-  await everyone(ann, ben);
-  story.blocked = await block(ben, topicId);
-  const { requests, complaints } = visitors;
-  console.log(JSON.stringify({ ...story, requests, complaints }));
+  const topicId = await createTopicWithMessage();
+  const ann = await openPage(session, url, tokens.ann, `/topic/${topicId}`);
+  const ben = await openPage(session, url, tokens.ben, `/topic/${topicId}`);
+  const report = {};
+  report.stamp = await sendStamp(ann, ben);
+  report.edited = await editMessages(ann, ben);
+  await deleteMessage(ann, ben);
+  report.preview = await postLink(ann, ben);
+  report.tabs = await writeInTwoTabs(ann, ben, topicId);
+  report.trending = await isTrending(ben, topicId);
+  await postWithHashtag(ann, ben);
+  report.blocked = await blockAndUnblock(ben, topicId);
+  const { requests, pageErrors } = session;
+  console.log(JSON.stringify({ ...report, requests, pageErrors }));
 } finally {
-  await visitors.browser.close();
+  await session.browser.close();
   site.close();
 }
 
 /** Serves a page with a title and a picture for link previews. */
-async function openSite() {
+async function startSite() {
   const server = createServer((request, response) => {
     if (request.url === "/picture.png") return response.setHeader("content-type", "image/png").end(PIXEL);
     const image = `http://${request.headers.host}/picture.png`;
@@ -51,13 +51,14 @@ async function openSite() {
   return { url: `http://127.0.0.1:${server.address().port}/beacon`, close: () => server.close() };
 }
 
-async function seed() {
-  const founded = await ask(tokens.ann, 'mutation { createCommunity(input: {name: "Hilltops"}) { id } }');
-  const communityId = founded.createCommunity.id;
-  await ask(tokens.ben, `mutation { joinCommunity(communityId: "${communityId}") { id } }`);
-  const made = `mutation { createTopic(input: {communityId: "${communityId}", title: "Watch"}) { id } }`;
-  const topicId = (await ask(tokens.ann, made)).createTopic.id;
-  await ask(
+/** Creates a topic with one message, in a community that Ben has joined. Returns its id. */
+async function createTopicWithMessage() {
+  const community = await run(tokens.ann, 'mutation { createCommunity(input: {name: "Hilltops"}) { id } }');
+  const communityId = community.createCommunity.id;
+  await run(tokens.ben, `mutation { joinCommunity(communityId: "${communityId}") { id } }`);
+  const createTopic = `mutation { createTopic(input: {communityId: "${communityId}", title: "Watch"}) { id } }`;
+  const topicId = (await run(tokens.ann, createTopic)).createTopic.id;
+  await run(
     tokens.ann,
     `mutation { postMessage(input: {topicId: "${topicId}", text: "the watch begins"}) { id } }`,
   );
@@ -74,7 +75,8 @@ async function write(page, text) {
   await field.press("Enter");
 }
 
-async function stamp(ann, ben) {
+/** Sends the first stamp. Returns its name, and the width of its picture for the other user. */
+async function sendStamp(ann, ben) {
   await ann.getByRole("button", { name: "Stamps" }).click();
   const first = ann.getByRole("dialog", { name: "Stamps" }).getByRole("button").first();
   const name = await first.getAttribute("title");
@@ -84,8 +86,8 @@ async function stamp(ann, ben) {
   return { name, width: await width_px(picture) };
 }
 
-/** Edits a message from the toolbar, and by ArrowUp in an empty field. */
-async function edit(ann, ben) {
+/** Edits a message by its toolbar, and by ArrowUp in an empty field. Returns the number of messages that Ben sees. */
+async function editMessages(ann, ben) {
   await write(ann, "smoke in the west");
   const mine = message(ann, "smoke in the west");
   await mine.hover();
@@ -100,7 +102,7 @@ async function edit(ann, ben) {
   return await message(ben, "smoke in the").count();
 }
 
-async function remove(ann, ben) {
+async function deleteMessage(ann, ben) {
   await write(ann, "never mind");
   await message(ben, "never mind").waitFor();
   const mine = message(ann, "never mind");
@@ -111,8 +113,8 @@ async function remove(ann, ben) {
   await message(ben, "never mind").waitFor({ state: "detached" });
 }
 
-/** Returns the link preview, whose picture is loaded through the product. */
-async function preview(ann, ben) {
+/** Posts a link. Returns its preview, whose picture comes from the product. */
+async function postLink(ann, ben) {
   await write(ann, `read this: ${site.url}`);
   const card = message(ben, "read this").getByRole("link", { name: /How to build a beacon/ });
   await card.waitFor();
@@ -131,63 +133,63 @@ async function width_px(picture) {
   });
 }
 
-/** Checks that messages of one tab appear once in the other. */
-async function twoTabs(ann, ben, topicId) {
-  const second = await openTab(visitors, ann.context(), url, tokens.ann, `/topic/${topicId}`);
+/** Writes in two tabs of one user. Returns the ids of the last two messages in each tab. */
+async function writeInTwoTabs(ann, ben, topicId) {
+  const second = await openTab(session, ann.context(), url, tokens.ann, `/topic/${topicId}`);
   await write(ann, "from the first tab");
   await write(second, "from the second tab");
   for (const page of [ann, second, ben]) {
     await message(page, "from the first tab").waitFor();
     await message(page, "from the second tab").waitFor();
   }
-  const texts = (page) =>
+  const lastTwo = (page) =>
     page.locator("[data-message]").evaluateAll((rows) => rows.slice(-2).map((row) => row.dataset.message));
-  const seen = { first: await texts(ann), second: await texts(second), ben: await texts(ben) };
+  const ids = { first: await lastTwo(ann), second: await lastTwo(second), ben: await lastTwo(ben) };
   await second.close();
-  return seen;
+  return ids;
 }
 
-async function trending(page, topicId) {
+async function isTrending(page, topicId) {
   const link = page.locator('section[aria-labelledby="trending"]').getByRole("link", { name: /Watch/ });
-  // The list is loaded with the page.
+  // The list of trending topics does not update live.
   await page.reload();
   await link.waitFor();
   return (await link.getAttribute("href")).includes(topicId);
 }
 
-/** A post appears under Everyone and on its hashtag's page, also to users who do not follow its author. */
-async function everyone(ann, ben) {
-  await ask(tokens.ann, 'mutation { createPost(input: {text: "first light #Dawn"}) { id } }');
-  await go(ben, "/everyone");
+/** Checks that a post appears under Everyone and on its hashtag's page to a user who does not follow the author. */
+async function postWithHashtag(ann, ben) {
+  await run(tokens.ann, 'mutation { createPost(input: {text: "first light #Dawn"}) { id } }');
+  await navigate(ben, "/everyone");
   const post = ben.locator("[data-post]").filter({ hasText: "first light" });
   await post.getByRole("link", { name: "#Dawn" }).click();
   await ben.getByRole("heading", { name: "#dawn" }).waitFor();
   await post.waitFor();
-  await go(ann, "/tag/dawn");
+  await navigate(ann, "/tag/dawn");
   await ann.locator("[data-post]").filter({ hasText: "first light" }).waitFor();
-  await go(ann, "/tag/dusk");
+  await navigate(ann, "/tag/dusk");
   await ann.getByText("No posts with #dusk").waitFor();
 }
 
-/** Hides a blocked user's content on every screen, and shows it again after the unblock. */
-async function block(ben, topicId) {
-  const { viewer } = await ask(tokens.ann, "{ viewer { id } }");
-  await go(ben, `/person/${viewer.id}`);
+/** Checks that a block hides content and an unblock shows it again. Returns the number of messages during the block. */
+async function blockAndUnblock(ben, topicId) {
+  const { viewer } = await run(tokens.ann, "{ viewer { id } }");
+  await navigate(ben, `/person/${viewer.id}`);
   await ben.getByRole("button", { name: "Block" }).click();
   await ben
     .getByRole("dialog", { name: "Block Ann?" })
     .getByRole("button", { name: "Block", exact: true })
     .click();
   await ben.getByText("You blocked this person").waitFor();
-  await go(ben, `/topic/${topicId}`);
+  await navigate(ben, `/topic/${topicId}`);
   await ben.getByText("No messages yet").waitFor();
-  const hidden = await ben.locator("[data-message]").count();
-  await go(ben, "/everyone");
+  const visible = await ben.locator("[data-message]").count();
+  await navigate(ben, "/everyone");
   await ben.getByText("Nobody has posted yet").waitFor();
-  await go(ben, `/person/${viewer.id}`);
+  await navigate(ben, `/person/${viewer.id}`);
   await ben.getByRole("button", { name: "Unblock" }).click();
   await ben.locator("[data-post]").filter({ hasText: "first light" }).waitFor();
-  await go(ben, `/topic/${topicId}`);
+  await navigate(ben, `/topic/${topicId}`);
   await message(ben, "smoke in the north").waitFor();
-  return hidden;
+  return visible;
 }

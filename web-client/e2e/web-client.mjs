@@ -1,44 +1,48 @@
 /**
- * Two users of the web client, each in a real Chromium window; prints a report as one line of JSON.
+ * Two users of the web client, each in a real Chromium window. Prints a report as one line of JSON.
  *
- * Standard input: {url, chromium, tokens: {ann, ben}, screenshots}. Ben connects through a proxy that can be cut.
- * Exit code 1 when a step timed out.
+ * Standard input: {url, chromium, tokens: {ann, ben}, screenshots}. Ben connects through a proxy that this script
+ * disconnects. The exit code is 1 when a step timed out.
  */
 import { gzipSync } from "node:zlib";
-import { lookAtScreens, lookAtSignIn } from "./screens.mjs";
-import { ask as askAt, launch, open as openAt, readOrder, go as visit } from "./visitor.mjs";
-import { openWire } from "./wire.mjs";
+import { launch, navigate, openPage, readInput, runOperation } from "./browser.mjs";
+import { startProxy } from "./proxy.mjs";
+import { checkScreens, checkSignIn } from "./screens.mjs";
 
-const SEEDED = 300;
-const IN_ONE_REQUEST = 15;
+const MESSAGES = 300;
+const BATCH_SIZE = 15;
 
-const { url, chromium: executablePath, tokens, screenshots } = readOrder();
-const wire = await openWire(new URL(url));
-const visitors = await launch(executablePath);
-const { browser, requests, complaints } = visitors;
-const ask = (token, query, variables) => askAt(url, token, query, variables);
-const open = (origin, token, place) => openAt(visitors, origin, token, place);
+const { url, chromium: executablePath, tokens, screenshots } = readInput();
+const proxy = await startProxy(new URL(url));
+const session = await launch(executablePath);
+const { browser, requests, pageErrors } = session;
+const run = (token, query, variables) => runOperation(url, token, query, variables);
+const open = (origin, token, path) => openPage(session, origin, token, path);
 
 try {
-  const { topicId, seeded } = await seed();
+  const { topicId, messages } = await createTopicWithMessages();
   const ann = await open(url, tokens.ann, `/topic/${topicId}`);
   const scripts_bytes = await compressed_bytes(requests);
-  const ben = await open(wire.url, tokens.ben, `/topic/${topicId}`);
-  const story = { scripts_bytes };
-  story.readMark = await ben.getByTestId("read-mark").count();
-  story.mentionLinks = await talk(ann, ben);
-  story.missed = await cut(ann, ben);
-  story.jump = await jump(ben, topicId, seeded);
-  story.fromReactions = await fromReactions(ann);
-  story.post = await follow(ann, ben);
-  const { viewer } = await ask(tokens.ben, "{ viewer { id } }");
-  const places = { topicId, personId: viewer.id, closedTopicId: await closedTopic(), screenshots };
-  story.screens = await lookAtScreens(ann, places);
-  story.signIn = await lookAtSignIn(browser, url, screenshots);
-  console.log(JSON.stringify({ ...story, requests, complaints, wire: wire.url }));
+  const ben = await open(proxy.url, tokens.ben, `/topic/${topicId}`);
+  const report = { scripts_bytes };
+  report.mentionLinks = await talk(ann, ben);
+  report.afterDisconnect = await disconnect(ann, ben);
+  report.permalink = await openPermalink(ben, topicId, messages);
+  report.isHighlighted = await openFromReactions(ann);
+  report.post = await followAndPost(ann, ben);
+  const { viewer } = await run(tokens.ben, "{ viewer { id } }");
+  const screenOptions = {
+    topicId,
+    personId: viewer.id,
+    closedTopicId: await createClosedTopic(),
+    screenshots,
+  };
+  report.screens = await checkScreens(ann, screenOptions);
+  report.signIn = await checkSignIn(browser, url, screenshots);
+  console.log(JSON.stringify({ ...report, requests, pageErrors, proxyUrl: proxy.url }));
 } finally {
   await browser.close();
-  wire.close();
+  proxy.close();
 }
 
 /** Returns the compressed size of the requested scripts. */
@@ -51,21 +55,21 @@ async function compressed_bytes(addresses) {
 }
 
 /** Creates a topic with many messages by Ann, in a community that Ben has joined. */
-async function seed() {
-  const founded = await ask(tokens.ann, 'mutation { createCommunity(input: {name: "Hilltops"}) { id } }');
-  const communityId = founded.createCommunity.id;
-  await ask(tokens.ben, `mutation { joinCommunity(communityId: "${communityId}") { id } }`);
-  const made = `mutation { createTopic(input: {communityId: "${communityId}", title: "Watch"}) { id } }`;
-  const topicId = (await ask(tokens.ann, made)).createTopic.id;
-  const seeded = [];
-  for (let n = 0; n < SEEDED; n += IN_ONE_REQUEST) {
-    const posts = Array.from({ length: IN_ONE_REQUEST }, (_, k) => {
+async function createTopicWithMessages() {
+  const community = await run(tokens.ann, 'mutation { createCommunity(input: {name: "Hilltops"}) { id } }');
+  const communityId = community.createCommunity.id;
+  await run(tokens.ben, `mutation { joinCommunity(communityId: "${communityId}") { id } }`);
+  const createTopic = `mutation { createTopic(input: {communityId: "${communityId}", title: "Watch"}) { id } }`;
+  const topicId = (await run(tokens.ann, createTopic)).createTopic.id;
+  const messages = [];
+  for (let n = 0; n < MESSAGES; n += BATCH_SIZE) {
+    const posts = Array.from({ length: BATCH_SIZE }, (_, k) => {
       const text = `fire ${n + k}${" on the far hill".repeat((n + k) % 9)}`;
       return `m${k}: postMessage(input: {topicId: "${topicId}", text: "${text}"}) { id timestamp }`;
     });
-    seeded.push(...Object.values(await ask(tokens.ann, `mutation { ${posts.join("\n")} }`)));
+    messages.push(...Object.values(await run(tokens.ann, `mutation { ${posts.join("\n")} }`)));
   }
-  return { topicId, seeded };
+  return { topicId, messages };
 }
 
 function message(page, text) {
@@ -78,28 +82,28 @@ async function write(page, text) {
   await field.press("Enter");
 }
 
-/** Checks that Ann's message reaches Ben, and that his reaction reaches her. */
+/** Ann sends a message with a mention, and Ben reacts. Returns the number of mention links that Ben sees. */
 async function talk(ann, ben) {
   const field = ann.getByRole("textbox", { name: "Message to Watch" });
   await field.fill("smoke in the west, @ben");
-  // Enter sends while a handle that is typed in full is suggested.
+  // Enter sends the message, although the list still suggests the completely typed handle.
   await ann.getByRole("option", { name: "@ben" }).waitFor();
   await field.press("Enter");
-  const heard = message(ben, "smoke in the west");
-  await heard.waitFor();
-  await heard.hover();
-  await heard.getByRole("button", { name: "React" }).click();
+  const received = message(ben, "smoke in the west");
+  await received.waitFor();
+  await received.hover();
+  await received.getByRole("button", { name: "React" }).click();
   await ben.getByRole("button", { name: "🔥" }).click();
   await message(ann, "smoke in the west").getByRole("button", { name: "🔥 1" }).waitFor();
   await message(ann, "smoke in the west").getByRole("button", { name: "Who reacted" }).click();
   await ann.getByRole("dialog").getByText("Ben").waitFor();
   await ann.keyboard.press("Escape");
-  return await heard.getByRole("link", { name: "@ben" }).count();
+  return await received.getByRole("link", { name: "@ben" }).count();
 }
 
-/** Cuts Ben's connection while both write. Afterwards both must have every message once and in the same order. */
-async function cut(ann, ben) {
-  wire.cut();
+/** Disconnects Ben while both users write. Returns the ids of the last four messages that each user sees afterwards. */
+async function disconnect(ann, ben) {
+  proxy.disconnect();
   await ben.locator('[data-connection="broken"]').waitFor({ state: "attached" });
   await ben.getByText("Reconnecting").waitFor();
   await write(ben, "written in the dark");
@@ -108,7 +112,7 @@ async function cut(ann, ben) {
     await write(ann, `while away ${n}`);
     await message(ann, `while away ${n}`).waitFor();
   }
-  wire.mend();
+  proxy.reconnect();
   await message(ann, "written in the dark").waitFor();
   for (const n of [1, 2, 3]) await message(ben, `while away ${n}`).waitFor();
   await ben.locator("[data-pending]").waitFor({ state: "detached" });
@@ -118,27 +122,27 @@ async function cut(ann, ben) {
   return { ann: await last(ann), ben: await last(ben) };
 }
 
-/** Opens a permalink in the middle of a topic. Older messages must load above it without moving the visible rows. */
-async function jump(page, topicId, seeded) {
-  const target = seeded[200];
-  await visit(page, `/topic/${topicId}/${target.timestamp}`);
+/** Opens a permalink in the middle of a topic, loads older messages above it, and jumps to the latest ones. */
+async function openPermalink(page, topicId, messages) {
+  const target = messages[200];
+  await navigate(page, `/topic/${topicId}/${target.timestamp}`);
   const row = page.locator(`[data-message="${target.id}"]`);
   await row.waitFor();
   await page.waitForTimeout(300);
-  const inSight = await row.evaluate((element) => {
+  const isVisible = await row.evaluate((element) => {
     const { top, bottom } = element.getBoundingClientRect();
     return top >= 0 && bottom <= innerHeight;
   });
-  const moved_px = [];
-  for (let step = 0; step < 2; step++) moved_px.push(await scrollUp(page));
+  const olderPages = [];
+  for (let step = 0; step < 2; step++) olderPages.push(await loadOlderPage(page));
   const rows = await page.locator("[data-message]").count();
   await page.getByRole("button", { name: "Jump to latest" }).click();
   await message(page, "while away 3").waitFor();
-  return { inSight, moved_px, rows };
+  return { isVisible, olderPages, rows };
 }
 
-/** Returns how far a visible row moves while a page is added above it. */
-async function scrollUp(page) {
+/** Scrolls up until a page is loaded. Returns whether it was added, and how far a visible row moved. */
+async function loadOlderPage(page) {
   return await page.getByTestId("timeline").evaluate(async (box) => {
     const height = box.scrollHeight;
     box.scrollTop = 500;
@@ -152,28 +156,30 @@ async function scrollUp(page) {
     const until = performance.now() + 30_000;
     while (box.scrollHeight < height + 400 && performance.now() < until) await frame();
     for (let n = 0; n < 10; n++) await frame();
-    return { added: box.scrollHeight > height, by: Math.abs(row.getBoundingClientRect().top - before) };
+    return { added: box.scrollHeight > height, moved_px: Math.abs(row.getBoundingClientRect().top - before) };
   });
 }
 
-async function fromReactions(ann) {
-  await visit(ann, "/reactions");
+/** Opens a message from the list of reactions. Returns whether the message is highlighted. */
+async function openFromReactions(ann) {
+  await navigate(ann, "/reactions");
   await ann.getByRole("link", { name: /🔥/ }).click();
   const row = message(ann, "smoke in the west");
   await row.waitFor();
   return await row.evaluate((element) => element.classList.contains("found"));
 }
 
-async function follow(ann, ben) {
-  const { viewer } = await ask(tokens.ann, "{ viewer { id } }");
-  await visit(ben, `/person/${viewer.id}`);
+/** Ben follows Ann, and gets her post. Returns the progress of its fan-out. */
+async function followAndPost(ann, ben) {
+  const { viewer } = await run(tokens.ann, "{ viewer { id } }");
+  await navigate(ben, `/person/${viewer.id}`);
   await ben.getByRole("button", { name: "Follow", exact: true }).click();
   // The button changes at once; the count comes from the server.
   await ben.getByText("1 follower", { exact: true }).waitFor();
   await ben.getByRole("button", { name: "Unfollow" }).waitFor();
-  await visit(ben, "/home");
+  await navigate(ben, "/home");
   await ben.getByText("Your feed is quiet").waitFor();
-  await visit(ann, "/home");
+  await navigate(ann, "/home");
   await ann.getByRole("textbox", { name: "What’s happening?" }).fill("first light #dawn");
   await ann.getByRole("button", { name: "Post", exact: true }).click();
   await ann.locator("[data-post]").filter({ hasText: "first light" }).waitFor();
@@ -184,11 +190,11 @@ async function follow(ann, ben) {
 }
 
 /** Creates a topic in a community that Ann has not joined. */
-async function closedTopic() {
-  const { createCommunity } = await ask(
+async function createClosedTopic() {
+  const { createCommunity } = await run(
     tokens.ben,
     'mutation { createCommunity(input: {name: "Valley"}) { id } }',
   );
-  const made = `mutation { createTopic(input: {communityId: "${createCommunity.id}", title: "Mist"}) { id } }`;
-  return (await ask(tokens.ben, made)).createTopic.id;
+  const createTopic = `mutation { createTopic(input: {communityId: "${createCommunity.id}", title: "Mist"}) { id } }`;
+  return (await run(tokens.ben, createTopic)).createTopic.id;
 }

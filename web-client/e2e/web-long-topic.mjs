@@ -1,39 +1,44 @@
 /**
- * Scrolls up through a long topic in a real Chromium; prints how smooth it was as one line of JSON.
+ * Scrolls up through a long topic in a real Chromium. Prints task times, row counts and heap sizes as one line of JSON.
  *
  * Standard input: {url, chromium, token, topicId, newest, rows}; each message's text ends with its number. A task of
  * the main thread is measured by its processor time in Chromium's trace, because other processes on the same cores
- * delay it. Its wall-clock time is reported as well. Exit code 1 when no rows came.
+ * delay it. Its wall-clock time is reported as well. The exit code is 1 when no older rows were loaded.
  */
-import { launch, open, readOrder } from "./visitor.mjs";
+import { launch, openPage, readInput } from "./browser.mjs";
 
 const TICK_PX = -600;
-const PATIENCE_MS = 15_000;
+const TIMEOUT_MS = 15_000;
 
-const { url, chromium, token, topicId, newest, rows } = readOrder();
-const visitors = await launch(chromium, {
+const { url, chromium, token, topicId, newest, rows } = readInput();
+const session = await launch(chromium, {
   args: ["--no-sandbox", "--disable-gpu", "--js-flags=--expose-gc"],
 });
 
 try {
-  const page = await open(visitors, url, token, `/topic/${topicId}`);
-  const probe = await page.context().newCDPSession(page);
+  const page = await openPage(session, url, token, `/topic/${topicId}`);
+  const devTools = await page.context().newCDPSession(page);
   await page.getByTestId("timeline").hover();
-  await watchFrames(page);
-  await visitors.browser.startTracing(page, { categories: ["toplevel"] });
-  const begun_ms = Date.now();
+  await recordFrames(page);
+  await session.browser.startTracing(page, { categories: ["toplevel"] });
+  const began_ms = Date.now();
   const samples = [];
   let rows_max = 0;
   for (const share of [0.1, 0.25, 0.5, 0.75, 1]) {
     rows_max = Math.max(rows_max, await scrollTo(page, newest - Math.round(rows * share)));
-    samples.push(await heap_bytes(probe));
+    samples.push(await heap_bytes(devTools));
   }
-  const took_ms = Date.now() - begun_ms;
-  const tasks = tasksOf(await visitors.browser.stopTracing());
+  const took_ms = Date.now() - began_ms;
+  const tasks = tasksOf(await session.browser.stopTracing());
   const frames_ms = await page.evaluate(() => globalThis.frames_ms.sort((a, b) => a - b));
-  const { complaints } = visitors;
-  const late = (share) => Math.round(frames_ms[Math.floor(frames_ms.length * share)] ?? 0);
-  const frames = { count: frames_ms.length, p50: late(0.5), p99: late(0.99), max: late(0.9999) };
+  const { pageErrors } = session;
+  const percentile = (share) => Math.round(frames_ms[Math.floor(frames_ms.length * share)] ?? 0);
+  const frames = {
+    count: frames_ms.length,
+    p50: percentile(0.5),
+    p99: percentile(0.99),
+    max: percentile(0.9999),
+  };
   const longest = (times_us) =>
     times_us
       .sort((a, b) => b - a)
@@ -50,11 +55,11 @@ try {
       heap_bytes: samples,
       took_ms,
       frames,
-      complaints,
+      pageErrors,
     }),
   );
 } finally {
-  await visitors.browser.close();
+  await session.browser.close();
 }
 
 /**
@@ -72,7 +77,8 @@ function tasksOf(trace) {
   );
 }
 
-async function watchFrames(page) {
+/** Records the times between the page's animation frames. */
+async function recordFrames(page) {
   await page.evaluate(() => {
     globalThis.frames_ms = [];
     let last = performance.now();
@@ -84,29 +90,30 @@ async function watchFrames(page) {
   });
 }
 
-/** Scrolls until the message of that number is in the list. Returns the most rows that were in the DOM. */
+/** Scrolls until the list holds the message of this number. Returns the largest number of rows in the DOM. */
 async function scrollTo(page, number) {
   let rows_max = 0;
   let first = Number.POSITIVE_INFINITY;
-  let moved_ms = Date.now();
+  let progressed_ms = Date.now();
   while (first > number) {
     await page.mouse.wheel(0, TICK_PX);
-    const seen = await page.evaluate(() => {
-      const shown = document.querySelectorAll("[data-message]");
-      const text = shown[0]?.querySelector(".whitespace-pre-wrap")?.textContent ?? "";
-      return { count: shown.length, first: Number(/\d+$/.exec(text)?.[0] ?? Number.NaN) };
+    const list = await page.evaluate(() => {
+      const messages = document.querySelectorAll("[data-message]");
+      const text = messages[0]?.querySelector(".whitespace-pre-wrap")?.textContent ?? "";
+      return { count: messages.length, first: Number(/\d+$/.exec(text)?.[0] ?? Number.NaN) };
     });
-    rows_max = Math.max(rows_max, seen.count);
-    if (seen.first < first) {
-      first = seen.first;
-      moved_ms = Date.now();
-    } else if (Date.now() - moved_ms > PATIENCE_MS) throw new Error(`No rows came before ${first}.`);
+    rows_max = Math.max(rows_max, list.count);
+    if (list.first < first) {
+      first = list.first;
+      progressed_ms = Date.now();
+    } else if (Date.now() - progressed_ms > TIMEOUT_MS)
+      throw new Error(`No rows were loaded before message ${first}.`);
   }
   return rows_max;
 }
 
 /** Returns the heap size after a garbage collection. */
-async function heap_bytes(probe) {
-  await probe.send("HeapProfiler.collectGarbage");
-  return (await probe.send("Runtime.getHeapUsage")).usedSize;
+async function heap_bytes(devTools) {
+  await devTools.send("HeapProfiler.collectGarbage");
+  return (await devTools.send("Runtime.getHeapUsage")).usedSize;
 }

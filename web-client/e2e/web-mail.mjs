@@ -1,44 +1,46 @@
 /**
- * An operator uses the address book, in a real Chromium: verdicts with reasons, copying the sendable addresses,
- * unblocking an address and allowing a domain, bounce rates. Prints a report as one line of JSON; exit code 1 when a
- * step timed out.
+ * An operator uses the address book in a real Chromium: verdicts with reasons, copying the sendable addresses,
+ * unblocking an address, allowing a domain, and bounce rates. Prints a report as one line of JSON. The exit code is 1
+ * when a step timed out.
  *
- * Standard input: {url, chromium, tokens: {olga, max, post}, screenshots}; post is a mail server.
+ * Standard input: {url, chromium, tokens: {olga, max, post}, screenshots}; `post` belongs to a mail server.
  */
-import { beginLooking } from "./looking.mjs";
-import { readOrder, go as visit } from "./visitor.mjs";
+
+import { navigate, readInput } from "./browser.mjs";
+import { openScreenChecker } from "./screen-checker.mjs";
 
 const RECORD =
   "mutation ($events: [DeliveryEventInput!]!) { recordDeliveries(events: $events) { accepted rejected { message } } }";
-const BOOK = "query ($addresses: [String!]!) { addressBook(addresses: $addresses) { blocked success } }";
-const FOLDED_WITHIN_MS = 60_000;
-const KNOWN_WITHIN_MS = 45_000;
+const ADDRESS_BOOK =
+  "query ($addresses: [String!]!) { addressBook(addresses: $addresses) { blocked success } }";
+const AGGREGATION_TIMEOUT_MS = 60_000;
+const LOOKUP_TIMEOUT_MS = 45_000;
 
-const { tokens, ...where } = readOrder();
-const { seen, ask, open, look, close } = await beginLooking(where);
+const { tokens, ...options } = readInput();
+const { findings, run, open, checkScreen, close } = await openScreenChecker(options);
 
 try {
-  await deliver();
+  await recordMail();
   const max = await open(tokens.max, "/mail");
   await max.getByText("The address book is for operators").waitFor();
-  await look(max, "mail-forbidden");
+  await checkScreen(max, "mail-forbidden");
   await max.context().close();
   const olga = await open(tokens.olga, "/mail", { permissions: ["clipboard-read", "clipboard-write"] });
-  await look(olga, "mail-empty");
-  const story = { verdicts: await verdicts(olga) };
-  story.blocked = await blocked(olga);
-  story.copied = await copied(olga);
-  story.unblocked = await unblock(olga);
-  story.allowed = await allow(olga);
-  story.domain = await domain(olga);
-  story.rate = await rates(olga);
-  console.log(JSON.stringify({ ...story, ...seen }));
+  await checkScreen(olga, "mail-empty");
+  const report = { verdicts: await lookUpAddresses(olga) };
+  report.blocked = await blockedAddresses(olga);
+  report.copied = await copySendable(olga);
+  report.unblocked = await unblockAddress(olga);
+  report.sendable = await allowDomain(olga);
+  report.domain = await restoreAutomaticRule(olga);
+  report.rate = await bounceRates(olga);
+  console.log(JSON.stringify({ ...report, ...findings }));
 } finally {
   await close();
 }
 
 /** Records forty deliveries, one bounce of an unknown address, and one of a domain that does not exist. */
-async function deliver() {
+async function recordMail() {
   const at = new Date().toISOString();
   const event = (n, address, smtpCode, enhancedStatus) => ({
     eventId: `e${n}`,
@@ -50,14 +52,14 @@ async function deliver() {
   });
   const events = Array.from({ length: 40 }, (_, n) => event(n, "ann@good.example", 250, "2.0.0"));
   events.push(event(40, "gone@good.example", 550, "5.1.1"), event(41, "who@dead.example", 550, "5.1.2"));
-  const { recordDeliveries } = await ask(tokens.post, RECORD, { events });
+  const { recordDeliveries } = await run(tokens.post, RECORD, { events });
   if (recordDeliveries.accepted !== events.length) throw new Error(JSON.stringify(recordDeliveries));
-  const until = Date.now() + FOLDED_WITHIN_MS;
+  const until = Date.now() + AGGREGATION_TIMEOUT_MS;
   const addresses = ["ann@good.example", "gone@good.example", "who@dead.example"];
   for (;;) {
-    const [ann, gone, who] = (await ask(tokens.post, BOOK, { addresses })).addressBook;
+    const [ann, gone, who] = (await run(tokens.post, ADDRESS_BOOK, { addresses })).addressBook;
     if (ann.success === 40 && gone.blocked && who.blocked) return;
-    if (Date.now() > until) throw new Error("The deliveries were not folded in time.");
+    if (Date.now() > until) throw new Error("The deliveries were not aggregated in time.");
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }
@@ -68,7 +70,7 @@ function row(page, address) {
 
 /** Repeats the lookup until it shows `wanted`: each server process caches domains for five seconds. */
 async function lookUpUntil(page, wanted) {
-  const until = Date.now() + KNOWN_WITHIN_MS;
+  const until = Date.now() + LOOKUP_TIMEOUT_MS;
   do {
     await page.getByRole("button", { name: "Look up" }).click();
     await page.waitForTimeout(300);
@@ -76,12 +78,13 @@ async function lookUpUntil(page, wanted) {
   await wanted.waitFor();
 }
 
-async function verdicts(page) {
+/** Looks up pasted addresses. Returns the address, the blocked state and the text of each row. */
+async function lookUpAddresses(page) {
   const pasted = "Ann <ann@good.example>, gone@good.example\nnew@good.example new@dead.example\nnobody";
   await page.getByRole("textbox", { name: "Check addresses before sending" }).fill(pasted);
   await page.getByText("5 addresses", { exact: true }).waitFor();
   await lookUpUntil(page, page.locator('[data-address="new@dead.example"][data-blocked="true"]'));
-  await look(page, "mail-verdicts");
+  await checkScreen(page, "mail-verdicts");
   return await page
     .getByTestId("standings")
     .getByRole("listitem")
@@ -90,55 +93,58 @@ async function verdicts(page) {
     );
 }
 
-async function blocked(page) {
+/** Returns the addresses that remain under the filter Blocked. */
+async function blockedAddresses(page) {
   await page.getByRole("button", { name: /^Blocked/ }).click();
-  const left = await page
+  const addresses = await page
     .locator("[data-address]")
     .evaluateAll((rows) => rows.map(({ dataset }) => dataset.address));
   await page.getByRole("button", { name: /^All \d/ }).click();
-  return left;
+  return addresses;
 }
 
-async function copied(page) {
+/** Copies the sendable addresses. Returns the clipboard's text. */
+async function copySendable(page) {
   await page.getByRole("button", { name: "Copy 2 sendable" }).click();
   await page.getByText("2 addresses copied").waitFor();
   return await page.evaluate(() => navigator.clipboard.readText());
 }
 
-async function unblock(page) {
+async function unblockAddress(page) {
   await row(page, "gone@good.example")
     .getByRole("button", { name: /^Unblock/ })
     .click();
   const dialog = page.getByRole("dialog", { name: "Unblock" });
   await dialog.waitFor();
-  await look(page, "mail-unblock");
-  const useless = await dialog.getByRole("button", { name: "Unblock" }).isEnabled();
+  await checkScreen(page, "mail-unblock");
+  const withoutReason = await dialog.getByRole("button", { name: "Unblock" }).isEnabled();
   await dialog.getByRole("textbox", { name: "Reason" }).fill("The mailbox is back");
   await dialog.getByRole("button", { name: "Unblock" }).click();
-  const now = page.locator('[data-address="gone@good.example"][data-blocked="false"]');
-  await now.waitFor();
-  return { withoutReason: useless, text: await now.innerText() };
+  const unblocked = page.locator('[data-address="gone@good.example"][data-blocked="false"]');
+  await unblocked.waitFor();
+  return { withoutReason, text: await unblocked.innerText() };
 }
 
-async function allow(page) {
+/** Allows a domain. Returns the text of the filter Sendable, which holds a count. */
+async function allowDomain(page) {
   await row(page, "new@dead.example")
     .getByRole("button", { name: /^Allow domain/ })
     .click();
   const dialog = page.getByRole("dialog", { name: "Allow domain" });
   await dialog.getByRole("textbox", { name: "Reason" }).fill("It moved");
   await dialog.getByRole("button", { name: "Allow domain" }).click();
-  const now = page.locator('[data-address="new@dead.example"][data-blocked="false"]');
-  await now.waitFor();
+  const allowed = page.locator('[data-address="new@dead.example"][data-blocked="false"]');
+  await allowed.waitFor();
   return await page.getByRole("button", { name: /^Sendable/ }).innerText();
 }
 
-/** Returns the same domain to the automatic rule. */
-async function domain(page) {
-  await visit(page, "/mailDomains");
+/** Ends the manual setting of the domain. Returns the text of its row. */
+async function restoreAutomaticRule(page) {
+  await navigate(page, "/mailDomains");
   await page.getByRole("textbox", { name: "Domains" }).fill("who@dead.example, good.example");
   const dead = page.locator('[data-domain="dead.example"]');
   await lookUpUntil(page, dead.getByText("Manual setting"));
-  await look(page, "mail-domains");
+  await checkScreen(page, "mail-domains");
   await dead.getByRole("button", { name: "Use automatic rule" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByRole("textbox", { name: "Reason" }).fill("Tried, and it is dead");
@@ -147,10 +153,10 @@ async function domain(page) {
   return await dead.innerText();
 }
 
-async function rates(page) {
-  await visit(page, "/bounceRates");
+async function bounceRates(page) {
+  await navigate(page, "/bounceRates");
   await page.getByTestId("bounce-rate").waitFor();
-  await look(page, "mail-rates");
+  await checkScreen(page, "mail-rates");
   const all = await page.getByTestId("bounce-rate").innerText();
   await page.getByRole("searchbox", { name: "Domain" }).fill("good.example");
   await page.getByText("1 of 41 bounced", { exact: true }).waitFor();

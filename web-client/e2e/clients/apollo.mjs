@@ -4,11 +4,11 @@ import { GraphQLWsLink } from "@apollo/client/link/subscriptions";
 import { OperationTypeNode } from "graphql";
 import { createClient } from "graphql-ws";
 import { WebSocket } from "ws";
-import { Inbox, order, REFUSED, runScenario } from "./story.mjs";
+import { EventQueue, input, REFUSED_QUERY, runScenario } from "./scenario.mjs";
 
-const authorization = `Bearer ${order.token}`;
+const authorization = `Bearer ${input.token}`;
 const sockets = createClient({
-  url: `${order.url.replace("http", "ws")}/graphql`,
+  url: `${input.url.replace("http", "ws")}/graphql`,
   webSocketImpl: WebSocket,
   connectionParams: { authorization },
   retryAttempts: 0,
@@ -19,7 +19,7 @@ const client = new ApolloClient({
   link: ApolloLink.split(
     ({ operationType }) => operationType === OperationTypeNode.SUBSCRIPTION,
     new GraphQLWsLink(sockets),
-    new HttpLink({ uri: `${order.url}/graphql`, headers: { authorization } }),
+    new HttpLink({ uri: `${input.url}/graphql`, headers: { authorization } }),
   ),
 });
 
@@ -34,15 +34,15 @@ async function run(document, variables) {
 await runScenario({
   run,
 
-  listen(document, variables) {
-    const inbox = new Inbox();
+  subscribeToTopic(document, variables) {
+    const events = new EventQueue();
     const subscription = client
       .subscribe({ query: gql(document), variables, fetchPolicy: "no-cache" })
-      .subscribe({ next: ({ data }) => data && inbox.put(data.topicEvents), error: () => {} });
-    return { next: () => inbox.next(), stop: () => subscription.unsubscribe() };
+      .subscribe({ next: ({ data }) => data && events.put(data.topicEvents), error: () => {} });
+    return { next: () => events.next(), stop: () => subscription.unsubscribe() };
   },
 
-  cut: () => sockets.terminate(),
+  disconnect: () => sockets.terminate(),
 
-  refusal: () => run(REFUSED, {}).catch((error) => error.errors[0].extensions.code),
+  refusal: () => run(REFUSED_QUERY, {}).catch((error) => error.errors[0].extensions.code),
 });

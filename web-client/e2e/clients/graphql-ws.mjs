@@ -1,12 +1,12 @@
 /** npm graphql-ws: everything over one socket. */
 import { createClient } from "graphql-ws";
 import { WebSocket } from "ws";
-import { Inbox, order, REFUSED, runScenario } from "./story.mjs";
+import { EventQueue, input, REFUSED_QUERY, runScenario } from "./scenario.mjs";
 
 const client = createClient({
-  url: `${order.url.replace("http", "ws")}/graphql`,
+  url: `${input.url.replace("http", "ws")}/graphql`,
   webSocketImpl: WebSocket,
-  connectionParams: { authorization: `Bearer ${order.token}` },
+  connectionParams: { authorization: `Bearer ${input.token}` },
   retryAttempts: 0,
 });
 
@@ -17,16 +17,16 @@ async function first(document, variables) {
 await runScenario({
   run: async (document, variables) => (await first(document, variables)).data,
 
-  listen(document, variables) {
-    const inbox = new Inbox();
+  subscribeToTopic(document, variables) {
+    const events = new EventQueue();
     const stop = client.subscribe(
       { query: document, variables },
-      { next: ({ data }) => inbox.put(data.topicEvents), error: () => {}, complete: () => {} },
+      { next: ({ data }) => events.put(data.topicEvents), error: () => {}, complete: () => {} },
     );
-    return { next: () => inbox.next(), stop };
+    return { next: () => events.next(), stop };
   },
 
-  cut: () => client.terminate(),
+  disconnect: () => client.terminate(),
 
-  refusal: async () => (await first(REFUSED)).errors[0].extensions.code,
+  refusal: async () => (await first(REFUSED_QUERY)).errors[0].extensions.code,
 });

@@ -1,14 +1,15 @@
 /**
- * A graphql-ws client that always reconnects, and reports each event as one line of JSON.
+ * A graphql-ws client that always reconnects. Prints a line of JSON for each connection, close and event.
  *
- * Standard input: first {url, tokens, topic, subscriptions}. Each connection takes the next token and keeps the last
- * one. Then "pause" and "resume", which stop and start reading. The process ends when its standard input ends.
+ * The first line of standard input is {url, tokens, topic, subscriptions}. Each connection uses the next token; the last
+ * token is used repeatedly. The lines "pause" and "resume" stop and start reading from the socket. The process ends when
+ * its standard input ends.
  */
 import { createInterface } from "node:readline";
 import { createClient } from "graphql-ws";
 import { WebSocket } from "ws";
 
-const LISTEN = `subscription Listen($id: ID!, $since: Cursor) {
+const TOPIC_EVENTS = `subscription TopicEvents($id: ID!, $since: Cursor) {
   topicEvents(topicId: $id, since: $since) {
     __typename
     ... on Event { cursor }
@@ -36,19 +37,19 @@ const client = createClient({
   },
 });
 
-function report(what) {
-  console.log(JSON.stringify(what));
+function report(line) {
+  console.log(JSON.stringify(line));
 }
 
-function listen(reported) {
-  // graphql-ws sends this object again after each reconnect, so the subscription resumes from the last cursor.
+function subscribe(isReported) {
+  // After a reconnect, graphql-ws sends this object again, so the subscription resumes after the last cursor.
   const variables = { id: topic };
   client.subscribe(
-    { query: LISTEN, variables },
+    { query: TOPIC_EVENTS, variables },
     {
       next: ({ data: { topicEvents: event } }) => {
         variables.since = event.cursor;
-        if (reported)
+        if (isReported)
           report({ event: event.__typename, resumed: event.resumed, text: event.message?.text.slice(0, 40) });
       },
       error: (error) => report({ error: String(error) }),
@@ -57,7 +58,7 @@ function listen(reported) {
   );
 }
 
-for (let n = 0; n < subscriptions; n++) listen(n === 0);
+for (let n = 0; n < subscriptions; n++) subscribe(n === 0);
 for await (const line of lines) {
   if (line === "pause") socket.pause();
   if (line === "resume") socket.resume();

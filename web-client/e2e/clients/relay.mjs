@@ -2,19 +2,19 @@
 import { createClient } from "graphql-ws";
 import relay from "relay-runtime";
 import { WebSocket } from "ws";
-import { Inbox, order, REFUSED, runScenario } from "./story.mjs";
+import { EventQueue, input, REFUSED_QUERY, runScenario } from "./scenario.mjs";
 
 const { Network, Observable } = relay;
-const authorization = `Bearer ${order.token}`;
+const authorization = `Bearer ${input.token}`;
 const sockets = createClient({
-  url: `${order.url.replace("http", "ws")}/graphql`,
+  url: `${input.url.replace("http", "ws")}/graphql`,
   webSocketImpl: WebSocket,
   connectionParams: { authorization },
   retryAttempts: 0,
 });
 
 async function ask({ text }, variables) {
-  const response = await fetch(`${order.url}/graphql`, {
+  const response = await fetch(`${input.url}/graphql`, {
     method: "POST",
     headers: { authorization, "content-type": "application/json" },
     body: JSON.stringify({ query: text, variables }),
@@ -44,16 +44,16 @@ function execute(document, variables) {
 await runScenario({
   run: async (document, variables) => (await execute(document, variables).toPromise()).data,
 
-  listen(document, variables) {
-    const inbox = new Inbox();
+  subscribeToTopic(document, variables) {
+    const events = new EventQueue();
     const { unsubscribe } = execute(document, variables).subscribe({
-      next: ({ data }) => inbox.put(data.topicEvents),
+      next: ({ data }) => events.put(data.topicEvents),
       error: () => {},
     });
-    return { next: () => inbox.next(), stop: unsubscribe };
+    return { next: () => events.next(), stop: unsubscribe };
   },
 
-  cut: () => sockets.terminate(),
+  disconnect: () => sockets.terminate(),
 
-  refusal: async () => (await execute(REFUSED, {}).toPromise()).errors[0].extensions.code,
+  refusal: async () => (await execute(REFUSED_QUERY, {}).toPromise()).errors[0].extensions.code,
 });

@@ -2,17 +2,17 @@
 import { Client, fetchExchange, subscriptionExchange } from "@urql/core";
 import { createClient } from "graphql-ws";
 import { WebSocket } from "ws";
-import { Inbox, order, REFUSED, runScenario } from "./story.mjs";
+import { EventQueue, input, REFUSED_QUERY, runScenario } from "./scenario.mjs";
 
-const authorization = `Bearer ${order.token}`;
+const authorization = `Bearer ${input.token}`;
 const sockets = createClient({
-  url: `${order.url.replace("http", "ws")}/graphql`,
+  url: `${input.url.replace("http", "ws")}/graphql`,
   webSocketImpl: WebSocket,
   connectionParams: { authorization },
   retryAttempts: 0,
 });
 const client = new Client({
-  url: `${order.url}/graphql`,
+  url: `${input.url}/graphql`,
   preferGetMethod: false,
   fetchOptions: { headers: { authorization } },
   exchanges: [
@@ -37,15 +37,15 @@ async function run(document, variables) {
 await runScenario({
   run,
 
-  listen(document, variables) {
-    const inbox = new Inbox();
+  subscribeToTopic(document, variables) {
+    const events = new EventQueue();
     const { unsubscribe } = client
       .subscription(document, variables)
-      .subscribe(({ data }) => data && inbox.put(data.topicEvents));
-    return { next: () => inbox.next(), stop: unsubscribe };
+      .subscribe(({ data }) => data && events.put(data.topicEvents));
+    return { next: () => events.next(), stop: unsubscribe };
   },
 
-  cut: () => sockets.terminate(),
+  disconnect: () => sockets.terminate(),
 
-  refusal: () => run(REFUSED, {}).catch((error) => error.graphQLErrors[0].extensions.code),
+  refusal: () => run(REFUSED_QUERY, {}).catch((error) => error.graphQLErrors[0].extensions.code),
 });
